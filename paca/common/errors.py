@@ -1,0 +1,53 @@
+"""The tree of errors that people and programs may meet: one sentence each, and a stable code."""
+
+
+class PacaError(Exception):
+    """Something went wrong."""
+
+    code = "error"
+    status = 400
+
+    def __init__(self, detail: str | None = None, **facts: object) -> None:
+        """``detail`` replaces the class's sentence; ``facts`` go to the log, never to the page."""
+        self.detail = detail or (type(self).__doc__ or "").strip().partition("\n")[0]
+        self.facts = facts
+        super().__init__(self.detail)
+
+
+class NotFound(PacaError):
+    """There is nothing at this address."""
+
+    code = "not_found"
+    status = 404
+
+
+class NotAllowed(PacaError):
+    """Your role does not allow this."""
+
+    code = "permission_denied"
+    status = 403
+
+
+class Invalid(PacaError):
+    """The input is not valid."""
+
+    code = "invalid"
+    status = 400
+
+    def __init__(self, detail: str | None = None, *, fields: dict[str, list[str]] | None = None) -> None:
+        super().__init__(detail)
+        self.fields = fields or {}
+
+
+class Conflict(PacaError):
+    """This clashes with what is already there."""
+
+    code = "conflict"
+    status = 409
+
+
+class ConfigurationError(PacaError):
+    """A setting is missing or wrong."""
+
+    code = "configuration"
+    status = 500

@@ -1,0 +1,219 @@
+"""What the engine asks of a model: a request in, a stream of chunks out, the whole reply last."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal, Protocol
+
+from paca.common.errors import PacaError
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Words, of a person or of the model."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """Reasoning that the provider wants back unchanged; ``redacted`` excludes the other two."""
+
+    text: str
+    signature: str = ""
+    redacted: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """The model asks for a tool. ``call_id`` is ours, never the provider's."""
+
+    call_id: str
+    tool: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What came of a call."""
+
+    call_id: str
+    output: str
+    failed: bool = False
+
+
+Block = Text | Thinking | ToolUse | ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One side's turn: blocks in the order they were said."""
+
+    role: Literal["user", "assistant"]
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the model sees it; ``arguments`` is a JSON schema of type object."""
+
+    name: str
+    description: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Everything one model call needs. The prefix (system, tools, messages) only ever grows."""
+
+    model: str
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    max_tokens: int = 8192
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one attempt. ``input`` excludes what was read from or written to a cache."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+
+
+class StopReason(StrEnum):
+    """Why the model stopped, in our words."""
+
+    END = "end"
+    TOOLS = "tools"
+    OUTPUT_LIMIT = "output_limit"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the answer's text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingDelta:
+    """A piece of reasoning."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsageSeen:
+    """Usage as far as it is known while the stream runs, so that a cut attempt is booked too."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The whole reply; given only after the stream ended properly and every argument parsed.
+
+    With ``OUTPUT_LIMIT`` it holds no tool calls: a call that was cut is never executed.
+    """
+
+    blocks: tuple[Text | Thinking | ToolUse, ...]
+    stop: StopReason
+    usage: Usage
+
+    @property
+    def text(self) -> str:
+        return "".join(block.text for block in self.blocks if isinstance(block, Text))
+
+    @property
+    def calls(self) -> tuple[ToolUse, ...]:
+        return tuple(block for block in self.blocks if isinstance(block, ToolUse))
+
+
+Chunk = TextDelta | ThinkingDelta | UsageSeen | Reply
+
+
+class LLM(Protocol):
+    """A way to a model. One stream is one attempt: retrying is ``retrying.py``'s business."""
+
+    def stream(self, request: Request) -> AsyncIterator[Chunk]:
+        """Yield chunks; the last is the ``Reply``. Closing the iterator closes the connection.
+
+        Raises a ``ModelError``, never the exception of a library.
+        """
+        ...
+
+
+class ModelError(PacaError):
+    """The model did not answer."""
+
+    code = "model_error"
+    retryable = False
+    retry_after_seconds: float | None = None
+
+    def __init__(self, detail: str | None = None, *, retry_after_seconds: float | None = None) -> None:
+        super().__init__(detail)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class RateLimited(ModelError):
+    """The provider limits the rate (429)."""
+
+    code = "rate_limited"
+    retryable = True
+
+
+class Overloaded(ModelError):
+    """The provider is overloaded or broken (5xx)."""
+
+    code = "model_overloaded"
+    retryable = True
+
+
+class StreamBroken(ModelError):
+    """The model's answer broke off before its end."""
+
+    code = "stream_broken"
+    retryable = True
+
+
+class Unreachable(ModelError):
+    """The provider could not be reached."""
+
+    code = "model_unreachable"
+    retryable = True
+
+
+class EmptyReply(ModelError):
+    """The model answered with nothing."""
+
+    code = "empty_reply"
+    retryable = True
+
+
+class ContextExceeded(ModelError):
+    """The conversation is longer than the model's window."""
+
+    code = "context_exceeded"
+
+
+class KeyRefused(ModelError):
+    """The provider refused the key."""
+
+    code = "key_refused"
+
+
+class RequestRefused(ModelError):
+    """The provider refused the request."""
+
+    code = "request_refused"
+
+
+class ModelMisconfigured(ModelError):
+    """The agent's model settings cannot work."""
+
+    code = "model_misconfigured"

@@ -1,0 +1,95 @@
+"""Reads environment variables, each with its type, default and unit, and lists what was read."""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from paca.common.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One documented setting, for ``docs/configuration.md`` and the test that walks the list."""
+
+    name: str
+    default: str
+    meaning: str
+    aliases: tuple[str, ...] = ()
+
+
+VARIABLES: dict[str, Variable] = {}
+
+
+def _read(name: str, default: Any, meaning: str, aliases: tuple[str, ...]) -> str | None:
+    VARIABLES[name] = Variable(name, "" if default is None else str(default), meaning, aliases)
+    for spelling in (name, *aliases):
+        if os.environ.get(spelling, "") != "":
+            return os.environ[spelling]
+    return None
+
+
+def text(name: str, default: str = "", *, meaning: str, aliases: tuple[str, ...] = ()) -> str:
+    """A string."""
+    found = _read(name, default, meaning, aliases)
+    return default if found is None else found
+
+
+def words(name: str, default: str = "", *, meaning: str) -> list[str]:
+    """A list, separated by commas."""
+    return [word.strip() for word in text(name, default, meaning=meaning).split(",") if word.strip()]
+
+
+def choice(name: str, default: str, *, among: tuple[str, ...], meaning: str) -> str:
+    """One of a few words."""
+    found = text(name, default, meaning=f"{meaning} One of {', '.join(among)}.")
+    if found not in among:
+        raise ConfigurationError(f"{name} is {found!r}; it must be one of {', '.join(among)}.")
+    return found
+
+
+def boolean(name: str, default: bool = False, *, meaning: str) -> bool:
+    """Yes (1, true, yes, on) or no (0, false, no, off)."""
+    found = _read(name, default, meaning, ())
+    if found is None:
+        return default
+    if found.lower() in {"1", "true", "yes", "on"}:
+        return True
+    if found.lower() in {"0", "false", "no", "off"}:
+        return False
+    raise ConfigurationError(f"{name} is {found!r}; it must be true or false.")
+
+
+def number(
+    name: str,
+    default: float,
+    *,
+    meaning: str,
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> float:
+    """A number within bounds."""
+    found = _read(name, default, meaning, ())
+    if found is None:
+        return default
+    try:
+        value = float(found)
+    except ValueError:
+        raise ConfigurationError(f"{name} is {found!r}; it must be a number.") from None
+    if at_least is not None and not value >= at_least:
+        raise ConfigurationError(f"{name} is {found}; it must be at least {at_least:g}.")
+    if at_most is not None and not value <= at_most:
+        raise ConfigurationError(f"{name} is {found}; it must be at most {at_most:g}.")
+    return value
+
+
+def whole(name: str, default: int, *, meaning: str, at_least: int = 0, at_most: int = 1 << 31) -> int:
+    """A whole number within bounds."""
+    value = number(name, default, meaning=meaning, at_least=at_least, at_most=at_most)
+    if value != int(value):
+        raise ConfigurationError(f"{name} is {value:g}; it must be a whole number.")
+    return int(value)
+
+
+def seconds(name: str, default: float, *, meaning: str, at_least: float = 0.1) -> float:
+    """A span of time in seconds."""
+    return number(name, default, meaning=meaning, at_least=at_least, at_most=86_400 * 365)

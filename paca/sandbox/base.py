@@ -1,0 +1,62 @@
+"""What every sandbox backend gives: a workspace with a life."""
+
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from paca.engine.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one sandbox may use at most."""
+
+    memory_mib: int = 2048
+    cpus: float = 1.0
+    processes: int = 256
+    workspace_mib: int = 2048
+    open_files: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxSpec:
+    """Which sandbox is wanted: one a conversation."""
+
+    conversation_id: UUID
+    limits: Limits = Limits()
+    git_name: str = "paca-agent"
+    git_email: str = "paca-agent@localhost"
+
+
+class Sandbox(Workspace, Protocol):
+    """A started sandbox, held by one worker at a time."""
+
+    async def detach(self) -> None:
+        """Let go of the runner without ending it: another worker may attach."""
+        ...
+
+    async def destroy(self, *, keep_files: bool = True) -> None:
+        """End the runner and everything in it; with ``keep_files=False`` the workspace too."""
+        ...
+
+
+class Backend(Protocol):
+    """A way to make sandboxes on this machine."""
+
+    name: str
+
+    async def probe(self) -> str | None:
+        """None if it works here, else one sentence: why not, and what to do."""
+        ...
+
+    async def open(self, spec: SandboxSpec, *, epoch: int) -> Sandbox:
+        """Attach to the conversation's running sandbox, or start one on its kept files.
+
+        ``epoch`` is the lease's: the runner refuses a lower one than it has seen.
+        Raises ``SandboxUnavailable``.
+        """
+        ...
+
+    async def sweep(self, keep: set[UUID]) -> list[UUID]:
+        """End the sandboxes of this installation whose conversation is not in ``keep``."""
+        ...

@@ -1,0 +1,133 @@
+"""Every setting of Paca, read once, each with its default and its unit in its name."""
+
+from pathlib import Path
+
+from paca import env
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+# --- where and how it runs ------------------------------------------------------------------------
+
+PACA_DATA_DIR = Path(
+    env.text("PACA_DATA_DIR", "var", meaning="Folder of the database, secrets and workspaces.")
+)
+if not PACA_DATA_DIR.is_absolute():
+    PACA_DATA_DIR = BASE_DIR / PACA_DATA_DIR
+PACA_BIND = env.text("PACA_BIND", "127.0.0.1", meaning="Address the web server listens on.")
+PACA_PORT = env.whole("PACA_PORT", 8000, at_least=0, at_most=65535, meaning="Its port; 0 takes a free one.")
+PACA_ADMIN_PASSWORD = env.text(
+    "PACA_ADMIN_PASSWORD", meaning="Password of the first admin; else a one-time link is printed."
+)
+DEBUG = env.boolean("DEBUG", meaning="Django's debug pages. Only on a loopback address.")
+SECRET_KEY = env.text("SECRET_KEY", meaning="Signs sessions and links. Made on the first start.")
+ENCRYPTION_KEY = env.words(
+    "ENCRYPTION_KEY", meaning="Fernet keys, comma separated; the first encrypts. Made on the first start."
+)
+ALLOWED_HOSTS = env.words(
+    "ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", meaning="Host names the web server answers to."
+)
+DATABASE_URL = env.text(
+    "DATABASE_URL", meaning="postgres://user:password@host/name; empty: SQLite in the data folder."
+)
+
+# --- work -------------------------------------------------------------------------------------------
+
+PACA_SANDBOX = env.choice(
+    "PACA_SANDBOX",
+    "auto",
+    among=("auto", "bubblewrap", "none"),
+    meaning="Where commands run; none refuses them.",
+)
+SANDBOX_MEMORY_MIB = env.whole("SANDBOX_MEMORY_MIB", 2048, at_least=64, meaning="Memory of one sandbox.")
+SANDBOX_CPUS = env.number("SANDBOX_CPUS", 1, at_least=0.1, meaning="Cores of one sandbox.")
+SANDBOX_IDLE_SECONDS = env.seconds("SANDBOX_IDLE_SECONDS", 180, meaning="An unused sandbox ends after this.")
+WORKER_CONCURRENCY = env.whole("WORKER_CONCURRENCY", 10, at_least=1, meaning="Conversations run at once.")
+WORKER_LEASE_SECONDS = env.seconds(
+    "WORKER_LEASE_SECONDS", 15, at_least=1, meaning="A dead worker's conversation is taken over after this."
+)
+COMMAND_TIMEOUT_SECONDS = env.seconds("COMMAND_TIMEOUT_SECONDS", 60, meaning="A command ends after this.")
+AGENT_MAX_STEPS = env.whole("AGENT_MAX_STEPS", 50, at_least=1, meaning="Model calls a turn, if the agent sets none.")
+LLM_MAX_RETRIES = env.whole("LLM_MAX_RETRIES", 3, meaning="Further attempts after a failed model call.")
+
+# --- Django -----------------------------------------------------------------------------------------
+
+ROOT_URLCONF = "paca.urls"
+ASGI_APPLICATION = "paca.asgi.application"
+AUTH_USER_MODEL = "accounts.User"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+TIME_ZONE = "UTC"
+USE_TZ = True
+LANGUAGE_CODE = "en"
+
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "django_filters",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "knox",
+    "allauth",
+    "allauth.account",
+    "channels",
+    "paca.accounts",
+    "paca.projects",
+    "paca.agents",
+    "paca.conversations",
+    "paca.worker",
+    "paca.realtime",
+    "paca.web",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+# One writer at a time by design: a read transaction that upgrades fails at once under WAL,
+# whatever the busy timeout, so every transaction takes the write lock when it begins.
+DATABASES = {
+    "default": {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": str(PACA_DATA_DIR / "paca.sqlite3"),
+        "OPTIONS": {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 10,
+            "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;PRAGMA foreign_keys=ON;",
+        },
+    }
+}
+
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "allauth.account.auth_backends.AuthenticationBackend",
+]
+STATIC_URL = "/static/"
+STATIC_ROOT = PACA_DATA_DIR / "static"
