@@ -131,3 +131,11 @@ AUTHENTICATION_BACKENDS = [
 ]
 STATIC_URL = "/static/"
 STATIC_ROOT = PACA_DATA_DIR / "static"
+
+# --- API and accounts -------------------------------------------------------------------------------
+
+KNOX_TOKEN_MODEL = "accounts.ApiToken"
+# Knox's own token table is swapped out for ours; its migrations cannot run without that table.
+MIGRATION_MODULES = {"knox": None}
+
+# --- end of API and accounts ------------------------------------------------------------------------

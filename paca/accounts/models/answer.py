@@ -1,0 +1,26 @@
+"""What a request with an ``Idempotency-Key`` was answered, so that a repeat does no work."""
+
+from django.db import models
+
+from paca.common.models import BaseModel
+
+
+class IdempotentAnswer(BaseModel):
+    """One key of one person; ``fingerprint`` covers method, path and body."""
+
+    user = models.ForeignKey("accounts.User", on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=255)
+    fingerprint = models.CharField(max_length=64)
+    status = models.PositiveSmallIntegerField(default=0)
+    body = models.JSONField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user", "key"], name="idempotency_key_is_used_once_by_a_user"
+            )
+        ]
+        indexes = [models.Index(fields=["created_at"], name="idempotent_answer_age")]
+
+    def __str__(self) -> str:
+        return f"{self.key} -> {self.status}"

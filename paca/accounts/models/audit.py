@@ -1,0 +1,67 @@
+"""Who did what to which object. Entries are added, never changed or removed."""
+
+from typing import Any, NoReturn
+
+from django.db import models
+
+from paca.common.models import BaseModel
+
+
+class AuditEntriesStay(RuntimeError):
+    """An entry of the audit trail is never changed or removed."""
+
+
+class AuditQuerySet(models.QuerySet["AuditEntry"]):
+    """Reading only, apart from adding."""
+
+    def update(self, **_changes: Any) -> NoReturn:
+        raise AuditEntriesStay
+
+    def delete(self) -> NoReturn:
+        raise AuditEntriesStay
+
+
+class AuditEntry(BaseModel):
+    """References are plain ids, so that an entry outlives whom and what it speaks of."""
+
+    class Actor(models.TextChoices):
+        """What kind of actor it was."""
+
+        PERSON = "person"
+        AGENT = "agent"
+        TOKEN = "token"  # noqa: S105 - a kind of actor, no secret
+        WORKER = "worker"
+        SYSTEM = "system"
+
+    actor = models.CharField(max_length=10, choices=Actor)
+    actor_id = models.UUIDField(null=True)
+    actor_name = models.CharField(max_length=150, blank=True)
+    action = models.CharField(max_length=100)
+    project_id = models.UUIDField(null=True)
+    object_type = models.CharField(max_length=100, blank=True)
+    object_id = models.CharField(max_length=64, blank=True)
+    object_name = models.CharField(max_length=200, blank=True)
+    facts = models.JSONField(default=dict)
+    request_id = models.CharField(max_length=64, blank=True)
+    ip = models.GenericIPAddressField(null=True)
+
+    objects = AuditQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "audit entries"
+        ordering = ["-created_at"]
+        indexes = [
+            models.Index(fields=["-created_at"], name="audit_by_time"),
+            models.Index(fields=["object_type", "object_id"], name="audit_by_object"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.actor_name or self.actor} {self.action} {self.object_name}".strip()
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if not self._state.adding:
+            raise AuditEntriesStay
+        super().save(*args, **kwargs)
+
+    def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise AuditEntriesStay

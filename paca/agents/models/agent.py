@@ -1,0 +1,183 @@
+"""An agent: which model it uses, what it is told, and how far it may go."""
+
+from decimal import Decimal
+from typing import Self
+
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Lower
+
+from paca.common.models import BaseModel
+from paca.projects.models import Project
+
+handle_validator = RegexValidator(
+    r"^[a-z0-9](?:[a-z0-9_-]*[a-z0-9_])?\Z",
+    "Use small letters, digits, - and _ (no - or _ at the beginning, no - at the end).",
+)
+model_validator = RegexValidator(
+    r"^[A-Za-z0-9_.-]+/\S+\Z", "Write provider/model, for example anthropic/claude-sonnet-4-5."
+)
+LEAST_COST = Decimal("0.01")
+
+
+class AgentQuerySet(models.QuerySet["Agent"]):
+    """Agents, in the product's words."""
+
+    def live(self) -> Self:
+        """Those not retired."""
+        return self.filter(deleted_at__isnull=True)
+
+    def of_project(self, project: Project) -> Self:
+        """Those not retired, of one project."""
+        return self.live().filter(project=project)
+
+
+class Agent(BaseModel):
+    """Retiring hides it and ends its membership; its conversations stay readable."""
+
+    class Status(models.TextChoices):
+        """Active works; paused lets work queue up; inactive refuses it."""
+
+        ACTIVE = "active"
+        PAUSED = "paused"
+        INACTIVE = "inactive"
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="agents")
+    name = models.CharField(max_length=100)
+    handle = models.CharField(
+        max_length=40, validators=[handle_validator], help_text="What others type after @."
+    )
+    description = models.TextField(
+        blank=True, max_length=2000, help_text="What it is good for. The agent reads it too."
+    )
+    status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
+
+    model = models.CharField(
+        max_length=200, validators=[model_validator], help_text="provider/model"
+    )
+    base_url = models.URLField(
+        blank=True, max_length=500, help_text="Only for a server of your own; else leave it empty."
+    )
+    encrypted_key = models.TextField(blank=True, editable=False)
+    key_last4 = models.CharField(max_length=4, blank=True, editable=False)
+    parameters = models.JSONField(default=dict, blank=True)
+
+    system_prompt = models.TextField(
+        blank=True, max_length=50_000, help_text="Who the agent is and how it works."
+    )
+    chat_message_prompt = models.TextField(
+        blank=True,
+        max_length=20_000,
+        help_text="What it is told in addition when it is chatted with.",
+    )
+
+    limit_steps = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(1000)],
+        help_text="Model calls in one turn. Empty: the server's default.",
+    )
+    limit_tokens = models.PositiveBigIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1000), MaxValueValidator(10**12)],
+        help_text="Tokens of a conversation. Empty: no limit.",
+    )
+    limit_cost_usd = models.DecimalField(
+        null=True,
+        blank=True,
+        max_digits=10,
+        decimal_places=2,
+        validators=[MinValueValidator(LEAST_COST)],
+        help_text="Dollars of a conversation. Empty: no limit.",
+    )
+    limit_seconds = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(10), MaxValueValidator(86_400)],
+        help_text="Length of one turn. Empty: no limit.",
+    )
+    limit_concurrent = models.PositiveSmallIntegerField(
+        default=5,
+        validators=[MinValueValidator(1), MaxValueValidator(10)],
+        help_text="Conversations it works in at once; more wait.",
+    )
+
+    sandbox_memory_mib = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(64), MaxValueValidator(1 << 20)],
+        help_text="Empty: the server's default.",
+    )
+    sandbox_cpus = models.DecimalField(
+        null=True,
+        blank=True,
+        max_digits=5,
+        decimal_places=2,
+        validators=[MinValueValidator(Decimal("0.1")), MaxValueValidator(Decimal(256))],
+        help_text="Empty: the server's default.",
+    )
+
+    git_name = models.CharField(
+        max_length=100, default="paca-agent", help_text="Author of its commits."
+    )
+    git_email = models.EmailField(default="paca-agent@localhost.localdomain")
+
+    deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects = AgentQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["project", "handle"],
+                condition=Q(deleted_at__isnull=True),
+                name="agent_handle_is_unique_in_its_project",
+                violation_error_message="The project has an agent of this handle.",
+            ),
+            models.UniqueConstraint(
+                "project",
+                Lower("name"),
+                condition=Q(deleted_at__isnull=True),
+                name="agent_name_is_unique_in_its_project",
+                violation_error_message="The project has an agent of this name.",
+            ),
+            models.CheckConstraint(
+                name="agent_handle_is_not_empty_and_small",
+                condition=~Q(handle="") & Q(handle=Lower("handle")),
+            ),
+            models.CheckConstraint(
+                name="agent_is_active_paused_or_inactive",
+                condition=Q(status__in=["active", "paused", "inactive"]),
+            ),
+            models.CheckConstraint(
+                name="agent_limits_are_positive",
+                condition=(Q(limit_steps=None) | Q(limit_steps__gte=1))
+                & (Q(limit_tokens=None) | Q(limit_tokens__gte=1000))
+                & (Q(limit_cost_usd=None) | Q(limit_cost_usd__gte=LEAST_COST))
+                & (Q(limit_seconds=None) | Q(limit_seconds__gte=10)),
+            ),
+            models.CheckConstraint(
+                name="agent_works_in_one_to_ten_conversations",
+                condition=Q(limit_concurrent__gte=1, limit_concurrent__lte=10),
+            ),
+            models.CheckConstraint(
+                name="agent_key_and_its_last_four_go_together",
+                condition=Q(encrypted_key="", key_last4="") | (~Q(encrypted_key="")),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} (@{self.handle})"
+
+    @property
+    def is_demo(self) -> bool:
+        """Whether a scripted model answers, without a key and without a network."""
+        return self.model.startswith("demo/")
+
+    @property
+    def has_key(self) -> bool:
+        """Whether a key of its own is stored."""
+        return bool(self.encrypted_key)

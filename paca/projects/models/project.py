@@ -1,0 +1,46 @@
+"""Where people and agents work together."""
+
+from typing import Self
+
+from django.db import models
+
+from paca.accounts.models import User
+from paca.common.models import BaseModel
+from paca.projects.models.workspace import Workspace
+
+
+class ProjectQuerySet(models.QuerySet["Project"]):
+    """Projects, in the product's words."""
+
+    def live(self) -> Self:
+        """Those not deleted."""
+        return self.filter(deleted_at__isnull=True)
+
+    def of(self, user: User) -> Self:
+        """Those in which the person is a member."""
+        return self.live().filter(members__user=user, members__deleted_at__isnull=True)
+
+
+class Project(BaseModel):
+    """Belongs to one workspace. Deleting hides it; its rows stay."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="projects")
+    name = models.CharField(max_length=100)
+    description = models.TextField(blank=True, max_length=10_000)
+    deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects = ProjectQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workspace", "name"],
+                condition=models.Q(deleted_at__isnull=True),
+                name="project_name_is_unique_in_its_workspace",
+                violation_error_message="The workspace has a project of this name.",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,54 @@
+"""The tenant above projects."""
+
+from typing import Self
+
+from django.db import models
+
+from paca.accounts.models import User
+from paca.common.models import BaseModel
+
+
+class WorkspaceQuerySet(models.QuerySet["Workspace"]):
+    """Workspaces, in the product's words."""
+
+    def of(self, user: User) -> Self:
+        """Those the person belongs to."""
+        return self.filter(members__user=user)
+
+
+class Workspace(BaseModel):
+    """Holds projects and the people who may be invited to them."""
+
+    name = models.CharField(max_length=100)
+
+    objects = WorkspaceQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name", "id"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class WorkspaceMember(BaseModel):
+    """A person of a workspace. Owners may rename it; every member may begin a project."""
+
+    class Role(models.TextChoices):
+        """What a person may do in the workspace itself."""
+
+        OWNER = "owner"
+        MEMBER = "member"
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="members")
+    user = models.ForeignKey("accounts.User", on_delete=models.CASCADE, related_name="workspaces")
+    role = models.CharField(max_length=10, choices=Role, default=Role.MEMBER)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workspace", "user"], name="user_is_a_member_of_a_workspace_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.workspace}"
