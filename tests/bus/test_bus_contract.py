@@ -1,0 +1,207 @@
+"""What every bus promises, whatever carries it: the same tests run on each kind."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from uuid import uuid4
+
+import pytest
+
+from paca.bus.base import Announced, Bus, Hint, Shown, Signal, Signalled, Woken
+from paca.bus.memory import MemoryBus
+
+pytestmark = pytest.mark.anyio
+
+ALL = (Woken, Announced, Shown, Signalled)
+KINDS: dict[str, Callable[[], Bus]] = {"memory": MemoryBus}
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(params=KINDS)
+def bus(request) -> Bus:
+    return KINDS[request.param]()
+
+
+async def until(condition: Callable[[], bool], seconds: float = 5) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 - conditions of any kind, also of other threads
+            await asyncio.sleep(0.002)
+
+
+async def test_each_kind_of_hint_reaches_a_listener_whole_and_in_order(bus: Bus):
+    heard: list[Hint] = []
+    trigger, conversation = uuid4(), uuid4()
+    with bus.listen(ALL, heard.append):
+        bus.wake(trigger)
+        bus.announce("conversation:1", 7)
+        bus.live("conversation:1", {"type": "agent.text.streamed", "data": {"text": "é"}})
+        bus.signal(conversation)
+        bus.signal(conversation, Signal.ATTACH)
+        await until(lambda: len(heard) == 5)
+    assert heard == [
+        Woken(trigger),
+        Announced("conversation:1", 7),
+        Shown("conversation:1", {"type": "agent.text.streamed", "data": {"text": "é"}}),
+        Signalled(conversation, Signal.INBOX),
+        Signalled(conversation, Signal.ATTACH),
+    ]
+
+
+async def test_a_listener_hears_only_the_kinds_it_asked_for(bus: Bus):
+    woken: list[Hint] = []
+    everything: list[Hint] = []
+    with bus.listen((Woken,), woken.append), bus.listen(ALL, everything.append):
+        bus.announce("conversation:1", 1)
+        bus.wake(uuid4())
+        await until(lambda: len(everything) == 2)
+    assert [type(hint) for hint in woken] == [Woken]
+
+
+async def test_nothing_is_delivered_after_the_block_has_ended(bus: Bus):
+    heard: list[Hint] = []
+    with bus.listen(ALL, heard.append):
+        bus.wake(uuid4())
+    bus.wake(uuid4())
+    await asyncio.sleep(0.05)
+    assert heard == []
+
+
+async def test_a_burst_of_announcements_arrives_as_few_and_ends_with_the_highest(bus: Bus):
+    heard: list[Announced] = []
+    with bus.listen((Announced,), heard.append):
+        for seq in range(1, 1001):
+            bus.announce("conversation:1", seq)
+        bus.announce("conversation:2", 5)
+        await until(lambda: any(hint.topic == "conversation:2" for hint in heard))
+    assert [hint.seq for hint in heard if hint.topic == "conversation:1"][-1] == 1000
+    assert len(heard) < 100
+
+
+async def test_an_announcement_never_overtakes_a_live_frame_published_before_it(bus: Bus):
+    heard: list[Hint] = []
+    with bus.listen(ALL, heard.append):
+        bus.announce("conversation:1", 1)
+        bus.live("conversation:1", {"n": 1})
+        bus.announce("conversation:1", 2)
+        await until(lambda: Announced("conversation:1", 2) in heard)
+    assert heard.index(Shown("conversation:1", {"n": 1})) < heard.index(
+        Announced("conversation:1", 2)
+    )
+
+
+async def test_any_thread_may_publish_and_delivery_happens_in_the_listeners_loop(bus: Bus):
+    heard: list[int] = []
+    threads: set[int] = set()
+
+    def deliver(hint: Hint) -> None:
+        threads.add(threading.get_ident())
+        assert isinstance(hint, Shown)
+        heard.append(hint.frame["n"])
+
+    def publish(start: int) -> None:
+        for n in range(start, start + 200):
+            bus.live("conversation:1", {"n": n})
+
+    with bus.listen((Shown,), deliver):
+        publishers = [threading.Thread(target=publish, args=(n * 200,)) for n in range(5)]
+        for thread in publishers:
+            thread.start()
+        await until(lambda: len(heard) == 1000)
+        for thread in publishers:
+            thread.join()
+    assert sorted(heard) == list(range(1000))
+    for start in range(0, 1000, 200):  # what one thread published stays in its order
+        own = [n for n in heard if start <= n < start + 200]
+        assert own == sorted(own)
+    assert threads == {threading.get_ident()}
+
+
+async def test_a_listener_that_raises_stops_neither_the_publisher_nor_the_next_hint(bus: Bus):
+    reported: list[dict] = []
+    asyncio.get_running_loop().set_exception_handler(
+        lambda _loop, context: reported.append(context)
+    )
+    heard: list[Hint] = []
+    first, second = uuid4(), uuid4()
+
+    def deliver(hint: Hint) -> None:
+        heard.append(hint)
+        if hint == Woken(first):
+            raise ValueError("a fault of this listener")
+
+    with bus.listen((Woken,), deliver):
+        bus.wake(first)
+        bus.wake(second)
+        await until(lambda: len(heard) == 2)
+    assert isinstance(reported[0]["exception"], ValueError)
+
+
+async def test_a_loop_that_died_is_dropped_and_the_others_still_hear(bus: Bus):
+    def die_while_listening() -> None:
+        loop = asyncio.new_event_loop()
+
+        async def enter() -> None:
+            bus.listen(ALL, lambda hint: None).__enter__()
+
+        loop.run_until_complete(enter())
+        loop.close()
+
+    await asyncio.to_thread(die_while_listening)
+    heard: list[Hint] = []
+    with bus.listen(ALL, heard.append):
+        bus.wake(uuid4())
+        bus.wake(uuid4())
+        await until(lambda: len(heard) == 2)
+
+
+async def test_a_loop_that_stands_still_costs_the_publisher_no_time_and_bounded_memory():
+    bus = MemoryBus()
+    held, ready = threading.Event(), threading.Event()
+    heard: list[Hint] = []
+
+    def stand_still() -> None:
+        async def main() -> None:
+            with bus.listen(ALL, heard.append):
+                ready.set()
+                held.wait(30)  # blocks the loop itself
+                await asyncio.sleep(0.5)
+
+        asyncio.run(main())
+
+    thread = threading.Thread(target=stand_still)
+    thread.start()
+    assert await asyncio.to_thread(ready.wait, 5)
+    began = time.perf_counter()
+    for n in range(30_000):
+        bus.live("conversation:1", {"n": n})
+    assert time.perf_counter() - began < 5
+    held.set()
+    await asyncio.to_thread(thread.join)
+    assert 1 <= len(heard) <= 10_000
+
+
+async def test_a_hop_between_two_threads_takes_about_a_millisecond(bus: Bus):
+    delays: list[float] = []
+    with bus.listen((Shown,), lambda hint: delays.append(time.perf_counter() - hint.frame["at"])):
+
+        def publish() -> None:
+            for _ in range(500):
+                bus.live("conversation:1", {"at": time.perf_counter()})
+                time.sleep(0.001)
+
+        await asyncio.to_thread(publish)
+        await until(lambda: len(delays) == 500)
+    delays.sort()
+    # The machine is shared: the bar is ten times what was measured when it was quiet.
+    assert delays[len(delays) // 2] < 0.010, f"p50 {delays[250] * 1000:.2f} ms"
+
+
+def test_there_is_one_bus_in_a_process():
+    from paca.bus import get_bus
+
+    assert get_bus() is get_bus()
