@@ -1,11 +1,43 @@
 #!/usr/bin/env python3
-"""Paca's command line."""
+"""Paca's command line. Old Pythons must still be able to parse this file, to be told that they are."""
 
 import os
 import sys
 
-if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "paca.settings")
-    from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+def stop(cause, next_step):
+    sys.stderr.write("Paca cannot start: %s\nNext step: %s\n" % (cause, next_step))
+    sys.exit(1)
+
+
+def main():
+    if sys.version_info < (3, 11):
+        stop(
+            "this is Python %d.%d, and it needs 3.11 or newer." % sys.version_info[:2],
+            "run `make run`, which looks for a newer one, or: python3.11 manage.py "
+            + " ".join(sys.argv[1:]),
+        )
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "paca.settings")
+    try:
+        from django.core.management import execute_from_command_line
+    except ImportError as error:
+        stop(
+            "a package is missing (%s)." % error,
+            "run `make run`, or: python3 -m pip install --require-hashes -r requirements.txt",
+        )
+    from paca.common.errors import ConfigurationError
+
+    try:
+        execute_from_command_line(sys.argv)
+    except ConfigurationError as error:
+        stop(
+            error.detail,
+            error.facts.get(
+                "next_step",
+                "correct it and run this again; docs/configuration.md lists every setting.",
+            ),
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from paca.common.errors import ConfigurationError
@@ -36,7 +37,9 @@ def text(name: str, default: str = "", *, meaning: str, aliases: tuple[str, ...]
 
 def words(name: str, default: str = "", *, meaning: str) -> list[str]:
     """A list, separated by commas."""
-    return [word.strip() for word in text(name, default, meaning=meaning).split(",") if word.strip()]
+    return [
+        word.strip() for word in text(name, default, meaning=meaning).split(",") if word.strip()
+    ]
 
 
 def choice(name: str, default: str, *, among: tuple[str, ...], meaning: str) -> str:
@@ -82,7 +85,9 @@ def number(
     return value
 
 
-def whole(name: str, default: int, *, meaning: str, at_least: int = 0, at_most: int = 1 << 31) -> int:
+def whole(
+    name: str, default: int, *, meaning: str, at_least: int = 0, at_most: int = 1 << 31
+) -> int:
     """A whole number within bounds."""
     value = number(name, default, meaning=meaning, at_least=at_least, at_most=at_most)
     if value != int(value):
@@ -93,3 +98,17 @@ def whole(name: str, default: int, *, meaning: str, at_least: int = 0, at_most: 
 def seconds(name: str, default: float, *, meaning: str, at_least: float = 0.1) -> float:
     """A span of time in seconds."""
     return number(name, default, meaning=meaning, at_least=at_least, at_most=86_400 * 365)
+
+
+def sqlite_file(name: str, default: Path, *, meaning: str) -> Path:
+    """The file of an SQLite address; three slashes: relative to here, four: absolute."""
+    found = _read(name, "", meaning, ())
+    if found is None:
+        return default
+    scheme, _, path = found.partition(":///")
+    if scheme == "sqlite" and path:
+        return Path(path).absolute()
+    # The address may hold a password: only the part before the first colon is shown.
+    raise ConfigurationError(
+        f"{name} begins with {found.partition(':')[0]!r}; this version runs on SQLite: sqlite:///folder/file"
+    )
