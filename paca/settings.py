@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from paca import env
+from paca import env, keys
+from paca.common import logs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -14,20 +15,34 @@ PACA_DATA_DIR = Path(
 if not PACA_DATA_DIR.is_absolute():
     PACA_DATA_DIR = BASE_DIR / PACA_DATA_DIR
 PACA_BIND = env.text("PACA_BIND", "127.0.0.1", meaning="Address the web server listens on.")
-PACA_PORT = env.whole("PACA_PORT", 8000, at_least=0, at_most=65535, meaning="Its port; 0 takes a free one.")
+PACA_PORT = env.whole(
+    "PACA_PORT", 8000, at_least=0, at_most=65535, meaning="Its port; 0 takes a free one."
+)
 PACA_ADMIN_PASSWORD = env.text(
     "PACA_ADMIN_PASSWORD", meaning="Password of the first admin; else a one-time link is printed."
 )
 DEBUG = env.boolean("DEBUG", meaning="Django's debug pages. Only on a loopback address.")
-SECRET_KEY = env.text("SECRET_KEY", meaning="Signs sessions and links. Made on the first start.")
-ENCRYPTION_KEY = env.words(
-    "ENCRYPTION_KEY", meaning="Fernet keys, comma separated; the first encrypts. Made on the first start."
+PACA_KEYS = keys.read(
+    PACA_DATA_DIR,
+    secret_key=env.text(
+        "SECRET_KEY",
+        meaning="Signs sessions and links. Made in the data folder on the first start.",
+    ),
+    encryption_keys=env.words(
+        "ENCRYPTION_KEY",
+        meaning="Fernet keys, comma separated; the first encrypts, all decrypt. "
+        "Made in the data folder on the first start.",
+    ),
 )
+SECRET_KEY = PACA_KEYS.secret_key
+ENCRYPTION_KEY = PACA_KEYS.encryption_keys
 ALLOWED_HOSTS = env.words(
     "ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", meaning="Host names the web server answers to."
 )
-DATABASE_URL = env.text(
-    "DATABASE_URL", meaning="postgres://user:password@host/name; empty: SQLite in the data folder."
+DATABASE_FILE = env.sqlite_file(
+    "DATABASE_URL",
+    PACA_DATA_DIR / "paca.sqlite3",
+    meaning="sqlite:///folder/file or sqlite:////absolute/file; empty: paca.sqlite3 in the data folder.",
 )
 
 # --- work -------------------------------------------------------------------------------------------
@@ -36,18 +51,33 @@ PACA_SANDBOX = env.choice(
     "PACA_SANDBOX",
     "auto",
     among=("auto", "bubblewrap", "none"),
-    meaning="Where commands run; none refuses them.",
+    meaning="Where commands run; none refuses them. auto is the best that works here.",
 )
-SANDBOX_MEMORY_MIB = env.whole("SANDBOX_MEMORY_MIB", 2048, at_least=64, meaning="Memory of one sandbox.")
+SANDBOX_MEMORY_MIB = env.whole(
+    "SANDBOX_MEMORY_MIB", 2048, at_least=64, meaning="Memory of one sandbox."
+)
 SANDBOX_CPUS = env.number("SANDBOX_CPUS", 1, at_least=0.1, meaning="Cores of one sandbox.")
-SANDBOX_IDLE_SECONDS = env.seconds("SANDBOX_IDLE_SECONDS", 180, meaning="An unused sandbox ends after this.")
-WORKER_CONCURRENCY = env.whole("WORKER_CONCURRENCY", 10, at_least=1, meaning="Conversations run at once.")
-WORKER_LEASE_SECONDS = env.seconds(
-    "WORKER_LEASE_SECONDS", 15, at_least=1, meaning="A dead worker's conversation is taken over after this."
+SANDBOX_IDLE_SECONDS = env.seconds(
+    "SANDBOX_IDLE_SECONDS", 180, meaning="An unused sandbox ends after this."
 )
-COMMAND_TIMEOUT_SECONDS = env.seconds("COMMAND_TIMEOUT_SECONDS", 60, meaning="A command ends after this.")
-AGENT_MAX_STEPS = env.whole("AGENT_MAX_STEPS", 50, at_least=1, meaning="Model calls a turn, if the agent sets none.")
-LLM_MAX_RETRIES = env.whole("LLM_MAX_RETRIES", 3, meaning="Further attempts after a failed model call.")
+WORKER_CONCURRENCY = env.whole(
+    "WORKER_CONCURRENCY", 10, at_least=1, meaning="Conversations run at once."
+)
+WORKER_LEASE_SECONDS = env.seconds(
+    "WORKER_LEASE_SECONDS",
+    15,
+    at_least=1,
+    meaning="A dead worker's conversation is taken over after this.",
+)
+COMMAND_TIMEOUT_SECONDS = env.seconds(
+    "COMMAND_TIMEOUT_SECONDS", 60, meaning="A command ends after this."
+)
+AGENT_MAX_STEPS = env.whole(
+    "AGENT_MAX_STEPS", 50, at_least=1, meaning="Model calls a turn, if the agent sets none."
+)
+LLM_MAX_RETRIES = env.whole(
+    "LLM_MAX_RETRIES", 3, meaning="Further attempts after a failed model call."
+)
 
 # --- Django -----------------------------------------------------------------------------------------
 
@@ -86,6 +116,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "paca.web.security.SecurityHeaders",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -116,7 +147,7 @@ TEMPLATES = [
 DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.sqlite3",
-        "NAME": str(PACA_DATA_DIR / "paca.sqlite3"),
+        "NAME": str(DATABASE_FILE),
         "OPTIONS": {
             "transaction_mode": "IMMEDIATE",
             "timeout": 10,
@@ -124,6 +155,29 @@ DATABASES = {
         },
     }
 }
+
+# --- security ---------------------------------------------------------------------------------------
+
+# Cookies become Secure, and the browser is told to stay with HTTPS, on each answer to a request that
+# came by HTTPS (paca/web/security.py): the same code serves plain loopback and a TLS proxy.
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SAMESITE = "Lax"
+SECURE_HSTS_SECONDS = 31_536_000
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+
+LOGGING = logs.CONFIGURATION
 
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
