@@ -1,5 +1,7 @@
 """Who did what to which object. Entries are added, never changed or removed."""
 
+import uuid
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from django.db import models
@@ -65,3 +67,12 @@ class AuditEntry(BaseModel):
 
     def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise AuditEntriesStay
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who did it, as the trail keeps it."""
+
+    kind: AuditEntry.Actor
+    id: uuid.UUID | None
+    name: str

@@ -1,14 +1,27 @@
 """An API token: kept only as a hash, with a name, scopes and its last use."""
 
+from typing import Self
+
 from django.db import models
 from django.utils import timezone
 from knox.models import AbstractAuthToken
 
+from paca.accounts.models.user import User
 from paca.common.models import BaseModel
 
 
-class ApiToken(BaseModel, AbstractAuthToken):
+class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
+    """Tokens, in the product's words."""
+
+    def of(self, user: User) -> Self:
+        """The person's own."""
+        return self.filter(user=user)
+
+
+class ApiToken(BaseModel, AbstractAuthToken):  # type: ignore[misc] # knox has no types
     """Acts as its user, within its scopes. ``token_key`` holds the first characters, to know it by."""
+
+    objects = ApiTokenQuerySet.as_manager()
 
     digest = models.CharField(max_length=128, unique=True, editable=False)
     user = models.ForeignKey(

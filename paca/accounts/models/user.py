@@ -7,6 +7,7 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models.functions import Lower
 
+from paca.accounts.models.audit import Actor, AuditEntry
 from paca.common.models import BaseModel
 
 # A username is also what others type after "@", so it holds only what a mention can hold.
@@ -25,8 +26,8 @@ class User(BaseModel, AbstractUser):
         validators=[username_validator],
         error_messages={"unique": "This username is taken."},
     )
-    first_name = None
-    last_name = None
+    first_name = None  # type: ignore[assignment] # Django's way to leave a field out
+    last_name = None  # type: ignore[assignment]
     name = models.CharField(max_length=150, blank=True, help_text="As others see it.")
 
     REQUIRED_FIELDS: ClassVar[list[str]] = []
@@ -48,3 +49,8 @@ class User(BaseModel, AbstractUser):
 
     def get_short_name(self) -> str:
         return self.get_full_name()
+
+    @property
+    def actor(self) -> Actor:
+        """As the audit trail keeps it."""
+        return Actor(AuditEntry.Actor.PERSON, self.pk, self.username)

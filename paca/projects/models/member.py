@@ -5,7 +5,8 @@ from typing import Self
 from django.db import models
 from django.db.models import Q
 
-from paca.accounts.models import User
+from paca.accounts.models import AuditEntry, User
+from paca.accounts.models.audit import Actor
 from paca.common.models import BaseModel
 from paca.projects.models.project import Project
 
@@ -92,6 +93,13 @@ class Member(BaseModel):
     def handle(self) -> str:
         """What others type after "@"."""
         return self.agent.handle if self.agent is not None else self._person.username
+
+    @property
+    def actor(self) -> Actor:
+        """As the audit trail keeps it."""
+        if self.agent is not None:
+            return Actor(AuditEntry.Actor.AGENT, self.agent_id, self.agent.handle)
+        return self._person.actor
 
     @property
     def _person(self) -> User:
