@@ -72,14 +72,6 @@ class ConversationStarted(Event):
     demo: bool = False
 
 
-@event("agent.conversation.waiting")
-class ConversationWaiting(Event):
-    """The run waits for something outside it: see the reasons of status ``waiting``."""
-
-    reason: str
-    detail: str = ""
-
-
 @event("agent.conversation.paused")
 class ConversationPaused(Event):
     """The run stands still; a message or Continue leaves this state."""
@@ -91,9 +83,9 @@ class ConversationPaused(Event):
 
 @event("agent.conversation.resumed")
 class ConversationResumed(Event):
-    """A person asked the run to go on, or a new worker took over from a dead one."""
+    """A new worker has taken over the run from one that is gone; nothing stored is lost."""
 
-    by: str = ""
+    worker: str = ""
 
 
 @event("agent.conversation.finished")

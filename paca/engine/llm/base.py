@@ -64,7 +64,10 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Everything one model call needs. The prefix (system, tools, messages) only ever grows."""
+    """Everything one model call needs. The prefix (system, tools, messages) only ever grows.
+
+    ``may_call=False`` forbids calls in this reply while the tools stay in the prefix.
+    """
 
     model: str
     system: str
@@ -72,6 +75,7 @@ class Request:
     tools: tuple[ToolSpec, ...] = ()
     max_tokens: int = 8192
     parameters: dict[str, Any] = field(default_factory=dict)
+    may_call: bool = True
 
 
 @dataclass(frozen=True, slots=True)

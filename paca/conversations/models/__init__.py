@@ -1,0 +1,30 @@
+"""The tables of conversations: their log, their inbox, their calls and who runs them."""
+
+from paca.conversations.models.calls import ModelCall, ToolCall
+from paca.conversations.models.conversation import (
+    ChatSession,
+    Conversation,
+    Status,
+    TriggerType,
+    Turn,
+)
+from paca.conversations.models.inbox import Control, Trigger, TriggerState
+from paca.conversations.models.log import Blob, Event
+from paca.conversations.models.machines import Sandbox, Worker
+
+__all__ = [
+    "Blob",
+    "ChatSession",
+    "Control",
+    "Conversation",
+    "Event",
+    "ModelCall",
+    "Sandbox",
+    "Status",
+    "ToolCall",
+    "Trigger",
+    "TriggerState",
+    "TriggerType",
+    "Turn",
+    "Worker",
+]

@@ -1,0 +1,183 @@
+"""A conversation with an agent, its turns, and the chat session it may belong to."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from paca.common.models import BaseModel
+from paca.projects.models import Member, Project
+
+
+class Status(models.TextChoices):
+    """Where a conversation stands; the database refuses moves that are not in ``MOVES``."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    PAUSED = "paused"
+    FINISHED = "finished"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+MOVES: dict[Status, tuple[Status, ...]] = {
+    Status.QUEUED: (Status.RUNNING, Status.STOPPED, Status.FAILED),
+    Status.RUNNING: (
+        Status.WAITING,
+        Status.PAUSED,
+        Status.FINISHED,
+        Status.FAILED,
+        Status.STOPPED,
+    ),
+    Status.WAITING: (Status.RUNNING, Status.PAUSED, Status.STOPPED, Status.FAILED),
+    Status.PAUSED: (Status.QUEUED, Status.STOPPED),
+    Status.FINISHED: (Status.QUEUED,),
+    Status.FAILED: (Status.QUEUED,),
+    Status.STOPPED: (Status.QUEUED,),
+}
+
+HELD = (Status.RUNNING, Status.WAITING)
+ENDED = (Status.FINISHED, Status.FAILED, Status.STOPPED)
+
+
+class TriggerType(models.TextChoices):
+    """What began a conversation."""
+
+    CHAT_MESSAGE = "chat_message"
+
+
+class ConversationQuerySet(models.QuerySet["Conversation"]):
+    """Conversations in the product's words."""
+
+    def for_project(self, project: Project | UUID) -> ConversationQuerySet:
+        return self.filter(project=project, deleted_at__isnull=True)
+
+    def newest_first(self) -> ConversationQuerySet:
+        return self.order_by("-last_activity_at", "-id")
+
+    def free(self) -> ConversationQuerySet:
+        """Nobody holds a live lease, by the database's clock."""
+        return self.filter(Q(lease_until__isnull=True) | Q(lease_until__lt=Now()))
+
+    def claimable(self) -> ConversationQuerySet:
+        """Queued, or begun by a worker that no longer renews its lease."""
+        return self.free().filter(status__in=(Status.QUEUED, *HELD), deleted_at__isnull=True)
+
+
+class Conversation(BaseModel):
+    """One thread of work of one agent. Its log is the truth; these columns are projections."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="conversations")
+    agent = models.ForeignKey(
+        "agents.Agent", on_delete=models.PROTECT, related_name="conversations"
+    )
+    session = models.ForeignKey(
+        "conversations.ChatSession", on_delete=models.SET_NULL, null=True, related_name="all"
+    )
+    trigger_type = models.CharField(max_length=20, choices=TriggerType.choices)
+    title = models.CharField(max_length=200, blank=True)
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
+    reason = models.CharField(max_length=30, blank=True)
+    detail = models.TextField(blank=True)
+    activity = models.CharField(max_length=30, blank=True)
+
+    next_seq = models.BigIntegerField(default=1)
+    turn_number = models.PositiveIntegerField(default=0)
+    lease_owner = models.CharField(max_length=100, blank=True)
+    lease_epoch = models.BigIntegerField(default=0)
+    lease_until = models.DateTimeField(null=True)
+
+    input_tokens = models.BigIntegerField(default=0)
+    output_tokens = models.BigIntegerField(default=0)
+    cache_read_tokens = models.BigIntegerField(default=0)
+    cache_write_tokens = models.BigIntegerField(default=0)
+    cost_usd = models.FloatField(default=0)
+    unpriced_calls = models.PositiveIntegerField(default=0)
+
+    last_activity_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    deleted_at = models.DateTimeField(null=True)
+
+    objects = ConversationQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["project", "-last_activity_at"], name="conversation_list"),
+            models.Index(
+                fields=["status", "lease_until"],
+                name="conversation_claim",
+                condition=Q(status__in=["queued", "running", "waiting"]),
+            ),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                name="conversation_status_is_known", condition=Q(status__in=Status.values)
+            ),
+            models.CheckConstraint(
+                name="conversation_seq_starts_at_one", condition=Q(next_seq__gte=1)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.title or str(self.id)
+
+    @property
+    def last_seq(self) -> int:
+        return self.next_seq - 1
+
+    @property
+    def usage(self) -> dict[str, Any]:
+        """Totals over all calls; the cost is null as soon as one call has no known price."""
+        return {
+            "input": self.input_tokens,
+            "output": self.output_tokens,
+            "cache_read": self.cache_read_tokens,
+            "cache_write": self.cache_write_tokens,
+            "cost_usd": None if self.unpriced_calls else round(self.cost_usd, 6),
+        }
+
+
+class Turn(BaseModel):
+    """One answer to one or more triggers."""
+
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="turns")
+    number = models.PositiveIntegerField()
+    status = models.CharField(max_length=10, default="running")
+    reason = models.CharField(max_length=30, blank=True)
+    steps = models.PositiveIntegerField(default=0)
+    started_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conversation", "number"], name="turn_number_is_unique_in_conversation"
+            ),
+            models.UniqueConstraint(
+                fields=["conversation"],
+                condition=Q(status="running"),
+                name="conversation_has_one_running_turn",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"turn {self.number}"
+
+
+class ChatSession(BaseModel):
+    """One person's chat with one agent; ``conversation`` is the one it continues at present."""
+
+    agent = models.ForeignKey("agents.Agent", on_delete=models.CASCADE, related_name="sessions")
+    member = models.ForeignKey(Member, on_delete=models.CASCADE, related_name="chat_sessions")
+    conversation = models.ForeignKey(
+        Conversation, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+
+    def __str__(self) -> str:
+        return f"chat session {self.id}"

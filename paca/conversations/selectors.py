@@ -1,0 +1,200 @@
+"""Reading conversations: their objects, their frames, and the history the model gets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from paca import events
+from paca.common.errors import NotFound
+from paca.conversations.models import ChatSession, Conversation, Event
+from paca.engine.context.history import History, advance
+from paca.engine.limits import Tally
+from paca.projects.models import Member, Project
+
+PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One row of a log, loaded."""
+
+    seq: int
+    event: events.Event
+    source: str
+    turn: int | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some frames in order, and the bounds of the whole log."""
+
+    results: list[dict[str, Any]]
+    first_seq: int
+    last_seq: int
+
+
+# --- conversations ------------------------------------------------------------------------------
+
+
+def get(project: Project, conversation_id: UUID) -> Conversation:
+    """The conversation if it is this project's. Raises ``NotFound``."""
+    found = listed(project).filter(id=conversation_id).first()
+    if found is None:
+        raise NotFound("There is no conversation at this address.")
+    return found
+
+
+def visible(conversation_id: UUID) -> Conversation:
+    """The conversation, whatever its project: the caller checks the membership."""
+    found = (
+        Conversation.objects.filter(id=conversation_id, deleted_at__isnull=True)
+        .select_related("agent", "project")
+        .first()
+    )
+    if found is None:
+        raise NotFound("There is no conversation at this address.")
+    return found
+
+
+def listed(project: Project, *, search: str = "", status: str = "", agent: str = "") -> QuerySet:
+    """A project's conversations, newest first; ``search`` looks into titles and messages."""
+    found = Conversation.objects.for_project(project).select_related("agent").newest_first()
+    if status:
+        found = found.filter(status=status)
+    if agent:
+        found = found.filter(agent_id=agent)
+    for word in search.split()[:8]:
+        said = Event.objects.filter(
+            conversation=OuterRef("pk"),
+            type__in=(events.MessageReceived.type, events.MessageSpoken.type),
+            payload__icontains=word,
+        )
+        found = found.filter(Q(title__icontains=word) | Exists(said))
+    return found
+
+
+def sessions_of(agent_id: UUID, member: Member) -> QuerySet[ChatSession]:
+    """A person's chats with an agent, the latest first."""
+    return (
+        ChatSession.objects.filter(agent_id=agent_id, member=member)
+        .select_related("conversation__agent")
+        .order_by("-updated_at", "-id")
+    )
+
+
+def describe(conversation: Conversation) -> dict[str, Any]:
+    """The conversation as an object of the API."""
+    agent = conversation.agent
+    return {
+        "id": str(conversation.id),
+        "project_id": str(conversation.project_id),
+        "agent": {"id": str(agent.id), "name": agent.name, "handle": agent.handle},
+        "trigger_type": conversation.trigger_type,
+        "status": conversation.status,
+        "reason": conversation.reason,
+        "detail": conversation.detail,
+        "activity": conversation.activity,
+        "title": conversation.title,
+        "chat_session_id": _text(conversation.session_id),
+        "last_seq": conversation.last_seq,
+        "usage": conversation.usage,
+        "created_at": conversation.created_at.isoformat(),
+        "started_at": _moment(conversation.started_at),
+        "finished_at": _moment(conversation.finished_at),
+    }
+
+
+def _text(value: UUID | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _moment(value: datetime | None) -> str | None:
+    return None if value is None else value.isoformat()
+
+
+# --- frames -------------------------------------------------------------------------------------
+
+
+def frames_after(conversation_id: UUID, after: int, limit: int = PAGE) -> list[dict[str, Any]]:
+    """Frames with numbers above ``after``, in order, at most ``limit``."""
+    rows = _rows(conversation_id).filter(seq__gt=after).order_by("seq")[:limit]
+    return [_frame(row) for row in rows]
+
+
+def frames_before(conversation_id: UUID, before: int, limit: int = PAGE) -> list[dict[str, Any]]:
+    """The last ``limit`` frames with numbers below ``before``, in order."""
+    rows = _rows(conversation_id).filter(seq__lt=before).order_by("-seq")[:limit]
+    return [_frame(row) for row in reversed(rows)]
+
+
+def newest_frames(conversation_id: UUID, limit: int = PAGE) -> list[dict[str, Any]]:
+    """The last ``limit`` frames, in order."""
+    rows = _rows(conversation_id).order_by("-seq")[:limit]
+    return [_frame(row) for row in reversed(rows)]
+
+
+def all_frames(conversation: Conversation) -> Iterator[dict[str, Any]]:
+    """Every frame, in order, a page at a time."""
+    after = 0
+    while page := frames_after(conversation.id, after):
+        yield from page
+        after = page[-1]["seq"]
+
+
+def frame(type_: str, seq: int, at: datetime, source: str, turn: int | None, data: Any) -> dict:
+    """The shape in which an event leaves the server, whichever door it takes."""
+    return {
+        "type": type_,
+        "seq": seq,
+        "at": at.isoformat(),
+        "source": source,
+        "turn": turn,
+        "data": data,
+    }
+
+
+def _rows(conversation_id: UUID) -> QuerySet[Event]:
+    return Event.objects.filter(conversation_id=conversation_id).select_related("blob")
+
+
+def _frame(row: Event) -> dict[str, Any]:
+    return frame(row.type, row.seq, row.at, row.source, row.turn, _payload(row))
+
+
+def _payload(row: Event) -> Any:
+    return json.loads(row.blob.body if row.blob is not None else row.payload)
+
+
+# --- the model's view ---------------------------------------------------------------------------
+
+
+def recorded_after(conversation_id: UUID, seq: int) -> list[Recorded]:
+    """All events above ``seq``, loaded, in order."""
+    return [
+        Recorded(row.seq, events.load(row.type, _payload(row)), row.source, row.turn, row.at)
+        for row in _rows(conversation_id).filter(seq__gt=seq).order_by("seq").iterator(500)
+    ]
+
+
+def history_for_model(recorded: Iterable[Recorded]) -> History:
+    """What a log means to the model: the fold of all its events."""
+    history = History()
+    for entry in recorded:
+        history = advance(history, entry.event, entry.seq)
+    return history
+
+
+def tally(recorded: Iterable[Recorded]) -> Tally:
+    """What the latest turn of a log has used."""
+    found = Tally()
+    for entry in recorded:
+        found = found.advance(entry.event)
+    return found

@@ -1,0 +1,208 @@
+"""Carrying out the calls of a reply: reads side by side, writes in order, each with its intent
+before and its outcome after."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from paca import events
+from paca.common.errors import PacaError
+from paca.engine.context.history import OpenCall
+from paca.engine.ports import World
+from paca.engine.run import Run
+from paca.engine.tools.base import Effect, Tool, ToolArguments, ToolContext, perform
+from paca.engine.workspace import CallUnknown, SandboxLost, WorkspaceError
+
+logger = logging.getLogger(__name__)
+
+STOP_SECONDS = 2.0
+UNKNOWN = (
+    "Outcome unknown: the {what} was lost while this ran. It was not run again."
+    " Check the state before you repeat it."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A call whose tool exists and whose arguments fit."""
+
+    open: OpenCall
+    tool: Tool
+    arguments: ToolArguments
+
+    @property
+    def id(self) -> str:
+        return self.open.call.call_id
+
+
+async def carry_out(calls: Sequence[OpenCall], run: Run, world: World) -> None:
+    """Give every call its result. The last outcomes are noted for the next commit, not stored."""
+    prepared = [found for call in calls if (found := _prepare(call, run, world))]
+    for batch in _batches(prepared):
+        batch = await _begin(batch, world)
+        await _finish(batch, run, world)
+
+
+def _prepare(call: OpenCall, run: Run, world: World) -> Prepared | None:
+    """The call made ready, or its error noted as the result."""
+    try:
+        tool, arguments = run.toolbox.parse(call.call.tool, call.call.arguments)
+    except PacaError as error:
+        world.log.note(_refused(call.call.call_id, error.detail, cause="invalid"))
+        return None
+    return Prepared(call, tool, arguments)
+
+
+def _batches(calls: Sequence[Prepared]) -> Iterator[list[Prepared]]:
+    """Neighbouring reads together; each write alone, in the order the model gave."""
+    batch: list[Prepared] = []
+    for call in calls:
+        if call.tool.effect is Effect.READ_ONLY:
+            batch.append(call)
+            continue
+        if batch:
+            yield batch
+            batch = []
+        yield [call]
+    if batch:
+        yield batch
+
+
+async def _begin(batch: list[Prepared], world: World) -> list[Prepared]:
+    """Store the intents, which name the life of the runner that the calls begin in.
+
+    A call that another worker has begun keeps its intent; if that life of the runner is over,
+    its outcome is unknown unless it may be done twice.
+    """
+    boot_id, unavailable = "", ""
+    if any(call.tool.uses_workspace for call in batch):
+        if not world.sandboxes.ready:
+            await world.log.commit()  # the reply is seen before the wait for the sandbox
+        try:
+            boot_id = (await world.sandboxes.workspace()).boot_id
+        except WorkspaceError as error:
+            unavailable = error.detail
+    begun = []
+    intents: list[events.Event] = []
+    for call in batch:
+        if unavailable and call.tool.uses_workspace and call.open.boot_id is None:
+            world.log.note(_refused(call.id, unavailable, cause="refused"))
+        elif _is_unknown(call, boot_id):
+            world.log.note(_unknown(call.id, "sandbox"))
+        else:
+            begun.append(call)
+            if call.open.boot_id is None or call.open.boot_id != boot_id:
+                intents.append(events.ToolStarted(call_id=call.id, boot_id=boot_id))
+    if intents:
+        await world.log.commit(*intents)
+    return begun
+
+
+def _is_unknown(call: Prepared, boot_id: str) -> bool:
+    """Begun in a life of the runner that is over, and not harmless to do twice."""
+    if call.open.boot_id is None or call.tool.effect in (Effect.READ_ONLY, Effect.IDEMPOTENT):
+        return False
+    return call.open.boot_id != boot_id or not call.tool.reattachable
+
+
+async def _finish(batch: list[Prepared], run: Run, world: World) -> None:
+    """Run the batch; each outcome but the last is stored at once, so that people see it."""
+    running = {asyncio.create_task(_act(call, run, world)) for call in batch}
+    try:
+        while running:
+            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            world.log.note(*(task.result() for task in done))
+            if running:
+                await world.log.commit()
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+async def _act(call: Prepared, run: Run, world: World) -> events.Event:
+    """Do one call; whatever happens becomes a result that the model can read."""
+    began = time.monotonic()
+    context = ToolContext(
+        call_id=call.id,
+        workspace=world.sandboxes.workspace,
+        on_output=_Progress(call.id, world),
+        seen=run.seen_files,
+        command_timeout_seconds=run.profile.command_timeout_seconds,
+        memory_mib=run.profile.sandbox_memory_mib,
+        workspace_mib=run.profile.sandbox_workspace_mib,
+    )
+    try:
+        output = await perform(call.tool, call.arguments, context)
+    except (SandboxLost, CallUnknown) as error:
+        if call.tool.effect is Effect.READ_ONLY:
+            return _refused(call.id, error.detail, cause="sandbox_lost")
+        return _unknown(call.id, "sandbox")
+    except Exception as error:  # a tool's failure is a result for the model, never the run's end
+        logger.exception("a tool failed", extra={"call": call.id, "tool": call.tool.name})
+        return _refused(call.id, f"The tool failed: {type(error).__name__}.", cause="failed")
+    return events.ToolReturned(
+        call_id=call.id,
+        output=output.output,
+        failed=output.failed,
+        exit_code=output.exit_code,
+        seconds=round(time.monotonic() - began, 3),
+        truncated=output.truncated,
+        file=output.file,
+        cause=output.cause,
+    )
+
+
+async def cancel(calls: Sequence[OpenCall], run: Run, world: World, *, why: str) -> None:
+    """End what runs and note a result for each open call, within two seconds."""
+    begun = [call for call in calls if call.boot_id is not None]
+    ended = await asyncio.gather(*(_end(call, run, world) for call in begun))
+    outputs = dict(zip((call.call.call_id for call in begun), ended, strict=True))
+    for call in calls:
+        call_id = call.call.call_id
+        text = f"{why} {outputs[call_id]}".rstrip() if call_id in outputs else f"Not run. {why}"
+        world.log.note(_refused(call_id, text, cause="cancelled"))
+
+
+async def _end(call: OpenCall, run: Run, world: World) -> str:
+    """Kill one call's process tree; what it had put out until then."""
+    tool = run.toolbox.find(call.call.tool)
+    if tool is None or not tool.reattachable or not world.sandboxes.ready:
+        return ""
+    try:
+        async with asyncio.timeout(STOP_SECONDS):
+            workspace = await world.sandboxes.workspace()
+            if workspace.boot_id != call.boot_id:
+                return ""
+            await workspace.kill(call.call.call_id)
+            outcome = await workspace.attach(call.call.call_id)
+    except (WorkspaceError, TimeoutError):
+        return ""
+    return f"Output until then:\n{outcome.output}" if outcome.output.strip() else ""
+
+
+def _refused(call_id: str, text: str, *, cause: str) -> events.ToolReturned:
+    return events.ToolReturned(call_id=call_id, output=text, failed=True, cause=cause)
+
+
+def _unknown(call_id: str, what: str) -> events.ToolOutcomeUnknown:
+    return events.ToolOutcomeUnknown(
+        call_id=call_id, output=UNKNOWN.format(what=what), reason=f"{what}_lost"
+    )
+
+
+class _Progress:
+    """Shows a running command's output, each piece at its offset."""
+
+    def __init__(self, call_id: str, world: World) -> None:
+        self._call_id, self._world, self._offset = call_id, world, 0
+
+    def __call__(self, text: str) -> None:
+        self._world.log.show(
+            events.ToolProgressed(call_id=self._call_id, offset=self._offset, text=text)
+        )
+        self._offset += len(text)

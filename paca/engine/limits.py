@@ -1,0 +1,83 @@
+"""How far a turn may go: what it has used so far, and the limits that end it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from paca import events
+from paca.events import Event
+
+HINT_BEFORE_STEPS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """None means no limit. Steps and seconds are a turn's, tokens and dollars a conversation's."""
+
+    steps: int
+    tokens: int | None = None
+    cost_usd: float | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What was used: a fold over the log, so that a new worker counts on where the last stopped."""
+
+    steps: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+    continuations: int = 0
+    hinted: bool = False
+    summarising: bool = False
+
+    def advance(self, event: Event) -> Tally:
+        """The tally after one more event."""
+        match event:
+            case events.TurnStarted():
+                return Tally(tokens=self.tokens, cost_usd=self.cost_usd)
+            case events.UsageRecorded():
+                spent = event.input + event.output + event.cache_read + event.cache_write
+                return replace(
+                    self,
+                    steps=self.steps + (event.outcome == "done"),
+                    tokens=self.tokens + spent,
+                    cost_usd=self.cost_usd + (event.cost_usd or 0),
+                )
+            case events.MessageSpoken():
+                count = self.continuations + 1 if event.truncated else 0
+                return replace(self, continuations=count)
+            case events.LimitNeared():
+                return replace(self, hinted=True)
+            case events.LimitReached():
+                return replace(self, summarising=True)
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A limit that ends the turn; ``reason`` is one of those of status ``paused``."""
+
+    reason: str
+    limit: float
+
+
+def reached(tally: Tally, limits: Limits, seconds: float) -> Reached | None:
+    """The first limit that forbids another model call, asked before each."""
+    if limits.tokens is not None and tally.tokens >= limits.tokens:
+        return Reached("token_budget", limits.tokens)
+    if limits.cost_usd is not None and tally.cost_usd >= limits.cost_usd:
+        return Reached("cost_budget", limits.cost_usd)
+    if limits.seconds is not None and seconds >= limits.seconds:
+        return Reached("time_limit", limits.seconds)
+    if tally.steps >= limits.steps:
+        return Reached("step_limit", limits.steps)
+    return None
+
+
+def hint(tally: Tally, limits: Limits) -> events.LimitNeared | None:
+    """Tell the model once, a little before its last step."""
+    left = limits.steps - tally.steps
+    if tally.hinted or tally.steps == 0 or left > HINT_BEFORE_STEPS:
+        return None
+    return events.LimitNeared(which="step_limit", left=left)

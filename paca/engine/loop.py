@@ -1,0 +1,55 @@
+"""The agent's loop: think, act, observe, until it answers or a limit ends the turn."""
+
+from __future__ import annotations
+
+from paca import events
+from paca.engine import acting, limits
+from paca.engine.context.history import OpenCall
+from paca.engine.llm.base import ModelError, StopReason
+from paca.engine.ports import World
+from paca.engine.run import Outcome, Run, outcome_of
+from paca.engine.think import Thought, think
+
+ANSWERED = Outcome("finished", "answered")
+
+
+async def run_until_done(run: Run, world: World) -> Outcome:
+    """Work on the turn until it is answered, paused by a limit, or cannot go on.
+
+    What the last step said is noted in the log for the transaction that ends the turn.
+    """
+    try:
+        await acting.carry_out(world.log.history.open_calls(), run, world)
+        while True:
+            if run.pause_asked_by:
+                return Outcome("paused", "by_person", next_step="Write a message or press Continue.")
+            if limit := limits.reached(world.log.tally, run.profile.limits, run.seconds):
+                return await _end_at(limit, run, world)
+            thought = await think(run, world)
+            if outcome := _outcome(thought):
+                return outcome
+            await acting.carry_out([OpenCall(call) for call in thought.reply.calls], run, world)
+    except ModelError as error:
+        return outcome_of(error)
+
+
+def _outcome(thought: Thought) -> Outcome | None:
+    """How the turn ends with this reply, or None if it goes on."""
+    reply = thought.reply
+    if reply.stop is StopReason.REFUSED:
+        detail = "The model declined to answer."
+        return Outcome("failed", "model_refused", detail, "Change the request, then try again.")
+    if reply.calls or thought.goes_on:
+        return None
+    if reply.stop is StopReason.OUTPUT_LIMIT and not reply.text.strip():
+        detail = "The model reached its output limit again and again before it had said anything."
+        return Outcome("paused", "stuck", detail, "Raise max_tokens of the agent, then continue.")
+    return ANSWERED
+
+
+async def _end_at(limit: limits.Reached, run: Run, world: World) -> Outcome:
+    """Pause. At the step limit the model first gets one call, without tools, for a summary."""
+    world.log.note(events.LimitReached(which=limit.reason, limit=limit.limit))
+    if limit.reason == "step_limit" and not world.log.tally.summarising:
+        await think(run, world, may_call=False)
+    return Outcome("paused", limit.reason, f"The limit is {limit.limit:g}.")

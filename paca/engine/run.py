@@ -1,0 +1,71 @@
+"""What one run of an agent is made of, and how it can end."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from paca.engine.limits import Limits
+from paca.engine.llm.base import (
+    ContextExceeded,
+    ModelError,
+    RateLimited,
+    RequestRefused,
+)
+from paca.engine.tools.registry import Toolbox
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The agent as the engine knows it: rows of the database never come here."""
+
+    model: str
+    system: str
+    limits: Limits
+    base_url: str = ""
+    demo: bool = False
+    max_tokens: int = 8192
+    parameters: dict[str, Any] = field(default_factory=dict)
+    retries: int = 3
+    command_timeout_seconds: float = 60
+    sandbox_memory_mib: int = 0
+    sandbox_workspace_mib: int = 0
+
+
+@dataclass(slots=True)
+class Run:
+    """One conversation being worked on. ``began`` is the turn's start on the monotonic clock."""
+
+    profile: Profile
+    toolbox: Toolbox
+    began: float = field(default_factory=time.monotonic)
+    seen_files: dict[str, str] = field(default_factory=dict)
+    pause_asked_by: str = ""
+
+    @property
+    def seconds(self) -> float:
+        """How long the turn has taken so far."""
+        return time.monotonic() - self.began
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a turn ended: a status with one of its reasons, and what a person should know."""
+
+    status: str
+    reason: str
+    detail: str = ""
+    next_step: str = ""
+
+
+def outcome_of(error: ModelError) -> Outcome:
+    """What a model's last error means: wait and go on later, or something to repair."""
+    if error.retryable:
+        reason = "rate_limited" if isinstance(error, RateLimited) else "model_unavailable"
+        return Outcome("paused", reason, error.detail)
+    if isinstance(error, RequestRefused | ContextExceeded):
+        return Outcome("failed", "model_refused", error.detail, "Change the request, then try again.")
+    return Outcome(
+        "failed", "configuration", error.detail, "Correct the agent's model settings, then try again."
+    )
