@@ -170,17 +170,18 @@ async def cancel(calls: Sequence[OpenCall], run: Run, world: World, *, why: str)
 
 async def _end(call: OpenCall, run: Run, world: World) -> str:
     """Kill one call's process tree; what it had put out until then."""
-    tool = run.toolbox.find(call.call.tool)
-    if tool is None or not tool.reattachable or not world.sandboxes.ready:
+    if not world.sandboxes.ready:
         return ""
     try:
+        if not run.toolbox.get(call.call.tool).reattachable:
+            return ""
         async with asyncio.timeout(STOP_SECONDS):
             workspace = await world.sandboxes.workspace()
             if workspace.boot_id != call.boot_id:
                 return ""
             await workspace.kill(call.call.call_id)
             outcome = await workspace.attach(call.call.call_id)
-    except (WorkspaceError, TimeoutError):
+    except (PacaError, TimeoutError):
         return ""
     return f"Output until then:\n{outcome.output}" if outcome.output.strip() else ""
 
