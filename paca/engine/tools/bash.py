@@ -1,0 +1,50 @@
+"""The tool that runs a command line in the sandbox."""
+
+from pydantic import Field
+
+from paca.engine.tools.base import Effect, Phrase, Tool, ToolArguments, ToolContext, ToolOutput
+from paca.engine.tools.commands import command_output, wanted_input
+from paca.engine.tools.shaping import phrase
+from paca.engine.workspace import Command
+
+MAX_COMMAND_SECONDS = 1800
+
+
+class Bash(Tool):
+    """Run a command line with bash in the workspace, and get its output and exit code.
+
+    Each call starts in /workspace with a fresh shell: `cd`, variables and functions do not last,
+    files do. Standard input is closed, so nothing can be asked: use options such as -y or -m.
+    Long output is cut in the middle; all of it is then in a file that the result names.
+    Prefer read_file, edit_file and search_files for what they do.
+    """
+
+    name = "bash"
+    effect = Effect.OPAQUE
+    timeout_seconds = MAX_COMMAND_SECONDS
+    reattachable = True
+
+    class Arguments(ToolArguments):
+        command: Phrase = Field(
+            max_length=100_000, description="The command line; several lines are a script."
+        )
+        timeout_seconds: int | None = Field(
+            default=None,
+            ge=1,
+            le=MAX_COMMAND_SECONDS,
+            description="End the command after so many seconds. Give it only for slow commands.",
+        )
+
+    def subject(self, arguments: Arguments) -> str:
+        return phrase(arguments.command)
+
+    def limit_seconds(self, arguments: Arguments, context: ToolContext) -> float:
+        return float(arguments.timeout_seconds or context.command_timeout_seconds)
+
+    async def act(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
+        limit = self.limit_seconds(arguments, context)
+        workspace = await context.workspace()
+        command = Command(context.call_id, shell=arguments.command, timeout_seconds=limit)
+        outcome = await workspace.run(command, context.on_output)
+        asked = wanted_input(arguments.command, outcome.output)
+        return command_output(outcome, context, limit_seconds=limit, asked=asked)

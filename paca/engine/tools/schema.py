@@ -1,0 +1,100 @@
+"""JSON schemas of tool arguments as a model reads them, and what is wrong with arguments it gave."""
+
+import difflib
+import json
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+GIVEN_CHARACTERS = 80
+_KINDS = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
+
+
+def argument_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """The schema of the arguments: no titles, no references, no null beside an optional field."""
+    raw = model.model_json_schema()
+    schema = _plain(raw, raw.get("$defs", {}))
+    schema.pop("description", None)  # the docstring of the class is for readers of the code
+    schema.setdefault("properties", {})
+    return schema
+
+
+def _plain(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" in node:
+        target = definitions[node["$ref"].rpartition("/")[2]]
+        node = {**target, **{key: value for key, value in node.items() if key != "$ref"}}
+    choices = [choice for choice in node.get("anyOf", ()) if choice.get("type") != "null"]
+    if len(choices) == 1:
+        node = {**choices[0], **{key: value for key, value in node.items() if key != "anyOf"}}
+    out: dict[str, Any] = {}
+    for key, value in node.items():
+        if key == "properties":
+            out[key] = {name: _plain(child, definitions) for name, child in value.items()}
+        elif key == "items":
+            out[key] = _plain(value, definitions)
+        elif key not in ("title", "$defs") and not (key == "default" and value is None):
+            out[key] = value
+    return out
+
+
+def complaints(error: ValidationError, schema: dict[str, Any], given: dict[str, Any]) -> list[str]:
+    """One sentence for each wrong field: which, what was expected, what was given."""
+    seen: dict[str, str] = {}
+    for entry in error.errors(include_url=False, include_context=False):
+        name = str(entry["loc"][0]) if entry["loc"] else ""
+        seen.setdefault(name, _complaint(name, entry["type"], entry["msg"], schema, given))
+    return list(seen.values())
+
+
+def _complaint(
+    name: str, kind: str, message: str, schema: dict[str, Any], given: dict[str, Any]
+) -> str:
+    fields = schema["properties"]
+    if kind == "extra_forbidden":
+        alike = difflib.get_close_matches(name, fields, n=1)
+        hint = f" Did you mean {alike[0]}?" if alike else ""
+        return f"{shown(name)}: there is no such field.{hint}"
+    if name not in fields:
+        return f"{name or 'the arguments'}: {message}."
+    expected = expectation(fields[name])
+    if kind == "string_unicode":
+        expected = "text without lone surrogates"
+    if kind == "value_error":
+        expected = message.removeprefix("Value error, ")
+    if kind == "missing":
+        return f"{name}: is missing; expected {expected}."
+    return f"{name}: expected {expected}; got {shown(given.get(name))}."
+
+
+def expectation(field: dict[str, Any]) -> str:
+    """What a field takes, in words."""
+    if "enum" in field:
+        return "one of " + ", ".join(str(value) for value in field["enum"])
+    words = _KINDS.get(field.get("type", ""), "a value")
+    low, high = field.get("minimum"), field.get("maximum")
+    if low is not None and high is not None:
+        words += f" from {low} to {high}"
+    elif low is not None:
+        words += f" of at least {low}"
+    if field.get("minLength"):
+        words += " that is not empty"
+    if "maxLength" in field:
+        words += f" of at most {field['maxLength']} characters"
+    if "pattern" in field:
+        words += f" that matches {field['pattern']}"
+    return words
+
+
+def shown(value: Any) -> str:
+    """A value as JSON, short and printable."""
+    text = json.dumps(value, default=str)
+    if len(text) <= GIVEN_CHARACTERS:
+        return text
+    return f"{text[:GIVEN_CHARACTERS]}... ({len(text)} characters)"

@@ -1,0 +1,126 @@
+"""The tool that finds lines in files, with ripgrep where the sandbox has it and grep elsewhere."""
+
+from pydantic import Field
+
+from paca.engine.tools.base import (
+    Effect,
+    FilePath,
+    Phrase,
+    Tool,
+    ToolArguments,
+    ToolContext,
+    ToolOutput,
+)
+from paca.engine.tools.finding import ENVIRONMENT, Glob, find, plainly, skipped, start
+from paca.engine.tools.shaping import (
+    FOUND_LINE_BYTES,
+    count,
+    head_and_tail,
+    phrase,
+    screen_text,
+    seconds_phrase,
+)
+from paca.engine.workspace import Command, CommandOutcome
+
+# Fixed text: all that a model wrote comes in as parameters and is never read as shell. It is given
+# two argument vectors and runs the first where ripgrep is installed, else the second. A pattern
+# that is no expression must be told apart from one that matches nothing, so it is tried first.
+SEARCH_SCRIPT = r"""
+limit=$1 width=$2 pattern=$3 length=$4; shift 4
+if command -v rg >/dev/null 2>&1
+then set -- "${@:1:length}"; try=(rg --no-config --color=never)
+else set -- "${@:length+1}"; try=(grep -P)
+fi
+problem=$(printf '' | "${try[@]}" -e "$pattern" 2>&1)
+if [ $? -gt 1 ]; then printf '%s\n' "$problem"; exit 2; fi
+"$@" 2>/dev/null | cut -b "1-$width" | head -n "$limit"
+exit 0
+"""
+
+
+class SearchFiles(Tool):
+    """Find the lines that match a regular expression in the files of the workspace.
+
+    Gives path, line number and line of each match. Binary files, .git, node_modules, .venv and
+    caches are left out, unless `path` is inside them.
+    """
+
+    name = "search_files"
+    effect = Effect.READ_ONLY
+    safe = True
+    reattachable = True
+
+    class Arguments(ToolArguments):
+        pattern: Phrase = Field(
+            max_length=2000,
+            description="A regular expression (Perl style); escape ( ) [ ] { } . * + ? to find them.",
+        )
+        path: FilePath = Field(default=".", description="The file or folder to search.")
+        glob: Glob | None = Field(
+            default=None,
+            description="Only files whose path matches: *.py anywhere, src/**/*.{ts,tsx} below src.",
+        )
+        ignore_case: bool = Field(default=False, description="Take a and A for the same.")
+        limit: int = Field(default=100, ge=1, le=1000, description="How many matches at most.")
+
+    def subject(self, arguments: Arguments) -> str:
+        where = "" if arguments.path == "." else f" in {arguments.path}"
+        return phrase(f"{arguments.pattern}{where}")
+
+    async def act(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
+        workspace = await context.workspace()
+        info = await workspace.stat(arguments.path)
+        command = Command(
+            context.call_id,
+            argv=_search_words(arguments, info.path),
+            timeout_seconds=self.timeout_seconds,
+            env=ENVIRONMENT,
+        )
+        return _found(await workspace.run(command), arguments, self.timeout_seconds)
+
+
+def _search_words(arguments: SearchFiles.Arguments, path: str) -> tuple[str, ...]:
+    ripgrep = (
+        *("rg", "--no-config", "--no-ignore", "--hidden", "--no-messages", "--sort=path"),
+        *("--line-number", "--with-filename", "--no-heading", "--color=never"),
+        *(["--ignore-case"] if arguments.ignore_case else []),
+        *([f"--glob={arguments.glob}"] if arguments.glob else []),
+        *(f"--glob=!{name}" for name in skipped(path)),
+        *("-e", arguments.pattern, "--", start(path)),
+    )
+    # grep's own --include knows no folders and no braces, hence find. -P: the dialect nearest to
+    # ripgrep's, where \d is a digit.
+    grep = (
+        *find(path, arguments.glob),
+        *("-type", "f", "-exec", "grep", "-InHP"),
+        *(["-i"] if arguments.ignore_case else []),
+        *("-e", arguments.pattern, "--", "{}", "+"),
+    )
+    head = (str(arguments.limit + 1), str(FOUND_LINE_BYTES), arguments.pattern, str(len(ripgrep)))
+    return ("/bin/bash", "-c", SEARCH_SCRIPT, "search", *head, *ripgrep, *grep)
+
+
+def _found(
+    outcome: CommandOutcome, arguments: SearchFiles.Arguments, limit_seconds: float
+) -> ToolOutput:
+    lines = screen_text(outcome.output).strip("\n").split("\n")
+    if outcome.exit_code == 2 and not outcome.cause:
+        problem = "\n".join(lines[:8])
+        return ToolOutput(f"The pattern is no regular expression:\n{problem}", failed=True)
+    matches = [_shown(line) for line in lines if line]
+    more = len(matches) > arguments.limit
+    text, cut = head_and_tail("\n".join(matches[: arguments.limit]))
+    remark = count(min(len(matches), arguments.limit), "match", "matches")
+    if more:
+        remark = f"the first {remark}; there are more: narrow it with path, glob or the pattern"
+    if outcome.cause:
+        limit = seconds_phrase(limit_seconds)
+        remark += f"; the search ended early ({outcome.cause}, limit {limit}): narrow it"
+    text = f"{text}\n[{remark}]" if matches or outcome.cause else "Nothing matches."
+    return ToolOutput(text, failed=bool(outcome.cause), truncated=cut or more, cause=outcome.cause)
+
+
+def _shown(line: str) -> str:
+    """One match as the model reads it; the script has cut what is longer than its width."""
+    whole = len(line.encode()) < FOUND_LINE_BYTES
+    return plainly(line) if whole else f"{plainly(line)} [... line cut]"
