@@ -1,0 +1,97 @@
+"""What is in the database before Paca starts on it, and whether this version can go on from there."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
+from django.db import DatabaseError, connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+
+from paca.common.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The state of the database: ``applied`` migrations are there, ``to_apply`` are missing."""
+
+    file: Path
+    applied: int
+    to_apply: int
+
+    @property
+    def is_current(self) -> bool:
+        """Whether its tables are the ones of this version, so that they can be asked."""
+        return self.to_apply == 0
+
+
+def look() -> Stored:
+    """The state of the database, or the reason why this version cannot use it. Changes nothing."""
+    file = settings.DATABASE_FILE
+    try:
+        # Opening a database that is not there would make it.
+        if not file.exists():
+            return Stored(file, applied=0, to_apply=len(MigrationLoader(None).disk_migrations))
+        return _read(file)
+    except (DatabaseError, OSError) as error:
+        raise ConfigurationError(
+            f"the database {file} cannot be used: {error}.",
+            next_step="restore it from a backup, or move it away to begin with an empty one.",
+        ) from error
+    finally:
+        connection.close()
+
+
+def _read(file: Path) -> Stored:
+    tables = connection.introspection.table_names()
+    if tables and MigrationRecorder.Migration._meta.db_table not in tables:
+        raise ConfigurationError(
+            f"the database {file} belongs to another program.",
+            next_step="choose another file: DATABASE_URL=sqlite:////path/to/paca.sqlite3 make run",
+        )
+    loader = MigrationLoader(connection)
+    unknown = sorted(
+        f"{app}.{name}"
+        for app, name in set(loader.applied_migrations) - set(loader.disk_migrations)
+        if app in loader.migrated_apps
+    )
+    if unknown:
+        raise ConfigurationError(
+            f"the database {file} was used by a newer Paca ({unknown[-1]} is not known here).",
+            next_step="update the code (git pull), or restore a backup from before the update.",
+        )
+    missing = set(loader.disk_migrations) - set(loader.applied_migrations)
+    return Stored(file, applied=len(loader.applied_migrations), to_apply=len(missing))
+
+
+def check_encryption_key() -> None:
+    """Every stored secret must be readable with the keys at hand."""
+    from paca.agents import secrets
+    from paca.agents.models import Agent
+
+    stored = Agent.objects.exclude(encrypted_key="").values_list("handle", "encrypted_key")
+    for handle, encrypted in stored:
+        try:
+            secrets.decrypt(encrypted)
+        except secrets.SecretUnreadable as error:
+            raise ConfigurationError(
+                f"ENCRYPTION_KEY is not the one that this database was written with: "
+                f"the model key of @{handle} cannot be read.",
+                next_step=f"put the former key back (as ENCRYPTION_KEY, or as {settings.PACA_DATA_DIR}/encryption_key).",
+            ) from error
+
+
+def admin_has_a_password() -> bool:
+    """Whether an administrator has chosen a password."""
+    from paca.accounts.models import User
+
+    admins = User.objects.filter(is_superuser=True, is_active=True)
+    return admins.exclude(password__startswith=UNUSABLE_PASSWORD_PREFIX).exists()
+
+
+def agents_with_a_real_model() -> int:
+    """How many agents answer with a model and not with the demo's script."""
+    from paca.agents.models import Agent
+
+    return sum(not agent.is_demo for agent in Agent.objects.live())

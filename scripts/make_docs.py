@@ -1,0 +1,109 @@
+"""Writes the pages of docs/ (and the list for the browser) that are generated from the code.
+
+`make docs` writes them; with --check nothing is written and a stale page is an error.
+"""
+
+import dataclasses
+import json
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "paca.settings")
+
+CONFIGURATION_HEAD = """\
+# Configuration
+
+Generated from `paca/settings.py` by `make docs`; change the text there.
+
+Every setting is an environment variable, and none is needed to start. A wrong value stops the start
+with a sentence that names the variable.
+
+| Variable | Default | Meaning |
+|---|---|---|
+"""
+
+CONFIGURATION_TAIL = """
+## Settings of related systems that Paca does not have
+
+| Theirs | Why not here |
+|---|---|
+| a range of ports for sandboxes | no port is published: the worker talks to a sandbox through a private pipe |
+| tokens and addresses between services | the parts share one process or one database and do not call one another by HTTP |
+| a command to start instead of the agent server | the program inside a sandbox is Paca's own runner |
+"""
+
+EVENTS_HEAD = """\
+# Events
+
+Generated from `paca/events.py` by `make docs`; change the text there.
+
+Everything that happens in a conversation is an event: a type and facts. A *kept* event is a row of the
+conversation's log with a number (`seq`); a *live* one is shown to whoever watches and never stored.
+The same name stands in the log, in socket frames, in the API and in the page.
+
+"""
+
+
+def configuration() -> str:
+    import paca.settings  # noqa: F401 - reading the settings is what fills the list
+    from paca.env import VARIABLES
+
+    rows = []
+    for variable in sorted(VARIABLES.values(), key=lambda each: each.name):
+        name = f"`{variable.name}`"
+        if variable.aliases:
+            name += f" (also {', '.join(f'`{alias}`' for alias in variable.aliases)})"
+        default = f"`{variable.default}`" if variable.default else "empty"
+        rows.append(f"| {name} | {default} | {variable.meaning} |\n")
+    return CONFIGURATION_HEAD + "".join(rows) + CONFIGURATION_TAIL
+
+
+def events() -> str:
+    from paca.events import EVENT_TYPES
+
+    parts = [EVENTS_HEAD, "| Type | Kept | Facts | Meaning |\n|---|---|---|---|\n"]
+    for name, cls in EVENT_TYPES.items():
+        facts = ", ".join(f"`{fact.name}`" for fact in dataclasses.fields(cls)) or "none"
+        meaning = (cls.__doc__ or "").strip().partition("\n")[0]
+        meaning = "" if meaning.startswith(f"{cls.__name__}(") else meaning
+        parts.append(f"| `{name}` | {'yes' if cls.durable else 'live'} | {facts} | {meaning} |\n")
+    return "".join(parts)
+
+
+def events_for_the_page() -> str:
+    from paca.events import EVENT_TYPES
+
+    listed = {
+        name: {"durable": cls.durable, "facts": [fact.name for fact in dataclasses.fields(cls)]}
+        for name, cls in EVENT_TYPES.items()
+    }
+    return json.dumps(listed, indent=1) + "\n"
+
+
+PAGES = {
+    "docs/configuration.md": configuration,
+    "docs/events.md": events,
+    "paca/web/static/paca/events.json": events_for_the_page,
+}
+
+
+def stale() -> list[str]:
+    """The pages whose text is not what the code says now."""
+    return [
+        name
+        for name, made in PAGES.items()
+        if not (ROOT / name).is_file() or (ROOT / name).read_text(encoding="utf-8") != made()
+    ]
+
+
+if __name__ == "__main__":
+    outdated = stale()
+    if "--check" in sys.argv:
+        sys.exit(f"stale, run `make docs`: {', '.join(outdated)}" if outdated else 0)
+    for page in outdated:
+        (ROOT / page).parent.mkdir(parents=True, exist_ok=True)
+        (ROOT / page).write_text(PAGES[page](), encoding="utf-8")
+        print(f"wrote {page}")
