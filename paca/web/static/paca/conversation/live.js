@@ -1,0 +1,52 @@
+// Text that arrives in pieces, each with its offset: put together in any order, repeats included.
+//
+// Offsets count characters as Python does (code points), while a JavaScript string counts UTF-16
+// units; the two differ as soon as an emoji is spoken, so lengths are kept in code points here.
+
+const pointsIn = (text) => {
+  let count = 0;
+  for (const _ of text) count += 1;
+  return count;
+};
+
+const slicePoints = (text, from, to) => [...text].slice(from, to).join("");
+
+/** `start`: code points dropped at the front; `length`: code points seen in all. */
+export const EMPTY = Object.freeze({ start: 0, length: 0, text: "", held: Object.freeze([]) });
+
+/** Add a piece. A piece beyond the end is held until the gap before it is filled. */
+export function merge(live, offset, piece, keep = Infinity) {
+  if (offset > live.length) return { ...live, held: hold(live.held, offset, piece) };
+  const joined = offset === live.length ? append(live, piece) : overlay(live, offset, piece);
+  return release(trim(joined, keep), keep);
+}
+
+function append(live, piece) {
+  return { ...live, text: live.text + piece, length: live.length + pointsIn(piece) };
+}
+
+// What is there stays; only what reaches beyond the end is new. A later attempt starts from EMPTY.
+function overlay(live, offset, piece) {
+  const known = live.length - offset;
+  return append(live, slicePoints(piece, known));
+}
+
+function hold(held, offset, piece) {
+  if (held.some((other) => other.offset === offset && other.piece === piece)) return held;
+  return [...held, { offset, piece }].sort((one, other) => one.offset - other.offset);
+}
+
+function release(live, keep) {
+  const [first, ...rest] = live.held;
+  if (!first || first.offset > live.length) return live;
+  return merge({ ...live, held: rest }, first.offset, first.piece, keep);
+}
+
+function trim(live, keep) {
+  if (live.text.length <= keep) return live;
+  // Never begin inside a surrogate pair: the lone half would show as a broken sign.
+  let from = live.text.length - keep;
+  if (/[\uDC00-\uDFFF]/.test(live.text[from])) from += 1;
+  const dropped = pointsIn(live.text.slice(0, from));
+  return { ...live, text: live.text.slice(from), start: live.start + dropped };
+}

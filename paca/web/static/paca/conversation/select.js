@@ -1,0 +1,130 @@
+// From the state to the rows of the page. Pure, and stable: what has not changed is the same object.
+
+import { activityOf } from "./words.js";
+import { phrase } from "./tools.js";
+
+const OPEN = ["queued", "running"];
+
+/** The rows in order; `cache` (a Map kept by the caller) carries unchanged rows over. */
+export function rows(state, cache = new Map()) {
+  const found = [];
+  const add = (row) => found.push(kept(cache, row));
+  let voice = null; // who speaks: a row by another voice begins with a head
+  for (const part of grouped(state)) {
+    const speaker = voiceOf(part);
+    add({ ...part, head: speaker !== null && speaker !== voice });
+    voice = speaker ?? (breaks(part) ? null : voice);
+  }
+  for (const live of state.live.values()) {
+    add({ key: `${live.kind}:${live.call}`, kind: live.kind, entry: live, live: true, head: voice !== "agent" });
+    voice = "agent";
+  }
+  for (const [id, message] of waitsInQueue(state) ? [] : state.pending) {
+    add({ key: `pending:${id}`, kind: "pending", entry: message, head: true });
+  }
+  const now = nowRow(state);
+  if (now) add(now);
+  prune(cache, found);
+  return found;
+}
+
+/** Messages above the composer: read by the agent later, or on their way to it. */
+export function queue(state) {
+  const stored = state.queue.map((key) => state.entries.get(key));
+  const sending = !waitsInQueue(state) ? [] : [...state.pending].map(([id, message]) => ({ key: `pending:${id}`, sending: true, ...message }));
+  return [...stored, ...sending];
+}
+
+/** The agent works, or is about to. */
+export function isBusy(state) {
+  return ["queued", "running", "waiting"].includes(state.status);
+}
+
+function waitsInQueue(state) {
+  return ["running", "waiting"].includes(state.status);
+}
+
+// --- parts ----------------------------------------------------------------------------------------
+
+function grouped(state) {
+  const parts = [];
+  const entries = state.order.map((key) => state.entries.get(key));
+  for (let index = 0; index < entries.length; ) {
+    const run = readsFrom(entries, index);
+    // The last reads stay cards until something else follows, so that nothing folds under the eye.
+    if (run.length > 1 && index + run.length < entries.length) {
+      parts.push({ key: `group:${run[0].key}`, kind: "group", entries: run });
+      index += run.length;
+    } else {
+      const entry = entries[index];
+      parts.push({ key: entry.key, kind: entry.kind, entry });
+      index += 1;
+    }
+  }
+  return parts;
+}
+
+function readsFrom(entries, start) {
+  let end = start;
+  while (end < entries.length && isFinishedRead(entries[end])) end += 1;
+  return entries.slice(start, end);
+}
+
+function isFinishedRead(entry) {
+  return entry.kind === "tool" && entry.effect === "read_only" && entry.state === "finished";
+}
+
+const AGENTS = new Set(["said", "thought", "tool", "group", "discarded"]);
+
+function voiceOf({ kind, entry }) {
+  if (kind === "person") return `person:${entry.seq}`;
+  return AGENTS.has(kind) ? "agent" : null;
+}
+
+/** After these the next words of the agent begin with its head again. */
+function breaks({ kind }) {
+  return kind === "turn";
+}
+
+/** The last line while the agent works and shows nothing else that moves. */
+function nowRow(state) {
+  if (!isBusy(state)) return null;
+  const tool = [...state.entries.values()].findLast((entry) => entry.kind === "tool" && OPEN.includes(entry.state));
+  const talks = [...state.live.values()].some((live) => live.kind === "said");
+  if (talks && !state.stopping) return null;
+  if (tool?.state === "running" && !state.stopping && !state.sandbox) return null;
+  const activity = activityOf(state, tool ? phrase(tool) : "");
+  return { key: "now", kind: "now", activity, since: nowSince(state) };
+}
+
+function nowSince(state) {
+  if (state.sandbox) return state.sandbox.at;
+  const newest = state.entries.get(state.order.at(-1));
+  const began = state.status === "queued" ? state.since : (state.turn?.at ?? state.since);
+  return newest?.at && newest.at > (began ?? "") ? newest.at : began;
+}
+
+// --- sameness -------------------------------------------------------------------------------------
+
+function kept(cache, row) {
+  const before = cache.get(row.key);
+  if (before && same(before, row)) return before;
+  cache.set(row.key, row);
+  return row;
+}
+
+function same(one, other) {
+  const keys = Object.keys(other);
+  if (keys.length !== Object.keys(one).length) return false;
+  return keys.every((key) => one[key] === other[key] || (key === "entries" && sameList(one[key], other[key])));
+}
+
+function sameList(one, other) {
+  return one?.length === other?.length && one.every((entry, index) => entry === other[index]);
+}
+
+function prune(cache, found) {
+  if (cache.size <= found.length) return;
+  const keys = new Set(found.map((row) => row.key));
+  for (const key of cache.keys()) if (!keys.has(key)) cache.delete(key);
+}

@@ -1,0 +1,114 @@
+// What a tool call is called while it waits, runs and is over: data, one line a tool.
+// A tool that is not in the table is shown by its own name, so that nothing is ever hidden.
+
+const TABLE = {
+  bash: { icon: "terminal", verbs: ["Run", "Running", "Ran"], body: "command" },
+  read_file: { icon: "file", verbs: ["Read", "Reading", "Read"], unit: "file" },
+  write_file: { icon: "file-plus", verbs: ["Write", "Writing", "Wrote"], body: "change" },
+  edit_file: { icon: "file-pen-line", verbs: ["Edit", "Editing", "Edited"], body: "change" },
+  list_directory: { icon: "folder-git-2", verbs: ["List", "Listing", "Listed"], unit: "folder" },
+  search_files: { icon: "file-search", verbs: ["Search", "Searching", "Searched"], unit: "search" },
+  git_status: { icon: "git-branch", verbs: ["Check", "Checking", "Checked"], what: "git status" },
+  git_diff: { icon: "file-diff", verbs: ["Compare", "Comparing", "Compared"], what: "git diff", body: "diff" },
+  git_log: { icon: "history", verbs: ["Read", "Reading", "Read"], what: "git log" },
+  think: { icon: "brain", verbs: ["Think", "Thinking", "Thought"], body: "thought" },
+};
+
+const NAMELESS = { icon: "plug", verbs: ["Call", "Calling", "Called"] };
+
+const WORDS = {
+  queued: 0, running: 1, finished: 2, failed: 2, unknown: 2, stopped: 0, denied: 0,
+};
+
+export function toolOf(entry) {
+  const known = TABLE[entry.tool];
+  return known ?? { ...NAMELESS, what: entry.tool };
+}
+
+/** "Running", "Ran", "Stopped", "Did not run". */
+export function verb(entry) {
+  if (entry.state === "stopped") return entry.startedAt ? "Stopped" : "Did not run";
+  if (entry.state === "denied") return "Did not run";
+  return toolOf(entry).verbs[WORDS[entry.state]];
+}
+
+/** The object of the verb: a path, a command, or the tool's own name. */
+export function what(entry) {
+  const { what: fixed = "" } = toolOf(entry);
+  return [fixed, entry.subject].filter(Boolean).join(" ") || (TABLE[entry.tool] ? "" : entry.tool);
+}
+
+/** "Running pytest -q", for the line that says what happens now. */
+export function phrase(entry) {
+  return `${verb(entry)} ${what(entry)}`.trim();
+}
+
+const CAUSES = {
+  timed_out: "timed out",
+  out_of_memory: "out of memory",
+  disk_full: "disk full",
+  invalid: "wrong arguments",
+  sandbox_lost: "sandbox lost",
+  failed: "failed",
+};
+
+/** What the right end of a card says: an icon, a word and a tone. */
+export function outcome(entry) {
+  switch (entry.state) {
+    case "queued": return { tone: "queued", icon: "circle-dashed", text: "Waiting for its turn" };
+    case "running": return { tone: "running", icon: "loader-circle", text: "Running" };
+    case "stopped": return { tone: "stopped", icon: "circle-stop", text: "Stopped" };
+    case "denied": return { tone: "stopped", icon: "shield", text: "Refused" };
+    case "unknown": return { tone: "waiting", icon: "circle-help", text: "Outcome unknown" };
+    case "failed": return { tone: "failed", icon: "circle-x", text: failure(entry) };
+    default: return { tone: "finished", icon: "check", text: "" };
+  }
+}
+
+function failure({ cause, exit_code: exit }) {
+  if (CAUSES[cause]) return CAUSES[cause];
+  return exit == null ? "failed" : `exit ${exit}`;
+}
+
+const SIGNALS = { 130: "INT", 137: "KILL", 139: "SEGV", 141: "PIPE", 143: "TERM" };
+
+/** One line of what a result means, under the raw output; empty when there is nothing to add. */
+export function reading(entry, agent) {
+  const read = `${agent} has read this and goes on.`;
+  const { cause, exit_code: exit, state, seconds } = entry;
+  if (state === "unknown") {
+    return "Nobody knows whether this finished. It was not run again; check the result if it matters.";
+  }
+  if (cause === "timed_out") return `Ended at its time limit after ${Math.round(seconds)} s. The output up to then is kept.`;
+  if (cause === "out_of_memory") return "The sandbox ran out of memory. The command was ended, files are kept.";
+  if (cause === "disk_full") return "The workspace is full. Remove files, or raise the limit.";
+  if (cause === "invalid") return `The arguments did not fit the tool, nothing was run. ${read}`;
+  if (cause === "refused") return "Nothing was run.";
+  if (state !== "failed" || exit == null) return "";
+  if (exit === 127) return `Exit code 127: the command was not found. ${read}`;
+  if (exit === 126) return `Exit code 126: the file may not be executed. ${read}`;
+  if (SIGNALS[exit]) return `Exit code ${exit}: ended by signal ${SIGNALS[exit]}. ${read}`;
+  return `Exit code ${exit}. ${read}`;
+}
+
+/** "Read 5 files, searched twice": several finished reads as one line. */
+export function groupInWords(entries) {
+  const counts = new Map();
+  for (const entry of entries) counts.set(entry.tool, (counts.get(entry.tool) ?? 0) + 1);
+  const parts = [...counts].map(([tool, count]) => counted(tool, count));
+  const text = parts.join(", ");
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function counted(tool, count) {
+  const { verbs, unit, what: fixed } = TABLE[tool] ?? { verbs: ["", "", "called"], what: tool };
+  const done = verbs[2].toLowerCase();
+  const often = count === 1 ? "" : ` ${times(count)}`;
+  if (unit === "search") return `${done}${count === 1 ? " once" : often}`;
+  if (unit) return `${done} ${count} ${unit}${count === 1 ? "" : "s"}`;
+  return `${done} ${fixed ?? ""}`.trim() + often;
+}
+
+function times(count) {
+  return count === 2 ? "twice" : `${count} times`;
+}

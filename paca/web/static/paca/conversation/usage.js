@@ -1,0 +1,36 @@
+// What model calls took, added up. A call whose price is unknown is counted, never taken as free.
+
+const TOKENS = ["input", "output", "cache_read", "cache_write"];
+
+export function nothingUsed() {
+  return { calls: 0, input: 0, output: 0, cache_read: 0, cache_write: 0, cost: 0, unpriced: 0 };
+}
+
+export function plus(total, call) {
+  const sum = { ...total, calls: total.calls + 1 };
+  for (const field of TOKENS) sum[field] += call[field] ?? 0;
+  if (call.cost_usd == null) sum.unpriced += 1;
+  else sum.cost += call.cost_usd;
+  return sum;
+}
+
+export function tokens(usage) {
+  return TOKENS.reduce((sum, field) => sum + usage[field], 0);
+}
+
+/** "12,400 tokens". */
+export function tokensInWords(usage) {
+  return `${tokens(usage).toLocaleString("en")} tokens`;
+}
+
+/** "$0.38", "under $0.01", "Not priced": an unknown price is never shown as 0. */
+export function costInWords(usage) {
+  if (!usage.calls) return "";
+  if (usage.unpriced) return usage.cost ? `${money(usage.cost)} and unpriced calls` : "Not priced";
+  return money(usage.cost);
+}
+
+function money(amount) {
+  if (amount > 0 && amount < 0.01) return "under $0.01";
+  return `$${amount.toFixed(2)}`;
+}

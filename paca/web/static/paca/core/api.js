@@ -1,0 +1,52 @@
+// Calls to /api/v1/ with the session and its CSRF token; every failure is one kind of error.
+
+export class ApiError extends Error {
+  constructor({ status, code, detail, request_id: requestId }) {
+    super(detail);
+    this.status = status;
+    this.code = code;
+    this.requestId = requestId ?? "";
+  }
+}
+
+function csrfToken() {
+  return document.querySelector("meta[name=csrf-token]")?.content ?? "";
+}
+
+export async function call(method, path, body, { idempotencyKey } = {}) {
+  const headers = { Accept: "application/json" };
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (method !== "GET") headers["X-CSRFToken"] = csrfToken();
+  if (idempotencyKey) headers["Idempotency-Key"] = idempotencyKey;
+  let response;
+  try {
+    response = await fetch(path, {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      credentials: "same-origin",
+    });
+  } catch {
+    throw new ApiError({ status: 0, code: "offline", detail: "This server does not answer." });
+  }
+  if (!response.ok) throw new ApiError({ status: response.status, ...(await problem(response)) });
+  return response.status === 204 ? null : response.json();
+}
+
+async function problem(response) {
+  try {
+    const said = await response.json();
+    if (said.code && said.detail) return said;
+  } catch {
+    // Not JSON: something in front of Paca answered. The status is all we know.
+  }
+  return { code: "unexpected", detail: `The server answered ${response.status} ${response.statusText}`.trim() + "." };
+}
+
+/** A name for one act of one person, so that a repeat of it is the same act. */
+export function newClientId() {
+  // randomUUID exists in secure contexts only; a server on plain HTTP in a home network is not one.
+  if (crypto.randomUUID) return crypto.randomUUID();
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,34 @@
+// Icons and members as templates: the sprite's symbols, woven squares for agents, circles for people.
+
+import { html, svg, nothing } from "../../vendor/lit-html/lit-html.js";
+import { initials, toneOf, weave } from "./identity.js";
+
+const SPRITE = new URL("../icons/icons.svg", import.meta.url).pathname;
+
+export function icon(name, classes = "") {
+  return html`<svg class="icon ${classes}" aria-hidden="true"><use href="${SPRITE}#${name}"></use></svg>`;
+}
+
+/** A button that shows only an icon always has a name, seen on hover and read aloud. */
+export function iconButton(name, label, onClick, classes = "btn-s") {
+  return html`<button type="button" class="btn btn-icon btn-quiet ${classes}" aria-label=${label} title=${label}
+    @click=${onClick}>${icon(name)}</button>`;
+}
+
+export function avatar({ id, name, kind }, size = "") {
+  const classes = `avatar tone-${toneOf(id)} ${size}`;
+  if (kind !== "agent") {
+    return html`<span class=${classes} role="img" aria-label=${name}>${initials(name)}</span>`;
+  }
+  return html`<span class="${classes} is-agent" role="img" aria-label="${name}, agent">${woven(id)}</span>`;
+}
+
+function woven(id) {
+  return html`<svg viewBox="0 0 30 30" aria-hidden="true">${weave(id).map(
+    ([x, y]) => svg`<rect x=${x * 5 + 2.5} y=${y * 5 + 2.5} width="4.5" height="4.5" rx="1.2"></rect>`,
+  )}</svg>`;
+}
+
+export function statePill({ label, icon: name, tone }, since = nothing) {
+  return html`<span class="state s-${tone} pill">${icon(name)}<span>${label}${since}</span></span>`;
+}

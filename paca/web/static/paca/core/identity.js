@@ -1,0 +1,37 @@
+// How a member looks, drawn from the id alone, so it is stable and needs no upload.
+// paca/web/identity.py draws the same; tests/web/identity_cases.json holds the two together.
+
+/** FNV-1a, 32 bits: small, the same in every language. */
+export function hash(text) {
+  let value = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(text)) {
+    value = Math.imul(value ^ byte, 0x01000193) >>> 0;
+  }
+  return value;
+}
+
+/** One of six tones, 1 to 6. */
+export function toneOf(id) {
+  return (hash(`tone:${id}`) % 6) + 1;
+}
+
+/** The cells [x, y] of a 5 by 5 weave, mirrored both ways; never empty, never full. */
+export function weave(id) {
+  const bits = hash(`weave:${id}`);
+  const quarter = Array.from({ length: 9 }, (_, index) => (bits >>> (index * 3)) & 1);
+  if (quarter.every((bit) => bit === quarter[0])) quarter[4] ^= 1;
+  const cells = [];
+  for (let y = 0; y < 5; y += 1) {
+    for (let x = 0; x < 5; x += 1) {
+      if (quarter[Math.min(y, 4 - y) * 3 + Math.min(x, 4 - x)]) cells.push([x, y]);
+    }
+  }
+  return cells;
+}
+
+/** "Ada Okafor" is AO, "ada" is A. */
+export function initials(name) {
+  const words = name.trim().split(/\s+/).filter(Boolean);
+  const letters = words.length > 1 ? [words[0], words[words.length - 1]] : words;
+  return letters.map((word) => [...word][0]).join("").toUpperCase() || "?";
+}

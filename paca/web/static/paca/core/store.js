@@ -1,0 +1,29 @@
+// One state, changed by one function, watched by many: views dispatch, they never write.
+
+export class Store {
+  #state;
+  #reduce;
+  #listeners = new Set();
+
+  constructor(reduce, state) {
+    this.#reduce = reduce;
+    this.#state = state;
+  }
+
+  get state() {
+    return this.#state;
+  }
+
+  dispatch(action) {
+    const before = this.#state;
+    this.#state = this.#reduce(before, action);
+    if (this.#state === before) return;
+    for (const listener of this.#listeners) listener(this.#state, before, action);
+  }
+
+  /** Call `listener(state, before, action)` after each change; returns the way out. */
+  subscribe(listener) {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+}

@@ -1,0 +1,101 @@
+// Times as people read them, and the two elements that tick without a render of anything else.
+
+const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "medium" });
+const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+
+/** "0.4 s", "12 s", "4:12", "1:02:03". */
+export function duration(seconds) {
+  if (seconds < 10) return `${Math.max(0, Math.round(seconds * 10) / 10)} s`;
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  return clock(seconds);
+}
+
+/** "0:07", "4:12", "1:02:03": for a time that runs. */
+export function clock(seconds) {
+  const whole = Math.max(0, Math.floor(seconds));
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const tail = String(rest).padStart(2, "0");
+  return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${tail}` : `${minutes}:${tail}`;
+}
+
+export function timeOfDay(iso) {
+  return CLOCK.format(new Date(iso));
+}
+
+export function fullDate(iso) {
+  return FULL.format(new Date(iso));
+}
+
+/** "12:43" today, "14 May" before. */
+export function whenShort(iso, now = new Date()) {
+  const then = new Date(iso);
+  return then.toDateString() === now.toDateString() ? CLOCK.format(then) : DAY.format(then);
+}
+
+export function secondsBetween(from, to) {
+  return (new Date(to) - new Date(from)) / 1000;
+}
+
+// --- elements that tick ---------------------------------------------------------------------------
+
+const ticking = new Set();
+let timer = 0;
+
+function tick() {
+  for (const element of ticking) element.show();
+}
+
+class Ticking extends HTMLElement {
+  static observedAttributes = ["at", "seconds"];
+
+  connectedCallback() {
+    ticking.add(this);
+    timer ||= setInterval(tick, 1000);
+    this.show();
+  }
+
+  disconnectedCallback() {
+    ticking.delete(this);
+    if (ticking.size) return;
+    clearInterval(timer);
+    timer = 0;
+  }
+
+  attributeChangedCallback() {
+    this.show();
+  }
+
+  get elapsed() {
+    return secondsBetween(this.getAttribute("at"), new Date());
+  }
+}
+
+/** <paca-since at="ISO">: "4:12" since then. */
+export class Since extends Ticking {
+  show() {
+    this.textContent = clock(this.elapsed);
+  }
+}
+
+/** <paca-until at="ISO" seconds="8">: "8 s", counting down to nothing. */
+export class Until extends Ticking {
+  show() {
+    this.textContent = `${Math.max(0, Math.ceil(Number(this.getAttribute("seconds")) - this.elapsed))} s`;
+  }
+}
+
+/** <paca-when at="ISO">12:43</paca-when>: the server's UTC text, in the reader's own zone. */
+export class When extends HTMLElement {
+  connectedCallback() {
+    const at = this.getAttribute("at");
+    this.textContent = whenShort(at);
+    this.title = fullDate(at);
+  }
+}
+
+export function defineTimes() {
+  for (const [name, element] of [["paca-since", Since], ["paca-until", Until], ["paca-when", When]]) {
+    if (!customElements.get(name)) customElements.define(name, element);
+  }
+}

@@ -1,0 +1,145 @@
+"""Fetches the browser libraries of the pages from npm into ``paca/web/static/vendor/``.
+
+    python scripts/vendor_js.py           download, verify, write the files and manifest.json
+
+Each package stands here with its exact version and the integrity npm publishes for it, so that
+a changed tarball is refused. The files are copied as they are, except for the line that points
+to a source map we do not ship.
+"""
+
+import base64
+import hashlib
+import io
+import json
+import re
+import sys
+import tarfile
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+VENDOR = Path(__file__).resolve().parent.parent / "paca" / "web" / "static" / "vendor"
+SOURCE_MAP = re.compile(rb"\n//# sourceMappingURL=\S+\s*\Z")
+
+LANGUAGES = [
+    *("bash", "c", "cpp", "css", "diff", "dockerfile", "go", "ini", "java", "javascript"),
+    *("json", "makefile", "markdown", "python", "rust", "sql", "typescript", "xml", "yaml"),
+]
+
+
+@dataclass(frozen=True)
+class Package:
+    """One npm package: where it comes from, what it may be, and which files of it are taken."""
+
+    name: str
+    version: str
+    licence: str
+    integrity: str
+    files: dict[str, str]  # path in the package -> path under vendor/
+
+    @property
+    def url(self) -> str:
+        base = self.name.rsplit("/", 1)[-1]
+        return f"https://registry.npmjs.org/{self.name}/-/{base}-{self.version}.tgz"
+
+
+def same_place(folder: str, *paths: str) -> dict[str, str]:
+    return {path: f"{folder}/{path}" for path in paths}
+
+
+PACKAGES = [
+    Package(
+        name="lit-html",
+        version="3.3.3",
+        licence="BSD-3-Clause",
+        integrity="sha512-el8M6jK2o3RXBnrSHX3ZKrsN8zEV63pSExTO1wYJz7QndGYZ8353e2a5PPX+qHe2aGayfnchQmkAojaWAREOIA==",
+        files=same_place(
+            "lit-html",
+            "LICENSE",
+            "lit-html.js",
+            "directive.js",
+            "directive-helpers.js",
+            "directives/guard.js",
+            "directives/live.js",
+            "directives/repeat.js",
+        ),
+    ),
+    Package(
+        name="marked",
+        version="18.2.1",
+        licence="MIT",
+        integrity="sha512-ii4bxCTCqqwpT86XZWgJNs+ZnAIZksmLGYMViWA7PDIXYIeNo1x6cDdX3JOip9NM/cI6p8z57FxliACboTruMA==",
+        files={"LICENSE": "marked/LICENSE", "lib/marked.esm.js": "marked/marked.js"},
+    ),
+    Package(
+        name="dompurify",
+        version="3.5.0",
+        licence="MPL-2.0 OR Apache-2.0",
+        integrity="sha512-LYC0ZkE8P1V42JsRYTwMdme/2ET8SpOc5AA2eOFjP/IadvRd2fwiT4TVz5vkfy0XUx12aS2UaRkTnfVPNOv9vw==",
+        files={"LICENSE": "dompurify/LICENSE", "dist/purify.min.js": "dompurify/purify.js"},
+    ),
+    Package(
+        name="@highlightjs/cdn-assets",
+        version="11.12.0",
+        licence="BSD-3-Clause",
+        integrity="sha512-KvOKXODaiFmId9xaq3xc5xCL66wVLUuOngDbO9B/kewbFTqdGbn2nJxNhN3H5R1cgDTVj6R8vH0zgiNDEGjpDw==",
+        files={
+            "LICENSE": "highlight/LICENSE",
+            "es/core.min.js": "highlight/core.js",
+            **{
+                f"es/languages/{name}.min.js": f"highlight/languages/{name}.js"
+                for name in LANGUAGES
+            },
+        },
+    ),
+]
+
+
+def download(package: Package) -> bytes:
+    """The tarball, refused unless it is byte for byte the one whose hash stands above."""
+    with urllib.request.urlopen(package.url, timeout=60) as answer:  # noqa: S310 - a constant https URL
+        tarball: bytes = answer.read()
+    kind, _, wanted = package.integrity.partition("-")
+    found = base64.b64encode(hashlib.new(kind, tarball).digest()).decode()
+    if found != wanted:
+        raise SystemExit(f"{package.url}: {kind} is {found}, wanted {wanted}. Nothing was written.")
+    return tarball
+
+
+def sha384(content: bytes) -> str:
+    return "sha384-" + base64.b64encode(hashlib.sha384(content).digest()).decode()
+
+
+def unpack(package: Package, tarball: bytes) -> list[dict[str, str]]:
+    """Write the wanted files and return their manifest entries."""
+    entries = []
+    with tarfile.open(fileobj=io.BytesIO(tarball)) as archive:
+        for source, target in package.files.items():
+            member = archive.extractfile(f"package/{source}")
+            if member is None:
+                raise SystemExit(f"{package.name} {package.version} has no file {source}.")
+            content = SOURCE_MAP.sub(b"\n", member.read())
+            path = VENDOR / target
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+            entries.append(
+                {
+                    "name": package.name,
+                    "version": package.version,
+                    "licence": package.licence,
+                    "file": target,
+                    "sha384": sha384(content),
+                }
+            )
+    return entries
+
+
+def main() -> int:
+    manifest = [entry for package in PACKAGES for entry in unpack(package, download(package))]
+    (VENDOR / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
+    sys.stdout.write(f"{len(manifest)} files of {len(PACKAGES)} packages in {VENDOR}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,33 @@
+import { check, randomly, same, test } from "./harness.js";
+import { EMPTY, merge } from "../../../paca/web/static/paca/conversation/live.js";
+
+test("pieces in any order and any number give the text", () => {
+  const text = "Ein Lama 🦙🦙 und ein Café.";
+  const points = [...text];
+  for (let seed = 1; seed <= 200; seed += 1) {
+    const random = randomly(seed);
+    const pieces = [];
+    for (let offset = 0; offset < points.length; ) {
+      const size = 1 + Math.floor(random() * 5);
+      pieces.push([offset, points.slice(offset, offset + size).join("")]);
+      offset += size;
+    }
+    pieces.push([0, points.slice(0, 9).join("")]);
+    const order = [...pieces, ...pieces].map((piece) => [random(), piece]).sort((a, b) => a[0] - b[0]);
+    const live = order.reduce((sum, [, [offset, piece]]) => merge(sum, offset, piece), EMPTY);
+    same(live.text, text, `seed ${seed}`);
+    same(live.length, points.length);
+  }
+});
+
+test("what is kept has an end, and its offsets go on", () => {
+  let live = EMPTY;
+  for (let offset = 0; offset < 1000; offset += 10) live = merge(live, offset, "0123456789", 100);
+  same([live.text.length, live.length, live.start], [100, 1000, 900]);
+  check(live.text.endsWith("0123456789"));
+});
+
+test("what is kept never begins with half a sign", () => {
+  const live = merge(EMPTY, 0, "🦙".repeat(60), 99);
+  same(live.text.codePointAt(0), "🦙".codePointAt(0));
+});

@@ -1,0 +1,185 @@
+import { check, randomly, same, test } from "./harness.js";
+import { Log, anyLog, usage } from "./logs.js";
+import { branches } from "../../../paca/web/static/paca/conversation/branches.js";
+import { fold, hasGap, initial, reduce } from "../../../paca/web/static/paca/conversation/reduce.js";
+
+const after = (frames, state = initial()) => fold(state, frames);
+const durable = (frames) => frames.filter((frame) => frame.seq !== null);
+const texts = (state) => state.order.map((key) => state.entries.get(key)).filter((e) => e.text).map((e) => e.text);
+
+function shuffled(list, random) {
+  const copy = [...list];
+  for (let index = copy.length - 1; index > 0; index -= 1) {
+    const other = Math.floor(random() * (index + 1));
+    [copy[index], copy[other]] = [copy[other], copy[index]];
+  }
+  return copy;
+}
+
+function inCuts(frames, random) {
+  let state = initial();
+  for (let index = 0; index < frames.length; ) {
+    const size = 1 + Math.floor(random() * 7);
+    state = fold(state, frames.slice(index, index + size));
+    index += size;
+  }
+  return state;
+}
+
+test("any log in any cuts, with any repeats and in any order, gives one state", () => {
+  for (let seed = 1; seed <= 150; seed += 1) {
+    const random = randomly(seed);
+    const log = anyLog(random);
+    const whole = after(log);
+    const rows = durable(log);
+    const prefix = rows.slice(0, Math.floor(random() * rows.length));
+    same(inCuts(log, random), whole, `cuts, seed ${seed}`);
+    same(after([...prefix, ...rows]), after(rows), `a prefix twice, seed ${seed}`);
+    same(after(rows.flatMap((row) => [row, row])), after(rows), `each twice, seed ${seed}`);
+    same(after(shuffled([...rows, ...prefix], random)), after(rows), `any order, seed ${seed}`);
+  }
+});
+
+test("live frames leave no trace once the log is complete", () => {
+  for (let seed = 1; seed <= 100; seed += 1) {
+    const log = anyLog(randomly(seed));
+    same(after(log), after(durable(log)), `seed ${seed}`);
+  }
+});
+
+test("a state is never changed, only replaced", () => {
+  const log = anyLog(randomly(7));
+  let state = initial();
+  for (const frame of log) {
+    const before = JSON.stringify([[...state.entries], state.order, [...state.live], state.usage]);
+    const next = reduce(state, frame);
+    same(JSON.stringify([[...state.entries], state.order, [...state.live], state.usage]), before);
+    state = next;
+  }
+});
+
+test("a frame that comes early waits for the ones before it", () => {
+  const frames = durable(new Log().message("Hello").begin().say("Hi").frames);
+  const early = after([frames[0], frames[3]]);
+  check(hasGap(early));
+  same(early.seq, 1);
+  const filled = after([frames[1], frames[2]], early);
+  check(!hasGap(filled));
+  same(filled.seq, 4);
+});
+
+test("a window in the middle of a log begins where it begins", () => {
+  const frames = durable(new Log().message("Hello").begin().say("Hi").finish().frames);
+  const window = frames.slice(3);
+  const state = fold(initial({ status: "finished" }, window[0].seq - 1), window);
+  same(state.seq, frames.at(-1).seq);
+  same(texts(state), ["Hi"]);
+});
+
+test("each type of the catalogue has a branch", async () => {
+  const events = await catalogue();
+  check(events.length > 20);
+  for (const { type } of events) check(branches[type], `${type} has no branch`);
+  same(Object.keys(branches).filter((type) => !events.some((event) => event.type === type)), []);
+});
+
+async function catalogue() {
+  const url = new URL("../../../paca/web/static/paca/events.json", import.meta.url);
+  if (url.protocol !== "file:") return (await fetch(url)).json();
+  const { readFile } = await import("node:fs/promises");
+  return JSON.parse(await readFile(url, "utf8"));
+}
+
+test("an invented type is shown as it is", () => {
+  const state = after([{ type: "agent.moon.risen", seq: 1, at: "2026-01-05T09:00:00Z", data: { phase: "full" } }]);
+  const entry = state.entries.get(state.order[0]);
+  same([entry.kind, entry.type, entry.data], ["unknown", "agent.moon.risen", { phase: "full" }]);
+});
+
+test("streamed words become the spoken message in the same place", () => {
+  const log = new Log().message("Hello").begin();
+  log.stream("text.streamed", "model-1", "Half of", 2);
+  const during = after(log.frames);
+  same(during.live.get("said:model-1").text, "Half of");
+  const done = after(new Log().message("Hello").begin().say("Half of it.", { pieces: 3 }).frames);
+  check(done.entries.has("said:model-1"));
+  same(done.live.size, 0);
+});
+
+test("a late piece of a finished message changes nothing", () => {
+  const log = new Log().message("Hello").begin().say("All of it.", { pieces: 2 });
+  const before = after(log.frames);
+  const late = { type: "agent.text.streamed", seq: null, data: { call_id: "model-1", offset: 0, text: "All" } };
+  check(reduce(before, late) === before);
+});
+
+test("a discarded attempt takes its live words away and keeps what people may read", () => {
+  const log = new Log().message("Hello").begin();
+  log.stream("text.streamed", "m", "Half an", 1);
+  log.add("message.discarded", { call_id: "m", cause: "cancelled", text: "Half an" });
+  const state = after(log.frames);
+  same(state.live.size, 0);
+  same(state.entries.get(state.order.at(-1)).kind, "discarded");
+});
+
+test("a message written meanwhile waits in the queue until a model call has seen it", () => {
+  const log = new Log().message("First").begin();
+  log.message("Also this");
+  const waiting = after(log.frames);
+  same(waiting.queue.length, 1);
+  log.say("Answer to the first", { seen: 1 });
+  same(after(log.frames).queue.length, 1);
+  log.say("Answer to both", { seen: log.seq });
+  const state = after(log.frames);
+  same(state.queue, []);
+  same(texts(state), ["First", "Answer to the first", "Also this", "Answer to both"]);
+});
+
+test("a message nobody has read when the turn ends opens the next one", () => {
+  const log = new Log().message("First").begin();
+  log.message("Interrupting", { on_busy: "interrupt" });
+  log.add("conversation.interrupted", { by: "Ada" }).finish("stopped", "interrupted");
+  const state = after(log.frames);
+  same(state.queue, []);
+  same(texts(state).at(-1), "Interrupting");
+});
+
+test("calls left open are closed with their turn", () => {
+  const log = new Log().message("Run it").begin();
+  const id = log.call("bash", { command: "sleep 100" });
+  log.add("tool.started", { call_id: id }).finish("stopped", "by_person");
+  same(after(log.frames).entries.get(`tool:${id}`).state, "stopped");
+});
+
+test("one notice tells of all attempts and ends with the answer", () => {
+  const log = new Log().message("Hello").begin();
+  log.add("model.retried", { call_id: "a", attempt: 1, wait_seconds: 1, cause: "529, overloaded" });
+  log.add("model.retried", { call_id: "b", attempt: 2, wait_seconds: 2, cause: "529, overloaded" });
+  const waiting = after(log.frames);
+  const key = waiting.retry;
+  same([waiting.entries.get(key).attempt, waiting.order.filter((k) => k.startsWith("retry")).length], [2, 1]);
+  log.say("At last", { attempt: 3 });
+  const state = after(log.frames);
+  same([state.retry, state.entries.get(key).over, state.entries.get(key).answered], [null, true, 3]);
+});
+
+test("a send is pending until its event comes, and a refusal gives the words back", () => {
+  let state = after(new Log().message("First").begin().frames);
+  state = reduce(state, { act: "send", client_id: "c1", text: "Second", on_busy: "queue", at: "" });
+  same(state.pending.size, 1);
+  const refused = reduce(state, { act: "refuse", client_id: "c1", detail: "Too long." });
+  same([refused.pending.size, refused.refused], [0, { text: "Second", detail: "Too long." }]);
+  state = reduce(state, { act: "ack", client_id: "c1", event_seq: 99 });
+  same(state.pending.size, 1);
+  const stored = { type: "agent.message.received", seq: state.seq + 1, at: "", data: { text: "Second", client_id: "c1" } };
+  state = reduce(state, stored);
+  same([state.pending.size, state.queue.length], [0, 1]);
+});
+
+test("usage of unknown price is counted and never taken as free", () => {
+  const log = new Log().message("Hi").begin();
+  log.add("usage.recorded", { ...usage("m", 1), cost_usd: 0.25 });
+  log.add("usage.recorded", { ...usage("n", 1), cost_usd: null });
+  const { usage: total } = after(log.frames);
+  same([total.calls, total.cost, total.unpriced, total.input], [2, 0.25, 1, 200]);
+});
