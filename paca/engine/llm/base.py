@@ -159,7 +159,9 @@ class ModelError(PacaError):
     retryable = False
     retry_after_seconds: float | None = None
 
-    def __init__(self, detail: str | None = None, *, retry_after_seconds: float | None = None) -> None:
+    def __init__(
+        self, detail: str | None = None, *, retry_after_seconds: float | None = None
+    ) -> None:
         super().__init__(detail)
         self.retry_after_seconds = retry_after_seconds
 
@@ -209,6 +211,12 @@ class KeyRefused(ModelError):
     """The provider refused the key."""
 
     code = "key_refused"
+
+
+class NoCredit(KeyRefused):
+    """The provider's account has no credit left, or has reached its spending limit."""
+
+    code = "no_credit"
 
 
 class RequestRefused(ModelError):

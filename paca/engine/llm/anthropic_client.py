@@ -1,0 +1,212 @@
+"""Claude through the anthropic SDK, which is imported when the first stream begins."""
+
+import asyncio
+import importlib
+import time
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from paca.engine.llm import anthropic_errors
+from paca.engine.llm.anthropic_stream import Assembler, EventReader
+from paca.engine.llm.anthropic_wire import Encoder
+from paca.engine.llm.base import (
+    Chunk,
+    ModelError,
+    ModelMisconfigured,
+    Request,
+    RequestRefused,
+    StreamBroken,
+    Unreachable,
+)
+from paca.engine.llm.connections import TimeLimits, pool
+
+if TYPE_CHECKING:
+    import anthropic
+    import httpx2
+
+HOST = "https://api.anthropic.com"
+# After its last event a stream should end at once; then its connection can be used again.
+DRAIN_SECONDS = 0.5
+
+
+class AnthropicLLM:
+    """The model calls of one run: the key goes to this base URL and nowhere else.
+
+    One instance keeps what it encoded, so that a long history costs little at each step.
+    """
+
+    def __init__(
+        self,
+        api_key: str,
+        *,
+        base_url: str | None = None,
+        limits: TimeLimits | None = None,
+        http: "httpx2.AsyncClient | None" = None,
+    ) -> None:
+        """``http`` is a pool of the caller's; without it the loop's common one is used."""
+        self._key = api_key
+        self._base_url = _without_version(base_url or HOST)
+        self._limits = limits or TimeLimits()
+        self._http = http
+        self._client: anthropic.AsyncAnthropic | None = None
+        self._encoder = Encoder()
+
+    async def stream(self, request: Request) -> AsyncIterator[Chunk]:
+        await _import_sdk()
+        deadlines = _Deadlines(self._limits)
+        response = await self._open(request, deadlines)
+        try:
+            _refuse_other_than_events(response)
+            reader, assembler = EventReader(), Assembler()
+            body = response.aiter_bytes()
+            while data := await self._read(body, deadlines):
+                for event in reader.feed(data):
+                    chunk = assembler.take(event)
+                    if chunk is not None:
+                        yield chunk
+                if assembler.reply is not None:
+                    await _drain(body)
+                    yield assembler.reply
+                    return
+            raise StreamBroken("The model's answer ended without its end mark.")
+        finally:
+            await response.aclose()
+
+    async def _open(self, request: Request, deadlines: "_Deadlines") -> "httpx2.Response":
+        try:
+            return await self._post(request, deadlines)
+        except RequestRefused as refusal:
+            about_thinking = "thinking" in refusal.detail and "block" in refusal.detail
+            if not (about_thinking and self._encoder.forget_thinking(request)):
+                raise
+            return await self._post(request, deadlines)
+
+    async def _post(self, request: Request, deadlines: "_Deadlines") -> "httpx2.Response":
+        """Send the request; returns once the head of a good answer is there."""
+        import anthropic
+
+        content = self._encoder.encode(request)
+        client = self._connected()
+        try:
+            async with asyncio.timeout(deadlines.left()):
+                # One step below ``messages.create``, which walks the whole body and builds a typed
+                # object of each event: that costs more than all the rest of a call.
+                stream = await client.post(
+                    "/v1/messages",
+                    content=content,
+                    options={"headers": {"content-type": "application/json"}},
+                    cast_to=object,
+                    stream=True,
+                    stream_cls=anthropic.AsyncStream[object],
+                )
+        except TimeoutError:
+            raise Unreachable(f"{self._base_url}: {deadlines.passed()}") from None
+        except anthropic.APIStatusError as error:
+            told = anthropic_errors.from_status(
+                error.status_code, error.body, error.response.headers
+            )
+            raise self._without_key(told) from None
+        except anthropic.APIConnectionError as error:
+            raise anthropic_errors.from_transport(error, self._base_url) from None
+        return stream.response
+
+    def _connected(self) -> "anthropic.AsyncAnthropic":
+        import anthropic
+        import httpx2
+
+        if self._client is None:
+            try:
+                # All that the SDK would else look up in the environment is given here.
+                self._client = anthropic.AsyncAnthropic(
+                    api_key=self._key,
+                    base_url=self._base_url,
+                    webhook_key="",
+                    max_retries=0,
+                    timeout=httpx2.Timeout(None, connect=self._limits.connect),
+                    http_client=self._http or pool(),
+                    open_telemetry=False,
+                )
+            except httpx2.InvalidURL as error:
+                raise ModelMisconfigured(f"The base URL is not valid: {error}") from None
+            # The one thing it offers no argument for: headers for every host, from the environment.
+            self._client._custom_headers = {}
+        return self._client
+
+    def _without_key(self, error: ModelError) -> ModelError:
+        """Some gateways repeat the key in their refusal."""
+        error.detail = error.detail.replace(self._key, "***")
+        return error
+
+    async def _read(self, body: AsyncIterator[bytes], deadlines: "_Deadlines") -> bytes:
+        """The next bytes, or none at the end."""
+        import httpx2
+
+        try:
+            async with asyncio.timeout(deadlines.left()):
+                data = await anext(body, b"")
+        except TimeoutError:
+            raise StreamBroken(f"The model's answer broke off: {deadlines.passed()}") from None
+        except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
+            cause = str(error) or type(error).__name__
+            raise StreamBroken(f"The connection broke in mid-answer ({cause}).") from None
+        deadlines.begun = True
+        return data
+
+
+class _Deadlines:
+    """The time limits of one attempt: to its first bytes, for each silence, and for the whole."""
+
+    def __init__(self, limits: TimeLimits) -> None:
+        self._limits = limits
+        self._started = time.monotonic()
+        self.begun = False
+
+    def left(self) -> float:
+        """Seconds that the next wait may take."""
+        gone = time.monotonic() - self._started
+        silence = self._limits.gap if self.begun else self._limits.first_token - gone
+        return max(0.0, min(silence, self._limits.total - gone))
+
+    def passed(self) -> str:
+        """Which limit it was that has passed."""
+        if time.monotonic() - self._started >= self._limits.total:
+            return f"it took longer than {self._limits.total:g} s in all."
+        if self.begun:
+            return f"nothing came for {self._limits.gap:g} s."
+        return f"it did not begin within {self._limits.first_token:g} s."
+
+
+_sdk_is_there = False
+
+
+async def _import_sdk() -> None:
+    """Importing takes seconds: it is done in a thread, so that other runs go on meanwhile."""
+    global _sdk_is_there
+    if not _sdk_is_there:
+        await asyncio.to_thread(importlib.import_module, "anthropic")
+        _sdk_is_there = True
+
+
+def _refuse_other_than_events(response: "httpx2.Response") -> None:
+    kind = response.headers.get("content-type", "").partition(";")[0].strip()
+    if kind != "text/event-stream":
+        raise StreamBroken(
+            f"{response.url.host} answered with {kind or 'something'} in place of a stream of events. "
+            "Is the base URL right, and no sign-in page in between?"
+        )
+
+
+async def _drain(body: AsyncIterator[bytes]) -> None:
+    """Read to the end, which is due; the reply stands whatever happens to the connection now."""
+    import httpx2
+
+    with suppress(TimeoutError, httpx2.HTTPError, httpx2.StreamError, OSError):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            async for _ in body:
+                pass
+
+
+def _without_version(base_url: str) -> str:
+    """The SDK adds ``/v1/messages`` itself; many write the address with ``/v1`` at its end."""
+    return base_url.strip().rstrip("/").removesuffix("/v1")

@@ -1,0 +1,98 @@
+"""What models cost. A model that is not in the table has no known price, which is not a price of 0."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from types import MappingProxyType
+
+from paca.engine.llm.base import Usage
+
+# The provider's price page was last compared with this table on:
+PRICES_AS_OF = "2026-11-27"
+SOURCE = "https://platform.claude.com/docs/en/about-claude/pricing"
+MILLION = Decimal(1_000_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars for a million tokens. Writes are those to the five-minute cache, which we use."""
+
+    input: Decimal
+    output: Decimal
+    cache_read: Decimal
+    cache_write: Decimal
+
+    def of(self, usage: Usage) -> Decimal:
+        return (
+            usage.input * self.input
+            + usage.output * self.output
+            + usage.cache_read * self.cache_read
+            + usage.cache_write * self.cache_write
+        ) / MILLION
+
+
+@dataclass(frozen=True, slots=True)
+class Tariff:
+    """A model's price, and the other one for prompts above ``long_from`` tokens where there is one."""
+
+    price: Price
+    long_price: Price | None = None
+    long_from: int = 0
+
+    def of(self, usage: Usage) -> Decimal:
+        prompt = usage.input + usage.cache_read + usage.cache_write
+        if self.long_price is not None and prompt > self.long_from:
+            return self.long_price.of(usage)
+        return self.price.of(usage)
+
+
+def _price(input: str, output: str, cache_read: str) -> Price:
+    # Every model listed writes to the five-minute cache at one and a quarter of its input price.
+    base = Decimal(input)
+    return Price(base, Decimal(output), Decimal(cache_read), base * Decimal("1.25"))
+
+
+_OPUS_4 = Tariff(_price("5", "25", "0.50"))
+_SONNET_4 = Tariff(_price("3", "15", "0.30"))
+_FABLE_5 = Tariff(_price("10", "50", "1"))
+_FABLE_5_1 = Tariff(_price("10", "50", "0.25"))
+_FABLE_5_2 = Tariff(_price("8", "40", "0.20"))
+_HAIKU_4_5 = Tariff(_price("1", "5", "0.10"))
+
+TARIFFS = MappingProxyType(
+    {
+        "anthropic/claude-fable-5-2": _FABLE_5_2,
+        "anthropic/claude-opus-5-5": Tariff(_price("4", "20", "0.20")),
+        "anthropic/claude-sonnet-5-5": Tariff(_price("2", "10", "0.10")),
+        "anthropic/claude-haiku-5-5": Tariff(
+            _price("0.10", "0.50", "0.01"),
+            long_price=_price("0.50", "2.50", "0.05"),
+            long_from=100_000,
+        ),
+        "anthropic/claude-mythos-5-2": _FABLE_5_2,
+        "anthropic/claude-fable-5-1": _FABLE_5_1,
+        "anthropic/claude-mythos-5-1": _FABLE_5_1,
+        "anthropic/claude-fable-5": _FABLE_5,
+        "anthropic/claude-mythos-5": _FABLE_5,
+        "anthropic/claude-opus-5": _OPUS_4,
+        "anthropic/claude-sonnet-5": Tariff(_price("2", "10", "0.20")),
+        "anthropic/claude-opus-4-8": _OPUS_4,
+        "anthropic/claude-opus-4-7": _OPUS_4,
+        "anthropic/claude-opus-4-6": _OPUS_4,
+        "anthropic/claude-opus-4-5": _OPUS_4,
+        "anthropic/claude-opus-4-5-20251101": _OPUS_4,
+        "anthropic/claude-sonnet-4-6": _SONNET_4,
+        "anthropic/claude-sonnet-4-5": _SONNET_4,
+        "anthropic/claude-sonnet-4-5-20250929": _SONNET_4,
+        "anthropic/claude-haiku-4-5": _HAIKU_4_5,
+        "anthropic/claude-haiku-4-5-20251001": _HAIKU_4_5,
+    }
+)
+
+
+def cost_usd(model: str, usage: Usage, *, base_url: str = "") -> float | None:
+    """What the tokens cost, or None when that is unknown.
+
+    The table is the provider's own; behind another base URL somebody else sets the price.
+    """
+    tariff = None if base_url else TARIFFS.get(model)
+    return None if tariff is None else float(tariff.of(usage))

@@ -1,0 +1,183 @@
+"""What a scripted model says, in no provider's dialect: replies, their pace, and their faults."""
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
+
+MAIN_ARGUMENT = {
+    "bash": "command",
+    "read_file": "path",
+    "list_directory": "path",
+    "search_files": "pattern",
+    "think": "thought",
+}
+
+# What each does is told in model_server.py, where it is done.
+FAULTS = (
+    "429", "529", "500", "503", "401", "403", "404", "413", "nocredit", "badrequest", "ctx",
+    "reset", "cut", "cuttool", "badjson", "midover", "midrate", "hang", "stall", "html", "nostop",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool call as the script wants it; ``raw`` replaces the arguments by broken JSON."""
+
+    tool: str
+    arguments: dict[str, Any]
+    raw: str | None = None
+
+
+@dataclass(frozen=True)
+class Thought:
+    text: str
+    signature: str = "c2lnbmVk"
+    redacted: str = ""
+
+
+@dataclass(frozen=True)
+class Scripted:
+    """One reply. Join parts with ``+``: ``thinks("Hm.") + says("Look.") + calls(bash="ls")``."""
+
+    parts: tuple[str | Call | Thought, ...] = ()
+    stop: Literal["", "max_tokens", "refusal"] | str = ""
+    fault: str = ""
+    retry_after: str = ""
+    tokens_per_second: float = 0
+    first_token_ms: float = 0
+    input_tokens: int = 0
+
+    def __add__(self, other: "Scripted") -> "Scripted":
+        return replace(self, parts=self.parts + other.parts)
+
+    def slowly(self, *, tps: float = 0, ftd: float = 0) -> Self:
+        """The same at ``tps`` tokens a second, the first after ``ftd`` milliseconds."""
+        return replace(self, tokens_per_second=tps, first_token_ms=ftd)
+
+    def stopping(self, reason: str) -> Self:
+        return replace(self, stop=reason)
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        return tuple(part for part in self.parts if isinstance(part, Call))
+
+
+def says(text: str) -> Scripted:
+    """Words."""
+    return Scripted((text,))
+
+
+def thinks(text: str, signature: str = "c2lnbmVk") -> Scripted:
+    """Reasoning, signed."""
+    return Scripted((Thought(text, signature),))
+
+
+def calls(*pairs: tuple[str, dict[str, Any]], **by_name: Any) -> Scripted:
+    """Tool calls: ``calls(bash="ls", read_file={"path": "a"})``, ``calls(bash=["a", "b"])``,
+    or pairs of name and arguments for names that are no Python words."""
+    wanted = [Call(tool, arguments) for tool, arguments in pairs]
+    for tool, value in by_name.items():
+        for one in value if isinstance(value, list) else [value]:
+            wanted.append(Call(tool, one if isinstance(one, dict) else {MAIN_ARGUMENT[tool]: one}))
+    return Scripted(tuple(wanted))
+
+
+def fails(kind: str, *, retry_after: str | float = "") -> Scripted:
+    """A fault in place of an answer; those of the stream begin an ordinary reply first."""
+    if kind not in FAULTS:
+        raise ValueError(f"no such fault: {kind}")
+    parts: tuple[str | Call, ...] = ("Let me look at that for you first.",)
+    if kind in ("cuttool", "badjson"):
+        parts += (Call("bash", {"command": "echo never"}),)
+    return Scripted(parts, fault=kind, retry_after=str(retry_after))
+
+
+# --- [[fake turns=3 par=2 cmd='ls' err=429@1x2]] ----------------------------------------------
+
+DIRECTIVE = re.compile(r"\[\[fake\b(.*?)\]\]", re.S)
+OPTION = re.compile(r"(\w+)=('[^']*'|\"[^\"]*\"|\S+)")
+ERROR = re.compile(r"(\w+)@(\d+|\*)(?:x(\d+|\*))?$")
+ALWAYS = 10**9
+FINAL = (
+    "All the steps are done and nothing is left to do. Here is a short account of the work: each "
+    "step ran one command in the sandbox, its output was read, and the next step followed from it. "
+    "If you want to see more, ask for the output of any single step and it will be shown to you."
+)
+
+
+@dataclass(frozen=True)
+class Fault:
+    kind: str
+    turn: int | None  # None: at every turn
+    times: int
+
+
+@dataclass(frozen=True)
+class Directive:
+    """The behaviour that a ``[[fake ...]]`` in a user's message asks for."""
+
+    turns: int = 0
+    par: int = 1
+    cmd: str = "echo step {i}"
+    tps: float = 0
+    ftd: float = 0
+    retry: str = ""
+    say: str = FINAL
+    faults: tuple[Fault, ...] = ()
+
+    @classmethod
+    def found_in(cls, text: str) -> "Directive | None":
+        found = DIRECTIVE.search(text)
+        if found is None:
+            return None
+        given = {name: value.strip("'\"") for name, value in OPTION.findall(found[1])}
+        faults = tuple(map(_fault, filter(None, given.pop("err", "").split(","))))
+        kinds = {"turns": int, "par": int, "tps": float, "ftd": float}
+        unknown = given.keys() - {"turns", "par", "cmd", "tps", "ftd", "retry", "say"}
+        if unknown:
+            raise ValueError(f"[[fake]] does not know {', '.join(sorted(unknown))}")
+        return cls(**{k: kinds.get(k, str)(v) for k, v in given.items()}, faults=faults)  # type: ignore[arg-type]
+
+    def reply(self, turn: int) -> Scripted:
+        """The sound reply of a turn, counted from 0; ``{i}`` is its number, ``{p}`` the call's."""
+        if turn >= self.turns:
+            return says(self.say).slowly(tps=self.tps, ftd=self.ftd)
+        commands = [
+            self.cmd.replace("{i}", str(turn)).replace("{p}", str(p)) for p in range(self.par)
+        ]
+        words = f"Step {turn + 1} of {self.turns}: I run the next command."
+        return (says(words) + calls(bash=commands)).slowly(tps=self.tps, ftd=self.ftd)
+
+    def broken(self, turn: int, kind: str) -> Scripted:
+        """The reply of a turn with a fault."""
+        reply = self.reply(turn)
+        if kind == "maxtok":
+            return replace(reply, stop="max_tokens")
+        if kind == "empty":
+            return replace(reply, parts=())
+        if kind in ("badargs", "badtool", "badjson", "cuttool") and not reply.calls:
+            reply = reply + calls(bash="echo never")
+        if kind == "badargs":
+            return replace(reply, parts=_with_call(reply, arguments={"kommand": 7}))
+        if kind == "badtool":
+            return replace(reply, parts=_with_call(reply, tool="no_such_tool"))
+        return replace(reply, fault=kind, retry_after=self.retry)
+
+
+def _with_call(reply: Scripted, **changes: Any) -> tuple[str | Call | Thought, ...]:
+    return tuple(
+        replace(part, **changes) if isinstance(part, Call) else part for part in reply.parts
+    )
+
+
+def _fault(text: str) -> Fault:
+    match = ERROR.match(text)
+    if match is None or match[1] not in (*FAULTS, "maxtok", "empty", "badargs", "badtool"):
+        raise ValueError(f"err={text} is not KIND@TURNxTIMES")
+    kind, turn, times = match.groups()
+    default = ALWAYS if turn == "*" else 1
+    return Fault(
+        kind,
+        None if turn == "*" else int(turn),
+        ALWAYS if times == "*" else int(times or default),
+    )
