@@ -1,0 +1,24 @@
+"""The ASGI application: pages and the API by Django, sockets by ``paca.realtime``."""
+
+import os
+
+from channels.routing import ProtocolTypeRouter
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "paca.settings")
+pages = get_asgi_application()
+
+# Django must be set up before anything that imports its models.
+from paca.bus import get_bus  # noqa: E402
+from paca.realtime.consumers import newest_of  # noqa: E402
+from paca.realtime.origin import OriginGuard  # noqa: E402
+from paca.realtime.relay import Lifespan, Relay  # noqa: E402
+from paca.realtime.routing import sockets  # noqa: E402
+
+application = ProtocolTypeRouter(
+    {
+        "http": pages,
+        "websocket": OriginGuard(sockets),
+        "lifespan": Lifespan(lambda: Relay(get_bus(), newest_of)),
+    }
+)

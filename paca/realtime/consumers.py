@@ -1,0 +1,344 @@
+"""The two sockets of a page: a conversation, event by event, and the changes of a project."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, ClassVar, ParamSpec, TypeVar
+from uuid import UUID
+
+from channels.db import database_sync_to_async
+from django.db import Error as DatabaseError
+
+from paca.bus.base import Announced, Shown, project_topic
+from paca.common.errors import PacaError
+from paca.conversations import selectors
+from paca.conversations.models import Conversation
+from paca.realtime import access, commands, credentials, protocol
+from paca.realtime.access import Refused, Standing
+from paca.realtime.credentials import Credential, SignInNeeded
+from paca.realtime.limits import Allowance
+from paca.realtime.protocol import BadFrame, Close, Command
+from paca.realtime.relay import Relay, TooManySockets
+from paca.realtime.scope import Scope, query
+from paca.realtime.streams import STREAMED, Frame, Streams
+
+logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MOST_CHANGES_WAITING = 1000
+LIVE_SECONDS = 0.05
+
+# A pool of our own: in Django's single thread one slow query would hold up every socket.
+_executor = ThreadPoolExecutor(max_workers=8, thread_name_prefix="sockets-database")
+
+
+async def in_database(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """The one way from a socket to the database; it drops stale connections before and after."""
+    crossing = database_sync_to_async(work, thread_sensitive=False, executor=_executor)
+    found: T = await crossing(*args, **kwargs)
+    return found
+
+
+def _newest_of(conversation_ids: list[UUID]) -> dict[UUID, int]:
+    rows = Conversation.objects.filter(id__in=conversation_ids).values_list("id", "next_seq")
+    return {key: next_seq - 1 for key, next_seq in rows}
+
+
+async def newest_of(conversation_ids: list[UUID]) -> dict[UUID, int]:
+    """The last number of each conversation's log."""
+    return await in_database(_newest_of, conversation_ids)
+
+
+class Gone(Exception):
+    """The visitor has left; there is nobody to tell."""
+
+
+class Consumer:
+    """What both sockets share. Three tasks, all ended with the socket: one obeys the visitor, one
+    delivers to them, one asks again and again whether they may still be here.
+    """
+
+    accepted: ClassVar[dict[str, str]]
+    check_seconds: ClassVar[float] = 30.0
+    send_seconds: ClassVar[float] = 10.0
+
+    def __init__(self, scope: Scope, receive: Any, send: Any) -> None:
+        self.scope = scope
+        self.relay: Relay = scope["state"]["relay"]
+        self.id: UUID = scope["url_route"]["kwargs"]["id"]
+        self.credential = Credential()
+        self.news = asyncio.Event()
+        self.doubt = asyncio.Event()
+        self._allowance = Allowance()
+        self._receive = receive
+        self._send = send
+
+    @classmethod
+    def as_asgi(cls) -> Callable[[Scope, Any, Any], Any]:
+        """The ASGI application: one consumer for each socket."""
+
+        async def application(scope: Scope, receive: Any, send: Any) -> None:
+            await cls(scope, receive, send).run()
+
+        return application
+
+    async def run(self) -> None:
+        """The whole life of the socket. It is accepted first: only then can a page read a code."""
+        await self._receive()
+        await self._send({"type": "websocket.accept"})
+        try:
+            await self.serve()
+        except* Gone:
+            pass
+        except* Refused as refusals:
+            refusal = refusals.exceptions[0]
+            assert isinstance(refusal, Refused)
+            await self.close(refusal.code, refusal.reason)
+        except* DatabaseError:
+            # The page comes back with its last number and misses nothing.
+            logger.exception("a socket lost the database", extra={"socket": self.scope["path"]})
+            await self.close(Close.RESTART, "The server could not read its database.")
+
+    async def serve(self) -> None:
+        """Let the visitor in and stay until they leave."""
+        standing = await in_database(self.enter)
+        try:
+            with self.relay.seat(standing.visitor.user.pk), self.join(standing):
+                await self.converse()
+        except TooManySockets:
+            reason = "You have too many pages of this server open. Close some."
+            raise Refused(Close.TOO_MANY, reason) from None
+
+    async def converse(self) -> None:
+        """Obey, deliver and keep checking, until the visitor leaves or one of the three fails."""
+        async with asyncio.TaskGroup() as group:
+            others = [group.create_task(self.deliver()), group.create_task(self.keep_checking())]
+            await self.obey()
+            for task in others:
+                task.cancel()
+
+    def enter(self) -> Standing:
+        """Who it is and what they may do here. Raises ``Refused``. Runs in a database thread."""
+        try:
+            self.credential = credentials.presented(self.scope)
+        except SignInNeeded as error:
+            raise Refused(Close.SIGN_IN, error.detail) from None
+        return self.stand()
+
+    # What a kind of socket adds:
+
+    def stand(self) -> Standing:
+        """What the visitor may do here now. Raises ``Refused``. Runs in a database thread."""
+        raise NotImplementedError
+
+    @contextmanager
+    def join(self, standing: Standing) -> Iterator[None]:
+        """Hear what concerns this socket. Before anything is read: seen twice is better than never."""
+        with self.relay.join(project_topic(standing.member.project_id), self.hear_project):
+            yield
+
+    def hear_project(self, hint: Announced | Shown) -> None:
+        """Something in the project has changed."""
+        raise NotImplementedError
+
+    async def deliver(self) -> None:
+        """Tell the visitor what happens, for ever."""
+        raise NotImplementedError
+
+    async def carry_out(self, command: Command) -> Frame:
+        """Do what the visitor asks and answer. Raises a ``PacaError`` or ``Refused``."""
+        raise NotImplementedError
+
+    # Permission, commands and sending are the same for all:
+
+    async def keep_checking(self) -> None:
+        """Every 30 seconds, and at once when the project's members change."""
+        while True:
+            try:
+                async with asyncio.timeout(self.check_seconds):
+                    await self.doubt.wait()
+            except TimeoutError:
+                pass
+            self.doubt.clear()
+            await in_database(self.stand)
+
+    async def obey(self) -> None:
+        """Carry out one command after the other until the visitor leaves."""
+        while (frame := await self._receive())["type"] == "websocket.receive":
+            await self.say(await self.answer(frame))
+
+    async def answer(self, frame: Frame) -> Frame:
+        """What the visitor hears on this frame. Only losing the right to be here ends the socket."""
+        client_id = ""
+        try:
+            self._allowance.spend()
+            command = protocol.parse(frame, self.accepted)
+            client_id = command.client_id
+            return await self.carry_out(command)
+        except BadFrame as problem:
+            return protocol.error(problem, problem.client_id)
+        except PacaError as problem:
+            return protocol.error(problem, client_id)
+        except Refused:
+            raise
+        except Exception:
+            logger.exception("a command failed", extra={"socket": self.scope["path"]})
+            return protocol.error(protocol.Internal(), client_id)
+
+    async def say(self, frame: Frame) -> None:
+        """Send one frame. A visitor who takes nothing for 10 seconds is let go."""
+        message = {"type": "websocket.send", "text": protocol.encode(frame)}
+        try:
+            async with asyncio.timeout(self.send_seconds):
+                await self._send(message)
+        except TimeoutError:
+            raise Refused(Close.TOO_SLOW, "The page did not read; it may come back.") from None
+        except OSError:
+            raise Gone from None
+
+    async def close(self, code: Close, reason: str) -> None:
+        """End the socket with a code; a reason holds at most 123 bytes."""
+        brief = reason.encode()[:123].decode(errors="ignore")
+        try:
+            await self._send({"type": "websocket.close", "code": int(code), "reason": brief})
+        except OSError:
+            logger.debug("the visitor had left before the socket was closed")
+
+
+class ConversationConsumer(Consumer):
+    """``/ws/conversations/<id>/?after=<seq>``: exactly the rows above ``after``, and live text."""
+
+    accepted = protocol.COMMANDS
+
+    def __init__(self, scope: Scope, receive: Any, send: Any) -> None:
+        super().__init__(scope, receive, send)
+        self.sent = 0
+        self.announced = 0
+        self.streams = Streams()
+        self.caught_up = False
+        self._flush: asyncio.TimerHandle | None = None
+        self._flush_due = False
+        self._next_flush = 0.0
+
+    def enter(self) -> Standing:
+        standing = super().enter()
+        try:
+            after = protocol.after(query(self.scope, "after"))
+        except BadFrame as problem:
+            raise Refused(Close.NOT_THERE, problem.detail) from None
+        # A page may know more than a log that came back from a backup; `ready` tells it the number.
+        self.sent = min(after, _newest_of([self.id])[self.id])
+        return standing
+
+    def stand(self) -> access.ConversationStanding:
+        return access.to_conversation(self.credential, self.id)
+
+    def describe(self) -> Frame:
+        """The conversation as it is now. Raises ``Refused``. Runs in a database thread."""
+        return selectors.describe(self.stand().conversation)
+
+    @contextmanager
+    def join(self, standing: Standing) -> Iterator[None]:
+        with super().join(standing), self.relay.watch(self.id, self.hear):
+            yield
+
+    def hear_project(self, hint: Announced | Shown) -> None:
+        if isinstance(hint, Shown) and hint.frame.get("type") in protocol.MEMBERSHIP_CHANGES:
+            self.doubt.set()
+
+    def hear(self, hint: Announced | Shown) -> None:
+        """A hint of this conversation. Hints only raise a mark or merge into what waits."""
+        if isinstance(hint, Announced):
+            self.announced = max(self.announced, hint.seq)
+            self.news.set()
+        elif self.caught_up and hint.frame.get("type") in STREAMED:
+            if not self.streams.add(hint.frame):
+                self.relay.say_again(self.id)
+            self._flush_soon()
+
+    def _flush_soon(self) -> None:
+        if self.streams and self._flush is None:
+            loop = asyncio.get_running_loop()
+            self._flush = loop.call_at(max(loop.time(), self._next_flush), self._flush_now)
+
+    def _flush_now(self) -> None:
+        self._flush, self._flush_due = None, True
+        self.news.set()
+
+    async def deliver(self) -> None:
+        await self.forward_rows()
+        conversation = await in_database(self.describe)
+        await self.say(protocol.ready({"seq": self.sent, "conversation": conversation}))
+        # Live text only from here on: what was streamed so far comes whole, and then the rest.
+        self.caught_up = True
+        self.relay.say_again(self.id)
+        while True:
+            if self.announced > self.sent:
+                await self.forward_rows()
+            if self._flush_due:
+                await self.forward_live()
+            await self.news.wait()
+            self.news.clear()
+
+    async def forward_rows(self) -> None:
+        """Every row above the last one sent, a page at a time: what waits is never more than that."""
+        while True:
+            page = await in_database(selectors.frames_after, self.id, self.sent, selectors.PAGE)
+            for row in page:
+                await self.say(row)
+                self.sent = row["seq"]
+                self.streams.end(row)
+            if len(page) < selectors.PAGE:
+                return
+
+    async def forward_live(self) -> None:
+        """What waits of live text, at most 20 times a second."""
+        self._flush_due = False
+        self._next_flush = asyncio.get_running_loop().time() + LIVE_SECONDS
+        for frame in self.streams.take():
+            await self.say(frame)
+
+    async def carry_out(self, command: Command) -> Frame:
+        facts = await in_database(commands.carry_out, self.credential, self.id, command)
+        return protocol.pong(command) if command.type == "ping" else protocol.ack(command, facts)
+
+
+class ProjectConsumer(Consumer):
+    """``/ws/projects/<id>/``: which things have changed; the page fetches them again."""
+
+    accepted = protocol.PROJECT_COMMANDS
+
+    def __init__(self, scope: Scope, receive: Any, send: Any) -> None:
+        super().__init__(scope, receive, send)
+        self.changes: dict[tuple[str, str], Frame] = {}
+
+    def stand(self) -> Standing:
+        return access.to_project(self.credential, self.id)
+
+    def hear_project(self, hint: Announced | Shown) -> None:
+        if not isinstance(hint, Shown):
+            return
+        if hint.frame.get("type") in protocol.MEMBERSHIP_CHANGES:
+            self.doubt.set()
+        # Of two changes of the same thing only the later matters.
+        self.changes[str(hint.frame.get("type")), str(hint.frame.get("id"))] = hint.frame
+        self.news.set()
+
+    async def deliver(self) -> None:
+        await self.say(protocol.ready({"project": str(self.id)}))
+        while True:
+            await self.news.wait()
+            self.news.clear()
+            if len(self.changes) > MOST_CHANGES_WAITING:
+                raise Refused(Close.TOO_SLOW, "Too much has changed; fetch everything again.")
+            changes, self.changes = self.changes, {}
+            for frame in changes.values():
+                await self.say(frame)
+
+    async def carry_out(self, command: Command) -> Frame:
+        await in_database(self.stand)
+        return protocol.pong(command)

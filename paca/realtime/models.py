@@ -1,0 +1,31 @@
+"""Tickets: what opens one socket where a header cannot be sent."""
+
+from django.conf import settings
+from django.db import models
+
+from paca.common.models import BaseModel
+
+
+class Ticket(BaseModel):
+    """Kept as a hash, gone after its use. It lends what it was bought with, a session or a token:
+    when that ends, so does each socket which the ticket opened.
+    """
+
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    session_key = models.CharField(max_length=40, blank=True, editable=False)
+    token_id = models.UUIDField(null=True, editable=False)
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["expires_at"], name="ticket_expiry")]
+        constraints = [
+            models.CheckConstraint(
+                name="ticket_stands_for_a_session_or_a_token",
+                condition=models.Q(session_key="", token_id__isnull=False)
+                | (~models.Q(session_key="") & models.Q(token_id__isnull=True)),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"ticket of {self.user_id}"
