@@ -91,9 +91,7 @@ def row_changes(
     return columns, [*changes.values(), *added.values()]
 
 
-def _status_changes(
-    event: Event, status: Status, now: datetime, *, leased: bool
-) -> dict[str, Any]:
+def _status_changes(event: Event, status: Status, now: datetime, *, leased: bool) -> dict[str, Any]:
     changes: dict[str, Any] = {
         "status": status.value,
         "reason": getattr(event, "reason", getattr(event, "code", "")),

@@ -64,7 +64,9 @@ def visible(conversation_id: UUID) -> Conversation:
     return found
 
 
-def listed(project: Project, *, search: str = "", status: str = "", agent: str = "") -> QuerySet:
+def listed(
+    project: Project, *, search: str = "", status: str = "", agent: str = ""
+) -> QuerySet[Conversation]:
     """A project's conversations, newest first; ``search`` looks into titles and messages."""
     found = Conversation.objects.for_project(project).select_related("agent").newest_first()
     if status:
@@ -149,8 +151,10 @@ def all_frames(conversation: Conversation) -> Iterator[dict[str, Any]]:
         after = page[-1]["seq"]
 
 
-def frame(type_: str, seq: int, at: datetime, source: str, turn: int | None, data: Any) -> dict:
-    """The shape in which an event leaves the server, whichever door it takes."""
+def frame(
+    type_: str, seq: int | None, at: datetime, source: str, turn: int | None, data: Any
+) -> dict[str, Any]:
+    """The shape in which an event leaves the server; ``seq`` is None for what is never stored."""
     return {
         "type": type_,
         "seq": seq,

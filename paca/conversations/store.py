@@ -203,5 +203,3 @@ def source_of(event: Event) -> str:
     if isinstance(event, _OF_PEOPLE):
         return "user"
     return "agent" if isinstance(event, _OF_AGENTS) else "system"
-
-

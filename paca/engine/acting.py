@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from paca import events
 from paca.common.errors import PacaError
 from paca.engine.context.history import OpenCall
-from paca.engine.ports import World
+from paca.engine.ports import Ground, World
 from paca.engine.run import Run
 from paca.engine.tools.base import Effect, Tool, ToolArguments, ToolContext, perform
 from paca.engine.workspace import CallUnknown, SandboxLost, WorkspaceError
@@ -78,16 +78,8 @@ async def _begin(batch: list[Prepared], world: World) -> list[Prepared]:
     A call that another worker has begun keeps its intent; if that life of the runner is over,
     its outcome is unknown unless it may be done twice.
     """
-    boot_id, unavailable = "", ""
-    if any(call.tool.uses_workspace for call in batch):
-        if not world.sandboxes.ready:
-            await world.log.commit()  # the reply is seen before the wait for the sandbox
-        try:
-            boot_id = (await world.sandboxes.workspace()).boot_id
-        except WorkspaceError as error:
-            unavailable = error.detail
+    boot_id, unavailable = await _boot(batch, world)
     begun = []
-    intents: list[events.Event] = []
     for call in batch:
         if unavailable and call.tool.uses_workspace and call.open.boot_id is None:
             world.log.note(_refused(call.id, unavailable, cause="refused"))
@@ -95,11 +87,26 @@ async def _begin(batch: list[Prepared], world: World) -> list[Prepared]:
             world.log.note(_unknown(call.id, "sandbox"))
         else:
             begun.append(call)
-            if call.open.boot_id is None or call.open.boot_id != boot_id:
-                intents.append(events.ToolStarted(call_id=call.id, boot_id=boot_id))
+    intents = [
+        events.ToolStarted(call_id=call.id, boot_id=boot_id)
+        for call in begun
+        if call.open.boot_id is None or call.open.boot_id != boot_id
+    ]
     if intents:
         await world.log.commit(*intents)
     return begun
+
+
+async def _boot(batch: list[Prepared], world: World) -> tuple[str, str]:
+    """The runner's life these calls will begin in, or why there is none."""
+    if not any(call.tool.uses_workspace for call in batch):
+        return "", ""
+    if not world.sandboxes.ready:
+        await world.log.commit()  # the reply is seen before the wait for the sandbox
+    try:
+        return (await world.sandboxes.workspace()).boot_id, ""
+    except WorkspaceError as error:
+        return "", error.detail
 
 
 def _is_unknown(call: Prepared, boot_id: str) -> bool:
@@ -157,7 +164,7 @@ async def _act(call: Prepared, run: Run, world: World) -> events.Event:
     )
 
 
-async def cancel(calls: Sequence[OpenCall], run: Run, world: World, *, why: str) -> None:
+async def cancel(calls: Sequence[OpenCall], run: Run, world: Ground, *, why: str) -> None:
     """End what runs and note a result for each open call, within two seconds."""
     begun = [call for call in calls if call.boot_id is not None]
     ended = await asyncio.gather(*(_end(call, run, world) for call in begun))
@@ -168,7 +175,7 @@ async def cancel(calls: Sequence[OpenCall], run: Run, world: World, *, why: str)
         world.log.note(_refused(call_id, text, cause="cancelled"))
 
 
-async def _end(call: OpenCall, run: Run, world: World) -> str:
+async def _end(call: OpenCall, run: Run, world: Ground) -> str:
     """Kill one call's process tree; what it had put out until then."""
     if not world.sandboxes.ready:
         return ""

@@ -22,7 +22,9 @@ async def run_until_done(run: Run, world: World) -> Outcome:
         await acting.carry_out(world.log.history.open_calls(), run, world)
         while True:
             if run.pause_asked_by:
-                return Outcome("paused", "by_person", next_step="Write a message or press Continue.")
+                return Outcome(
+                    "paused", "by_person", next_step="Write a message or press Continue."
+                )
             if limit := limits.reached(world.log.tally, run.profile.limits, run.seconds):
                 return await _end_at(limit, run, world)
             thought = await think(run, world)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from paca.engine.context.history import History
-from paca.engine.llm.base import LLM
 from paca.engine.limits import Tally
+from paca.engine.llm.base import LLM
 from paca.engine.workspace import Workspace
 from paca.events import Event
 
@@ -62,9 +62,15 @@ class Sandboxes(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class World:
-    """Everything outside the engine that a run may touch."""
+class Ground:
+    """What a call of a tool stands on."""
 
     log: Log
-    llm: LLM
     sandboxes: Sandboxes
+
+
+@dataclass(frozen=True, slots=True)
+class World(Ground):
+    """Everything outside the engine that a run may touch."""
+
+    llm: LLM

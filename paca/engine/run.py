@@ -65,7 +65,12 @@ def outcome_of(error: ModelError) -> Outcome:
         reason = "rate_limited" if isinstance(error, RateLimited) else "model_unavailable"
         return Outcome("paused", reason, error.detail)
     if isinstance(error, RequestRefused | ContextExceeded):
-        return Outcome("failed", "model_refused", error.detail, "Change the request, then try again.")
+        return Outcome(
+            "failed", "model_refused", error.detail, "Change the request, then try again."
+        )
     return Outcome(
-        "failed", "configuration", error.detail, "Correct the agent's model settings, then try again."
+        "failed",
+        "configuration",
+        error.detail,
+        "Correct the agent's model settings, then try again.",
     )

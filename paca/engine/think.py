@@ -117,15 +117,15 @@ class _Call:
                 output=usage.output,
                 cache_read=usage.cache_read,
                 cache_write=usage.cache_write,
-                cost_usd=0.0 if demo else cost_usd(self.model, usage, base_url=run.profile.base_url),
+                cost_usd=0.0
+                if demo
+                else cost_usd(self.model, usage, base_url=run.profile.base_url),
                 seen_seq=self.seen_seq,
                 seconds=round(attempt.seconds, 3),
             )
         )
 
-    def discard(
-        self, world: World, attempt: retrying.Attempt, error: ModelError | None
-    ) -> None:
+    def discard(self, world: World, attempt: retrying.Attempt, error: ModelError | None) -> None:
         """Streamed text that is no message: people may read what was there, the model never does."""
         if attempt.shown:
             cause = error.code if error else "cancelled"

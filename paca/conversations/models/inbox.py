@@ -39,9 +39,7 @@ class Trigger(BaseModel):
     event_seq = models.BigIntegerField(null=True)
     available_at = models.DateTimeField(auto_now_add=True)
     attempts = models.PositiveIntegerField(default=0)
-    state = models.CharField(
-        max_length=10, choices=TriggerState.choices, default=TriggerState.NEW
-    )
+    state = models.CharField(max_length=10, choices=TriggerState.choices, default=TriggerState.NEW)
     turn = models.PositiveIntegerField(null=True)
     last_error = models.TextField(blank=True)
 

@@ -15,7 +15,9 @@ from paca.events import Event
 BEGINNING = "(The conversation begins here.)"
 GO_ON = "Go on."
 GO_ON_EXACTLY = "Your answer was cut at the output limit. Go on exactly where it stopped."
-CUT_TO_NOTHING = "[Your reply was cut at the output limit; a cut tool call is not run. Write less at once.]"
+CUT_TO_NOTHING = (
+    "[Your reply was cut at the output limit; a cut tool call is not run. Write less at once.]"
+)
 NO_RESULT = "No result was recorded for this call; its outcome is unknown. Check before repeating."
 NO_OUTPUT = "(no output)"
 
@@ -78,24 +80,31 @@ def advance(history: History, event: Event, seq: int) -> History:
             return _note(history, text)
         case events.LimitNeared() | events.LimitReached() | events.ConversationInterrupted():
             return _note(history, _hint(event))
-        case events.ThoughtRecorded():
+        case events.ThoughtRecorded() | events.MessageSpoken() | events.ToolCalled():
+            return _replied(history, event)
+        case events.ToolStarted():
+            return _started(history, event)
+        case events.ToolReturned() | events.ToolOutcomeUnknown():
+            return _returned(history, event)
+    return history
+
+
+def _replied(
+    history: History, event: events.ThoughtRecorded | events.MessageSpoken | events.ToolCalled
+) -> History:
+    """One block of a reply, if it is one that a provider takes back."""
+    match event:
+        case events.ThoughtRecorded() if event.signature or event.redacted:
             thought = Thinking(event.text, event.signature, event.redacted)
-            returnable = thought.signature or thought.redacted
-            return _said(history, event.call_id, thought) if returnable else history
-        case events.MessageSpoken(text=text, truncated=True) if not text.strip():
-            return _note(history, CUT_TO_NOTHING)
+            return _said(history, event.call_id, thought)
         case events.MessageSpoken(text=text) if text.strip():
             history = _said(history, event.call_id, Text(text))
             return replace(history, truncated=event.truncated)
+        case events.MessageSpoken(truncated=True):
+            return _note(history, CUT_TO_NOTHING)
         case events.ToolCalled():
             use = ToolUse(event.call_id, event.tool, event.arguments)
             return _said(history, event.model_call_id, use)
-        case events.ToolStarted():
-            return _started(history, event)
-        case events.ToolReturned(call_id=call_id) | events.ToolOutcomeUnknown(call_id=call_id):
-            failed = isinstance(event, events.ToolOutcomeUnknown) or event.failed
-            output = event.output if event.output.strip() else NO_OUTPUT
-            return _returned(history, ToolResult(call_id, output, failed))
     return history
 
 
@@ -124,9 +133,8 @@ def _hint(event: Event) -> str:
 
 def _said(history: History, reply_id: str, block: Text | Thinking | ToolUse) -> History:
     """A block of a reply; the first of a reply closes what came before it."""
-    if history.reply and reply_id != history.reply_id:
-        history = _close(history, history.seq)
-    elif not history.reply and _needs_user(history.closed):
+    another = reply_id != history.reply_id if history.reply else _needs_user(history.closed)
+    if another:
         history = _close(history, history.seq)
     return replace(history, reply=(*history.reply, block), reply_id=reply_id)
 
@@ -137,11 +145,14 @@ def _started(history: History, event: events.ToolStarted) -> History:
     return replace(history, started=(*history.started, (event.call_id, event.boot_id)))
 
 
-def _returned(history: History, result: ToolResult) -> History:
+def _returned(history: History, event: events.ToolReturned | events.ToolOutcomeUnknown) -> History:
     """The first result of an open call counts; a second one, or an orphan, does not."""
-    if any(entry.call.call_id == result.call_id for entry in history.open_calls()):
-        return replace(history, results=(*history.results, result))
-    return history
+    if not any(entry.call.call_id == event.call_id for entry in history.open_calls()):
+        return history
+    failed = isinstance(event, events.ToolOutcomeUnknown) or event.failed
+    output = event.output if event.output.strip() else NO_OUTPUT
+    result = ToolResult(event.call_id, output, failed)
+    return replace(history, results=(*history.results, result))
 
 
 def _needs_user(messages: tuple[Message, ...]) -> bool:

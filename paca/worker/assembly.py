@@ -1,0 +1,85 @@
+"""From rows to what the engine works with: the agent's profile, its model, and the log so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+
+from paca.agents import secrets
+from paca.agents.models import Agent
+from paca.conversations import selectors
+from paca.conversations.models import Conversation, Turn
+from paca.conversations.selectors import Recorded
+from paca.conversations.store import Lease
+from paca.engine.context.prompt import Identity, assemble
+from paca.engine.limits import Limits
+from paca.engine.run import Profile
+from paca.sandbox.base import Limits as SandboxLimits
+from paca.sandbox.base import SandboxSpec
+
+DEFAULT_MAX_TOKENS = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """All that a run needs from the database, read once when it begins."""
+
+    profile: Profile
+    api_key: str
+    recorded: list[Recorded]
+    turn_began: datetime
+    sandbox: SandboxSpec
+
+
+def assemble_run(lease: Lease) -> Assembled:
+    """Read the conversation, its agent and its log. The key leaves the database only here."""
+    conversation = Conversation.objects.select_related("agent", "project").get(
+        pk=lease.conversation_id
+    )
+    agent = conversation.agent
+    spec = _sandbox(conversation, agent)
+    turn = Turn.objects.get(conversation=conversation, number=conversation.turn_number)
+    return Assembled(
+        profile=_profile(conversation, agent, spec),
+        api_key=secrets.decrypt(agent.encrypted_key) if agent.encrypted_key else "",
+        recorded=selectors.recorded_after(conversation.pk, 0),
+        turn_began=turn.started_at,
+        sandbox=spec,
+    )
+
+
+def _profile(conversation: Conversation, agent: Agent, spec: SandboxSpec) -> Profile:
+    identity = Identity(agent.name, agent.handle, conversation.project.name, agent.description)
+    parameters = dict(agent.parameters)
+    return Profile(
+        model=agent.model,
+        base_url=agent.base_url,
+        demo=agent.is_demo,
+        system=assemble(identity, system=agent.system_prompt, trigger=agent.chat_message_prompt),
+        limits=_limits(agent),
+        max_tokens=parameters.pop("max_tokens", DEFAULT_MAX_TOKENS),
+        parameters=parameters,
+        retries=settings.LLM_MAX_RETRIES,
+        command_timeout_seconds=settings.COMMAND_TIMEOUT_SECONDS,
+        sandbox_memory_mib=spec.limits.memory_mib,
+        sandbox_workspace_mib=spec.limits.workspace_mib,
+    )
+
+
+def _limits(agent: Agent) -> Limits:
+    return Limits(
+        steps=agent.limit_steps or settings.AGENT_MAX_STEPS,
+        tokens=agent.limit_tokens,
+        cost_usd=None if agent.limit_cost_usd is None else float(agent.limit_cost_usd),
+        seconds=agent.limit_seconds,
+    )
+
+
+def _sandbox(conversation: Conversation, agent: Agent) -> SandboxSpec:
+    limits = SandboxLimits(
+        memory_mib=agent.sandbox_memory_mib or settings.SANDBOX_MEMORY_MIB,
+        cpus=float(agent.sandbox_cpus or settings.SANDBOX_CPUS),
+    )
+    return SandboxSpec(conversation.pk, limits, agent.git_name, agent.git_email)

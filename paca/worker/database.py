@@ -1,0 +1,61 @@
+"""The worker's door to the database: sync functions in its own threads, never the pages' ones."""
+
+import asyncio
+import functools
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ParamSpec, TypeVar
+
+from django.db import close_old_connections, connections
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+THREADS = 4
+
+
+class Database:
+    """Calls sync functions in a small executor; each thread keeps its connection while it is sound."""
+
+    def __init__(self) -> None:
+        self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="paca-worker-db")
+
+    async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run ``function`` in a database thread. A call that was begun always ends."""
+        loop = asyncio.get_running_loop()
+        work = functools.partial(_with_sound_connection, function, *args, **kwargs)
+        return await uninterrupted(_awaited(loop.run_in_executor(self._executor, work)))
+
+    def close(self) -> None:
+        """Close the connections of all threads, then end them."""
+        for _ in range(THREADS):
+            self._executor.submit(connections.close_all)
+        self._executor.shutdown(wait=True)
+
+
+def _with_sound_connection(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    close_old_connections()
+    return function(*args, **kwargs)
+
+
+async def _awaited(future: asyncio.Future[T]) -> T:
+    return await future
+
+
+async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
+    """Let ``work`` end although the caller is cancelled, and cancel the caller only then.
+
+    A transaction whose thread runs on must not be forgotten by the task that began it.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        while not task.done():
+            try:
+                await asyncio.wait({task})
+            except asyncio.CancelledError:
+                continue
+        if not task.cancelled() and (error := task.exception()) is not None:
+            raise error from None
+        raise

@@ -1,0 +1,69 @@
+"""How a turn ends: in one transaction that looks into the inbox once more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from paca import events
+from paca.conversations import store
+from paca.conversations.models import Control, Conversation, Trigger, TriggerState
+from paca.conversations.store import Lease
+from paca.engine.ports import Entry
+from paca.engine.run import Outcome
+from paca.events import Event
+from paca.worker.claim import start_turn
+
+ANSWERS_FOLLOW = {("finished", "answered"), ("stopped", "interrupted"), ("paused", "step_limit")}
+
+
+@transaction.atomic
+def end_turn(
+    lease: Lease, noted: Sequence[Entry], outcome: Outcome, *, steps: int, by: str = ""
+) -> bool:
+    """End the running turn; True if something was written meanwhile and the next has begun.
+
+    The row is locked by the first write, so a message is either seen here, or finds the
+    conversation ended and queues it again: none falls in between.
+    """
+    number = _turn_number(lease)
+    finished = events.TurnFinished(
+        number=number, status=outcome.status, reason=outcome.reason, steps=steps
+    )
+    interrupted = [events.ConversationInterrupted(by=by)] if _interrupted(outcome) else []
+    store.append(lease.conversation_id, *noted, *interrupted, finished, lease=lease)
+    orders = Trigger.objects.filter(conversation=lease.conversation_id, state=TriggerState.NEW)
+    stopping = orders.filter(control=Control.STOP).exists()
+    orders.filter(control__in=(Control.STOP, Control.PAUSE)).update(state=TriggerState.DONE)
+    follows = (outcome.status, outcome.reason) in ANSWERS_FOLLOW and not stopping
+    if follows and orders.exists():
+        store.append(
+            lease.conversation_id, start_turn(lease.conversation_id, number + 1), lease=lease
+        )
+        return True
+    if outcome.status == "stopped" or stopping:
+        orders.update(state=TriggerState.DONE)
+    store.append(lease.conversation_id, _ending(outcome, by), lease=lease)
+    return False
+
+
+def _turn_number(lease: Lease) -> int:
+    return Conversation.objects.values_list("turn_number", flat=True).get(pk=lease.conversation_id)
+
+
+def _interrupted(outcome: Outcome) -> bool:
+    return (outcome.status, outcome.reason) == ("stopped", "interrupted")
+
+
+def _ending(outcome: Outcome, by: str) -> Event:
+    match outcome.status:
+        case "finished":
+            return events.ConversationFinished(reason=outcome.reason)
+        case "paused":
+            return events.ConversationPaused(reason=outcome.reason, by=by, detail=outcome.detail)
+        case "stopped":
+            return events.ConversationStopped(reason="by_person", by=by)
+    return events.ConversationFailed(
+        code=outcome.reason, message=outcome.detail, next_step=outcome.next_step
+    )

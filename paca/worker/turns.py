@@ -1,0 +1,208 @@
+"""One conversation, held until it rests: the bridge between the engine and the database."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import DatabaseError
+from django.utils import timezone
+
+from paca.bus import get_bus
+from paca.common.errors import PacaError
+from paca.conversations.models import Control
+from paca.conversations.store import Fenced, Lease
+from paca.engine import acting
+from paca.engine.llm.registry import open_llm
+from paca.engine.loop import run_until_done
+from paca.engine.ports import Ground, World
+from paca.engine.run import Outcome, Run
+from paca.engine.tools.registry import Toolbox, workspace_tools
+from paca.sandbox.manager import SandboxManager
+from paca.worker import ending
+from paca.worker.assembly import Assembled, assemble_run
+from paca.worker.claim import Claimed, release
+from paca.worker.database import Database
+from paca.worker.live import Live
+from paca.worker.runlog import RunLog
+from paca.worker.sandboxes import RunSandboxes
+
+logger = logging.getLogger(__name__)
+
+STOPPED = Outcome("stopped", "by_person")
+INTERRUPTED = Outcome("stopped", "interrupted")
+INTERNAL = Outcome(
+    "failed",
+    "internal",
+    "This server failed while it worked on the conversation. Everything up to here is kept.",
+    "Press Continue. If it fails again, look into the server's log.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What all runs of a worker share."""
+
+    database: Database
+    sandboxes: SandboxManager
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What somebody wants of the run, other than that it goes on."""
+
+    control: Control
+    by: str
+
+
+class Held:
+    """A conversation this worker holds. Orders reach the engine by cancelling its task."""
+
+    def __init__(self, claimed: Claimed, services: Services) -> None:
+        self.lease: Lease = claimed.lease
+        self._services = services
+        self._live = Live(claimed.lease.conversation_id, get_bus())
+        self._engine: asyncio.Task[Outcome] | None = None
+        self._order: Order | None = None
+        self._let_go = False
+        self._run: Run | None = None
+
+    @property
+    def conversation_id(self) -> UUID:
+        return self.lease.conversation_id
+
+    # --- from outside -------------------------------------------------------------------------
+
+    def order(self, order: Order) -> None:
+        """Stop and interrupt act at once; pause at the next step. A stop outranks an interrupt."""
+        if order.control is Control.PAUSE:
+            if self._run is not None:
+                self._run.pause_asked_by = order.by or "someone"
+            return
+        if self._order is None or order.control is Control.STOP:
+            self._order = order
+        self._cancel_engine()
+
+    def let_go(self) -> None:
+        """End without a word: the worker shuts down, or another one has taken over."""
+        self._let_go = True
+        self._cancel_engine()
+
+    def repeat_live(self) -> None:
+        """A viewer has come in the middle."""
+        self._live.repeat()
+
+    def _cancel_engine(self) -> None:
+        if self._engine is not None:
+            self._engine.cancel()
+
+    # --- the run ------------------------------------------------------------------------------
+
+    async def work(self) -> None:
+        """Run turn after turn until the conversation rests. Raises nothing but cancellation."""
+        handles = {"conversation": str(self.conversation_id), "epoch": self.lease.epoch}
+        try:
+            await self._work()
+        except Fenced:
+            logger.warning("superseded by another worker", extra=handles)
+        except DatabaseError:
+            # What is stored is right and what is not is not shown: the lease runs out or is
+            # released, and whoever claims the conversation next goes on from its log.
+            logger.exception("the database failed a run", extra=handles)
+            await self._release()
+        finally:
+            self._live.close()
+
+    async def _work(self) -> None:
+        assembled = await self._services.database.call(assemble_run, self.lease)
+        log = RunLog(
+            self.lease, assembled.recorded, database=self._services.database, live=self._live
+        )
+        sandboxes = RunSandboxes(
+            assembled.sandbox,
+            manager=self._services.sandboxes,
+            log=log,
+            database=self._services.database,
+        )
+        try:
+            while await self._turn(assembled, log, sandboxes):
+                assembled = await self._services.database.call(assemble_run, self.lease)
+        finally:
+            await sandboxes.let_go()
+
+    async def _turn(self, assembled: Assembled, log: RunLog, sandboxes: RunSandboxes) -> bool:
+        """One turn from where it stands to its end; True if the next has begun."""
+        run = self._run = Run(
+            assembled.profile,
+            Toolbox(workspace_tools()),
+            began=time.monotonic() - (timezone.now() - assembled.turn_began).total_seconds(),
+        )
+        outcome = await self._run_engine(run, assembled, log, sandboxes)
+        if self._let_go:
+            await self._release()
+            return False
+        order, self._order = self._order, None
+        if order is not None:
+            await self._cancel_calls(order, run, log, sandboxes)
+            outcome = STOPPED if order.control is Control.STOP else INTERRUPTED
+        follows = await self._services.database.call(
+            ending.end_turn,
+            self.lease,
+            log.take_noted(),
+            outcome,
+            steps=log.tally.steps,
+            by=order.by if order else run.pause_asked_by,
+        )
+        if follows:
+            await log.catch_up()
+        return follows
+
+    async def _run_engine(
+        self, run: Run, assembled: Assembled, log: RunLog, sandboxes: RunSandboxes
+    ) -> Outcome:
+        """The engine's outcome; whatever else it raises ends the turn, told to people."""
+        try:
+            profile = assembled.profile
+            llm = open_llm(profile.model, base_url=profile.base_url, api_key=assembled.api_key)
+            world = World(log, sandboxes, llm)
+            if self._order is None and not self._let_go:
+                self._engine = asyncio.create_task(run_until_done(run, world))
+                return await self._engine
+        except asyncio.CancelledError:
+            if self._order is None and not self._let_go:
+                await self._end_engine()
+                raise
+        except (Fenced, DatabaseError):
+            raise
+        except PacaError as error:
+            logger.warning("a run failed", extra={"conversation": str(self.conversation_id)})
+            return Outcome("failed", "configuration", error.detail, "Correct it, then try again.")
+        except Exception:  # the top of a run: told to people, never silent
+            logger.exception("a run failed", extra={"conversation": str(self.conversation_id)})
+        finally:
+            self._engine = None
+        return INTERNAL
+
+    async def _end_engine(self) -> None:
+        if self._engine is not None:
+            self._engine.cancel()
+            await asyncio.wait({self._engine})
+
+    async def _cancel_calls(
+        self, order: Order, run: Run, log: RunLog, sandboxes: RunSandboxes
+    ) -> None:
+        """Store what the engine had noted, then end each open call with a result."""
+        await log.commit()
+        verb = "Stopped" if order.control is Control.STOP else "Interrupted"
+        why = f"{verb} by {order.by or 'a person'}."
+        ground = Ground(log, sandboxes)
+        await acting.cancel(log.history.open_calls(), run, ground, why=why)
+
+    async def _release(self) -> None:
+        try:
+            await self._services.database.call(release, self.lease)
+        except DatabaseError:
+            logger.warning("a lease could not be released; it will run out")
