@@ -105,8 +105,10 @@ class WriteFile(Tool):
             )
         except FileChanged:
             # Done again by a new runner, the first time's own work is what "changed" the file.
-            if (await _digest(workspace, arguments.path)) != hashlib.sha256(content).hexdigest():
+            there = await workspace.read_lines(arguments.path, count=1)
+            if there.digest != hashlib.sha256(content).hexdigest():
                 return _changed(arguments.path)
+            _remember(context, arguments.path, there.path, there.digest)
             return ToolOutput(f"{arguments.path} already has this content.")
         except NotAFile:
             return await _not_a_file(workspace, arguments.path)
@@ -233,10 +235,6 @@ def _amount(change: FileChange) -> str:
 
 def _lines_in(text: str) -> int:
     return text.count("\n") + (not text.endswith("\n") and text != "")
-
-
-async def _digest(workspace: Workspace, path: str) -> str:
-    return (await workspace.read_lines(path, count=1)).digest
 
 
 async def _missing(workspace: Workspace, path: str) -> ToolOutput:

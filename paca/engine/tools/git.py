@@ -20,6 +20,7 @@ SAFELY = (
     "-c", "safe.directory=*",
 )  # fmt: skip
 ENVIRONMENT = {"GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat", "LC_ALL": "C.UTF-8"}
+# `git diff` says it with a capital and another exit code than the others.
 NOT_A_REPOSITORY = "not a git repository"
 
 # A revision that began with a dash would be an option.
@@ -61,9 +62,9 @@ class GitTool(Tool):
     def _worded(
         self, outcome: CommandOutcome, arguments: RepositoryArguments, context: ToolContext
     ) -> ToolOutput:
-        if outcome.exit_code == 128 and NOT_A_REPOSITORY in outcome.output:
+        if outcome.exit_code != 0 and NOT_A_REPOSITORY in outcome.output.lower():
             text = f"The folder {arguments.repository} is in no git repository."
-            return ToolOutput(text, failed=True, exit_code=128)
+            return ToolOutput(text, failed=True, exit_code=outcome.exit_code)
         limit = self.timeout_seconds
         return command_output(outcome, context, limit_seconds=limit, nothing=self.nothing)
 

@@ -96,8 +96,9 @@ class Toolbox:
         ]
 
     def _advice(self, name: str) -> str:
-        meant = [tool for tool in self._tools if name.lower() in ALIASES.get(tool, "").split()]
-        alike = meant or difflib.get_close_matches(name.lower(), self._tools, n=2)
+        asked = name.lower()
+        meant = [t for t in self._tools if t == asked or asked in ALIASES.get(t, "").split()]
+        alike = meant or difflib.get_close_matches(asked, self._tools, n=2)
         hint = f" Did you mean {' or '.join(alike)}?" if alike else ""
         return f"There is no tool {shown(name)}.{hint} The tools are: {', '.join(self._tools)}."
 

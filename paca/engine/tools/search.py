@@ -1,6 +1,8 @@
 """The tool that finds lines in files, with ripgrep where the sandbox has it and grep elsewhere."""
 
-from pydantic import Field
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
 
 from paca.engine.tools.base import (
     Effect,
@@ -38,6 +40,15 @@ exit 0
 """
 
 
+def _one_line(pattern: str) -> str:
+    if "\n" in pattern:
+        raise ValueError("text without line breaks, since the search goes line by line")
+    return pattern
+
+
+Pattern = Annotated[Phrase, AfterValidator(_one_line)]
+
+
 class SearchFiles(Tool):
     """Find the lines that match a regular expression in the files of the workspace.
 
@@ -51,7 +62,7 @@ class SearchFiles(Tool):
     reattachable = True
 
     class Arguments(ToolArguments):
-        pattern: Phrase = Field(
+        pattern: Pattern = Field(
             max_length=2000,
             description="A regular expression (Perl style); escape ( ) [ ] { } . * + ? to find them.",
         )

@@ -1,0 +1,103 @@
+"""Acting within limits, and what becomes of a workspace's refusals."""
+
+import asyncio
+from typing import Any, ClassVar
+
+import pytest
+
+from paca.engine.tools import base
+from paca.engine.tools.base import Effect, Tool, ToolArguments, ToolContext, ToolOutput, perform
+from paca.engine.workspace import (
+    CallUnknown,
+    FileTooLarge,
+    OutsideWorkspace,
+    SandboxLost,
+    SandboxUnavailable,
+    WorkspaceError,
+)
+from tests.engine.tools.conftest import Desk
+
+pytestmark = pytest.mark.anyio
+
+
+class Acts(Tool):
+    """Does what the test says."""
+
+    name = "acts"
+    effect = Effect.OPAQUE
+    timeout_seconds: ClassVar[float] = 0.05
+    reattachable = True
+
+    class Arguments(ToolArguments):
+        path: str = "a.txt"
+
+    def __init__(self, outcome: WorkspaceError | float) -> None:
+        self.outcome = outcome
+
+    async def act(self, arguments: Any, context: ToolContext) -> ToolOutput:
+        if isinstance(self.outcome, WorkspaceError):
+            raise self.outcome
+        await asyncio.sleep(self.outcome)
+        return ToolOutput("done")
+
+
+async def act(desk: Desk, outcome: WorkspaceError | float) -> ToolOutput:
+    async def opened() -> Any:
+        return desk.workspace
+
+    return await perform(Acts(outcome), Acts.Arguments(), ToolContext("call-1", opened))
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "cause"),
+    [
+        (OutsideWorkspace(), "a.txt: This path is outside the workspace.", "refused"),
+        (SandboxUnavailable("No bubblewrap here."), "No bubblewrap here.", "refused"),
+        (FileTooLarge(), "a.txt: The file is too large for this.", ""),
+        (FileTooLarge("a.txt has 9 GiB."), "a.txt has 9 GiB.", ""),
+    ],
+)
+async def test_a_refusal_is_a_result(desk: Desk, error: WorkspaceError, said: str, cause: str):
+    assert await act(desk, error) == ToolOutput(said, failed=True, cause=cause)
+
+
+@pytest.mark.parametrize("error", [SandboxLost(), CallUnknown()])
+async def test_an_outcome_that_nobody_knows_is_not_made_up(desk: Desk, error: WorkspaceError):
+    with pytest.raises(type(error)):
+        await act(desk, error)
+
+
+async def test_a_workspace_that_never_answers_is_given_up_and_the_call_ended(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(base, "GRACE_SECONDS", 0.05)
+    result = await act(desk, 60.0)
+    assert (result.failed, result.cause) == (True, "timed_out")
+    assert "acts gave no answer within 0.05 s" in result.output
+    assert desk.workspace.killed == ["call-1"]
+
+
+async def test_a_slow_start_of_the_sandbox_is_not_the_call_s_time(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(base, "GRACE_SECONDS", 0.0)
+
+    async def slowly() -> Any:
+        await asyncio.sleep(0.2)
+        return desk.workspace
+
+    result = await perform(Acts(0.0), Acts.Arguments(), ToolContext("call-1", slowly))
+    assert result == ToolOutput("done")
+
+
+async def test_cancelling_a_call_is_let_through(desk: Desk):
+    call = asyncio.ensure_future(act(desk, 5.0))
+    await asyncio.sleep(0.01)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+
+
+async def test_thinking_needs_no_sandbox(desk: Desk):
+    assert await desk.call("think", thought="First the tests.") == ToolOutput("Noted.")
+    assert desk.opened == 0

@@ -1,0 +1,169 @@
+"""The tool that runs commands: what the model is told about how they ended."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paca.engine.tools.commands import wanted_input
+from paca.engine.tools.shaping import OUTPUT_BYTES
+from paca.engine.workspace import Command, CommandOutcome, OnOutput
+from tests.engine.tools.conftest import Desk
+from tests.engine.tools.host_workspace import HostWorkspace
+
+pytestmark = pytest.mark.anyio
+
+
+class Ends(HostWorkspace):
+    """Every command ends as told."""
+
+    def __init__(self, root: Path, **facts: Any) -> None:
+        super().__init__(root)
+        self.outcome = CommandOutcome(**{"exit_code": 0, "output": "", "seconds": 1.0, **facts})
+
+    async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandOutcome:
+        return self.outcome
+
+
+async def test_a_command_shows_its_output_exit_code_and_time(desk: Desk):
+    result = await desk.call("bash", command="echo out; echo err >&2; exit 3")
+    assert result.output.startswith("out\nerr\n[exit 3 after 0.")
+    assert (result.failed, result.exit_code, result.cause) == (True, 3, "")
+
+
+async def test_a_silent_success_says_so(desk: Desk):
+    result = await desk.call("bash", command="true")
+    assert result.output.startswith("(no output)\n[exit 0 after ")
+    assert not result.failed
+
+
+async def test_each_command_starts_in_the_workspace(desk: Desk):
+    await desk.call("bash", command="mkdir deep && cd deep")
+    result = await desk.call("bash", command="pwd")
+    assert result.output.startswith(str(desk.workspace.root) + "\n")
+
+
+async def test_the_command_line_reaches_the_shell_unchanged(desk: Desk):
+    result = await desk.call(
+        "bash", command="""printf '%s|' "a b" 'c"d' $((1+1)) \\$x <<'E'\nE\n"""
+    )
+    assert result.output.startswith('a b|c"d|2|$x|\n')
+
+
+async def test_a_timeout_names_the_limit_and_what_to_do(desk: Desk):
+    result = await desk.call("bash", command="sleep 30", timeout_seconds=1)
+    assert result.cause == "timed_out"
+    assert result.failed
+    assert "the time limit of this call is 1 s" in result.output
+    assert "larger timeout_seconds" in result.output
+
+
+async def test_without_a_timeout_the_installation_s_limit_holds(desk: Desk):
+    desk.limits["command_timeout_seconds"] = 7
+    await desk.call("bash", command="true")
+    await desk.call("bash", command="true", timeout_seconds=90)
+    assert [command.timeout_seconds for command in desk.workspace.executed] == [7, 90]
+
+
+async def test_long_output_keeps_both_ends_and_names_the_file(desk: Desk):
+    result = await desk.call("bash", command="seq 1 20000")
+    assert result.output.startswith("1\n2\n")
+    assert "\n20000\n[exit 0 after" in result.output
+    assert result.output.endswith(f"[The output is cut here; all of it is in {result.file}.]")
+    assert len(result.output.encode()) < OUTPUT_BYTES + 400
+    assert result.truncated
+
+
+@pytest.mark.parametrize(
+    ("cause", "limits", "said"),
+    [
+        ("out_of_memory", {"memory_mib": 2048}, "out of memory (the limit is 2,048 MiB)"),
+        ("out_of_memory", {}, "out of memory. Use less"),
+        ("disk_full", {"workspace_mib": 512}, "the workspace is full (the limit is 512 MiB)"),
+        ("cancelled", {}, "[Cancelled after 1.5 s.]"),
+    ],
+)
+async def test_a_limit_is_named(tmp_path: Path, cause: str, limits: dict[str, int], said: str):
+    desk = Desk(Ends(tmp_path, exit_code=None, seconds=1.5, cause=cause), limits=dict(limits))
+    result = await desk.call("bash", command="make")
+    assert said in result.output
+    assert (result.failed, result.cause) == (True, cause)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (137, "exit 137 (ended by SIGKILL)"),
+        (-11, "exit -11 (ended by SIGSEGV)"),
+        (255, "exit 255 "),
+    ],
+)
+async def test_a_signal_is_named(tmp_path: Path, code: int, said: str):
+    result = await Desk(Ends(tmp_path, exit_code=code)).call("bash", command="./a.out")
+    assert said in result.output
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "read -p 'Name? ' x; echo got=$x",
+        "python3 -c 'input()'",
+        "git init -q; git commit --allow-empty",
+        "true && read answer",
+    ],
+)
+async def test_a_command_that_wanted_input_is_told_so(desk: Desk, command: str):
+    result = await desk.call("bash", command=command)
+    assert "[It wanted input, and standard input is closed" in result.output
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("sudo -k true", "sudo: a terminal is required to read the password"),
+        (
+            "git clone https://127.0.0.1:1/private",
+            "fatal: could not read Username: terminal prompts disabled",
+        ),
+        ("apt install vim", "After this operation ...\nDo you want to continue? [Y/n] Abort."),
+        ("ssh host", "Host key verification failed."),
+    ],
+)
+def test_the_words_of_programs_that_ask_are_known(command: str, output: str):
+    assert wanted_input(command, output)
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("cat readme", "Please read the manual"),
+        ("while read line; do echo $line; done < names", "a"),
+        ("read first < names; echo $first", "a"),
+        ("./read.sh", ""),
+        ("git status", "nothing to commit"),
+    ],
+)
+def test_ordinary_commands_are_not_suspected(command: str, output: str):
+    assert not wanted_input(command, output)
+
+
+async def test_binary_output_is_text_that_can_be_stored(desk: Desk):
+    noise = await desk.call("bash", command="head -c 4096 /dev/urandom")
+    noise.output.encode()
+    assert "\0" not in noise.output
+    assert (await desk.call("bash", command="printf 'a\\000b'")).output.startswith("a␀b\n")
+
+
+async def test_markup_in_output_stays_what_it_is_and_escapes_are_dropped(desk: Desk):
+    result = await desk.call(
+        "bash",
+        command=r"""printf '<img src=x onerror=alert(1)>\033]8;;http://evil.example\007x\033[2J\n'""",
+    )
+    assert result.output.startswith("<img src=x onerror=alert(1)>x\n[")
+
+
+async def test_the_same_call_is_run_once(desk: Desk):
+    for _ in range(2):
+        result = await desk.call("bash", call_id="one", command="echo x >> log; cat log")
+        assert result.output.startswith("x\n[")
+    assert len(desk.workspace.executed) == 1

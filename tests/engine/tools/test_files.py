@@ -1,0 +1,232 @@
+"""Reading, writing and editing one file."""
+
+import hashlib
+
+import pytest
+
+from paca.engine.tools.shaping import OUTPUT_BYTES
+from tests.engine.tools.conftest import Desk
+
+pytestmark = pytest.mark.anyio
+
+SOURCE = "def a():\n    return 1\n\ndef b():\n    return 2\n"
+
+
+async def test_a_file_comes_with_numbered_lines(desk: Desk):
+    desk.put("src/app.py", "one\n\nthree\n")
+    result = await desk.call("read_file", path="src/app.py")
+    assert result.output == "     1\tone\n     2\t\n     3\tthree\n[3 lines, 11 bytes]"
+
+
+async def test_a_range_says_where_it_stands_and_where_to_go_on(desk: Desk):
+    desk.put("n.txt", "".join(f"line {n}\n" for n in range(1, 3001)))
+    result = await desk.call("read_file", path="n.txt", first_line=1000, line_count=2)
+    assert result.output == (
+        "  1000\tline 1000\n  1001\tline 1001\n[lines 1,000 to 1,001 of 3,000; go on with first_line=1002]"
+    )
+    assert result.truncated
+    last = await desk.call("read_file", path="n.txt", first_line=3000)
+    assert last.output == "  3000\tline 3000\n[lines 3,000 to 3,000 of 3,000]"
+    assert not last.truncated
+
+
+async def test_following_the_hints_gives_each_line_exactly_once(desk: Desk):
+    wanted = [f"{n} {'x' * 90}" for n in range(1, 1201)]
+    desk.put("long.txt", "\n".join(wanted))
+    got: list[str] = []
+    first = 1
+    while True:
+        result = await desk.call("read_file", path="long.txt", first_line=first)
+        assert len(result.output.encode()) <= OUTPUT_BYTES + 100
+        rows = result.output.split("\n")
+        got += [row.partition("\t")[2] for row in rows[:-1]]
+        if "first_line=" not in rows[-1]:
+            break
+        first = int(rows[-1].rpartition("=")[2].rstrip("]"))
+    assert got == wanted
+
+
+async def test_a_long_line_is_cut_and_says_so(desk: Desk):
+    desk.put("min.js", "x" * 5000 + "\nshort\n")
+    result = await desk.call("read_file", path="min.js")
+    assert result.output.startswith(
+        f"     1\t{'x' * 2000} [... 3,000 more characters]\n     2\tshort\n"
+    )
+
+
+async def test_a_line_beyond_the_end_is_no_line(desk: Desk):
+    desk.put("a.txt", "one\n")
+    result = await desk.call("read_file", path="a.txt", first_line=9)
+    assert (result.failed, result.output) == (True, "a.txt has only 1 line; there is no line 9.")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"%PDF-1.7\n\xff\xfe\x00", "file is binary (PDF, 12 bytes); it is not shown as text."),
+        (
+            b"\x89PNG\r\n\x1a\n" + bytes(3000),
+            "file is binary (PNG image, 2.9 KiB); it is not shown as text.",
+        ),
+        (b"\x1f\x8b\x08\x00abc", "file is binary (gzip, 7 bytes); it is not shown as text."),
+        (b"", "file is empty."),
+        (b"a\r\nb\r\n", "     1\ta\n     2\tb\n[2 lines, 6 bytes; lines end with CRLF]"),
+    ],
+)
+async def test_what_is_no_plain_text_is_described(desk: Desk, content: bytes, said: str):
+    desk.put("file", content)
+    result = await desk.call("read_file", path="file")
+    assert (result.output, result.failed) == (said, False)
+
+
+@pytest.mark.parametrize("tool", ["read_file", "edit_file"])
+async def test_a_wrong_path_is_answered_with_what_helps(desk: Desk, tool: str):
+    desk.put("src/application.py", SOURCE)
+    more = {"old": "a", "new": "b"} if tool == "edit_file" else {}
+    near = await desk.call(tool, path="src/aplication.py", **more)
+    assert near.output == "There is no file src/aplication.py. Did you mean src/application.py?"
+    lost = await desk.call(tool, path="nowhere/a.py", **more)
+    assert lost.output == "There is no file nowhere/a.py: its folder does not exist either."
+    folder = await desk.call(tool, path="src", **more)
+    assert folder.output == "src is a folder. Use list_directory."
+    assert near.failed
+    assert lost.failed
+    assert folder.failed
+
+
+@pytest.mark.parametrize("path", ["../../etc/passwd", "/etc/passwd", "link"])
+async def test_a_path_that_leads_outside_is_refused(desk: Desk, path: str):
+    (desk.workspace.root / "link").symlink_to("/etc/passwd")
+    for tool, more in [
+        ("read_file", {}),
+        ("write_file", {"content": "x"}),
+        ("edit_file", {"old": "root", "new": "x"}),
+        ("search_files", {"pattern": "root"}),
+        ("list_directory", {}),
+    ]:
+        result = await desk.call(tool, path=path, **more)
+        assert (result.cause, result.failed) == ("refused", True), tool
+        assert result.output == f"{path}: This path is outside the workspace."
+
+
+@pytest.mark.parametrize(
+    "path", ["src/a b ü.py", "./src/../src/a b ü.py", "/workspace/src/a b ü.py", "src//a b ü.py"]
+)
+async def test_every_spelling_of_a_path_is_the_same_file(desk: Desk, path: str):
+    desk.put("src/a b ü.py", "old\n")
+    assert "1\told\n" in (await desk.call("read_file", path=path)).output
+    desk.put("src/a b ü.py", "new\n")
+    result = await desk.call("edit_file", path="src/a b ü.py", old="new", new="newer")
+    assert "has changed since you last read it" in result.output
+
+
+async def test_a_new_file_is_written_with_its_folders(desk: Desk):
+    result = await desk.call("write_file", path="a/b/c.txt", content="one\ntwo")
+    assert result.output == "Created a/b/c.txt: 2 lines, 7 bytes."
+    assert (desk.workspace.root / "a/b/c.txt").read_text() == "one\ntwo"
+
+
+async def test_a_replaced_file_shows_what_changed(desk: Desk):
+    desk.put("a.txt", "one\ntwo\n")
+    result = await desk.call("write_file", path="a.txt", content="one\nthree\n")
+    assert result.output.startswith("Replaced a.txt: 2 lines, 10 bytes.\n")
+    assert "-two\n+three" in result.output
+
+
+async def test_an_edit_shows_a_short_diff(desk: Desk):
+    desk.put("app.py", SOURCE)
+    result = await desk.call("edit_file", path="app.py", old="return 1", new="return 10")
+    assert result.output.startswith("Edited app.py: 1 line added, 1 line removed.\n")
+    assert "-    return 1\n+    return 10" in result.output
+    assert (desk.workspace.root / "app.py").read_text() == SOURCE.replace("return 1", "return 10")
+
+
+async def test_a_long_diff_is_cut(desk: Desk):
+    desk.put("n.txt", "x\n" * 5000)
+    result = await desk.call("edit_file", path="n.txt", old="x", new="y", every=True)
+    assert result.truncated
+    assert len(result.output) < 4500
+    assert (desk.workspace.root / "n.txt").read_text() == "y\n" * 5000
+
+
+@pytest.mark.parametrize(
+    ("old", "said"),
+    [
+        (
+            "return",
+            "occurs more than once; give more of its surroundings. It begins at lines 2, 5.",
+        ),
+        ("def  a():", "does not occur in the file. Its first line is alike at line 1"),
+        ("return 3", "Read the file and copy the text exactly, without the line numbers."),
+    ],
+)
+async def test_an_edit_that_fits_nowhere_changes_nothing_and_says_where_to_look(
+    desk: Desk, old: str, said: str
+):
+    file = desk.put("app.py", SOURCE)
+    result = await desk.call("edit_file", path="app.py", old=old, new="x")
+    assert result.failed
+    assert result.output.startswith("Nothing was changed in app.py. ")
+    assert said in result.output
+    assert file.read_text() == SOURCE
+
+
+async def test_an_edit_that_changes_nothing_is_refused(desk: Desk):
+    desk.put("app.py", SOURCE)
+    result = await desk.call("edit_file", path="app.py", old="def", new="def", every=True)
+    assert (result.failed, result.output) == (True, "old and new are the same: nothing to change.")
+
+
+@pytest.mark.parametrize(
+    ("tool", "more"), [("edit_file", {"old": "a", "new": "b"}), ("write_file", {"content": "b"})]
+)
+async def test_a_file_that_changed_since_it_was_read_is_left_alone(
+    desk: Desk, tool: str, more: dict
+):
+    file = desk.put("a.txt", "a\n")
+    await desk.call("read_file", path="a.txt")
+    await desk.call("bash", command="echo more >> a.txt")
+    result = await desk.call(tool, path="a.txt", **more)
+    assert (result.failed, file.read_text()) == (True, "a\nmore\n")
+    assert result.output == (
+        "a.txt has changed since you last read it, so nothing was written. Read it again first."
+    )
+    await desk.call("read_file", path="a.txt")
+    assert not (await desk.call(tool, path="a.txt", **more)).failed
+
+
+async def test_a_file_that_was_never_read_may_be_edited(desk: Desk):
+    desk.put("a.txt", "a\n")
+    assert not (await desk.call("edit_file", path="a.txt", old="a", new="b")).failed
+
+
+async def test_own_changes_do_not_count_as_changes(desk: Desk):
+    file = desk.put("a.txt", "1")
+    await desk.call("read_file", path="a.txt")
+    for old, new in [("1", "2"), ("2", "3")]:
+        assert not (await desk.call("edit_file", path="./a.txt", old=old, new=new)).failed
+    assert not (await desk.call("write_file", path="a.txt", content="4")).failed
+    assert not (await desk.call("edit_file", path="a.txt", old="4", new="5")).failed
+    assert file.read_text() == "5"
+
+
+async def test_an_edit_made_again_under_its_call_id_is_made_once(desk: Desk):
+    file = desk.put("a.txt", "x\n")
+    results = [
+        await desk.call("edit_file", call_id="one", path="a.txt", old="x", new="xx")
+        for _ in range(2)
+    ]
+    assert results[0] == results[1]
+    assert file.read_text() == "xx\n"
+
+
+async def test_a_write_done_again_by_a_new_runner_is_recognised(desk: Desk):
+    desk.put("a.txt", "old")
+    await desk.call("read_file", path="a.txt")
+    before = dict(desk.seen)
+    await desk.call("write_file", path="a.txt", content="new")
+    desk.seen.clear()
+    desk.seen.update(before)  # as a worker has it that took over before the outcome was stored
+    result = await desk.call("write_file", path="a.txt", content="new")
+    assert (result.failed, result.output) == (False, "a.txt already has this content.")
+    assert desk.seen["a.txt"] == hashlib.sha256(b"new").hexdigest()

@@ -1,0 +1,196 @@
+"""The toolbox: what the model sees, and what it hears about calls that cannot be made."""
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paca.engine.tools.base import Effect, Tool
+from paca.engine.tools.bash import Bash
+from paca.engine.tools.registry import BadArguments, Toolbox, UnknownTool, workspace_tools
+
+TOOLBOX = Toolbox(workspace_tools())
+
+
+def words(node: Any) -> set[str]:
+    """Every key of the schema that is a keyword, not the name of a field."""
+    if not isinstance(node, dict):
+        return set()
+    fields = node.get("properties", {})
+    inside = [words(field) for field in fields.values()]
+    return set(node).union(*inside, words(node.get("items")))
+
+
+def test_the_tools_of_the_workspace_are_there_in_a_fixed_order():
+    names = [spec.name for spec in TOOLBOX.specs()]
+    assert names == [
+        *("bash", "edit_file", "git_diff", "git_log", "git_status", "list_directory"),
+        *("read_file", "search_files", "think", "write_file"),
+    ]
+
+
+def test_the_specs_are_the_same_bytes_however_the_box_was_packed():
+    def packed(tools: tuple[Tool, ...]) -> bytes:
+        specs = Toolbox(tools).specs()
+        return json.dumps([(s.name, s.description, s.arguments) for s in specs]).encode()
+
+    assert packed(workspace_tools()) == packed(tuple(reversed(workspace_tools())))
+
+
+def test_the_schemas_are_clean_and_every_field_is_explained():
+    for spec in TOOLBOX.specs():
+        jsonschema.Draft202012Validator.check_schema(spec.arguments)
+        assert spec.arguments["type"] == "object"
+        assert spec.arguments["additionalProperties"] is False
+        assert not words(spec.arguments) & {"title", "$ref", "$defs", "anyOf"}, spec.name
+        assert all(field["description"] for field in spec.arguments["properties"].values())
+
+
+def test_a_description_is_whole_paragraphs():
+    for spec in TOOLBOX.specs():
+        assert len(spec.description) > 40
+        assert all(len(part) > 40 for part in spec.description.split("\n\n"))
+        assert "\n" not in spec.description.replace("\n\n", "")
+
+
+def test_the_catalogue_is_json_and_says_what_each_tool_may_do():
+    listed = json.loads(json.dumps(TOOLBOX.catalogue()))
+    assert all(
+        set(entry) == {"name", "description", "arguments", "effect", "safe", "timeout_seconds"}
+        for entry in listed
+    )
+    effects = {entry["name"]: (entry["effect"], entry["safe"]) for entry in listed}
+    assert effects == {
+        "bash": ("opaque", False),
+        "edit_file": ("keyed", False),
+        "git_diff": ("read_only", True),
+        "git_log": ("read_only", True),
+        "git_status": ("read_only", True),
+        "list_directory": ("read_only", True),
+        "read_file": ("read_only", True),
+        "search_files": ("read_only", True),
+        "think": ("read_only", True),
+        "write_file": ("idempotent", False),
+    }
+
+
+def test_a_call_that_changes_something_can_be_reattached():
+    for tool in workspace_tools():
+        assert tool.reattachable or tool.effect is Effect.READ_ONLY
+
+
+def test_two_tools_of_one_name_are_refused():
+    with pytest.raises(ValueError, match="two tools are named 'bash'"):
+        Toolbox([Bash(), Bash()])
+
+
+def test_what_fits_is_parsed():
+    tool, arguments = TOOLBOX.parse("bash", {"command": "ls", "timeout_seconds": None})
+    assert tool.subject(arguments) == "ls"
+    assert TOOLBOX.parse("list_directory", {})[1].model_dump() == {
+        "path": ".",
+        "depth": 1,
+        "glob": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        (
+            "run_command",
+            'no tool "run_command". Did you mean bash? The tools are: bash, edit_file,',
+        ),
+        ("Read_File", "Did you mean read_file?"),
+        ("grep", "Did you mean search_files?"),
+        ("str_replace", "Did you mean edit_file?"),
+        ("", 'There is no tool "". The tools are: bash'),
+        ("x" * 5000, "(5002 characters). The tools are"),
+        ("a\x1b[2J\ud800", r'no tool "a\u001b[2J\ud800".'),
+    ],
+)
+def test_an_unknown_tool_is_answered_with_those_there_are(name: str, advice: str):
+    with pytest.raises(UnknownTool) as raised:
+        TOOLBOX.parse(name, {})
+    assert advice in raised.value.detail
+
+
+BAD = [
+    ("bash", {}, "- command: is missing; expected text that is not empty"),
+    ("bash", {"cmd": "ls"}, '- "cmd": there is no such field. Did you mean command?'),
+    ("bash", {"command": ""}, '- command: expected text that is not empty of at most 100000 characters; got "".'),
+    ("bash", {"command": None}, "; got null."),
+    ("bash", {"command": ["ls"]}, '; got ["ls"].'),
+    ("bash", {"command": "a\0b"}, r'- command: expected text without NUL characters; got "a\u0000b".'),
+    ("bash", {"command": "x" * 100_001}, "(100003 characters)."),
+    ("bash", {"command": "ls", "timeout_seconds": "5"}, 'expected a whole number from 1 to 1800; got "5".'),
+    ("bash", {"command": "ls", "timeout_seconds": 2.5}, "expected a whole number from 1 to 1800; got 2.5."),
+    ("bash", {"command": "ls", "timeout_seconds": 0}, "from 1 to 1800; got 0."),
+    ("bash", {"command": "ls", "timeout_seconds": 10**30}, "from 1 to 1800; got 1000000000000000000000000000000."),
+    ("read_file", {"path": "a", "first_line": 0}, "- first_line: expected a whole number of at least 1; got 0."),
+    ("read_file", {"path": "a", "line_count": True}, "expected a whole number from 1 to 2000; got true."),
+    ("read_file", {"path": "a\0"}, "- path: expected text without NUL characters"),
+    ("read_file", {"path": "x" * 5000}, "of at most 4096 characters; got"),
+    ("write_file", {"path": "a", "content": "\ud800"}, "- content: expected text without lone surrogates"),
+    ("write_file", {"path": "a", "content": {"a": 1}}, '- content: expected text of at most 1000000 characters; got {"a": 1}.'),
+    ("edit_file", {"path": "a", "old": "", "new": "b"}, "- old: expected text that is not empty"),
+    ("edit_file", {"path": "a", "old": "a", "new": "b", "every": "yes"}, '- every: expected true or false; got "yes".'),
+    ("search_files", {"pattern": "x", "glob": "}{"}, '- glob: expected a glob such as *.py or src/**/*.ts; got "}{".'),
+    ("search_files", {"pattern": "a\nb"}, "- pattern: expected text without line breaks, since"),
+    ("git_diff", {"revision": "--output=/x"}, '- revision: expected text of at most 200 characters that matches ^[^-'),
+    ("git_log", {"limit": 1000}, "- limit: expected a whole number from 1 to 200; got 1000."),
+    ("think", {"thought": "x", "mood": 1}, '- "mood": there is no such field.\nIt takes: thought (required).'),
+    ("think", [1], "think did not run: expected an object of arguments; got [1]."),
+    ("think", None, "expected an object of arguments; got null."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "arguments", "complaint"), BAD)
+def test_bad_arguments_get_a_clear_answer(name: str, arguments: Any, complaint: str):
+    with pytest.raises(BadArguments) as raised:
+        TOOLBOX.parse(name, arguments)
+    text = raised.value.detail
+    assert text.startswith(f"{name} did not run: ")
+    assert complaint in text
+    assert len(text) < 700
+    text.encode()
+
+
+def test_every_wrong_field_is_named_at_once():
+    with pytest.raises(BadArguments) as raised:
+        TOOLBOX.parse("edit_file", {"file": "a", "old": 1, "every": 0})
+    lines = raised.value.detail.split("\n")
+    assert sorted(line.split(":")[0] for line in lines[1:-1]) == [
+        '- "file"',
+        "- every",
+        "- new",
+        "- old",
+        "- path",
+    ]
+
+
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+FIELDS = sorted({name for spec in TOOLBOX.specs() for name in spec.arguments["properties"]})
+
+
+@given(
+    st.sampled_from([spec.name for spec in TOOLBOX.specs()]),
+    st.dictionaries(st.sampled_from(FIELDS) | st.text(max_size=6), ANY, max_size=4) | ANY,
+)
+def test_anything_at_all_is_parsed_or_answered(name: str, arguments: Any):
+    try:
+        tool, parsed = TOOLBOX.parse(name, arguments)
+        said = tool.subject(parsed)
+    except BadArguments as error:
+        said = error.detail
+        parsed = None
+    assert said.startswith(f"{name} did not run: ") if parsed is None else len(said) <= 120

@@ -1,0 +1,194 @@
+"""Finding lines and files, with grep and with ripgrep."""
+
+import re
+import stat
+from pathlib import Path
+
+import pytest
+
+from paca.engine.tools.finding import expression
+from tests.engine.tools.conftest import Desk
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def library(desk: Desk) -> Desk:
+    desk.put("src/app.py", "import os\nneedle = 1\nNEEDLE = 22\n")
+    desk.put("src/deep/view.ts", "const needle = 3\n")
+    desk.put("src/deep/view.tsx", "<needle/>\n")
+    desk.put("-n odd ü.txt", "needle here\n")
+    desk.put("node_modules/lib/index.js", "needle\n")
+    desk.put(".git/config", "needle\n")
+    desk.put("image.bin", b"needle\0\xff\n")
+    return desk
+
+
+async def found(desk: Desk, **arguments: object) -> list[str]:
+    result = await desk.call("search_files", **arguments)
+    return sorted(line for line in result.output.split("\n") if not line.startswith("["))
+
+
+async def test_matches_come_with_path_and_line_number(library: Desk):
+    assert await found(library, pattern="needle") == [
+        "-n odd ü.txt:1:needle here",
+        "src/app.py:2:needle = 1",
+        "src/deep/view.ts:1:const needle = 3",
+        "src/deep/view.tsx:1:<needle/>",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "paths"),
+    [
+        ({"ignore_case": True, "glob": "*.py"}, ["src/app.py:2", "src/app.py:3"]),
+        ({"glob": "*.{ts,tsx}"}, ["src/deep/view.ts:1", "src/deep/view.tsx:1"]),
+        ({"glob": "src/**/*.ts"}, ["src/deep/view.ts:1"]),
+        ({"glob": "src/*.py"}, ["src/app.py:2"]),
+        ({"path": "src/deep", "glob": "*.ts"}, ["src/deep/view.ts:1"]),
+        ({"path": "src/app.py"}, ["src/app.py:2"]),
+        ({"path": "./src/../src/"}, ["src/app.py:2", "src/deep/view.ts:1", "src/deep/view.tsx:1"]),
+        ({"path": "node_modules"}, ["node_modules/lib/index.js:1"]),
+        ({"path": ".git"}, [".git/config:1"]),
+        ({"path": "-n odd ü.txt"}, ["-n odd ü.txt:1"]),
+    ],
+)
+async def test_the_search_is_narrowed(
+    library: Desk, arguments: dict[str, object], paths: list[str]
+):
+    lines = await found(library, pattern="needle", **arguments)
+    assert [":".join(line.split(":")[:2]) for line in lines] == paths
+
+
+async def test_the_pattern_is_an_expression_as_models_write_them(library: Desk):
+    assert await found(library, pattern=r"^\w+\s=\s\d{2,}$") == ["src/app.py:3:NEEDLE = 22"]
+    assert await found(library, pattern="-n") == ["Nothing matches."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$(touch pwned)",
+        "`touch pwned`",
+        "'; touch pwned; '",
+        "--version",
+        '"; touch pwned #',
+    ],
+)
+async def test_nothing_a_model_writes_is_read_as_shell(library: Desk, text: str):
+    for arguments in (
+        {"pattern": re.sub(r"([$()])", r"\\\1", text)},
+        {"pattern": "needle", "glob": re.sub(r"[^\w $();'`\"#-]", "", text)},
+    ):
+        result = await library.call("search_files", **arguments)
+        assert (result.output, result.failed) == ("Nothing matches.", False)
+    assert (await library.call("list_directory", glob=text)).output == "No file or folder matches."
+    assert not (library.workspace.root / "pwned").exists()
+
+
+async def test_a_limit_says_that_there_is_more(library: Desk):
+    library.put("many.txt", "needle\n" * 50)
+    result = await library.call("search_files", pattern="needle", path="many.txt", limit=3)
+    assert result.truncated
+    assert result.output == (
+        "many.txt:1:needle\nmany.txt:2:needle\nmany.txt:3:needle\n"
+        "[the first 3 matches; there are more: narrow it with path, glob or the pattern]"
+    )
+    exact = await library.call("search_files", pattern="needle", path="many.txt", limit=50)
+    assert exact.output.endswith("\n[50 matches]")
+    assert not exact.truncated
+
+
+async def test_a_long_line_is_cut_and_says_so(library: Desk):
+    library.put("min.js", "needle" + "x" * 100_000 + "\n")
+    (line,) = await found(library, pattern="needle", path="min.js")
+    assert line.endswith("xxx [... line cut]")
+    assert len(line) < 650
+
+
+async def test_a_pattern_that_is_no_expression_is_told_from_one_that_matches_nothing(library: Desk):
+    wrong = await library.call("search_files", pattern="needle(")
+    assert wrong.failed
+    assert wrong.output.startswith("The pattern is no regular expression:\n")
+    assert (await library.call("search_files", pattern="haystack")).output == "Nothing matches."
+
+
+async def test_a_folder_that_is_not_there_is_named(library: Desk):
+    for tool, more in [
+        ("search_files", {"pattern": "x"}),
+        ("list_directory", {}),
+        ("list_directory", {"glob": "*"}),
+    ]:
+        result = await library.call(tool, path="nowhere", **more)
+        assert (result.failed, result.output) == (True, "nowhere: There is no such file.")
+
+
+async def test_ripgrep_is_used_where_it_is_installed(
+    library: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    ripgrep = tmp_path / "bin" / "rg"
+    ripgrep.parent.mkdir()
+    ripgrep.write_text(
+        '#!/bin/sh\n[ "$1" = --no-config ] && [ "$#" -gt 6 ] && printf "./by-rg:1:%s\\n" "$*"\nexit 0\n'
+    )
+    ripgrep.chmod(ripgrep.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{ripgrep.parent}:/usr/bin:/bin")
+    (line,) = await found(library, pattern="-needle", path="src", glob="*.py", ignore_case=True)
+    assert line.startswith("by-rg:1:--no-config ")
+    assert "--ignore-case --glob=*.py --glob=!.git " in line
+    assert line.endswith(" -e -needle -- ./src")
+
+
+async def test_a_folder_is_listed_with_kinds_and_sizes(library: Desk):
+    (library.workspace.root / "latest").symlink_to("src")
+    result = await library.call("list_directory")
+    assert result.output == (
+        "-n odd ü.txt  12 bytes\n.git/\nimage.bin  9 bytes\nlatest  (link)\nnode_modules/\nsrc/\n[6 entries]"
+    )
+
+
+async def test_a_deeper_listing_goes_as_deep_as_asked(library: Desk):
+    result = await library.call("list_directory", path="src", depth=2)
+    assert result.output.split("\n")[:-1] == [
+        "src/app.py  33 bytes",
+        "src/deep/",
+        "src/deep/view.ts  17 bytes",
+        "src/deep/view.tsx  10 bytes",
+    ]
+
+
+async def test_files_are_found_by_name(library: Desk):
+    result = await library.call("list_directory", glob="*.ts*")
+    assert result.output == ("src/deep/view.ts  17 bytes\nsrc/deep/view.tsx  10 bytes\n[2 entries]")
+
+
+async def test_an_empty_and_a_full_folder_are_told(desk: Desk):
+    assert (await desk.call("list_directory")).output == "The folder is empty."
+    for number in range(510):
+        desk.put(f"f{number:03}", "")
+    for more in ({}, {"glob": "f*"}):
+        result = await desk.call("list_directory", **more)
+        assert result.truncated
+        assert "[the first 500 entries; there are more: " in result.output
+
+
+@pytest.mark.parametrize(
+    ("glob", "yes", "no"),
+    [
+        ("*.py", ["a.py", "x/y/a.py"], ["a.pyc", "apy", "a.py/b"]),
+        ("src/*.py", ["src/a.py"], ["src/x/a.py", "x/src/a.py"]),
+        ("src/**/*.py", ["src/a.py", "src/x/y/a.py"], ["a.py"]),
+        ("**/test_?.py", ["test_1.py", "a/test_2.py"], ["test_10.py"]),
+        ("*.{ts,tsx}", ["a.ts", "b/a.tsx"], ["a.t", "a.ts,tsx"]),
+        ("[!a]*.c", ["b.c"], ["a.c"]),
+        ("a+b(1).txt", ["a+b(1).txt"], ["aab1.txt", "ab(1)xtxt"]),
+        ("{", ["{"], ["x"]),
+        ("a,b", ["a,b"], ["a"]),
+        (r"\*.md", ["*.md"], ["x.md"]),
+        ("docs/", ["docs", "x/docs"], ["docs/a"]),
+    ],
+)
+def test_a_glob_means_what_people_expect(glob: str, yes: list[str], no: list[str]):
+    pattern = re.compile(expression(glob))
+    assert [path for path in yes if not pattern.fullmatch(path)] == []
+    assert [path for path in no if pattern.fullmatch(path)] == []
