@@ -104,5 +104,13 @@ def _write_once(path: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.link(draft, path)  # unlike a rename, fails if another start was quicker
+    except FileExistsError:
+        raise ConfigurationError(
+            f"another start has just made {path}.", next_step="run this again."
+        ) from None
+    except OSError as error:
+        raise ConfigurationError(
+            f"{path} cannot be written ({error.strerror}).", next_step="make room on its disk."
+        ) from error
     finally:
         draft.unlink()

@@ -22,7 +22,9 @@ def masked(text: str) -> str:
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    return {name: value for name, value in vars(record).items() if name not in _OWN}
+    return {
+        name: value for name, value in vars(record).items() if name not in _OWN and value != ""
+    }
 
 
 class JsonFormatter(logging.Formatter):
@@ -58,7 +60,14 @@ CONFIGURATION: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"paca": {"()": LineFormatter if sys.stderr.isatty() else JsonFormatter}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "paca"}},
+    "filters": {"request_id": {"()": "paca.common.request_ids.RequestIdFilter"}},
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": "paca",
+            "filters": ["request_id"],
+        }
+    },
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
         "paca": {"level": "INFO"},

@@ -52,6 +52,17 @@ def data_folder(folder: Path) -> str:
     return f"{folder} (new)"
 
 
+def make_folder(folder: Path) -> None:
+    """The data folder, for this account only."""
+    try:
+        folder.mkdir(mode=0o700, parents=True)
+    except OSError as error:
+        raise ConfigurationError(
+            f"the data folder {folder} cannot be made ({error.strerror}).",
+            next_step="choose another: PACA_DATA_DIR=/path make run",
+        ) from error
+
+
 def free_mib(folder: Path) -> int:
     """How much room is left where the folder is, or will be."""
     place = next(each for each in (folder, *folder.parents) if each.exists())

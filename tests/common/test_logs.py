@@ -1,0 +1,61 @@
+"""Logs: JSON for programs, lines for people, secrets for nobody."""
+
+import json
+import logging
+import sys
+
+import pytest
+
+from paca.common.logs import JsonFormatter, LineFormatter
+
+
+def record(message: str, *args: object, **extra: object) -> logging.LogRecord:
+    return logging.getLogger("paca.test").makeRecord(
+        "paca.test", logging.INFO, __file__, 1, message, args, None, extra=extra
+    )
+
+
+def test_a_record_becomes_one_json_object_with_its_fields():
+    line = JsonFormatter().format(record("run %s", "finished", conversation="c1", turns=3))
+    entry = json.loads(line)
+    assert entry.pop("at").endswith("Z")
+    assert entry == {
+        "level": "info",
+        "logger": "paca.test",
+        "message": "run finished",
+        "conversation": "c1",
+        "turns": 3,
+    }
+
+
+def test_a_line_break_in_a_message_cannot_forge_a_second_entry():
+    assert JsonFormatter().format(record("a\n{}")).count("\n") == 0
+
+
+def test_a_person_reads_the_same_as_a_line():
+    line = LineFormatter().format(record("run finished", turns=3))
+    assert line.endswith("info    paca.test: run finished turns=3")
+
+
+@pytest.mark.parametrize("formatter", [JsonFormatter(), LineFormatter()])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Authorization: Bearer hush-hush-hush",
+        "token paca_hush0123456789abcdef",
+        "key sk-ant-hush0123456789",
+        "GET /ws/conversations/1/?after=3&ticket=hush_hush",
+        "GET /link/hush-hush/",
+    ],
+)
+def test_what_looks_like_a_secret_is_masked_in_messages_and_fields(formatter, text):
+    assert "hush" not in formatter.format(record(text))
+    assert "hush" not in formatter.format(record("seen", header=text))
+
+
+def test_an_exception_is_kept_whole():
+    try:
+        raise ValueError("boom")
+    except ValueError:
+        entry = logging.LogRecord("paca", logging.ERROR, "", 1, "failed", (), sys.exc_info())
+    assert "ValueError: boom" in json.loads(JsonFormatter().format(entry))["exception"]

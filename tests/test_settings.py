@@ -1,0 +1,72 @@
+"""Every setting has an effect and stands in the documentation; no generated page is stale."""
+
+import ast
+import re
+from pathlib import Path
+
+from django.conf import global_settings
+
+from paca.env import VARIABLES
+from scripts import make_docs
+from tests.test_architecture import modules, nodes, text_of
+
+ROOT = Path(__file__).resolve().parent.parent
+SETTINGS = "paca/settings.py"
+
+
+def read_from_the_environment() -> dict[str, str]:
+    """Variable -> the name under which ``settings.py`` keeps it."""
+    found = {}
+    for statement in nodes(SETTINGS, ast.Assign):
+        for call in ast.walk(statement.value):
+            if (
+                isinstance(call, ast.Call)
+                and getattr(getattr(call.func, "value", None), "id", "") == "env"
+            ):
+                found[call.args[0].value] = statement.targets[0].id
+    return found
+
+
+def used_in_settings(name: str) -> bool:
+    return any(
+        node.id == name and isinstance(node.ctx, ast.Load) for node in nodes(SETTINGS, ast.Name)
+    )
+
+
+def used_by_the_code(name: str) -> bool:
+    wanted = re.compile(rf"\bsettings\.{name}\b")
+    return any(wanted.search(text_of(module)) for module in modules() if module != SETTINGS)
+
+
+def test_every_variable_is_read_once_in_settings():
+    assert set(read_from_the_environment()) == set(VARIABLES)
+
+
+def test_every_setting_has_an_effect():
+    without = [
+        variable
+        for variable, name in read_from_the_environment().items()
+        if not (used_by_the_code(name) or used_in_settings(name) or hasattr(global_settings, name))
+    ]
+    assert not without, f"nothing reads {', '.join(without)}"
+
+
+def test_every_setting_says_what_it_means_and_has_its_unit_in_its_name():
+    units = ("SECONDS", "MIB", "MINUTE", "CPUS", "STEPS", "RETRIES", "CONCURRENCY", "PORT")
+    for variable in VARIABLES.values():
+        assert variable.meaning.endswith("."), variable.name
+        if re.fullmatch(r"\d+(\.\d+)?", variable.default):
+            assert variable.name.endswith(units), f"{variable.name}: of what?"
+
+
+def test_no_generated_page_is_stale():
+    assert not make_docs.stale(), "run: make docs"
+
+
+def test_every_link_of_the_documents_leads_somewhere():
+    dead = []
+    for page in (ROOT / "README.md", ROOT / "SECURITY.md", *ROOT.glob("docs/**/*.md")):
+        for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
+            if "://" not in target and not (page.parent / target).exists():
+                dead.append(f"{page.name}: {target}")
+    assert not dead
