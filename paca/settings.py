@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from paca import env, keys
-from paca.common import logs
+from paca.common import csp, logs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -115,10 +115,12 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "paca.common.request_ids.request_id_middleware",
     "django.middleware.security.SecurityMiddleware",
     "paca.web.security.SecurityHeaders",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
+    "paca.common.csp.AdminPolicy",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -188,8 +190,53 @@ STATIC_ROOT = PACA_DATA_DIR / "static"
 
 # --- API and accounts -------------------------------------------------------------------------------
 
+API_REQUESTS_PER_MINUTE = env.whole(
+    "API_REQUESTS_PER_MINUTE", 600, at_least=1, meaning="Requests of one person or token."
+)
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "paca.accounts.api.authentication.TokenAuthentication",
+        "paca.accounts.api.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_THROTTLE_CLASSES": ["paca.common.api.RequestsPerMinute"],
+    "DEFAULT_THROTTLE_RATES": {
+        "api": f"{API_REQUESTS_PER_MINUTE}/min",
+        # Each asks somebody else's server.
+        "test_connection": "20/min",
+    },
+    # Who may say for whom a request is forwarded is the web server's business (uvicorn's
+    # --forwarded-allow-ips); nobody evades a limit by writing a header.
+    "NUM_PROXIES": 0,
+    "EXCEPTION_HANDLER": "paca.common.api.exception_handler",
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+}
+REST_KNOX = {"AUTH_HEADER_PREFIX": "Bearer", "TOKEN_PREFIX": "paca_"}
 KNOX_TOKEN_MODEL = "accounts.ApiToken"
 # Knox's own token table is swapped out for ours; its migrations cannot run without that table.
 MIGRATION_MODULES = {"knox": None}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Paca",
+    "DESCRIPTION": "People and agents of a project, and their conversations.",
+    "VERSION": "1",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+}
+# People sign in with a username and a password. Nobody signs up: an admin makes the accounts.
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_ENABLED = False
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_ADAPTER = "paca.accounts.signing_in.Adapter"
+ACCOUNT_RATE_LIMITS = {"login": "30/m/ip", "login_failed": "10/m/ip,5/5m/key"}
+ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "/"
+CONTENT_SECURITY_POLICY = csp.STRICT
+UNFOLD = {"SITE_TITLE": "Paca", "SITE_HEADER": "Paca", "SITE_URL": "/"}
 
 # --- end of API and accounts ------------------------------------------------------------------------

@@ -7,9 +7,12 @@ from paca.common.errors import NotFound
 from paca.projects.models import Project
 
 
-def get(project: Project, agent_id: UUID) -> Agent:
-    """An agent of the project that is not retired."""
+def get(project: Project, agent_id: UUID, *, for_change: bool = False) -> Agent:
+    """An agent of the project that is not retired; ``for_change`` locks it until the commit."""
+    found = Agent.objects.of_project(project).select_related("member__role")
+    if for_change:
+        found = found.select_for_update(of=("self",))
     try:
-        return Agent.objects.of_project(project).select_related("member").get(pk=agent_id)
+        return found.get(pk=agent_id)
     except Agent.DoesNotExist:
         raise NotFound from None

@@ -5,7 +5,7 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 
 from paca.accounts.models import User
-from paca.common.errors import NotFound
+from paca.common.errors import Invalid, NotFound
 from paca.projects.models import Member, Project, Role, Workspace, WorkspaceMember
 
 
@@ -59,3 +59,12 @@ def workspace(user: User, workspace_id: UUID | str) -> Workspace:
 def owns(user: User, workspace: Workspace) -> bool:
     """Whether the person is an owner of the workspace."""
     return workspace.members.filter(user=user, role=WorkspaceMember.Role.OWNER).exists()
+
+
+def colleague(project: Project, username: str) -> User:
+    """A person of the project's workspace; of others, nobody learns whether they exist."""
+    entry = project.workspace.members.filter(user__username__iexact=username, user__is_active=True)
+    found = entry.select_related("user").first()
+    if found is None:
+        raise Invalid(fields={"username": ["The workspace has no person of this name."]})
+    return found.user

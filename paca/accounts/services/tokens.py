@@ -12,6 +12,8 @@ from paca.accounts.models import ApiToken, User
 from paca.common import validation
 from paca.common.errors import Invalid
 
+A_CENTURY_OF_DAYS = 36_500
+
 
 @transaction.atomic
 def create(

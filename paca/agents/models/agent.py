@@ -2,7 +2,9 @@
 
 from decimal import Decimal
 from typing import Self
+from urllib.parse import urlsplit
 
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
@@ -18,6 +20,19 @@ handle_validator = RegexValidator(
 model_validator = RegexValidator(
     r"^[A-Za-z0-9_.-]+/\S+\Z", "Write provider/model, for example anthropic/claude-sonnet-4-5."
 )
+
+
+def check_base_url(address: str) -> None:
+    """Unlike Django's check this lets one-word hosts pass, as containers have them."""
+    try:
+        url = urlsplit(address)
+        sound = url.scheme in {"http", "https"} and bool(url.hostname) and url.port != 0
+    except ValueError:
+        sound = False
+    if not sound or url.username or url.password or url.query or url.fragment:
+        raise ValidationError("Write an address such as https://models.example.org/v1.")
+
+
 LEAST_COST = Decimal("0.01")
 
 
@@ -56,8 +71,11 @@ class Agent(BaseModel):
     model = models.CharField(
         max_length=200, validators=[model_validator], help_text="provider/model"
     )
-    base_url = models.URLField(
-        blank=True, max_length=500, help_text="Only for a server of your own; else leave it empty."
+    base_url = models.CharField(
+        blank=True,
+        max_length=500,
+        validators=[check_base_url],
+        help_text="Only for a server of your own; else leave it empty.",
     )
     encrypted_key = models.TextField(blank=True, editable=False)
     key_last4 = models.CharField(max_length=4, blank=True, editable=False)
@@ -181,3 +199,8 @@ class Agent(BaseModel):
     def has_key(self) -> bool:
         """Whether a key of its own is stored."""
         return bool(self.encrypted_key)
+
+    @property
+    def sandbox_network(self) -> str:
+        """Which network its commands have: none, on every backend there is."""
+        return "none"

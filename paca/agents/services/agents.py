@@ -1,18 +1,16 @@
 """Making an agent together with its membership, setting it up, and retiring it."""
 
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.db import transaction
 from django.utils import timezone
 
 from paca.accounts import audit
-from paca.agents import parameters as model_parameters
 from paca.agents import secrets
 from paca.agents.models import Agent
-from paca.common import validation
+from paca.agents.services import checks
 from paca.common.errors import Conflict, Invalid, NotFound
-from paca.projects.models import Member, Project, Role
+from paca.projects.models import Project, Role
 from paca.projects.services import members
 
 SETTINGS = frozenset(
@@ -62,8 +60,9 @@ def create(
     """Make the agent and its membership: both, or neither."""
     agent = Agent(project=project)
     _apply(agent, {"name": name, "handle": handle, "model": model, **config})
-    _store_key(agent, llm_api_key)
-    _check(agent)
+    key = llm_api_key.strip()
+    _check(agent, key)
+    _store_key(agent, key)
     agent.save()
     audit.record("agent.created", agent, by=by, project_id=project.pk, model=agent.model)
     members.add_agent(project, agent=agent, role=role, by=by)
@@ -84,11 +83,10 @@ def configure(
         raise AgentIsRetired
     before = Agent.objects.get(pk=agent.pk)
     _apply(agent, changes)
-    if llm_api_key is not None and llm_api_key.strip() != UNCHANGED_KEY:
-        _store_key(agent, llm_api_key)
-    elif agent.has_key and _destination(before) != _destination(agent):
-        raise Invalid(fields={"llm_api_key": [_key_again(before)]})
-    _check(agent)
+    key = new_key(llm_api_key)
+    _check(agent, key)
+    if key is not None:
+        _store_key(agent, key)
     agent.save()
     _record_changes(before, agent, by=by)
     if role is not None and role.pk != agent.member.role_id:
@@ -108,53 +106,37 @@ def retire(agent: Agent, *, by: audit.Acts | None) -> None:
     audit.record("agent.retired", agent, by=by, project_id=agent.project_id)
 
 
+def new_key(given: str | None) -> str | None:
+    """The key that is to be stored, or None when the stored one stays."""
+    key = given.strip() if given is not None else UNCHANGED_KEY
+    return None if key == UNCHANGED_KEY else key
+
+
+def tidy_handle(handle: str) -> str:
+    """As people type it, to as it is stored."""
+    return handle.strip().removeprefix("@").lower()
+
+
 def _apply(agent: Agent, changes: dict[str, Any]) -> None:
     for field, value in changes.items():
         if field not in SETTINGS:
             raise TypeError(f"an agent has no setting {field!r}")
         setattr(agent, field, value)
     agent.name = agent.name.strip()
-    agent.handle = agent.handle.strip().removeprefix("@").lower()
+    agent.handle = tidy_handle(agent.handle)
     agent.model = agent.model.strip()
     agent.base_url = agent.base_url.strip()
 
 
 def _store_key(agent: Agent, key: str) -> None:
-    key = key.strip()
     agent.encrypted_key = secrets.encrypt(key) if key else ""
     # Of a short key, four characters would be too much of it.
     agent.key_last4 = key[-4:] if len(key) >= 12 else ""
 
 
-def _check(agent: Agent) -> None:
-    complaints: dict[str, list[str]] = {}
-    if found := model_parameters.complaints(agent.parameters):
-        complaints["parameters"] = found
-    if _is_a_username(agent):
-        complaints["handle"] = ["A person of this project has this username."]
-    try:
-        validation.check(agent)
-    except Invalid as invalid:
-        complaints = {**complaints, **invalid.fields}
-    if complaints:
-        raise Invalid(fields=complaints)
-
-
-def _is_a_username(agent: Agent) -> bool:
-    people = Member.objects.live().filter(project_id=agent.project_id)
-    return people.filter(user__username__iexact=agent.handle).exists()
-
-
-def _destination(agent: Agent) -> tuple[str, str]:
-    """Where the agent's key is sent: which provider, at which address."""
-    url = urlsplit(agent.base_url)
-    return agent.model.partition("/")[0], f"{url.scheme}://{url.netloc}"
-
-
-def _key_again(before: Agent) -> str:
-    provider, address = _destination(before)
-    place = before.base_url and address or provider
-    return f"Type the key again: the stored one was given for {place} and is not sent elsewhere."
+def _check(agent: Agent, new_key: str | None) -> None:
+    if found := checks.complaints(agent, new_key=new_key):
+        raise Invalid(fields=found)
 
 
 def _record_changes(before: Agent, agent: Agent, *, by: audit.Acts | None) -> None:

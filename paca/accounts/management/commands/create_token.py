@@ -1,0 +1,54 @@
+"""``manage.py create_token USER``: makes an API token and prints it as the last word."""
+
+from argparse import ArgumentParser
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from paca.accounts import rights
+from paca.accounts.models import User
+from paca.accounts.services import tokens
+from paca.common.errors import Invalid
+
+
+class Command(BaseCommand):
+    help = "Make an API token for a person. It is shown once and stored only as a hash."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("user", help="the person's username")
+        parser.add_argument("--name", default="command line", help="what it is for")
+        parser.add_argument(
+            "--scope",
+            action="append",
+            default=[],
+            help=f"a right it is limited to; may be repeated: {', '.join(rights.NAMES)}",
+        )
+        parser.add_argument("--days", type=int, help="how long it lasts; else until revoked")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        days = options["days"]
+        if days is not None and not 1 <= days <= tokens.A_CENTURY_OF_DAYS:
+            raise CommandError(f"--days must be between 1 and {tokens.A_CENTURY_OF_DAYS}.")
+        try:
+            _, secret = tokens.create(
+                person(options["user"]),
+                name=options["name"],
+                scopes=options["scope"],
+                lasts=timedelta(days=days) if days else None,
+                by=None,
+            )
+        except Invalid as invalid:
+            raise CommandError(" ".join(sum(invalid.fields.values(), []))) from invalid
+        self.stdout.write(f"Keep it now, it is not shown again: {secret}")
+
+
+def person(username: str) -> User:
+    try:
+        return User.objects.get(username__iexact=username, is_active=True)
+    except User.DoesNotExist:
+        names = ", ".join(
+            User.objects.filter(is_active=True).values_list("username", flat=True)[:10]
+        )
+        there = f"There are: {names}." if names else "There is nobody yet; run: python manage.py up"
+        raise CommandError(f"There is no person {username!r}. {there}") from None

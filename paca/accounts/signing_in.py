@@ -1,0 +1,25 @@
+"""What happens when a person signs in or fails to."""
+
+import logging
+from typing import Any
+
+from allauth.account.adapter import DefaultAccountAdapter
+from django.http import HttpRequest, HttpResponse
+
+from paca.accounts import audit
+from paca.accounts.models import User
+
+logger = logging.getLogger(__name__)
+
+
+class Adapter(DefaultAccountAdapter):  # type: ignore[misc] # allauth has no types
+    """allauth's, with a trace of who came and who was turned away."""
+
+    def post_login(self, request: HttpRequest, user: User, **context: Any) -> HttpResponse:
+        audit.record("person.signed_in", user, by=user)
+        response: HttpResponse = super().post_login(request, user, **context)
+        return response
+
+    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
+        logger.warning("a sign-in failed", extra={"username": credentials.get("username", "")})
+        super().authentication_failed(request, **credentials)

@@ -1,0 +1,111 @@
+"""The agents of a project."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from paca.accounts.api.idempotency import idempotent
+from paca.agents import connection, selectors
+from paca.agents import services as agents
+from paca.agents.api.shapes import AgentIn, AgentOut, ConnectionOut, to_columns, to_paths
+from paca.agents.models import Agent
+from paca.common.api import Pages, RequestsPerMinute, require_unchanged
+from paca.common.errors import Invalid
+from paca.projects import selectors as projects
+from paca.projects.api.base import ProjectView
+
+RIGHTS = {
+    "GET": "agents:read",
+    "POST": "agents:write",
+    "PATCH": "agents:write",
+    "DELETE": "agents:write",
+}
+
+
+class Agents(ProjectView):
+    """All of them."""
+
+    required_permission = RIGHTS
+
+    @extend_schema(responses=AgentOut(many=True), tags=["agents"])
+    def get(self, request: Request) -> Response:
+        """List the agents."""
+        found = Agent.objects.of_project(self.project).select_related("member")
+        return Pages.answer(found, self, AgentOut)
+
+    @extend_schema(request=AgentIn, responses={201: AgentOut}, tags=["agents"])
+    @idempotent
+    def post(self, request: Request) -> Response:
+        """Make an agent, which is a member of the project from then on."""
+        given = to_columns(AgentIn.read(request))
+        role = projects.role(self.project, given.pop("role_id"))
+        self.require_may_grant(role)
+        with _as_the_api_names_it():
+            agent = agents.create(self.project, role=role, by=self.member, **given)
+        return Response(AgentOut(agent).data, status=201)
+
+
+class OneAgent(ProjectView):
+    """One of them."""
+
+    required_permission = RIGHTS
+
+    @extend_schema(responses=AgentOut, tags=["agents"])
+    def get(self, request: Request, agent_id: UUID) -> Response:
+        """Show an agent."""
+        return Response(AgentOut(selectors.get(self.project, agent_id)).data)
+
+    @extend_schema(request=AgentIn, responses=AgentOut, tags=["agents"])
+    def patch(self, request: Request, agent_id: UUID) -> Response:
+        """Change what is given; the rest stays."""
+        given: dict[str, Any] = to_columns(AgentIn.read(request, partial=True))
+        with transaction.atomic(), _as_the_api_names_it():
+            agent = selectors.get(self.project, agent_id, for_change=True)
+            require_unchanged(request, agent)
+            if (role_id := given.pop("role_id", None)) is not None:
+                given["role"] = projects.role(self.project, role_id)
+                self.require_may_grant(given["role"])
+                self.require_may_grant(agent.member.role)
+            agents.configure(agent, by=self.member, **given)
+        return Response(AgentOut(agent).data)
+
+    @extend_schema(responses={204: None}, tags=["agents"])
+    def delete(self, request: Request, agent_id: UUID) -> Response:
+        """Retire it: it leaves the project, what it did stays readable."""
+        with transaction.atomic():
+            agent = selectors.get(self.project, agent_id, for_change=True)
+            agents.retire(agent, by=self.member)
+        return self.no_content()
+
+
+class TestsPerMinute(RequestsPerMinute):
+    """Tests ask somebody else's server, so they are counted by themselves."""
+
+    scope = "test_connection"
+
+
+class TestConnection(ProjectView):
+    """Whether an agent's model answers."""
+
+    required_permission = "agents:write"
+    throttle_classes = (RequestsPerMinute, TestsPerMinute)
+
+    @extend_schema(request=None, responses=ConnectionOut, tags=["agents"])
+    def post(self, request: Request, agent_id: UUID) -> Response:
+        """Ask the agent's model one word; a failure names its cause."""
+        result = connection.test(selectors.get(self.project, agent_id))
+        return Response(ConnectionOut(result).data)
+
+
+@contextmanager
+def _as_the_api_names_it() -> Iterator[None]:
+    try:
+        yield
+    except Invalid as invalid:
+        raise Invalid(invalid.detail, fields=to_paths(invalid.fields)) from None

@@ -1,0 +1,212 @@
+"""How the API answers: errors of one shape with a stable code, lists by cursor, and what is refused."""
+
+import logging
+import math
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from django.core.signals import got_request_exception
+from django.db import IntegrityError
+from django.http import Http404, HttpRequest, JsonResponse
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.csrf import csrf_exempt
+from rest_framework import exceptions, serializers
+from rest_framework.pagination import CursorPagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.throttling import SimpleRateThrottle
+from rest_framework.views import APIView
+
+from paca.common import request_ids
+from paca.common.errors import Invalid, PacaError
+from paca.common.models import BaseModel
+
+logger = logging.getLogger(__name__)
+
+# The codes of errors that the framework raises; those of Paca's own stand in each PacaError.
+CODES: dict[type[exceptions.APIException], str] = {
+    exceptions.ParseError: "malformed",
+    exceptions.ValidationError: "invalid",
+    exceptions.NotAuthenticated: "not_authenticated",
+    exceptions.AuthenticationFailed: "authentication_failed",
+    exceptions.PermissionDenied: "permission_denied",
+    exceptions.NotFound: "not_found",
+    exceptions.MethodNotAllowed: "method_not_allowed",
+    exceptions.NotAcceptable: "not_acceptable",
+    exceptions.UnsupportedMediaType: "unsupported_media_type",
+    exceptions.Throttled: "throttled",
+}
+BROKEN = "Something broke on the server. The request id finds it in the log."
+
+
+class CsrfFailed(exceptions.PermissionDenied):
+    """A change by session cookie needs the CSRF token of the page."""
+
+    default_code = "csrf_failed"
+
+
+class ChangedMeanwhile(PacaError):
+    """Somebody has changed this meanwhile; load it again and repeat your change."""
+
+    code = "changed_meanwhile"
+    status = 412
+
+
+def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
+    """Answer every error as ``{code, detail, fields?, request_id}``."""
+    if isinstance(error, PacaError):
+        fields = error.fields if isinstance(error, Invalid) else {}
+        if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            logger.error("the API answered an error", exc_info=error, extra=dict(error.facts))
+        return _answer(error.status, error.code, error.detail, fields)
+    if isinstance(error, Http404):
+        error = exceptions.NotFound()
+    if isinstance(error, exceptions.APIException):
+        return _framework_answer(error)
+    if isinstance(error, IntegrityError):
+        # A law of the database that a race slipped past the checks; they say it more nicely.
+        return _answer(409, "conflict", "This clashes with what is already there.")
+    return _broken(error, context)
+
+
+def _framework_answer(error: exceptions.APIException) -> Response:
+    headers = {}
+    if challenge := getattr(error, "auth_header", None):
+        headers["WWW-Authenticate"] = challenge
+    if wait := getattr(error, "wait", None):
+        headers["Retry-After"] = str(max(1, math.ceil(wait)))
+    if isinstance(error, exceptions.ValidationError):
+        return _answer(400, "invalid", Invalid().detail, flat(error.detail), headers)
+    code = next((CODES[kind] for kind in type(error).__mro__ if kind in CODES), "error")
+    if isinstance(error, CsrfFailed):
+        code = error.default_code
+    return _answer(error.status_code, code, str(error.detail), {}, headers)
+
+
+def _broken(error: Exception, context: Mapping[str, Any]) -> Response:
+    logger.error("the API broke", exc_info=error)
+    # Tells error reporters, and Django's test client, which raises it again.
+    got_request_exception.send(sender=None, request=context.get("request"))
+    return _answer(500, "internal_error", BROKEN)
+
+
+def _answer(
+    status: int,
+    code: str,
+    detail: str,
+    fields: Mapping[str, list[str]] | None = None,
+    headers: dict[str, str] | None = None,
+) -> Response:
+    return Response(error_body(code, detail, fields), status=status, headers=headers)
+
+
+def error_body(
+    code: str, detail: str, fields: Mapping[str, list[str]] | None = None
+) -> dict[str, Any]:
+    """An error as the API shows it."""
+    body: dict[str, Any] = {"code": code, "detail": detail}
+    if fields:
+        body["fields"] = dict(fields)
+    return {**body, "request_id": request_ids.current().request_id}
+
+
+def flat(detail: Any, path: str = "") -> dict[str, list[str]]:
+    """Nested complaints with dotted names: ``{"limits.steps": ["Must be ..."]}``."""
+    if isinstance(detail, Mapping):
+        items = [(str(name), value) for name, value in detail.items()]
+    elif isinstance(detail, list) and any(isinstance(item, Mapping | list) for item in detail):
+        items = [(str(index), value) for index, value in enumerate(detail)]
+    else:
+        texts = detail if isinstance(detail, list) else [detail]
+        return {path or "body": [str(text) for text in texts]}
+    found: dict[str, list[str]] = {}
+    for name, value in items:
+        name = "body" if name == "non_field_errors" and not path else name
+        found.update(flat(value, f"{path}.{name}" if path else name))
+    return found
+
+
+@csrf_exempt
+def not_there(request: HttpRequest, rest: str = "") -> JsonResponse:
+    """What every unknown address of the API answers; stands last in the addresses."""
+    detail = "There is nothing at this address. Addresses of the API end with a slash."
+    return JsonResponse(error_body("not_found", detail), status=404)
+
+
+class Pages(CursorPagination):
+    """``{results, next, previous}``; newest first; ``limit`` up to 200."""
+
+    page_size = 50
+    max_page_size = 200
+    page_size_query_param = "limit"
+    ordering = ("-created_at", "-id")
+    invalid_cursor_message = "This cursor is not one of ours; begin again without it."
+
+    def decode_cursor(self, request: Request) -> Any:
+        try:
+            return super().decode_cursor(request)
+        except exceptions.NotFound as error:
+            raise Invalid(fields={"cursor": [str(error.detail)]}) from None
+
+    @classmethod
+    def answer(
+        cls, queryset: Any, view: APIView, serializer: type[serializers.Serializer[Any]]
+    ) -> Response:
+        """One page of the queryset, as the request asks for it."""
+        pages = cls()
+        rows: Any = pages.paginate_queryset(queryset, view.request, view=view)
+        return pages.get_paginated_response(serializer(rows, many=True).data)
+
+
+class Input(serializers.Serializer[Any]):
+    """What a request may hold; a field that is not known is refused, for it would have no effect."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        value = super().to_internal_value(data)
+        unknown = [name for name in data if name not in self.fields]
+        if unknown:
+            raise serializers.ValidationError(
+                {name: ["There is no such field."] for name in unknown}
+            )
+        return value
+
+    @classmethod
+    def read(cls, request: Request, **options: Any) -> dict[str, Any]:
+        """The checked input of a request; ``partial=True`` for a PATCH."""
+        serializer = cls(data=request.data, **options)
+        serializer.is_valid(raise_exception=True)
+        return dict(serializer.validated_data)
+
+
+def require_unchanged(request: Request, row: BaseModel) -> None:
+    """Honour ``If-Match: <updated_at>``: raise ``ChangedMeanwhile`` unless it is still that one.
+
+    Call it in the transaction of the change, on a row read in that transaction.
+    """
+    given = request.headers.get("If-Match", "").strip()
+    if given in {"", "*"}:
+        return
+    try:
+        expected = parse_datetime(given.removeprefix("W/").strip('"'))
+    except ValueError:
+        expected = None
+    if expected is None:
+        raise Invalid("If-Match must be the updated_at of what you have loaded.")
+    if expected != row.updated_at:
+        raise ChangedMeanwhile
+
+
+class RequestsPerMinute(SimpleRateThrottle):
+    """So many requests a minute for each token, each signed-in person, each unknown address."""
+
+    scope = "api"
+
+    def get_cache_key(self, request: Request, view: APIView) -> str:
+        if request.auth is not None:
+            who = f"token:{request.auth.pk}"
+        elif request.user.is_authenticated:
+            who = f"user:{request.user.pk}"
+        else:
+            who = f"address:{self.get_ident(request)}"
+        return f"throttle:{self.scope}:{who}"

@@ -1,0 +1,77 @@
+"""The members of a project."""
+
+from uuid import UUID
+
+from django.db import transaction
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from paca.accounts.api.idempotency import idempotent
+from paca.common.api import Pages, require_unchanged
+from paca.projects import selectors
+from paca.projects.api.base import ProjectView
+from paca.projects.api.shapes import MemberChange, MemberIn, MemberOut
+from paca.projects.services import members
+
+RIGHTS = {
+    "GET": "members:read",
+    "POST": "members:write",
+    "PATCH": "members:write",
+    "DELETE": "members:write",
+}
+
+
+class Members(ProjectView):
+    """All of them."""
+
+    required_permission = RIGHTS
+
+    @extend_schema(responses=MemberOut(many=True), tags=["members"])
+    def get(self, request: Request) -> Response:
+        """List humans and agents."""
+        return Pages.answer(self.project.members.live().with_names(), self, MemberOut)
+
+    @extend_schema(request=MemberIn, responses={201: MemberOut}, tags=["members"])
+    @idempotent
+    def post(self, request: Request) -> Response:
+        """Add a person of the workspace. Agents join by being made."""
+        given = MemberIn.read(request)
+        role = selectors.role(self.project, given["role_id"])
+        self.require_may_grant(role)
+        person = selectors.colleague(self.project, given["username"])
+        member = members.add_person(self.project, user=person, role=role, by=self.member)
+        return Response(MemberOut(member).data, status=201)
+
+
+class OneMember(ProjectView):
+    """One of them."""
+
+    required_permission = RIGHTS
+
+    @extend_schema(responses=MemberOut, tags=["members"])
+    def get(self, request: Request, member_id: UUID) -> Response:
+        """Show a member."""
+        return Response(MemberOut(selectors.member(self.project, member_id)).data)
+
+    @extend_schema(request=MemberChange, responses=MemberOut, tags=["members"])
+    def patch(self, request: Request, member_id: UUID) -> Response:
+        """Give the member another role."""
+        given = MemberChange.read(request)
+        with transaction.atomic():
+            member = selectors.member(self.project, member_id)
+            role = selectors.role(self.project, given["role_id"])
+            require_unchanged(request, member)
+            self.require_may_grant(member.role)
+            self.require_may_grant(role)
+            members.give_role(member, role=role, by=self.member)
+        return Response(MemberOut(member).data)
+
+    @extend_schema(responses={204: None}, tags=["members"])
+    def delete(self, request: Request, member_id: UUID) -> Response:
+        """Take a person out of the project."""
+        with transaction.atomic():
+            member = selectors.member(self.project, member_id)
+            self.require_may_grant(member.role)
+            members.remove(member, by=self.member)
+        return self.no_content()

@@ -1,0 +1,89 @@
+"""The projects of the signed-in person."""
+
+from uuid import UUID
+
+from django.db import transaction
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from paca.accounts.api.base import ApiView
+from paca.accounts.api.idempotency import idempotent
+from paca.common.api import Pages, require_unchanged
+from paca.common.errors import Invalid
+from paca.projects import selectors
+from paca.projects.api.base import ProjectView
+from paca.projects.api.shapes import NewProjectIn, ProjectIn, ProjectOut
+from paca.projects.models import Project, Workspace
+from paca.projects.services import projects
+
+WORKSPACE = OpenApiParameter(
+    "X-Workspace-ID", UUID, OpenApiParameter.HEADER, description="Only of this workspace."
+)
+
+
+class Projects(ApiView):
+    """All of them."""
+
+    required_permission = {"GET": "projects:read", "POST": "projects:write"}
+
+    @extend_schema(parameters=[WORKSPACE], responses=ProjectOut(many=True), tags=["projects"])
+    def get(self, request: Request) -> Response:
+        """List the projects you are a member of."""
+        found = Project.objects.of(self.person)
+        if wanted := request.headers.get("X-Workspace-ID"):
+            found = found.filter(workspace=selectors.workspace(self.person, wanted))
+        return Pages.answer(found, self, ProjectOut)
+
+    @extend_schema(
+        parameters=[WORKSPACE],
+        request=NewProjectIn,
+        responses={201: ProjectOut},
+        tags=["projects"],
+    )
+    @idempotent
+    def post(self, request: Request) -> Response:
+        """Begin a project; you become its owner."""
+        given = NewProjectIn.read(request)
+        wanted = given.pop("workspace_id", None) or request.headers.get("X-Workspace-ID")
+        project = projects.create(self._workspace(wanted), by=self.person, **given)
+        return Response(ProjectOut(project).data, status=201)
+
+    def _workspace(self, wanted: UUID | str | None) -> Workspace:
+        if wanted is not None:
+            return selectors.workspace(self.person, wanted)
+        mine = Workspace.objects.of(self.person)[:2]
+        if len(mine) != 1:
+            raise Invalid(fields={"workspace_id": ["Say in which of your workspaces."]})
+        return mine[0]
+
+
+class OneProject(ProjectView):
+    """One of them."""
+
+    required_permission = {
+        "GET": "projects:read",
+        "PATCH": "projects:write",
+        "DELETE": "projects:delete",
+    }
+
+    @extend_schema(responses=ProjectOut, tags=["projects"])
+    def get(self, request: Request) -> Response:
+        """Show the project."""
+        return Response(ProjectOut(self.project).data)
+
+    @extend_schema(request=ProjectIn, responses=ProjectOut, tags=["projects"])
+    def patch(self, request: Request) -> Response:
+        """Change its name or description."""
+        given = ProjectIn.read(request, partial=True)
+        with transaction.atomic():
+            project = Project.objects.select_for_update().get(pk=self.project.pk)
+            require_unchanged(request, project)
+            projects.change(project, by=self.member, **given)
+        return Response(ProjectOut(project).data)
+
+    @extend_schema(responses={204: None}, tags=["projects"])
+    def delete(self, request: Request) -> Response:
+        """Delete it for everybody."""
+        projects.delete(self.project, by=self.member)
+        return self.no_content()

@@ -1,0 +1,71 @@
+"""The roles of a project."""
+
+from uuid import UUID
+
+from django.db import transaction
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from paca.accounts.api.idempotency import idempotent
+from paca.common.api import Pages, require_unchanged
+from paca.projects import selectors
+from paca.projects.api.base import ProjectView
+from paca.projects.api.shapes import RoleIn, RoleOut
+from paca.projects.services import roles
+
+RIGHTS = {
+    "GET": "roles:read",
+    "POST": "roles:write",
+    "PATCH": "roles:write",
+    "DELETE": "roles:write",
+}
+
+
+class Roles(ProjectView):
+    """All of them."""
+
+    required_permission = RIGHTS
+
+    @extend_schema(responses=RoleOut(many=True), tags=["roles"])
+    def get(self, request: Request) -> Response:
+        """List the roles."""
+        return Pages.answer(self.project.roles.all(), self, RoleOut)
+
+    @extend_schema(request=RoleIn, responses={201: RoleOut}, tags=["roles"])
+    @idempotent
+    def post(self, request: Request) -> Response:
+        """Make a role that may do no more than you."""
+        given = RoleIn.read(request)
+        self.require_may_grant_all(given["permissions"])
+        role = roles.create(self.project, by=self.member, **given)
+        return Response(RoleOut(role).data, status=201)
+
+
+class OneRole(ProjectView):
+    """One of them."""
+
+    required_permission = RIGHTS
+
+    @extend_schema(responses=RoleOut, tags=["roles"])
+    def get(self, request: Request, role_id: UUID) -> Response:
+        """Show a role."""
+        return Response(RoleOut(selectors.role(self.project, role_id)).data)
+
+    @extend_schema(request=RoleIn, responses=RoleOut, tags=["roles"])
+    def patch(self, request: Request, role_id: UUID) -> Response:
+        """Rename it or change what it may do."""
+        given = RoleIn.read(request, partial=True)
+        with transaction.atomic():
+            role = selectors.role(self.project, role_id)
+            require_unchanged(request, role)
+            self.require_may_grant(role)
+            self.require_may_grant_all(given.get("permissions", []))
+            roles.change(role, by=self.member, **given)
+        return Response(RoleOut(role).data)
+
+    @extend_schema(responses={204: None}, tags=["roles"])
+    def delete(self, request: Request, role_id: UUID) -> Response:
+        """Delete a role that no member has."""
+        roles.delete(selectors.role(self.project, role_id), by=self.member)
+        return self.no_content()

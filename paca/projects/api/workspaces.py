@@ -1,0 +1,52 @@
+"""The workspaces of the signed-in person."""
+
+from uuid import UUID
+
+from django.db import transaction
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from paca.accounts.api.base import ApiView
+from paca.common.api import Pages, require_unchanged
+from paca.common.errors import NotAllowed
+from paca.projects import selectors
+from paca.projects.api.shapes import WorkspaceIn, WorkspaceOut
+from paca.projects.models import Workspace
+from paca.projects.services import workspaces
+
+RIGHTS = {"GET": "projects:read", "PATCH": "projects:write"}
+
+
+class Workspaces(ApiView):
+    """All of them."""
+
+    required_permission = RIGHTS
+
+    @extend_schema(responses=WorkspaceOut(many=True), tags=["projects"])
+    def get(self, request: Request) -> Response:
+        """List the workspaces you belong to."""
+        return Pages.answer(Workspace.objects.of(self.person), self, WorkspaceOut)
+
+
+class OneWorkspace(ApiView):
+    """One of them."""
+
+    required_permission = RIGHTS
+
+    @extend_schema(responses=WorkspaceOut, tags=["projects"])
+    def get(self, request: Request, workspace_id: UUID) -> Response:
+        """Show a workspace."""
+        return Response(WorkspaceOut(selectors.workspace(self.person, workspace_id)).data)
+
+    @extend_schema(request=WorkspaceIn, responses=WorkspaceOut, tags=["projects"])
+    def patch(self, request: Request, workspace_id: UUID) -> Response:
+        """Rename a workspace you own."""
+        with transaction.atomic():
+            workspace = selectors.workspace(self.person, workspace_id)
+            if not selectors.owns(self.person, workspace):
+                raise NotAllowed("Only an owner of the workspace may rename it.")
+            given = WorkspaceIn.read(request)
+            require_unchanged(request, workspace)
+            workspaces.rename(workspace, by=self.person, **given)
+        return Response(WorkspaceOut(workspace).data)
