@@ -1,0 +1,205 @@
+"""The log: numbers without a gap, one writer, nothing altered, everything or nothing."""
+
+import threading
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.utils import timezone
+
+from paca import events
+from paca.common.errors import NotFound
+from paca.conversations import selectors, store
+from paca.conversations.models import Conversation, Event, ModelCall, ToolCall, Turn
+from paca.conversations.models.conversation import MOVES, Status
+from paca.conversations.store import Fenced, IllegalMove, Lease
+from paca.engine.ports import ModelCallStarted
+from tests.support import world
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def a_conversation(**facts: object) -> Conversation:
+    made = world.make()
+    return Conversation.objects.create(
+        project=made.project, agent=made.agent, trigger_type="chat_message", **facts
+    )
+
+
+def leased(conversation: Conversation, epoch: int = 1) -> Lease:
+    """The conversation as if a worker held it."""
+    Conversation.objects.filter(pk=conversation.pk).update(
+        lease_owner="w", lease_epoch=epoch, lease_until=timezone.now() + timedelta(seconds=60)
+    )
+    return Lease(conversation.pk, "w", epoch)
+
+
+def said(text: str) -> events.MessageReceived:
+    return events.MessageReceived(text=text)
+
+
+def numbers(conversation: Conversation) -> list[int]:
+    rows = Event.objects.filter(conversation=conversation).order_by("seq")
+    return list(rows.values_list("seq", flat=True))
+
+
+def test_numbers_start_at_one_and_have_no_gap():
+    conversation = a_conversation()
+    store.append(conversation.pk, said("a"), said("b"))
+    appended = store.append(conversation.pk, said("c"))
+    assert (appended.first_seq, appended.last_seq) == (3, 3)
+    assert numbers(conversation) == [1, 2, 3]
+
+
+def test_writers_at_the_same_time_get_numbers_of_their_own():
+    conversation = a_conversation()
+
+    def write() -> None:
+        for _ in range(20):
+            store.append(conversation.pk, said("x"), said("y"))
+        connection.close()
+
+    threads = [threading.Thread(target=write) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert numbers(conversation) == list(range(1, 241))
+
+
+def test_a_superseded_worker_writes_nothing():
+    conversation = a_conversation(status="running")
+    old = leased(conversation, epoch=1)
+    leased(conversation, epoch=2)
+    with pytest.raises(Fenced):
+        store.append(conversation.pk, events.MessageSpoken(text="late"), lease=old)
+    assert numbers(conversation) == []
+
+
+def test_what_fails_in_the_middle_leaves_nothing_behind():
+    conversation = a_conversation(status="running")
+    lease = leased(conversation)
+    call = events.ToolCalled(call_id=uuid4().hex, tool="bash", arguments={})
+    with pytest.raises(IntegrityError):
+        store.append(conversation.pk, said("x"), call, call, lease=lease)
+    assert numbers(conversation) == []
+    assert Conversation.objects.get(pk=conversation.pk).next_seq == 1
+
+
+@pytest.mark.parametrize("old", Status.values)
+@pytest.mark.parametrize("new", Status.values)
+def test_the_database_allows_exactly_the_moves_of_the_contract(old, new):
+    conversation = a_conversation(status=old)
+    move = Conversation.objects.filter(pk=conversation.pk)
+    if new == old or new in MOVES[Status(old)]:
+        assert move.update(status=new) == 1
+    else:
+        with pytest.raises(IntegrityError, match="conversation_moves_as_allowed"):
+            move.update(status=new)
+
+
+def test_an_illegal_move_is_told_as_one():
+    conversation = a_conversation(status="finished")
+    with pytest.raises(IllegalMove):
+        store.append(conversation.pk, events.ConversationPaused(reason="by_person"))
+
+
+def test_a_row_of_the_log_can_be_neither_changed_nor_taken_away():
+    conversation = a_conversation()
+    store.append(conversation.pk, said("for ever"))
+    row = Event.objects.filter(conversation=conversation)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        row.update(payload="{}")
+    with pytest.raises(IntegrityError), transaction.atomic():
+        row.delete()
+    with pytest.raises(IntegrityError), transaction.atomic():
+        conversation.delete()
+    assert selectors.frames_after(conversation.pk, 0)[0]["data"]["text"] == "for ever"
+
+
+def test_a_deleted_conversation_takes_its_log_with_it_and_hears_nothing_more():
+    conversation = a_conversation()
+    store.append(conversation.pk, said("x"))
+    Conversation.objects.filter(pk=conversation.pk).update(deleted_at=timezone.now())
+    with pytest.raises(NotFound):
+        store.append(conversation.pk, said("y"))
+    Conversation.objects.get(pk=conversation.pk).delete()
+    assert numbers(conversation) == []
+
+
+@pytest.mark.parametrize("text", ["a\0b", "\ud800", "x" * 200_000, "ü€𝄞", '\\u0000 "quoted"'])
+def test_any_text_is_stored_and_read_back(text):
+    conversation = a_conversation()
+    store.append(conversation.pk, said(text))
+    (frame,) = selectors.frames_after(conversation.pk, 0)
+    expected = text.replace("\0", "\u2400").replace("\ud800", "?")
+    assert frame["data"]["text"] == expected
+    store.to_json(frame).encode()
+
+
+def test_a_large_payload_is_kept_once():
+    conversation = a_conversation()
+    store.append(conversation.pk, said("y" * 100_000))
+    store.append(conversation.pk, said("y" * 100_000))
+    rows = Event.objects.filter(conversation=conversation)
+    assert {row.payload for row in rows} == {""}
+    assert len({row.blob_id for row in rows}) == 1
+
+
+def test_each_call_has_its_row_and_its_usage_is_added_up():
+    conversation = a_conversation(status="running")
+    lease = leased(conversation)
+    model_call, tool_call = uuid4().hex, uuid4().hex
+    store.append(
+        conversation.pk,
+        events.TurnStarted(number=1),
+        ModelCallStarted(call_id=model_call, model="m"),
+        lease=lease,
+    )
+    store.append(
+        conversation.pk,
+        events.UsageRecorded(call_id=model_call, model="m", input=10, output=5, cost_usd=0.25),
+        events.ToolCalled(call_id=tool_call, tool="bash", arguments={"command": "ls"}),
+        events.ToolStarted(call_id=tool_call, boot_id="boot"),
+        events.ToolReturned(call_id=tool_call, output="", failed=True, exit_code=2),
+        events.TurnFinished(number=1, status="finished", reason="answered", steps=1),
+        lease=lease,
+    )
+    assert ModelCall.objects.get().status == "done"
+    call = ToolCall.objects.get()
+    assert (call.state, call.exit_code, call.boot_id) == ("failed", 2, "boot")
+    assert Turn.objects.get().status == "finished"
+    row = Conversation.objects.get(pk=conversation.pk)
+    assert row.usage == {
+        "input": 10,
+        "output": 5,
+        "cache_read": 0,
+        "cache_write": 0,
+        "cost_usd": 0.25,
+    }
+
+
+def test_an_unknown_price_is_never_a_price_of_nothing():
+    conversation = a_conversation(status="running")
+    usage = events.UsageRecorded(call_id=uuid4().hex, model="m", input=10, cost_usd=None)
+    store.append(conversation.pk, usage, lease=leased(conversation))
+    assert Conversation.objects.get(pk=conversation.pk).usage["cost_usd"] is None
+
+
+def test_a_row_of_an_unknown_type_is_shown_whole():
+    conversation = a_conversation()
+    store.append(conversation.pk, said("x"))
+    Event.objects.create(
+        conversation=conversation,
+        seq=2,
+        type="agent.future.happened",
+        source="system",
+        at=timezone.now(),
+        payload='{"a": 1}',
+    )
+    loaded = selectors.recorded_after(conversation.pk, 1)[0].event
+    assert loaded == events.UnknownEvent(
+        original_type="agent.future.happened", payload_as_read={"a": 1}
+    )
+    assert selectors.frames_after(conversation.pk, 1)[0]["type"] == "agent.future.happened"

@@ -1,0 +1,51 @@
+"""How far a turn may go."""
+
+import pytest
+
+from paca import events
+from paca.engine.limits import Limits, Tally, hint, reached
+
+
+def used(*happened: events.Event) -> Tally:
+    tally = Tally()
+    for event in happened:
+        tally = tally.advance(event)
+    return tally
+
+
+def call(**facts: object) -> events.UsageRecorded:
+    return events.UsageRecorded(call_id="m", model="m", **facts)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("limits", "tally", "seconds", "reason"),
+    [
+        (Limits(steps=2), used(call(), call()), 0, "step_limit"),
+        (Limits(steps=2), used(call(), call(outcome="failed")), 0, None),
+        (Limits(steps=9, tokens=100), used(call(input=60, output=40)), 0, "token_budget"),
+        (Limits(steps=9, tokens=100), used(call(input=60, output=39)), 0, None),
+        (Limits(steps=9, cost_usd=0.5), used(call(cost_usd=0.5)), 0, "cost_budget"),
+        (Limits(steps=9, cost_usd=0.5), used(call(cost_usd=None)), 0, None),
+        (Limits(steps=9, seconds=60), Tally(), 60, "time_limit"),
+    ],
+)
+def test_a_limit_ends_the_turn_before_the_next_call(limits, tally, seconds, reason):
+    found = reached(tally, limits, seconds)
+    assert (found.reason if found else None) == reason
+
+
+def test_failed_attempts_count_towards_the_budget():
+    assert used(call(outcome="failed", input=70), call(input=40)).tokens == 110
+
+
+def test_a_new_turn_counts_steps_anew_and_money_on():
+    tally = used(call(cost_usd=1.0), events.TurnStarted(number=2))
+    assert (tally.steps, tally.cost_usd) == (0, 1.0)
+
+
+def test_the_hint_comes_once_and_never_before_the_first_step():
+    limits = Limits(steps=2)
+    assert hint(Tally(), limits) is None
+    near = hint(used(call()), limits)
+    assert near == events.LimitNeared(which="step_limit", left=1)
+    assert hint(used(call(), near), limits) is None

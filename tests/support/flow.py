@@ -1,0 +1,163 @@
+"""Whole journeys: a real worker in its thread, a real sandbox, a model server over real HTTP."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+from uuid import UUID
+
+from paca.conversations import selectors, services
+from paca.conversations.models import Conversation, Event
+from paca.conversations.services import Sent
+from paca.sandbox.manager import SandboxManager
+from paca.worker.main import WorkerSettings, WorkerThread
+from tests.support import world
+from tests.support.model_script import Scripted
+from tests.support.model_server import ModelServer
+
+RESTS = ("finished", "paused", "failed", "stopped")
+
+
+@dataclass(frozen=True)
+class Told:
+    """A conversation as a viewer would know it."""
+
+    id: UUID
+
+    @property
+    def row(self) -> Conversation:
+        return Conversation.objects.get(pk=self.id)
+
+    @property
+    def status(self) -> str:
+        row = self.row
+        return f"{row.status}/{row.reason}"
+
+    @property
+    def frames(self) -> list[dict[str, Any]]:
+        return list(selectors.all_frames(self.row))
+
+    @property
+    def types(self) -> list[str]:
+        return [frame["type"].removeprefix("agent.") for frame in self.frames]
+
+    def all(self, kind: str) -> list[dict[str, Any]]:
+        """The facts of every event of this type."""
+        return [frame["data"] for frame in self.frames if frame["type"] == f"agent.{kind}"]
+
+    @property
+    def answers(self) -> list[str]:
+        return [fact["text"] for fact in self.all("message.spoken")]
+
+    @property
+    def outputs(self) -> list[str]:
+        return [fact["output"] for fact in self.all("tool.returned")]
+
+    def has(self, kind: str) -> bool:
+        return Event.objects.filter(conversation=self.id, type=f"agent.{kind}").exists()
+
+
+class Flow:
+    """One world with its worker. ``with Flow(tmp_path) as flow:``"""
+
+    def __init__(self, folder: Path, *, worker: dict[str, Any] | None = None, **agent: Any) -> None:
+        self.model = ModelServer()
+        self.folder = folder
+        self._agent = agent
+        self._worker_settings = {"concurrency": 5, "lease_seconds": 3.0, "sandbox_idle_seconds": 60}
+        self._worker_settings |= worker or {}
+        self.worker: WorkerThread | None = None
+
+    def __enter__(self) -> Self:
+        self.model.__enter__()
+        self.world = world.make(
+            **{
+                "model": world.MODEL,
+                "base_url": self.model.base_url,
+                "llm_api_key": "sk-test-1234",
+                **self._agent,
+            }
+        )
+        self.start_worker()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop_worker()
+        self.model.__exit__(None, None, None)
+
+    def start_worker(self) -> None:
+        sandboxes = SandboxManager(kind="auto", data_dir=self.folder, install_id="tests")
+        self.worker = WorkerThread(WorkerSettings(**self._worker_settings), sandboxes)
+        self.worker.start()
+        self.worker.wait_until_ready()
+
+    def stop_worker(self) -> None:
+        if self.worker is not None:
+            self.worker.drain()
+            assert not self.worker.is_alive()
+            self.worker = None
+
+    # --- what people do -----------------------------------------------------------------------
+
+    def begin(self, text: str, replies: Sequence[Scripted] = ()) -> Told:
+        """Begin a chat, without waiting."""
+        if replies:
+            self.model.script(*replies)
+        sent = services.start_chat(self.world.agent, text=text, by=self.world.owner)
+        return Told(sent.conversation_id)
+
+    def ask(self, text: str, replies: Sequence[Scripted] = (), *, after: Told | None = None) -> Told:
+        """Say something and wait until the conversation rests."""
+        if after is None:
+            told = self.begin(text, replies)
+        else:
+            if replies:
+                self.model.script(*replies)
+            self.send(after, text)
+            told = after
+        self.rest(told)
+        return told
+
+    def send(self, told: Told, text: str, **options: Any) -> Sent:
+        return services.send(told.row, text=text, by=self.world.owner, **options)
+
+    def stop(self, told: Told) -> None:
+        services.stop(told.row, by=self.world.owner)
+
+    # --- waiting ------------------------------------------------------------------------------
+
+    def rest(self, told: Told, seconds: float = 20) -> str:
+        """Wait until nothing runs any more; gives status and reason."""
+        until(lambda: told.row.status in RESTS, seconds, lambda: f"{told.status}: {told.types}")
+        return told.status
+
+
+def until(
+    true: Callable[[], Any], seconds: float = 10, describe: Callable[[], str] = lambda: ""
+) -> Any:
+    """Wait for something to become true; gives it."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := true():
+            return found
+        time.sleep(0.01)
+    raise AssertionError(f"not within {seconds} s: {describe()}")
+
+
+def assert_replay_matches(told: Told) -> None:
+    """The log equals the state: folding the stored events gives what the tables say."""
+    recorded = selectors.recorded_after(told.id, 0)
+    assert [entry.seq for entry in recorded] == list(range(1, told.row.last_seq + 1))
+    used = [entry.event for entry in recorded if entry.event.type == "agent.usage.recorded"]
+    usage = told.row.usage
+    assert usage["input"] == sum(event.input for event in used)
+    assert usage["output"] == sum(event.output for event in used)
+    assert not selectors.history_for_model(recorded).open_calls()
+    assert not told.row.model_calls.filter(status="started").exists()
+    assert not told.row.tool_calls.filter(state__in=["called", "started"]).exists()
+    if told.row.status in RESTS:
+        assert not told.row.turns.filter(status="running").exists()
+        assert told.row.lease_owner == ""

@@ -1,0 +1,95 @@
+"""Logs as they can be: a hypothesis strategy over the grammar of events, and worse."""
+
+from hypothesis import strategies as st
+
+from paca import events
+from paca.events import Event
+
+TEXTS = st.sampled_from(["Hello", "", "  ", "Look again", "ä\u2400\n", "x" * 200])
+CALLS = [f"call{n}" for n in range(6)]
+REPLIES = [f"reply{n}" for n in range(4)]
+
+
+@st.composite
+def steps(draw: st.DrawFn, number: int) -> list[Event]:
+    """One step as a worker writes it: usage, thoughts, words, calls, and what came of them."""
+    reply = f"model{number}"
+    found: list[Event] = [
+        events.UsageRecorded(
+            call_id=reply,
+            model="m",
+            outcome=draw(st.sampled_from(["done", "failed", "cancelled"])),
+            seen_seq=draw(st.integers(0, 60)),
+        )
+    ]
+    if draw(st.booleans()):
+        found.append(events.ThoughtRecorded(text="hm", call_id=reply, signature="s"))
+    if draw(st.booleans()):
+        found.append(
+            events.MessageSpoken(text=draw(TEXTS), call_id=reply, truncated=draw(st.booleans()))
+        )
+    for place in range(draw(st.integers(0, 3))):
+        call = f"{reply}-{place}"
+        found.append(
+            events.ToolCalled(call_id=call, tool="bash", arguments={}, model_call_id=reply)
+        )
+        if draw(st.booleans()):
+            found.append(events.ToolStarted(call_id=call, boot_id="b"))
+        if draw(st.booleans()):
+            found.append(events.ToolReturned(call_id=call, output=draw(TEXTS)))
+    return found
+
+
+ANY_EVENT = st.one_of(
+    st.builds(events.MessageReceived, text=TEXTS),
+    st.builds(
+        events.MessageSpoken,
+        text=TEXTS,
+        call_id=st.sampled_from(REPLIES),
+        truncated=st.booleans(),
+    ),
+    st.builds(
+        events.ThoughtRecorded,
+        text=TEXTS,
+        call_id=st.sampled_from(REPLIES),
+        signature=st.sampled_from(["", "s"]),
+    ),
+    st.builds(events.ToolReturned, call_id=st.sampled_from(CALLS), output=TEXTS),
+    st.builds(events.ToolOutcomeUnknown, call_id=st.sampled_from(CALLS), output=TEXTS),
+    st.builds(events.ToolStarted, call_id=st.sampled_from(CALLS)),
+    st.builds(
+        events.UsageRecorded,
+        call_id=st.sampled_from(REPLIES),
+        model=st.just("m"),
+        seen_seq=st.integers(0, 80),
+    ),
+    st.builds(events.LimitNeared, which=st.just("step_limit"), left=st.just(2)),
+    st.builds(events.LimitReached, which=st.just("step_limit"), limit=st.just(5)),
+    st.builds(events.ConversationInterrupted, by=TEXTS),
+    st.builds(events.UnknownEvent, original_type=st.just("x"), payload_as_read=st.just({})),
+)
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> list[Event]:
+    """A log: steps of workers, things people say at any place, and rows nobody should have written.
+
+    Each call is asked for once: the database's key on calls sees to that.
+    """
+    found: list[Event] = []
+    for number in range(draw(st.integers(0, 6))):
+        found += draw(steps(number))
+    for call in draw(st.lists(st.sampled_from(CALLS), unique=True)):
+        place = draw(st.integers(0, len(found)))
+        found.insert(
+            place,
+            events.ToolCalled(
+                call_id=call,
+                tool="bash",
+                arguments={},
+                model_call_id=draw(st.sampled_from(REPLIES)),
+            ),
+        )
+    for event in draw(st.lists(ANY_EVENT, max_size=25)):
+        found.insert(draw(st.integers(0, len(found))), event)
+    return found
