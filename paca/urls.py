@@ -1,12 +1,21 @@
 """Every address of Paca, by the part that answers it."""
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
 
 from paca.web import health
+
+api = [
+    path("", include("paca.accounts.api.urls")),
+    path("", include("paca.projects.api.urls")),
+    path("", include("paca.agents.api.urls")),
+    path("", include("paca.realtime.api_urls")),
+]
 
 urlpatterns = [
     path("healthz", health.alive, name="healthz"),
     path("readyz", health.ready, name="readyz"),
+    path("api/v1/", include(api)),
+    path("accounts/", include("paca.accounts.urls")),
     path("admin/", admin.site.urls),
 ]

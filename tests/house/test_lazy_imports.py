@@ -1,0 +1,32 @@
+"""The heavy libraries of models are loaded by the first model call, never by a page."""
+
+import json
+
+from tests.house.installation import Installation
+
+NEVER_AT_REST = {"anthropic", "openai", "litellm", "mcp", "docker", "redis"}
+
+BROWSE = """
+import json, sys
+import paca.asgi
+from django.test import Client
+from paca.accounts.models import User
+from paca.agents.models import Agent
+
+browser = Client()
+browser.force_login(User.objects.get(), backend="django.contrib.auth.backends.ModelBackend")
+agent = Agent.objects.get()
+answers = {}
+for page in ("/admin/", f"/admin/agents/agent/{agent.pk}/change/", "/api/v1/projects/",
+             f"/api/v1/projects/{agent.project_id}/agents/", "/"):
+    answers[page] = browser.get(page, headers={"host": "localhost"}, follow=True).status_code
+print(json.dumps({"answers": answers, "modules": sorted(name for name in sys.modules if "." not in name)}))
+"""
+
+
+def test_a_booted_web_process_has_loaded_no_model_library(paca: Installation):
+    paca.up(PACA_ADMIN_PASSWORD="correct-horse-battery").stop()
+    ended = paca.run("shell", "-v0", "-c", BROWSE)
+    seen = json.loads(ended.stdout.splitlines()[-1]) if ended.stdout else ended.stderr
+    assert set(seen["answers"].values()) == {200}, seen["answers"]
+    assert not NEVER_AT_REST & set(seen["modules"])
