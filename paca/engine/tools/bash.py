@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from paca.engine.tools.base import Effect, Phrase, Tool, ToolArguments, ToolContext, ToolOutput
-from paca.engine.tools.commands import command_output, wanted_input
+from paca.engine.tools.commands import command_output, keep_whole, wanted_input
 from paca.engine.tools.shaping import phrase
 from paca.engine.workspace import Command
 
@@ -46,5 +46,6 @@ class Bash(Tool):
         workspace = await context.workspace()
         command = Command(context.call_id, shell=arguments.command, timeout_seconds=limit)
         outcome = await workspace.run(command, context.on_output)
+        outcome = await keep_whole(outcome, context.call_id, workspace)
         asked = wanted_input(arguments.command, outcome.output)
         return command_output(outcome, context, limit_seconds=limit, asked=asked)

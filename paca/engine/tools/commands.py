@@ -1,11 +1,20 @@
 """Words the end of a command for a model: its output, how it ended, and what to do about it."""
 
+import dataclasses
+import posixpath
 import re
 import signal
 
 from paca.engine.tools.base import ToolContext, ToolOutput
-from paca.engine.tools.shaping import count, head_and_tail, screen_text, seconds_phrase
-from paca.engine.workspace import CommandOutcome
+from paca.engine.tools.shaping import (
+    OUTPUT_BYTES,
+    OUTPUT_FOLDER,
+    count,
+    head_and_tail,
+    screen_text,
+    seconds_phrase,
+)
+from paca.engine.workspace import CommandOutcome, SandboxLost, Workspace, WorkspaceError
 
 # What programs say when they wanted to ask somebody.
 _ASKED = re.compile(
@@ -25,6 +34,25 @@ _READS = re.compile(r"(?:^|[;&(\n]|\bdo\b|\bthen\b)\s*read\b(?![^;\n]*<)", re.MU
 def wanted_input(command: str, output: str) -> bool:
     """Whether the command seems to have asked for input that nobody could give."""
     return bool(_READS.search(command[:4000]) or _ASKED.search(output[-4000:]))
+
+
+async def keep_whole(outcome: CommandOutcome, call_id: str, workspace: Workspace) -> CommandOutcome:
+    """See that an output which is about to be cut for the model stands whole in a file.
+
+    The runner does so with what it cuts itself; what it lets pass can still be too much here.
+    """
+    if outcome.truncated or len(outcome.output.encode()) <= OUTPUT_BYTES:
+        return outcome
+    path = f"{OUTPUT_FOLDER}/{call_id}.txt"
+    try:
+        ignore = f"{posixpath.dirname(OUTPUT_FOLDER)}/.gitignore"
+        await workspace.write(f"{call_id}-ignore", ignore, b"*\n")
+        await workspace.write(f"{call_id}-output", path, outcome.output.encode())
+    except SandboxLost:
+        raise
+    except WorkspaceError:  # full, or the agent took the folder away: the ends must do
+        return outcome
+    return dataclasses.replace(outcome, file=path)
 
 
 def command_output(

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, StringConstraints
 from paca.engine.tools.base import Phrase
 
 # They are looked into only where the path names them.
-SKIPPED = (".git", "node_modules", ".venv", "__pycache__", ".mypy_cache", ".pytest_cache")
+SKIPPED = (".git", ".paca", "node_modules", ".venv", "__pycache__", ".mypy_cache", ".pytest_cache")
 # Names and lines are UTF-8, whatever the image says.
 ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
 

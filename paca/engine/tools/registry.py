@@ -12,7 +12,8 @@ from paca.common.errors import PacaError
 from paca.engine.llm.base import ToolSpec
 from paca.engine.tools.base import Tool, ToolArguments
 from paca.engine.tools.bash import Bash
-from paca.engine.tools.files import EditFile, ReadFile, WriteFile
+from paca.engine.tools.editing import EditFile, WriteFile
+from paca.engine.tools.files import ReadFile
 from paca.engine.tools.git import GitDiff, GitLog, GitStatus
 from paca.engine.tools.listing import ListDirectory
 from paca.engine.tools.schema import argument_schema, complaints, shown

@@ -3,6 +3,7 @@
 import re
 
 OUTPUT_BYTES = 30 * 1024
+OUTPUT_FOLDER = ".paca/output"
 DIFF_BYTES = 4 * 1024
 LINE_CHARACTERS = 2_000
 FOUND_LINE_BYTES = 600
@@ -60,10 +61,9 @@ def seconds_phrase(seconds: float) -> str:
 
 
 def cut_line(line: str, limit: int = LINE_CHARACTERS) -> str:
-    """The line, or its beginning and how much is missing."""
-    if len(line) <= limit:
-        return line
-    return f"{line[:limit]} [... {count(len(line) - limit, 'more character')}]"
+    """The line, or its beginning and a word that it goes on."""
+    # A little more is not worth a cut, and may be the note of one who cut it before us.
+    return line if len(line) <= limit + 50 else f"{line[:limit]} [... line cut]"
 
 
 def head_and_tail(text: str, limit: int = OUTPUT_BYTES) -> tuple[str, bool]:

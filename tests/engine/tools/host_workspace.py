@@ -28,6 +28,10 @@ KEPT = 40_000
 KINDS = {b"%PDF": "PDF", b"\x89PNG": "PNG image", b"\x1f\x8b": "gzip"}
 
 
+def digest_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
 class HostWorkspace:
     """Keeps the promises of ``Workspace`` as far as the tools rely on them."""
 
@@ -100,7 +104,7 @@ class HostWorkspace:
     async def read_lines(self, path: str, *, first: int = 1, count: int = 2000) -> FileLines:
         file = self._file(path)
         raw = file.read_bytes()
-        digest = hashlib.sha256(raw).hexdigest()
+        digest = digest_of(raw)
         name, size = self.plain(file), len(raw)
         binary = next((kind for magic, kind in KINDS.items() if raw.startswith(magic)), "")
         if binary or b"\0" in raw:
@@ -152,11 +156,7 @@ class HostWorkspace:
         if file.is_dir():
             raise NotAFile
         old = file.read_bytes() if file.exists() else None
-        if (
-            expected_digest
-            and old is not None
-            and hashlib.sha256(old).hexdigest() != expected_digest
-        ):
+        if expected_digest and (old is None or digest_of(old) != expected_digest):
             raise FileChanged
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
@@ -169,7 +169,7 @@ class HostWorkspace:
         rows = list(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm=""))
         added = sum(row.startswith("+") and not row.startswith("+++") for row in rows)
         removed = sum(row.startswith("-") and not row.startswith("---") for row in rows)
-        digest = hashlib.sha256(new).hexdigest()
+        digest = digest_of(new)
         return FileChange(self.plain(file), old is None, digest, added, removed, "\n".join(rows))
 
     async def replace(
@@ -185,7 +185,7 @@ class HostWorkspace:
         if call_id in self._changes:
             return self._changes[call_id]
         text = self._file(path).read_bytes().decode(errors="replace")
-        if expected_digest and hashlib.sha256(text.encode()).hexdigest() != expected_digest:
+        if expected_digest and digest_of(text.encode()) != expected_digest:
             raise FileChanged
         if old not in text:
             raise NoSuchText

@@ -74,6 +74,15 @@ async def test_long_output_keeps_both_ends_and_names_the_file(desk: Desk):
     assert result.truncated
 
 
+async def test_output_that_only_the_model_s_cap_cuts_is_kept_whole_in_a_file(desk: Desk):
+    result = await desk.call("bash", call_id="one", command="seq 1 7000")
+    assert (result.truncated, result.file) == (True, ".paca/output/one.txt")
+    kept = desk.workspace.root / result.file
+    assert kept.read_text() == "".join(f"{n}\n" for n in range(1, 7001))
+    await desk.call("bash", command="git init -q")
+    assert "paca" not in (await desk.call("git_status")).output
+
+
 @pytest.mark.parametrize(
     ("cause", "limits", "said"),
     [

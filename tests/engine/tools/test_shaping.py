@@ -71,8 +71,9 @@ def test_a_phrase_is_one_short_line():
     assert phrase(" \n ") == ""
 
 
-def test_a_cut_line_says_how_much_is_missing():
-    assert cut_line("x" * 12, 10) == "x" * 10 + " [... 2 more characters]"
+def test_a_cut_line_says_so():
+    assert cut_line("x" * 80, 10) == "x" * 10 + " [... line cut]"
+    assert cut_line("x" * 12, 10) == "x" * 12
 
 
 def test_sizes_and_times_read_well():

@@ -1,0 +1,176 @@
+"""The tools that change a file: whole, or a piece of it."""
+
+import hashlib
+
+from pydantic import Field
+
+from paca.engine.tools.base import (
+    Effect,
+    FilePath,
+    Text,
+    Tool,
+    ToolArguments,
+    ToolContext,
+    ToolOutput,
+)
+from paca.engine.tools.files import missing, not_a_file, plain, remember
+from paca.engine.tools.shaping import DIFF_BYTES, count, head_and_tail, size_phrase
+from paca.engine.workspace import (
+    FileChange,
+    FileChanged,
+    NoSuchFile,
+    NoSuchText,
+    NotAFile,
+    TextNotUnique,
+    Workspace,
+)
+
+MAX_WRITE_CHARACTERS = 1_000_000
+
+
+class WriteFile(Tool):
+    """Write a whole text file, replacing what is there. Missing folders are made.
+
+    To change a part of a file use edit_file. A file that has changed since you read it is not
+    overwritten.
+    """
+
+    name = "write_file"
+    effect = Effect.IDEMPOTENT
+    reattachable = True
+
+    class Arguments(ToolArguments):
+        path: FilePath = Field(description="The file, relative to the workspace.")
+        content: Text = Field(
+            max_length=MAX_WRITE_CHARACTERS, description="The whole new content of the file."
+        )
+
+    async def act(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
+        workspace = await context.workspace()
+        content = arguments.content.encode()
+        try:
+            change = await self._write(arguments, context, workspace, content)
+        except FileChanged:
+            # Done again by a new runner, the first time's own work is what "changed" the file.
+            there = await workspace.read_lines(arguments.path, count=1)
+            if there.digest != hashlib.sha256(content).hexdigest():
+                return _changed(arguments.path)
+            remember(context, arguments.path, there.path, there.digest)
+            return ToolOutput(f"{arguments.path} already has this content.")
+        except NotAFile as error:
+            return await not_a_file(workspace, arguments.path, error)
+        remember(context, arguments.path, change.path, change.digest)
+        verb = "Created" if change.created else "Replaced"
+        size = f"{count(_lines_in(arguments.content), 'line')}, {size_phrase(len(content))}"
+        return _changed_output(
+            f"{verb} {change.path}: {size}.", "" if change.created else change.diff
+        )
+
+    async def _write(
+        self, arguments: Arguments, context: ToolContext, workspace: Workspace, content: bytes
+    ) -> FileChange:
+        known = context.seen.get(plain(arguments.path))
+        if known is not None:
+            try:
+                await workspace.stat(arguments.path)
+            except NoSuchFile:  # deleted since it was read: there is nothing left to protect
+                known = None
+        return await workspace.write(
+            context.call_id, arguments.path, content, expected_digest=known
+        )
+
+
+class EditFile(Tool):
+    """Replace a piece of text in a file with another.
+
+    `old` must be copied exactly from the file, with its blanks and without line numbers, and must
+    occur exactly once: add lines around it until it does, or set `every` to replace all. A file
+    that has changed since you read it is left alone: read it again.
+    """
+
+    name = "edit_file"
+    effect = Effect.KEYED
+    reattachable = True
+
+    class Arguments(ToolArguments):
+        path: FilePath = Field(description="The file, relative to the workspace.")
+        old: Text = Field(
+            min_length=1, max_length=MAX_WRITE_CHARACTERS, description="The text to replace."
+        )
+        new: Text = Field(
+            max_length=MAX_WRITE_CHARACTERS,
+            description="What stands there afterwards; may be empty.",
+        )
+        every: bool = Field(default=False, description="Replace each occurrence, not just one.")
+
+    async def act(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
+        if arguments.old == arguments.new:
+            return ToolOutput("old and new are the same: nothing to change.", failed=True)
+        workspace = await context.workspace()
+        try:
+            change = await self._replace(arguments, context, workspace)
+        except FileChanged:
+            return _changed(arguments.path)
+        except NoSuchFile:
+            return await missing(workspace, arguments.path)
+        except NotAFile as error:
+            return await not_a_file(workspace, arguments.path, error)
+        except (NoSuchText, TextNotUnique) as error:
+            lines = await _alike(workspace, arguments.path, arguments.old)
+            return _not_found(arguments.path, error, lines)
+        remember(context, arguments.path, change.path, change.digest)
+        return _changed_output(f"Edited {change.path}: {_amount(change)}.", change.diff)
+
+    async def _replace(
+        self, arguments: Arguments, context: ToolContext, workspace: Workspace
+    ) -> FileChange:
+        return await workspace.replace(
+            context.call_id,
+            arguments.path,
+            arguments.old,
+            arguments.new,
+            every=arguments.every,
+            expected_digest=context.seen.get(plain(arguments.path)),
+        )
+
+
+def _changed(path: str) -> ToolOutput:
+    text = (
+        f"{path} has changed since you last read it, so nothing was written. Read it again first."
+    )
+    return ToolOutput(text, failed=True)
+
+
+def _changed_output(sentence: str, diff: str) -> ToolOutput:
+    shown, cut = head_and_tail(diff.rstrip("\n"), DIFF_BYTES)
+    return ToolOutput(f"{sentence}\n{shown}" if shown else sentence, truncated=cut)
+
+
+def _amount(change: FileChange) -> str:
+    return f"{count(change.added, 'line')} added, {count(change.removed, 'line')} removed"
+
+
+def _lines_in(text: str) -> int:
+    return text.count("\n") + (not text.endswith("\n") and text != "")
+
+
+async def _alike(workspace: Workspace, path: str, old: str) -> list[int]:
+    """The numbers of the lines that hold the first line of ``old``, blanks aside."""
+    wanted = "".join((old.strip().splitlines() or [""])[0].split())
+    lines = await workspace.read_lines(path)
+    return [
+        number
+        for number, line in enumerate(lines.text.split("\n"), start=lines.first)
+        if wanted and wanted in "".join(line.split())
+    ]
+
+
+def _not_found(path: str, error: NoSuchText | TextNotUnique, alike: list[int]) -> ToolOutput:
+    shown = ", ".join(map(str, alike[:8])) + (" and more" if len(alike) > 8 else "")
+    if isinstance(error, TextNotUnique):
+        hint = f" It begins at lines {shown}." if alike else ""
+    elif alike:
+        hint = f" Its first line is alike at line {shown}: compare blanks and what follows."
+    else:
+        hint = " Read the file and copy the text exactly, without the line numbers."
+    return ToolOutput(f"Nothing was changed in {path}. {error.detail}{hint}", failed=True)
