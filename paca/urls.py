@@ -3,6 +3,7 @@
 from django.contrib import admin
 from django.urls import include, path
 
+from paca.common.api import not_there
 from paca.web import health
 
 api = [
@@ -10,6 +11,7 @@ api = [
     path("", include("paca.projects.api.urls")),
     path("", include("paca.agents.api.urls")),
     path("", include("paca.realtime.api_urls")),
+    path("<path:rest>", not_there),
 ]
 
 urlpatterns = [

@@ -4,7 +4,7 @@ import logging
 import math
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.core.signals import got_request_exception
 from django.db import IntegrityError
@@ -16,11 +16,14 @@ from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.throttling import SimpleRateThrottle
-from rest_framework.views import APIView
 
 from paca.common import request_ids
 from paca.common.errors import Invalid, PacaError
 from paca.common.models import BaseModel
+
+if TYPE_CHECKING:
+    # DRF's views import this module while they are being imported themselves.
+    from rest_framework.views import APIView
 
 logger = logging.getLogger(__name__)
 
@@ -151,7 +154,7 @@ class Pages(CursorPagination):
 
     @classmethod
     def answer(
-        cls, queryset: Any, view: APIView, serializer: type[serializers.Serializer[Any]]
+        cls, queryset: Any, view: "APIView", serializer: type[serializers.Serializer[Any]]
     ) -> Response:
         """One page of the queryset, as the request asks for it."""
         pages = cls()
@@ -202,7 +205,7 @@ class RequestsPerMinute(SimpleRateThrottle):
 
     scope = "api"
 
-    def get_cache_key(self, request: Request, view: APIView) -> str:
+    def get_cache_key(self, request: Request, view: "APIView") -> str:
         if request.auth is not None:
             who = f"token:{request.auth.pk}"
         elif request.user.is_authenticated:

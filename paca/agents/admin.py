@@ -1,0 +1,172 @@
+"""The admin's page for agents: grouped, checked as the API checks, its key only ever written."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from unfold.decorators import action, display
+from unfold.widgets import UnfoldAdminPasswordInput, UnfoldBooleanSwitchWidget
+
+from paca.agents import connection
+from paca.agents import services as agents
+from paca.agents.models import Agent
+from paca.common.admin import ServiceAdmin, told
+from paca.common.errors import PacaError
+from paca.projects.models import Role
+
+
+class AgentForm(forms.ModelForm[Agent]):
+    """All settings of an agent; what the services would refuse is said beside its field."""
+
+    role = forms.ModelChoiceField(
+        queryset=Role.objects.none(),
+        help_text="What the agent may do, whoever asks it.",
+    )
+    new_llm_key = forms.CharField(
+        required=False,
+        label="New key",
+        max_length=1000,
+        widget=UnfoldAdminPasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text="Stored encrypted and never shown again. Empty: the stored one stays.",
+    )
+    forget_llm_key = forms.BooleanField(
+        required=False, label="Forget the stored key", widget=UnfoldBooleanSwitchWidget
+    )
+
+    class Meta:
+        model = Agent
+        fields = ("project", "role", *sorted(agents.SETTINGS))
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        role = self.fields["role"]
+        assert isinstance(role, forms.ModelChoiceField)
+        if self.instance._state.adding:
+            role.queryset = Role.objects.filter(project__deleted_at=None).select_related("project")
+            role.label_from_instance = lambda found: f"{found.project}: {found}"
+        else:
+            role.queryset = Role.objects.filter(project_id=self.instance.project_id)
+            self.initial["role"] = self.instance.member.role_id
+
+    @property
+    def new_key(self) -> str | None:
+        """The key to store; empty to forget it, None to keep it."""
+        given: str = self.cleaned_data.get("new_llm_key", "").strip()
+        return given or ("" if self.cleaned_data.get("forget_llm_key") else None)
+
+    def clean_handle(self) -> str:
+        return agents.tidy_handle(self.cleaned_data["handle"])
+
+    def clean_parameters(self) -> Any:
+        return self.cleaned_data["parameters"] or {}
+
+    def clean(self) -> dict[str, Any]:
+        """Deliberately not the parent's: that switches its own checks of the laws on, which the
+        services make too, with better words."""
+        role, project = self.cleaned_data.get("role"), self.cleaned_data.get("project")
+        if role and project and role.project_id != project.pk:
+            self.add_error("role", "This role belongs to another project.")
+        return self.cleaned_data
+
+    def _post_clean(self) -> None:
+        super()._post_clean()  # type: ignore[misc] # fills the instance; the stubs leave it out
+        if "project" in self.errors:
+            return
+        found = agents.complaints(self.instance, new_key=self.new_key)
+        found["new_llm_key"] = found.pop("llm_api_key", [])
+        for name, texts in found.items():
+            if texts and name not in self.errors:
+                self.add_error(name if name in self.fields else None, texts)
+
+
+@admin.register(Agent)
+class AgentAdmin(ServiceAdmin):
+    """Agents of all projects."""
+
+    form = AgentForm
+    list_display = ("name", "handle", "project", "model", "status", "stored_key")
+    list_filter = ("project", "status")
+    search_fields = ("name", "handle", "model")
+    readonly_fields = ("stored_key",)
+    actions = ("test_connections", "retire")
+    actions_submit_line = ("save_and_test",)
+    fieldsets = (
+        (None, {"fields": ("project", "role", "name", "handle", "description", "status")}),
+        (
+            "Model",
+            {
+                "classes": ["tab"],
+                "fields": (
+                    "model",
+                    "base_url",
+                    "stored_key",
+                    "new_llm_key",
+                    "forget_llm_key",
+                    "parameters",
+                ),
+            },
+        ),
+        ("Prompts", {"classes": ["tab"], "fields": ("system_prompt", "chat_message_prompt")}),
+        (
+            "Limits",
+            {
+                "classes": ["tab"],
+                "fields": (
+                    "limit_steps",
+                    "limit_tokens",
+                    "limit_cost_usd",
+                    "limit_seconds",
+                    "limit_concurrent",
+                ),
+            },
+        ),
+        ("Sandbox", {"classes": ["tab"], "fields": ("sandbox_memory_mib", "sandbox_cpus")}),
+        ("Git", {"classes": ["tab"], "fields": ("git_name", "git_email")}),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
+        return Agent.objects.live().select_related("project", "member__role")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        return ("stored_key", "project") if obj else ("stored_key",)
+
+    @display(description="Stored key")  # type: ignore[untyped-decorator]
+    def stored_key(self, agent: Agent) -> str:
+        if not agent.has_key:
+            return "none"
+        return f"…{agent.key_last4}" if agent.key_last4 else "set"
+
+    def save_model(self, request: Any, obj: Agent, form: AgentForm, change: bool) -> None:
+        given = {name: form.cleaned_data[name] for name in agents.SETTINGS}
+        role = form.cleaned_data["role"]
+        if change:
+            agents.configure(obj, by=request.user, role=role, llm_api_key=form.new_key, **given)
+        else:
+            made = agents.create(
+                obj.project, by=request.user, role=role, llm_api_key=form.new_key or "", **given
+            )
+            obj.__dict__.update(made.__dict__)
+
+    @action(description="Save and test connection")  # type: ignore[untyped-decorator]
+    def save_and_test(self, request: HttpRequest, obj: Agent) -> None:
+        self._test(request, obj)
+
+    @action(description="Test the connection of the selected agents")  # type: ignore[untyped-decorator]
+    def test_connections(self, request: HttpRequest, queryset: QuerySet[Agent]) -> None:
+        for agent in queryset:
+            self._test(request, agent)
+
+    @action(description="Retire the selected agents")  # type: ignore[untyped-decorator]
+    def retire(self, request: Any, queryset: QuerySet[Agent]) -> None:
+        for agent in queryset:
+            try:
+                agents.retire(agent, by=request.user)
+            except PacaError as error:
+                self.message_user(request, f"{agent.name}: {told(error)}", messages.ERROR)
+
+    def _test(self, request: HttpRequest, agent: Agent) -> None:
+        result = connection.test(agent)
+        level = messages.SUCCESS if result.works else messages.ERROR
+        self.message_user(request, f"{agent.name}: {result.detail}", level)
