@@ -27,7 +27,7 @@ for unused in (Group, EmailAddress):
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin[User], ServiceAdmin):  # type: ignore[misc] # unfold has no types
+class UserAdmin(DjangoUserAdmin, ServiceAdmin):  # type: ignore[type-arg] # not generic at run time
     """People. Taking "active" away ends all that a person can do; what they did stays."""
 
     form = UserChangeForm

@@ -7,7 +7,7 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.decorators import action, display
-from unfold.widgets import UnfoldAdminPasswordInput, UnfoldBooleanSwitchWidget
+from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldBooleanSwitchWidget
 
 from paca.agents import connection
 from paca.agents import services as agents
@@ -17,10 +17,17 @@ from paca.common.errors import PacaError
 from paca.projects.models import Role
 
 
-class AgentForm(forms.ModelForm[Agent]):
+class RoleChoice(forms.ModelChoiceField):
+    """Roles of all projects look alike without the project's name."""
+
+    def label_from_instance(self, obj: Role) -> str:
+        return f"{obj.project}: {obj}"
+
+
+class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run time
     """All settings of an agent; what the services would refuse is said beside its field."""
 
-    role = forms.ModelChoiceField(
+    role = RoleChoice(
         queryset=Role.objects.none(),
         help_text="What the agent may do, whoever asks it.",
     )
@@ -28,7 +35,7 @@ class AgentForm(forms.ModelForm[Agent]):
         required=False,
         label="New key",
         max_length=1000,
-        widget=UnfoldAdminPasswordInput(attrs={"autocomplete": "new-password"}),
+        widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"}),
         help_text="Stored encrypted and never shown again. Empty: the stored one stays.",
     )
     forget_llm_key = forms.BooleanField(
@@ -45,9 +52,9 @@ class AgentForm(forms.ModelForm[Agent]):
         assert isinstance(role, forms.ModelChoiceField)
         if self.instance._state.adding:
             role.queryset = Role.objects.filter(project__deleted_at=None).select_related("project")
-            role.label_from_instance = lambda found: f"{found.project}: {found}"
         else:
-            role.queryset = Role.objects.filter(project_id=self.instance.project_id)
+            same_project = Role.objects.filter(project_id=self.instance.project_id)
+            role.queryset = same_project.select_related("project")
             self.initial["role"] = self.instance.member.role_id
 
     @property

@@ -66,7 +66,7 @@ class ProjectAdmin(ServiceAdmin):
             obj.__dict__.update(made.__dict__)
 
 
-class RoleForm(forms.ModelForm[Role]):
+class RoleForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run time
     """Permissions as words, one a line."""
 
     permissions = forms.CharField(
