@@ -17,7 +17,7 @@ from paca.common.errors import PacaError
 from paca.projects.models import Role
 
 
-class RoleChoice(forms.ModelChoiceField):
+class RoleChoice(forms.ModelChoiceField):  # type: ignore[type-arg] # not generic at run time
     """Roles of all projects look alike without the project's name."""
 
     def label_from_instance(self, obj: Role) -> str:

@@ -5,6 +5,7 @@ import django.db.models.deletion
 import django.db.models.functions.text
 import uuid
 from decimal import Decimal
+import paca.agents.models.agent
 from django.db import migrations, models
 
 
@@ -76,10 +77,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "base_url",
-                    models.URLField(
+                    models.CharField(
                         blank=True,
                         help_text="Only for a server of your own; else leave it empty.",
                         max_length=500,
+                        validators=[paca.agents.models.agent.check_base_url],
                     ),
                 ),
                 ("encrypted_key", models.TextField(blank=True, editable=False)),
