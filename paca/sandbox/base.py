@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from paca.engine.workspace import Workspace
+from paca.engine.workspace import Workspace, WorkspaceError
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,12 @@ class SandboxSpec:
     limits: Limits = Limits()
     git_name: str = "paca-agent"
     git_email: str = "paca-agent@localhost"
+
+
+class Superseded(WorkspaceError):
+    """Another worker has taken this conversation's sandbox over."""
+
+    code = "superseded"
 
 
 class Sandbox(Workspace, Protocol):
@@ -53,7 +59,7 @@ class Backend(Protocol):
         """Attach to the conversation's running sandbox, or start one on its kept files.
 
         ``epoch`` is the lease's: the runner refuses a lower one than it has seen.
-        Raises ``SandboxUnavailable``.
+        Raises ``SandboxUnavailable``, or ``Superseded`` if a higher epoch has been seen.
         """
         ...
 

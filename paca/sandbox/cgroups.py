@@ -1,0 +1,88 @@
+"""Control groups, where this process may make them: the kernel then minds a sandbox's memory."""
+
+import os
+import time
+from pathlib import Path
+
+from paca.sandbox.base import Limits
+
+ROOT = Path("/sys/fs/cgroup")
+CPU_PERIOD = 100_000
+SPARE_PROCESSES = 32  # the runner's and bwrap's own
+
+
+class ControlGroup:
+    """The groups of one sandbox: one in version 2, one a controller in version 1."""
+
+    def __init__(self, name: str) -> None:
+        self._unified = (ROOT / "cgroup.controllers").exists()
+        if self._unified:
+            self.folders = [ROOT / "paca" / name]
+        else:
+            # Below our own groups, so that what bounds Paca bounds its sandboxes too.
+            own = _own_groups()
+            self.folders = [
+                own[key] / f"paca-{name}" for key in ("memory", "pids", "cpu") if key in own
+            ]
+
+    @property
+    def counter(self) -> Path:
+        """The file that counts how often the kernel ended a process for lack of memory."""
+        return self.folders[0] / ("memory.events" if self._unified else "memory.oom_control")
+
+    def make(self, limits: Limits) -> bool:
+        """Make them with these limits; False where that is not allowed (the runner then looks itself)."""
+        if os.geteuid() != 0 or not self.folders:
+            return False
+        try:
+            if self._unified:
+                self._hand_down()
+            for folder in self.folders:
+                folder.mkdir(exist_ok=True)
+                self._bound(folder, limits)
+        except OSError:
+            return False
+        return self.counter.exists()
+
+    def _hand_down(self) -> None:
+        parent = ROOT / "paca"
+        parent.mkdir(exist_ok=True)
+        for folder in (ROOT, parent):
+            (folder / "cgroup.subtree_control").write_text("+memory +pids +cpu")
+
+    def _bound(self, folder: Path, limits: Limits) -> None:
+        memory, quota = str(limits.memory_mib << 20), str(int(limits.cpus * CPU_PERIOD))
+        values = {
+            "memory.max": memory,
+            "memory.swap.max": "0",
+            "cpu.max": f"{quota} {CPU_PERIOD}",
+            "memory.limit_in_bytes": memory,
+            "memory.memsw.limit_in_bytes": memory,
+            "cpu.cfs_quota_us": quota,
+            "pids.max": str(limits.processes + SPARE_PROCESSES),
+        }
+        for name, value in values.items():
+            if (folder / name).exists():  # each version and controller has its own of these
+                (folder / name).write_text(value)
+
+    def remove(self) -> None:
+        """Give them back; bwrap itself may take a moment to leave."""
+        for folder in self.folders:
+            for _ in range(20):
+                try:
+                    folder.rmdir()
+                except FileNotFoundError:
+                    break
+                except OSError:
+                    time.sleep(0.005)
+
+
+def _own_groups() -> dict[str, Path]:
+    found = {}
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        folder = ROOT / controllers / path.lstrip("/")
+        for controller in controllers.split(","):
+            if controller and folder.is_dir():
+                found[controller] = folder
+    return found

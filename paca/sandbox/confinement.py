@@ -1,0 +1,154 @@
+"""The arguments of bwrap: what a sandbox sees of this machine, and as whom it runs."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from paca.sandbox.base import Limits
+from paca.sandbox.inside import AT, Interpreter
+
+SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+ETC = (
+    "alternatives",
+    "ca-certificates",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "localtime",
+    "mime.types",
+    "pki",
+    "protocols",
+    "services",
+    "ssl",
+    "timezone",
+)
+FIRST_UID, UIDS = 1_900_000_000, 100_000_000  # above what distributions and containers hand out
+SMALL_FIRST_UID, SMALL_UIDS = 30_000, 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The user inside. ``drop``: we are root, so the runner turns into it and no one else uses it."""
+
+    uid: int
+    gid: int
+    drop: bool
+
+
+def identity_for(conversation_id: UUID) -> Identity:
+    """As root a user of the conversation's own: its files and its process limit are then its own."""
+    if os.geteuid() != 0:
+        return Identity(os.geteuid(), os.getegid(), drop=False)
+    number = conversation_id.int
+    uid = FIRST_UID + number % UIDS
+    if not _is_mapped(FIRST_UID + UIDS):  # root of a container, which has few users to give
+        uid = SMALL_FIRST_UID + number % SMALL_UIDS
+    return Identity(uid, uid, drop=True)
+
+
+def _is_mapped(uid: int) -> bool:
+    for line in Path("/proc/self/uid_map").read_text().splitlines():
+        first, _, count = (int(word) for word in line.split())
+        if first <= uid < first + count:
+            return True
+    return False
+
+
+def user_files(identity: Identity) -> dict[str, str]:
+    """The few files of /etc that are made, not taken from the host."""
+    return {
+        "passwd": f"root:x:0:0:root:/root:/usr/sbin/nologin\n"
+        f"agent:x:{identity.uid}:{identity.gid}:agent:/home/agent:/bin/bash\n",
+        "group": f"root:x:0:\nagent:x:{identity.gid}:\n",
+        "hosts": "127.0.0.1 localhost\n::1 localhost\n",
+        "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+    }
+
+
+def arguments(
+    *,
+    identity: Identity,
+    limits: Limits,
+    workspace: Path,
+    etc: Path,
+    runner: Path,
+    interpreter: Interpreter,
+    seccomp: int | None,
+) -> list[str]:
+    """bwrap's arguments up to the program to run. Everything not named here does not exist inside."""
+    tmp = str(limits.memory_mib * (1 << 20) // 4)
+    return [
+        *_namespaces(identity),
+        *("--as-pid-1", "--new-session", "--clearenv", "--hostname", "sandbox"),
+        *([] if seccomp is None else ["--seccomp", str(seccomp)]),
+        *_folders(),
+        *_system(),
+        *_etc(etc),
+        *("--proc", "/proc", "--dev", "/dev"),
+        *("--size", tmp, "--perms", "1777", "--tmpfs", "/dev/shm"),
+        *("--size", tmp, "--perms", "1777", "--tmpfs", "/tmp"),
+        *("--symlink", "../tmp", "/var/tmp", "--symlink", "../run", "/var/run"),
+        *("--size", tmp, "--perms", "0700", "--tmpfs", "/home/agent"),
+        *("--bind", str(workspace), "/workspace"),
+        *_ours(runner, interpreter),
+        *("--remount-ro", "/dev", "--remount-ro", "/"),
+        *("--chdir", "/"),
+    ]
+
+
+def _namespaces(identity: Identity) -> list[str]:
+    apart = ["ipc", "pid", "net", "uts", "cgroup-try"]
+    if not identity.drop:
+        return [
+            "--unshare-user",
+            "--disable-userns",
+            *(f"--unshare-{name}" for name in apart),
+            *("--cap-drop", "ALL"),
+        ]
+    # Real root needs no user namespace; these three the runner uses once, to stop being root.
+    return [
+        *(f"--unshare-{name}" for name in apart),
+        *("--cap-drop", "ALL"),
+        *("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_CHOWN"),
+    ]
+
+
+def _folders() -> list[str]:
+    # Made by the way, they would be open to root only.
+    python = [f"{AT}/python", f"{AT}/python/bin", f"{AT}/python/lib"]
+    folders = ["/etc", "/home", "/opt", "/run", "/var", AT, *python]
+    return [word for folder in folders for word in ("--perms", "0755", "--dir", folder)]
+
+
+def _system() -> list[str]:
+    found = ["--ro-bind", "/usr", "/usr"]
+    for name in SYSTEM:
+        path = Path("/", name)
+        if path.is_symlink():
+            found += ["--symlink", str(path.readlink()), f"/{name}"]
+        elif path.is_dir():
+            found += ["--ro-bind", str(path), f"/{name}"]
+    return found
+
+
+def _etc(made: Path) -> list[str]:
+    found = []
+    for name in ETC:
+        path = Path("/etc", name)
+        if path.exists():
+            found += ["--ro-bind", str(path.resolve()), f"/etc/{name}"]
+    for path in sorted(made.iterdir()):
+        found += ["--ro-bind", str(path), f"/etc/{path.name}"]
+    return found
+
+
+def _ours(runner: Path, interpreter: Interpreter) -> list[str]:
+    found = ["--ro-bind", str(runner), f"{AT}/runner"]
+    for source, target in interpreter.binds:
+        found += ["--ro-bind", str(source), target]
+    for target in interpreter.masked:
+        found += ["--tmpfs", target, "--remount-ro", target]
+    if interpreter.library_path:
+        found += ["--setenv", "LD_LIBRARY_PATH", interpreter.library_path]
+    return found

@@ -1,0 +1,52 @@
+"""One connection of a worker: frames in, frames out, never blocking."""
+
+import os
+from typing import Any
+
+from paca.sandbox.runner.frames import Parser, encode
+
+CROWDED = 256 << 10
+
+
+class Channel:
+    """``nonce`` is empty until the worker has attached over it."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.nonce = ""
+        self.stuck = False  # the socket takes no more for now
+        self._parser = Parser()
+        self._waiting = bytearray()
+
+    def receive(self) -> list[tuple[str, dict[str, Any]]] | None:
+        """The frames that have come; None when the other side is gone."""
+        try:
+            data = os.read(self.fd, 1 << 18)
+        except BlockingIOError:
+            return []
+        except OSError:
+            return None
+        return self._parser.feed(data) if data else None
+
+    def send(self, message: dict[str, Any], *, nonce: str | None = None) -> None:
+        """Queue a frame; ``flush`` writes it."""
+        self._waiting += encode(self.nonce if nonce is None else nonce, message)
+
+    def flush(self) -> bool:
+        """Write what fits; True if more waits."""
+        try:
+            while self._waiting:
+                del self._waiting[: os.write(self.fd, self._waiting[: 1 << 20])]
+        except BlockingIOError:
+            return True
+        except OSError:  # gone; ``receive`` will say so
+            self._waiting.clear()
+        return False
+
+    @property
+    def crowded(self) -> bool:
+        """The worker does not keep up: show it nothing that it can do without."""
+        return len(self._waiting) > CROWDED
+
+    def close(self) -> None:
+        os.close(self.fd)

@@ -1,0 +1,100 @@
+"""Frames between worker and runner: a line each, with the attachment's nonce, length and checksum.
+
+A newline never occurs inside a frame, so whatever a killed worker left half written ends at the
+next one, fails its checksum and is dropped.
+"""
+
+from binascii import crc32
+from typing import Any
+
+MAGIC = b"PACA1"
+MAX_FRAME = 24 << 20
+
+try:  # the C halves of json: the module itself imports ``re``, which costs more than bwrap does
+    import _json
+
+    class _Reading:
+        strict = True
+        object_hook = object_pairs_hook = None
+        parse_float, parse_int = float, int
+        parse_constant = float
+
+    _scan = _json.make_scanner(_Reading)
+    _write = _json.make_encoder(
+        None, None, _json.encode_basestring_ascii, None, ":", ",", False, False, False
+    )
+
+    def dumps(value: Any) -> str:
+        """Compact JSON in plain ASCII."""
+        return "".join(_write(value, 0))
+
+    def loads(text: str) -> Any:
+        """Read what ``dumps`` wrote."""
+        try:
+            value, end = _scan(text, 0)
+        except StopIteration:
+            raise ValueError("no JSON value") from None
+        if end != len(text):
+            raise ValueError("text after the JSON value")
+        return value
+
+    dumps({"probe": [1, "a", None]})
+except (ImportError, AttributeError, TypeError):  # another Python than CPython, or a changed one
+    import json
+
+    def dumps(value: Any) -> str:
+        """Compact JSON in plain ASCII."""
+        return json.dumps(value, separators=(",", ":"))
+
+    def loads(text: str) -> Any:
+        """Read what ``dumps`` wrote."""
+        return json.loads(text)
+
+
+def encode(nonce: str, message: dict[str, Any]) -> bytes:
+    """One frame, newline included."""
+    body = dumps(message).encode("ascii")
+    return b"%b %b %d %08x %b\n" % (MAGIC, nonce.encode("ascii"), len(body), crc32(body), body)
+
+
+def decode(line: bytes) -> tuple[str, dict[str, Any]] | None:
+    """Nonce and message of a line without its newline; None if it is not one whole frame."""
+    parts = line.split(b" ", 4)
+    if len(parts) != 5 or parts[0] != MAGIC:
+        return None
+    _, nonce, length, checksum, body = parts
+    try:
+        if int(length) != len(body) or int(checksum, 16) != crc32(body):
+            return None
+        message = loads(body.decode("ascii"))
+        return (nonce.decode("ascii"), message) if isinstance(message, dict) else None
+    except (ValueError, RecursionError):
+        return None
+
+
+class Parser:
+    """Cuts a stream of bytes into frames; what is broken is dropped, never waited for."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._searched = 0
+        self._skipping = False
+
+    def feed(self, data: bytes) -> list[tuple[str, dict[str, Any]]]:
+        """The frames that are complete now."""
+        self._buffer += data
+        found = []
+        while (end := self._buffer.find(b"\n", self._searched)) >= 0:
+            line = bytes(self._buffer[:end])
+            del self._buffer[: end + 1]
+            self._searched = 0
+            frame = None if self._skipping else decode(line)
+            self._skipping = False
+            if frame is not None:
+                found.append(frame)
+        self._searched = len(self._buffer)
+        if self._searched > MAX_FRAME:
+            self._buffer.clear()
+            self._searched = 0
+            self._skipping = True
+        return found

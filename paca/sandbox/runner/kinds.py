@@ -1,0 +1,38 @@
+"""Tells text from binary, and names the kind of what is binary."""
+
+SNIFFED = 8192
+SIGNATURES = (
+    (0, b"%PDF-", "PDF"),
+    (0, b"\x89PNG\r\n\x1a\n", "PNG image"),
+    (0, b"\xff\xd8\xff", "JPEG image"),
+    (0, b"GIF8", "GIF image"),
+    (8, b"WEBP", "WebP image"),
+    (0, b"\x1f\x8b", "gzip archive"),
+    (0, b"PK\x03\x04", "zip archive"),
+    (0, b"BZh", "bzip2 archive"),
+    (0, b"\xfd7zXZ\0", "xz archive"),
+    (0, b"\x28\xb5\x2f\xfd", "zstd archive"),
+    (257, b"ustar", "tar archive"),
+    (0, b"\x7fELF", "ELF program"),
+    (0, b"SQLite format 3\0", "SQLite database"),
+    (0, b"\0asm", "WebAssembly module"),
+    (4, b"ftyp", "MP4 video"),
+    (0, b"OggS", "Ogg media"),
+    (0, b"ID3", "MP3 audio"),
+    (0, b"\xff\xfe", "UTF-16 text"),
+    (0, b"\xfe\xff", "UTF-16 text"),
+)
+CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\b\x1b"))
+
+
+def binary_kind(start: bytes) -> str:
+    """What the first bytes of a file say; empty for text."""
+    for offset, signature, name in SIGNATURES:
+        if start[offset : offset + len(signature)] == signature:
+            return name
+    if b"\0" in start:
+        return "binary data"
+    strange = len(start) - len(start.translate(None, CONTROLS))
+    undecodable = start.decode("utf-8", "ignore").encode()
+    lost = len(start) - len(undecodable)
+    return "binary data" if strange * 10 > len(start) or lost * 10 > 3 * len(start) else ""

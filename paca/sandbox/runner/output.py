@@ -1,0 +1,108 @@
+"""What a command writes: head and tail in memory, all of it in a file once it is long."""
+
+import codecs
+import os
+from collections.abc import Callable
+
+HEAD = 16_384
+TAIL = 32_768
+LIVE = 32_768
+FILE_LIMIT = 50 << 20
+
+
+class Output:
+    """Decodes and keeps the output of one call. ``open_file`` makes the file when it is needed."""
+
+    def __init__(self, open_file: Callable[[], "OutputFile | None"]) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._open_file = open_file
+        self._file: OutputFile | None = None
+        self._head = ""
+        self._tail = ""
+        self._live = ""
+        self._total = 0
+        self.truncated = False
+        self.path = ""
+
+    def feed(self, data: bytes, *, final: bool = False) -> None:
+        """Take bytes as they came; a character split over two reads stays whole."""
+        text = self._decoder.decode(data, final)
+        if not text:
+            return
+        text = text.replace("\0", "␀")
+        self._total += len(text)
+        if self._file is not None:
+            self._file.write(text)
+        self._live = _shortened(self._live + text)
+        room = HEAD - len(self._head)
+        self._head += text[:room]
+        self._tail += text[room:] if room > 0 else text
+        if not self.truncated and self._total > HEAD + TAIL:
+            self._begin_file()
+        if len(self._tail) > 2 * TAIL:
+            self._tail = self._tail[-TAIL:]
+
+    def _begin_file(self) -> None:
+        self.truncated = True
+        self._file = self._open_file()
+        if self._file is not None:
+            self.path = self._file.path
+            self._file.write(self._head + self._tail)
+
+    def close(self) -> None:
+        """No more output comes."""
+        self.feed(b"", final=True)
+        if self._file is not None:
+            self._file.close()
+
+    def take_live(self) -> str:
+        """What came since the last time, for those who watch."""
+        text, self._live = self._live, ""
+        return text
+
+    @property
+    def live(self) -> str:
+        """What nobody has been shown yet."""
+        return self._live
+
+    def text(self) -> str:
+        """The whole output, or its head and tail with a line that says what is missing."""
+        if not self.truncated:
+            return self._head + self._tail
+        tail = self._tail[-TAIL:]
+        left_out = self._total - len(self._head) - len(tail)
+        where = f"; all of it is in {self.path}" if self.path else ""
+        return f"{self._head}\n[... {left_out} characters left out{where} ...]\n{tail}"
+
+    def shrink(self) -> None:
+        """Give the memory back: the newest outputs matter, an old one keeps only its end."""
+        if len(self._head) + len(self._tail) > 2048:
+            self._head, self._tail, self.truncated = "", self.text()[-1024:], True
+
+
+class OutputFile:
+    """A file inside the workspace that takes text up to a limit and never fails the call."""
+
+    def __init__(self, fd: int, path: str) -> None:
+        self.path = path
+        self._fd = fd
+        self._room = FILE_LIMIT
+
+    def write(self, text: str) -> None:
+        if self._room <= 0:
+            return
+        data = text.encode("utf-8", "replace")[: self._room]
+        self._room -= len(data)
+        try:
+            os.write(self._fd, data)
+        except OSError:  # the workspace is full, or the agent took its right to write away
+            self._room = 0
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= LIVE:
+        return text
+    return "[... skipped ...]\n" + text[-LIVE // 2 :]

@@ -1,0 +1,168 @@
+"""The runner's loop: one worker attached at a time, its requests, and the news of its calls."""
+
+import os
+import select
+import time
+from _signal import SIGCHLD, set_wakeup_fd, signal
+from collections.abc import Callable
+from typing import Any
+
+from paca.sandbox.runner.channel import Channel
+from paca.sandbox.runner.refusals import Refused
+from paca.sandbox.runner.work import Work
+
+FAULTS = (OSError, ValueError, LookupError, TypeError, MemoryError, RecursionError)
+
+
+class Server:
+    """``accept`` gives the descriptor of a new connection. ``epoch`` is the lowest that may attach."""
+
+    def __init__(
+        self,
+        *,
+        listener: int,
+        accept: Callable[[], int],
+        epoch: int,
+        orphan_seconds: float,
+        settings: dict[str, Any],
+    ) -> None:
+        self.boot_id = os.urandom(8).hex()
+        self._accept = accept
+        self._listener = listener
+        self._epoch = epoch
+        self._orphan_seconds = orphan_seconds
+        self._alone_since = time.monotonic()
+        self._channels: dict[int, Channel] = {}
+        self._current: Channel | None = None
+        self._poll = select.epoll()
+        self._poll.register(listener, select.EPOLLIN)
+        self._wakeup = self._hear_of_children()
+        self._work = Work(settings, poll=self._poll, tell=self._tell)
+
+    def _hear_of_children(self) -> int:
+        read_end, write_end = os.pipe()
+        os.set_blocking(read_end, False)
+        os.set_blocking(write_end, False)
+        set_wakeup_fd(write_end, warn_on_full_buffer=False)
+        signal(SIGCHLD, lambda *_: None)
+        self._poll.register(read_end, select.EPOLLIN)
+        return read_end
+
+    def serve(self) -> None:
+        """Until nobody has needed this sandbox for a while."""
+        wait = 0.0
+        while wait >= 0:
+            for fd, _ in self._poll.poll(wait):
+                self._ready(fd)
+            self._flush()
+            wait = self._tick()
+
+    def _ready(self, fd: int) -> None:
+        if fd == self._listener:
+            self._welcome()
+        elif fd == self._wakeup:
+            os.read(fd, 4096)
+            self._work.reap()
+        elif fd in self._channels:
+            self._receive(self._channels[fd])
+        else:
+            self._work.readable(fd)
+
+    def _tick(self) -> float:
+        """Do what is due; seconds until the next time, negative to end."""
+        now = time.monotonic()
+        if self._current is None and not self._work.busy:
+            left = self._alone_since + self._orphan_seconds - now
+            return min(left, self._work.tick(now)) if left > 0 else -1
+        if self._current is None:
+            self._alone_since = now
+        return self._work.tick(now)
+
+    # --- connections ------------------------------------------------------------------------------
+
+    def _welcome(self) -> None:
+        try:
+            fd = self._accept()
+        except OSError:  # it went away again
+            return
+        os.set_blocking(fd, False)
+        self._channels[fd] = Channel(fd)
+        self._poll.register(fd, select.EPOLLIN)
+
+    def _flush(self) -> None:
+        for channel in self._channels.values():
+            was_stuck, channel.stuck = channel.stuck, channel.flush()
+            if channel.stuck != was_stuck:
+                self._poll.modify(
+                    channel.fd, select.EPOLLIN | (select.EPOLLOUT if channel.stuck else 0)
+                )
+
+    def _drop(self, channel: Channel) -> None:
+        del self._channels[channel.fd]
+        self._poll.unregister(channel.fd)
+        channel.close()
+        if channel is self._current:
+            self._current = None
+            self._alone_since = time.monotonic()
+            self._work.unfollow()
+
+    def _receive(self, channel: Channel) -> None:
+        frames = channel.receive()
+        if frames is None:
+            self._drop(channel)
+            return
+        for nonce, message in frames:
+            if message.get("op") == "attach":
+                self._attach(channel, nonce, message)
+            elif channel is self._current and nonce == channel.nonce:
+                self._answer(channel, message)
+            # else: a foreign nonce, or somebody superseded. Nothing it says counts.
+            if channel.fd not in self._channels:
+                return
+
+    def _attach(self, channel: Channel, nonce: str, message: dict[str, Any]) -> None:
+        epoch = message.get("epoch")
+        if not isinstance(epoch, int) or epoch < self._epoch:
+            channel.send({"re": message.get("id"), "error": {"code": "superseded"}}, nonce=nonce)
+            channel.flush()
+            return
+        previous = self._current
+        self._epoch = epoch
+        if previous is not None and previous is not channel:
+            previous.send({"superseded": True})
+            previous.flush()
+            self._drop(previous)
+        self._work.unfollow()
+        self._current = channel
+        channel.nonce = nonce
+        channel.send({"re": message.get("id"), "ok": {"boot_id": self.boot_id}})
+
+    # --- requests ---------------------------------------------------------------------------------
+
+    def _answer(self, channel: Channel, message: dict[str, Any]) -> None:
+        number = message.get("id")
+
+        def reply(value: Any) -> None:
+            if channel is self._current:
+                channel.send({"re": number, "ok": value})
+
+        try:
+            self._work.do(message, reply)
+        except Refused as refusal:
+            channel.send({"re": number, "error": {"code": refusal.code, "detail": refusal.detail}})
+        except FileNotFoundError:
+            channel.send({"re": number, "error": {"code": "no_such_file", "detail": ""}})
+        except FAULTS as fault:  # one request that cannot be done must not end the sandbox
+            detail = (
+                fault.strerror if isinstance(fault, OSError) else f"{type(fault).__name__}: {fault}"
+            )
+            channel.send(
+                {"re": number, "error": {"code": "workspace_error", "detail": detail or ""}}
+            )
+
+    def _tell(self, news: dict[str, Any], *, dispensable: bool) -> bool:
+        """News of a call, to the worker that follows it; False if it must wait."""
+        if self._current is None or (dispensable and self._current.crowded):
+            return False
+        self._current.send(news)
+        return True

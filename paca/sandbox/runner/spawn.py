@@ -1,0 +1,102 @@
+"""Starts a command in a session of its own: no terminal, no standard input, bounded."""
+
+import os
+import resource
+from typing import Any
+
+SHELL = "/bin/bash"
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+HOME = "/home/agent"
+SPARE_PROCESSES = 16  # the runner's own share, so that it can still start a command in a crowd
+LONGEST_ARGUMENT = (128 << 10) - 1  # the kernel's MAX_ARG_STRLEN
+# Python ignores SIGPIPE and SIGXFSZ, the runner SIGTERM: a command must start with none of that.
+DEFAULT_SIGNALS = [number for number in range(1, 32) if number not in (9, 19)]
+
+
+def environment(settings: dict[str, Any]) -> dict[str, str]:
+    """What every command finds: nothing of the host, and every prompt answered with no."""
+    no_input = settings["no_input"]
+    path = f"{PATH}:{settings['extra_path']}" if settings.get("extra_path") else PATH
+    return {
+        "PATH": path,
+        "HOME": HOME,
+        "USER": "agent",
+        "LOGNAME": "agent",
+        "SHELL": SHELL,
+        "LANG": "C.UTF-8",
+        "TERM": "dumb",
+        "TMPDIR": "/tmp",
+        "PAGER": "cat",
+        "GIT_PAGER": "cat",
+        "EDITOR": no_input,
+        "VISUAL": no_input,
+        "GIT_EDITOR": no_input,
+        "GIT_SEQUENCE_EDITOR": no_input,
+        "GIT_ASKPASS": no_input,
+        "SSH_ASKPASS": no_input,
+        "SUDO_ASKPASS": no_input,
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_SSH_COMMAND": "ssh -o BatchMode=yes",
+        "GIT_AUTHOR_NAME": settings["git_name"],
+        "GIT_AUTHOR_EMAIL": settings["git_email"],
+        "GIT_COMMITTER_NAME": settings["git_name"],
+        "GIT_COMMITTER_EMAIL": settings["git_email"],
+        "DEBIAN_FRONTEND": "noninteractive",
+        "PIP_NO_INPUT": "1",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def bound_everything(settings: dict[str, Any]) -> None:
+    """Limits which commands inherit; the runner itself never comes near them."""
+    _lower(resource.RLIMIT_CORE, 0)
+    _lower(resource.RLIMIT_NOFILE, settings["open_files"])
+    _lower(resource.RLIMIT_FSIZE, settings["workspace_mib"] << 20)
+    _lower(resource.RLIMIT_NPROC, settings["processes"] + SPARE_PROCESSES)
+
+
+def _lower(which: int, value: int) -> None:
+    hard = resource.getrlimit(which)[1]
+    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(which, (value, value))
+
+
+def spawn(
+    argv: list[bytes], env: dict[bytes, bytes], *, cwd: int, out: int, null: int, processes: int
+) -> int:
+    """Start it and return its pid, which is also its session. Raises ``OSError``."""
+    os.fchdir(cwd)
+    try:
+        pid = os.posix_spawnp(
+            argv[0],
+            argv,
+            env,
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, null, 0),
+                (os.POSIX_SPAWN_DUP2, out, 1),
+                (os.POSIX_SPAWN_DUP2, out, 2),
+            ],
+            setsid=True,
+            setsigmask=[],
+            setsigdef=DEFAULT_SIGNALS,
+        )
+    finally:
+        os.chdir("/")
+    _tame(pid, processes)
+    return pid
+
+
+def _tame(pid: int, processes: int) -> None:
+    try:
+        resource.prlimit(pid, resource.RLIMIT_NPROC, (processes, processes))
+        # When memory ends the kernel shall take a command, never the runner.
+        fd = os.open(f"/proc/{pid}/oom_score_adj", os.O_WRONLY)
+    except OSError:  # it has ended already
+        return
+    try:
+        os.write(fd, b"500")
+    except OSError:
+        return
+    finally:
+        os.close(fd)

@@ -1,0 +1,71 @@
+"""A unified diff of two texts, bounded in time and length."""
+
+import difflib
+
+MOST_COMPARED = 1500
+MOST_SHOWN = 200
+MOST_CHARACTERS = 16_384
+CONTEXT = 3
+
+
+def compare(old: str, new: str, path: str) -> tuple[int, int, str]:
+    """Lines added, lines removed, and the diff."""
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    same_start = _common(before, after)
+    same_end = _common(before[same_start:][::-1], after[same_start:][::-1])
+    old_middle = before[same_start : len(before) - same_end]
+    new_middle = after[same_start : len(after) - same_end]
+    if max(len(old_middle), len(new_middle)) > MOST_COMPARED:
+        # Comparing takes time with the square: say what was replaced, not how it hangs together.
+        return (
+            len(new_middle),
+            len(old_middle),
+            _cut([f"--- a/{path}\n", f"+++ b/{path}\n", "(too long to show)\n"]),
+        )
+    first = max(0, same_start - CONTEXT)
+    tail = min(same_end, CONTEXT)
+    lines = list(
+        difflib.unified_diff(
+            before[first : len(before) - same_end + tail],
+            after[first : len(after) - same_end + tail],
+            f"a/{path}",
+            f"b/{path}",
+            n=CONTEXT,
+        )
+    )
+    added = sum(line.startswith("+") for line in lines[2:])
+    removed = sum(line.startswith("-") for line in lines[2:])
+    return added, removed, _cut([_renumbered(line, first) for line in lines])
+
+
+def _common(left: list[str], right: list[str]) -> int:
+    count = 0
+    for one, other in zip(left, right, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count
+
+
+def _renumbered(line: str, shift: int) -> str:
+    """Hunk headers count from where the comparison began: make them count from the file's start."""
+    if shift == 0 or not line.startswith("@@ "):
+        return line
+    ranges = []
+    for part in line.split()[1:3]:
+        start, comma, length = part[1:].partition(",")
+        ranges.append(f"{part[0]}{int(start) + shift}{comma}{length}")
+    return f"@@ {' '.join(ranges)} @@\n"
+
+
+def _cut(lines: list[str]) -> str:
+    whole = [
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    ]
+    text = "".join(whole[:MOST_SHOWN])
+    left_out = len(whole) - MOST_SHOWN
+    if len(text) > MOST_CHARACTERS:
+        text = text[:MOST_CHARACTERS] + "\n[... the diff is longer ...]\n"
+    elif left_out > 0:
+        text += f"[... {left_out} more lines ...]\n"
+    return text

@@ -1,0 +1,197 @@
+"""The requests a worker may make, by name."""
+
+import os
+import select
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from paca.sandbox.runner.calls import Call, Calls
+from paca.sandbox.runner.files import Files
+from paca.sandbox.runner.output import Output
+from paca.sandbox.runner.refusals import Refused
+from paca.sandbox.runner.spawn import HOME, LONGEST_ARGUMENT, SHELL, environment, spawn
+from paca.sandbox.runner.watchdog import Watchdog
+
+Reply = Callable[[Any], None]
+LONGEST_TIMEOUT = 86_400.0
+
+
+class Tell(Protocol):
+    """Sends news to the worker; False if it must wait."""
+
+    def __call__(self, news: dict[str, Any], *, dispensable: bool) -> bool: ...
+
+
+class Work:
+    """Carries out requests on the calls and files of this sandbox."""
+
+    def __init__(self, settings: dict[str, Any], *, poll: select.epoll, tell: Tell) -> None:
+        self._settings = settings
+        self._environment = environment(settings)
+        self._null: int = settings["null"]
+        self._tell = tell
+        self._files = Files(b"/workspace")
+        self._calls = Calls(
+            poll=poll, on_live=self._show, on_end=self._ended, oom_kills=settings["oom_kills"]
+        )
+        self._watchdog = Watchdog(
+            self._calls,
+            settings,
+            root="/workspace",
+            in_memory=["/tmp", HOME, "/dev/shm"],
+            cgroup=settings["cgroup"],
+        )
+        self._followed: set[str] = set()
+        self._killers: dict[str, list[Reply]] = {}
+        self._requests: dict[str, Callable[[dict[str, Any], Reply], None]] = {
+            "run": self._run,
+            "follow": self._follow,
+            "kill": self._kill,
+            "stat": lambda m, reply: reply(self._files.stat(m["path"])),
+            "list": lambda m, reply: reply(self._files.list(m["path"], m["depth"], m["limit"])),
+            "read": self._read,
+            "read_lines": lambda m, reply: reply(
+                self._files.read_lines(m["path"], m["first"], m["count"])
+            ),
+            "write": self._write,
+            "replace": self._replace,
+        }
+
+    def do(self, message: dict[str, Any], reply: Reply) -> None:
+        """Carry out a request; raises ``Refused``."""
+        request = self._requests.get(message.get("op", ""))
+        if request is None:
+            raise Refused("workspace_error", "This runner does not know the request.")
+        request(message, reply)
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._calls.running)
+
+    def reap(self) -> None:
+        self._calls.reap()
+
+    def readable(self, fd: int) -> None:
+        if self._calls.owns(fd):
+            self._calls.readable(fd)
+
+    def tick(self, now: float) -> float:
+        """Do what is due; seconds until the next time."""
+        wait = self._calls.tick(now)
+        watch = self._watchdog.tick(now)
+        return wait if watch is None else min(wait, watch)
+
+    def unfollow(self) -> None:
+        """The worker is gone: its calls go on unwatched."""
+        self._followed.clear()
+        self._killers.clear()
+
+    # --- calls ------------------------------------------------------------------------------------
+
+    def _run(self, message: dict[str, Any], reply: Reply) -> None:
+        call_id: str = message["call_id"]
+        if call_id in self._calls.all:
+            self._follow(message, reply)
+            return
+        argv = _argv(message)
+        env = {**self._environment, "PACA_CALL": call_id, **message["env"]}
+        encoded = {_bytes(name): _bytes(value) for name, value in env.items()}
+        timeout = min(float(message["timeout"]), LONGEST_TIMEOUT)
+        output = Output(lambda: self._files.output_file(call_id))
+        cwd = self._files.folder(message["cwd"])
+
+        def start(out: int) -> int:
+            return spawn(
+                argv,
+                encoded,
+                cwd=cwd,
+                out=out,
+                null=self._null,
+                processes=self._settings["processes"],
+            )
+
+        reply({"known": False})
+        self._followed.add(call_id)
+        try:
+            self._calls.begin(call_id, timeout, start, output)
+        finally:
+            os.close(cwd)
+
+    def _follow(self, message: dict[str, Any], reply: Reply) -> None:
+        call = self._calls.all.get(message["call_id"])
+        if call is None:
+            raise Refused("call_unknown")
+        reply({"known": True})
+        call.output.take_live()
+        if text := call.output.text():
+            self._tell({"call": call.id, "text": text}, dispensable=False)
+        if call.ended:
+            self._tell({"call": call.id, "ended": call.outcome()}, dispensable=False)
+        else:
+            self._followed.add(call.id)
+
+    def _kill(self, message: dict[str, Any], reply: Reply) -> None:
+        call = self._calls.running.get(message["call_id"])
+        if call is None:
+            reply(None)
+            return
+        self._killers.setdefault(call.id, []).append(reply)
+        self._calls.kill(call, "cancelled")
+
+    def _show(self, call: Call) -> None:
+        if call.id not in self._followed:
+            call.output.take_live()
+            return
+        if self._tell({"call": call.id, "text": call.output.live}, dispensable=True):
+            call.output.take_live()
+
+    def _ended(self, call: Call) -> None:
+        if call.id in self._followed:
+            if text := call.output.take_live():
+                self._tell({"call": call.id, "text": text}, dispensable=True)
+            self._tell({"call": call.id, "ended": call.outcome()}, dispensable=False)
+            self._followed.discard(call.id)
+        for reply in self._killers.pop(call.id, ()):
+            reply(None)
+
+    # --- files ------------------------------------------------------------------------------------
+
+    def _read(self, message: dict[str, Any], reply: Reply) -> None:
+        data = self._files.read(message["path"], message["offset"], message["limit"])
+        reply(b2a_base64(data, newline=False).decode("ascii"))
+
+    def _write(self, message: dict[str, Any], reply: Reply) -> None:
+        content = a2b_base64(message["content"])
+        reply(self._files.write(message["call_id"], message["path"], content, message["expected"]))
+
+    def _replace(self, message: dict[str, Any], reply: Reply) -> None:
+        reply(
+            self._files.replace(
+                message["call_id"],
+                message["path"],
+                message["old"],
+                message["new"],
+                message["every"],
+                message["expected"],
+            )
+        )
+
+
+def _bytes(text: str) -> bytes:
+    if "\0" in text:
+        raise Refused("workspace_error", "A command cannot contain NUL.")
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _argv(message: dict[str, Any]) -> list[bytes]:
+    shell, argv = message.get("shell"), message.get("argv")
+    found = [_bytes(word) for word in ([SHELL, "-c", shell] if shell is not None else argv or ())]
+    if not found:
+        raise Refused("workspace_error", "The command is empty.")
+    if max(len(word) for word in found) > LONGEST_ARGUMENT:
+        raise Refused(
+            "workspace_error",
+            "The command is longer than 128 KiB; write it to a file and run that.",
+        )
+    return found
