@@ -341,7 +341,6 @@ class SandboxStarted(Event):
 
     backend: str
     boot_id: str
-    resumed: bool = False
     seconds: float = 0.0
 
 

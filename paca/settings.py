@@ -150,6 +150,8 @@ DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": str(DATABASE_FILE),
+        # Opening one costs more than a step of a turn; whoever ends a thread closes its own.
+        "CONN_MAX_AGE": None,
         "OPTIONS": {
             "transaction_mode": "IMMEDIATE",
             "timeout": 10,

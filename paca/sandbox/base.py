@@ -37,6 +37,11 @@ class Superseded(WorkspaceError):
 class Sandbox(Workspace, Protocol):
     """A started sandbox, held by one worker at a time."""
 
+    @property
+    def lost(self) -> bool:
+        """Whether the connection to the runner is gone for good."""
+        ...
+
     async def detach(self) -> None:
         """Let go of the runner without ending it: another worker may attach."""
         ...

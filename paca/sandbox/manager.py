@@ -44,6 +44,11 @@ class SandboxManager:
                 self._works = self._probed is None
         return self._probed
 
+    @property
+    def backend_name(self) -> str:
+        """The backend's name, as events and rows call it."""
+        return "none" if self.backend is None else self.backend.name
+
     async def open(self, spec: SandboxSpec, *, epoch: int) -> Sandbox:
         """Attach to the conversation's running sandbox, or start one on its kept files."""
         if self.backend is None:

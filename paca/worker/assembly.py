@@ -10,7 +10,7 @@ from django.conf import settings
 from paca.agents import secrets
 from paca.agents.models import Agent
 from paca.conversations import selectors
-from paca.conversations.models import Conversation, Turn
+from paca.conversations.models import Conversation, Sandbox, Turn
 from paca.conversations.selectors import Recorded
 from paca.conversations.store import Lease
 from paca.engine.context.prompt import Identity, assemble
@@ -31,6 +31,7 @@ class Assembled:
     recorded: list[Recorded]
     turn_began: datetime
     sandbox: SandboxSpec
+    sandbox_boot_id: str
 
 
 def assemble_run(lease: Lease) -> Assembled:
@@ -40,6 +41,7 @@ def assemble_run(lease: Lease) -> Assembled:
     )
     agent = conversation.agent
     spec = _sandbox(conversation, agent)
+    running = Sandbox.objects.filter(conversation=conversation, state="running").first()
     turn = Turn.objects.get(conversation=conversation, number=conversation.turn_number)
     return Assembled(
         profile=_profile(conversation, agent, spec),
@@ -47,6 +49,7 @@ def assemble_run(lease: Lease) -> Assembled:
         recorded=selectors.recorded_after(conversation.pk, 0),
         turn_began=turn.started_at,
         sandbox=spec,
+        sandbox_boot_id=running.boot_id if running else "",
     )
 
 

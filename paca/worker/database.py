@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
@@ -27,9 +28,15 @@ class Database:
         return await uninterrupted(_awaited(loop.run_in_executor(self._executor, work)))
 
     def close(self) -> None:
-        """Close the connections of all threads, then end them."""
+        """Close the connection of every thread, then end the threads."""
+        together = threading.Barrier(THREADS)
+
+        def close() -> None:
+            together.wait()  # none may take the job of another
+            connections.close_all()
+
         for _ in range(THREADS):
-            self._executor.submit(connections.close_all)
+            self._executor.submit(close)
         self._executor.shutdown(wait=True)
 
 

@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 
 from paca import events
 from paca.conversations.models import Sandbox as SandboxRow
-from paca.engine.workspace import Workspace
+from paca.engine.workspace import SandboxUnavailable, Workspace
 from paca.sandbox.base import Sandbox, SandboxSpec
 from paca.sandbox.manager import SandboxManager
 from paca.worker.database import Database
@@ -17,12 +17,22 @@ from paca.worker.runlog import RunLog
 
 
 class RunSandboxes:
-    """Satisfies ``engine.ports.Sandboxes`` for one held conversation."""
+    """Satisfies ``engine.ports.Sandboxes`` for one held conversation.
+
+    ``known_boot_id`` is the life of the runner that was last recorded as running, if any.
+    """
 
     def __init__(
-        self, spec: SandboxSpec, *, manager: SandboxManager, log: RunLog, database: Database
+        self,
+        spec: SandboxSpec,
+        known_boot_id: str,
+        *,
+        manager: SandboxManager,
+        log: RunLog,
+        database: Database,
     ) -> None:
         self._spec = spec
+        self._known_boot_id = known_boot_id
         self._manager = manager
         self._log = log
         self._database = database
@@ -31,33 +41,33 @@ class RunSandboxes:
 
     @property
     def ready(self) -> bool:
-        return self._sandbox is not None and self._sandbox.alive
+        return self._sandbox is not None and not self._sandbox.lost
 
     async def workspace(self) -> Workspace:
         async with self._opening:
-            if self._sandbox is not None and not self._sandbox.alive:
-                self._sandbox = None
+            if self._sandbox is not None and self._sandbox.lost:
+                self._sandbox, self._known_boot_id = None, ""
                 await self._log.commit(events.SandboxLost(cause="The sandbox ended by itself."))
             if self._sandbox is None:
                 self._sandbox = await self._open()
             return self._sandbox
 
     async def _open(self) -> Sandbox:
-        backend = await self._manager.backend()
-        running = await backend.is_running(self._spec.conversation_id)
-        if not running:
-            await self._log.commit(events.SandboxStarting(backend=backend.name))
+        """Attach to the one that runs, or start one, and let people see which."""
+        if (reason := await self._manager.unavailable()) is not None:
+            raise SandboxUnavailable(reason)
+        name = self._manager.backend_name
+        if not self._known_boot_id:
+            await self._log.commit(events.SandboxStarting(backend=name))
         began = time.monotonic()
         sandbox = await self._manager.open(self._spec, epoch=self._log.lease.epoch)
-        started = events.SandboxStarted(
-            backend=backend.name,
-            boot_id=sandbox.boot_id,
-            resumed=running,
-            seconds=round(time.monotonic() - began, 3),
-        )
-        if not running:
-            self._log.note(started)
-        await self._database.call(_record, self._spec, backend.name, sandbox.boot_id)
+        if sandbox.boot_id != self._known_boot_id:
+            seconds = round(time.monotonic() - began, 3)
+            self._log.note(
+                events.SandboxStarted(backend=name, boot_id=sandbox.boot_id, seconds=seconds)
+            )
+            self._known_boot_id = sandbox.boot_id
+            await self._database.call(_record, self._spec, name, sandbox.boot_id)
         return sandbox
 
     async def let_go(self) -> None:

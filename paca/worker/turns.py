@@ -123,6 +123,7 @@ class Held:
         )
         sandboxes = RunSandboxes(
             assembled.sandbox,
+            assembled.sandbox_boot_id,
             manager=self._services.sandboxes,
             log=log,
             database=self._services.database,

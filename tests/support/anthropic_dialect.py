@@ -1,5 +1,6 @@
 """The Anthropic Messages dialect of the scripted server: checks a request, renders a reply."""
 
+import hashlib
 import json
 import uuid
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ HTTP_ERRORS = {
     "ctx": (400, "invalid_request_error", "prompt is too long: 1200000 tokens > 1000000 maximum"),
     "401": (401, "authentication_error", "invalid x-api-key"),
     "403": (403, "permission_error", "Your key may not use this resource."),
+    "echokey": (401, "authentication_error", "invalid key: {key}"),
+    "redirect": (307, "", ""),
     "404": (404, "not_found_error", "model: no-such-model"),
     "413": (413, "request_too_large", "Request exceeds the maximum size"),
     "429": (429, "rate_limit_error", "This request would exceed your rate limit."),
@@ -71,6 +74,20 @@ def problems(body: dict[str, Any]) -> Iterator[str]:
     marks = json.dumps(body).count('"cache_control"')
     if marks > 4:
         yield f"cache_control: a maximum of 4 blocks may have it, found {marks}"
+
+
+def foreign_thinking(body: dict[str, Any]) -> str:
+    """Thinking that another model had, or that was changed, is refused; "" when all is well."""
+    for number, message in enumerate(body["messages"]):
+        for at, block in enumerate(message["content"] if message["role"] == "assistant" else []):
+            known = block.get("signature") == _sign(block.get("thinking", ""), body["model"])
+            if block["type"] == "thinking" and not known:
+                return f"messages.{number}.content.{at}: Invalid `signature` in `thinking` block"
+    return ""
+
+
+def _sign(text: str, model: str) -> str:
+    return hashlib.sha256(f"{model}:{text}".encode()).hexdigest()
 
 
 def _empty_blocks(message: dict[str, Any]) -> Iterator[str]:
@@ -138,25 +155,31 @@ def opening(reply: Scripted, body: dict[str, Any], prompt_tokens: int) -> bytes:
     ) + frame("ping")
 
 
-def content(reply: Scripted, *, grain: int) -> Iterator[bytes]:
+def content(reply: Scripted, model: str, *, grain: int) -> Iterator[bytes]:
     """The blocks, a frame a piece of ``grain`` characters."""
     for index, part in enumerate(reply.parts):
-        start, deltas = _block(part, grain, last=index == len(reply.parts) - 1, reply=reply)
+        last = index == len(reply.parts) - 1
+        if isinstance(part, Thought):
+            start, deltas = _thought(part, grain, model)
+        else:
+            start, deltas = _block(part, grain, last=last, reply=reply)
         yield frame("content_block_start", index=index, content_block=start)
         for delta in deltas:
             yield frame("content_block_delta", index=index, delta=delta)
         yield frame("content_block_stop", index=index)
 
 
+def _thought(part: Thought, grain: int, model: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    if part.redacted:
+        return {"type": "redacted_thinking", "data": part.redacted}, []
+    deltas = [{"type": "thinking_delta", "thinking": p} for p in pieces(part.text, grain)]
+    deltas.append({"type": "signature_delta", "signature": _sign(part.text, model)})
+    return {"type": "thinking", "thinking": "", "signature": ""}, deltas
+
+
 def _block(
-    part: str | Call | Thought, grain: int, *, last: bool, reply: Scripted
+    part: str | Call, grain: int, *, last: bool, reply: Scripted
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    if isinstance(part, Thought):
-        if part.redacted:
-            return {"type": "redacted_thinking", "data": part.redacted}, []
-        deltas = [{"type": "thinking_delta", "thinking": p} for p in pieces(part.text, grain)]
-        deltas.append({"type": "signature_delta", "signature": part.signature})
-        return {"type": "thinking", "thinking": "", "signature": ""}, deltas
     cut = last and reply.stop == "max_tokens"
     if isinstance(part, str):
         shown = part[: len(part) // 2] if cut else part
@@ -170,6 +193,12 @@ def _block(
     deltas = [{"type": "input_json_delta", "partial_json": p} for p in ["", *pieces(raw, grain)]]
     start = {"type": "tool_use", "id": f"toolu_{uuid.uuid4().hex}", "name": part.tool, "input": {}}
     return start, deltas
+
+
+def whole(reply: Scripted, model: str = "claude-test", *, grain: int = 4) -> bytes:
+    """The body of a stream from its first byte to its last."""
+    parts = [opening(reply, {"model": model}, 100), *content(reply, model, grain=grain)]
+    return b"".join([*parts, closing(reply)])
 
 
 def closing(reply: Scripted) -> bytes:

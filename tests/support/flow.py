@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, Self
 from uuid import UUID
 
+from paca.sandbox.manager import SandboxManager
+
 from paca.conversations import selectors, services
 from paca.conversations.models import Conversation, Event
 from paca.conversations.services import Sent
-from paca.sandbox.manager import SandboxManager
 from paca.worker.main import WorkerSettings, WorkerThread
 from tests.support import world
 from tests.support.model_script import Scripted
@@ -105,7 +106,7 @@ class Flow:
     def begin(self, text: str, replies: Sequence[Scripted] = ()) -> Told:
         """Begin a chat, without waiting."""
         if replies:
-            self.model.script(*replies)
+            self.model.script(replies)
         sent = services.start_chat(self.world.agent, text=text, by=self.world.owner)
         return Told(sent.conversation_id)
 
@@ -115,7 +116,7 @@ class Flow:
             told = self.begin(text, replies)
         else:
             if replies:
-                self.model.script(*replies)
+                self.model.script(replies)
             self.send(after, text)
             told = after
         self.rest(told)

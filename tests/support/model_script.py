@@ -15,7 +15,7 @@ MAIN_ARGUMENT = {
 # What each does is told in model_server.py, where it is done.
 FAULTS = (
     "429", "529", "500", "503", "401", "403", "404", "413", "nocredit", "badrequest", "ctx",
-    "reset", "cut", "cuttool", "badjson", "midover", "midrate", "hang", "stall", "html", "nostop",
+    "redirect", "echokey", "reset", "cut", "cuttool", "badjson", "midover", "midrate", "hang", "stall", "html", "nostop",
 )  # fmt: skip
 
 
@@ -30,9 +30,18 @@ class Call:
 
 @dataclass(frozen=True)
 class Thought:
+    """Reasoning; the server signs it, unless it is ``redacted``."""
+
     text: str
-    signature: str = "c2lnbmVk"
     redacted: str = ""
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A stream's body as given, which then ends as HTTP wants it, by closing, or by a reset."""
+
+    data: bytes
+    end: Literal["clean", "close", "reset"] = "clean"
 
 
 @dataclass(frozen=True)
@@ -48,7 +57,12 @@ class Scripted:
     input_tokens: int = 0
 
     def __add__(self, other: "Scripted") -> "Scripted":
-        return replace(self, parts=self.parts + other.parts)
+        return replace(
+            self,
+            parts=self.parts + other.parts,
+            tokens_per_second=self.tokens_per_second or other.tokens_per_second,
+            first_token_ms=self.first_token_ms or other.first_token_ms,
+        )
 
     def slowly(self, *, tps: float = 0, ftd: float = 0) -> Self:
         """The same at ``tps`` tokens a second, the first after ``ftd`` milliseconds."""
@@ -67,9 +81,9 @@ def says(text: str) -> Scripted:
     return Scripted((text,))
 
 
-def thinks(text: str, signature: str = "c2lnbmVk") -> Scripted:
-    """Reasoning, signed."""
-    return Scripted((Thought(text, signature),))
+def thinks(text: str = "", *, redacted: str = "") -> Scripted:
+    """Reasoning."""
+    return Scripted((Thought(text, redacted),))
 
 
 def calls(*pairs: tuple[str, dict[str, Any]], **by_name: Any) -> Scripted:

@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from tests.support import anthropic_dialect as dialect
-from tests.support.model_script import Directive, Scripted, says
+from tests.support.model_script import Directive, Raw, Scripted, says
 
-PROGRAM = Callable[[dict[str, Any]], Scripted | bytes]
+PROGRAM = Callable[[dict[str, Any]], Scripted | Raw]
 HTML = b"<!doctype html><html><body><h1>Sign in to the guest network</h1></body></html>"
 
 
@@ -48,8 +48,8 @@ class ModelServer:
         self.closed_by_client = 0
         self.connections = 0
         self.record = True  # off in long benches, where keeping each body would cost memory
-        self._queue: deque[Scripted | bytes] = deque()
-        self._queues: dict[str, deque[Scripted | bytes]] = {}
+        self._queue: deque[Scripted | Raw] = deque()
+        self._queues: dict[str, deque[Scripted | Raw]] = {}
         self._program: PROGRAM | None = None
         self._faults: Counter[tuple[str, int, int]] = Counter()
         self._loop = asyncio.new_event_loop()
@@ -58,12 +58,10 @@ class ModelServer:
 
     # --- what to say ---
 
-    def script(
-        self, replies: Iterable[Scripted | bytes] | PROGRAM, *, to: str | None = None
-    ) -> Self:
+    def script(self, replies: Iterable[Scripted | Raw] | PROGRAM, *, to: str | None = None) -> Self:
         """Say these, one a request; with ``to`` only in conversations whose first message holds it.
 
-        A callable is asked at each request. Bytes are sent as the whole body of a stream, raw.
+        A callable is asked at each request.
         """
         if callable(replies):
             self._program = replies
@@ -73,7 +71,7 @@ class ModelServer:
             self._queues[to] = deque(replies)
         return self
 
-    def next_reply(self, body: dict[str, Any]) -> Scripted | bytes:
+    def next_reply(self, body: dict[str, Any]) -> Scripted | Raw:
         if self._program is not None:
             return self._program(body)
         first = dialect.text_of(body["messages"][0])
@@ -87,16 +85,16 @@ class ModelServer:
     def _as_directed(self, first: str, messages: list[dict[str, Any]]) -> Scripted:
         """What the newest directive asks for, until its turns are over; then a plain answer."""
         asked = [(n, dialect.text_of(m)) for n, m in enumerate(messages) if m["role"] == "user"]
-        said = [m for m in messages if m["role"] == "assistant"]
         directed = [(n, found) for n, text in asked if (found := Directive.found_in(text))]
         newest = next((text for _, text in reversed(asked) if text), "")
+        plain = says(f"You said: {newest[:200]}")
         if not directed:
-            return says(f"You said: {newest[:200]}")
+            return plain
         at, directive = directed[-1]
         since = [m for m in messages[at:] if m["role"] == "assistant"]
         turn = sum(map(dialect.is_tool_turn, since))
-        if said and since and not all(map(dialect.is_tool_turn, since)) and turn >= directive.turns:
-            return says(f"You said: {newest[:200]}")
+        if turn >= directive.turns and len(since) > turn:
+            return plain
         for number, fault in enumerate(directive.faults):
             key = (f"{at}:{first}", turn, number)
             if fault.turn in (None, turn) and self._faults[key] < fault.times:
@@ -122,10 +120,11 @@ class ModelServer:
 
     def wait_until_idle(self, seconds: float = 1.0) -> bool:
         """True once no answer is in flight, False if that takes longer than ``seconds``."""
-        until = time.monotonic() + seconds
-        while self.in_flight and time.monotonic() < until:
-            time.sleep(0.005)
-        return self.in_flight == 0
+        return _wait(lambda: self.in_flight == 0, seconds)
+
+    def wait_until_busy(self, seconds: float = 5.0) -> bool:
+        """True once an answer is in flight."""
+        return _wait(lambda: self.in_flight > 0, seconds)
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -181,39 +180,44 @@ class _Connection(asyncio.Protocol):
             return
         self.buffer = rest[length:]
         _, path, _ = first.split(" ", 2)
+        self.key = headers.get("authorization", "").removeprefix("Bearer ")
         self.task = asyncio.get_running_loop().create_task(
             self.answer(path, headers, rest[:length])
         )
 
     async def answer(self, path: str, headers: dict[str, str], raw: bytes) -> None:
-        server = self.server
-        server.in_flight += 1
+        self.server.in_flight += 1
         try:
-            body = json.loads(raw) if raw else {}
-            if server.record:
-                server.requests.append(Received(path, headers, body, raw))
             if path.partition("?")[0] != dialect.PATH:
-                self.respond(404, dialect.error_body("not_found_error", "Not found"))
+                self.respond(404, b"Not found", {"content-type": "text/plain"})
                 return
+            body = json.loads(raw)
+            if self.server.record:
+                self.server.requests.append(Received(path, headers, body, raw))
             wrong = list(dialect.problems(body))
-            if wrong:
-                server.violations.extend(wrong)
-                self.respond(400, dialect.error_body("invalid_request_error", "; ".join(wrong)))
+            self.server.violations.extend(wrong)
+            refused = "; ".join(wrong) or dialect.foreign_thinking(body)
+            if refused:
+                self.respond(400, dialect.error_body("invalid_request_error", refused))
                 return
-            await self.reply(server.next_reply(body), body, len(raw) // 4)
+            await self.reply(self.server.next_reply(body), body, len(raw) // 4)
+        except (ValueError, LookupError, TypeError) as error:  # of the script or of the request
+            self.server.violations.append(repr(error))
+            self.respond(400, dialect.error_body("invalid_request_error", repr(error)))
         finally:
-            server.in_flight -= 1
+            self.server.in_flight -= 1
 
-    async def reply(self, reply: Scripted | bytes, body: dict[str, Any], tokens: int) -> None:
-        if isinstance(reply, bytes):
-            self.start_stream()
-            self.chunk(reply)
-            self.end_stream()
+    async def reply(self, reply: Scripted | Raw, body: dict[str, Any], tokens: int) -> None:
+        if isinstance(reply, Raw):
+            await self.raw(reply)
             return
         if reply.fault in dialect.HTTP_ERRORS:
             status, kind, message = dialect.HTTP_ERRORS[reply.fault]
             extra = {"retry-after": reply.retry_after} if reply.retry_after else {}
-            self.respond(status, dialect.error_body(kind, message), extra)
+            if reply.fault == "redirect":
+                extra["location"] = "http://elsewhere.invalid/v1/messages"
+            key = self.key
+            self.respond(status, dialect.error_body(kind, message.format(key=key)), extra)
         elif reply.fault == "html":
             self.respond(200, HTML, {"content-type": "text/html"})
         elif reply.fault == "hang":
@@ -221,18 +225,33 @@ class _Connection(asyncio.Protocol):
         else:
             await self.stream(reply, body, tokens)
 
+    async def raw(self, reply: Raw) -> None:
+        self.start_stream()
+        self.chunk(reply.data)
+        await asyncio.sleep(0.005)  # lets what was written leave before the end
+        if reply.end == "clean":
+            self.end_stream()
+        elif reply.end == "close":
+            self.transport.close()
+        else:
+            self.reset()
+
     async def stream(self, reply: Scripted, body: dict[str, Any], tokens: int) -> None:
         self.start_stream()
         opening = dialect.opening(reply, body, tokens)
         if not reply.first_token_ms and not reply.tokens_per_second and not reply.fault:
             # One write: a bench measures its client, not this server.
-            parts = [opening, *dialect.content(reply, grain=64), dialect.closing(reply)]
+            parts = [
+                opening,
+                *dialect.content(reply, body["model"], grain=64),
+                dialect.closing(reply),
+            ]
             self.chunk(b"".join(parts))
             self.end_stream()
             return
         self.chunk(opening)
         await asyncio.sleep(reply.first_token_ms / 1000)
-        frames = list(dialect.content(reply, grain=4))
+        frames = list(dialect.content(reply, body["model"], grain=4))
         pause = 1 / reply.tokens_per_second if reply.tokens_per_second else 0
         for one in frames[: _how_many(reply.fault, frames)]:
             self.chunk(one)
@@ -273,7 +292,8 @@ class _Connection(asyncio.Protocol):
         )
 
     def chunk(self, data: bytes) -> None:
-        self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
+        if data:  # an empty chunk is the end mark
+            self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
 
     def end_stream(self) -> None:
         self.transport.write(b"0\r\n\r\n")
@@ -283,6 +303,13 @@ class _Connection(asyncio.Protocol):
         raw: socket.socket = self.transport.get_extra_info("socket")
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.transport.abort()
+
+
+def _wait(condition: Callable[[], bool], seconds: float) -> bool:
+    until = time.monotonic() + seconds
+    while not (met := condition()) and time.monotonic() < until:
+        time.sleep(0.005)
+    return met
 
 
 def _how_many(fault: str, frames: list[bytes]) -> int:

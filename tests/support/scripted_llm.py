@@ -73,7 +73,9 @@ def reply(scripted: Scripted, usage: base.Usage | None = None) -> base.Reply:
         if isinstance(part, str):
             blocks.append(base.Text(part))
         elif isinstance(part, Thought):
-            blocks.append(base.Thinking(part.text, part.signature, part.redacted))
+            blocks.append(
+                base.Thinking(part.text, "" if part.redacted else "signed", part.redacted)
+            )
         elif isinstance(part, Call) and stop is not base.StopReason.OUTPUT_LIMIT:
             blocks.append(base.ToolUse(uuid.uuid4().hex, part.tool, part.arguments))
     if scripted.calls and stop is base.StopReason.END:

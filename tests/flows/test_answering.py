@@ -1,0 +1,176 @@
+"""Ask, think, act, observe, answer: the main job."""
+
+import pytest
+
+from tests.support.flow import Flow, assert_replay_matches, until
+from tests.support.model_script import calls, fails, says, thinks
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
+
+
+def test_a_question_is_answered_and_every_event_is_stored(flow):
+    told = flow.ask("Hello", [thinks("A greeting.") + says("Hello, Ada.")])
+    assert told.status == "finished/answered"
+    assert told.answers == ["Hello, Ada."]
+    assert told.types == [
+        "message.received",
+        "title.changed",
+        "conversation.queued",
+        "conversation.started",
+        "turn.started",
+        "usage.recorded",
+        "thought.recorded",
+        "message.spoken",
+        "turn.finished",
+        "conversation.finished",
+    ]
+    assert_replay_matches(told)
+
+
+def test_a_command_runs_in_the_sandbox_and_its_output_reaches_the_model(flow):
+    told = flow.ask("Where?", [says("I look.") + calls(bash="echo $((6*7))"), says("42.")])
+    assert told.answers == ["I look.", "42."]
+    (returned,) = told.all("tool.returned")
+    assert returned["exit_code"] == 0
+    assert "42" in returned["output"]
+    assert "42" in str(flow.model.requests[-1].body["messages"][-1])
+    assert flow.model.violations == []
+    assert_replay_matches(told)
+
+
+def test_a_follow_up_has_the_same_files_and_the_whole_history(flow):
+    told = flow.ask("Make notes", [calls(write_file={"path": "n.txt", "content": "x"}), says("Done")])
+    flow.ask("Is it there?", [calls(bash="cat n.txt"), says("Yes.")], after=told)
+    assert told.answers == ["Done", "Yes."]
+    assert told.outputs[-1].startswith("x")
+    assert [turn.number for turn in told.row.turns.order_by("number")] == [1, 2]
+    first, last = flow.model.requests[0].body, flow.model.requests[-1].body
+    assert last["tools"] == first["tools"]
+    assert last["system"] == first["system"]
+    assert_replay_matches(told)
+
+
+def test_reads_run_side_by_side_and_writes_in_order(flow):
+    reads = calls(*[("list_directory", {"path": "."})] * 3)
+    writes = calls(bash=[f"sleep 0.1; echo {n} >> log.txt" for n in range(3)])
+    told = flow.ask("Go", [reads, writes, calls(bash="cat log.txt"), says("ok")])
+    assert told.outputs[-1].split()[:3] == ["0", "1", "2"]
+    started = [frame["seq"] for frame in told.frames if frame["type"] == "agent.tool.started"]
+    returned = [frame["seq"] for frame in told.frames if frame["type"] == "agent.tool.returned"]
+    assert max(started[:3]) < min(returned[:3])
+    assert started[4] > returned[3]
+    assert_replay_matches(told)
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (("no_such_tool", {}), "no_such_tool"),
+        (("bash", {"comand": "ls"}), "command"),
+        (("bash", {"command": 7}), "command"),
+        (("read_file", {"path": "../../etc/passwd"}), "outside"),
+        (("read_file", {"path": "missing.txt"}), "missing.txt"),
+    ],
+)
+def test_a_wrong_call_becomes_a_result_the_model_can_use(flow, call, expected):
+    told = flow.ask("Go", [calls(call), says("I see.")])
+    (returned,) = told.all("tool.returned")
+    assert returned["failed"]
+    assert expected in returned["output"]
+    assert told.status == "finished/answered"
+    assert_replay_matches(told)
+
+
+def test_a_broken_stream_is_discarded_whole_and_tried_again(flow):
+    """T-65: cut in mid-text, in mid-call, an error inside the stream, a reset, an HTML page."""
+    faults = "cut@1x1,cuttool@2x1,midover@3x1,reset@4x1,html@5x1"
+    text = f"[[fake turns=6 err={faults} cmd='echo {{i}} >> n.txt']]"
+    told = flow.begin(text)
+    flow.rest(told, 60)
+    assert told.status == "finished/answered"
+    assert len(told.all("model.retried")) == 5
+    flow.ask("And?", [calls(bash="cat n.txt"), says("ok")], after=told)
+    assert told.outputs[-1].split()[:6] == ["0", "1", "2", "3", "4", "5"]
+    assert flow.model.violations == []
+    assert_replay_matches(told)
+
+
+def test_a_limited_rate_is_waited_out_as_asked(flow):
+    """T-33."""
+    told = flow.begin("[[fake turns=1 err=429@0x2 retry=1]]")
+    until(lambda: told.has("model.retried"), 2)
+    flow.rest(told)
+    assert told.status == "finished/answered"
+    waits = [fact["wait_seconds"] for fact in told.all("model.retried")]
+    assert len(waits) == 2
+    assert all(1 <= wait < 2.5 for wait in waits)
+
+
+def test_an_endless_limit_pauses_and_a_message_goes_on(flow):
+    """T-33: nothing is lost and nothing is a dead end."""
+    told = flow.begin("[[fake err=429@*]]")
+    flow.rest(told, 30)
+    assert told.status == "paused/rate_limited"
+    flow.ask("Once more", [says("Now it works.")], after=told)
+    assert told.status == "finished/answered"
+    assert told.answers == ["Now it works."]
+    assert_replay_matches(told)
+
+
+def test_a_refused_key_fails_with_what_to_do_and_can_be_tried_again(flow):
+    told = flow.ask("Hello", [fails("401")])
+    assert told.status == "failed/configuration"
+    (failed,) = told.all("conversation.failed")
+    assert failed["message"]
+    assert failed["next_step"]
+    flow.ask("Again", [says("Hello.")], after=told)
+    assert told.status == "finished/answered"
+
+
+def test_an_empty_reply_is_asked_for_again_and_never_stored(flow):
+    """T-31."""
+    told = flow.begin("[[fake turns=0 err=empty@0x2 say='Here I am.']]")
+    flow.rest(told, 30)
+    assert told.answers == ["Here I am."]
+    assert_replay_matches(told)
+
+
+def test_a_cut_answer_is_continued_up_to_three_times(flow):
+    pieces = [says(f"part {n} ").stopping("max_tokens") for n in range(5)]
+    told = flow.ask("Write a book", pieces)
+    assert len(told.answers) == len(flow.model.requests) == 4
+    assert told.status == "finished/answered"
+    assert flow.model.violations == []
+    assert_replay_matches(told)
+
+
+def test_a_call_that_was_cut_is_never_run(flow):
+    cut = (says("I run it.") + calls(bash="touch never.txt")).stopping("max_tokens")
+    told = flow.ask("Go", [cut, calls(bash="ls"), says("done")])
+    assert "never.txt" not in told.outputs[-1]
+    assert told.status == "finished/answered"
+
+
+def test_the_step_limit_is_announced_summarised_and_left_by_a_message(transactional_db, tmp_path):
+    with Flow(tmp_path, limit_steps=4) as flow:
+        told = flow.begin("[[fake turns=20]]")
+        flow.rest(told, 30)
+        assert told.status == "paused/step_limit"
+        assert told.has("limit.neared")
+        assert told.has("limit.reached")
+        assert len(told.all("tool.called")) == 4
+        assert told.frames[-3]["type"] == "agent.message.spoken"
+        flow.ask("[[fake turns=1]] go on", after=told)
+        assert told.status == "finished/answered"
+        assert flow.model.violations == []
+        assert_replay_matches(told)
+
+
+def test_the_token_budget_pauses_before_the_next_call(transactional_db, tmp_path):
+    with Flow(tmp_path, limit_tokens=1000) as flow:
+        flow.model.script([calls(bash="true"), says("never asked for")])
+        flow.model.script(lambda body: calls(bash="echo " + "x" * 2000))
+        told = flow.begin("Go")
+        flow.rest(told, 30)
+        assert told.status == "paused/token_budget"
+        assert_replay_matches(told)

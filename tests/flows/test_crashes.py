@@ -1,0 +1,104 @@
+"""A worker that dies at any moment: the conversation goes on from its log, and nothing runs twice."""
+
+import time
+
+import pytest
+
+from paca.conversations.models import Conversation
+from tests.support.flow import Flow, assert_replay_matches, until
+from tests.support.model_script import calls, says
+from tests.support.worker_process import WorkerProcess
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
+
+
+@pytest.fixture
+def killable(flow):
+    """The world without its worker thread: a process takes its place."""
+    flow.stop_worker()
+    with WorkerProcess(flow.folder) as process:
+        yield flow, process
+
+
+def test_a_command_under_way_is_attached_to_and_never_run_again(killable):
+    """T-19, with a command that outlives the lease."""
+    flow, process = killable
+    command = "echo x >> once.txt; sleep 5; echo whole"
+    told = flow.begin("Go", [calls(bash=command), calls(bash="cat once.txt"), says("Once.")])
+    until(lambda: told.has("tool.started"))
+    time.sleep(0.5)
+    process.kill()
+    process.start()
+    flow.rest(told, 20)
+    assert told.answers == ["Once."]
+    assert "whole" in told.outputs[0]
+    assert told.outputs[1].split()[0] == "x"
+    assert told.outputs[1].count("x") == 1
+    assert told.has("conversation.resumed")
+    assert flow.model.violations == []
+    assert_replay_matches(told)
+
+
+def test_a_model_call_under_way_is_asked_again_and_its_row_is_closed(killable):
+    flow, process = killable
+    told = flow.begin("Hello", [says("Slow " * 60).slowly(tps=10), says("Here.")])
+    until(lambda: flow.model.in_flight == 1)
+    process.kill()
+    process.start()
+    flow.rest(told, 20)
+    assert told.answers == ["Here."]
+    statuses = sorted(told.row.model_calls.values_list("status", flat=True))
+    assert statuses == ["abandoned", "done"]
+    assert_replay_matches(told)
+
+
+def test_a_dead_worker_on_this_host_is_noticed_before_its_lease_ends(flow):
+    flow.stop_worker()
+    with WorkerProcess(flow.folder, lease_seconds=60) as process:
+        told = flow.begin("Hello", [says("Slow " * 60).slowly(tps=10), says("Here.")])
+        until(lambda: flow.model.in_flight == 1)
+        process.kill()
+        began = time.monotonic()
+        process.start()
+        until(lambda: told.has("conversation.resumed"), 10)
+        assert time.monotonic() - began < 10
+        flow.rest(told, 20)
+
+
+def test_a_sandbox_that_is_gone_makes_the_outcome_unknown_and_says_so(killable):
+    """The runner died too: nobody knows, the model is told, nothing is repeated."""
+    flow, process = killable
+    told = flow.begin("Go", [calls(bash="echo x >> once.txt; sleep 30"), says("I check.")])
+    until(lambda: told.has("tool.started"))
+    time.sleep(0.5)
+    process.kill()
+    from paca.sandbox.manager import SandboxManager
+
+    import asyncio
+
+    manager = SandboxManager(kind="auto", data_dir=flow.folder, install_id="tests")
+    asyncio.run(manager.sweep(set()))
+    process.start()
+    flow.rest(told, 20)
+    assert told.has("tool.outcome_unknown")
+    assert told.answers == ["I check."]
+    assert (flow.folder / "workspaces" / str(told.id) / "once.txt").read_text() == "x\n"
+    assert_replay_matches(told)
+
+
+def test_the_run_needs_no_viewer(flow):
+    """T-05: nobody listens, and the answer is there."""
+    told = flow.ask("[[fake ftd=500 say='Whole answer.']]")
+    assert told.answers == ["Whole answer."]
+
+
+def test_no_conversation_ever_has_two_owners(transactional_db, tmp_path):
+    """Two workers, one queue: each conversation is run once."""
+    with Flow(tmp_path) as flow, WorkerProcess(tmp_path):
+        flow.model.script(lambda body: says("ok"))
+        told = [flow.begin(f"number {n}") for n in range(12)]
+        for one in told:
+            flow.rest(one, 30)
+        assert [one.answers for one in told] == [["ok"]] * 12
+        assert len(flow.model.requests) == 12
+        assert Conversation.objects.filter(lease_epoch=1).count() == 12

@@ -1,0 +1,77 @@
+"""A worker in a process of its own, for tests that kill it: ``python -m ... DATABASE FOLDER``."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any, Self
+
+
+class WorkerProcess:
+    """Started with ``with``; ``kill`` is a ``kill -9``."""
+
+    def __init__(self, folder: Path, *, lease_seconds: float = 3.0) -> None:
+        self._folder = folder
+        self._lease_seconds = lease_seconds
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+            self._process.wait(30)
+
+    def start(self) -> None:
+        from django.db import connection
+
+        database = connection.settings_dict["NAME"]
+        command = [sys.executable, "-m", __name__, str(database), str(self._folder)]
+        self._process = subprocess.Popen(
+            [*command, str(self._lease_seconds)], stdout=subprocess.PIPE, text=True
+        )
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == "ready\n"
+
+    def kill(self) -> None:
+        """No chance to tidy up."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+
+def main(database: str, folder: str, lease_seconds: str) -> None:
+    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
+    from django.conf import settings
+
+    settings.DATABASES["default"]["NAME"] = database
+    import django
+
+    django.setup()
+    from paca.sandbox.manager import SandboxManager
+
+    from paca.worker.main import WorkerSettings, WorkerThread
+
+    options: dict[str, Any] = {"concurrency": 5, "sandbox_idle_seconds": 60}
+    worker = WorkerThread(
+        WorkerSettings(lease_seconds=float(lease_seconds), **options),
+        SandboxManager(kind="auto", data_dir=Path(folder), install_id="tests"),
+    )
+    over = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: over.set())
+    worker.start()
+    worker.wait_until_ready()
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    over.wait()
+    worker.drain()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
