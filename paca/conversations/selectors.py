@@ -9,9 +9,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from paca import events
+from paca.agents.models import Agent
 from paca.common.errors import NotFound
 from paca.conversations.models import ChatSession, Conversation, Event
 from paca.engine.context.history import History, advance
@@ -44,9 +45,15 @@ class Page:
 # --- conversations ------------------------------------------------------------------------------
 
 
-def get(project: Project, conversation_id: UUID) -> Conversation:
-    """The conversation if it is this project's. Raises ``NotFound``."""
-    found = listed(project).filter(id=conversation_id).first()
+def get(project: Project, conversation_id: UUID, *, for_change: bool = False) -> Conversation:
+    """The conversation if it is this project's; ``for_change`` locks it until the commit.
+
+    Raises ``NotFound``.
+    """
+    rows = Conversation.objects.for_project(project).select_related("agent")
+    if for_change:
+        rows = rows.select_for_update(of=("self",))
+    found = rows.filter(id=conversation_id).first()
     if found is None:
         raise NotFound("There is no conversation at this address.")
     return found
@@ -65,13 +72,18 @@ def visible(conversation_id: UUID) -> Conversation:
 
 
 def listed(
-    project: Project, *, search: str = "", status: str = "", agent: str = ""
+    project: Project, *, search: str = "", status: str = "", agent: UUID | str | None = None
 ) -> QuerySet[Conversation]:
-    """A project's conversations, newest first; ``search`` looks into titles and messages."""
+    """A project's conversations, newest first; ``search`` looks into titles and messages.
+
+    Raises ``NotFound`` for an ``agent`` that never was in this project; a retired one has been.
+    """
     found = Conversation.objects.for_project(project).select_related("agent").newest_first()
     if status:
         found = found.filter(status=status)
     if agent:
+        if not Agent.objects.filter(project=project, pk=agent).exists():
+            raise NotFound("There is no such agent in this project.")
         found = found.filter(agent_id=agent)
     for word in search.split()[:8]:
         said = Event.objects.filter(
@@ -84,12 +96,29 @@ def listed(
 
 
 def sessions_of(agent_id: UUID, member: Member) -> QuerySet[ChatSession]:
-    """A person's chats with an agent, the latest first."""
+    """A person's chats with an agent, the one last spoken in first."""
     return (
-        ChatSession.objects.filter(agent_id=agent_id, member=member)
+        ChatSession.objects.filter(agent_id=agent_id, member=member, conversation__isnull=False)
         .select_related("conversation__agent")
-        .order_by("-updated_at", "-id")
+        .annotate(last_activity_at=F("conversation__last_activity_at"))
+        .order_by("-last_activity_at", "-id")
     )
+
+
+def session(
+    agent_id: UUID, member: Member, session_id: UUID, *, for_change: bool = False
+) -> ChatSession:
+    """One of a person's own chats with an agent; ``for_change`` locks it until the commit.
+
+    Raises ``NotFound``, also for a chat of somebody else.
+    """
+    rows = sessions_of(agent_id, member)
+    if for_change:
+        rows = rows.select_for_update(of=("self",))
+    found = rows.filter(id=session_id).first()
+    if found is None:
+        raise NotFound("There is no chat of yours at this address.")
+    return found
 
 
 def describe(conversation: Conversation) -> dict[str, Any]:
@@ -109,6 +138,7 @@ def describe(conversation: Conversation) -> dict[str, Any]:
         "last_seq": conversation.last_seq,
         "usage": conversation.usage,
         "created_at": conversation.created_at.isoformat(),
+        "updated_at": conversation.updated_at.isoformat(),
         "started_at": _moment(conversation.started_at),
         "finished_at": _moment(conversation.finished_at),
     }
@@ -141,6 +171,25 @@ def newest_frames(conversation_id: UUID, limit: int = PAGE) -> list[dict[str, An
     """The last ``limit`` frames, in order."""
     rows = _rows(conversation_id).order_by("-seq")[:limit]
     return [_frame(row) for row in reversed(rows)]
+
+
+def page(
+    conversation: Conversation,
+    *,
+    after: int | None = None,
+    before: int | None = None,
+    limit: int = PAGE,
+) -> Page:
+    """A part of the log: above a number, below one, or the newest."""
+    if after is not None:
+        results = frames_after(conversation.id, after, limit)
+    elif before is not None:
+        results = frames_before(conversation.id, before, limit)
+    else:
+        results = newest_frames(conversation.id, limit)
+    # What was written since the row was read counts too.
+    last_seq = max(conversation.last_seq, results[-1]["seq"] if results else 0)
+    return Page(results, first_seq=min(1, last_seq), last_seq=last_seq)
 
 
 def all_frames(conversation: Conversation) -> Iterator[dict[str, Any]]:

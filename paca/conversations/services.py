@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -61,10 +62,21 @@ def start_chat(
     client_id: str = "",
     idempotency_key: str = "",
 ) -> Sent:
-    """Begin a chat session with its first conversation and message."""
+    """Begin a chat session with its first conversation and message.
+
+    The same ``client_id`` of the same person begins one chat.
+    """
     _check_text(text)
+    key = _key(by, client_id, idempotency_key)
+    if client_id:
+        session, is_new = ChatSession.objects.get_or_create(
+            agent=agent, member=by, client_id=client_id
+        )
+        if not is_new and (earlier := _earlier(source, key, conversation__session=session)):
+            return earlier
+    else:
+        session = ChatSession.objects.create(agent=agent, member=by)
     _check_agent(agent)
-    session = ChatSession.objects.create(agent=agent, member=by)
     conversation = _open(session)
     return send(
         conversation,
@@ -111,7 +123,7 @@ def send(
         raise Invalid(f"on_busy must be one of {', '.join(ON_BUSY)}.")
     current = _locked(conversation)
     key = _key(by, client_id, idempotency_key)
-    if key and (earlier := _earlier(current, source, key)):
+    if key and (earlier := _earlier(source, key, conversation=current)):
         return earlier
     _check_agent(current.agent)
     busy = current.status in (*HELD, Status.QUEUED)
@@ -128,8 +140,7 @@ def send(
         event_seq=stored.first_seq,
         control=Control.INTERRUPT if interrupt else Control.NONE,
     )
-    turn = None if busy else current.turn_number + 1
-    return Sent(current.id, current.session_id, turn, stored.first_seq)
+    return Sent(current.id, current.session_id, _next_turn(current), stored.first_seq)
 
 
 def _message(
@@ -250,13 +261,25 @@ def _key(by: Member, client_id: str, idempotency_key: str) -> str:
     return f"{by.id}:{own}"[:200] if own else ""
 
 
-def _earlier(current: Conversation, source: str, key: str) -> Sent | None:
-    trigger = Trigger.objects.filter(
-        conversation=current, source=source, kind=TriggerType.CHAT_MESSAGE, idempotency_key=key
-    ).first()
+def _earlier(source: str, key: str, **where: Any) -> Sent | None:
+    """What was answered when this message came the first time."""
+    trigger = (
+        Trigger.objects.filter(
+            source=source, kind=TriggerType.CHAT_MESSAGE, idempotency_key=key, **where
+        )
+        .select_related("conversation")
+        .first()
+    )
     if trigger is None or trigger.event_seq is None:
         return None
-    return Sent(current.id, current.session_id, trigger.turn, trigger.event_seq, duplicate=True)
+    current = trigger.conversation
+    turn = trigger.turn or _next_turn(current)
+    return Sent(current.id, current.session_id, turn, trigger.event_seq, duplicate=True)
+
+
+def _next_turn(current: Conversation) -> int | None:
+    """The turn that answers what is written now, unless one runs, which may or may not."""
+    return None if current.status in HELD else current.turn_number + 1
 
 
 def _put(

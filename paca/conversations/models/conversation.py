@@ -171,13 +171,26 @@ class Turn(BaseModel):
 
 
 class ChatSession(BaseModel):
-    """One person's chat with one agent; ``conversation`` is the one it continues at present."""
+    """One person's chat with one agent; ``conversation`` is the one it continues at present.
+
+    ``client_id`` is the person's own name for the message that began it.
+    """
 
     agent = models.ForeignKey("agents.Agent", on_delete=models.CASCADE, related_name="sessions")
     member = models.ForeignKey(Member, on_delete=models.CASCADE, related_name="chat_sessions")
     conversation = models.ForeignKey(
         Conversation, on_delete=models.SET_NULL, null=True, related_name="+"
     )
+    client_id = models.CharField(max_length=100, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["agent", "member", "client_id"],
+                condition=~Q(client_id=""),
+                name="chat_is_begun_once_by_its_client_id",
+            )
+        ]
 
     def __str__(self) -> str:
         return f"chat session {self.id}"
