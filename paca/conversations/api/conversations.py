@@ -1,0 +1,155 @@
+"""The conversations of a project, and what people ask of them."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from django.db import transaction
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from paca.accounts.api.idempotency import idempotent
+from paca.common.api import require_unchanged
+from paca.conversations import removal, selectors, services
+from paca.conversations.api.shapes import (
+    ByActivity,
+    ConversationOut,
+    ConversationsQuery,
+    FollowUpIn,
+    NothingIn,
+    SentOut,
+    TitleIn,
+)
+from paca.projects.api.base import ProjectView
+
+
+class Conversations(ProjectView):
+    """All of them, whoever began them."""
+
+    required_permission = "conversations:read"
+    pagination_class = ByActivity
+
+    @extend_schema(
+        parameters=[ConversationsQuery],
+        responses=ConversationOut(many=True),
+        tags=["conversations"],
+    )
+    def get(self, request: Request) -> Response:
+        """List the conversations, the latest spoken in first."""
+        asked = ConversationsQuery.asked(request)
+        found = selectors.listed(
+            self.project,
+            search=asked.get("search", ""),
+            status=asked.get("status", ""),
+            agent=asked.get("agent"),
+        )
+        return ByActivity.answer(found, self, ConversationOut)
+
+
+class OneConversation(ProjectView):
+    """One of them."""
+
+    required_permission = {
+        "GET": "conversations:read",
+        "PATCH": "conversations:write",
+        "DELETE": "conversations:write",
+    }
+
+    @extend_schema(responses=ConversationOut, tags=["conversations"])
+    def get(self, request: Request, conversation_id: UUID) -> Response:
+        """Show a conversation. What was said in it are its events."""
+        conversation = selectors.get(self.project, conversation_id)
+        return Response(ConversationOut(conversation).data)
+
+    @extend_schema(request=TitleIn, responses=ConversationOut, tags=["conversations"])
+    def patch(self, request: Request, conversation_id: UUID) -> Response:
+        """Give it another title."""
+        given = TitleIn.read(request, partial=True)
+        with transaction.atomic():
+            conversation = selectors.get(self.project, conversation_id, for_change=True)
+            require_unchanged(request, conversation)
+            if given:
+                services.rename(conversation, by=self.member, **given)
+        return Response(ConversationOut(selectors.get(self.project, conversation_id)).data)
+
+    @extend_schema(responses={204: None}, tags=["conversations"])
+    def delete(self, request: Request, conversation_id: UUID) -> Response:
+        """Delete it for everybody, with all that was said and its files; not while the agent works
+        (409). What it cost stays in the figures."""
+        conversation = selectors.get(self.project, conversation_id)
+        removal.delete(conversation, by=self.member)
+        return self.no_content()
+
+
+class Messages(ProjectView):
+    """What people write in a conversation."""
+
+    required_permission = "conversations:write"
+
+    @extend_schema(request=FollowUpIn, responses={202: SentOut}, tags=["conversations"])
+    @idempotent
+    def post(self, request: Request, conversation_id: UUID) -> Response:
+        """Write to the agent, whoever began the conversation."""
+        given = FollowUpIn.read(request)
+        conversation = selectors.get(self.project, conversation_id)
+        sent = services.send(conversation, by=self.member, **given)
+        return Response(SentOut(sent).data, status=202)
+
+
+class Order(ProjectView):
+    """Something asked of a conversation, said by the address alone. A run hears it in a moment, so
+    the answer may still show it at work."""
+
+    required_permission = "conversations:write"
+
+    def carry_out(
+        self, order: Callable[..., None], request: Request, conversation_id: UUID
+    ) -> Response:
+        """Do it, and answer with the conversation as it then stands."""
+        NothingIn.read(request)
+        order(selectors.get(self.project, conversation_id), by=self.member)
+        conversation = selectors.get(self.project, conversation_id)
+        return Response(ConversationOut(conversation).data, status=202)
+
+
+_order = extend_schema(request=NothingIn, responses={202: ConversationOut}, tags=["conversations"])
+
+
+class Stop(Order):
+    """The end of a run."""
+
+    @_order
+    @idempotent
+    def post(self, request: Request, conversation_id: UUID) -> Response:
+        """End the run at once; what is stored stays. Ended already: nothing happens."""
+        return self.carry_out(services.stop, request, conversation_id)
+
+
+class Pause(Order):
+    """A rest in a run."""
+
+    @_order
+    @idempotent
+    def post(self, request: Request, conversation_id: UUID) -> Response:
+        """Let the step under way end, then stand still. Only a running conversation can (409)."""
+        return self.carry_out(services.pause, request, conversation_id)
+
+
+class Resume(Order):
+    """The end of a rest."""
+
+    @_order
+    @idempotent
+    def post(self, request: Request, conversation_id: UUID) -> Response:
+        """Go on after a pause. Only a paused conversation can (409)."""
+        return self.carry_out(services.resume, request, conversation_id)
+
+
+class Continue(Order):
+    """Another go."""
+
+    @_order
+    @idempotent
+    def post(self, request: Request, conversation_id: UUID) -> Response:
+        """Go on after any end, as if you had said so. At work already: nothing happens."""
+        return self.carry_out(services.continue_, request, conversation_id)

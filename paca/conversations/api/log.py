@@ -1,0 +1,91 @@
+"""The log of a conversation: its events by number, and all of it as a file."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from typing import IO
+from uuid import UUID
+
+from django.http import StreamingHttpResponse
+from django.utils.http import content_disposition_header
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from paca.conversations import export, selectors
+from paca.conversations.api.shapes import EventsQuery, ExportQuery, LogPageOut
+from paca.projects.api.base import ProjectView
+
+CHUNK_BYTES = 64 * 1024
+
+
+class Events(ProjectView):
+    """What has happened."""
+
+    required_permission = "conversations:read"
+
+    @extend_schema(parameters=[EventsQuery], responses=LogPageOut, tags=["conversations"])
+    def get(self, request: Request, conversation_id: UUID) -> Response:
+        """Read events after a number, before one, or the newest; always in their order."""
+        asked = EventsQuery.asked(request)
+        conversation = selectors.get(self.project, conversation_id)
+        return Response(LogPageOut(selectors.page(conversation, **asked)).data)
+
+
+class OwnFormats(BaseContentNegotiation):
+    """``?format=`` is the export's own word here, not the framework's."""
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        renderer = next(iter(renderers))
+        return renderer, renderer.media_type
+
+
+class Export(ProjectView):
+    """The whole conversation as a file."""
+
+    required_permission = "conversations:read"
+    content_negotiation_class = OwnFormats
+
+    @extend_schema(
+        parameters=[ExportQuery],
+        responses={
+            (200, "application/json"): OpenApiTypes.OBJECT,
+            (200, "text/markdown"): OpenApiTypes.STR,
+        },
+        tags=["conversations"],
+    )
+    def get(self, request: Request, conversation_id: UUID) -> StreamingHttpResponse:
+        """Download it: ``json`` has every event as it is stored, ``markdown`` is for reading."""
+        asked = ExportQuery.asked(request)
+        conversation = selectors.get(self.project, conversation_id)
+        return _download(export.write(conversation, asked["format"]))
+
+
+def _download(exported: export.Exported) -> StreamingHttpResponse:
+    return StreamingHttpResponse(
+        _Chunks(exported.file),
+        content_type=exported.content_type,
+        headers={
+            "Content-Disposition": content_disposition_header(True, exported.name),
+            "Content-Length": str(exported.size),
+            "X-Content-Type-Options": "nosniff",
+        },
+    )
+
+
+class _Chunks:
+    """A file, read a piece at a time as the other side takes it, and closed with the answer."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while chunk := await asyncio.to_thread(self._file.read, CHUNK_BYTES):
+            yield chunk
+
+    def close(self) -> None:
+        self._file.close()

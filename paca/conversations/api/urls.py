@@ -1,0 +1,35 @@
+"""Addresses below ``/api/v1/``: conversations, and the chats of an agent."""
+
+from django.urls import include, path
+
+from paca.conversations.api import chats, conversations, log
+
+chat_sessions = [
+    path("", chats.ChatSessions.as_view(), name="chat-sessions"),
+    path("<uuid:session_id>/messages/", chats.ChatMessages.as_view(), name="chat-messages"),
+    path("<uuid:session_id>/clear/", chats.ClearChat.as_view(), name="chat-clear"),
+]
+
+one = [
+    path("", conversations.OneConversation.as_view(), name="conversation"),
+    path("events/", log.Events.as_view(), name="conversation-events"),
+    path("export/", log.Export.as_view(), name="conversation-export"),
+    path("messages/", conversations.Messages.as_view(), name="conversation-messages"),
+    path("stop/", conversations.Stop.as_view(), name="conversation-stop"),
+    path("pause/", conversations.Pause.as_view(), name="conversation-pause"),
+    path("resume/", conversations.Resume.as_view(), name="conversation-resume"),
+    path("continue/", conversations.Continue.as_view(), name="conversation-continue"),
+]
+
+urlpatterns = [
+    path(
+        "projects/<uuid:project>/",
+        include(
+            [
+                path("agents/<uuid:agent_id>/chat-sessions/", include(chat_sessions)),
+                path("conversations/", conversations.Conversations.as_view(), name="conversations"),
+                path("conversations/<uuid:conversation_id>/", include(one)),
+            ]
+        ),
+    ),
+]
