@@ -147,7 +147,7 @@ async def _attach(home: Home, epoch: int) -> Attachment:
         connection.setblocking(False)
         with short_path(home.folder) as folder:
             connection.connect(f"{folder}/socket")
-        return await Attachment.over(connection, epoch=epoch, timeout=ATTACH_SECONDS)
+        return await Attachment.over(connection, epoch=epoch, seconds=ATTACH_SECONDS)
     except BaseException:
         connection.close()
         raise

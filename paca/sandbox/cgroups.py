@@ -1,4 +1,7 @@
-"""Control groups, where this process may make them: the kernel then minds a sandbox's memory."""
+"""Control groups, where this process may make them: the kernel then minds a sandbox's memory.
+
+The number of processes needs none: each sandbox has a user, and so a limit, of its own.
+"""
 
 import os
 import time
@@ -8,7 +11,6 @@ from paca.sandbox.base import Limits
 
 ROOT = Path("/sys/fs/cgroup")
 CPU_PERIOD = 100_000
-SPARE_PROCESSES = 32  # the runner's and bwrap's own
 
 
 class ControlGroup:
@@ -48,7 +50,7 @@ class ControlGroup:
         parent = ROOT / "paca"
         parent.mkdir(exist_ok=True)
         for folder in (ROOT, parent):
-            (folder / "cgroup.subtree_control").write_text("+memory +pids +cpu")
+            (folder / "cgroup.subtree_control").write_text("+memory +cpu")
 
     def _bound(self, folder: Path, limits: Limits) -> None:
         memory, quota = str(limits.memory_mib << 20), str(int(limits.cpus * CPU_PERIOD))
@@ -59,14 +61,18 @@ class ControlGroup:
             "memory.limit_in_bytes": memory,
             "memory.memsw.limit_in_bytes": memory,
             "cpu.cfs_quota_us": quota,
-            "pids.max": str(limits.processes + SPARE_PROCESSES),
         }
         for name, value in values.items():
             if (folder / name).exists():  # each version and controller has its own of these
                 (folder / name).write_text(value)
 
+    def take(self, pid: int) -> None:
+        """Put a process in. What it begins later is in as well."""
+        for folder in self.folders:
+            (folder / "cgroup.procs").write_text(str(pid))
+
     def remove(self) -> None:
-        """Give them back; bwrap itself may take a moment to leave."""
+        """Give them back, once those in them are gone."""
         for folder in self.folders:
             for _ in range(20):
                 try:

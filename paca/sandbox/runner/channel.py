@@ -1,9 +1,14 @@
 """One connection of a worker: frames in, frames out, never blocking."""
 
+from __future__ import annotations
+
 import os
-from typing import Any
 
 from paca.sandbox.runner.frames import Parser, encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 CROWDED = 256 << 10
 

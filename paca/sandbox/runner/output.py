@@ -1,8 +1,13 @@
 """What a command writes: head and tail in memory, all of it in a file once it is long."""
 
+from __future__ import annotations
+
 import codecs
 import os
-from collections.abc import Callable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HEAD = 16_384
 TAIL = 32_768
@@ -13,7 +18,7 @@ FILE_LIMIT = 50 << 20
 class Output:
     """Decodes and keeps the output of one call. ``open_file`` makes the file when it is needed."""
 
-    def __init__(self, open_file: Callable[[], "OutputFile | None"]) -> None:
+    def __init__(self, open_file: Callable[[], OutputFile | None]) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._open_file = open_file
         self._file: OutputFile | None = None

@@ -1,9 +1,15 @@
 """What runs in the sandbox, read from /proc, and which call each process belongs to."""
 
+from __future__ import annotations
+
 import os
 import time
-from _signal import SIGKILL, SIGSTOP
-from collections.abc import Iterable
+
+from paca.sandbox.runner.signals import SIGKILL, SIGSTOP
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MARKER = b"PACA_CALL="
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -30,7 +36,8 @@ def now_in_ticks() -> int:
 
 def pids() -> list[int]:
     """Everybody but process 1 (this program)."""
-    return [int(name) for name in os.listdir("/proc") if name.isdigit() and name != "1"]
+    names = os.listdir("/proc")  # noqa: PTH208 - pathlib is slow to import
+    return [int(name) for name in names if name.isdigit() and name != "1"]
 
 
 def snapshot() -> dict[int, Process]:

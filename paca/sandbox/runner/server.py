@@ -1,15 +1,21 @@
 """The runner's loop: one worker attached at a time, its requests, and the news of its calls."""
 
+from __future__ import annotations
+
 import os
 import select
 import time
-from _signal import SIGCHLD, set_wakeup_fd, signal
-from collections.abc import Callable
-from typing import Any
 
 from paca.sandbox.runner.channel import Channel
 from paca.sandbox.runner.refusals import Refused
-from paca.sandbox.runner.work import Work
+from paca.sandbox.runner.signals import SIGCHLD, set_wakeup_fd, signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from paca.sandbox.runner.work import Work
 
 FAULTS = (OSError, ValueError, LookupError, TypeError, MemoryError, RecursionError)
 
@@ -37,7 +43,8 @@ class Server:
         self._poll = select.epoll()
         self._poll.register(listener, select.EPOLLIN)
         self._wakeup = self._hear_of_children()
-        self._work = Work(settings, poll=self._poll, tell=self._tell)
+        self._settings = settings
+        self._loaded: Work | None = None
 
     def _hear_of_children(self) -> int:
         read_end, write_end = os.pipe()
@@ -48,9 +55,18 @@ class Server:
         self._poll.register(read_end, select.EPOLLIN)
         return read_end
 
+    @property
+    def _work(self) -> Work:
+        """Loaded when the first worker has its welcome: that takes longer than everything before."""
+        if self._loaded is None:
+            from paca.sandbox.runner.work import Work
+
+            self._loaded = Work(self._settings, poll=self._poll, tell=self._tell)
+        return self._loaded
+
     def serve(self) -> None:
         """Until nobody has needed this sandbox for a while."""
-        wait = 0.0
+        wait = self._orphan_seconds
         while wait >= 0:
             for fd, _ in self._poll.poll(wait):
                 self._ready(fd)
@@ -71,12 +87,15 @@ class Server:
     def _tick(self) -> float:
         """Do what is due; seconds until the next time, negative to end."""
         now = time.monotonic()
-        if self._current is None and not self._work.busy:
-            left = self._alone_since + self._orphan_seconds - now
-            return min(left, self._work.tick(now)) if left > 0 else -1
-        if self._current is None:
+        if self._current is not None:
+            return self._work.tick(now)
+        if self._loaded is not None and self._loaded.busy:
             self._alone_since = now
-        return self._work.tick(now)
+            return self._loaded.tick(now)
+        left = self._alone_since + self._orphan_seconds - now
+        if self._loaded is None or left <= 0:
+            return left
+        return min(left, self._loaded.tick(now))
 
     # --- connections ------------------------------------------------------------------------------
 
@@ -104,7 +123,8 @@ class Server:
         if channel is self._current:
             self._current = None
             self._alone_since = time.monotonic()
-            self._work.unfollow()
+            if self._loaded is not None:
+                self._loaded.unfollow()
 
     def _receive(self, channel: Channel) -> None:
         frames = channel.receive()
@@ -132,7 +152,8 @@ class Server:
             previous.send({"superseded": True})
             previous.flush()
             self._drop(previous)
-        self._work.unfollow()
+        if self._loaded is not None:
+            self._loaded.unfollow()
         self._current = channel
         channel.nonce = nonce
         channel.send({"re": message.get("id"), "ok": {"boot_id": self.boot_id}})
@@ -160,7 +181,7 @@ class Server:
                 {"re": number, "error": {"code": "workspace_error", "detail": detail or ""}}
             )
 
-    def _tell(self, news: dict[str, Any], *, dispensable: bool) -> bool:
+    def _tell(self, news: dict[str, Any], dispensable: bool) -> bool:
         """News of a call, to the worker that follows it; False if it must wait."""
         if self._current is None or (dispensable and self._current.crowded):
             return False

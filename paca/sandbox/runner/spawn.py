@@ -1,13 +1,21 @@
 """Starts a command in a session of its own: no terminal, no standard input, bounded."""
 
+from __future__ import annotations
+
+import ctypes
 import os
 import resource
-from typing import Any
+
+from paca.sandbox.runner import HOME, TMP
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 SHELL = "/bin/bash"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-HOME = "/home/agent"
 SPARE_PROCESSES = 16  # the runner's own share, so that it can still start a command in a crowd
+PR_SET_DUMPABLE = 4
 LONGEST_ARGUMENT = (128 << 10) - 1  # the kernel's MAX_ARG_STRLEN
 # Python ignores SIGPIPE and SIGXFSZ, the runner SIGTERM: a command must start with none of that.
 DEFAULT_SIGNALS = [number for number in range(1, 32) if number not in (9, 19)]
@@ -25,7 +33,7 @@ def environment(settings: dict[str, Any]) -> dict[str, str]:
         "SHELL": SHELL,
         "LANG": "C.UTF-8",
         "TERM": "dumb",
-        "TMPDIR": "/tmp",
+        "TMPDIR": TMP,
         "PAGER": "cat",
         "GIT_PAGER": "cat",
         "EDITOR": no_input,
@@ -48,8 +56,15 @@ def environment(settings: dict[str, Any]) -> dict[str, str]:
     }
 
 
+def close_to_others() -> None:
+    """No process of the agent may look into the runner, take its descriptors or trace it."""
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "PR_SET_DUMPABLE")
+
+
 def bound_everything(settings: dict[str, Any]) -> None:
     """Limits which commands inherit; the runner itself never comes near them."""
+    os.environ["PATH"] = PATH  # where posix_spawnp looks
     _lower(resource.RLIMIT_CORE, 0)
     _lower(resource.RLIMIT_NOFILE, settings["open_files"])
     _lower(resource.RLIMIT_FSIZE, settings["workspace_mib"] << 20)

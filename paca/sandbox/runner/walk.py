@@ -4,11 +4,16 @@ Each folder on the way is held open by a descriptor and entered from the one bef
 following a link blindly, so that a path cannot be changed between the check and the use.
 """
 
+from __future__ import annotations
+
 import os
 import stat
-from types import TracebackType
 
 from paca.sandbox.runner.refusals import Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
 
 MOUNT = b"/workspace"
 MOST_LINKS = 40
@@ -103,7 +108,8 @@ class Place:
             return part
         fd = os.open(b".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self.folder)
         try:
-            meant = [name for name in os.listdir(fd) if shown(os.fsencode(name)) == shown(part)]
+            names = os.listdir(fd)  # noqa: PTH208 - of a descriptor
+            meant = [name for name in names if shown(os.fsencode(name)) == shown(part)]
         finally:
             os.close(fd)
         return os.fsencode(meant[0]) if len(meant) == 1 else part
@@ -133,7 +139,7 @@ class Place:
         while self._stack:
             os.close(self._stack.pop())
 
-    def __enter__(self) -> "Place":
+    def __enter__(self) -> Place:
         return self
 
     def __exit__(

@@ -1,13 +1,18 @@
 """Looks now and then at memory, processes and disk, and ends the call that takes too much."""
 
+from __future__ import annotations
+
 import os
 import time
-from _signal import SIGKILL
-from collections.abc import Iterator
-from typing import Any
 
 from paca.sandbox.runner import processes
 from paca.sandbox.runner.calls import Calls
+from paca.sandbox.runner.signals import SIGKILL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 BUSY = 0.1
 IDLE = 1.0

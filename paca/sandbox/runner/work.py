@@ -1,45 +1,60 @@
 """The requests a worker may make, by name."""
 
+from __future__ import annotations
+
 import os
 import select
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Callable
-from typing import Any, Protocol
 
+from paca.sandbox.runner import HOME, SHARED_MEMORY, TMP, WORKSPACE
 from paca.sandbox.runner.calls import Call, Calls
 from paca.sandbox.runner.files import Files
 from paca.sandbox.runner.output import Output
 from paca.sandbox.runner.refusals import Refused
-from paca.sandbox.runner.spawn import HOME, LONGEST_ARGUMENT, SHELL, environment, spawn
+from paca.sandbox.runner.spawn import (
+    LONGEST_ARGUMENT,
+    SHELL,
+    bound_everything,
+    close_to_others,
+    environment,
+    spawn,
+)
 from paca.sandbox.runner.watchdog import Watchdog
 
-Reply = Callable[[Any], None]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Reply = Callable[[Any], None]
+    Tell = Callable[[dict[str, Any], bool], bool]
+
 LONGEST_TIMEOUT = 86_400.0
 
 
-class Tell(Protocol):
-    """Sends news to the worker; False if it must wait."""
-
-    def __call__(self, news: dict[str, Any], *, dispensable: bool) -> bool: ...
-
-
 class Work:
-    """Carries out requests on the calls and files of this sandbox."""
+    """Carries out requests on the calls and files of this sandbox.
+
+    ``tell`` sends news to the worker and says False if it must wait; its second argument says
+    that the news is dispensable.
+    """
 
     def __init__(self, settings: dict[str, Any], *, poll: select.epoll, tell: Tell) -> None:
+        bound_everything(settings)
+        close_to_others()
         self._settings = settings
         self._environment = environment(settings)
         self._null: int = settings["null"]
         self._tell = tell
-        self._files = Files(b"/workspace")
+        self._files = Files(WORKSPACE)
         self._calls = Calls(
             poll=poll, on_live=self._show, on_end=self._ended, oom_kills=settings["oom_kills"]
         )
         self._watchdog = Watchdog(
             self._calls,
             settings,
-            root="/workspace",
-            in_memory=["/tmp", HOME, "/dev/shm"],
+            root=WORKSPACE,
+            in_memory=[TMP, HOME, SHARED_MEMORY],
             cgroup=settings["cgroup"],
         )
         self._followed: set[str] = set()
@@ -125,9 +140,9 @@ class Work:
         reply({"known": True})
         call.output.take_live()
         if text := call.output.text():
-            self._tell({"call": call.id, "text": text}, dispensable=False)
+            self._tell({"call": call.id, "text": text}, False)
         if call.ended:
-            self._tell({"call": call.id, "ended": call.outcome()}, dispensable=False)
+            self._tell({"call": call.id, "ended": call.outcome()}, False)
         else:
             self._followed.add(call.id)
 
@@ -143,14 +158,14 @@ class Work:
         if call.id not in self._followed:
             call.output.take_live()
             return
-        if self._tell({"call": call.id, "text": call.output.live}, dispensable=True):
+        if self._tell({"call": call.id, "text": call.output.live}, True):
             call.output.take_live()
 
     def _ended(self, call: Call) -> None:
         if call.id in self._followed:
             if text := call.output.take_live():
-                self._tell({"call": call.id, "text": text}, dispensable=True)
-            self._tell({"call": call.id, "ended": call.outcome()}, dispensable=False)
+                self._tell({"call": call.id, "text": text}, True)
+            self._tell({"call": call.id, "ended": call.outcome()}, False)
             self._followed.discard(call.id)
         for reply in self._killers.pop(call.id, ()):
             reply(None)
