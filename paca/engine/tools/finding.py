@@ -10,8 +10,8 @@ from paca.engine.tools.base import Phrase
 
 # They are looked into only where the path names them.
 SKIPPED = (".git", ".paca", "node_modules", ".venv", "__pycache__", ".mypy_cache", ".pytest_cache")
-# Names and lines are UTF-8, whatever the image says.
-ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
+# Lines are UTF-8, whatever the image says.
+TEXT_LOCALE = "LC_ALL=C.UTF-8"
 
 _WORDS = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|\\.|.", re.DOTALL)
 _MEANINGS = {"**/": "(.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
@@ -30,6 +30,16 @@ def start(path: str) -> str:
 def plainly(line: str) -> str:
     """A printed path without what ``start`` put before it."""
     return line.removeprefix("./")
+
+
+def environment(glob: str | None) -> dict[str, str]:
+    """What `find` needs to match names with the glob.
+
+    A name may hold bytes that are no text, and ``*`` should match it all the same: the C locale
+    does. Only where the glob counts characters must names be read as text.
+    """
+    counts = glob is not None and ("?" in glob or "[" in glob)
+    return {"LC_ALL": "C.UTF-8" if counts else "C"}
 
 
 def find(path: str, glob: str | None) -> tuple[str, ...]:

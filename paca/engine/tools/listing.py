@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from paca.engine.tools.base import Effect, FilePath, Tool, ToolArguments, ToolContext, ToolOutput
-from paca.engine.tools.finding import ENVIRONMENT, Glob, find, plainly
+from paca.engine.tools.finding import Glob, environment, find, plainly
 from paca.engine.tools.shaping import LISTED_ENTRIES, count, head_and_tail, phrase, size_phrase
 from paca.engine.workspace import Command, FileInfo
 
@@ -43,7 +43,7 @@ class ListDirectory(Tool):
             context.call_id,
             argv=(*script, *words),
             timeout_seconds=self.timeout_seconds,
-            env=ENVIRONMENT,
+            env=environment(arguments.glob),
         )
         outcome = await workspace.run(command)
         return _listed(_entries(outcome.output), "No file or folder matches.")

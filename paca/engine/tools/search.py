@@ -13,7 +13,15 @@ from paca.engine.tools.base import (
     ToolContext,
     ToolOutput,
 )
-from paca.engine.tools.finding import ENVIRONMENT, Glob, find, plainly, skipped, start
+from paca.engine.tools.finding import (
+    TEXT_LOCALE,
+    Glob,
+    environment,
+    find,
+    plainly,
+    skipped,
+    start,
+)
 from paca.engine.tools.shaping import (
     FOUND_LINE_BYTES,
     count,
@@ -23,6 +31,8 @@ from paca.engine.tools.shaping import (
     seconds_phrase,
 )
 from paca.engine.workspace import Command, CommandOutcome
+
+BAD_PATTERN = 2
 
 # Fixed text: all that a model wrote comes in as parameters and is never read as shell. It is given
 # two argument vectors and runs the first where ripgrep is installed, else the second. A pattern
@@ -85,7 +95,7 @@ class SearchFiles(Tool):
             context.call_id,
             argv=_search_words(arguments, info.path),
             timeout_seconds=self.timeout_seconds,
-            env=ENVIRONMENT,
+            env=environment(arguments.glob),
         )
         return _found(await workspace.run(command), arguments, self.timeout_seconds)
 
@@ -103,7 +113,7 @@ def _search_words(arguments: SearchFiles.Arguments, path: str) -> tuple[str, ...
     # ripgrep's, where \d is a digit.
     grep = (
         *find(path, arguments.glob),
-        *("-type", "f", "-exec", "grep", "-InHP"),
+        *("-type", "f", "-exec", "env", TEXT_LOCALE, "grep", "-InHP"),
         *(["-i"] if arguments.ignore_case else []),
         *("-e", arguments.pattern, "--", "{}", "+"),
     )
@@ -115,20 +125,39 @@ def _found(
     outcome: CommandOutcome, arguments: SearchFiles.Arguments, limit_seconds: float
 ) -> ToolOutput:
     lines = screen_text(outcome.output).strip("\n").split("\n")
-    if outcome.exit_code == 2 and not outcome.cause:
-        problem = "\n".join(lines[:8])
-        return ToolOutput(f"The pattern is no regular expression:\n{problem}", failed=True)
+    if outcome.exit_code and not outcome.cause:
+        known = outcome.exit_code == BAD_PATTERN
+        problem = "The pattern is no regular expression" if known else "The search did not run"
+        return ToolOutput("\n".join([f"{problem}:", *lines[:8]]), failed=True)
     matches = [_shown(line) for line in lines if line]
-    more = len(matches) > arguments.limit
+    if not matches and not outcome.cause:
+        return ToolOutput("Nothing matches.")
     text, cut = head_and_tail("\n".join(matches[: arguments.limit]))
-    remark = count(min(len(matches), arguments.limit), "match", "matches")
-    if more:
-        remark = f"the first {remark}; there are more: narrow it with path, glob or the pattern"
+    more = outcome.truncated or len(matches) > arguments.limit
+    return ToolOutput(
+        f"{text}\n[{_remark(len(matches), more, outcome, arguments, limit_seconds)}]".lstrip("\n"),
+        failed=bool(outcome.cause),
+        truncated=cut or more,
+        cause=outcome.cause,
+    )
+
+
+def _remark(
+    found: int,
+    more: bool,
+    outcome: CommandOutcome,
+    arguments: SearchFiles.Arguments,
+    limit_seconds: float,
+) -> str:
+    remark = count(min(found, arguments.limit), "match", "matches")
     if outcome.cause:
-        limit = seconds_phrase(limit_seconds)
-        remark += f"; the search ended early ({outcome.cause}, limit {limit}): narrow it"
-    text = f"{text}\n[{remark}]" if matches or outcome.cause else "Nothing matches."
-    return ToolOutput(text, failed=bool(outcome.cause), truncated=cut or more, cause=outcome.cause)
+        ended = f"the search ended early ({outcome.cause}, limit {seconds_phrase(limit_seconds)})"
+        return f"{remark}; {ended}: narrow it with path or glob"
+    if outcome.truncated:
+        return "more matches than can be shown: narrow it with path, glob or the pattern"
+    if more:
+        return f"the first {remark}; there are more: narrow it with path, glob or the pattern"
+    return remark
 
 
 def _shown(line: str) -> str:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from paca.engine.tools import search
 from paca.engine.tools.finding import expression
+from paca.engine.tools.search import SearchFiles
 from tests.engine.tools.conftest import Desk
 
 pytestmark = pytest.mark.anyio
@@ -48,6 +50,7 @@ async def test_matches_come_with_path_and_line_number(library: Desk):
         ({"path": "src/deep", "glob": "*.ts"}, ["src/deep/view.ts:1"]),
         ({"path": "src/app.py"}, ["src/app.py:2"]),
         ({"path": "./src/../src/"}, ["src/app.py:2", "src/deep/view.ts:1", "src/deep/view.tsx:1"]),
+        ({"glob": "-n odd ?.txt"}, ["-n odd ü.txt:1"]),
         ({"path": "node_modules"}, ["node_modules/lib/index.js:1"]),
         ({"path": ".git"}, [".git/config:1"]),
         ({"path": "-n odd ü.txt"}, ["-n odd ü.txt:1"]),
@@ -111,6 +114,33 @@ async def test_a_pattern_that_is_no_expression_is_told_from_one_that_matches_not
     assert wrong.failed
     assert wrong.output.startswith("The pattern is no regular expression:\n")
     assert (await library.call("search_files", pattern="haystack")).output == "Nothing matches."
+
+
+async def test_a_search_that_takes_too_long_shows_what_it_found(
+    library: Desk, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(SearchFiles, "timeout_seconds", 0.5)
+    monkeypatch.setattr(search, "SEARCH_SCRIPT", "echo ./a.py:1:needle; sleep 30")
+    result = await library.call("search_files", pattern="needle")
+    assert (result.failed, result.cause) == (True, "timed_out")
+    assert "the search ended early (timed_out, limit 0.50 s)" in result.output
+
+
+async def test_more_matches_than_a_command_may_put_out_are_told(library: Desk):
+    library.put("wide.txt", ("needle" + "x" * 500 + "\n") * 500)
+    result = await library.call("search_files", pattern="needle", path="wide.txt", limit=1000)
+    assert result.truncated
+    assert result.output.endswith(
+        "[more matches than can be shown: narrow it with path, glob or the pattern]"
+    )
+
+
+async def test_a_sandbox_without_the_programs_says_so(
+    library: Desk, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(search, "SEARCH_SCRIPT", "echo no such program >&2; exit 127")
+    result = await library.call("search_files", pattern="needle")
+    assert (result.failed, result.output) == (True, "The search did not run:\nno such program")
 
 
 async def test_a_folder_that_is_not_there_is_named(library: Desk):
