@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 HOST = "https://api.anthropic.com"
 # After its last event a stream should end at once; then its connection can be used again.
 DRAIN_SECONDS = 0.5
+SHORTEST_KEY = 8  # what is shorter is no secret, and may be part of any word
 
 
 class AnthropicLLM:
@@ -135,8 +136,9 @@ class AnthropicLLM:
 
     def _without_key(self, error: ModelError) -> ModelError:
         """Some gateways repeat the key in their refusal."""
-        error.detail = error.detail.replace(self._key, "***")
-        return error
+        secret = len(self._key) >= SHORTEST_KEY
+        detail = error.detail.replace(self._key, "***") if secret else error.detail
+        return type(error)(detail, retry_after_seconds=error.retry_after_seconds)
 
     async def _read(self, body: AsyncIterator[bytes], deadlines: "_Deadlines") -> bytes:
         """The next bytes, or none at the end."""

@@ -138,6 +138,8 @@ def _error_code(body: object) -> str:
 
 
 def _sentence(cls: type[ModelError]) -> str:
+    if cls is ModelMisconfigured:
+        return "The provider does not know this model."
     return (cls.__doc__ or "").strip().partition("\n")[0]
 
 

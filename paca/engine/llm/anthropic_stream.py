@@ -99,9 +99,7 @@ class Assembler:
             case "content_block_delta":
                 return self._grow(self._blocks[event["index"]], event["delta"])
             case "content_block_start":
-                start = event["content_block"]
-                block = self._blocks[event["index"]] = _Block(start["type"], start)
-                return self._append(block, start["text"]) if start.get("text") else None
+                return self._begin(event["index"], event["content_block"])
             case "content_block_stop":
                 self._blocks[event["index"]].closed = True
             case "message_start":
@@ -115,13 +113,20 @@ class Assembler:
                 raise anthropic_errors.from_event(event)
         return None
 
+    def _begin(self, index: int, start: dict[str, Any]) -> Chunk | None:
+        if index in self._blocks or not isinstance(index, int):
+            raise KeyError(index)
+        block = self._blocks[index] = _Block(start["type"], start)
+        return self._append(block, start["text"]) if start.get("text") else None
+
     def _grow(self, block: _Block, delta: dict[str, Any]) -> Chunk | None:
         match delta["type"]:
             case "text_delta":
                 return self._append(block, delta["text"])
             case "thinking_delta":
-                block.pieces.append(delta["thinking"])
-                return ThinkingDelta(delta["thinking"]) if delta["thinking"] else None
+                text = _storable(delta["thinking"])
+                block.pieces.append(text)
+                return ThinkingDelta(text) if text else None
             case "input_json_delta":
                 block.pieces.append(delta["partial_json"])
             case "signature_delta":
@@ -183,7 +188,7 @@ def _made(block: _Block, *, with_calls: bool) -> Text | Thinking | ToolUse | Non
         case "text":
             return Text(block.text) if block.text.strip() else None
         case "thinking":
-            return Thinking(_storable(block.text), signature=block.signature)
+            return Thinking(block.text, signature=block.signature)
         case "redacted_thinking":
             return Thinking("", redacted=block.start["data"])
         case "tool_use":

@@ -18,7 +18,7 @@ from paca.engine.llm.base import (
 )
 
 CACHED = {"type": "ephemeral"}
-OURS = frozenset({"model", "messages", "system", "tools", "stream"})
+OURS = frozenset({"model", "messages", "system", "tools", "tool_choice", "stream"})
 # These think unless told otherwise, and keep it to themselves unless asked: what they say between
 # tool calls is a part of it, so that without this the page would stay silent for minutes.
 THINKS_BY_ITSELF = re.compile(r"claude-(fable|mythos|opus|sonnet|haiku)-5(-\d)?$")
@@ -56,6 +56,8 @@ class Encoder:
         head: dict[str, Any] = {"model": name, "max_tokens": request.max_tokens, "stream": True}
         if request.tools:
             head["tools"] = _tools(request.tools)
+            if not request.may_call:
+                head["tool_choice"] = {"type": "none"}
         if request.system:
             head["system"] = [{"type": "text", "text": request.system, "cache_control": CACHED}]
         if THINKS_BY_ITSELF.match(name):
@@ -110,8 +112,6 @@ def _parameters(given: dict[str, Any], max_tokens: int) -> dict[str, Any]:
     effort = parameters.pop("effort", None)
     if effort:
         parameters["output_config"] = {**parameters.get("output_config", {}), "effort": effort}
-    if isinstance(parameters.get("tool_choice"), str):
-        parameters["tool_choice"] = {"type": parameters["tool_choice"]}
     return parameters
 
 

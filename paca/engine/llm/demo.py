@@ -50,6 +50,7 @@ class Progress:
     outputs: list[list[str]] = field(default_factory=list)  # of each step that is done
     failures: list[ToolResult] = field(default_factory=list)  # of the step that is not
     reported: bool = False
+    aside: str = ""  # what else was said while the job ran
 
     @property
     def step(self) -> Step | None:
@@ -81,12 +82,12 @@ def decide(request: Request) -> tuple[str, tuple[ToolUse, ...]]:
         return HELP, ()
     step = progress.step
     if step is None:
-        return progress.job.report(progress.outputs), ()
+        return _report(progress.job, progress), ()
     if len(progress.failures) >= TRIES:
         return _gave_up(step, progress.failures[-1]), ()
     missing = {tool for tool, _ in step.calls} - {spec.name for spec in request.tools}
-    if missing:
-        return _so_far(progress, missing if request.tools else set()), ()
+    if missing or not request.may_call:
+        return _so_far(progress.job, progress, missing if request.tools else set()), ()
     calls = tuple(ToolUse(uuid.uuid4().hex, tool, dict(args)) for tool, args in step.calls)
     again = "That did not work, so I try once more. " if progress.failures else ""
     return again + step.say, calls
@@ -102,36 +103,46 @@ def read(messages: Sequence[Message]) -> Progress:
             progress.reported = not asked
             continue
         results = {b.call_id: b for b in message.blocks if isinstance(b, ToolResult)}
-        if results and progress.step is not None:
+        if results:
             _note(progress, [results[call.call_id] for call in asked if call.call_id in results])
-        words = "\n".join(block.text for block in message.blocks if isinstance(block, Text))
-        progress = _hear(progress, words, answered_calls=bool(results))
+        busy = bool(results) and not progress.failures
+        for block in message.blocks:
+            if isinstance(block, Text):
+                progress, busy = _hear(progress, block.text.strip(), busy=busy)
     return progress
 
 
 def _note(progress: Progress, results: list[ToolResult]) -> None:
+    """The results of a step: it is done, or it failed."""
     step = progress.step
-    if step is not None and len(results) == len(step.calls) and step.accepts(results):
+    if step is None:
+        return
+    if len(results) == len(step.calls) and step.accepts(results):
         progress.outputs.append([result.output for result in results])
         progress.failures.clear()
     else:
-        failed = [result for result in results if result.failed] or results
-        progress.failures.extend(failed[:1])
+        progress.failures.extend([result for result in results if result.failed][:1] or results[:1])
 
 
-def _hear(progress: Progress, words: str, *, answered_calls: bool) -> Progress:
-    """A prompt begins its job; "continue" goes on; other words beside results are only a hint."""
+def _hear(progress: Progress, words: str, *, busy: bool) -> tuple[Progress, bool]:
+    """A prompt begins its job and "continue" goes on with it.
+
+    Other words end it, unless it is just going well (``busy``): then they are answered at its end.
+    """
+    if words.startswith("[") and words.endswith("]"):  # the platform's, not a person's
+        return progress, busy and "interrupted" not in words
     plain = _plain(words)
     for job in JOBS:
         if _plain(job.prompt) in plain or _plain(job.title) in plain:
-            return Progress(job=job)
-    if not plain or answered_calls:
-        return progress
+            return Progress(job=job), False
     if GO_ON.match(words) and progress.step is not None:
         progress.failures.clear()
         progress.reported = False
-        return progress
-    return Progress()
+        return progress, busy
+    if busy and progress.step is not None:
+        progress.aside = words
+        return progress, busy
+    return Progress(), False
 
 
 def _plain(text: str) -> str:
@@ -148,10 +159,15 @@ def _gave_up(step: Step, failure: ToolResult) -> str:
     )
 
 
-def _so_far(progress: Progress, missing: set[str]) -> str:
+def _report(job: Job, progress: Progress) -> str:
+    report = job.report(progress.outputs)
+    if not progress.aside:
+        return report
+    return f"{report}\n\nYou also wrote “{progress.aside[:200]}”. {HELP}"
+
+
+def _so_far(job: Job, progress: Progress, missing: set[str]) -> str:
     """The tools were taken away: a summary instead of the next step."""
-    job = progress.job
-    assert job is not None
     why = f" I may not use {', '.join(sorted(missing))} here." if missing else ""
     done = f"{len(progress.outputs)} of {len(job.steps)} steps of “{job.title}” are done.{why}"
     if not progress.outputs:

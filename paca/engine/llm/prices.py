@@ -55,12 +55,11 @@ _OPUS_4 = Tariff(_price("5", "25", "0.50"))
 _SONNET_4 = Tariff(_price("3", "15", "0.30"))
 _FABLE_5 = Tariff(_price("10", "50", "1"))
 _FABLE_5_1 = Tariff(_price("10", "50", "0.25"))
-_FABLE_5_2 = Tariff(_price("8", "40", "0.20"))
 _HAIKU_4_5 = Tariff(_price("1", "5", "0.10"))
 
 TARIFFS = MappingProxyType(
     {
-        "anthropic/claude-fable-5-2": _FABLE_5_2,
+        "anthropic/claude-fable-5-2": Tariff(_price("8", "40", "0.20")),
         "anthropic/claude-opus-5-5": Tariff(_price("4", "20", "0.20")),
         "anthropic/claude-sonnet-5-5": Tariff(_price("2", "10", "0.10")),
         "anthropic/claude-haiku-5-5": Tariff(
@@ -68,7 +67,6 @@ TARIFFS = MappingProxyType(
             long_price=_price("0.50", "2.50", "0.05"),
             long_from=100_000,
         ),
-        "anthropic/claude-mythos-5-2": _FABLE_5_2,
         "anthropic/claude-fable-5-1": _FABLE_5_1,
         "anthropic/claude-mythos-5-1": _FABLE_5_1,
         "anthropic/claude-fable-5": _FABLE_5,

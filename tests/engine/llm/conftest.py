@@ -1,0 +1,24 @@
+"""A scripted server, and Claude's adapter pointed at it."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from paca.engine.llm.anthropic_client import AnthropicLLM
+from paca.engine.llm.connections import TimeLimits, new_pool
+from tests.support.model_server import ModelServer
+
+SHORT = TimeLimits(connect=2, first_token=0.5, gap=0.4, total=3)
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as running:
+        yield running
+
+
+@pytest.fixture
+async def llm(server: ModelServer) -> AsyncIterator[AnthropicLLM]:
+    """With short time limits and connections that end with the test."""
+    async with new_pool() as http:
+        yield AnthropicLLM("sk-test-key", base_url=server.base_url, limits=SHORT, http=http)

@@ -1,0 +1,279 @@
+"""Claude over real HTTP: every way it can go wrong is one error of ours, and nothing stays open."""
+
+import asyncio
+import email.utils
+import socket
+import time
+from contextlib import aclosing
+
+import pytest
+
+from paca.engine.llm import anthropic_errors
+from paca.engine.llm.anthropic_client import AnthropicLLM
+from paca.engine.llm.base import (
+    ContextExceeded,
+    KeyRefused,
+    ModelError,
+    ModelMisconfigured,
+    NoCredit,
+    Overloaded,
+    RateLimited,
+    RequestRefused,
+    StopReason,
+    StreamBroken,
+    Text,
+    TextDelta,
+    Thinking,
+    ThinkingDelta,
+    ToolResult,
+    Unreachable,
+    UsageSeen,
+)
+from paca.engine.llm.connections import TimeLimits
+from tests.engine.llm.asking import asks, assistant, chunks_of, reply_of, steps, user
+from tests.support import anthropic_dialect as dialect
+from tests.support.model_script import Raw, calls, fails, says, thinks
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_an_answer_streams_and_ends_in_the_whole_reply(server, llm):
+    server.script([thinks("Easy.") + says("Hello there, how are you?").slowly(tps=500)])
+    chunks = await chunks_of(llm, asks("Hi"))
+    pieces = [chunk.text for chunk in chunks if isinstance(chunk, TextDelta)]
+    assert len(pieces) > 3
+    assert "".join(pieces) == chunks[-1].text == "Hello there, how are you?"
+    assert isinstance(chunks[0], UsageSeen)
+    assert any(isinstance(chunk, ThinkingDelta) for chunk in chunks)
+    assert chunks[-1].usage.input > 10
+    assert server.violations == []
+
+
+async def test_a_turn_with_thinking_and_calls_goes_back_as_the_provider_wants_it(server, llm):
+    server.script(
+        [thinks("Look first.") + says("I look.") + calls(bash=["ls", "pwd"]), says("Done.")]
+    )
+    reply = await reply_of(llm, asks("Look around."))
+    assert reply.stop is StopReason.TOOLS
+    results = user(*(ToolResult(call.call_id, "out") for call in reply.calls))
+    history = (user("Look around."), assistant(*reply.blocks), results)
+    assert (await reply_of(llm, asks(*history))).text == "Done."
+    thought = server.requests[-1].body["messages"][1]["content"][0]
+    assert (thought["thinking"], bool(thought["signature"])) == ("Look first.", True)
+    assert server.violations == []
+
+
+async def test_the_next_step_uses_the_same_connection(server, llm):
+    for _ in range(5):
+        await reply_of(llm, asks("Hi"))
+    assert server.connections == 1
+
+
+async def test_the_key_and_only_the_given_key_is_sent(server, llm, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-platform")
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "platform-token")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", "x-platform-secret: hidden")
+    await reply_of(llm, asks("Hi"))
+    headers = str(server.requests[0].headers)
+    assert "sk-test-key" in headers
+    assert not any(word in headers for word in ("platform", "hidden"))
+
+
+async def test_a_base_url_may_end_in_its_version(server):
+    llm = AnthropicLLM("k", base_url=f"{server.base_url}/v1/")
+    assert (await reply_of(llm, asks("Hi"))).text == "You said: Hi"
+
+
+ERRORS = {
+    "429": RateLimited,
+    "529": Overloaded,
+    "500": Overloaded,
+    "503": Overloaded,
+    "401": KeyRefused,
+    "403": KeyRefused,
+    "nocredit": NoCredit,
+    "404": ModelMisconfigured,
+    "413": ContextExceeded,
+    "ctx": ContextExceeded,
+    "badrequest": RequestRefused,
+    "html": StreamBroken,
+    "reset": StreamBroken,
+    "cut": StreamBroken,
+    "cuttool": StreamBroken,
+    "nostop": StreamBroken,
+    "badjson": StreamBroken,
+    "midover": Overloaded,
+    "midrate": RateLimited,
+    "hang": Unreachable,
+    "stall": StreamBroken,
+}
+PASSING = {RateLimited, Overloaded, StreamBroken, Unreachable}
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+async def test_each_fault_is_an_error_of_ours_and_the_next_call_works(server, llm, kind):
+    server.script([fails(kind), says("Hello again.")])
+    with pytest.raises(ModelError) as caught:
+        await chunks_of(llm, asks("Hi"))
+    assert type(caught.value) is ERRORS[kind]
+    assert caught.value.retryable == (ERRORS[kind] in PASSING)
+    assert len(caught.value.detail) > 20
+    assert (await reply_of(llm, asks("Hi"))).text == "Hello again."
+    assert server.wait_until_idle()
+
+
+async def test_no_reply_comes_of_a_stream_that_was_cut_anywhere(server, llm):
+    whole = dialect.whole(thinks("Hm.") + says("Größe 🦙") + calls(bash="ls -l"))
+    for number, at in enumerate([*range(0, len(whole) - 2, 61), len(whole) - 3]):
+        server.script([Raw(whole[:at], end=("clean", "close", "reset")[number % 3])])
+        with pytest.raises(StreamBroken):
+            await chunks_of(llm, asks("Hi"))
+    server.script([Raw(whole)])
+    assert (await reply_of(llm, asks("Hi"))).calls
+
+
+async def test_a_reply_stands_when_the_connection_breaks_after_its_end(server, llm):
+    server.script([Raw(dialect.whole(says("All there.")), end="close")])
+    assert (await reply_of(llm, asks("Hi"))).text == "All there."
+
+
+@pytest.mark.parametrize(
+    ("value", "least", "most"),
+    [("7", 7, 7), ("0.5", 0.5, 0.5), ("soon", None, None), ("nan", None, None), ("-3", 0, 0)],
+)
+async def test_retry_after_is_read(server, llm, value, least, most):
+    server.script([fails("429", retry_after=value)])
+    with pytest.raises(RateLimited) as caught:
+        await chunks_of(llm, asks("Hi"))
+    seconds = caught.value.retry_after_seconds
+    assert (seconds is None) if least is None else (least <= seconds <= most)
+
+
+async def test_retry_after_may_be_a_date(server, llm):
+    server.script([fails("529", retry_after=email.utils.formatdate(time.time() + 90, usegmt=True))])
+    with pytest.raises(Overloaded) as caught:
+        await chunks_of(llm, asks("Hi"))
+    assert 80 < caught.value.retry_after_seconds <= 91
+
+
+async def test_the_output_limit_gives_what_was_said_and_no_call(server, llm):
+    server.script([(says("I begin.") + calls(bash="rm -r build")).stopping("max_tokens")])
+    reply = await reply_of(llm, asks("Hi"))
+    assert (reply.stop, reply.blocks) == (StopReason.OUTPUT_LIMIT, (Text("I begin."),))
+
+
+@pytest.mark.parametrize("kind", ["hang", "stall"])
+async def test_a_cancelled_call_closes_its_connection_at_once(server, llm, kind):
+    server.script([fails(kind)])
+
+    async def consume() -> None:
+        async for _ in AnthropicLLM("k", base_url=server.base_url, http=llm._http).stream(
+            asks("Hi")
+        ):
+            pass
+
+    task = asyncio.create_task(consume())
+    assert await asyncio.to_thread(server.wait_until_busy, 5.0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await asyncio.to_thread(server.wait_until_idle, 1.0)
+    assert server.closed_by_client == 1
+
+
+async def test_closing_the_iterator_closes_the_connection(server, llm):
+    server.script([says("word " * 200).slowly(tps=50)])
+    async with aclosing(llm.stream(asks("Hi"))) as chunks:
+        async for chunk in chunks:
+            if isinstance(chunk, TextDelta):
+                break
+    assert await asyncio.to_thread(server.wait_until_idle, 1.0)
+    assert server.closed_by_client == 1
+
+
+async def test_a_slow_but_living_stream_is_no_silence(server, llm):
+    server.script([says("word " * 8).slowly(tps=10)])
+    assert len((await reply_of(llm, asks("Hi"))).text) > 30
+
+
+async def test_the_whole_answer_has_a_limit_too(server):
+    limits = TimeLimits(first_token=1, gap=1, total=0.6)
+    llm = AnthropicLLM("k", base_url=server.base_url, limits=limits)
+    server.script([says("word " * 100).slowly(tps=20)])
+    with pytest.raises(StreamBroken, match="in all"):
+        await chunks_of(llm, asks("Hi"))
+
+
+async def test_the_cause_of_a_failed_connection_is_named(server, llm):
+    causes = {
+        "http://127.0.0.1:9": "refused",
+        server.base_url.replace("http:", "https:"): "TLS",
+        "ftp://example.invalid": "valid",
+        "nonsense": "valid",
+        "http://[::1": "valid",
+    }
+    for address, word in causes.items():
+        with pytest.raises((Unreachable, ModelMisconfigured), match=word):
+            await chunks_of(AnthropicLLM("k", base_url=address, http=llm._http), asks("Hi"))
+
+
+def test_a_name_that_cannot_be_resolved_is_told_as_such():
+    """Made by hand: a real resolver takes its time, and another answer, on each machine."""
+    try:
+        try:
+            raise socket.gaierror(-2, "Name or service not known")
+        except OSError as inner:
+            raise ConnectionError("All connection attempts failed") from inner
+    except ConnectionError as error:
+        told = anthropic_errors.from_transport(error, "https://no-such-host.invalid")
+    assert (type(told), "DNS" in told.detail) == (Unreachable, True)
+
+
+async def test_an_address_without_the_service_is_told_apart_from_an_unknown_model(server, llm):
+    elsewhere = AnthropicLLM("k", base_url=f"{server.base_url}/elsewhere", http=llm._http)
+    with pytest.raises(ModelMisconfigured, match="base URL"):
+        await chunks_of(elsewhere, asks("Hi"))
+    server.script([fails("404")])
+    with pytest.raises(ModelMisconfigured, match="know this model"):
+        await chunks_of(llm, asks("Hi"))
+
+
+async def test_a_redirect_is_not_followed_with_the_key(server, llm):
+    server.script([fails("redirect")])
+    with pytest.raises(ModelMisconfigured, match=r"redirect.*elsewhere\.invalid"):
+        await chunks_of(llm, asks("Hi"))
+    assert len(server.requests) == 1
+
+
+async def test_a_refusal_that_repeats_the_key_is_shown_without_it(server, llm):
+    server.script([fails("echokey")])
+    with pytest.raises(KeyRefused) as caught:
+        await chunks_of(llm, asks("Hi"))
+    assert "sk-test-key" not in str(caught.value.detail) + str(caught.value)
+
+
+async def test_thinking_of_another_model_is_left_out_when_the_provider_refuses_it(server, llm):
+    server.script([says("Yes.")])
+    history = [
+        user("Hi"),
+        assistant(Thinking("Hm.", "signed elsewhere"), "Hello."),
+        user("Still there?"),
+    ]
+    assert (await reply_of(llm, asks(*history))).text == "Yes."
+    assert [block["type"] for block in server.requests[1].body["messages"][1]["content"]] == [
+        "text"
+    ]
+    await reply_of(llm, asks(*history))
+    assert len(server.requests) == 3  # it is not tried with that thinking again
+
+
+async def test_the_prefix_of_each_request_is_the_request_before(server, llm):
+    history = steps(4)
+    for length in range(1, len(history) + 1, 2):
+        await reply_of(llm, asks(*history[:length]))
+    mark = b',"cache_control":{"type":"ephemeral"}'
+    bodies = [request.raw.replace(mark, b"") for request in server.requests]
+    for earlier, later in zip(bodies, bodies[1:], strict=False):
+        assert later.startswith(earlier.removesuffix(b"]}"))
+    assert server.violations == []

@@ -1,0 +1,269 @@
+"""Reading the stream: whole replies come out whole, and nothing else comes out at all."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paca.engine.llm.anthropic_stream import Assembler, EventReader
+from paca.engine.llm.base import (
+    ContextExceeded,
+    ModelError,
+    Overloaded,
+    RateLimited,
+    Reply,
+    StopReason,
+    StreamBroken,
+    Text,
+    Thinking,
+    Usage,
+    UsageSeen,
+)
+from tests.support import anthropic_dialect as dialect
+from tests.support.anthropic_dialect import frame
+from tests.support.model_script import Call, Scripted, calls, says, thinks
+
+RICH = thinks("Let me see.") + says("Größe: 4 µm 🦙") + calls(bash="ls -l", think="Hm.")
+
+
+def read(data: bytes, *, size: int = 10**9) -> Reply | None:
+    """What comes of these bytes when they arrive ``size`` at a time."""
+    reader, assembler = EventReader(), Assembler()
+    for at in range(0, len(data), size):
+        for event in reader.feed(data[at : at + size]):
+            assembler.take(event)
+            if assembler.reply:
+                return assembler.reply
+    return None
+
+
+def block(kind: str, start: dict[str, Any], *deltas: dict[str, Any], index: int = 0) -> bytes:
+    parts = [frame("content_block_start", index=index, content_block={"type": kind, **start})]
+    parts += [frame("content_block_delta", index=index, delta=delta) for delta in deltas]
+    return b"".join([*parts, frame("content_block_stop", index=index)])
+
+
+def ending(stop: str | None, **usage: int) -> bytes:
+    delta = {"stop_reason": stop}
+    return frame("message_delta", delta=delta, usage=usage) + frame("message_stop")
+
+
+def tool(*partial: str, index: int = 0, **start: Any) -> bytes:
+    given = {"id": "toolu_1", "name": "bash", "input": {}, **start}
+    deltas = [{"type": "input_json_delta", "partial_json": text} for text in partial]
+    return block("tool_use", given, *deltas, index=index)
+
+
+def words(text: str) -> bytes:
+    return block("text", {"text": ""}, {"type": "text_delta", "text": text})
+
+
+def test_a_rich_reply_is_read_whole():
+    reply = read(dialect.whole(RICH))
+    thought, text, first, second = reply.blocks
+    assert isinstance(thought, Thinking)
+    assert (thought.text, bool(thought.signature)) == ("Let me see.", True)
+    assert text == Text("Größe: 4 µm 🦙")
+    assert (first.tool, first.arguments) == ("bash", {"command": "ls -l"})
+    assert (second.tool, second.arguments) == ("think", {"thought": "Hm."})
+    assert reply.stop is StopReason.TOOLS
+
+
+@given(st.integers(1, 400))
+def test_however_the_bytes_arrive_the_reply_is_the_same(size):
+    reply = read(dialect.whole(RICH), size=size)
+    assert (reply.text, len(reply.calls)) == ("Größe: 4 µm 🦙", 2)
+
+
+def test_a_stream_cut_at_any_byte_is_no_reply():
+    data = dialect.whole(RICH)
+    # The last event ends with its blank line; its last byte alone is not needed.
+    for at in range(len(data) - 2):
+        assert read(data[:at], size=97) is None, at
+
+
+@given(st.data())
+def test_a_stream_with_damaged_bytes_gives_a_reply_or_an_error_of_ours(data):
+    stream = bytearray(dialect.whole(RICH))
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(stream) - 1))
+        stream[at : at + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=9))
+    try:
+        reply = read(bytes(stream))
+    except ModelError:
+        return
+    assert reply is None or all(isinstance(call.arguments, dict) for call in reply.calls)
+
+
+@given(
+    st.recursive(st.none() | st.integers() | st.text(max_size=5), lambda c: st.lists(c, max_size=3))
+)
+def test_an_event_of_any_shape_gives_at_worst_an_error_of_ours(value):
+    kinds = ("message_start", "content_block_start", "content_block_delta", "content_block_stop")
+    for kind in (*kinds, "message_delta", "message_stop", "error", "ping", "new_thing"):
+        for name in ("message", "content_block", "delta", "usage", "error", "index"):
+            data = frame(kind, **{name: value})
+            try:
+                read(data)
+            except ModelError:
+                continue
+
+
+def test_lines_may_end_as_in_windows_and_comments_are_skipped():
+    data = b": hello\n\n" + dialect.whole(says("Hi")).replace(b"\n", b"\r\n")
+    assert read(data, size=7).text == "Hi"
+
+
+def test_each_call_gets_an_id_of_ours():
+    reply = read(dialect.whole(calls(bash=["a", "b"])))
+    ids = {call.call_id for call in reply.calls}
+    assert len(ids) == 2
+    assert not any(call_id.startswith("toolu_") for call_id in ids)
+
+
+ARGUMENTS = {
+    "nothing at all": (tool(), {}),
+    "one empty piece": (tool(""), {}),
+    "an empty object": (tool("{}"), {}),
+    "in one piece": (tool('{"command": "ls"}'), {"command": "ls"}),
+    "letter by letter": (tool(*'{"command": "ls"}'), {"command": "ls"}),
+    "whole in the start": (tool(input={"command": "ls"}), {"command": "ls"}),
+    "cut within a number": (tool('{"n": 1', "2}"), {"n": 12}),
+    "cut within an escape": (tool('{"c": "\\u00', 'e9"}'), {"c": "é"}),
+    "two halves of a character": (tool('{"c": "\\ud83e\\udd99"}'), {"c": "🦙"}),
+    "spaces around": (tool(' {"a": [1, {}]} \n'), {"a": [1, {}]}),
+    "half an object": (tool('{"command": "ls'), None),
+    "no JSON": (tool("ls -l"), None),
+    "a list": (tool("[1]"), None),
+    "a string": (tool('"ls"'), None),
+    "null": (tool("null"), None),
+    "two objects": (tool("{}", "{}"), None),
+    "a trailing comma": (tool('{"a": 1,}'), None),
+    "not a number": (tool('{"a": NaN}'), None),
+    "infinity": (tool('{"a": -Infinity}'), None),
+    "half a character": (tool('{"a": "\\ud800"}'), None),
+    "far too deep": (tool('{"a":' * 100_000), None),
+    "a name that is none": (tool("{}", name=""), None),
+    "a start that is a list": (tool(input=[1]), None),
+    "never closed": (tool('{"a": 1}').partition(b"event: content_block_stop")[0], None),
+}
+
+
+@pytest.mark.parametrize(("data", "expected"), ARGUMENTS.values(), ids=ARGUMENTS.keys())
+def test_arguments_are_an_object_or_the_reply_is_refused(data, expected):
+    data += ending("tool_use")
+    if expected is None:
+        with pytest.raises(StreamBroken):
+            read(data)
+    else:
+        assert read(data).calls[0].arguments == expected
+
+
+def test_blocks_stand_in_the_order_of_their_index_even_when_interleaved():
+    start = frame("content_block_start", index=1, content_block={"type": "text", "text": ""})
+    first = words("first ")
+    delta = frame("content_block_delta", index=1, delta={"type": "text_delta", "text": "second"})
+    stop = frame("content_block_stop", index=1)
+    reply = read(start + first + delta + stop + ending("end_turn"))
+    assert reply.text == "first second"
+
+
+def test_two_blocks_in_the_same_place_are_refused():
+    with pytest.raises(StreamBroken):
+        read(words("one") + words("two") + ending("end_turn"))
+
+
+STOPS = {
+    "end_turn": StopReason.END,
+    "stop_sequence": StopReason.END,
+    "max_tokens": StopReason.OUTPUT_LIMIT,
+    "refusal": StopReason.REFUSED,
+}
+
+
+@pytest.mark.parametrize("reason", STOPS)
+def test_each_known_stop_reason_has_its_meaning(reason):
+    assert read(words("Hi") + ending(reason)).stop is STOPS[reason]
+
+
+@pytest.mark.parametrize("reason", [None, "", "pause_turn", "something_new", "END_TURN"])
+def test_an_unknown_stop_reason_is_no_end(reason):
+    with pytest.raises(StreamBroken):
+        read(words("Hi") + ending(reason))
+
+
+def test_a_reply_that_filled_the_context_window_says_so():
+    with pytest.raises(ContextExceeded):
+        read(words("Hi") + ending("model_context_window_exceeded"))
+
+
+def test_a_call_without_the_stop_reason_for_calls_still_counts_as_one():
+    assert read(tool("{}") + ending("end_turn")).stop is StopReason.TOOLS
+
+
+def test_the_stop_reason_for_calls_without_a_call_is_refused():
+    with pytest.raises(StreamBroken):
+        read(words("I will call.") + ending("tool_use"))
+
+
+@pytest.mark.parametrize("reason", ["max_tokens", "refusal"])
+def test_calls_of_a_cut_or_refused_reply_are_dropped_even_when_they_parse(reason):
+    for arguments in ('{"command": "rm', '{"command": "rm -r x"}'):
+        reply = read(words("I begin.") + tool(arguments, index=1) + ending(reason))
+        assert reply.blocks == (Text("I begin."),)
+
+
+def test_text_of_nothing_but_spaces_is_no_block():
+    assert read(words(" \n") + ending("end_turn")).blocks == ()
+
+
+def test_redacted_thinking_is_kept_for_the_provider():
+    reply = read(dialect.whole(thinks(redacted="opaque==") + says("Hi")))
+    assert reply.blocks[0] == Thinking("", redacted="opaque==")
+
+
+def test_blocks_of_an_unknown_kind_are_passed_over():
+    assert read(block("holo", {"x": 1}) + ending("end_turn")).blocks == ()
+
+
+def test_half_a_character_in_text_is_replaced():
+    assert read(words("a\ud800b") + ending("end_turn")).text == "a?b"
+
+
+def test_usage_is_cumulative_and_seen_as_soon_as_it_is_known():
+    start = {"usage": {"input_tokens": 90, "cache_read_input_tokens": 7, "output_tokens": 1}}
+    data = frame("message_start", message=start) + words("Hi")
+    assembler = Assembler()
+    seen = [assembler.take(event) for event in EventReader().feed(data)]
+    assert seen[0] == UsageSeen(Usage(input=90, output=1, cache_read=7))
+    end = ending("end_turn", output_tokens=12, cache_creation_input_tokens=None)
+    assert read(data + end).usage == Usage(input=90, output=12, cache_read=7)
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [
+        ("overloaded_error", Overloaded),
+        ("api_error", Overloaded),
+        ("rate_limit_error", RateLimited),
+        ("something_new", StreamBroken),
+    ],
+)
+def test_an_error_in_mid_stream_is_an_error_of_its_kind(kind, error):
+    data = words("I was about") + frame("error", error={"type": kind, "message": "No."})
+    with pytest.raises(error, match=r"No\."):
+        read(data)
+
+
+def test_an_event_without_an_end_is_given_up_before_memory_is():
+    reader = EventReader()
+    assert not list(reader.feed(b"data: " + b"x" * 20 * 1024 * 1024))
+    with pytest.raises(StreamBroken):
+        list(reader.feed(b"x" * 20 * 1024 * 1024))
+
+
+def test_a_whole_scripted_reply_may_break_its_arguments_on_purpose():
+    broken = Scripted((Call("bash", {}, raw='{"command": tru'),))
+    with pytest.raises(StreamBroken):
+        read(dialect.whole(broken))

@@ -1,0 +1,248 @@
+"""The demo guide: real calls, real results in its answers, and no state but the messages."""
+
+import subprocess
+import time
+
+import pytest
+
+from paca.engine.llm import demo
+from paca.engine.llm.base import Message, Reply, StopReason, Text, TextDelta, ToolResult, ToolSpec
+from tests.engine.llm.asking import asks, assistant, chunks_of, reply_of, user
+
+pytestmark = pytest.mark.anyio
+
+TOOLS = tuple(
+    ToolSpec(name, "A tool.", {"type": "object"})
+    for name in ("bash", "read_file", "write_file", "edit_file", "list_directory")
+)
+LOOK, PROGRAM, BUG = (text for _, text in demo.PROMPTS)
+
+
+class Sandbox:
+    """Carries out the demo's calls for real, in a folder."""
+
+    def __init__(self, folder) -> None:
+        self.folder = folder
+        self.calls: list[str] = []
+        self.broken = 0
+
+    def run(self, call) -> ToolResult:
+        self.calls.append(call.tool)
+        if self.broken:
+            self.broken -= 1
+            return ToolResult(call.call_id, "The sandbox is not available.", failed=True)
+        output, failed = getattr(self, call.tool)(**call.arguments)
+        return ToolResult(call.call_id, output, failed)
+
+    def bash(self, command):
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=self.folder, capture_output=True, text=True, check=False
+        )
+        return done.stdout + done.stderr, done.returncode != 0
+
+    def write_file(self, path, content):
+        (self.folder / path).write_text(content)
+        return f"wrote {path}", False
+
+    def read_file(self, path):
+        return (self.folder / path).read_text(), False
+
+    def edit_file(self, path, old, new):
+        text = (self.folder / path).read_text()
+        assert text.count(old) == 1
+        (self.folder / path).write_text(text.replace(old, new))
+        return "edited", False
+
+    def list_directory(self, path):
+        return "\n".join(sorted(p.name for p in self.folder.iterdir())) or "(empty)", False
+
+
+@pytest.fixture
+def sandbox(tmp_path) -> Sandbox:
+    return Sandbox(tmp_path)
+
+
+def asked(*messages, **changes):
+    return asks(*messages, **{"tools": TOOLS, "model": demo.MODEL, **changes})
+
+
+async def carry_on(sandbox, history: list[Message], *, most=12, **changes) -> Reply:
+    """Ask and carry out until an answer comes; each ask gets a model that remembers nothing."""
+    for _ in range(most):
+        reply = await reply_of(demo.DemoLLM(pieces_a_second=0), asked(*history, **changes))
+        history.append(assistant(*reply.blocks))
+        if not reply.calls:
+            return reply
+        history.append(user(*(sandbox.run(call) for call in reply.calls)))
+    raise AssertionError("the demo does not end")
+
+
+async def test_it_looks_around_and_quotes_what_it_found(sandbox):
+    (sandbox.folder / "hello.txt").write_text("hello")
+    reply = await carry_on(sandbox, [user(LOOK)])
+    assert sandbox.calls == ["bash", "list_directory"]
+    assert str(sandbox.folder) in reply.text
+    assert "hello.txt" in reply.text
+    assert "Python 3" in reply.text
+
+
+async def test_it_writes_a_program_that_works_and_quotes_its_output(sandbox):
+    reply = await carry_on(sandbox, [user(PROGRAM)])
+    assert sandbox.calls == ["write_file", "bash", "bash"]
+    assert "17 primes below 60" in reply.text
+    assert "78498 primes below 1000000" in reply.text
+    assert "real" in reply.text
+
+
+async def test_it_finds_a_real_bug_and_fixes_it(sandbox):
+    reply = await carry_on(sandbox, [user(BUG)])
+    assert sandbox.calls == ["write_file", "write_file", "bash", "read_file", "edit_file", "bash"]
+    assert "AssertionError" in reply.text
+    assert "OK" in reply.text
+    assert not sandbox.bash("python3 test_cart.py")[1]
+
+
+async def test_one_job_after_the_other_in_one_conversation(sandbox):
+    history = [user(PROGRAM)]
+    await carry_on(sandbox, history)
+    history.append(user(LOOK))
+    assert "primes.py" in (await carry_on(sandbox, history)).text
+    history.append(user(PROGRAM))
+    assert "17 primes" in (await carry_on(sandbox, history)).text
+
+
+async def test_to_what_it_does_not_know_it_says_so_and_what_to_do(sandbox):
+    for words in ("What is the capital of France?", "continue", "<script>", "go on"):
+        reply = await carry_on(sandbox, [user(words)])
+        assert sandbox.calls == []
+        assert all(title in reply.text for title, _ in demo.PROMPTS)
+        assert "API key" in reply.text
+        assert "not a language model" in reply.text
+
+
+@pytest.mark.parametrize(
+    "words", [LOOK.upper(), f"Hello! {LOOK}", "look around the sandbox", f"{LOOK}\n"]
+)
+async def test_a_prompt_is_known_in_other_clothes(sandbox, words):
+    await carry_on(sandbox, [user(words)])
+    assert sandbox.calls == ["bash", "list_directory"]
+
+
+async def test_a_step_that_failed_is_tried_once_more(sandbox):
+    sandbox.broken = 1
+    reply = await carry_on(sandbox, [user(PROGRAM)])
+    assert sandbox.calls == ["write_file", "write_file", "bash", "bash"]
+    assert "17 primes" in reply.text
+
+
+async def test_without_a_sandbox_it_gives_up_and_says_why_and_what_to_do(sandbox):
+    sandbox.broken = 100
+    history = [user(PROGRAM)]
+    reply = await carry_on(sandbox, history)
+    assert sandbox.calls == ["write_file"] * 2
+    assert "The sandbox is not available." in reply.text
+    assert "doctor" in reply.text
+    sandbox.broken = 0
+    history.append(user("Please continue."))
+    assert "17 primes" in (await carry_on(sandbox, history)).text
+
+
+async def test_a_result_that_is_not_what_the_step_is_for_is_no_success(sandbox):
+    """The step that should see a test fail must not take any failure for that."""
+    sandbox.bash = lambda command: ("python3: not found", True)
+    reply = await carry_on(sandbox, [user(BUG)])
+    assert "python3: not found" in reply.text
+    assert "is found and fixed" not in reply.text
+
+
+async def test_without_calls_it_sums_up_and_later_goes_on(sandbox):
+    """As at the step limit: the tools stay in the request, but may not be called."""
+    history = [user(PROGRAM)]
+    for _ in range(2):
+        reply = await reply_of(demo.DemoLLM(pieces_a_second=0), asked(*history))
+        history += [assistant(*reply.blocks), user(*(sandbox.run(c) for c in reply.calls))]
+    summary = await carry_on(sandbox, history, may_call=False)
+    assert "2 of 3 steps" in summary.text
+    assert "17 primes" in summary.text
+    history.append(user("Continue"))
+    assert "78498" in (await carry_on(sandbox, history)).text
+    assert sandbox.calls == ["write_file", "bash", "bash"]
+
+
+async def test_tools_it_may_not_use_are_named(sandbox):
+    reply = await carry_on(sandbox, [user(LOOK)], tools=TOOLS[:1])
+    assert "list_directory" in reply.text
+    assert sandbox.calls == []
+
+
+async def begun(sandbox, *after) -> list[Message]:
+    """A job whose first step has been carried out, with more words in the same message."""
+    history = [user(BUG)]
+    reply = await reply_of(demo.DemoLLM(pieces_a_second=0), asked(*history))
+    results = [sandbox.run(call) for call in reply.calls]
+    return [*history, assistant(*reply.blocks), user(*results, *after)]
+
+
+async def test_hints_of_the_platform_do_not_change_its_course(sandbox):
+    history = await begun(sandbox, "[2 steps are left in this turn. Finish what matters most.]")
+    assert "fixed" in (await carry_on(sandbox, history)).text
+
+
+async def test_words_while_it_works_are_answered_when_it_is_done(sandbox):
+    history = await begun(sandbox, "And what is 2 + 2?")
+    reply = await carry_on(sandbox, history)
+    assert "fixed" in reply.text
+    assert "And what is 2 + 2?" in reply.text
+    assert "not a language model" in reply.text
+
+
+async def test_another_prompt_while_it_works_comes_first(sandbox):
+    history = await begun(
+        sandbox, "[Ada interrupted you here. What they say next comes first.]", LOOK
+    )
+    reply = await carry_on(sandbox, history)
+    assert "cart.py" in reply.text
+    assert sandbox.calls[2:] == ["bash", "list_directory"]
+
+
+async def test_other_words_after_an_interruption_end_the_job(sandbox):
+    history = await begun(
+        sandbox, "[Ada interrupted you here. What they say next comes first.]", "No!"
+    )
+    reply = await carry_on(sandbox, history)
+    assert len(sandbox.calls) == 2
+    assert reply.text == demo.HELP
+
+
+async def test_long_output_is_quoted_in_part(sandbox):
+    for number in range(100):
+        (sandbox.folder / f"file{number:03}.txt").touch()
+    reply = await carry_on(sandbox, [user(LOOK)])
+    assert "file000.txt" in reply.text
+    assert "file050.txt" not in reply.text
+    assert len(reply.text) < 3000
+
+
+async def test_output_cannot_break_out_of_its_quotation(sandbox):
+    (sandbox.folder / "```").touch()
+    reply = await carry_on(sandbox, [user(LOOK)])
+    assert reply.text.count("```") == 4
+
+
+async def test_it_streams_in_small_pieces_at_a_humane_pace():
+    began = time.monotonic()
+    chunks = await chunks_of(demo.DemoLLM(pieces_a_second=200), asked(LOOK))
+    pieces = [chunk.text for chunk in chunks if isinstance(chunk, TextDelta)]
+    assert len(pieces) > 5
+    assert "".join(pieces) == chunks[-1].text
+    assert time.monotonic() - began >= len(pieces) / 200 * 0.9
+    assert chunks[-1].stop is StopReason.TOOLS
+    assert isinstance(chunks[-1].blocks[0], Text)
+
+
+async def test_the_whole_of_each_job_takes_a_few_seconds(sandbox):
+    for prompt in (LOOK, PROGRAM, BUG):
+        history = [user(prompt)]
+        await carry_on(sandbox, history)
+        said = " ".join(b.text for m in history[1:] for b in m.blocks if isinstance(b, Text))
+        assert 1 < len(said.split()) / demo.PIECES_A_SECOND < 8

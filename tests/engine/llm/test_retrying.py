@@ -1,0 +1,234 @@
+"""One retry for all: told before it waits, bounded, and every attempt booked."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from paca.engine.llm import retrying
+from paca.engine.llm.base import (
+    EmptyReply,
+    KeyRefused,
+    ModelError,
+    Overloaded,
+    RateLimited,
+    Reply,
+    StopReason,
+    StreamBroken,
+    Usage,
+)
+from paca.engine.llm.retrying import Answered, AttemptFailed, Retrying, Streamed
+from tests.engine.llm.asking import asks
+from tests.support.model_script import Scripted, calls, fails, says, thinks
+from tests.support.scripted_llm import ScriptedLLM
+
+pytestmark = pytest.mark.anyio
+
+
+class Clock:
+    """Waits take no time and are remembered."""
+
+    def __init__(self) -> None:
+        self.waits: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        await asyncio.sleep(0)
+
+
+async def steps_of(llm, clock, *, retries=3, chance=1.0):
+    """Every step up to the answer or the error, and the error."""
+    steps: list[retrying.Step] = []
+    question = retrying.ask(
+        llm, asks("Hi"), retries=retries, sleep=clock.sleep, chance=lambda: chance
+    )
+    try:
+        async with question as asking:
+            async for step in asking:
+                steps.append(step)
+    except ModelError as error:
+        return steps, error
+    return steps, None
+
+
+def kinds(steps):
+    return [type(step) for step in steps if not isinstance(step, Streamed)]
+
+
+async def test_a_good_answer_is_one_attempt():
+    clock = Clock()
+    steps, error = await steps_of(ScriptedLLM([thinks("Hm.") + says("Hello.")]), clock)
+    assert (kinds(steps), error, clock.waits) == ([Answered], None, [])
+    assert steps[-1].reply.text == "Hello."
+    assert steps[-1].attempt.outcome == "done"
+    assert steps[-1].attempt.usage == Usage(input=10, output=5)
+    assert {step.attempt for step in steps[:-1]} == {1}
+
+
+async def test_a_broken_attempt_is_told_discarded_and_booked_before_the_next_begins():
+    llm = ScriptedLLM([fails("cut"), says("Hello.")])
+    steps, _ = await steps_of(llm, Clock())
+    assert kinds(steps) == [AttemptFailed, Retrying, Answered]
+    failed = next(step for step in steps if isinstance(step, AttemptFailed))
+    assert failed.attempt.text == "Let me look at that for you first."
+    assert (failed.attempt.shown, failed.attempt.outcome) == (True, "failed")
+    assert failed.attempt.usage.input == 10  # seen at the start, paid although it was cut
+    retry = next(step for step in steps if isinstance(step, Retrying))
+    assert (retry.attempt, retry.code, retry.cause) == (1, "stream_broken", failed.error.detail)
+    assert steps[-1].attempt.number == 2
+    assert llm.requests[0] == llm.requests[1]
+
+
+async def test_a_retry_is_announced_before_its_wait_begins():
+    clock = Clock()
+    llm = ScriptedLLM([Overloaded(), says("Hello.")])
+    async with retrying.ask(llm, asks("Hi"), retries=1, sleep=clock.sleep) as asking:
+        async for step in asking:
+            if isinstance(step, Retrying):
+                assert clock.waits == []
+    assert len(clock.waits) == 1
+
+
+async def test_the_waits_double_and_are_spread_out():
+    for chance, expected in ((1.0, [1, 2, 4, 8]), (0.0, [0.5, 1, 2, 4])):
+        clock = Clock()
+        await steps_of(ScriptedLLM([Overloaded()] * 5), clock, retries=4, chance=chance)
+        assert clock.waits == expected
+
+
+async def test_no_wait_is_longer_than_half_a_minute_unless_the_provider_asks_for_it():
+    clock = Clock()
+    await steps_of(ScriptedLLM([Overloaded()] * 11), clock, retries=10)
+    assert max(clock.waits) == retrying.LONGEST_WAIT_SECONDS
+
+
+async def test_the_provider_is_waited_for_as_long_as_it_asks():
+    clock = Clock()
+    limited = RateLimited(retry_after_seconds=20)
+    steps, error = await steps_of(ScriptedLLM([limited, limited, says("Hello.")]), clock)
+    assert error is None
+    assert all(20 <= wait <= 22 for wait in clock.waits)
+    assert [s.wait_seconds for s in steps if isinstance(s, Retrying)] == clock.waits
+
+
+async def test_nobody_waits_for_a_provider_that_asks_for_hours():
+    clock = Clock()
+    steps, error = await steps_of(ScriptedLLM([RateLimited(retry_after_seconds=7200)]), clock)
+    assert (kinds(steps), clock.waits) == ([AttemptFailed], [])
+    assert isinstance(error, RateLimited)
+
+
+@pytest.mark.parametrize("retries", [0, 1, 3])
+async def test_after_the_retries_the_last_error_is_raised(retries):
+    clock = Clock()
+    errors = [Overloaded(str(number)) for number in range(retries + 1)]
+    steps, error = await steps_of(ScriptedLLM(errors), clock, retries=retries)
+    assert error is errors[-1]
+    assert kinds(steps).count(AttemptFailed) == retries + 1
+    assert len(clock.waits) == retries
+
+
+async def test_what_no_retry_can_help_is_raised_at_once():
+    clock = Clock()
+    steps, error = await steps_of(ScriptedLLM([KeyRefused()]), clock)
+    assert isinstance(error, KeyRefused)
+    assert (kinds(steps), clock.waits) == ([AttemptFailed], [])
+
+
+@pytest.mark.parametrize("empty", [Scripted(), says("  \n"), thinks("Only a thought.")])
+async def test_an_empty_reply_is_no_answer_and_is_asked_again(empty):
+    steps, error = await steps_of(ScriptedLLM([empty, empty, says("Hello.")]), Clock())
+    assert error is None
+    assert [s.code for s in steps if isinstance(s, Retrying)] == ["empty_reply"] * 2
+
+
+@pytest.mark.parametrize("stop", ["max_tokens", "refusal"])
+async def test_a_cut_or_refused_reply_is_an_answer_even_without_words(stop):
+    steps, error = await steps_of(ScriptedLLM([Scripted(stop=stop)]), Clock())
+    assert (kinds(steps), error) == ([Answered], None)
+
+
+async def test_an_endless_empty_reply_ends_in_its_error():
+    _, error = await steps_of(ScriptedLLM([Scripted()] * 4), Clock())
+    assert isinstance(error, EmptyReply)
+
+
+async def test_a_reply_of_calls_alone_is_an_answer():
+    steps, _ = await steps_of(ScriptedLLM([calls(bash="ls")]), Clock())
+    assert steps[-1].reply.stop is StopReason.TOOLS
+
+
+async def test_a_stream_that_just_ends_is_broken():
+    class Ends:
+        async def stream(self, request):
+            return
+            yield
+
+    _, error = await steps_of(Ends(), Clock(), retries=0)
+    assert isinstance(error, StreamBroken)
+
+
+async def test_a_cancelled_call_closes_its_stream_and_can_be_booked():
+    llm = ScriptedLLM([says("Hello there.")], hold=asyncio.Event())
+    asking = retrying.ask(llm, asks("Hi"), retries=3)
+
+    async def consume() -> None:
+        async with asking:
+            async for _ in asking:
+                pass
+
+    task = asyncio.create_task(consume())
+    await llm.streaming.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert llm.closed == 1
+    assert (asking.attempt.outcome, asking.attempt.usage.input) == ("cancelled", 10)
+    assert asking.attempt.text == "Hello "
+
+
+async def test_an_error_of_the_caller_closes_the_stream_too():
+    llm = ScriptedLLM([says("Hello there.")])
+
+    async def stumble() -> None:
+        async with retrying.ask(llm, asks("Hi"), retries=3) as asking:
+            async for _ in asking:
+                raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await stumble()
+    assert llm.closed == 1
+
+
+async def test_a_cancelled_wait_makes_no_further_attempt():
+    llm = ScriptedLLM([Overloaded(), says("never")])
+    waiting = asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        waiting.set()
+        await asyncio.sleep(60)
+
+    async def consume() -> None:
+        async with retrying.ask(llm, asks("Hi"), retries=3, sleep=sleep) as asking:
+            async for _ in asking:
+                pass
+
+    task = asyncio.create_task(consume())
+    await waiting.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert len(llm.requests) == 1
+
+
+async def test_faults_over_real_http_are_retried_until_the_answer(server, llm):
+    """T-33 and T-65, as far as one question goes: each fault is told, the answer is whole."""
+    faults = ("429", "529", "503", "reset", "cut", "cuttool", "midover", "html", "badjson", "hang")
+    server.script([*(replace(fails(kind), retry_after="0") for kind in faults), calls(bash="ls")])
+    steps, error = await steps_of(llm, Clock(), retries=len(faults))
+    assert error is None
+    assert [type(s) for s in steps].count(Retrying) == len(faults)
+    assert isinstance(steps[-1].reply, Reply)
+    assert len(steps[-1].reply.calls) == 1
+    assert len({request.raw for request in server.requests}) == 1
+    assert server.wait_until_idle()
