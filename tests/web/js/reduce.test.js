@@ -77,10 +77,10 @@ test("a window in the middle of a log begins where it begins", () => {
 });
 
 test("each type of the catalogue has a branch", async () => {
-  const events = await catalogue();
-  check(events.length > 20);
-  for (const { type } of events) check(branches[type], `${type} has no branch`);
-  same(Object.keys(branches).filter((type) => !events.some((event) => event.type === type)), []);
+  const types = Object.keys(await catalogue());
+  check(types.length > 20);
+  for (const type of types) check(branches[type], `${type} has no branch`);
+  same(Object.keys(branches).filter((type) => !types.includes(type)), []);
 });
 
 async function catalogue() {

@@ -49,6 +49,20 @@ export function fold(state, inputs) {
   return changed ? draft : state;
 }
 
+/**
+ * The state with an older page before it: folded anew from the beginning of that page, because
+ * what stands in it (a title, a queue, a turn) bears on what follows. What is no row is kept.
+ */
+export function withOlder(state, frames) {
+  const { live, pending, refused, stopping, connection, ahead } = state;
+  const begun = initial({ status: "queued", title: state.title }, frames[0].seq - 1);
+  const folded = { ...fold(begun, frames), live, pending, refused, stopping, connection, ahead };
+  for (const { key, live: output } of state.entries.values()) {
+    if (output?.length) folded.entries.set(key, { ...folded.entries.get(key), live: output });
+  }
+  return folded;
+}
+
 /** Whether frames are missing between those applied and those received. */
 export function hasGap(state) {
   return state.ahead.size > 0;

@@ -10,9 +10,11 @@ export function rows(state, cache = new Map()) {
   const found = [];
   const add = (row) => found.push(kept(cache, row));
   let voice = null; // who speaks: a row by another voice begins with a head
+  const ending = lastEnding(state);
   for (const part of grouped(state)) {
     const speaker = voiceOf(part);
-    add({ ...part, head: speaker !== null && speaker !== voice });
+    const head = speaker !== null && speaker !== voice;
+    add({ ...part, head, current: part.key === ending, last: part.key === state.order.at(-1) });
     voice = speaker ?? (breaks(part) ? null : voice);
   }
   for (const live of state.live.values()) {
@@ -42,6 +44,12 @@ export function isBusy(state) {
 
 function waitsInQueue(state) {
   return ["running", "waiting"].includes(state.status);
+}
+
+/** The notice that says why it stands still, and offers the way on. */
+function lastEnding(state) {
+  if (!["paused", "failed", "stopped"].includes(state.status)) return null;
+  return state.order.findLast((key) => state.entries.get(key).type === `agent.conversation.${state.status}`) ?? null;
 }
 
 // --- parts ----------------------------------------------------------------------------------------

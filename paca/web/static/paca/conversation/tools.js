@@ -22,7 +22,7 @@ const WORDS = {
 
 export function toolOf(entry) {
   const known = TABLE[entry.tool];
-  return known ?? { ...NAMELESS, what: entry.tool };
+  return known ?? { ...NAMELESS, what: entry.tool, body: "unknown" };
 }
 
 /** "Running", "Ran", "Stopped", "Did not run". */

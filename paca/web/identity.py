@@ -1,0 +1,34 @@
+"""How a member looks: a tone and a weave drawn from the id, the same here and in identity.js."""
+
+TONES = 6
+
+
+def fnv1a(text: str) -> int:
+    """FNV-1a, 32 bits: small, and the same in every language."""
+    value = 0x811C9DC5
+    for byte in text.encode():
+        value = ((value ^ byte) * 0x01000193) & 0xFFFFFFFF
+    return value
+
+
+def tone_of(member_id: str) -> int:
+    """One of six tones, 1 to 6."""
+    return fnv1a(f"tone:{member_id}") % TONES + 1
+
+
+def weave(agent_id: str) -> list[tuple[int, int]]:
+    """The cells of a 5 by 5 weave, mirrored both ways; never empty, never full."""
+    bits = fnv1a(f"weave:{agent_id}")
+    quarter = [(bits >> (index * 3)) & 1 for index in range(9)]
+    if len(set(quarter)) == 1:
+        quarter[4] ^= 1
+    return [
+        (x, y) for y in range(5) for x in range(5) if quarter[min(y, 4 - y) * 3 + min(x, 4 - x)]
+    ]
+
+
+def initials(name: str) -> str:
+    """ "Ada Okafor" is AO, "ada" is A."""
+    words = name.split()
+    letters = words[:1] + words[-1:] if len(words) > 1 else words
+    return "".join(word[0] for word in letters).upper() or "?"

@@ -1,0 +1,102 @@
+// Where a person writes: what is typed is kept over a reload, what is refused comes back.
+
+import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { icon } from "../core/icons.js";
+import { visible } from "../core/terminal.js";
+
+/** Unsent words, kept for this tab under the name of their place. */
+export class Draft {
+  #key;
+
+  constructor(place) {
+    this.#key = `draft:${place}`;
+  }
+
+  get text() {
+    return this.#try(() => sessionStorage.getItem(this.#key)) ?? "";
+  }
+
+  set text(value) {
+    this.#try(() => (value ? sessionStorage.setItem(this.#key, value) : sessionStorage.removeItem(this.#key)));
+  }
+
+  // A browser may forbid storage; a lost draft is then no reason to lose the composer.
+  #try(act) {
+    try {
+      return act();
+    } catch {
+      return null;
+    }
+  }
+}
+
+/** What a key means in a composer: send, interrupt or nothing. */
+export function intentOf(event) {
+  if (event.key !== "Enter" || event.isComposing || event.shiftKey || event.altKey) return "";
+  return event.ctrlKey || event.metaKey ? "interrupt" : "send";
+}
+
+const QUEUE_WORDS = { queue: "read after this step", interrupt: "interrupting" };
+
+function queueList(messages) {
+  if (!messages.length) return nothing;
+  return html`<ul class="queue" aria-label="Queued messages">${messages.map((message) => html`<li>
+    ${icon("corner-down-left", "icon-s")}<span>${visible(message.text)}</span>
+    <small class="muted">${message.sending ? "sending…" : QUEUE_WORDS[message.on_busy] ?? QUEUE_WORDS.queue}</small>
+  </li>`)}</ul>`;
+}
+
+/**
+ * `busy`: the button queues, and its menu interrupts. `facts`: a template at the right of the foot.
+ * Callbacks: onSend(how), onInput(). The textarea is the caller's to read and to empty.
+ */
+export function composer({ agent, busy, queue, refused, facts, blocked, onSend, onInput, onForgive, jump }) {
+  return html`<div class="composer-wrap">${jump}${refusal(refused, onForgive)}${queueList(queue)}
+    <form class="composer" aria-label="Message to ${agent}" @submit=${(event) => {
+      event.preventDefault();
+      onSend("queue");
+    }}>
+      <textarea rows="1" aria-label="Message" placeholder="Write to ${agent}" maxlength="100000"
+        @input=${onInput} @keydown=${(event) => pressed(event, busy, onSend)}></textarea>
+      <div class="composer-foot">
+        <span class="fact hint-keys desk-only">${busy ? "Enter queues" : "Enter sends"}, Shift+Enter for a new line</span>
+        <span class="grow"></span>${facts}${busy ? queueButtons(blocked, onSend) : sendButton(blocked)}
+      </div>
+    </form></div>`;
+}
+
+function pressed(event, busy, onSend) {
+  const intent = intentOf(event);
+  if (!intent) return;
+  event.preventDefault();
+  onSend(intent === "interrupt" && busy ? "interrupt" : "queue");
+}
+
+function refusal(refused, onForgive) {
+  if (!refused) return nothing;
+  return html`<div class="notice notice-bad composer-note" role="alert">${icon("circle-x")}
+    <div><b>Not sent.</b> ${visible(refused.detail)} Your words are back in the field.</div>
+    <button type="button" class="btn btn-icon btn-quiet btn-s" aria-label="Dismiss" title="Dismiss"
+      @click=${onForgive}>${icon("x")}</button></div>`;
+}
+
+function sendButton(blocked) {
+  return html`<button class="btn btn-icon btn-primary btn-s" aria-label="Send" title="Send (Enter)"
+    ?disabled=${blocked}>${icon("arrow-up")}</button>`;
+}
+
+function queueButtons(blocked, onSend) {
+  return html`<paca-menu class="btn-group opens-up">
+    <button class="btn btn-s btn-primary" ?disabled=${blocked}>Queue</button>
+    <button type="button" class="btn btn-icon btn-primary btn-s" aria-haspopup="menu" aria-expanded="false"
+      aria-label="Queue, or interrupt now" title="Queue, or interrupt now">${icon("chevron-down")}</button>
+    <div class="popup" role="menu" aria-label="While the agent works" hidden>
+      ${choice("corner-down-left", "Queue", "Read after the step under way", "↵", () => onSend("queue"))}
+      ${choice("zap", "Interrupt now", "Stops the step under way, keeps everything", "Ctrl ↵", () => onSend("interrupt"))}
+    </div></paca-menu>`;
+}
+
+function choice(name, label, meaning, keys, onClick) {
+  return html`<button class="menu-item" role="menuitem" type="button" @click=${onClick}>${icon(name)}
+    <span>${label}<small class="muted blk">${meaning}</small></span><span class="sub"><kbd>${keys}</kbd></span></button>`;
+}

@@ -1,0 +1,62 @@
+// Staying at the newest row while the reader is there, and in place while they are not.
+
+const NEAR_PX = 48;
+const BEFORE_TOP_PX = 800;
+
+export class Follow {
+  #scroller;
+  #atEnd = true;
+  #anchor = null;
+
+  /** `onTop()` is called when the reader comes near the first row, `onMove()` after each scroll. */
+  constructor(scroller, { onTop, onMove }) {
+    this.#scroller = scroller;
+    scroller.addEventListener("scroll", () => {
+      this.#atEnd = this.#distance() < NEAR_PX;
+      if (scroller.scrollTop < BEFORE_TOP_PX) onTop();
+      onMove();
+    }, { passive: true });
+    // The composer grows and shrinks below; the end must stay in view then too.
+    this.observer = new ResizeObserver(() => this.settle());
+    this.observer.observe(scroller);
+  }
+
+  get atEnd() {
+    return this.#atEnd;
+  }
+
+  /** Remember the first visible row, before rows are put above it. */
+  hold() {
+    const top = this.#scroller.getBoundingClientRect().top;
+    const row = [...this.#scroller.querySelectorAll("[data-key]")].find(
+      (element) => element.getBoundingClientRect().bottom > top,
+    );
+    this.#anchor = row ? { row, top: row.getBoundingClientRect().top } : null;
+  }
+
+  /** After a render: to the end if the reader was there, else exactly where they were. */
+  settle() {
+    if (this.#anchor) {
+      const moved = this.#anchor.row.getBoundingClientRect().top - this.#anchor.top;
+      if (moved) this.#scroller.scrollTop += moved;
+      this.#anchor = null;
+    } else if (this.#atEnd) {
+      this.toEnd();
+    }
+  }
+
+  toEnd() {
+    this.#atEnd = true;
+    this.#scroller.scrollTop = this.#scroller.scrollHeight;
+  }
+
+  /** The reader opened or closed something: what they look at stays where it is. */
+  letGo() {
+    this.#atEnd = false;
+  }
+
+  #distance() {
+    const { scrollHeight, scrollTop, clientHeight } = this.#scroller;
+    return scrollHeight - scrollTop - clientHeight;
+  }
+}

@@ -1,0 +1,244 @@
+// One row of the flow as a template, by its kind.
+
+import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { copyFrom } from "../core/copy.js";
+import { avatar, icon } from "../core/icons.js";
+import { visible } from "../core/terminal.js";
+import { clock, duration, fullDate, secondsBetween, timeOfDay } from "../core/time.js";
+import { toolCard } from "./tool-card.js";
+import { groupInWords, outcome, toolOf } from "./tools.js";
+import { costInWords, tokensInWords } from "./usage.js";
+import { noteInWords, retryInWords, steps } from "./words.js";
+
+/** `context`: agent, me, members, model, isOpen(entry), onToggle, prose(key, text, done), acts. */
+export function rowTemplate(row, context) {
+  return KINDS[row.kind](row, context);
+}
+
+const KINDS = {
+  person, said, thought, tool, group, note, retry, turn, discarded, unknown, pending, now,
+};
+
+// --- the frame of a row ---------------------------------------------------------------------------
+
+function entry(row, context, { node = nothing, classes = "", body, label = nothing, tools = nothing }) {
+  const head = row.head ? headOf(row, context, tools) : nothing;
+  const mark = row.head ? avatar(authorOf(row, context)) : node ? html`<span class="node">${node}</span>` : nothing;
+  return html`<article class="entry ${row.head ? "is-head" : ""} ${classes}" data-key=${row.key} tabindex="-1"
+    aria-label=${label}>${mark}${head}${row.head ? nothing : corner(tools)}${body}</article>`;
+}
+
+function corner(tools) {
+  return tools === nothing ? nothing : html`<div class="entry-corner">${tools}</div>`;
+}
+
+function headOf(row, context, tools) {
+  const author = authorOf(row, context);
+  const at = row.entry?.at ?? row.entries?.[0].at;
+  return html`<div class="entry-head"><b>${visible(author.name)}</b>
+    ${author.kind === "agent" ? html`<span class="badge">Agent</span>` : nothing}
+    ${author.kind === "agent" && context.demo ? demoBadge() : nothing}
+    ${author.kind === "agent" && !context.demo && context.model ? html`<span class="meta">${context.model}</span>` : nothing}
+    ${at ? html`<time datetime=${at} title=${fullDate(at)}>${timeOfDay(at)}</time>` : nothing}
+    ${tools === nothing ? nothing : html`<span class="tools">${tools}</span>`}</div>`;
+}
+
+function authorOf(row, { agent, me, members }) {
+  if (row.kind === "pending") return me;
+  if (row.kind !== "person") return agent;
+  const { author_id: id, author_name: name } = row.entry;
+  return members.get(id) ?? { id: id || name, name: name || "Somebody", kind: "human" };
+}
+
+function demoBadge() {
+  return html`<span class="badge badge-wait" title="From a script, not from a language model">Demo</span>`;
+}
+
+function copyText(label, text) {
+  return html`<button type="button" class="btn btn-icon btn-quiet btn-s" aria-label=${label} title=${label}
+    @click=${(event) => copyFrom(event.currentTarget, text)}>${icon("copy")}</button>`;
+}
+
+function slim(row, context, { icon: name, fact, facts = nothing, classes = "" }) {
+  const body = html`<div class="tool-slim"><span>${fact}</span><span class="facts">${facts}</span></div>`;
+  return entry(row, context, { node: icon(name), body, classes });
+}
+
+function notice({ tone, icon: name, fact, more }, action = nothing) {
+  return html`<div class="notice ${tone ? `notice-${tone}` : ""}">${icon(name)}
+    <div><b>${visible(fact)}</b> ${typeof more === "string" ? visible(more) : (more ?? nothing)}</div>${action}</div>`;
+}
+
+// --- people and the agent's words -----------------------------------------------------------------
+
+function person(row, context) {
+  const { text, at } = row.entry;
+  const label = `${authorOf(row, context).name}, ${timeOfDay(at)}`;
+  return entry(row, context, {
+    label, tools: copyText("Copy message", text), body: html`<div class="bubble">${visible(text)}</div>`,
+  });
+}
+
+function pending(row, context) {
+  const { text, acked } = row.entry;
+  return entry(row, context, {
+    label: "Your message, being sent",
+    body: html`<div class="bubble is-queued">${visible(text)}</div>
+      <p class="hint">${icon("clock", "icon-s inl")} ${acked ? "Stored" : "Sending…"}</p>`,
+  });
+}
+
+function said(row, context) {
+  const { text, at, truncated, demo } = row.entry;
+  const tools = row.live ? nothing : html`${!row.head && demo ? demoBadge() : nothing}${copyText("Copy answer", text)}`;
+  return entry(row, context, {
+    classes: row.live ? "is-live" : "",
+    node: row.live && !row.head ? icon("loader-circle", "spin c-accent") : nothing,
+    label: row.live ? `${context.agent.name} is writing` : `${context.agent.name}, ${timeOfDay(at)}`,
+    tools,
+    body: html`<div class="prose ${row.live ? "is-writing" : ""}">${context.prose(row.key, text, !row.live)}</div>
+      ${truncated ? html`<p class="hint">Cut at the model’s output limit. It was asked to go on.</p>` : nothing}`,
+  });
+}
+
+function thought(row, context) {
+  const { text, seconds, redacted } = row.entry;
+  const title = row.live ? "Thinking" : seconds ? `Thought for ${duration(seconds)}` : "Thought";
+  const open = context.isOpen(row);
+  const words = redacted && !text ? "The provider keeps this thought to itself." : text;
+  return entry(row, context, {
+    classes: row.live ? "is-live" : "",
+    node: row.live ? icon("loader-circle", "spin c-accent") : icon("brain"),
+    body: fold(row.key, title, open, context, () => html`<div class="thought">${visible(words)}</div>`),
+  });
+}
+
+function fold(key, title, open, { onToggle }, body) {
+  return html`<details class="slim-fold" ?open=${open}>
+    <summary class="tool-slim" @click=${(event) => {
+      event.preventDefault();
+      onToggle(key, !open);
+    }}><span>${title}</span>${icon("chevron-right", "icon-s turns")}</summary>
+    ${open ? body() : nothing}</details>`;
+}
+
+function discarded(row, context) {
+  const why = row.entry.cause === "cancelled" ? "Cut here. This is not part of the conversation the model sees."
+    : "The answer broke off here and was asked for again.";
+  return entry(row, context, {
+    classes: "is-discarded",
+    body: html`<div class="prose">${context.prose(row.key, row.entry.text, true)}</div><p class="hint">${why}</p>`,
+  });
+}
+
+// --- work -----------------------------------------------------------------------------------------
+
+function tool(row, context) {
+  const { entry: call } = row;
+  return entry(row, context, {
+    node: icon(toolOf(call).icon),
+    classes: call.state === "running" ? "is-live" : "",
+    body: toolCard(call, { agent: context.agent.name, open: context.isOpen(row), onToggle: context.onToggle }),
+  });
+}
+
+function group(row, context) {
+  const open = context.isOpen(row);
+  const cards = () => html`<div class="sub-flow">${row.entries.map((call) => toolCard(call, {
+    agent: context.agent.name, open: context.isOpen({ key: call.key, kind: "tool", entry: call }), onToggle: context.onToggle,
+  }))}</div>`;
+  return entry(row, context, {
+    node: icon("file-search"), body: fold(row.key, groupInWords(row.entries), open, context, cards),
+  });
+}
+
+function retry(row, context) {
+  const { over, at, wait_seconds: wait, cause, attempt } = row.entry;
+  if (over) return slim(row, context, { icon: "rotate-ccw", fact: retryInWords(row.entry) });
+  return entry(row, context, {
+    node: icon("rotate-ccw"),
+    body: notice({
+      tone: "accent", icon: "rotate-ccw", fact: `The model did not answer (${cause}).`,
+      more: html`Asking again in <paca-until at=${at} seconds=${wait}></paca-until>, attempt ${attempt + 1}.`,
+    }),
+  });
+}
+
+function now(row, context) {
+  return entry(row, context, {
+    classes: "is-live",
+    node: icon("loader-circle", "spin c-accent"),
+    body: html`<div class="tool-slim"><span>${visible(row.activity)}${
+      row.since ? html` · <paca-since class="num" at=${row.since}></paca-since>` : nothing}</span></div>`,
+  });
+}
+
+// --- facts about the run --------------------------------------------------------------------------
+
+const ENDS = {
+  finished: ["circle-check", "Done"], paused: ["pause", "Paused"], stopped: ["circle-stop", "Stopped"],
+  failed: ["circle-x", "Failed"],
+};
+
+function turn(row, context) {
+  const { status, steps: count, at, began, usage, reason } = row.entry;
+  const [name, word] = ENDS[status] ?? ["circle", status];
+  const facts = [
+    reason === "interrupted" ? "Interrupted" : word,
+    count ? steps(count) : "",
+    began ? spent(secondsBetween(began, at)) : "",
+    usage && usage.input + usage.output ? tokensInWords(usage) : "",
+    usage && !context.demo ? costInWords(usage) : "",
+  ].filter(Boolean).join(" · ");
+  return slim(row, context, { icon: name, fact: html`<span class="turn-end num">${facts}</span>`, classes: "is-end" });
+}
+
+const spent = (seconds) => (seconds < 60 ? duration(seconds) : clock(seconds));
+
+const GO_ON = {
+  "agent.conversation.paused": "Continue",
+  "agent.conversation.failed": "Try again",
+  "agent.conversation.stopped": "Continue",
+};
+
+function note(row, context) {
+  const words = noteInWords(row.entry, { agent: context.agent.name });
+  if (!words) return unknown(row, context);
+  if (words.look === "slim") {
+    const facts = words.facts?.seconds ? duration(words.facts.seconds) : nothing;
+    return slim(row, context, { ...words, facts });
+  }
+  const action = row.current && context.mayWrite ? goOn(row, context) : nothing;
+  if (words.look === "divider") {
+    return html`<div class="divider" data-key=${row.key}><span>${visible(words.fact)}</span>${action}</div>`;
+  }
+  return entry(row, context, { classes: "has-notice", node: icon(words.icon), body: notice(words, action) });
+}
+
+function goOn(row, context) {
+  const settings = row.entry.data.code === "configuration" && context.settingsUrl;
+  return html`<span class="notice-acts">
+    ${settings ? html`<a class="btn btn-s" href=${context.settingsUrl}>Open settings</a>` : nothing}
+    <button type="button" class="btn btn-s" @click=${context.acts.goOn}>${GO_ON[row.entry.type]}</button></span>`;
+}
+
+function unknown(row, context) {
+  const { type, data, at } = row.entry;
+  const body = () => html`<pre tabindex="0" role="region" aria-label="Facts">${visible(JSON.stringify(data, null, 2))}</pre>`;
+  return entry(row, context, {
+    node: icon("circle-help"),
+    body: fold(row.key, html`<code>${visible(type)}</code> ${at ? timeOfDay(at) : ""}`, context.isOpen(row), context, body),
+  });
+}
+
+/** What a row says when it is done, in one sentence; empty when it says nothing new. */
+export function sentenceOf(row, agent) {
+  const { entry: it } = row;
+  if (row.kind === "said" && !row.live) return `${agent}: ${it.text.replace(/[#*`_>\s]+/g, " ").trim().slice(0, 160)}`;
+  if (row.kind === "tool" && it.returnedAt) return `${agent}: ${it.tool} ${outcome(it).text || "finished"}`;
+  if (row.kind === "note") {
+    const words = noteInWords(it, { agent });
+    return words && words.look !== "slim" ? `${words.fact} ${words.more ?? ""}`.trim() : "";
+  }
+  return "";
+}

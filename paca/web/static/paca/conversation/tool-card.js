@@ -1,0 +1,142 @@
+// One call of a tool as a card: what it does, how it stands, and on opening what it said.
+
+import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { copyFrom } from "../core/copy.js";
+import { countChanges, parseDiff } from "../core/diff.js";
+import { icon } from "../core/icons.js";
+import { readable, tail, visible } from "../core/terminal.js";
+import { duration } from "../core/time.js";
+import { outcome, reading, toolOf, verb, what } from "./tools.js";
+
+const LIVE_LINES = 200;
+
+/** `open` is the card's state; `onToggle(key, open)` hears of the reader's wish. */
+export function toolCard(entry, { agent, open, onToggle }) {
+  if (!hasBody(entry)) return html`<div class="tool is-${entry.state}"><div class="tool-head">${line(entry)}</div></div>`;
+  return html`<details class="tool is-${entry.state}" ?open=${open}>
+    <summary @click=${(event) => toggle(event, entry, onToggle)}>${line(entry)}</summary>
+    ${open ? html`<div class="tool-body">${BODIES[kindOf(entry)](entry)}${foot(entry, agent)}</div>` : nothing}
+  </details>`;
+}
+
+// The element must not switch by itself: what is open is decided in one place.
+function toggle(event, entry, onToggle) {
+  event.preventDefault();
+  onToggle(entry.key, !event.currentTarget.parentElement.open);
+}
+
+function line(entry) {
+  const end = outcome(entry);
+  return html`<span class="verb">${verb(entry)}</span> <span class="what">${visible(what(entry))}</span>
+    <span class="facts">${stat(entry)}${time(entry)}${mark(end)}</span>`;
+}
+
+function mark({ tone, icon: name, text }) {
+  if (!text) return html`${icon(name, "icon-s c-ok")}<span class="sr">finished</span>`;
+  return html`<span class="state s-${tone}">${icon(name)}${text}</span>`;
+}
+
+function time(entry) {
+  if (entry.state === "running" && entry.startedAt) {
+    return html`<paca-since class="num" at=${entry.startedAt}></paca-since>`;
+  }
+  return entry.seconds >= 0.05 ? html`<span class="num opt">${duration(entry.seconds)}</span>` : nothing;
+}
+
+function stat(entry) {
+  const change = changeOf(entry);
+  if (!change) return nothing;
+  return html`<span class="stat"><span class="p">+${change.added}</span>${
+    change.removed ? html`<span class="m">−${change.removed}</span>` : nothing}</span>`;
+}
+
+// --- what stands inside ---------------------------------------------------------------------------
+
+const BODIES = {
+  plain: (entry) => printed(entry),
+  command: (entry) => [command(entry), printed(entry)],
+  change: (entry) => (entry.state === "running" ? nothing : changed(entry)),
+  diff: (entry) => changed(entry),
+  thought: (entry) => html`<p class="tool-thought">${visible(entry.arguments.thought ?? "")}</p>`,
+  unknown: (entry) => [argumentsOf(entry), printed(entry)],
+};
+
+const kindOf = (entry) => toolOf(entry).body ?? "plain";
+
+/** Before it has run, a call has something inside only if its arguments are worth reading. */
+function hasBody(entry) {
+  return ["command", "thought", "unknown"].includes(kindOf(entry))
+    || Boolean(entry.output) || (entry.state === "running" && entry.live.length > 0);
+}
+
+function printed(entry) {
+  if (entry.state === "running") return entry.live.length ? live(entry) : nothing;
+  return entry.output ? output(entry) : nothing;
+}
+
+function command(entry) {
+  const text = entry.arguments.command ?? entry.subject;
+  return html`<div class="tool-cmd"><code>${visible(text)}</code>${copyIcon("Copy command", text)}</div>`;
+}
+
+function live(entry) {
+  const { text, cut } = tail(readable(entry.live.text), LIVE_LINES);
+  const hidden = cut || entry.live.start;
+  return html`<pre tabindex="0" role="region" aria-label="Live output">${
+    hidden ? html`<span class="out-dim">The last ${LIVE_LINES} lines</span>\n` : nothing}${text}<span class="caret"></span></pre>`;
+}
+
+function output(entry) {
+  return html`<pre tabindex="0" role="region" aria-label="Output">${readable(entry.output)}</pre>`;
+}
+
+function argumentsOf(entry) {
+  return html`<pre tabindex="0" role="region" aria-label="Arguments">${
+    visible(JSON.stringify(entry.arguments, null, 2))}</pre>`;
+}
+
+function changed(entry) {
+  const rows = entry.output ? parseDiff(entry.output) : null;
+  if (rows) return diff(rows);
+  const content = entry.arguments.content;
+  if (entry.state === "finished" && typeof content === "string") {
+    return diff(content.replace(/\n$/, "").split("\n").map((text, index) => ({ kind: "add", line: index + 1, text })));
+  }
+  return entry.output ? output(entry) : nothing;
+}
+
+const SIGNS = { add: "+", del: "−", same: " ", hunk: "" };
+
+function diff(rows) {
+  return html`<div class="diff" tabindex="0" role="region" aria-label="Changed lines"><div class="diff-in">${rows.map(
+    (row) => html`<div class=${row.kind}><i>${row.line}</i><b>${SIGNS[row.kind]}</b><span>${visible(row.text)}</span></div>`,
+  )}</div></div>`;
+}
+
+function changeOf(entry) {
+  if (toolOf(entry).body !== "change" || entry.state !== "finished") return null;
+  const rows = parseDiff(entry.output);
+  if (rows) return countChanges(rows);
+  const content = entry.arguments.content;
+  return typeof content === "string" ? { added: content.split("\n").length - content.endsWith("\n"), removed: 0 } : null;
+}
+
+function foot(entry, agent) {
+  const meaning = reading(entry, agent);
+  return html`${meaning ? html`<div class="tool-note">${icon("circle-alert")}<span>${meaning}</span></div>` : nothing}
+    ${entry.output ? html`<div class="tool-foot"><span>${cutNote(entry)}</span>
+      <button type="button" class="btn btn-quiet btn-s" title="Copy output"
+        @click=${(event) => copyFrom(event.currentTarget, readable(entry.output))}>
+        ${icon("copy")}<span data-said>Copy output</span></button></div>` : nothing}`;
+}
+
+function cutNote(entry) {
+  if (!entry.truncated) return nothing;
+  if (!entry.file) return "Cut: the beginning and the end are shown.";
+  return html`Cut here. All of it stands in <code>${visible(entry.file)}</code> in the sandbox.`;
+}
+
+function copyIcon(label, text) {
+  return html`<button type="button" class="btn btn-icon btn-quiet btn-s" aria-label=${label} title=${label}
+    @click=${(event) => copyFrom(event.currentTarget, text)}>${icon("copy")}</button>`;
+}

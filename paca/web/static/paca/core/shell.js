@@ -1,0 +1,72 @@
+// What every page has: theme, drawer, menus, times, keys. Loaded last and small; pages work without.
+
+import { keys, listen, openSheet } from "./keys.js";
+import { defineMenu } from "./menu.js";
+import { defineTimes } from "./time.js";
+
+const YEAR_SECONDS = 31_536_000;
+
+function isDark() {
+  const pinned = document.documentElement.dataset.theme;
+  return pinned ? pinned === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+// The server reads the cookie and renders the theme into <html>, so no page flashes.
+function switchTheme() {
+  const theme = isDark() ? "light" : "dark";
+  document.documentElement.dataset.theme = theme;
+  document.cookie = `theme=${theme}; path=/; max-age=${YEAR_SECONDS}; SameSite=Lax`;
+}
+
+function drawer(open) {
+  const sidebar = document.getElementById("sidebar");
+  if (!sidebar) return;
+  sidebar.classList.toggle("is-open", open);
+  if (open) sidebar.querySelector("a, button").focus();
+}
+
+document.addEventListener("click", ({ target }) => {
+  if (target.closest("[data-theme-toggle]")) switchTheme();
+  else if (target.closest("[data-keys]")) openSheet();
+  else if (target.closest("[data-menu]")) drawer(true);
+  else if (!target.closest("#sidebar")) drawer(false);
+});
+
+function follow(selector) {
+  const link = document.querySelector(selector);
+  link?.click();
+  return Boolean(link);
+}
+
+/** Move the focus among the rows of a list or a flow; false where there is none. */
+function move(step) {
+  const all = [...document.querySelectorAll("[data-row], .flow > [data-key]")];
+  if (!all.length) return false;
+  const here = all.findIndex((row) => row.contains(document.activeElement));
+  const next = all[here < 0 ? (step > 0 ? 0 : all.length - 1) : Math.min(all.length - 1, Math.max(0, here + step))];
+  next.focus();
+  next.scrollIntoView({ block: "nearest" });
+  return true;
+}
+
+keys("Everywhere", [
+  ["?", "This sheet", openSheet],
+  ["/", "Search conversations", () => focusSearch() || follow("[data-go=c]")],
+  ["c", "New conversation", () => follow("[data-new]")],
+  ["g h", "Go to the overview", () => follow("[data-go=h]")],
+  ["g c", "Go to conversations", () => follow("[data-go=c]")],
+  ["g a", "Go to agents", () => follow("[data-go=a]")],
+  ["j", "Next", () => move(1)],
+  ["k", "Previous", () => move(-1)],
+  ["Escape", "Close what is open", () => drawer(false)],
+]);
+
+function focusSearch() {
+  const field = document.querySelector("input[type=search]");
+  field?.focus();
+  return Boolean(field);
+}
+
+defineTimes();
+defineMenu();
+listen();

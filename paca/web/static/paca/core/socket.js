@@ -1,0 +1,107 @@
+// A socket that comes back by itself, and says what it is doing meanwhile.
+
+const FINAL = { 4401: "signed-out", 4403: "forbidden", 4404: "missing" };
+const FIRST_WAIT_MS = 400;
+const LONGEST_WAIT_MS = 15_000;
+const PING_MS = 25_000;
+const SILENCE_MS = 60_000;
+
+export class Socket {
+  #url;
+  #handlers;
+  #socket = null;
+  #attempt = 0;
+  #timer = 0;
+  #heartbeat = 0;
+  #heard = 0;
+  #ended = false;
+
+  /** `url()` is asked before each attempt; `handlers`: frame(frame), state(name). */
+  constructor(url, handlers) {
+    this.#url = url;
+    this.#handlers = handlers;
+    addEventListener("online", this.#hurry);
+    document.addEventListener("visibilitychange", this.#hurry);
+  }
+
+  get open() {
+    return this.#socket?.readyState === WebSocket.OPEN;
+  }
+
+  connect() {
+    clearTimeout(this.#timer);
+    if (this.#ended) return;
+    const socket = new WebSocket(this.#url());
+    this.#socket = socket;
+    socket.onmessage = ({ data }) => this.#receive(socket, data);
+    socket.onclose = ({ code }) => this.#closed(socket, code);
+  }
+
+  /** Whether it could be handed to the network; the caller keeps what it needs to say again. */
+  send(frame) {
+    if (!this.open) return false;
+    this.#socket.send(JSON.stringify(frame));
+    return true;
+  }
+
+  /** Drop the line and connect again, for a state that only a new start can mend. */
+  restart() {
+    this.#socket?.close();
+  }
+
+  end() {
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    clearInterval(this.#heartbeat);
+    removeEventListener("online", this.#hurry);
+    document.removeEventListener("visibilitychange", this.#hurry);
+    this.#socket?.close();
+  }
+
+  #receive(socket, data) {
+    if (socket !== this.#socket) return;
+    this.#heard = Date.now();
+    const frame = JSON.parse(data);
+    if (frame.type === "ready") {
+      this.#attempt = 0;
+      this.#keepAlive();
+    }
+    if (frame.type !== "pong") this.#handlers.frame(frame);
+  }
+
+  #keepAlive() {
+    clearInterval(this.#heartbeat);
+    this.#heartbeat = setInterval(() => {
+      // A line that died without a word looks open for minutes; silence is the only sign.
+      if (Date.now() - this.#heard > SILENCE_MS) this.restart();
+      else this.send({ type: "ping" });
+    }, PING_MS);
+  }
+
+  #closed(socket, code) {
+    if (socket !== this.#socket) return;
+    clearInterval(this.#heartbeat);
+    this.#socket = null;
+    if (this.#ended) return;
+    if (FINAL[code]) {
+      this.#ended = true;
+      this.#handlers.state(FINAL[code]);
+      return;
+    }
+    this.#handlers.state("lost");
+    this.#timer = setTimeout(() => this.connect(), this.#wait());
+  }
+
+  #wait() {
+    const longest = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#attempt);
+    this.#attempt += 1;
+    // Spread, so that a restarted server is not met by all its pages in one instant.
+    return longest * (0.5 + Math.random() / 2);
+  }
+
+  #hurry = () => {
+    if (this.#socket || this.#ended || document.hidden) return;
+    this.#attempt = 0;
+    this.connect();
+  };
+}

@@ -1,0 +1,133 @@
+// The style guide's live half: rows made by the page's own fold and templates from recorded frames.
+
+import { html, render } from "../../vendor/lit-html/lit-html.js";
+import { pageAnnouncer } from "../core/announce.js";
+import { GrowingMarkdown } from "../core/markdown.js";
+import "../core/shell.js";
+import { sheet } from "../core/keys.js";
+import { composer } from "../conversation/composer.js";
+import { fold, initial } from "../conversation/reduce.js";
+import { rowTemplate } from "../conversation/rows.js";
+import { rows } from "../conversation/select.js";
+import { PacaConversation } from "../conversation/view.js";
+import { ADA, HOSTILE_ROWS, OTHER_ROWS, ROSA, RUN, TOOL_STATES, framesOf } from "./frames.js";
+
+/** Rows of some frames; the reader's clicks open and close them as on the page. */
+class Sample extends HTMLElement {
+  choices = new Map();
+  prose = new Map();
+
+  connectedCallback() {
+    this.state = fold(initial({ status: "running" }), SAMPLES[this.dataset.rows]);
+    this.show();
+  }
+
+  show() {
+    const found = rows(this.state).filter((row) => row.kind !== "now");
+    render(html`<div class="flow">${found.map((row) => rowTemplate(row, this.context))}</div>`, this);
+  }
+
+  get context() {
+    return {
+      agent: ROSA, me: ADA, members: new Map([[ADA.id, ADA]]), mayWrite: true, demo: this.state.demo,
+      model: this.state.model, settingsUrl: "#", acts: { goOn: () => {} },
+      isOpen: (row) => this.choices.get(row.key) ?? this.dataset.open === "yes",
+      onToggle: (key, open) => {
+        this.choices.set(key, open);
+        this.show();
+      },
+      prose: (key, text, done) => {
+        if (!this.prose.has(key)) this.prose.set(key, new GrowingMarkdown());
+        return this.prose.get(key).update(text, done);
+      },
+    };
+  }
+}
+
+const SAMPLES = { tools: TOOL_STATES, rows: OTHER_ROWS, hostile: HOSTILE_ROWS };
+
+/** Plays a recorded run into the page's own element; a message sent to it comes back as stored. */
+class Player {
+  #store;
+  #frames = framesOf(RUN, { start: Date.now() - RUN.length * 5000 });
+  #at = 0;
+
+  constructor(store) {
+    this.#store = store;
+  }
+
+  async page(query = "") {
+    return { results: query ? [] : this.#take(this.#paced ? 5 : this.#frames.length) };
+  }
+
+  open() {
+    this.#store.dispatch({ act: "connection", value: "open" });
+    if (this.#paced) this.timer = setInterval(() => this.#step(), 50);
+    else for (const frame of this.#frames.filter((each) => each.seq === null)) this.#store.dispatch(frame);
+  }
+
+  close() {
+    clearInterval(this.timer);
+  }
+
+  say(text, onBusy) {
+    const clientId = String(Math.random());
+    this.#store.dispatch({ act: "send", client_id: clientId, text, on_busy: onBusy, at: new Date().toISOString() });
+    setTimeout(() => this.#arrive("message.received", {
+      text, author_id: ADA.id, author_name: ADA.name, client_id: clientId, on_busy: onBusy,
+    }), 400);
+  }
+
+  command(type) {
+    if (type !== "stop") return;
+    this.close();
+    setTimeout(() => {
+      this.#arrive("turn.finished", { number: 1, status: "stopped", reason: "by_person", steps: 4 });
+      this.#arrive("conversation.stopped", { reason: "by_person", by: ADA.name });
+    }, 400);
+  }
+
+  async rename(title) {
+    this.#arrive("title.changed", { title });
+  }
+
+  #arrive(type, data) {
+    const [frame] = framesOf([[type, data]], { first: this.#store.state.run.seq + 1, start: Date.now() });
+    this.#store.dispatch(frame);
+  }
+
+  get #paced() {
+    return new URLSearchParams(location.search).has("play");
+  }
+
+  #step() {
+    if (this.#at >= this.#frames.length) return this.close();
+    for (const frame of this.#take(1)) this.#store.dispatch(frame);
+    return undefined;
+  }
+
+  #take(count) {
+    const taken = this.#frames.slice(this.#at, this.#at + count);
+    this.#at += count;
+    return taken.filter((frame) => this.#paced || frame.seq !== null);
+  }
+}
+
+class Recorded extends PacaConversation {
+  connect() {
+    return new Player(this.store);
+  }
+}
+
+function composers(place) {
+  const queue = [{ text: "Also add a line to the changelog", on_busy: "queue" }];
+  const common = { agent: "Rosa", facts: "", jump: "", blocked: false, onSend() {}, onInput() {}, onForgive() {} };
+  render(html`${composer({ ...common, busy: false, queue: [], refused: null })}<br>
+    ${composer({ ...common, busy: true, queue, refused: { detail: "The message is too long." } })}`, place);
+}
+
+customElements.define("paca-sample", Sample);
+customElements.define("paca-recorded", Recorded);
+composers(document.getElementById("composers"));
+render(sheet(() => {}), document.getElementById("key-sheet"));
+document.getElementById("announce").addEventListener("click", () => pageAnnouncer().say("Rosa: ran tests, 412 passed"));

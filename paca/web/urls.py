@@ -1,0 +1,20 @@
+"""The addresses of the pages."""
+
+from django.urls import path
+
+from paca.web.views import link, pages, styleguide
+
+urlpatterns = [
+    path("", pages.home, name="home"),
+    path("link/<str:secret>/", link.one_time_link, name="one_time_link"),
+    path("projects/<uuid:project>/", pages.overview, name="overview"),
+    path("projects/<uuid:project>/agents/", pages.agent_list, name="agents"),
+    path("projects/<uuid:project>/agents/<uuid:agent>/", pages.agent, name="agent"),
+    path("projects/<uuid:project>/conversations/", pages.conversation_list, name="conversations"),
+    path(
+        "projects/<uuid:project>/conversations/<uuid:conversation>/",
+        pages.conversation,
+        name="conversation",
+    ),
+    path("styleguide/", styleguide.sheet, name="styleguide"),
+]

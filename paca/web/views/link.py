@@ -1,0 +1,27 @@
+"""The page of a one-time link: it says whom it signs in, and a press does it."""
+
+from django.contrib.auth import login
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_protect
+from django.views.decorators.http import require_http_methods
+
+from paca.accounts import services as accounts
+from paca.accounts.services.people import LinkIsOver
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@csrf_protect
+def one_time_link(request: HttpRequest, secret: str) -> HttpResponse:
+    """Opening only looks: programs open links too. The press of the button uses it up."""
+    try:
+        if request.method != "POST":
+            person = accounts.look_up(secret)
+            return render(request, "account/one_time_link.html", {"person": person})
+        person = accounts.redeem(secret)
+    except LinkIsOver:
+        return render(request, "account/one_time_link.html", {"person": None}, status=404)
+    login(request, person, backend="django.contrib.auth.backends.ModelBackend")
+    return redirect("home")

@@ -1,0 +1,51 @@
+"""Addresses that pages hand to their scripts."""
+
+from typing import Any
+from uuid import UUID
+
+from django.urls import reverse
+
+from paca.agents.models import Agent
+from paca.conversations.models import Conversation
+
+PLACEHOLDER = UUID(int=0)
+
+
+def api(what: str, project_id: UUID, *ids: UUID) -> str:
+    """An address of the API; the pages know it by CONTRACTS, not by the API's own names."""
+    base = f"/api/v1/projects/{project_id}"
+    match what:
+        case "chat-sessions":
+            return f"{base}/agents/{ids[0]}/chat-sessions/"
+        case "conversation":
+            return f"{base}/conversations/{ids[0]}/"
+    raise ValueError(what)
+
+
+def next_url(project_id: UUID) -> str:
+    """Where a new conversation will be: the script puts its id in."""
+    address = reverse("conversation", args=[project_id, PLACEHOLDER])
+    return address.replace(str(PLACEHOLDER), "CONVERSATION")
+
+
+def configure_url(user: Any, agent: Agent) -> str:
+    """Where this person may change the agent's settings; empty where they may not."""
+    if not (user.is_staff and user.has_perm("agents.change_agent")):
+        return ""
+    return reverse("admin:agents_agent_change", args=[agent.id])
+
+
+def page_urls(user: Any, conversation: Conversation) -> dict[str, str]:
+    """All that the page of a conversation calls or links to."""
+    project_id = conversation.project_id
+    base = api("conversation", project_id, conversation.id)
+    return {
+        "api": base,
+        "socket": f"/ws/conversations/{conversation.id}/",
+        "project": reverse("overview", args=[project_id]),
+        "conversations": reverse("conversations", args=[project_id]),
+        "exportMarkdown": f"{base}export/?format=markdown",
+        "exportJson": f"{base}export/?format=json",
+        "settings": configure_url(user, conversation.agent),
+        "signIn": reverse("account_login"),
+    }
