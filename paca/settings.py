@@ -4,6 +4,7 @@ from pathlib import Path
 
 from paca import env, keys
 from paca.common import csp, logs
+from paca.web import static_files
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -187,8 +188,6 @@ AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
     "allauth.account.auth_backends.AuthenticationBackend",
 ]
-STATIC_URL = "/static/"
-STATIC_ROOT = PACA_DATA_DIR / "static"
 
 # --- API and accounts -------------------------------------------------------------------------------
 
@@ -242,3 +241,21 @@ CONTENT_SECURITY_POLICY = csp.STRICT
 UNFOLD = {"SITE_TITLE": "Paca", "SITE_HEADER": "Paca", "SITE_URL": "/"}
 
 # --- end of API and accounts ------------------------------------------------------------------------
+# --- Pages ------------------------------------------------------------------------------------------
+
+# Ours come before those of the libraries: allauth looks for account/login.html, and finds ours.
+TEMPLATES[0]["DIRS"] = [BASE_DIR / "paca" / "web" / "templates"]
+TEMPLATES[0]["OPTIONS"]["context_processors"].append("paca.web.context.theme")
+CSRF_FAILURE_VIEW = "paca.web.views.errors.csrf"
+
+# Static files are served from where they are installed: there is no step that collects them, and
+# none that can be forgotten. Their address changes with their content, so a browser that has a file
+# never asks for it again; with DEBUG, files may change under a running server.
+STATIC_URL = "/static/" if DEBUG else f"/static/{static_files.digest()}/"
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+WHITENOISE_ALLOW_ALL_ORIGINS = False
+if not DEBUG:
+    WHITENOISE_IMMUTABLE_FILE_TEST = static_files.never_changes
+
+# --- end of Pages -----------------------------------------------------------------------------------

@@ -12,5 +12,3 @@ from paca.settings import *  # noqa: F403
 # A file, as in the product: an in-memory database shared by threads locks by other rules.
 DATABASES["default"]["TEST"] = {"NAME": str(PACA_DATA_DIR / "test.sqlite3")}  # noqa: F405
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-# What collectstatic makes on the first start; whitenoise warns when it is missing.
-STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # noqa: F405
