@@ -6,6 +6,7 @@ from typing import Any
 from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from csp.decorators import csp_replace, csp_update
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 
 STRICT: dict[str, Any] = {
     "DIRECTIVES": {
@@ -32,10 +33,11 @@ ADMIN = {"script-src": [UNSAFE_EVAL], "style-src": [UNSAFE_INLINE]}
 DOCS = {"style-src": [UNSAFE_INLINE]}
 
 
-
-def for_docs(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+def for_docs(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
     """The policy of the API's pages."""
-    found: Callable[..., HttpResponse] = csp_replace(WITHOUT_TRUSTED_TYPES)(csp_update(DOCS)(view))
+    found: Callable[..., HttpResponseBase] = csp_replace(WITHOUT_TRUSTED_TYPES)(
+        csp_update(DOCS)(view)
+    )
     return found
 
 

@@ -7,6 +7,7 @@ from rest_framework.views import APIView
 
 from paca.accounts import rights
 from paca.accounts.models import ApiToken, User
+from paca.common.api import Pages
 from paca.common.errors import NotAllowed
 
 
@@ -23,6 +24,8 @@ class ApiView(APIView):
     """
 
     required_permission: ClassVar[str | dict[str, str]] = {}
+    # Lists are answered by ``Pages.answer``; this is where the description of the API looks.
+    pagination_class = Pages
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)

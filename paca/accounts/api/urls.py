@@ -7,6 +7,6 @@ from paca.accounts.api import docs, tokens
 urlpatterns = [
     path("tokens/", tokens.Tokens.as_view(), name="tokens"),
     path("tokens/<uuid:token_id>/", tokens.Token.as_view(), name="token"),
-    path("schema/", docs.Schema.as_view(), name="schema"),
-    path("docs/", docs.Docs.as_view(url_name="schema"), name="docs"),
+    path("schema/", docs.schema, name="schema"),
+    path("docs/", docs.Docs.as_view(url_name="api:schema"), name="docs"),
 ]

@@ -36,6 +36,14 @@ def check_base_url(address: str) -> None:
 LEAST_COST = Decimal("0.01")
 
 
+class AgentStatus(models.TextChoices):
+    """Active works; paused lets work queue up; inactive refuses it."""
+
+    ACTIVE = "active"
+    PAUSED = "paused"
+    INACTIVE = "inactive"
+
+
 class AgentQuerySet(models.QuerySet["Agent"]):
     """Agents, in the product's words."""
 
@@ -51,12 +59,7 @@ class AgentQuerySet(models.QuerySet["Agent"]):
 class Agent(BaseModel):
     """Retiring hides it and ends its membership; its conversations stay readable."""
 
-    class Status(models.TextChoices):
-        """Active works; paused lets work queue up; inactive refuses it."""
-
-        ACTIVE = "active"
-        PAUSED = "paused"
-        INACTIVE = "inactive"
+    Status = AgentStatus
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="agents")
     name = models.CharField(max_length=100)
