@@ -9,7 +9,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, JSONField, OuterRef, Q, QuerySet, Value
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast, Coalesce, NullIf
 
 from paca import events
 from paca.agents.models import Agent
@@ -86,13 +88,17 @@ def listed(
             raise NotFound("There is no such agent in this project.")
         found = found.filter(agent_id=agent)
     for word in search.split()[:8]:
-        said = Event.objects.filter(
-            conversation=OuterRef("pk"),
-            type__in=(events.MessageReceived.type, events.MessageSpoken.type),
-            payload__icontains=word,
-        )
+        said = _said().filter(conversation=OuterRef("pk"), text__icontains=word)
         found = found.filter(Q(title__icontains=word) | Exists(said))
     return found
+
+
+def _said() -> QuerySet[Event]:
+    """Messages with their ``text``: nobody searches for the names of our fields."""
+    body = Coalesce(NullIf("payload", Value("")), "blob__body")
+    return Event.objects.filter(
+        type__in=(events.MessageReceived.type, events.MessageSpoken.type)
+    ).annotate(text=KeyTextTransform("text", Cast(body, JSONField())))
 
 
 def sessions_of(agent_id: UUID, member: Member) -> QuerySet[ChatSession]:

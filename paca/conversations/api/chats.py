@@ -11,6 +11,7 @@ from paca.accounts.api.idempotency import idempotent
 from paca.agents import selectors as agents
 from paca.conversations import selectors, services
 from paca.conversations.api.shapes import (
+    IDEMPOTENCY_KEY,
     ByActivity,
     ChatBegunOut,
     ChatClearedOut,
@@ -39,7 +40,12 @@ class ChatSessions(ProjectView):
         agent = agents.get(self.project, agent_id)
         return ByActivity.answer(selectors.sessions_of(agent.pk, self.member), self, ChatSessionOut)
 
-    @extend_schema(request=MessageIn, responses={201: ChatBegunOut}, tags=["conversations"])
+    @extend_schema(
+        parameters=[IDEMPOTENCY_KEY],
+        request=MessageIn,
+        responses={201: ChatBegunOut},
+        tags=["conversations"],
+    )
     @idempotent
     def post(self, request: Request, agent_id: UUID) -> Response:
         """Begin a chat with its first message."""
@@ -55,7 +61,12 @@ class ChatMessages(ProjectView):
 
     required_permission = "conversations:write"
 
-    @extend_schema(request=FollowUpIn, responses={202: SentOut}, tags=["conversations"])
+    @extend_schema(
+        parameters=[IDEMPOTENCY_KEY],
+        request=FollowUpIn,
+        responses={202: SentOut},
+        tags=["conversations"],
+    )
     @idempotent
     def post(self, request: Request, agent_id: UUID, session_id: UUID) -> Response:
         """Write in the chat: its conversation goes on, with the same files and all that was said."""
@@ -73,7 +84,12 @@ class ClearChat(ProjectView):
 
     required_permission = "conversations:write"
 
-    @extend_schema(request=NothingIn, responses={201: ChatClearedOut}, tags=["conversations"])
+    @extend_schema(
+        parameters=[IDEMPOTENCY_KEY],
+        request=NothingIn,
+        responses={201: ChatClearedOut},
+        tags=["conversations"],
+    )
     @idempotent
     def post(self, request: Request, agent_id: UUID, session_id: UUID) -> Response:
         """Close the chat's conversation, which stays readable, and open an empty one."""

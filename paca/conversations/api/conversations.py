@@ -12,6 +12,8 @@ from paca.accounts.api.idempotency import idempotent
 from paca.common.api import require_unchanged
 from paca.conversations import removal, selectors, services
 from paca.conversations.api.shapes import (
+    IDEMPOTENCY_KEY,
+    IF_MATCH,
     ByActivity,
     ConversationOut,
     ConversationsQuery,
@@ -61,7 +63,9 @@ class OneConversation(ProjectView):
         conversation = selectors.get(self.project, conversation_id)
         return Response(ConversationOut(conversation).data)
 
-    @extend_schema(request=TitleIn, responses=ConversationOut, tags=["conversations"])
+    @extend_schema(
+        parameters=[IF_MATCH], request=TitleIn, responses=ConversationOut, tags=["conversations"]
+    )
     def patch(self, request: Request, conversation_id: UUID) -> Response:
         """Give it another title."""
         given = TitleIn.read(request, partial=True)
@@ -86,7 +90,12 @@ class Messages(ProjectView):
 
     required_permission = "conversations:write"
 
-    @extend_schema(request=FollowUpIn, responses={202: SentOut}, tags=["conversations"])
+    @extend_schema(
+        parameters=[IDEMPOTENCY_KEY],
+        request=FollowUpIn,
+        responses={202: SentOut},
+        tags=["conversations"],
+    )
     @idempotent
     def post(self, request: Request, conversation_id: UUID) -> Response:
         """Write to the agent, whoever began the conversation."""
@@ -112,7 +121,12 @@ class Order(ProjectView):
         return Response(ConversationOut(conversation).data, status=202)
 
 
-_order = extend_schema(request=NothingIn, responses={202: ConversationOut}, tags=["conversations"])
+_order = extend_schema(
+    parameters=[IDEMPOTENCY_KEY],
+    request=NothingIn,
+    responses={202: ConversationOut},
+    tags=["conversations"],
+)
 
 
 class Stop(Order):

@@ -84,8 +84,11 @@ class _Chunks:
         self._file = file
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        while chunk := await asyncio.to_thread(self._file.read, CHUNK_BYTES):
-            yield chunk
+        try:
+            while chunk := await asyncio.to_thread(self._file.read, CHUNK_BYTES):
+                yield chunk
+        finally:
+            self.close()
 
     def close(self) -> None:
         self._file.close()
