@@ -55,10 +55,13 @@ WORDS_FOR: dict[type[BaseException], str] = {
     ConnectionResetError: "the connection was reset.",
 }
 # Exceptions of the HTTP library, by name: it is not imported for the sake of these.
-WORDS_FOR_NAMED = {
-    "ConnectTimeout": "no connection came about in time.",
+NOT_AN_ADDRESS = {
     "UnsupportedProtocol": "the base URL is not a valid http or https address.",
     "LocalProtocolError": "the base URL or the key has characters that cannot be sent.",
+}
+WORDS_FOR_NAMED = {
+    **NOT_AN_ADDRESS,
+    "ConnectTimeout": "no connection came about in time.",
     "RemoteProtocolError": "it does not speak HTTP, or closed the connection without an answer.",
 }
 
@@ -93,7 +96,10 @@ def from_event(event: dict[str, Any]) -> ModelError:
 
 def from_transport(error: BaseException, address: str) -> ModelError:
     """The error of a connection that could not be made or did not hold until the answer began."""
-    return Unreachable(f"{address} could not be reached: {_cause(error)}")
+    causes = list(_causes(error))
+    misconfigured = any(type(cause).__name__ in NOT_AN_ADDRESS for cause in causes)
+    cls = ModelMisconfigured if misconfigured else Unreachable
+    return cls(f"{address} could not be reached: {_in_words(causes)}")
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -143,9 +149,8 @@ def _sentence(cls: type[ModelError]) -> str:
     return (cls.__doc__ or "").strip().partition("\n")[0]
 
 
-def _cause(error: BaseException) -> str:
-    """The cause in words, from the innermost exception that says something."""
-    causes = list(_causes(error))
+def _in_words(causes: list[BaseException]) -> str:
+    """The cause, as far as there are words for one of the exceptions; else what the innermost says."""
     for cause in causes:
         for kind, words in WORDS_FOR.items():
             if isinstance(cause, kind):

@@ -62,8 +62,9 @@ class Progress:
 class DemoLLM:
     """The scripted model. ``pieces_a_second=0`` streams without a pause."""
 
-    def __init__(self, *, pieces_a_second: float = PIECES_A_SECOND) -> None:
-        self._pause = 1 / pieces_a_second if pieces_a_second else 0.0
+    def __init__(self, *, pieces_a_second: float | None = None) -> None:
+        pace = PIECES_A_SECOND if pieces_a_second is None else pieces_a_second
+        self._pause = 1 / pace if pace else 0.0
 
     async def stream(self, request: Request) -> AsyncIterator[Chunk]:
         yield UsageSeen(Usage())

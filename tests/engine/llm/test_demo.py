@@ -92,6 +92,7 @@ async def test_it_writes_a_program_that_works_and_quotes_its_output(sandbox):
     assert "17 primes below 60" in reply.text
     assert "78498 primes below 1000000" in reply.text
     assert "real" in reply.text
+    assert "Traceback" not in reply.text
 
 
 async def test_it_finds_a_real_bug_and_fixes_it(sandbox):
@@ -212,6 +213,12 @@ async def test_other_words_after_an_interruption_end_the_job(sandbox):
     reply = await carry_on(sandbox, history)
     assert len(sandbox.calls) == 2
     assert reply.text == demo.HELP
+
+
+async def test_it_says_that_there_is_no_network_only_where_there_is_none(sandbox):
+    for networks, told in (("lo", True), ("lo eth0", False), ("", False)):
+        sandbox.bash = lambda command, found=networks: (f"user: x\nnetwork: {found}\n", False)
+        assert ("no way out" in (await carry_on(sandbox, [user(LOOK)])).text) == told
 
 
 async def test_long_output_is_quoted_in_part(sandbox):

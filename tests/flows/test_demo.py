@@ -1,0 +1,65 @@
+"""The demo guide through the whole product: worker, engine, real tools, real sandbox, no key."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from paca.engine.llm import demo
+from tests.support.flow import Flow, assert_replay_matches, until
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
+
+LOOK, PROGRAM, BUG = (prompt for _, prompt in demo.PROMPTS)
+
+
+@pytest.fixture
+def flow(transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Flow]:
+    """An agent with the demo model, without its pauses."""
+    monkeypatch.setattr(demo, "PIECES_A_SECOND", 0)
+    with Flow(tmp_path, model=demo.MODEL, base_url="", llm_api_key="") as found:
+        yield found
+
+
+def test_every_prompt_is_carried_out_in_one_conversation(flow):
+    told = flow.ask(PROGRAM)
+    flow.ask(BUG, after=told)
+    flow.ask(LOOK, after=told)
+    assert told.status == "finished/answered"
+    assert not any("try once more" in answer for answer in told.answers)
+    answers = [fact for fact in told.all("message.spoken") if "```" in fact["text"]]
+    assert [fact["demo"] for fact in answers] == [True] * 3
+    program, bug, look = (fact["text"] for fact in answers)
+    assert "17 primes below 60" in program
+    assert "78498 primes below 1000000" in program
+    assert "AssertionError" in bug
+    assert "OK" in bug
+    assert "primes.py" in look
+    assert {usage["cost_usd"] for usage in told.all("usage.recorded")} == {0.0}
+    assert flow.model.requests == []
+    assert_replay_matches(told)
+
+
+def test_a_job_can_be_asked_for_again(flow):
+    told = flow.ask(BUG)
+    flow.ask(BUG, after=told)
+    assert "The bug is found and fixed" in told.answers[-1]
+    assert not any("try once more" in answer for answer in told.answers)
+
+
+def test_what_it_does_not_know_is_answered_honestly(flow):
+    told = flow.ask("Write me a poem")
+    assert told.answers == [demo.HELP]
+    assert_replay_matches(told)
+
+
+def test_a_stopped_job_goes_on_when_asked_to(flow, monkeypatch):
+    monkeypatch.setattr(demo, "PIECES_A_SECOND", 20)
+    told = flow.begin(BUG)
+    until(lambda: told.has("tool.returned"))
+    flow.stop(told)
+    flow.rest(told)
+    assert told.status == "stopped/by_person"
+    flow.ask("continue", after=told)
+    assert "The bug is found and fixed" in told.answers[-1]
+    assert_replay_matches(told)
