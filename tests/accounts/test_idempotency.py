@@ -1,0 +1,116 @@
+"""``Idempotency-Key``: the same request twice is one piece of work."""
+
+import threading
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.urls import get_resolver
+from django.utils import timezone
+
+from paca.accounts.models import IdempotentAnswer
+from paca.projects.models import Project
+from paca.projects.services import projects
+from tests.security.access_routes import everything
+from tests.support import world
+from tests.support.api import Api
+
+# They give out a secret, which must not be stored, or only ask.
+WITHOUT_KEY = {
+    "POST /api/v1/tokens/",
+    "POST /api/v1/tickets/",
+    "POST /api/v1/projects/{project}/agents/{agent_id}/test-connection/",
+}
+
+
+@pytest.mark.django_db
+def test_the_same_key_is_answered_alike_and_does_the_work_once() -> None:
+    api = Api(world.make().user)
+    first = api.post("/projects/", {"name": "New"}, Idempotency_Key="k1")
+    again = api.post("/projects/", {"name": "New"}, Idempotency_Key="k1")
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert first.json() == again.json()
+    assert again.headers["Idempotent-Replay"] == "true"
+    assert Project.objects.filter(name="New").count() == 1
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("body", [{"name": "Other"}, {"name": "New", "description": "x"}])
+def test_the_same_key_with_another_body_is_refused(body: dict[str, str]) -> None:
+    api = Api(world.make().user)
+    api.post("/projects/", {"name": "New"}, Idempotency_Key="k1")
+    refused = api.post("/projects/", body, Idempotency_Key="k1")
+    assert (refused.status_code, refused.data["code"]) == (409, "idempotency_key_reused")
+
+
+@pytest.mark.django_db
+def test_a_key_belongs_to_one_person() -> None:
+    ada, bob = world.make("One"), world.make("Two")
+    Api(ada.user).post("/projects/", {"name": "New"}, Idempotency_Key="k1")
+    mine = Api(bob.user).post("/projects/", {"name": "New"}, Idempotency_Key="k1")
+    assert mine.json()["workspace_id"] == str(bob.project.workspace_id)
+
+
+@pytest.mark.django_db
+def test_a_refused_request_may_be_repeated_with_its_key() -> None:
+    here = world.make()
+    api = Api(here.user)
+    assert api.post("/projects/", {"name": "Harbor"}, Idempotency_Key="k1").status_code == 400
+    projects.change(here.project, by=here.owner, name="Old harbor")
+    assert api.post("/projects/", {"name": "Harbor"}, Idempotency_Key="k1").status_code == 201
+
+
+@pytest.mark.django_db
+def test_a_key_is_free_again_after_a_day() -> None:
+    api = Api(world.make().user)
+    api.post("/projects/", {"name": "New"}, Idempotency_Key="k1")
+    yesterday = timezone.now() - timedelta(hours=24, seconds=1)
+    IdempotentAnswer.objects.update(created_at=yesterday)
+    assert api.post("/projects/", {"name": "Other"}, Idempotency_Key="k1").status_code == 201
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("key", ["x" * 256, "a\tb"])
+def test_a_key_that_is_none_is_refused(key: str) -> None:
+    refused = Api(world.make().user).post("/projects/", {"name": "New"}, Idempotency_Key=key)
+    assert (refused.status_code, refused.data["code"]) == (400, "invalid")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_at_once_one_is_carried_out_and_all_are_answered() -> None:
+    user = world.make().user
+    start = threading.Barrier(6)
+    answers: list[Any] = []
+
+    def send() -> None:
+        api = Api(user)
+        start.wait()
+        try:
+            answers.append(api.post("/projects/", {"name": "New"}, Idempotency_Key="k1"))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=send) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [answer.status_code for answer in answers] == [201] * 6
+    assert len({answer.json()["id"] for answer in answers}) == 1
+    assert Project.objects.filter(name="New").count() == 1
+
+
+def test_every_post_of_the_api_honours_the_key() -> None:
+    posts = {row for row in everything() if row.startswith("POST /api/")}
+    honouring = {row for row in posts if getattr(_handler(row), "idempotent", False)}
+    assert posts - honouring == WITHOUT_KEY
+
+
+def _handler(row: str) -> Any:
+    zeros = "00000000-0000-0000-0000-000000000000"
+    path = row.partition(" ")[2]
+    while "{" in path:
+        path = path[: path.index("{")] + zeros + path[path.index("}") + 1 :]
+    view: Any = get_resolver().resolve(path).func
+    return view.view_class.post

@@ -1,0 +1,113 @@
+"""The first admin, links that sign in once, and what a username may be."""
+
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import IntegrityError, connection, transaction
+from django.utils import timezone
+
+from paca.accounts import services
+from paca.accounts.models import AuditEntry, OneTimeLink, User
+from paca.accounts.models.audit import AuditEntriesStay
+from paca.accounts.services.people import LinkIsOver
+from paca.common import validation
+from paca.common.errors import Invalid
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_first_admin_is_made_once() -> None:
+    admin = services.make_first_admin()
+    assert admin is not None
+    assert admin.is_superuser
+    assert not admin.has_usable_password()
+    assert services.make_first_admin() is None
+    assert User.objects.count() == 1
+
+
+def test_the_first_admin_may_begin_with_a_password() -> None:
+    admin = services.make_first_admin(password="correct horse battery")
+    assert admin is not None
+    assert admin.check_password("correct horse battery")
+
+
+def test_looking_at_a_link_does_not_use_it_up_and_redeeming_does() -> None:
+    user = User.objects.create_user("ada")
+    secret = services.one_time_link(user)
+    assert services.look_up(secret) == services.look_up(secret) == user
+    assert services.redeem(secret) == user
+    with pytest.raises(LinkIsOver):
+        services.redeem(secret)
+    with pytest.raises(LinkIsOver):
+        services.look_up(secret)
+
+
+def test_a_newer_link_ends_the_older_one() -> None:
+    user = User.objects.create_user("ada")
+    older, newer = services.one_time_link(user), services.one_time_link(user)
+    with pytest.raises(LinkIsOver):
+        services.redeem(older)
+    assert services.redeem(newer) == user
+
+
+def test_a_link_ends_by_time_and_with_its_person() -> None:
+    user = User.objects.create_user("ada")
+    secret = services.one_time_link(user)
+    OneTimeLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    with pytest.raises(LinkIsOver):
+        services.redeem(secret)
+    secret = services.one_time_link(user)
+    User.objects.update(is_active=False)
+    with pytest.raises(LinkIsOver):
+        services.redeem(secret)
+
+
+def test_the_database_holds_no_link_that_works() -> None:
+    secret = services.one_time_link(User.objects.create_user("ada"))
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT * FROM accounts_onetimelink")
+        assert secret not in repr(cursor.fetchall())
+
+
+def test_the_command_prints_a_link_that_works() -> None:
+    user = User.objects.create_user("ada")
+    out = StringIO()
+    call_command("sign_in_link", "ada", stdout=out)
+    secret = out.getvalue().strip().rstrip("/").rpartition("/")[2]
+    assert services.redeem(secret) == user
+    with pytest.raises(CommandError, match="There is no person 'bob'"):
+        call_command("sign_in_link", "bob")
+
+
+def test_usernames_are_one_in_any_case() -> None:
+    User.objects.create_user("ada")
+    with pytest.raises(Invalid) as refused:
+        validation.check(User(username="Ada", password="x"))
+    assert refused.value.fields == {"username": ["This username is taken."]}
+    with (
+        pytest.raises(IntegrityError, match="username_is_unique_in_any_case"),
+        transaction.atomic(),
+    ):
+        User.objects.create_user("ADA")
+
+
+@pytest.mark.parametrize("name", ["", "a b", "@ada", "-ada", "ada.", "ädä", "a\n", "x" * 65, "<b>"])
+def test_a_username_holds_only_what_a_mention_can_hold(name: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        validation.check(User(username=name, password="x"))
+    assert set(refused.value.fields) == {"username"}
+
+
+def test_an_audit_entry_is_never_changed_or_removed() -> None:
+    services.make_first_admin()
+    entry = AuditEntry.objects.get()
+    entry.action = "nothing.happened"
+    for attempt in (entry.save, entry.delete, AuditEntry.objects.all().delete):
+        with pytest.raises(AuditEntriesStay):
+            attempt()
+    with pytest.raises(AuditEntriesStay):
+        AuditEntry.objects.update(action="nothing.happened")
+    with connection.cursor() as cursor, pytest.raises(IntegrityError, match="never_changes"):
+        cursor.execute("UPDATE accounts_auditentry SET action = 'nothing.happened'")

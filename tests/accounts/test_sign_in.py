@@ -1,0 +1,69 @@
+"""Signing in with a username and a password, through the real page."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.urls import NoReverseMatch, reverse
+
+from paca.accounts.models import AuditEntry, User
+
+pytestmark = pytest.mark.django_db
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture(autouse=True)
+def nobody_has_tried() -> Iterator[None]:
+    cache.clear()
+    yield
+    cache.clear()
+
+
+@pytest.fixture
+def ada() -> User:
+    return User.objects.create_user("ada", password=PASSWORD)
+
+
+def sign_in(client: Client, **given: str) -> Any:
+    return client.post("/accounts/login/", {"login": "ada", "password": PASSWORD, **given})
+
+
+def test_the_right_password_signs_in_and_is_noted(ada: User) -> None:
+    client = Client()
+    answer = sign_in(client, login="ADA")
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/")
+    assert client.session["_auth_user_id"] == str(ada.pk)
+    assert AuditEntry.objects.get(action="person.signed_in").actor_id == ada.pk
+
+
+def test_a_wrong_password_and_an_unknown_name_are_refused_alike(ada: User) -> None:
+    wrong, unknown = sign_in(Client(), password="wrong"), sign_in(Client(), login="bob")
+    assert wrong.context["form"].errors == unknown.context["form"].errors
+    assert "are not correct" in str(wrong.context["form"].errors)
+
+
+def test_after_five_failures_even_the_right_password_waits(ada: User) -> None:
+    for _ in range(5):
+        assert sign_in(Client(), password="wrong").status_code == 200
+    refused = sign_in(Client())
+    assert "Too many failed login attempts" in str(refused.context["form"].errors)
+
+
+def test_signing_in_does_not_lead_to_another_site(ada: User) -> None:
+    answer = sign_in(Client(), next="https://evil.example/")
+    assert answer.headers["Location"] == "/"
+
+
+def test_nobody_signs_up_and_no_password_is_reset_by_mail() -> None:
+    for name in ("account_signup", "account_reset_password", "account_email"):
+        with pytest.raises(NoReverseMatch):
+            reverse(name)
+
+
+def test_a_change_by_session_needs_the_token_of_the_page(ada: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(ada)
+    refused = client.post("/api/v1/tokens/", {"name": "x"}, content_type="application/json")
+    assert (refused.status_code, refused.json()["code"]) == (403, "csrf_failed")

@@ -1,0 +1,46 @@
+"""So many requests a minute for each person and each token."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+
+from paca.common.api import RequestsPerMinute
+from tests.support import world
+from tests.support.api import Api
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def three_a_minute(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    cache.clear()
+    monkeypatch.setattr(RequestsPerMinute, "rate", "3/min", raising=False)
+    yield
+    cache.clear()
+
+
+def statuses(api: Api, count: int) -> list[int]:
+    return [api.get("/workspaces/").status_code for _ in range(count)]
+
+
+def test_the_fourth_request_of_a_minute_is_told_when_to_come_back() -> None:
+    api = Api(world.make().user)
+    assert statuses(api, 3) == [200] * 3
+    refused = api.get("/workspaces/")
+    assert (refused.status_code, refused.data["code"]) == (429, "throttled")
+    assert 1 <= int(refused.headers["Retry-After"]) <= 60
+
+
+def test_each_person_and_each_token_is_counted_by_itself() -> None:
+    ada, bob = world.make("One").user, world.make("Two").user
+    assert statuses(Api(ada), 3) == statuses(Api(bob), 3) == [200] * 3
+    assert statuses(Api.by_token(ada), 3) == statuses(Api.by_token(ada), 3) == [200] * 3
+
+
+def test_a_forged_header_gives_nobody_more() -> None:
+    answers: list[Any] = [
+        Api().get("/docs/", X_Forwarded_For=f"10.0.0.{number}") for number in range(4)
+    ]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 429]

@@ -1,0 +1,144 @@
+"""API tokens: stored as a hash, bounded by scopes, ended at once."""
+
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.utils import timezone
+
+from paca.accounts.models import ApiToken, AuditEntry, User
+from paca.accounts.services import tokens
+from tests.support import world
+from tests.support.api import Api
+
+pytestmark = pytest.mark.django_db
+
+
+def made_by_command(*arguments: str) -> str:
+    out = StringIO()
+    call_command("create_token", *arguments, stdout=out)
+    return out.getvalue().split()[-1]
+
+
+def test_the_command_prints_a_working_token_as_its_last_word() -> None:
+    here = world.make()
+    secret = made_by_command(here.user.username, "--name", "deploy", "--scope", "agents:read")
+    assert secret.startswith("paca_")
+    path = f"/projects/{here.project.pk}"
+    assert Api(token=secret).get(f"{path}/agents/").status_code == 200
+    refused = Api(token=secret).get(f"{path}/members/")
+    assert (refused.status_code, refused.data["code"]) == (403, "out_of_scope")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nobody"], "There is no person 'nobody'. There are: ada."),
+        (["ada", "--scope", "agents:fly"], "agents:fly: no such right."),
+        (["ada", "--name", "x" * 101], "at most 100 characters"),
+        (["ada", "--days", "0"], "--days must be between 1 and"),
+    ],
+)
+def test_the_command_refuses_in_a_plain_sentence(arguments: list[str], said: str) -> None:
+    User.objects.create_user("ada")
+    with pytest.raises(CommandError, match=said) as refused:
+        call_command("create_token", *arguments)
+    assert refused.value.returncode == 1
+    assert not ApiToken.objects.exists()
+
+
+def test_the_secret_stands_nowhere_in_the_database() -> None:
+    user = User.objects.create_user("ada")
+    _, secret = tokens.create(user, name="script", by=user)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT * FROM accounts_apitoken")
+        row = repr(cursor.fetchall())
+        cursor.execute("SELECT facts, object_name FROM accounts_auditentry")
+        row += repr(cursor.fetchall())
+    assert secret not in row
+    assert secret[15:] not in row
+
+
+def test_a_revoked_token_is_refused_with_its_next_request() -> None:
+    user = User.objects.create_user("ada")
+    token, secret = tokens.create(user, name="script", by=user)
+    script = Api(token=secret)
+    assert script.get("/projects/").status_code == 200
+    Api(user).delete(f"/tokens/{token.pk}/")
+    refused = script.get("/projects/")
+    assert (refused.status_code, refused.data["code"]) == (401, "authentication_failed")
+    assert refused.headers["WWW-Authenticate"] == "Bearer"
+
+
+def test_an_expired_token_and_one_of_an_inactive_person_are_refused() -> None:
+    user = User.objects.create_user("ada")
+    token, secret = tokens.create(user, name="script", lasts=timedelta(days=1), by=user)
+    script = Api(token=secret)
+    assert script.get("/projects/").status_code == 200
+    ApiToken.objects.filter(pk=token.pk).update(expiry=timezone.now() - timedelta(seconds=1))
+    assert script.get("/projects/").status_code == 401
+    ApiToken.objects.filter(pk=token.pk).update(expiry=None)
+    assert script.get("/projects/").status_code == 200
+    User.objects.filter(pk=user.pk).update(is_active=False)
+    assert script.get("/projects/").status_code == 401
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Bearer",
+        "Bearer a b",
+        "Bearer paca_",
+        "Bearer paca_" + "0" * 64,
+        "Bearer \xff\xfe",
+        "Bearer ",
+    ],
+)
+def test_a_malformed_token_is_refused_and_breaks_nothing(header: str) -> None:
+    api = Api()
+    api.client.credentials(HTTP_AUTHORIZATION=header)
+    refused = api.get("/projects/")
+    assert refused.status_code == 401
+
+
+def test_a_person_makes_lists_and_revokes_their_own_tokens_only() -> None:
+    ada, bob = User.objects.create_user("ada"), User.objects.create_user("bob")
+    made = Api(ada).post("/tokens/", {"name": "ci", "scopes": ["tasks:*"], "lasts_days": 7})
+    assert made.status_code == 201
+    assert Api(token=made.data["token"]).get("/tokens/").status_code == 403
+    listed = Api(ada).get("/tokens/").data["results"]
+    assert [(row["name"], row["scopes"]) for row in listed] == [("ci", ["tasks:*"])]
+    assert "token" not in listed[0]
+    assert Api(bob).get("/tokens/").data["results"] == []
+    assert Api(bob).delete(f"/tokens/{made.data['id']}/").status_code == 404
+    assert Api(ada).delete(f"/tokens/{made.data['id']}/").status_code == 204
+
+
+def test_a_token_cannot_make_another_which_would_outlive_it() -> None:
+    user = User.objects.create_user("ada")
+    refused = Api.by_token(user).post("/tokens/", {"name": "heir"})
+    assert (refused.status_code, refused.data["code"]) == (403, "only_by_hand")
+
+
+def test_the_last_use_is_noted_once_a_minute() -> None:
+    user = User.objects.create_user("ada")
+    token, secret = tokens.create(user, name="script", by=user)
+    assert token.last_used_at is None
+    Api(token=secret).get("/projects/")
+    token.refresh_from_db()
+    first = token.last_used_at
+    assert first is not None
+    Api(token=secret).get("/projects/")
+    token.refresh_from_db()
+    assert token.last_used_at == first
+
+
+def test_the_audit_trail_names_the_token_that_acted() -> None:
+    here = world.make()
+    api = Api.by_token(here.user)
+    api.patch(f"/projects/{here.project.pk}/", {"description": "New"}, X_Request_ID="request-1234")
+    entry = AuditEntry.objects.get(action="project.changed")
+    assert (entry.actor, entry.actor_name) == ("token", "test")
+    assert (entry.facts["acting_for"], entry.request_id) == (here.user.username, "request-1234")

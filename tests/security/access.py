@@ -1,0 +1,113 @@
+"""Who may do what: for every address and method, the answer to each kind of asker. Review by eye.
+
+A new address needs rows here, or ``test_access_matrix`` fails. To add them:
+
+1. A row: ``"METHOD /path/"`` as ``access_routes.spelled`` writes it (the failing test prints it),
+   then ten statuses in the order of ``ASKERS``. Everybody asks for the things of project A.
+2. If the path has a new parameter, say in ``worlds.py`` which object of a project it names.
+3. If the method needs a body, add it to ``BODIES``; ids in it are taken from the asked project.
+   An id in a body is also sent as that of project B, and must then be unknown: 404.
+"""
+
+from typing import Any
+
+from tests.security.worlds import Side
+
+# nobody     not signed in
+# outsider   a person of the same workspace, in no project
+# viewer     and member, manager, owner: their roles in project A
+# stranger   the owner of project B, in another workspace
+# scoped     project A's owner, by a token with agents:read only
+# revoked    project A's owner, by a token revoked meanwhile
+# root       a superuser who is no member anywhere
+ASKERS = (
+    "nobody",
+    "outsider",
+    "viewer",
+    "member",
+    "manager",
+    "owner",
+    "stranger",
+    "scoped",
+    "revoked",
+    "root",
+)
+
+P = "/api/v1/projects/{project}/"
+
+ROWS: dict[str, tuple[int, ...]] = {
+    #                                nobody outs view memb mana owne stra scop revo root
+    "GET /healthz": (200,) * 10,
+    # -- the person's own ----------------------------------------------------------------
+    "GET /api/v1/tokens/":             (401, 200, 200, 200, 200, 200, 200, 403, 401, 200),
+    "POST /api/v1/tokens/":            (401, 201, 201, 201, 201, 201, 201, 403, 401, 201),
+    "DELETE /api/v1/tokens/{token_id}/": (401, 404, 404, 404, 404, 204, 404, 403, 401, 404),
+    "POST /api/v1/tickets/":           (401, 201, 201, 201, 201, 201, 201, 403, 401, 201),
+    # -- open to all, on purpose: they describe, and show nothing ---------------------------
+    "GET /api/v1/schema/": (200,) * 10,
+    "GET /api/v1/docs/": (200,) * 10,
+    # -- workspaces ------------------------------------------------------------------------
+    "GET /api/v1/workspaces/":         (401, 200, 200, 200, 200, 200, 200, 403, 401, 200),
+    "GET /api/v1/workspaces/{workspace_id}/": (401, 200, 200, 200, 200, 200, 404, 403, 401, 404),
+    "PATCH /api/v1/workspaces/{workspace_id}/": (401, 403, 403, 403, 403, 200, 404, 403, 401, 404),
+    # -- projects --------------------------------------------------------------------------
+    "GET /api/v1/projects/":           (401, 200, 200, 200, 200, 200, 200, 403, 401, 200),
+    "POST /api/v1/projects/":          (401, 201, 201, 201, 201, 201, 404, 403, 401, 404),
+    f"GET {P}":                        (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"PATCH {P}":                      (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    f"DELETE {P}":                     (401, 404, 403, 403, 403, 204, 404, 403, 401, 404),
+    f"GET {P}members/":                (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"POST {P}members/":               (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
+    f"GET {P}members/{{member_id}}/":  (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"PATCH {P}members/{{member_id}}/": (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    f"DELETE {P}members/{{member_id}}/": (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
+    f"GET {P}roles/":                  (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"POST {P}roles/":                 (401, 404, 403, 403, 403, 201, 404, 403, 401, 404),
+    f"GET {P}roles/{{role_id}}/":      (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"PATCH {P}roles/{{role_id}}/":    (401, 404, 403, 403, 403, 200, 404, 403, 401, 404),
+    f"DELETE {P}roles/{{role_id}}/":   (401, 404, 403, 403, 403, 204, 404, 403, 401, 404),
+    # -- agents ----------------------------------------------------------------------------
+    "GET /api/v1/agents/llm-models/":  (401, 200, 200, 200, 200, 200, 200, 200, 401, 200),
+    "GET /api/v1/tools/":              (401, 200, 200, 200, 200, 200, 200, 200, 401, 200),
+    f"GET {P}agents/":                 (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
+    f"POST {P}agents/":                (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
+    f"GET {P}agents/{{agent_id}}/":    (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
+    f"PATCH {P}agents/{{agent_id}}/":  (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    f"DELETE {P}agents/{{agent_id}}/": (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
+    f"POST {P}agents/{{agent_id}}/test-connection/":
+                                       (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    # -- every other address of the API ------------------------------------------------------
+    "GET /api/v1/{rest}": (404,) * 10,
+    # -- signing in ----------------------------------------------------------------------------
+    "GET /accounts/login/":            (200, 302, 302, 302, 302, 302, 302, 200, 200, 302),
+    "POST /accounts/login/":           (200, 302, 302, 302, 302, 302, 302, 200, 200, 302),
+    "GET /accounts/logout/":           (302, 200, 200, 200, 200, 200, 200, 302, 302, 200),
+    "POST /accounts/logout/": (302,) * 10,
+    "GET /accounts/inactive/": (200,) * 10,
+    "GET /accounts/password/change/":  (302, 200, 200, 200, 200, 200, 200, 302, 302, 200),
+    "POST /accounts/password/change/": (302, 200, 200, 200, 200, 200, 200, 302, 302, 200),
+    "GET /accounts/password/set/": (302,) * 10,
+    "POST /accounts/password/set/": (302,) * 10,
+}  # fmt: skip
+
+
+def bodies(side: Side) -> dict[str, Any]:
+    """What to send where a body is needed, with the ids of one project."""
+    role = str(side.ids["role_id"])
+    return {
+        "POST /api/v1/tokens/": {"name": "script"},
+        "PATCH /api/v1/workspaces/{workspace_id}/": {"name": "Renamed"},
+        "POST /api/v1/projects/": {"name": "New", "workspace_id": str(side.ids["workspace_id"])},
+        f"PATCH {P}": {"name": "Renamed"},
+        f"POST {P}members/": {"username": "outsider", "role_id": role},
+        f"PATCH {P}members/{{member_id}}/": {"role_id": role},
+        f"POST {P}roles/": {"name": "Reader", "permissions": ["tasks:read"]},
+        f"PATCH {P}roles/{{role_id}}/": {"name": "Renamed"},
+        f"POST {P}agents/": {
+            "name": "Bo",
+            "handle": "bo",
+            "model": "demo/guide",
+            "role_id": role,
+        },
+        f"PATCH {P}agents/{{agent_id}}/": {"role_id": role},
+    }

@@ -1,0 +1,98 @@
+"""Two projects in two workspaces with one of everything, and the people who ask for it."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from paca.accounts.models import User
+from paca.accounts.services import tokens
+from paca.agents import services as agents
+from paca.projects import permissions
+from paca.projects.models import Project
+from paca.projects.services import members, projects, roles, workspaces
+from tests.support.api import Api
+
+# The parameters of addresses for which ``_side`` has an object.
+NAMES = ("project", "workspace_id", "token_id", "member_id", "role_id", "agent_id")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One project: ``ids`` names, for each parameter of an address, an object that is there."""
+
+    owner: User
+    project: Project
+    ids: dict[str, UUID]
+
+
+@dataclass(frozen=True)
+class Worlds:
+    """Project A, which everybody asks for, project B of somebody else, and the askers."""
+
+    a: Side
+    b: Side
+    askers: dict[str, Api]
+
+
+def make() -> Worlds:
+    """A fresh pair of projects."""
+    a, b = _side("owner"), _side("stranger")
+    outsider = _person("outsider")
+    workspaces.add(a.project.workspace, user=outsider)
+    askers = {
+        "nobody": Api(),
+        "outsider": Api(outsider),
+        "owner": Api(a.owner),
+        "stranger": Api(b.owner),
+        "scoped": Api.by_token(a.owner, "agents:read"),
+        "revoked": _revoked(a.owner),
+        "root": Api(User.objects.create_superuser("root", password="a long password 7")),
+    }
+    for name in (permissions.VIEWER, permissions.MEMBER, permissions.MANAGER):
+        askers[name.lower()] = Api(_member(a.project, name))
+    return Worlds(a, b, askers)
+
+
+def _side(owner_name: str) -> Side:
+    owner = _person(owner_name)
+    workspace = workspaces.create(f"Workspace of {owner_name}", owner=owner)
+    project = projects.create(workspace, f"Project of {owner_name}", by=owner)
+    me = project.members.get(user=owner)
+    role = project.roles.get(name=permissions.MEMBER)
+    agent = agents.create(
+        project,
+        name="Rosa",
+        handle="rosa",
+        model="demo/guide",
+        role=project.roles.get(name=permissions.AGENT),
+        by=me,
+    )
+    colleague = _person(f"colleague-of-{owner_name}")
+    workspaces.add(workspace, user=colleague)
+    spare = roles.create(project, name="Spare", permissions=["tasks:read"], by=me)
+    ids = {
+        "project": project.pk,
+        "workspace_id": workspace.pk,
+        "token_id": tokens.create(owner, name="spare", by=owner)[0].pk,
+        "member_id": members.add_person(project, user=colleague, role=role, by=me).pk,
+        "role_id": spare.pk,
+        "agent_id": agent.pk,
+    }
+    return Side(owner, project, ids)
+
+
+def _person(name: str) -> User:
+    return User.objects.create_user(name, password="a long password 7")
+
+
+def _member(project: Project, role_name: str) -> User:
+    user = _person(role_name.lower())
+    workspaces.add(project.workspace, user=user)
+    role = project.roles.get(name=role_name)
+    members.add_person(project, user=user, role=role, by=user)
+    return user
+
+
+def _revoked(user: User) -> Api:
+    token, secret = tokens.create(user, name="lost", by=user)
+    tokens.revoke(token, by=user)
+    return Api(token=secret)

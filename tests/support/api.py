@@ -1,0 +1,47 @@
+"""Asks the API as somebody: ``Api(user).get("/projects/")``, below ``/api/v1``."""
+
+from typing import Any
+
+from django.http import HttpResponse
+from rest_framework.test import APIClient
+
+from paca.accounts.models import User
+from paca.accounts.services import tokens
+
+
+class Api:
+    """A signed-in person, a token, or nobody. Answers carry ``.data``: the decoded JSON."""
+
+    def __init__(self, user: User | None = None, *, token: str = "", **options: Any) -> None:
+        self.client = APIClient(**options)
+        if token:
+            self.client.credentials(HTTP_AUTHORIZATION=f"Bearer {token}")
+        elif user is not None:
+            self.client.force_login(user)
+
+    @classmethod
+    def by_token(cls, user: User, *scopes: str) -> "Api":
+        """The person, by a fresh token with these scopes."""
+        return cls(token=tokens.create(user, name="test", scopes=list(scopes), by=user)[1])
+
+    def send(self, method: str, path: str, body: Any = None, **headers: str) -> HttpResponse:
+        """A request to any address; ``headers`` are written with underscores."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        send = getattr(self.client, method.lower())
+        response: HttpResponse = send(path, body, format="json", headers=named)
+        return response
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> HttpResponse:
+        return self.send(method, f"/api/v1{path}", body, **headers)
+
+    def get(self, path: str, **headers: str) -> HttpResponse:
+        return self.ask("get", path, **headers)
+
+    def post(self, path: str, body: Any = None, **headers: str) -> HttpResponse:
+        return self.ask("post", path, {} if body is None else body, **headers)
+
+    def patch(self, path: str, body: Any, **headers: str) -> HttpResponse:
+        return self.ask("patch", path, body, **headers)
+
+    def delete(self, path: str) -> HttpResponse:
+        return self.ask("delete", path)
