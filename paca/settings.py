@@ -119,7 +119,7 @@ MIDDLEWARE = [
     "paca.common.request_ids.request_id_middleware",
     "django.middleware.security.SecurityMiddleware",
     "paca.web.security.SecurityHeaders",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "paca.web.middleware.StaticFiles",
     "csp.middleware.CSPMiddleware",
     "paca.common.csp.AdminPolicy",
     "django.contrib.sessions.middleware.SessionMiddleware",

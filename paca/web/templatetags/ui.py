@@ -47,13 +47,13 @@ def person_avatar(member_id: str, name: str, size: str = "") -> SafeString:
 @register.simple_tag
 def agent_avatar(agent_id: str, name: str, size: str = "") -> SafeString:
     """The same for an agent of which only id and name are at hand."""
-    cells = ((x * 5 + 2.5, y * 5 + 2.5) for x, y in identity.weave(str(agent_id)))
+    cells = ((x * 5 + 0.25, y * 5 + 0.25) for x, y in identity.weave(str(agent_id)))
     woven = format_html_join(
         "", '<rect x="{}" y="{}" width="4.5" height="4.5" rx="1.2"></rect>', cells
     )
     return format_html(
         '<span class="avatar is-agent tone-{} {}" role="img" aria-label="{}, agent">'
-        '<svg viewBox="0 0 30 30" aria-hidden="true">{}</svg></span>',
+        '<svg viewBox="0 0 25 25" aria-hidden="true">{}</svg></span>',
         identity.tone_of(str(agent_id)),
         size,
         name,

@@ -11,15 +11,9 @@ from paca.conversations.models import Conversation
 PLACEHOLDER = UUID(int=0)
 
 
-def api(what: str, project_id: UUID, *ids: UUID) -> str:
-    """An address of the API; the pages know it by CONTRACTS, not by the API's own names."""
-    base = f"/api/v1/projects/{project_id}"
-    match what:
-        case "chat-sessions":
-            return f"{base}/agents/{ids[0]}/chat-sessions/"
-        case "conversation":
-            return f"{base}/conversations/{ids[0]}/"
-    raise ValueError(what)
+def start_url(agent: Agent) -> str:
+    """Where a first message to the agent goes."""
+    return reverse("api:chat-sessions", args=[agent.project_id, agent.id])
 
 
 def next_url(project_id: UUID) -> str:
@@ -38,14 +32,14 @@ def configure_url(user: Any, agent: Agent) -> str:
 def page_urls(user: Any, conversation: Conversation) -> dict[str, str]:
     """All that the page of a conversation calls or links to."""
     project_id = conversation.project_id
-    base = api("conversation", project_id, conversation.id)
+    export = reverse("api:conversation-export", args=[project_id, conversation.id])
     return {
-        "api": base,
+        "api": reverse("api:conversation", args=[project_id, conversation.id]),
         "socket": f"/ws/conversations/{conversation.id}/",
         "project": reverse("overview", args=[project_id]),
         "conversations": reverse("conversations", args=[project_id]),
-        "exportMarkdown": f"{base}export/?format=markdown",
-        "exportJson": f"{base}export/?format=json",
+        "exportMarkdown": f"{export}?format=markdown",
+        "exportJson": f"{export}?format=json",
         "settings": configure_url(user, conversation.agent),
         "signIn": reverse("account_login"),
     }

@@ -17,7 +17,7 @@ from paca.projects import permissions
 from paca.projects.models import Member, Project
 from paca.web import selectors
 from paca.web.views.door import project_page
-from paca.web.views.links import api, configure_url, next_url, page_urls
+from paca.web.views.links import configure_url, next_url, page_urls, start_url
 
 A_PAGE = 30
 RECENT = 5
@@ -40,6 +40,8 @@ def shell(member: Member, here: str, **more: Any) -> dict[str, Any]:
         "project": member.project,
         "here": here,
         "working_now": selectors.working_now(member.project),
+        "working_api": reverse("api:conversations", args=[member.project_id]),
+        "next_url": next_url(member.project_id),
         "may_write": permissions.allows(member, "conversations:write"),
         **more,
     }
@@ -59,8 +61,7 @@ def overview(request: HttpRequest, member: Member) -> HttpResponse:
         usable=usable,
         chosen=chosen,
         prompts=demo.PROMPTS,
-        start_url=api("chat-sessions", member.project_id, chosen.id) if chosen else "",
-        next_url=next_url(member.project_id),
+        start_url=start_url(chosen) if chosen else "",
         people=selectors.people(member.project),
         recent=conversations.listed(member.project)[:RECENT],
         steps=_steps(request, member, rows),
@@ -103,8 +104,7 @@ def agent(request: HttpRequest, member: Member, agent: UUID) -> HttpResponse:
         agent=found,
         configure_url=configure_url(request.user, found),
         prompts=demo.PROMPTS if found.is_demo else (),
-        start_url=api("chat-sessions", member.project_id, found.id),
-        next_url=next_url(member.project_id),
+        start_url=start_url(found),
         recent=conversations.listed(member.project, agent=str(found.id))[:A_PAGE],
     )
     return render(request, "web/agent.html", context)

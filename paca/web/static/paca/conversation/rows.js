@@ -23,13 +23,16 @@ const KINDS = {
 
 function entry(row, context, { node = nothing, classes = "", body, label = nothing, tools = nothing }) {
   const head = row.head ? headOf(row, context, tools) : nothing;
-  const mark = row.head ? avatar(authorOf(row, context)) : node ? html`<span class="node">${node}</span>` : nothing;
+  const mark = row.head ? avatar(authorOf(row, context)) : node === nothing ? nothing : html`<span class="node">${node}</span>`;
   return html`<article class="entry ${row.head ? "is-head" : ""} ${classes}" data-key=${row.key} tabindex="-1"
-    aria-label=${label}>${mark}${head}${row.head ? nothing : corner(tools)}${body}</article>`;
+    aria-label=${label}>${mark}${head}${row.head ? nothing : corner(row, tools)}${body}</article>`;
 }
 
-function corner(tools) {
-  return tools === nothing ? nothing : html`<div class="entry-corner">${tools}</div>`;
+/** Beside words without a head: the badge of a script always, the tools when they are wanted. */
+function corner(row, tools) {
+  if (tools === nothing) return nothing;
+  return html`${row.entry.demo ? html`<div class="entry-badge">${demoBadge()}</div>` : nothing}
+    <div class="entry-corner">${tools}</div>`;
 }
 
 function headOf(row, context, tools) {
@@ -89,8 +92,8 @@ function pending(row, context) {
 }
 
 function said(row, context) {
-  const { text, at, truncated, demo } = row.entry;
-  const tools = row.live ? nothing : html`${!row.head && demo ? demoBadge() : nothing}${copyText("Copy answer", text)}`;
+  const { text, at, truncated } = row.entry;
+  const tools = row.live ? nothing : copyText("Copy answer", text);
   return entry(row, context, {
     classes: row.live ? "is-live" : "",
     node: row.live && !row.head ? icon("loader-circle", "spin c-accent") : nothing,

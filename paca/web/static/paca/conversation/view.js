@@ -161,6 +161,7 @@ export class PacaConversation extends PacaElement {
     if (action.act !== "older" && action.act !== "newest" && !this.follow?.atEnd) {
       this.#unseen += Math.max(0, after.order.length - before.order.length);
     }
+    if (after.status !== before.status || after.title !== before.title) dispatchEvent(new Event("paca:status"));
     if (after.title !== before.title && after.title) document.title = `${after.title} · Paca`;
     this.update();
   }

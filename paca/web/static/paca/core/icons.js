@@ -24,8 +24,8 @@ export function avatar({ id, name, kind }, size = "") {
 }
 
 function woven(id) {
-  return html`<svg viewBox="0 0 30 30" aria-hidden="true">${weave(id).map(
-    ([x, y]) => svg`<rect x=${x * 5 + 2.5} y=${y * 5 + 2.5} width="4.5" height="4.5" rx="1.2"></rect>`,
+  return html`<svg viewBox="0 0 25 25" aria-hidden="true">${weave(id).map(
+    ([x, y]) => svg`<rect x=${x * 5 + 0.25} y=${y * 5 + 0.25} width="4.5" height="4.5" rx="1.2"></rect>`,
   )}</svg>`;
 }
 

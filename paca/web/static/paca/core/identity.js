@@ -15,11 +15,19 @@ export function toneOf(id) {
   return (hash(`tone:${id}`) % 6) + 1;
 }
 
-/** The cells [x, y] of a 5 by 5 weave, mirrored both ways; never empty, never full. */
+/** The corner that is mirrored: of nine cells four to six, so that it reads as a pattern. */
+function quarterOf(id) {
+  for (let salt = 0; ; salt += 1) {
+    const bits = hash(`weave:${salt}:${id}`);
+    const quarter = Array.from({ length: 9 }, (_, index) => (bits >>> (index * 3)) & 1);
+    const count = quarter.reduce((sum, bit) => sum + bit, 0);
+    if (count >= 4 && count <= 6) return quarter;
+  }
+}
+
+/** The cells [x, y] of a 5 by 5 weave, mirrored both ways. */
 export function weave(id) {
-  const bits = hash(`weave:${id}`);
-  const quarter = Array.from({ length: 9 }, (_, index) => (bits >>> (index * 3)) & 1);
-  if (quarter.every((bit) => bit === quarter[0])) quarter[4] ^= 1;
+  const quarter = quarterOf(id);
   const cells = [];
   for (let y = 0; y < 5; y += 1) {
     for (let x = 0; x < 5; x += 1) {

@@ -3,6 +3,7 @@
 import { keys, listen, openSheet } from "./keys.js";
 import { defineMenu } from "./menu.js";
 import { defineTimes } from "./time.js";
+import { defineWorking } from "./working.js";
 
 const YEAR_SECONDS = 31_536_000;
 
@@ -69,4 +70,5 @@ function focusSearch() {
 
 defineTimes();
 defineMenu();
+defineWorking();
 listen();
