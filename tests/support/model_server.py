@@ -8,33 +8,18 @@ As a program: ``python -m tests.support.model_server --port 9000``.
 import argparse
 import asyncio
 import contextlib
-import json
-import socket
-import struct
 import sys
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any, Self
 
 from tests.support import anthropic_dialect as dialect
+from tests.support.model_connection import Connection, Received
 from tests.support.model_script import Directive, Raw, Scripted, says
 
 PROGRAM = Callable[[dict[str, Any]], Scripted | Raw]
-HTML = b"<!doctype html><html><body><h1>Sign in to the guest network</h1></body></html>"
-
-
-@dataclass(frozen=True)
-class Received:
-    """A request as it came."""
-
-    path: str
-    headers: dict[str, str]
-    body: dict[str, Any]
-    raw: bytes
-    at: float = field(default_factory=time.monotonic)
 
 
 class ModelServer:
@@ -133,176 +118,17 @@ class ModelServer:
 
     async def _main(self) -> None:
         self._stopping = asyncio.Event()
-        self._open: set[_Connection] = set()
-        server = await self._loop.create_server(lambda: _Connection(self), "127.0.0.1", self.port)
+        self.open_connections: set[Connection] = set()
+        server = await self._loop.create_server(lambda: Connection(self), "127.0.0.1", self.port)
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stopping.wait()
         server.close()
-        tasks = [c.task for c in self._open if c.task is not None]
-        for connection in list(self._open):
+        tasks = [c.task for c in self.open_connections if c.task is not None]
+        for connection in list(self.open_connections):
             connection.transport.abort()
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.sleep(0)
-
-
-class _Connection(asyncio.Protocol):
-    """HTTP/1.1, one request at a time: enough of it for the clients we have."""
-
-    transport: asyncio.Transport
-
-    def __init__(self, server: ModelServer) -> None:
-        self.server = server
-        self.buffer = b""
-        self.task: asyncio.Task[None] | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport  # type: ignore[assignment]
-        self.server.connections += 1
-        self.server._open.add(self)
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self.server._open.discard(self)
-        if self.task is not None and not self.task.done():
-            self.server.closed_by_client += 1
-            self.task.cancel()
-
-    def data_received(self, data: bytes) -> None:
-        self.buffer += data
-        head, found, rest = self.buffer.partition(b"\r\n\r\n")
-        if not found:
-            return
-        first, *lines = head.decode("latin-1").split("\r\n")
-        pairs = (line.split(":", 1) for line in lines)
-        headers = {name.lower(): value.strip() for name, value in pairs}
-        length = int(headers.get("content-length", 0))
-        if len(rest) < length:
-            return
-        self.buffer = rest[length:]
-        _, path, _ = first.split(" ", 2)
-        self.key = headers.get("authorization", "").removeprefix("Bearer ")
-        self.task = asyncio.get_running_loop().create_task(
-            self.answer(path, headers, rest[:length])
-        )
-
-    async def answer(self, path: str, headers: dict[str, str], raw: bytes) -> None:
-        self.server.in_flight += 1
-        try:
-            if path.partition("?")[0] != dialect.PATH:
-                self.respond(404, b"Not found", {"content-type": "text/plain"})
-                return
-            body = json.loads(raw)
-            if self.server.record:
-                self.server.requests.append(Received(path, headers, body, raw))
-            wrong = list(dialect.problems(body))
-            self.server.violations.extend(wrong)
-            refused = "; ".join(wrong) or dialect.foreign_thinking(body)
-            if refused:
-                self.respond(400, dialect.error_body("invalid_request_error", refused))
-                return
-            await self.reply(self.server.next_reply(body), body, len(raw) // 4)
-        except (ValueError, LookupError, TypeError) as error:  # of the script or of the request
-            self.server.violations.append(repr(error))
-            self.respond(400, dialect.error_body("invalid_request_error", repr(error)))
-        finally:
-            self.server.in_flight -= 1
-
-    async def reply(self, reply: Scripted | Raw, body: dict[str, Any], tokens: int) -> None:
-        if isinstance(reply, Raw):
-            await self.raw(reply)
-            return
-        if reply.fault in dialect.HTTP_ERRORS:
-            status, kind, message = dialect.HTTP_ERRORS[reply.fault]
-            extra = {"retry-after": reply.retry_after} if reply.retry_after else {}
-            if reply.fault == "redirect":
-                extra["location"] = "http://elsewhere.invalid/v1/messages"
-            key = self.key
-            self.respond(status, dialect.error_body(kind, message.format(key=key)), extra)
-        elif reply.fault == "html":
-            self.respond(200, HTML, {"content-type": "text/html"})
-        elif reply.fault == "hang":
-            await asyncio.Event().wait()
-        else:
-            await self.stream(reply, body, tokens)
-
-    async def raw(self, reply: Raw) -> None:
-        self.start_stream()
-        self.chunk(reply.data)
-        await asyncio.sleep(0.005)  # lets what was written leave before the end
-        if reply.end == "clean":
-            self.end_stream()
-        elif reply.end == "close":
-            self.transport.close()
-        else:
-            self.reset()
-
-    async def stream(self, reply: Scripted, body: dict[str, Any], tokens: int) -> None:
-        self.start_stream()
-        opening = dialect.opening(reply, body, tokens)
-        if not reply.first_token_ms and not reply.tokens_per_second and not reply.fault:
-            # One write: a bench measures its client, not this server.
-            parts = [
-                opening,
-                *dialect.content(reply, body["model"], grain=64),
-                dialect.closing(reply),
-            ]
-            self.chunk(b"".join(parts))
-            self.end_stream()
-            return
-        self.chunk(opening)
-        await asyncio.sleep(reply.first_token_ms / 1000)
-        frames = list(dialect.content(reply, body["model"], grain=4))
-        pause = 1 / reply.tokens_per_second if reply.tokens_per_second else 0
-        for one in frames[: _how_many(reply.fault, frames)]:
-            self.chunk(one)
-            if pause and b"_delta" in one:
-                await asyncio.sleep(pause)
-        await self.end_with(reply)
-
-    async def end_with(self, reply: Scripted) -> None:
-        match reply.fault:
-            case "midover" | "midrate":
-                kind, message = dialect.STREAM_ERRORS[reply.fault]
-                error = {"type": kind, "message": message}
-                self.chunk(dialect.frame("error", error=error))
-                self.end_stream()
-            case "stall":
-                await asyncio.Event().wait()
-            case "reset":
-                await asyncio.sleep(0.02)  # lets what was written leave before the reset
-                self.reset()
-            case "cut" | "cuttool" | "nostop":
-                self.end_stream()
-            case _:
-                self.chunk(dialect.closing(reply))
-                self.end_stream()
-
-    # --- bytes ---
-
-    def respond(self, status: int, body: bytes, extra: dict[str, str] | None = None) -> None:
-        headers = {"content-type": "application/json", **(extra or {})}
-        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        head = f"HTTP/1.1 {status} X\r\n{lines}content-length: {len(body)}\r\n\r\n"
-        self.transport.write(head.encode() + body)
-
-    def start_stream(self) -> None:
-        self.transport.write(
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n"
-            b"transfer-encoding: chunked\r\nrequest-id: req_test\r\n\r\n"
-        )
-
-    def chunk(self, data: bytes) -> None:
-        if data:  # an empty chunk is the end mark
-            self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
-
-    def end_stream(self) -> None:
-        self.transport.write(b"0\r\n\r\n")
-
-    def reset(self) -> None:
-        """Close with RST, as a crashed proxy does."""
-        raw: socket.socket = self.transport.get_extra_info("socket")
-        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.transport.abort()
 
 
 def _wait(condition: Callable[[], bool], seconds: float) -> bool:
@@ -310,17 +136,6 @@ def _wait(condition: Callable[[], bool], seconds: float) -> bool:
     while not (met := condition()) and time.monotonic() < until:
         time.sleep(0.005)
     return met
-
-
-def _how_many(fault: str, frames: list[bytes]) -> int:
-    """How many frames of the content go out before the fault shows."""
-    if fault in ("cut", "reset", "stall", "midover", "midrate"):
-        texts = [n for n, one in enumerate(frames) if b'"text_delta"' in one]
-        return texts[len(texts) // 2] + 1 if texts else 1
-    if fault == "cuttool":
-        inputs = [n for n, one in enumerate(frames) if b'"input_json_delta"' in one]
-        return inputs[len(inputs) // 2] + 1
-    return len(frames)
 
 
 def main() -> None:

@@ -2,8 +2,10 @@
 
 import asyncio
 import email.utils
+import gc
 import socket
 import time
+import tracemalloc
 from contextlib import aclosing
 
 import pytest
@@ -277,3 +279,30 @@ async def test_the_prefix_of_each_request_is_the_request_before(server, llm):
     for earlier, later in zip(bodies, bodies[1:], strict=False):
         assert later.startswith(earlier.removesuffix(b"]}"))
     assert server.violations == []
+
+
+async def test_a_thousand_turns_of_a_process_do_not_fill_its_memory(server, llm):
+    """Trap 38 in small: what stays of a call, whether it went well, broke or was cancelled."""
+    server.record = False
+    server.script(lambda body: calls(bash="ls"))
+
+    async def some_turns(count: int) -> None:
+        for _ in range(count):
+            fresh = AnthropicLLM("k", base_url=server.base_url, http=llm._http)
+            async with aclosing(fresh.stream(asks(*steps(5)))) as chunks:
+                await anext(chunks)
+            await reply_of(fresh, asks(*steps(5)))
+
+    await some_turns(10)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        await some_turns(5)
+        gc.collect()
+        before = tracemalloc.get_traced_memory()[0]
+        await some_turns(40)
+        gc.collect()
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert grown / 40 < 2_000
