@@ -10,14 +10,21 @@ api = [
     path("", include("paca.accounts.api.urls")),
     path("", include("paca.projects.api.urls")),
     path("", include("paca.agents.api.urls")),
+    path("", include("paca.conversations.api.urls")),
     path("", include("paca.realtime.api_urls")),
-    path("<path:rest>", not_there),
 ]
 
 urlpatterns = [
     path("healthz", health.alive, name="healthz"),
     path("readyz", health.ready, name="readyz"),
-    path("api/v1/", include(api)),
+    path("api/v1/", include((api, "api"))),
+    path("api/", not_there),
+    path("api/<path:rest>", not_there),
     path("accounts/", include("paca.accounts.urls")),
     path("admin/", admin.site.urls),
+    path("", include("paca.web.urls")),
 ]
+
+handler403 = "paca.web.views.errors.forbidden"
+handler404 = "paca.web.views.errors.not_found"
+handler500 = "paca.web.views.errors.fault"

@@ -8,7 +8,7 @@ from typing import Literal
 from django.conf import settings
 
 from paca.common.errors import ConfigurationError
-from paca.web import preflight, stored
+from paca.web import health, preflight, sandboxes, stored
 
 State = Literal["ok", "todo", "broken"]
 
@@ -114,21 +114,17 @@ def _model() -> Finding:
 
 
 def _sandbox() -> Finding:
-    from paca.sandbox import manager
-
-    reason = manager.unavailable()
+    reason = sandboxes.unavailable()
     if settings.PACA_SANDBOX == "none":
         return Finding(
             "Sandbox", "todo", "none, as set: commands are refused", "unset PACA_SANDBOX"
         )
     if reason:
-        return Finding("Sandbox", "broken", reason, "")
+        return Finding("Sandbox", "broken", reason)
     return _ok("Sandbox", "bubblewrap: basic isolation, no network")
 
 
 def _server() -> Finding:
-    from paca.web import health
-
     process = preflight.holder(settings.PACA_DATA_DIR)
     if process is None:
         return Finding("Server", "todo", "not running", "make run")

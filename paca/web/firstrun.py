@@ -1,8 +1,11 @@
 """What the first start makes: tables, the admin, and a project to try everything in."""
 
+import os
+
 from django.conf import settings
 from django.core.management import call_command
 from django.db import DatabaseError, transaction
+from django.urls import reverse
 
 from paca.accounts import services as accounts
 from paca.accounts.models import User
@@ -15,6 +18,8 @@ from paca.projects.services import projects, workspaces
 
 def migrate() -> None:
     """Bring the tables to this version; each migration happens whole or not at all."""
+    # The database is for this account only, also where the folder is open to others.
+    before = os.umask(0o077)
     try:
         call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
     except DatabaseError as error:
@@ -22,6 +27,8 @@ def migrate() -> None:
             f"the database {settings.DATABASE_FILE} could not be brought to this version: {error}.",
             next_step="check that its disk has room, then run this again; nothing is lost.",
         ) from error
+    finally:
+        os.umask(before)
 
 
 @transaction.atomic
@@ -47,3 +54,8 @@ def seed() -> User | None:
         by=admin,
     )
     return admin
+
+
+def sign_in_path(admin: User) -> str:
+    """The address that signs the admin in, once."""
+    return reverse("one_time_link", args=[accounts.one_time_link(admin)])

@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from paca.conversations.models import Worker
-from paca.web import preflight
+from paca.web import preflight, sandboxes
 
 
 @require_safe
@@ -66,9 +66,7 @@ def _worker() -> str:
 def _sandbox() -> str:
     if settings.PACA_SANDBOX == "none":
         return "ok"  # as asked for: commands are refused
-    from paca.sandbox import manager
-
-    return "unavailable" if manager.unavailable() else "ok"
+    return "unavailable" if sandboxes.unavailable() else "ok"
 
 
 def _disk() -> str:

@@ -1,6 +1,5 @@
 """The command that starts Paca: ``manage.py up``."""
 
-import os
 import socket
 import sys
 from typing import Any
@@ -9,8 +8,6 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from paca.web import preflight, stored
-
-DRAIN_SECONDS = 20
 
 
 class Command(BaseCommand):
@@ -22,7 +19,6 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         sys.stdout.reconfigure(line_buffering=True, errors="replace")  # type: ignore[union-attr]
-        os.umask(0o077)  # whatever is made from here on is for this account only
         listener, before = self._check()
         address = f"http://{_host(settings.PACA_BIND)}:{listener.getsockname()[1]}"
         self._make(before, address)
@@ -81,9 +77,9 @@ class Command(BaseCommand):
         self._done("Demo", "project Demo with the agent @guide")
 
     def _tell_what_works(self) -> None:
-        from paca.sandbox import manager
+        from paca.web import sandboxes
 
-        if reason := manager.unavailable():
+        if reason := sandboxes.unavailable():
             self._todo("Sandbox", reason)
         else:
             self._done("Sandbox", "bubblewrap: basic isolation, no network")
@@ -97,12 +93,24 @@ class Command(BaseCommand):
     def _run(self, listener: socket.socket, address: str) -> None:
         """The server owns the main thread, the worker its own; the worker ends first."""
         from paca.realtime import server
-        from paca.worker.main import WorkerThread
+        from paca.web import sandboxes
+        from paca.worker.main import WorkerSettings, WorkerThread
 
-        worker = WorkerThread()
+        worker = WorkerThread(
+            WorkerSettings(
+                concurrency=settings.WORKER_CONCURRENCY,
+                lease_seconds=settings.WORKER_LEASE_SECONDS,
+                sandbox_idle_seconds=settings.SANDBOX_IDLE_SECONDS,
+            ),
+            sandboxes.new_manager(),
+        )
         worker.start()
-        self.stdout.write(f"\nPaca runs at {self.style.SUCCESS(address)} (Ctrl+C ends it)")
-        server.serve(listener, before_stop=lambda: worker.drain(DRAIN_SECONDS))
+        worker.wait_until_ready()
+        server.serve(
+            listener,
+            on_ready=lambda: self.stdout.write(f"\nPaca runs at {address} (Ctrl+C ends it)"),
+            before_stop=worker.drain,
+        )
 
     def _done(self, part: str, meaning: str) -> None:
         self.stdout.write(f"{self.style.SUCCESS('✓')} {part:<12} {meaning}")
