@@ -31,6 +31,9 @@ T = TypeVar("T")
 
 MOST_CHANGES_WAITING = 1000
 LIVE_SECONDS = 0.05
+# Rows are read a page at a time; rows can be large, so it begins small and grows as they allow.
+FIRST_PAGE_ROWS = 20
+PAGE_BYTES = 1024 * 1024
 
 # A pool of our own: in Django's single thread one slow query would hold up every socket.
 _executor = ThreadPoolExecutor(max_workers=8, thread_name_prefix="sockets-database")
@@ -189,16 +192,17 @@ class Consumer:
             logger.exception("a command failed", extra={"socket": self.scope["path"]})
             return protocol.error(protocol.Internal(), client_id)
 
-    async def say(self, frame: Frame) -> None:
-        """Send one frame. A visitor who takes nothing for 10 seconds is let go."""
-        message = {"type": "websocket.send", "text": protocol.encode(frame)}
+    async def say(self, frame: Frame) -> int:
+        """Send one frame; its length. A visitor who takes nothing for 10 seconds is let go."""
+        text = protocol.encode(frame)
         try:
             async with asyncio.timeout(self.send_seconds):
-                await self._send(message)
+                await self._send({"type": "websocket.send", "text": text})
         except TimeoutError:
             raise Refused(Close.TOO_SLOW, "The page did not read; it may come back.") from None
         except OSError:
             raise Gone from None
+        return len(text)
 
     async def close(self, code: Close, reason: str) -> None:
         """End the socket with a code; a reason holds at most 123 bytes."""
@@ -220,6 +224,7 @@ class ConversationConsumer(Consumer):
         self.announced = 0
         self.streams = Streams()
         self.caught_up = False
+        self._page_rows = FIRST_PAGE_ROWS
         self._flush: asyncio.TimerHandle | None = None
         self._flush_due = False
         self._next_flush = 0.0
@@ -285,15 +290,17 @@ class ConversationConsumer(Consumer):
             self.news.clear()
 
     async def forward_rows(self) -> None:
-        """Every row above the last one sent, a page at a time: what waits is never more than that."""
+        """Every row above the last one sent. What waits in memory is never more than a page."""
         while True:
-            page = await in_database(selectors.frames_after, self.id, self.sent, selectors.PAGE)
+            wanted, size = self._page_rows, 0
+            page = await in_database(selectors.frames_after, self.id, self.sent, wanted)
             for row in page:
-                await self.say(row)
+                size += await self.say(row)
                 self.sent = row["seq"]
                 self.streams.end(row)
-            if len(page) < selectors.PAGE:
+            if len(page) < wanted:
                 return
+            self._page_rows = max(1, min(selectors.PAGE, PAGE_BYTES * len(page) // size))
 
     async def forward_live(self) -> None:
         """What waits of live text, at most 20 times a second."""

@@ -7,17 +7,17 @@ deprecated and warns at import. What it lacks is an end: closing waits for the v
 frame, and a closed connection keeps its buffer until the visitor reads it, which may be never.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-# How long a visitor has to read what was sent before the goodbye, and to answer it.
-FAREWELL_SECONDS = 10.0
-
 
 class SocketProtocol(WebSocketsSansIOProtocol):
     """Closing is never held up, and is final after 10 seconds."""
+
+    # How long a visitor has to read what was sent before the goodbye, and to answer it.
+    farewell_seconds: ClassVar[float] = 10.0
 
     async def send(self, message: Any) -> None:
         """As ``ClientDisconnected`` says for a socket that is gone: also after uvicorn closed it."""
@@ -42,4 +42,4 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     def _end_for_certain(self) -> None:
         if self.close_timer is not None:
             self.close_timer.cancel()
-        self.close_timer = self.loop.call_later(FAREWELL_SECONDS, self.transport.abort)
+        self.close_timer = self.loop.call_later(self.farewell_seconds, self.transport.abort)

@@ -1,0 +1,169 @@
+"""A chat, and a page that talks to it over a socket."""
+
+import contextlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from channels.routing import ProtocolTypeRouter, URLRouter
+from django.test import Client
+from django.urls import path
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from paca import events
+from paca.accounts.models import User
+from paca.accounts.services import tokens
+from paca.bus import get_bus
+from paca.conversations import services, store
+from paca.conversations.models import Conversation
+from paca.projects.models import Member
+from paca.projects.services import members, workspaces
+from paca.realtime.consumers import ConversationConsumer, ProjectConsumer, newest_of
+from paca.realtime.origin import OriginGuard
+from paca.realtime.relay import Lifespan, Relay
+from tests.support import world
+
+
+@dataclass(frozen=True)
+class Chat:
+    """A project with one conversation in which one message stands."""
+
+    world: world.World
+    conversation: Conversation
+
+    @property
+    def id(self) -> UUID:
+        return self.conversation.pk
+
+    @property
+    def owner(self) -> User:
+        return self.world.user
+
+    def join(self, username: str, role: str) -> Member:
+        """A new person of the project with this role."""
+        user = User.objects.create_user(username=username, password="a long password 8")
+        workspaces.add(self.world.project.workspace, user=user)
+        return members.add_person(
+            self.world.project, user=user, role=self.world.role(role), by=self.owner
+        )
+
+    def say(self, count: int = 1, text: str = "word") -> int:
+        """Rows in the log; the number of the last."""
+        for n in range(count):
+            last = store.append(self.id, events.MessageSpoken(text=f"{text} {n}"))
+        return last.last_seq
+
+
+def make_chat(name: str = "Harbor") -> Chat:
+    made = world.make(name)
+    sent = services.start_chat(made.agent, text="Hello", by=made.owner)
+    return Chat(made, Conversation.objects.get(pk=sent.conversation_id))
+
+
+def application(
+    conversation: type[ConversationConsumer] = ConversationConsumer,
+    project: type[ProjectConsumer] = ProjectConsumer,
+    sweep_seconds: float = 5.0,
+) -> Any:
+    """The sockets of Paca, with consumers that are less patient, for instance."""
+    sockets = URLRouter(
+        [
+            path("ws/conversations/<uuid:id>/", conversation.as_asgi()),
+            path("ws/projects/<uuid:id>/", project.as_asgi()),
+        ]
+    )
+    return ProtocolTypeRouter(
+        {
+            "websocket": OriginGuard(sockets),
+            "lifespan": Lifespan(lambda: Relay(get_bus(), newest_of, sweep_seconds=sweep_seconds)),
+        }
+    )
+
+
+def cookie_of(user: User) -> str:
+    browser = Client()
+    browser.force_login(user)
+    return f"sessionid={browser.cookies['sessionid'].value}"
+
+
+def token_of(user: User, *scopes: str) -> str:
+    _token, secret = tokens.create(user, name="a test", scopes=list(scopes), by=user)
+    return secret
+
+
+def session(server: Any, user: User) -> dict[str, str]:
+    """The headers of a page of ours that this person has open."""
+    return {"Cookie": cookie_of(user), "Origin": server.url}
+
+
+def bearer(secret: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {secret}"}
+
+
+@dataclass
+class Page:
+    """A socket as a page uses it; keeps every frame it was sent."""
+
+    url: str
+    headers: dict[str, str]
+    frames: list[dict[str, Any]] = field(default_factory=list)
+    bytes_read: int = 0
+
+    def __enter__(self) -> "Page":
+        self._open = contextlib.ExitStack()
+        self.socket = self._open.enter_context(
+            connect(
+                self.url,
+                additional_headers=self.headers,
+                compression=None,
+                max_size=None,
+                max_queue=None,  # or leaving in the midst of a replay takes ten seconds
+            )
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def next(self, seconds: float = 5) -> dict[str, Any]:
+        text = self.socket.recv(timeout=seconds)
+        self.bytes_read += len(text)
+        self.frames.append(json.loads(text))
+        return self.frames[-1]
+
+    def until(self, wanted: str | Callable[[dict[str, Any]], bool], seconds: float = 10) -> Any:
+        """Read on to the frame of this type, or the first for which this is true."""
+        while True:
+            frame = self.next(seconds)
+            if frame["type"] == wanted if isinstance(wanted, str) else wanted(frame):
+                return frame
+
+    def send(self, type: str, **fields: Any) -> None:
+        self.socket.send(json.dumps({"type": type, **fields}))
+
+    def ask(self, type: str, **fields: Any) -> dict[str, Any]:
+        """Send a command and read on to its answer."""
+        self.send(type, **fields)
+        return self.until(lambda frame: frame["type"] in {"ack", "error", "pong"})
+
+    def close_code(self, seconds: float = 5) -> int | None:
+        """Read to the end and say with which code the server closed."""
+        try:
+            while True:
+                self.next(seconds)
+        except ConnectionClosed as closed:
+            return closed.rcvd.code if closed.rcvd else None
+
+    @property
+    def seqs(self) -> list[int]:
+        return [frame["seq"] for frame in self.frames if frame.get("source") and frame["seq"]]
+
+
+def conversation_page(
+    server: Any, conversation_id: UUID, headers: dict[str, str], after: int | str = ""
+) -> Page:
+    query = f"?after={after}" if after != "" else ""
+    return Page(f"{server.ws_url}/ws/conversations/{conversation_id}/{query}", headers)

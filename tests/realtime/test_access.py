@@ -1,0 +1,406 @@
+"""Who gets in, who does not, and who has to leave: T-61."""
+
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+import pytest
+from django.contrib.sessions.models import Session
+from django.utils import timezone
+from websockets.exceptions import InvalidStatus
+
+from paca.accounts.models import ApiToken, User
+from paca.bus import get_bus
+from paca.bus.base import project_topic
+from paca.projects.services import members
+from paca.realtime import tickets
+from paca.realtime.consumers import ConversationConsumer, ProjectConsumer
+from paca.realtime.models import Ticket
+from tests.realtime.pages import (
+    Page,
+    application,
+    bearer,
+    conversation_page,
+    cookie_of,
+    make_chat,
+    session,
+    token_of,
+)
+from tests.support.live_server import running
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Watchful(ConversationConsumer):
+    """Asks again every 0.3 seconds instead of every 30."""
+
+    check_seconds = 0.3
+
+
+class WatchfulOfProject(ProjectConsumer):
+    check_seconds = 0.3
+
+
+@pytest.fixture
+def watchful(transactional_db):
+    with running(application(Watchful, WatchfulOfProject)) as server:
+        yield server
+
+
+def refused(server, path: str, headers: dict[str, str]) -> int:
+    """The HTTP status of a handshake that is refused."""
+    with pytest.raises(InvalidStatus) as error, Page(f"{server.ws_url}{path}", headers):
+        pass
+    return error.value.response.status_code
+
+
+# --- where the page comes from --------------------------------------------------------------------
+
+FOREIGN = [
+    "https://evil.example",
+    "http://evil.example:{port}",
+    "null",
+    "http://127.0.0.1",  # another program on this machine, on the usual port
+    "http://127.0.0.1:1",
+    "http://localhost:{port}",  # another name is another site, even of the same machine
+    "http://127.0.0.1.evil.example:{port}",
+    "http://127.0.0.1:{port}@evil.example",
+    "http://evil.example/127.0.0.1:{port}",
+    "file://",
+    "chrome-extension://abc",
+    "http://[::1",
+    "",
+]
+
+
+@pytest.mark.parametrize("origin", FOREIGN)
+def test_a_page_of_another_site_is_refused_although_it_brings_the_cookie(server, chat, origin):
+    headers = {"Cookie": cookie_of(chat.owner), "Origin": origin.format(port=server.port)}
+    assert refused(server, f"/ws/conversations/{chat.id}/", headers) == 403
+
+
+def test_a_cookie_without_an_origin_is_refused(server, chat):
+    headers = {"Cookie": cookie_of(chat.owner)}
+    assert refused(server, f"/ws/conversations/{chat.id}/", headers) == 403
+
+
+def test_a_foreign_page_is_refused_also_with_a_token_or_a_ticket(server, chat):
+    headers = {**bearer(token_of(chat.owner)), "Origin": "https://evil.example"}
+    path = f"/ws/conversations/{chat.id}/"
+    assert refused(server, path, headers) == 403
+    assert refused(server, f"{path}?ticket=x", {"Origin": "https://evil.example"}) == 403
+    assert refused(server, path, {"Origin": "null", "Cookie": cookie_of(chat.owner)}) == 403
+
+
+def test_a_name_that_is_not_ours_is_refused_although_origin_and_host_agree(server, chat):
+    """DNS rebinding: the browser believes that it talks to evil.example."""
+    port = urlsplit(server.url).port
+    headers = {
+        "Cookie": cookie_of(chat.owner),
+        "Host": f"evil.example:{port}",
+        "Origin": f"http://evil.example:{port}",
+    }
+    assert refused(server, f"/ws/conversations/{chat.id}/", headers) == 403
+
+
+def test_an_address_the_operator_trusts_is_let_in(server, chat, settings):
+    settings.CSRF_TRUSTED_ORIGINS = ["https://*.paca.example", "https://[::1]:444"]
+    for origin in ("https://agents.paca.example", "https://[::1]:444"):
+        headers = {"Cookie": cookie_of(chat.owner), "Origin": origin}
+        with conversation_page(server, chat.id, headers) as page:
+            page.until("ready")
+    headers = {"Cookie": cookie_of(chat.owner), "Origin": "http://agents.paca.example"}
+    assert refused(server, f"/ws/conversations/{chat.id}/", headers) == 403
+
+
+# --- who it is -------------------------------------------------------------------------------------
+
+
+def nobody(server, chat) -> dict[str, str]:
+    return {"Origin": server.url}
+
+
+def a_made_up_session(server, chat) -> dict[str, str]:
+    return {"Origin": server.url, "Cookie": "sessionid=abcdefabcdefabcdefabcdefabcdefab"}
+
+
+def a_session_that_was_logged_out(server, chat) -> dict[str, str]:
+    headers = session(server, chat.owner)
+    Session.objects.all().delete()
+    return headers
+
+
+def a_session_of_a_changed_password(server, chat) -> dict[str, str]:
+    headers = session(server, chat.owner)
+    chat.owner.set_password("another long password 9")
+    chat.owner.save()
+    return headers
+
+
+def a_deactivated_person(server, chat) -> dict[str, str]:
+    headers = session(server, chat.owner)
+    User.objects.filter(pk=chat.owner.pk).update(is_active=False)
+    return headers
+
+
+def a_made_up_token(server, chat) -> dict[str, str]:
+    return bearer("paca_" + "a" * 64)
+
+
+def a_revoked_token(server, chat) -> dict[str, str]:
+    headers = bearer(token_of(chat.owner))
+    ApiToken.objects.all().delete()
+    return headers
+
+
+def an_expired_token(server, chat) -> dict[str, str]:
+    headers = bearer(token_of(chat.owner))
+    ApiToken.objects.update(expiry=timezone.now() - timedelta(seconds=1))
+    return headers
+
+
+def a_wrong_token_beside_a_right_cookie(server, chat) -> dict[str, str]:
+    return {**session(server, chat.owner), **bearer("paca_wrong")}
+
+
+def a_header_of_another_kind(server, chat) -> dict[str, str]:
+    return {"Authorization": f"Basic {token_of(chat.owner)}"}
+
+
+NOT_SIGNED_IN = [
+    nobody,
+    a_made_up_session,
+    a_session_that_was_logged_out,
+    a_session_of_a_changed_password,
+    a_deactivated_person,
+    a_made_up_token,
+    a_revoked_token,
+    an_expired_token,
+    a_wrong_token_beside_a_right_cookie,
+    a_header_of_another_kind,
+]
+
+
+@pytest.mark.parametrize("visitor", NOT_SIGNED_IN, ids=lambda visitor: visitor.__name__)
+def test_who_is_not_signed_in_gets_4401_and_not_one_frame(server, chat, visitor):
+    project = chat.world.project.pk
+    headers = visitor(server, chat)
+    for path in (f"/ws/conversations/{chat.id}/", f"/ws/projects/{project}/"):
+        with Page(f"{server.ws_url}{path}", headers) as page:
+            assert page.close_code() == 4401
+            assert page.frames == []
+
+
+def test_a_token_in_the_address_opens_nothing(server, chat):
+    secret = token_of(chat.owner)
+    for name in ("token", "access_token", "authorization"):
+        path = f"/ws/conversations/{chat.id}/?{name}={secret}"
+        assert refused(server, path, {}) == 403
+    with Page(f"{server.ws_url}/ws/conversations/{chat.id}/?ticket={secret}", {}) as page:
+        assert page.close_code() == 4401
+
+
+# --- where they may go -----------------------------------------------------------------------------
+
+
+def test_a_conversation_of_another_project_is_as_little_there_as_one_that_does_not_exist(
+    server, chat
+):
+    stranger = make_chat("Quay").owner
+    missing = "00000000-0000-4000-8000-000000000000"
+    for path in (
+        f"/ws/conversations/{chat.id}/",
+        f"/ws/conversations/{missing}/",
+        f"/ws/projects/{chat.world.project.pk}/",
+        f"/ws/projects/{missing}/",
+    ):
+        with Page(f"{server.ws_url}{path}", session(server, stranger)) as page:
+            assert page.close_code() == 4404, path
+            assert page.frames == []
+
+
+def test_an_administrator_of_the_server_is_no_member_by_that(server, chat):
+    admin = User.objects.create_superuser(username="root", password="a long password 6")
+    with conversation_page(server, chat.id, session(server, admin)) as page:
+        assert page.close_code() == 4404
+
+
+def test_an_after_that_is_no_number_is_an_address_that_does_not_exist(server, chat):
+    for after in ("-1", "one", "1e3", "1.5", "٣", "9" * 400):
+        with conversation_page(server, chat.id, session(server, chat.owner), after) as page:
+            assert page.close_code() == 4404, after
+
+
+def test_a_role_that_may_not_read_conversations_gets_4403(server, chat):
+    member = chat.join("vera", "Viewer")
+    member.role.permissions = ["projects:read", "tasks:read"]
+    member.role.save()
+    with conversation_page(server, chat.id, session(server, member.user)) as page:
+        assert page.close_code() == 4403
+        assert page.frames == []
+
+
+def test_a_token_whose_scopes_do_not_reach_gets_4403(server, chat):
+    with conversation_page(server, chat.id, bearer(token_of(chat.owner, "tasks:read"))) as page:
+        assert page.close_code() == 4403
+
+
+def test_a_viewer_reads_and_may_not_write(server, chat):
+    viewer = chat.join("vera", "Viewer")
+    with conversation_page(server, chat.id, session(server, viewer.user)) as page:
+        page.until("ready")
+        answer = page.ask("message", client_id="1", text="Hello")
+        assert (answer["type"], answer["code"]) == ("error", "permission_denied")
+        assert page.ask("ping")["type"] == "pong"
+
+
+def test_a_token_may_do_what_its_scopes_say_and_no_more(server, chat):
+    reads = bearer(token_of(chat.owner, "conversations:read"))
+    with conversation_page(server, chat.id, reads) as page:
+        page.until("ready")
+        assert page.ask("stop", client_id="1")["code"] == "permission_denied"
+    writes = bearer(token_of(chat.owner, "conversations:*"))
+    with conversation_page(server, chat.id, writes) as page:
+        page.until("ready")
+        assert page.ask("message", client_id="1", text="Hello")["type"] == "ack"
+
+
+# --- tickets ---------------------------------------------------------------------------------------
+
+
+def ticket_page(server, chat, ticket: str) -> Page:
+    return Page(f"{server.ws_url}/ws/conversations/{chat.id}/?after=0&ticket={ticket}", {})
+
+
+def token_row(user) -> ApiToken:
+    token_of(user)
+    return ApiToken.objects.get(user=user)
+
+
+def test_a_ticket_opens_one_socket_once(server, chat):
+    ticket = tickets.issue(chat.owner, token_id=token_row(chat.owner).pk)
+    with ticket_page(server, chat, ticket) as page:
+        page.until("ready")
+    with ticket_page(server, chat, ticket) as page:
+        assert page.close_code() == 4401
+
+
+def test_a_ticket_lasts_thirty_seconds(server, chat):
+    ticket = tickets.issue(chat.owner, token_id=token_row(chat.owner).pk)
+    left = Ticket.objects.get().expires_at - timezone.now()
+    assert timedelta(seconds=25) < left <= timedelta(seconds=30)
+    Ticket.objects.update(expires_at=timezone.now())
+    with ticket_page(server, chat, ticket) as page:
+        assert page.close_code() == 4401
+    tickets.issue(chat.owner, token_id=token_row(make_chat("Quay").owner).pk)
+    assert Ticket.objects.count() == 1  # the old one was cleared away
+
+
+def test_a_ticket_is_not_kept_in_clear(chat):
+    ticket = tickets.issue(chat.owner, token_id=token_row(chat.owner).pk)
+    assert ticket not in str(list(Ticket.objects.values()))
+
+
+def test_a_ticket_lends_its_tokens_scopes_and_ends_with_it(watchful, chat):
+    token_of(chat.owner, "conversations:read")
+    token = ApiToken.objects.get(user=chat.owner)
+    with ticket_page(watchful, chat, tickets.issue(chat.owner, token_id=token.pk)) as page:
+        page.until("ready")
+        assert page.ask("stop", client_id="1")["code"] == "permission_denied"
+        token.delete()
+        assert page.close_code() == 4401
+
+
+# --- who has to leave ------------------------------------------------------------------------------
+
+
+def logs_out(chat, member) -> int:
+    Session.objects.all().delete()
+    return 4401
+
+
+def is_deactivated(chat, member) -> int:
+    User.objects.filter(pk=member.user.pk).update(is_active=False)
+    return 4401
+
+
+def loses_the_right(chat, member) -> int:
+    member.role.permissions = ["tasks:read"]
+    member.role.save()
+    return 4403
+
+
+def is_removed(chat, member) -> int:
+    members.remove(member, by=chat.owner)
+    return 4404
+
+
+def the_conversation_is_deleted(chat, member) -> int:
+    chat.conversation.deleted_at = timezone.now()
+    chat.conversation.save()
+    return 4404
+
+
+ENDS = [logs_out, is_deactivated, loses_the_right, is_removed, the_conversation_is_deleted]
+
+
+@pytest.mark.parametrize("end", ENDS, ids=lambda end: end.__name__)
+def test_who_loses_the_right_while_reading_is_sent_away(watchful, chat, end):
+    member = chat.join("mei", "Member")
+    with conversation_page(watchful, chat.id, session(watchful, member.user)) as page:
+        page.until("ready")
+        code = end(chat, member)
+        assert page.close_code() == code
+
+
+@pytest.mark.parametrize("end", ENDS, ids=lambda end: end.__name__)
+def test_the_next_command_finds_it_out_at_once(server, chat, end):
+    member = chat.join("mei", "Member")
+    with conversation_page(server, chat.id, session(server, member.user)) as page:
+        page.until("ready")
+        code = end(chat, member)
+        page.send("message", client_id="1", text="One more thing")
+        assert page.close_code() == code
+    assert "One more thing" not in str(page.frames)
+
+
+def test_who_is_removed_hears_nothing_more_as_soon_as_the_project_says_so(server, chat):
+    member = chat.join("mei", "Member")
+    with conversation_page(server, chat.id, session(server, member.user)) as page:
+        page.until("ready")
+        members.remove(member, by=chat.owner)
+        changed = {"type": "member.changed", "id": str(member.pk), "version": ""}
+        get_bus().live(project_topic(chat.world.project.pk), changed)
+        assert page.close_code(2) == 4404
+
+
+def test_a_person_may_have_twenty_sockets_and_no_more(server, chat):
+    headers = session(server, chat.owner)
+    pages = []
+    for _ in range(20):
+        page = conversation_page(server, chat.id, headers, after=10_000)
+        page.__enter__()
+        page.until("ready")
+        pages.append(page)
+    with conversation_page(server, chat.id, headers) as one_too_many:
+        assert one_too_many.close_code() == 1013
+    pages.pop().__exit__()
+    with conversation_page(server, chat.id, headers) as page:
+        page.until("ready")
+    for page in pages:
+        page.__exit__()
+
+
+def test_what_changes_in_a_project_reaches_its_pages_the_latest_of_each(server, chat):
+    url = f"{server.ws_url}/ws/projects/{chat.world.project.pk}/"
+    topic = project_topic(chat.world.project.pk)
+    other = make_chat("Quay")
+    with Page(url, session(server, chat.owner)) as page:
+        page.until("ready")
+        get_bus().live(
+            project_topic(other.world.project.pk), {"type": "task.changed", "id": "9", "version": 1}
+        )
+        for version in range(1, 51):
+            get_bus().live(topic, {"type": "task.changed", "id": "7", "version": version})
+        last = page.until(lambda frame: frame.get("version") == 50)
+        assert last == {"type": "task.changed", "id": "7", "version": 50}
+    assert all(frame["id"] == "7" for frame in page.frames if frame["type"] == "task.changed")

@@ -1,0 +1,252 @@
+"""What a page may ask for over its socket, and what it hears back."""
+
+import json
+import threading
+import time
+
+import pytest
+
+from paca import events
+from paca.conversations import store
+from paca.conversations.models import ChatSession, Conversation, Event, Trigger
+from paca.realtime import protocol
+from tests.realtime.pages import Page, bearer, conversation_page, session, token_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def messages(conversation_id) -> list[dict]:
+    rows = Event.objects.filter(conversation_id=conversation_id, type="agent.message.received")
+    return [json.loads(row.payload) for row in rows.order_by("seq")]
+
+
+def run(chat, *happened: events.Event) -> None:
+    store.append(chat.id, events.ConversationStarted(model="demo/guide"), *happened)
+
+
+@pytest.fixture
+def page(server, chat):
+    with conversation_page(server, chat.id, session(server, chat.owner)) as opened:
+        opened.until("ready")
+        yield opened
+
+
+def test_a_message_is_acknowledged_stored_and_shown(page, chat):
+    answer = page.ask("message", client_id="m-1", text="How deep is the harbour?")
+    assert answer["type"] == "ack"
+    assert answer["client_id"] == "m-1"
+    assert answer["conversation"] == str(chat.id)
+    assert answer["duplicate"] is False
+    frames = {frame["seq"]: frame for frame in page.frames if frame.get("source")}
+    if answer["event_seq"] not in frames:
+        frames[answer["event_seq"]] = page.until("agent.message.received")
+    assert frames[answer["event_seq"]]["data"]["text"] == "How deep is the harbour?"
+    assert frames[answer["event_seq"]]["data"]["client_id"] == "m-1"
+    assert messages(chat.id)[-1]["author_id"] == str(chat.world.owner.pk)
+
+
+def test_the_same_message_on_two_sockets_ten_milliseconds_apart_is_one(server, chat):
+    """T-23: a double click, a second tab, a message sent again after a lost acknowledgement."""
+    headers = session(server, chat.owner)
+    with (
+        conversation_page(server, chat.id, headers) as one,
+        conversation_page(server, chat.id, headers) as two,
+    ):
+        one.until("ready")
+        two.until("ready")
+        for n in range(5):
+            one.send("message", client_id=f"twice-{n}", text="Only once, please")
+            time.sleep(0.010)
+            two.send("message", client_id=f"twice-{n}", text="Only once, please")
+            first = one.until("ack")
+            second = two.until("ack")
+            assert first["event_seq"] == second["event_seq"]
+            assert sorted([first["duplicate"], second["duplicate"]]) == [False, True]
+    said = [message for message in messages(chat.id) if message["client_id"].startswith("twice")]
+    assert len(said) == 5
+    assert Trigger.objects.filter(conversation=chat.conversation).count() == 6
+
+
+def test_a_burst_on_one_socket_keeps_its_order(page, chat):
+    for n in range(15):
+        page.send("message", client_id=f"n-{n}", text=f"line {n}")
+    for n in range(15):
+        assert page.until("ack")["client_id"] == f"n-{n}"
+    assert [m["text"] for m in messages(chat.id)][1:] == [f"line {n}" for n in range(15)]
+
+
+def test_each_command_does_what_it_says(page, chat):
+    run(chat)
+    assert page.ask("pause", client_id="1")["type"] == "ack"
+    assert page.ask("interrupt", client_id="2", text="No, the other one")["type"] == "ack"
+    assert page.ask("stop", client_id="3")["type"] == "ack"
+    asked = Trigger.objects.filter(conversation=chat.conversation).exclude(control="")
+    assert sorted(asked.values_list("control", flat=True)) == ["interrupt", "pause", "stop"]
+    store.append(chat.id, events.ConversationPaused(reason="by_person"))
+    assert page.ask("resume", client_id="4")["type"] == "ack"
+    assert Conversation.objects.get(pk=chat.id).status == "queued"
+    assert page.ask("stop", client_id="5")["type"] == "ack"
+    assert page.ask("continue", client_id="6")["type"] == "ack"
+    assert Conversation.objects.get(pk=chat.id).status == "queued"
+    assert page.ask("ping", client_id="7") == {"type": "pong", "client_id": "7"}
+
+
+def test_clear_opens_one_new_conversation_however_often_it_is_sent(page, chat):
+    first = page.ask("clear", client_id="1")
+    again = page.ask("clear", client_id="1")
+    assert first["conversation"] != str(chat.id)
+    assert again["conversation"] == first["conversation"]
+    assert (
+        ChatSession.objects.get().conversation_id
+        == Conversation.objects.get(pk=first["conversation"]).pk
+    )
+    assert Conversation.objects.count() == 2
+
+
+def test_a_command_that_cannot_be_carried_out_is_an_error_with_a_code(page, chat):
+    run(chat)
+    busy = page.ask("message", client_id="1", text="Now!", on_busy="reject")
+    assert (busy["type"], busy["client_id"], busy["code"]) == ("error", "1", "conversation_busy")
+    idle = page.ask("resume", client_id="2")
+    assert (idle["type"], idle["code"]) == ("error", "conflict")
+    empty = page.ask("message", client_id="3", text="   ")
+    assert (empty["type"], empty["code"]) == ("error", "invalid")
+    assert page.ask("ping")["type"] == "pong"
+
+
+WRONG = [
+    ("no JSON", "{'type': 'stop'}", "bad_json"),
+    ("an empty frame", "", "bad_json"),
+    ("cut off", '{"type": "message", "client_id": "a", "te', "bad_json"),
+    ("not a number", '{"type": "stop", "client_id": NaN}', "bad_json"),
+    (
+        "half of a surrogate pair",
+        '{"type": "message", "client_id": "a", "text": "\\ud800"}',
+        "bad_json",
+    ),
+    ("nested too deep", "[" * 100_000 + "]" * 100_000, "bad_json"),
+    (
+        "nested deep inside",
+        '{"type": "stop", "client_id": "a", "x": ' + "[" * 150 + "]" * 150 + "}",
+        "invalid",
+    ),
+    ("a list", "[1, 2]", "invalid"),
+    ("a word", '"stop"', "invalid"),
+    ("binary", b"\x00\x01\x02", "binary_frame"),
+    ("binary JSON", b'{"type": "stop", "client_id": "a"}', "binary_frame"),
+    (
+        "300 KB",
+        json.dumps({"type": "message", "client_id": "a", "text": "x" * 300_000}),
+        "too_large",
+    ),
+    ("256 KiB and one byte, in two-byte letters", '"' + "é" * 131_072 + '"', "too_large"),
+    ("no type", '{"client_id": "a"}', "unknown_command"),
+    ("an unknown type", '{"type": "fly", "client_id": "a"}', "unknown_command"),
+    (
+        "a type of a later version",
+        '{"type": "plan", "client_id": "a", "decision": "approve"}',
+        "unknown_command",
+    ),
+    ("a type that is no word", '{"type": ["stop"], "client_id": "a"}', "unknown_command"),
+    ("a server's frame", '{"type": "ready", "client_id": "a"}', "unknown_command"),
+    ("no client_id", '{"type": "stop"}', "invalid"),
+    ("client_id is a number", '{"type": "stop", "client_id": 7}', "invalid"),
+    ("client_id is empty", '{"type": "stop", "client_id": ""}', "invalid"),
+    ("client_id is too long", '{"type": "stop", "client_id": "%s"}' % ("a" * 101), "invalid"),
+    ("client_id holds a NUL", '{"type": "stop", "client_id": "a\\u0000"}', "invalid"),
+    ("no text", '{"type": "message", "client_id": "a"}', "invalid"),
+    ("text is null", '{"type": "message", "client_id": "a", "text": null}', "invalid"),
+    ("text is a list", '{"type": "message", "client_id": "a", "text": ["hi"]}', "invalid"),
+    ("text is blank", '{"type": "message", "client_id": "a", "text": " \\n "}', "invalid"),
+    (
+        "an unknown on_busy",
+        '{"type": "message", "client_id": "a", "text": "x", "on_busy": "now"}',
+        "invalid",
+    ),
+    ("a field that has no effect", '{"type": "stop", "client_id": "a", "force": true}', "invalid"),
+    ("interrupt without text", '{"type": "interrupt", "client_id": "a"}', "invalid"),
+]
+
+
+def test_each_wrong_frame_gets_its_error_and_the_socket_stays(page):
+    before = Trigger.objects.count()
+    for what, frame, code in WRONG:
+        page.socket.send(frame)
+        answer = page.until("error")
+        assert answer["code"] == code, (what, answer)
+        assert answer["detail"].endswith("."), what
+        assert len(answer["detail"]) < 300, what
+        time.sleep(0.06)  # no more than 20 frames a second
+    assert page.ask("ping", client_id="still-there")["type"] == "pong"
+    assert Trigger.objects.count() == before
+
+
+def test_an_error_names_the_frame_when_it_has_a_name(page):
+    page.socket.send('{"type": "fly", "client_id": "f-1"}')
+    assert page.until("error")["client_id"] == "f-1"
+    page.socket.send('{"type": "message", "client_id": "f-2"}')
+    answer = page.until("error")
+    assert answer["client_id"] == "f-2"
+    assert "text" in answer["detail"]
+
+
+def test_a_frame_over_a_mebibyte_ends_the_socket_before_it_is_read_whole(page):
+    page.socket.send("x" * (1024 * 1024 + 1))
+    assert page.close_code() == 1009
+
+
+def test_more_than_twenty_frames_a_second_are_refused_one_by_one(page):
+    for n in range(60):
+        page.send("fly", client_id=str(n))
+    codes = [page.until("error")["code"] for _ in range(60)]
+    assert codes[:20] == ["unknown_command"] * 20
+    assert codes.count("rate_limited") >= 20
+    time.sleep(1)
+    assert page.ask("ping")["type"] == "pong"
+
+
+def test_a_command_that_takes_long_does_not_hold_up_what_the_page_is_told(page, chat, monkeypatch):
+    from paca.conversations import services
+
+    held, asked = threading.Event(), threading.Event()
+
+    def slow_stop(conversation, *, by):
+        asked.set()
+        held.wait(20)
+
+    monkeypatch.setattr(services, "stop", slow_stop)
+    page.send("stop", client_id="1")
+    assert asked.wait(5)
+    last = chat.say(5)
+    page.until(lambda frame: frame.get("seq") == last, 5)
+    held.set()
+    assert page.until("ack")["client_id"] == "1"
+
+
+def test_a_command_that_breaks_is_an_error_and_the_socket_stays(page, monkeypatch, caplog):
+    from paca.conversations import services
+
+    def broken(conversation, *, by):
+        raise RuntimeError("a fault in the server with a secret in it")
+
+    monkeypatch.setattr(services, "stop", broken)
+    answer = page.ask("stop", client_id="1")
+    assert (answer["type"], answer["code"], answer["client_id"]) == ("error", "internal", "1")
+    assert "secret" not in answer["detail"]
+    assert page.ask("ping")["type"] == "pong"
+    assert "a command failed" in caplog.text
+
+
+def test_every_command_of_the_contract_has_a_right_and_an_act():
+    from paca.realtime.commands import _ACTS
+
+    assert set(_ACTS) == set(protocol.COMMANDS)
+
+
+def test_a_project_socket_takes_ping_only(server, chat):
+    url = f"{server.ws_url}/ws/projects/{chat.world.project.pk}/"
+    with Page(url, bearer(token_of(chat.owner))) as page:
+        assert page.next() == {"type": "ready", "project": str(chat.world.project.pk)}
+        assert page.ask("ping") == {"type": "pong", "client_id": ""}
+        answer = page.ask("stop", client_id="1")
+        assert (answer["code"], answer["client_id"]) == ("unknown_command", "1")

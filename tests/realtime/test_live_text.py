@@ -1,0 +1,170 @@
+"""Text that is being written, as a page gets it: from its beginning, merged, at a readable pace."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from paca import events
+from paca.bus import get_bus
+from paca.bus.base import Signal, conversation_topic
+from paca.conversations import store
+from tests.realtime.pages import Chat, conversation_page, session
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Writing:
+    """A model call under way, as the worker shows it: it repeats the text when a viewer comes."""
+
+    def __init__(self, chat: Chat, call_id: str = "c1") -> None:
+        self.topic = conversation_topic(chat.id)
+        self.call_id = call_id
+        self.text = ""
+
+    def write(self, words: str) -> None:
+        offset, self.text = len(self.text), self.text + words
+        self._show(offset, words)
+
+    def repeat(self) -> None:
+        self._show(0, self.text)
+
+    def _show(self, offset: int, words: str) -> None:
+        event = events.TextStreamed(call_id=self.call_id, offset=offset, text=words)
+        frame = {"type": event.type, "seq": None, "at": "", "source": "agent", "turn": 1}
+        get_bus().live(self.topic, frame | {"data": event.payload()})
+
+
+@contextmanager
+def answering(chat: Chat, writing: Writing) -> Iterator[list[Signal]]:
+    """A worker that holds the conversation, as far as a viewer can tell."""
+    heard: list[Signal] = []
+    bus = get_bus()
+    original = bus.signal
+
+    def signal(conversation_id, what=Signal.INBOX):
+        original(conversation_id, what)
+        if conversation_id == chat.id and what is Signal.ATTACH:
+            heard.append(what)
+            writing.repeat()
+
+    bus.signal = signal
+    try:
+        yield heard
+    finally:
+        del bus.signal
+
+
+def read_text(page, wanted: int, call_id: str = "c1") -> str:
+    """Put the live text together as a page does, until it is this long."""
+    text = ""
+    while len(text) < wanted:
+        data = page.until("agent.text.streamed")["data"]
+        if data["call_id"] == call_id:
+            assert data["offset"] == len(text), "a gap or a repetition"
+            text += data["text"]
+    return text
+
+
+def test_who_comes_in_mid_answer_gets_what_was_written_so_far_and_then_the_rest(server, chat):
+    writing = Writing(chat)
+    writing.write("The harbour opens ")
+    with (
+        answering(chat, writing),
+        conversation_page(server, chat.id, session(server, chat.owner)) as page,
+    ):
+        page.until("ready")
+        assert read_text(page, 18) == "The harbour opens "
+        writing.write("at dawn.")
+        assert page.until("agent.text.streamed")["data"] == {
+            "call_id": "c1",
+            "offset": 18,
+            "text": "at dawn.",
+        }
+
+
+def test_a_second_viewer_gets_the_beginning_and_the_first_gets_nothing_twice(server, chat):
+    writing = Writing(chat)
+    headers = session(server, chat.owner)
+    with answering(chat, writing), conversation_page(server, chat.id, headers) as first:
+        first.until("ready")
+        writing.write("One two three ")
+        assert read_text(first, 14) == "One two three "
+        with conversation_page(server, chat.id, headers) as second:
+            second.until("ready")
+            assert read_text(second, 14) == "One two three "
+            writing.write("four")
+            for page in (first, second):
+                data = page.until("agent.text.streamed")["data"]
+                assert (data["offset"], data["text"]) == (14, "four")
+
+
+def test_many_who_come_at_once_are_one_question_to_the_worker(server, chat):
+    writing = Writing(chat)
+    writing.write("Hello")
+    headers = session(server, chat.owner)
+    pages = []
+    with answering(chat, writing) as heard:
+        for _ in range(8):
+            page = conversation_page(server, chat.id, headers)
+            page.__enter__()
+            pages.append(page)
+        for page in pages:
+            assert read_text(page, 5) == "Hello"
+            page.__exit__()
+    assert len(heard) <= 8
+
+
+def test_a_fast_stream_reaches_a_page_at_most_twenty_times_a_second(server, chat):
+    writing = Writing(chat)
+    with (
+        answering(chat, writing),
+        conversation_page(server, chat.id, session(server, chat.owner)) as page,
+    ):
+        page.until("ready")
+        began = time.monotonic()
+        writer = threading.Thread(
+            target=lambda: [(writing.write("word "), time.sleep(0.002)) for _ in range(400)]
+        )
+        writer.start()
+        assert read_text(page, 2000) == "word " * 400
+        took = time.monotonic() - began
+        writer.join()
+    live = [frame for frame in page.frames if frame["type"] == "agent.text.streamed"]
+    assert len(live) <= took * 20 + 2
+
+
+def test_live_text_never_comes_after_the_message_that_replaces_it(server, chat):
+    with conversation_page(server, chat.id, session(server, chat.owner)) as page:
+        page.until("ready")
+        for n in range(20):
+            writing = Writing(chat, call_id=f"call-{n}")
+            for word in ("All ", "is ", "well."):
+                writing.write(word)
+            store.append(chat.id, events.MessageSpoken(text=writing.text, call_id=writing.call_id))
+            writing.repeat()  # a worker that answers a viewer a moment too late
+        end = chat.say(1, "end")
+        page.until(lambda frame: frame["seq"] == end)
+        time.sleep(0.2)
+        chat.say(1, "after")
+        page.until(lambda frame: frame["seq"] == end + 1)
+    replaced = set()
+    for frame in page.frames:
+        if frame["type"] == "agent.message.spoken":
+            replaced.add(frame["data"]["call_id"])
+        elif frame["type"] == "agent.text.streamed":
+            assert frame["data"]["call_id"] not in replaced
+
+
+def test_half_of_a_character_and_a_nul_reach_the_page_as_valid_text(server, chat):
+    """T-43: whatever a model or a command puts out, a frame is text that a browser takes."""
+    writing = Writing(chat)
+    with (
+        answering(chat, writing),
+        conversation_page(server, chat.id, session(server, chat.owner)) as page,
+    ):
+        page.until("ready")
+        writing.write("a\ud800b\x00é😀")
+        assert read_text(page, 6) == "a?b\x00é😀"

@@ -1,0 +1,129 @@
+"""A page that does not read costs a fixed sum, is let go, and disturbs nobody."""
+
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import psutil
+import pytest
+
+from paca import events
+from paca.bus import get_bus
+from paca.bus.base import conversation_topic
+from paca.realtime.consumers import ConversationConsumer
+from paca.realtime.socket_protocol import SocketProtocol
+from tests.realtime.pages import Chat, application, bearer, conversation_page, session, token_of
+from tests.support.live_server import LiveServer, running
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+MIB = 1024 * 1024
+CLOSED_TOO_SLOW = (4408).to_bytes(2, "big")
+
+
+class Impatient(ConversationConsumer):
+    """Lets a page go after a second instead of ten."""
+
+    send_seconds = 1.0
+
+
+@pytest.fixture
+def server(transactional_db, monkeypatch) -> Iterator[LiveServer]:
+    monkeypatch.setattr(SocketProtocol, "farewell_seconds", 1.0)
+    with running(application(Impatient)) as live:
+        yield live
+
+
+@contextmanager
+def silent_page(server: LiveServer, chat: Chat) -> Iterator[socket.socket]:
+    """Opens a socket and then reads nothing at all."""
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(("127.0.0.1", server.port))
+        client.sendall(
+            f"GET /ws/conversations/{chat.id}/ HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+            f"Authorization: Bearer {token_of(chat.owner)}\r\n"
+            "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode()
+        )
+        yield client
+
+
+def read_all(client: socket.socket) -> bytes:
+    client.settimeout(10)
+    found = b""
+    while piece := client.recv(65536):
+        found += piece
+    return found
+
+
+def until(condition, seconds: float = 15) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def open_sockets(server: LiveServer) -> int:
+    return sum(
+        isinstance(each, SocketProtocol) for each in list(server.server.server_state.connections)
+    )
+
+
+def test_a_page_that_does_not_read_is_closed_with_4408_and_costs_little_memory(server, chat):
+    chat.say(200, text="x" * 60_000)  # 12 MB
+    process = psutil.Process(os.getpid())
+    with conversation_page(server, chat.id, session(server, chat.owner)) as quick:
+        quick.until("ready", 30)  # whatever is allocated once is allocated now
+        quick.frames.clear()
+        before = process.memory_info().rss
+        with ExitStack() as silent:
+            clients = [silent.enter_context(silent_page(server, chat)) for _ in range(10)]
+            most = 0
+            for _ in range(20):
+                time.sleep(0.1)
+                most = max(most, process.memory_info().rss - before)
+            last = chat.say(5)
+            quick.until(lambda frame: frame["seq"] == last, 2)  # the others are not disturbed
+            # Ten times 12 MB would have been written for them; a page each and 64 KiB may wait.
+            assert most < 40 * MIB, f"{most / MIB:.0f} MiB"
+            received = read_all(clients[0])
+            assert received[-64:].rpartition(b"\x88")[2][1:3] == CLOSED_TOO_SLOW
+            assert len(received) < 5 * MIB
+
+
+def test_a_page_that_never_reads_nor_answers_is_gone_after_the_farewell(server, chat):
+    chat.say(100, text="x" * 60_000)
+    with silent_page(server, chat), silent_page(server, chat):
+        until(lambda: open_sockets(server) == 2)
+        until(lambda: open_sockets(server) == 0)
+
+
+def test_a_page_that_falls_behind_live_text_only_is_let_go_too(server, chat):
+    topic = conversation_topic(chat.id)
+    with silent_page(server, chat):
+        until(lambda: open_sockets(server) == 1)
+        output = 0
+
+        def more_output_until_it_is_gone() -> bool:
+            nonlocal output
+            event = events.ToolProgressed(call_id="t1", offset=output, text="y" * 60_000)
+            frame = {"type": event.type, "seq": None, "source": "agent", "turn": 1, "at": ""}
+            get_bus().live(topic, frame | {"data": event.payload()})
+            output += 60_000
+            return open_sockets(server) == 0
+
+        until(more_output_until_it_is_gone, 20)
+    assert output > MIB  # it was given a chance
+
+
+def test_a_page_that_was_let_go_comes_back_and_has_everything(server, chat):
+    last = chat.say(60, text="x" * 60_000)
+    with silent_page(server, chat) as client:
+        time.sleep(2)
+        read_all(client)
+    with conversation_page(server, chat.id, bearer(token_of(chat.owner)), after=10) as page:
+        page.until("ready", 20)
+        assert page.seqs == list(range(11, last + 1))
