@@ -165,6 +165,7 @@ class MessageIn(Input):
     client_id = serializers.RegexField(
         CLIENT_ID,
         required=False,
+        trim_whitespace=False,
         help_text="Your own name for the message; sent twice, it is one message.",
         error_messages={"invalid": "1 to 100 letters, digits and . _ : -"},
     )

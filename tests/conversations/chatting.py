@@ -1,0 +1,116 @@
+"""A chat for tests: a world, its owner at the API, and a worker played by hand."""
+
+import asyncio
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse
+
+from paca.accounts.models import User
+from paca.conversations import store
+from paca.conversations.models import Conversation
+from paca.conversations.store import Lease
+from paca.engine.ports import Entry
+from paca.engine.run import Outcome
+from paca.events import ToolCalled, ToolReturned
+from paca.projects.models import Member
+from paca.projects.services import members
+from paca.worker import claim, ending
+from tests.support import world
+from tests.support.api import Api
+
+CALL = "7d3c1f0a-52a4-4b77-9a3e-3f5a4c1b2d10"
+
+
+class Chat:
+    """One agent and those who talk to it."""
+
+    def __init__(self, name: str = "Harbor", **agent: Any) -> None:
+        self.world = world.make(name, **agent)
+        self.api = Api(self.world.user)
+
+    # --- addresses ----------------------------------------------------------------------------
+
+    @property
+    def project(self) -> str:
+        return f"/projects/{self.world.project.pk}/"
+
+    @property
+    def sessions(self) -> str:
+        return f"{self.project}agents/{self.world.agent.pk}/chat-sessions/"
+
+    @property
+    def conversations(self) -> str:
+        return f"{self.project}conversations/"
+
+    def of(self, conversation: Any, rest: str = "") -> str:
+        """The address of a conversation, or of something below it."""
+        return f"{self.conversations}{conversation}/{rest}"
+
+    # --- people -------------------------------------------------------------------------------
+
+    def join(self, username: str, role: str = "member") -> Member:
+        """Another person of the project."""
+        user = User.objects.create_user(username=username, password="a long password 7")
+        self.world.project.workspace.members.create(user=user)
+        return members.add_person(
+            self.world.project, user=user, role=self.world.role(role), by=self.world.owner
+        )
+
+    def as_(self, member: Member) -> Api:
+        assert member.user is not None
+        return Api(member.user)
+
+    def begin(self, text: str = "Hello", **body: Any) -> dict[str, Any]:
+        """Begin a chat; gives the ids."""
+        answer = self.api.post(self.sessions, {"message": text, **body})
+        assert answer.status_code == 201, answer.data
+        return dict(answer.data)
+
+    def row(self, conversation: Any) -> Conversation:
+        return Conversation.objects.get(pk=conversation)
+
+    # --- the worker ---------------------------------------------------------------------------
+
+    def run(self, conversation: Any, *entries: Entry) -> Lease:
+        """Let a worker take the conversation and write."""
+        (claimed,) = claim.claim("test", lease_seconds=60, room=1)
+        assert claimed.lease.conversation_id == UUID(str(conversation))
+        if entries:
+            store.append(claimed.lease.conversation_id, *entries, lease=claimed.lease)
+        return claimed.lease
+
+    def finish(self, lease: Lease, *entries: Entry) -> None:
+        """Let the worker end its turn."""
+        ending.end_turn(lease, entries, Outcome("finished", "answered"), steps=1)
+
+    def rest(self, conversation: Any, *entries: Entry) -> None:
+        """A whole turn: taken, written, ended."""
+        self.finish(self.run(conversation, *entries))
+
+
+def bash(command: str, output: str, **facts: Any) -> list[Entry]:
+    """A call of a tool and its outcome."""
+    arguments = {"command": command}
+    return [
+        ToolCalled(call_id=CALL, tool="bash", arguments=arguments, subject=command),
+        ToolReturned(call_id=CALL, output=output, exit_code=0, seconds=0.2, **facts),
+    ]
+
+
+def download(answer: HttpResponse) -> bytes:
+    """The whole body of a streamed answer."""
+
+    async def read() -> bytes:
+        return b"".join([piece async for piece in answer.streaming_content])
+
+    assert answer.status_code == 200
+    return asyncio.run(read())
+
+
+def refusal(answer: HttpResponse) -> tuple[int, str, dict[str, list[str]]]:
+    """What an answer refuses: status, code, and the complaints about fields."""
+    body = answer.json()
+    assert body["detail"], body
+    assert "request_id" in body
+    return answer.status_code, body["code"], body.get("fields", {})

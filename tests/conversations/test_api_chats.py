@@ -1,0 +1,174 @@
+"""Chats over the API: beginning, writing, clearing, and whose they are."""
+
+import pytest
+
+from paca.agents import services as agents
+from paca.conversations.models import ChatSession, Conversation
+from paca.engine.ports import Entry
+from paca.events import MessageSpoken
+from tests.conversations.chatting import Chat, refusal
+
+pytestmark = pytest.mark.django_db
+
+HI: list[Entry] = [MessageSpoken(text="Hi.")]
+
+
+def texts(chat: Chat, conversation: str) -> list[str]:
+    frames = chat.api.get(chat.of(conversation, "events/")).data["results"]
+    return [frame["data"]["text"] for frame in frames if "message" in frame["type"]]
+
+
+@pytest.mark.parametrize("name", ["message", "text"])
+def test_a_first_message_begins_a_chat_and_says_where_it_went(name):
+    chat = Chat()
+    answer = chat.api.post(chat.sessions, {name: "Fix the tests\nplease"})
+    assert answer.status_code == 201
+    session = ChatSession.objects.get()
+    assert answer.data == {
+        "session": str(session.pk),
+        "conversation": str(session.conversation_id),
+        "turn": 1,
+    }
+    row = chat.row(answer.data["conversation"])
+    assert (row.status, row.title, row.turn_number) == ("queued", "Fix the tests", 0)
+    assert texts(chat, row.pk) == ["Fix the tests\nplease"]
+
+
+def test_a_follow_up_goes_on_in_the_same_conversation():
+    chat = Chat()
+    begun = chat.begin("One")
+    chat.rest(begun["conversation"], *HI)
+    answer = chat.api.post(f"{chat.sessions}{begun['session']}/messages/", {"text": "Two"})
+    assert answer.status_code == 202
+    assert answer.data["conversation"] == begun["conversation"]
+    assert answer.data["turn"] == 2
+    assert texts(chat, begun["conversation"]) == ["One", "Hi.", "Two"]
+    frames = chat.api.get(chat.of(begun["conversation"], "events/")).data["results"]
+    said = next(frame for frame in frames if frame["data"].get("text") == "Two")
+    assert said["seq"] == answer.data["event_seq"]
+
+
+def test_the_turn_named_in_the_answer_is_the_one_that_answers():
+    chat = Chat()
+    begun = chat.begin("One")
+    second = chat.api.post(f"{chat.sessions}{begun['session']}/messages/", {"text": "Two"})
+    assert (begun["turn"], second.data["turn"]) == (1, 1)
+    chat.run(begun["conversation"])
+    assert set(chat.row(begun["conversation"]).triggers.values_list("turn", flat=True)) == {1}
+    third = chat.api.post(f"{chat.sessions}{begun['session']}/messages/", {"text": "Three"})
+    assert third.data["turn"] is None
+
+
+def test_clearing_closes_the_conversation_and_opens_an_empty_one():
+    chat = Chat()
+    begun = chat.begin("Old talk")
+    cleared = chat.api.post(f"{chat.sessions}{begun['session']}/clear/")
+    assert cleared.status_code == 201
+    assert cleared.data["session"] == begun["session"]
+    assert cleared.data["conversation"] != begun["conversation"]
+    assert chat.row(begun["conversation"]).status == "stopped"
+    assert texts(chat, begun["conversation"]) == ["Old talk"]
+    sent = chat.api.post(f"{chat.sessions}{begun['session']}/messages/", {"text": "New talk"})
+    assert sent.data["conversation"] == cleared.data["conversation"]
+    assert texts(chat, sent.data["conversation"]) == ["New talk"]
+
+
+def test_the_list_shows_your_own_chats_the_one_last_spoken_in_first():
+    chat = Chat()
+    first, second = chat.begin("First"), chat.begin("Second")
+    bo = chat.join("bo")
+    chat.as_(bo).post(chat.sessions, {"message": "Bo's"})
+    chat.api.post(f"{chat.sessions}{first['session']}/messages/", {"text": "Again"})
+    page = chat.api.get(chat.sessions).data
+    assert [row["id"] for row in page["results"]] == [first["session"], second["session"]]
+    assert page["results"][0]["conversation"]["title"] == "First"
+    assert page["results"][0]["agent_id"] == chat.world.agent.pk
+    assert (page["next"], page["previous"]) == (None, None)
+
+
+def test_the_list_is_read_by_cursor_without_a_gap():
+    chat = Chat()
+    begun = [chat.begin(f"Chat {number}")["session"] for number in range(5)]
+    seen, page = [], chat.api.get(f"{chat.sessions}?limit=2").data
+    while True:
+        seen += [row["id"] for row in page["results"]]
+        if page["next"] is None:
+            break
+        page = chat.api.get(page["next"].partition("/api/v1")[2]).data
+    assert seen == begun[::-1]
+
+
+def test_listing_chats_costs_the_same_for_one_and_for_many(django_assert_num_queries):
+    chat = Chat()
+    chat.begin()
+    with django_assert_num_queries(5):  # session, person, member, agent, the list
+        chat.api.get(chat.sessions)
+    for _ in range(6):
+        chat.begin()
+    with django_assert_num_queries(5):
+        assert len(chat.api.get(chat.sessions).data["results"]) == 7
+
+
+@pytest.mark.parametrize("rest", ["messages/", "clear/"])
+def test_a_chat_of_somebody_else_is_not_there(rest):
+    chat = Chat()
+    begun = chat.begin()
+    bo = chat.as_(chat.join("bo", "owner"))
+    answer = bo.post(
+        f"{chat.sessions}{begun['session']}/{rest}", {"text": "x"} if "m" in rest else {}
+    )
+    assert refusal(answer) == (404, "not_found", {})
+    assert chat.row(begun["conversation"]).last_seq == 3
+
+
+def test_a_chat_is_not_there_under_another_agent():
+    chat = Chat()
+    begun = chat.begin()
+    other = agents.create(
+        chat.world.project,
+        name="Sam",
+        handle="sam",
+        model="demo/guide",
+        role=chat.world.role("agent"),
+        by=chat.world.owner,
+    )
+    elsewhere = f"{chat.project}agents/{other.pk}/chat-sessions/{begun['session']}/messages/"
+    assert chat.api.post(elsewhere, {"text": "x"}).status_code == 404
+
+
+def test_an_agent_of_another_project_is_not_there():
+    chat, other = Chat(), Chat("Elsewhere")
+    foreign = f"{chat.project}agents/{other.world.agent.pk}/chat-sessions/"
+    assert chat.api.get(foreign).status_code == 404
+    assert chat.api.post(foreign, {"message": "x"}).status_code == 404
+    assert not Conversation.objects.exists()
+
+
+def test_an_inactive_agent_takes_no_work_and_nothing_is_stored():
+    chat = Chat()
+    agents.configure(chat.world.agent, by=chat.world.owner, status="inactive")
+    answer = chat.api.post(chat.sessions, {"message": "x", "client_id": "one"})
+    assert refusal(answer)[:2] == (409, "agent_unavailable")
+    assert not ChatSession.objects.exists()
+
+
+def test_a_viewer_reads_and_does_not_write():
+    chat = Chat()
+    begun = chat.begin()
+    viewer = chat.as_(chat.join("vi", "viewer"))
+    assert viewer.get(chat.sessions).data["results"] == []
+    assert viewer.get(chat.of(begun["conversation"])).status_code == 200
+    assert viewer.post(chat.sessions, {"message": "x"}).status_code == 403
+
+
+def test_a_colleague_writes_in_the_conversation_of_another():
+    chat = Chat()
+    begun = chat.begin("Mine")
+    bo = chat.join("bo")
+    answer = chat.as_(bo).post(chat.of(begun["conversation"], "messages/"), {"text": "And mine"})
+    assert answer.status_code == 202
+    frames = chat.api.get(chat.of(begun["conversation"], "events/")).data["results"]
+    assert [f["data"]["author_name"] for f in frames if "received" in f["type"]] == [
+        chat.world.owner.name,
+        "bo",
+    ]

@@ -1,0 +1,268 @@
+"""Conversations over the API: list, show, rename, order about, and whose project they are of."""
+
+import pytest
+
+from paca import events
+from paca.agents import services as agents
+from paca.conversations import services, store
+from tests.conversations.chatting import Chat, download, refusal
+
+pytestmark = pytest.mark.django_db
+
+
+def ids(answer) -> list[str]:
+    assert answer.status_code == 200, answer.data
+    return [row["id"] for row in answer.data["results"]]
+
+
+def test_a_conversation_shows_exactly_what_the_schema_promises():
+    chat = Chat()
+    begun = chat.begin("Hello")
+    shown = chat.api.get(chat.of(begun["conversation"])).json()
+    schema = chat.api.client.get("/api/v1/schema/", HTTP_ACCEPT="application/json").json()
+    assert set(shown) == set(schema["components"]["schemas"]["ConversationOut"]["properties"])
+    assert shown["agent"] == {
+        "id": str(chat.world.agent.pk),
+        "name": "Rosa",
+        "handle": "rosa",
+    }
+    assert (shown["status"], shown["activity"]) == ("queued", "waiting_for_worker")
+    assert shown["chat_session_id"] == begun["session"]
+    assert shown["last_seq"] == 3
+
+
+def test_the_list_has_the_conversation_last_spoken_in_first():
+    chat = Chat()
+    first, second = chat.begin("First")["conversation"], chat.begin("Second")["conversation"]
+    assert ids(chat.api.get(chat.conversations)) == [second, first]
+    chat.api.post(chat.of(first, "messages/"), {"text": "Again"})
+    assert ids(chat.api.get(chat.conversations)) == [first, second]
+
+
+def test_the_list_is_filtered_by_status_and_agent():
+    chat = Chat()
+    done = chat.begin("Done")["conversation"]
+    chat.rest(done)
+    waits = chat.begin("Waits")["conversation"]
+    other = agents.create(
+        chat.world.project,
+        name="Sam",
+        handle="sam",
+        model="demo/guide",
+        role=chat.world.role("agent"),
+        by=chat.world.owner,
+    )
+    sent = services.start_chat(other, text="Hi Sam", by=chat.world.owner)
+    of_sam = str(sent.conversation_id)
+    assert ids(chat.api.get(f"{chat.conversations}?status=finished")) == [done]
+    assert ids(chat.api.get(f"{chat.conversations}?status=queued")) == [of_sam, waits]
+    assert ids(chat.api.get(f"{chat.conversations}?agent={other.pk}")) == [of_sam]
+    assert ids(chat.api.get(f"{chat.conversations}?agent={other.pk}&status=finished")) == []
+
+
+def test_conversations_of_a_retired_agent_stay_readable_and_can_be_found():
+    chat = Chat()
+    begun = chat.begin("Hello")["conversation"]
+    agents.retire(chat.world.agent, by=chat.world.owner)
+    assert ids(chat.api.get(f"{chat.conversations}?agent={chat.world.agent.pk}")) == [begun]
+    assert chat.api.get(chat.of(begun, "events/")).status_code == 200
+    answer = chat.api.post(chat.of(begun, "messages/"), {"text": "Hello?"})
+    assert refusal(answer)[:2] == (409, "agent_unavailable")
+
+
+@pytest.mark.parametrize("search", ["lighthouse", "LIGHT", "keeper lighthouse", "salt"])
+def test_search_looks_into_titles_and_what_was_said(search):
+    chat = Chat()
+    found = chat.begin("The lighthouse keeper")["conversation"]
+    chat.rest(found, events.MessageSpoken(text="He eats salt fish."))
+    if search == "salt":
+        chat.begin("Pepper")
+    else:
+        chat.begin("The lamp of a keeper")
+    assert ids(chat.api.get(f"{chat.conversations}?search={search}")) == [found]
+
+
+@pytest.mark.parametrize("search", ["100%", "a_b", "'; --", "\\", '"'])
+def test_search_takes_signs_for_what_they_are(search):
+    chat = Chat()
+    found = chat.begin(f"It says {search} here")["conversation"]
+    chat.begin("It says 100 axb nothing here")
+    answer = chat.api.client.get(f"/api/v1{chat.conversations}", {"search": search})
+    assert ids(answer) == [found]
+
+
+@pytest.mark.parametrize("search", ["author_name", "text", "queue", "client_id"])
+def test_search_does_not_look_into_what_only_machines_read(search):
+    chat = Chat()
+    chat.begin("Hello there")
+    assert ids(chat.api.get(f"{chat.conversations}?search={search}")) == []
+
+
+def test_search_finds_a_word_in_a_message_too_large_for_a_row():
+    chat = Chat()
+    found = chat.begin("Read this\n" + "filler " * 13_000 + "treasure")["conversation"]
+    chat.begin("Read that")
+    assert ids(chat.api.get(f"{chat.conversations}?search=treasure")) == [found]
+
+
+def test_listing_costs_the_same_for_one_and_for_many(django_assert_num_queries):
+    chat = Chat()
+    chat.begin()
+    with django_assert_num_queries(4):  # session, person, member, the list
+        chat.api.get(chat.conversations)
+    for _ in range(8):
+        chat.begin()
+    with django_assert_num_queries(4):
+        assert len(ids(chat.api.get(chat.conversations))) == 9
+    with django_assert_num_queries(4):
+        chat.api.get(f"{chat.conversations}?search=hello&status=queued&limit=3")
+
+
+def test_the_list_is_read_by_cursor_without_a_gap():
+    chat = Chat()
+    begun = [chat.begin(f"Talk {number}")["conversation"] for number in range(5)]
+    page = chat.api.get(f"{chat.conversations}?limit=2&status=queued").data
+    seen = [row["id"] for row in page["results"]]
+    while page["next"]:
+        page = chat.api.get(page["next"].partition("/api/v1")[2]).data
+        seen += [row["id"] for row in page["results"]]
+    assert seen == begun[::-1]
+
+
+def test_a_title_is_changed_and_the_log_says_by_whom():
+    chat = Chat()
+    begun = chat.begin("First title")["conversation"]
+    answer = chat.api.patch(chat.of(begun), {"title": "  A   better\none "})
+    assert (answer.status_code, answer.data["title"]) == (200, "A better one")
+    last = chat.api.get(chat.of(begun, "events/")).data["results"][-1]
+    assert last["data"] == {"title": "A better one", "by": chat.world.owner.name}
+
+
+def test_a_title_is_not_changed_over_a_change_one_has_not_seen():
+    chat = Chat()
+    begun = chat.begin("First title")["conversation"]
+    seen = chat.api.get(chat.of(begun)).data["updated_at"]
+    assert chat.api.patch(chat.of(begun), {"title": "Two"}, **{"If-Match": seen}).status_code == 200
+    answer = chat.api.patch(chat.of(begun), {"title": "Three"}, **{"If-Match": seen})
+    assert refusal(answer) == (412, "changed_meanwhile", {})
+    assert chat.row(begun).title == "Two"
+
+
+def test_a_patch_of_nothing_changes_nothing():
+    chat = Chat()
+    begun = chat.begin("Title")["conversation"]
+    assert chat.api.patch(chat.of(begun), {}).data["title"] == "Title"
+    assert chat.row(begun).last_seq == 3
+
+
+# --- orders -------------------------------------------------------------------------------------
+
+
+def test_stop_ends_what_waits_at_once():
+    chat = Chat()
+    begun = chat.begin()["conversation"]
+    answer = chat.api.post(chat.of(begun, "stop/"))
+    assert (answer.status_code, answer.data["status"]) == (202, "stopped")
+    assert answer.data["reason"] == "by_person"
+
+
+def test_stop_reaches_a_run_as_an_order():
+    chat = Chat()
+    begun = chat.begin()["conversation"]
+    chat.run(begun)
+    answer = chat.api.post(chat.of(begun, "stop/"))
+    assert (answer.status_code, answer.data["status"]) == (202, "running")
+    assert chat.row(begun).triggers.get(state="new").control == "stop"
+
+
+def test_pause_is_for_what_runs_and_resume_for_what_is_paused():
+    chat = Chat()
+    begun = chat.begin()["conversation"]
+    assert refusal(chat.api.post(chat.of(begun, "pause/")))[:2] == (409, "conflict")
+    lease = chat.run(begun)
+    assert chat.api.post(chat.of(begun, "pause/")).status_code == 202
+    assert chat.row(begun).triggers.get(state="new").control == "pause"
+    assert refusal(chat.api.post(chat.of(begun, "resume/")))[:2] == (409, "conflict")
+    paused = events.ConversationPaused(reason="by_person")
+    finished = events.TurnFinished(number=1, status="paused", reason="by_person")
+    store.append(lease.conversation_id, finished, paused, lease=lease)
+    answer = chat.api.post(chat.of(begun, "resume/"))
+    assert (answer.status_code, answer.data["status"]) == (202, "queued")
+
+
+def test_continue_leaves_every_end_and_does_nothing_to_what_runs():
+    chat = Chat()
+    begun = chat.begin()["conversation"]
+    chat.api.post(chat.of(begun, "stop/"))
+    answer = chat.api.post(chat.of(begun, "continue/"))
+    assert (answer.status_code, answer.data["status"]) == (202, "queued")
+    before = chat.row(begun).last_seq
+    assert chat.api.post(chat.of(begun, "continue/")).status_code == 202
+    assert chat.row(begun).last_seq == before
+
+
+def test_an_interrupt_is_told_to_the_run_and_shown_at_once():
+    chat = Chat()
+    begun = chat.begin()["conversation"]
+    chat.run(begun)
+    body = {"text": "Wait, rather this", "on_busy": "interrupt"}
+    answer = chat.api.post(chat.of(begun, "messages/"), body)
+    assert (answer.status_code, answer.data["turn"]) == (202, None)
+    assert chat.row(begun).triggers.get(state="new").control == "interrupt"
+    newest = chat.api.get(chat.of(begun, "events/")).data["results"][-1]
+    assert newest["data"]["text"] == "Wait, rather this"
+
+
+# --- whose it is --------------------------------------------------------------------------------
+
+ADDRESSES = [
+    ("GET", ""),
+    ("PATCH", ""),
+    ("DELETE", ""),
+    ("GET", "events/"),
+    ("GET", "export/"),
+    ("POST", "messages/"),
+    ("POST", "stop/"),
+    ("POST", "pause/"),
+    ("POST", "resume/"),
+    ("POST", "continue/"),
+]
+BODIES = {"messages/": {"text": "x"}, "": {"title": "x"}}
+
+
+@pytest.mark.parametrize(("method", "rest"), ADDRESSES)
+def test_a_conversation_of_another_project_is_not_there(method, rest):
+    chat, other = Chat(), Chat("Elsewhere")
+    foreign = other.begin("Secret")["conversation"]
+    body = None if method in ("GET", "DELETE") else BODIES.get(rest, {})
+    answer = chat.api.ask(method, chat.of(foreign, rest), body)
+    assert refusal(answer) == (404, "not_found", {})
+    through = chat.api.ask(method, other.of(foreign, rest), body)
+    assert refusal(through) == (404, "not_found", {})
+    assert other.row(foreign).last_seq == 3
+
+
+@pytest.mark.parametrize(("method", "rest"), ADDRESSES)
+def test_a_viewer_may_only_read(method, rest):
+    chat = Chat()
+    begun = chat.begin()["conversation"]
+    viewer = chat.as_(chat.join("vi", "viewer"))
+    body = None if method in ("GET", "DELETE") else BODIES.get(rest, {})
+    answer = viewer.ask(method, chat.of(begun, rest), body)
+    assert answer.status_code == (200 if method == "GET" else 403)
+    if answer.streaming:
+        assert download(answer)
+    assert chat.row(begun).last_seq == 3
+
+
+def test_a_filter_by_an_agent_of_another_project_finds_nobody():
+    chat, other = Chat(), Chat("Elsewhere")
+    other.begin()
+    answer = chat.api.get(f"{chat.conversations}?agent={other.world.agent.pk}")
+    assert refusal(answer) == (404, "not_found", {})
+
+
+def test_search_never_looks_into_another_project():
+    chat, other = Chat(), Chat("Elsewhere")
+    other.begin("A secret word")
+    assert ids(chat.api.get(f"{chat.conversations}?search=secret")) == []

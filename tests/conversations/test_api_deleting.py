@@ -1,0 +1,128 @@
+"""Deleting a conversation: gone for everybody, its words gone, its figures kept."""
+
+import pytest
+
+from paca import events
+from paca.accounts.models import AuditEntry
+from paca.conversations import removal, services, store
+from paca.conversations.models import (
+    Blob,
+    ChatSession,
+    Conversation,
+    Event,
+    ModelCall,
+    Trigger,
+)
+from paca.engine.ports import ModelCallStarted
+from tests.conversations.chatting import CALL, Chat, refusal
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def chat() -> Chat:
+    return Chat()
+
+
+def test_a_deleted_conversation_is_gone_everywhere(chat):
+    begun, other = chat.begin("Bury this"), chat.begin("Keep that")
+    chat.rest(begun["conversation"])
+    assert chat.api.delete(chat.of(begun["conversation"])).status_code == 204
+    for rest in ("", "events/", "export/"):
+        assert chat.api.get(chat.of(begun["conversation"], rest)).status_code == 404
+    assert chat.api.delete(chat.of(begun["conversation"])).status_code == 404
+    listed = chat.api.get(chat.conversations).data["results"]
+    assert [row["id"] for row in listed] == [other["conversation"]]
+    chats = chat.api.get(chat.sessions).data["results"]
+    assert [row["id"] for row in chats] == [other["session"]]
+    assert chat.api.get(f"{chat.conversations}?search=bury").data["results"] == []
+
+
+def test_what_was_said_is_gone_from_every_table(chat):
+    begun = chat.begin("Bury this")["conversation"]
+    chat.rest(begun, events.MessageSpoken(text="z" * 70_000))
+    assert Blob.objects.count() == 1
+    chat.api.delete(chat.of(begun))
+    assert not Event.objects.filter(conversation=begun).exists()
+    assert not Trigger.objects.filter(conversation=begun).exists()
+    assert not Blob.objects.exists()
+    assert not ChatSession.objects.exists()
+    assert chat.row(begun).title == ""
+    entry = AuditEntry.objects.get(action="conversation.deleted")
+    assert (entry.object_id, entry.actor_id) == (begun, chat.world.user.pk)
+    assert "Bury" not in f"{entry.object_name} {entry.facts}"
+
+
+def test_what_it_cost_stays(chat):
+    begun = chat.begin()["conversation"]
+    chat.rest(
+        begun,
+        ModelCallStarted(call_id=CALL, model="m"),
+        events.UsageRecorded(call_id=CALL, model="m", input=10, output=5, cost_usd=0.25),
+    )
+    chat.api.delete(chat.of(begun))
+    assert ModelCall.objects.get().cost_usd == 0.25
+    assert chat.row(begun).usage["cost_usd"] == 0.25
+
+
+def test_a_body_that_another_log_holds_too_stays(chat):
+    first, second = chat.begin()["conversation"], chat.begin()["conversation"]
+    for conversation in (first, second):
+        store.append(chat.row(conversation).pk, events.MessageReceived(text="w" * 70_000))
+    assert Blob.objects.count() == 1
+    chat.api.delete(chat.of(first))
+    newest = chat.api.get(chat.of(second, "events/?limit=1")).data["results"][0]
+    assert newest["data"]["text"] == "w" * 70_000
+
+
+def test_a_conversation_at_work_is_not_deleted(chat):
+    begun = chat.begin()["conversation"]
+    lease = chat.run(begun)
+    answer = chat.api.delete(chat.of(begun))
+    assert refusal(answer) == (409, "conversation_running", {})
+    assert "Stop it first" in answer.data["detail"]
+    assert chat.row(begun).last_seq == 5
+    chat.finish(lease)
+    assert chat.api.delete(chat.of(begun)).status_code == 204
+
+
+@pytest.mark.parametrize("status", ["queued", "paused"])
+def test_a_conversation_that_waits_is_deleted_and_no_worker_takes_it(chat, status):
+    begun = chat.begin()["conversation"]
+    if status == "paused":
+        lease = chat.run(begun)
+        store.append(
+            lease.conversation_id,
+            events.TurnFinished(number=1, status="paused", reason="by_person"),
+            events.ConversationPaused(reason="by_person"),
+            lease=lease,
+        )
+    assert chat.row(begun).status == status
+    assert chat.api.delete(chat.of(begun)).status_code == 204
+    assert not Conversation.objects.claimable().exists()
+
+
+def test_a_message_on_its_way_finds_nothing_to_arrive_in(chat):
+    row = chat.row(chat.begin()["conversation"])
+    removal.delete(row, by=chat.world.owner)
+    with pytest.raises(removal.NotFound):
+        services.send(row, text="Too late", by=chat.world.owner)
+    with pytest.raises(removal.NotFound):
+        removal.delete(row, by=chat.world.owner)
+
+
+def test_an_earlier_conversation_of_the_chat_stays(chat):
+    begun = chat.begin("The first")
+    opened = chat.api.post(f"{chat.sessions}{begun['session']}/clear/").data["conversation"]
+    assert chat.api.delete(chat.of(opened)).status_code == 204
+    assert chat.api.get(chat.of(begun["conversation"])).data["title"] == "The first"
+    gone = chat.api.post(f"{chat.sessions}{begun['session']}/messages/", {"text": "x"})
+    assert gone.status_code == 404
+
+
+def test_an_earlier_conversation_can_be_deleted_and_the_chat_goes_on(chat):
+    begun = chat.begin("The first")
+    chat.api.post(f"{chat.sessions}{begun['session']}/clear/")
+    assert chat.api.delete(chat.of(begun["conversation"])).status_code == 204
+    sent = chat.api.post(f"{chat.sessions}{begun['session']}/messages/", {"text": "On"})
+    assert sent.status_code == 202

@@ -1,0 +1,101 @@
+"""The log over the API: any part of it, by number, in order."""
+
+import pytest
+
+from paca import events
+from paca.conversations import selectors, store
+from tests.conversations.chatting import Chat
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def chat() -> Chat:
+    return Chat()
+
+
+def long(chat: Chat, length: int = 10) -> str:
+    """A conversation with a log of this length."""
+    begun = chat.begin()["conversation"]
+    entries = [events.MessageReceived(text=f"Number {seq}") for seq in range(4, length + 1)]
+    store.append(chat.row(begun).pk, *entries)
+    return str(begun)
+
+
+@pytest.mark.parametrize(
+    ("query", "seqs"),
+    [
+        ("", range(1, 11)),
+        ("?limit=3", range(8, 11)),
+        ("?after=0", range(1, 11)),
+        ("?after=7", range(8, 11)),
+        ("?after=2&limit=3", range(3, 6)),
+        ("?after=10", []),
+        ("?after=99", []),
+        ("?before=4", range(1, 4)),
+        ("?before=9&limit=2", range(7, 9)),
+        ("?before=1", []),
+        ("?before=99&limit=1", [10]),
+    ],
+)
+def test_a_part_of_the_log_is_read_by_number(chat, query, seqs):
+    page = chat.api.get(chat.of(long(chat), f"events/{query}")).data
+    assert [frame["seq"] for frame in page["results"]] == list(seqs)
+    assert (page["first_seq"], page["last_seq"]) == (1, 10)
+
+
+def test_an_empty_log_has_neither_first_nor_last(chat):
+    begun = chat.begin()
+    opened = chat.api.post(f"{chat.sessions}{begun['session']}/clear/").data["conversation"]
+    page = chat.api.get(chat.of(opened, "events/")).data
+    assert page == {"results": [], "first_seq": 0, "last_seq": 0}
+
+
+def test_paging_up_and_down_meets_every_event_once(chat):
+    begun = long(chat, 25)
+    down, after = [], 0
+    while page := chat.api.get(chat.of(begun, f"events/?after={after}&limit=7")).data["results"]:
+        down += [frame["seq"] for frame in page]
+        after = down[-1]
+    up, before = [], 26
+    while page := chat.api.get(chat.of(begun, f"events/?before={before}&limit=7")).data["results"]:
+        up = [frame["seq"] for frame in page] + up
+        before = up[0]
+    assert down == up == list(range(1, 26))
+
+
+def test_frames_are_the_same_as_those_of_the_socket(chat):
+    begun = long(chat)
+    frames = chat.api.get(chat.of(begun, "events/")).json()["results"]
+    assert frames == selectors.frames_after(chat.row(begun).pk, 0)
+    assert frames[0] == {
+        "type": "agent.message.received",
+        "seq": 1,
+        "at": frames[0]["at"],
+        "source": "user",
+        "turn": None,
+        "data": {
+            "text": "Hello",
+            "author_id": str(chat.world.owner.pk),
+            "author_name": chat.world.owner.name,
+            "client_id": "",
+            "on_busy": "queue",
+        },
+    }
+
+
+def test_reading_two_hundred_events_costs_as_many_queries_as_reading_one(
+    chat, django_assert_num_queries
+):
+    begun = long(chat, 201)
+    for limit in (1, 200):
+        with django_assert_num_queries(5):  # session, person, member, conversation, the events
+            page = chat.api.get(chat.of(begun, f"events/?limit={limit}")).data
+        assert len(page["results"]) == limit
+
+
+def test_a_body_too_large_for_a_row_is_read_whole(chat):
+    begun = chat.begin()["conversation"]
+    store.append(chat.row(begun).pk, events.MessageReceived(text="y" * 90_000))
+    newest = chat.api.get(chat.of(begun, "events/?limit=1")).data["results"][0]
+    assert newest["data"]["text"] == "y" * 90_000

@@ -1,0 +1,164 @@
+"""The same request again: by client id or Idempotency-Key it is one message, one conversation."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.http import HttpResponse
+
+from paca.conversations.models import ChatSession, Conversation, Event, Trigger
+from paca.events import MessageReceived
+from tests.conversations.chatting import Chat, refusal
+from tests.support.api import Api
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def messages(conversation: Any = None) -> int:
+    found = Event.objects.filter(type=MessageReceived.type)
+    return found.filter(conversation=conversation).count() if conversation else found.count()
+
+
+def at_once(ask: Callable[[int], HttpResponse], times: int = 2) -> list[HttpResponse]:
+    """The same done by several threads that start together; what each was answered."""
+    gate, answers = threading.Barrier(times), []
+
+    def one(number: int) -> None:
+        gate.wait()
+        try:
+            answers.append(ask(number))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(times)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == times
+    return answers
+
+
+def same(*answers: HttpResponse) -> None:
+    first, *others = answers
+    assert first.status_code < 300, first.json()
+    for other in others:
+        assert (other.status_code, other.json()) == (first.status_code, first.json())
+
+
+def test_a_chat_begun_twice_with_one_client_id_is_one_chat():
+    chat = Chat()
+    body = {"message": "Hello", "client_id": "tab-1"}
+    same(chat.api.post(chat.sessions, body), chat.api.post(chat.sessions, body))
+    assert (Conversation.objects.count(), ChatSession.objects.count(), messages()) == (1, 1, 1)
+
+
+def test_a_chat_begun_by_several_threads_at_once_with_one_client_id_is_one_chat():
+    chat = Chat()
+    body = {"message": "Hello", "client_id": "tab-1"}
+    same(*at_once(lambda _: Api(chat.world.user).post(chat.sessions, body), 4))
+    assert (Conversation.objects.count(), ChatSession.objects.count(), messages()) == (1, 1, 1)
+
+
+def test_a_chat_begun_by_several_threads_at_once_with_one_key_is_one_chat():
+    chat = Chat()
+    ask = lambda _: Api(chat.world.user).post(  # noqa: E731
+        chat.sessions, {"message": "Hello"}, **{"Idempotency-Key": "k-1"}
+    )
+    same(*at_once(ask, 4))
+    assert (Conversation.objects.count(), ChatSession.objects.count(), messages()) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("door", ["chat", "conversation"])
+@pytest.mark.parametrize("by", ["client_id", "key"])
+def test_a_message_sent_by_several_threads_at_once_is_one_message(door, by):
+    chat = Chat()
+    begun = chat.begin()
+    chat.rest(begun["conversation"])
+    path = {
+        "chat": f"{chat.sessions}{begun['session']}/messages/",
+        "conversation": chat.of(begun["conversation"], "messages/"),
+    }[door]
+    body = {"text": "Go on", **({"client_id": "m-1"} if by == "client_id" else {})}
+    headers = {"Idempotency-Key": "m-1"} if by == "key" else {}
+    answers = at_once(lambda _: Api(chat.world.user).post(path, body, **headers), 4)
+    same(*answers)
+    assert answers[0].json()["turn"] == 2
+    assert messages(begun["conversation"]) == 2
+    assert Trigger.objects.filter(state="new").count() == 1
+
+
+def test_a_repeat_after_the_turn_has_begun_names_the_same_turn():
+    chat = Chat()
+    body = {"message": "Hello", "client_id": "tab-1"}
+    first = chat.api.post(chat.sessions, body)
+    chat.rest(first.json()["conversation"])
+    same(first, chat.api.post(chat.sessions, body))
+
+
+def test_two_tabs_that_send_together_are_two_messages_in_one_queue():
+    chat = Chat()
+    begun = chat.begin()
+    chat.rest(begun["conversation"])
+    path = chat.of(begun["conversation"], "messages/")
+    answers = at_once(
+        lambda number: Api(chat.world.user).post(
+            path, {"text": f"From tab {number}", "client_id": f"tab-{number}"}
+        )
+    )
+    assert [answer.json()["turn"] for answer in answers] == [2, 2]
+    assert messages(begun["conversation"]) == 3
+    chat.run(begun["conversation"])
+    assert chat.row(begun["conversation"]).turns.filter(status="running").count() == 1
+
+
+def test_one_client_id_of_two_people_is_two_messages():
+    chat = Chat()
+    begun = chat.begin()
+    path = chat.of(begun["conversation"], "messages/")
+    body = {"text": "Me too", "client_id": "same"}
+    chat.api.post(path, body)
+    chat.as_(chat.join("bo")).post(path, body)
+    assert messages(begun["conversation"]) == 3
+
+
+def test_a_key_used_for_another_request_is_refused():
+    chat = Chat()
+    begun = chat.begin()
+    path = chat.of(begun["conversation"], "messages/")
+    chat.api.post(path, {"text": "One"}, **{"Idempotency-Key": "k"})
+    answer = chat.api.post(path, {"text": "Two"}, **{"Idempotency-Key": "k"})
+    assert refusal(answer) == (409, "idempotency_key_reused", {})
+    assert messages(begun["conversation"]) == 2
+
+
+def test_what_failed_did_nothing_and_its_key_may_be_tried_again():
+    chat = Chat()
+    begun = chat.begin()
+    lease = chat.run(begun["conversation"])
+    path = chat.of(begun["conversation"], "messages/")
+    body, key = {"text": "Now", "on_busy": "reject"}, {"Idempotency-Key": "k"}
+    assert refusal(chat.api.post(path, body, **key)) == (409, "conversation_busy", {})
+    assert messages(begun["conversation"]) == 1
+    chat.finish(lease)
+    assert chat.api.post(path, body, **key).status_code == 202
+    assert messages(begun["conversation"]) == 2
+
+
+def test_clearing_twice_with_one_key_opens_one_conversation():
+    chat = Chat()
+    begun = chat.begin()
+    path, key = f"{chat.sessions}{begun['session']}/clear/", {"Idempotency-Key": "k"}
+    same(*at_once(lambda _: Api(chat.world.user).post(path, **key)))
+    assert Conversation.objects.count() == 2
+
+
+def test_going_on_twice_with_one_key_is_one_cause():
+    chat = Chat()
+    begun = chat.begin()
+    chat.rest(begun["conversation"])
+    path, key = chat.of(begun["conversation"], "continue/"), {"Idempotency-Key": "k"}
+    same(chat.api.post(path, **key), chat.api.post(path, **key))
+    assert Trigger.objects.filter(kind="continue").count() == 1

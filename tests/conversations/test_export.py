@@ -1,0 +1,253 @@
+"""A conversation as a file: whole, readable, safely named, and streamed."""
+
+import json
+import tracemalloc
+
+import pytest
+from django.test import AsyncClient
+
+from paca import events
+from paca.conversations import export, store, transcript
+from tests.conversations.chatting import CALL, Chat, bash, download
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def chat() -> Chat:
+    return Chat()
+
+
+def worked(chat: Chat) -> str:
+    """A conversation in which the agent thought, ran a command and answered."""
+    begun = chat.begin("How many **files** are there?")["conversation"]
+    chat.rest(
+        begun,
+        events.ThoughtRecorded(text="I should count them."),
+        *bash("ls | wc -l", "3\n"),
+        events.MessageSpoken(text="There are `3` files.", model="demo/guide", demo=True),
+    )
+    return str(begun)
+
+
+def markdown(chat: Chat, conversation: str) -> str:
+    answer = chat.api.get(chat.of(conversation, "export/?format=markdown"))
+    return download(answer).decode()
+
+
+def test_the_json_export_is_the_whole_log(chat):
+    begun = worked(chat)
+    answer = chat.api.get(chat.of(begun, "export/"))
+    body = download(answer)
+    exported = json.loads(body)
+    assert exported["events"] == chat.api.get(chat.of(begun, "events/")).json()["results"]
+    assert exported["conversation"] == chat.api.get(chat.of(begun)).json()
+    assert int(answer["Content-Length"]) == len(body)
+
+
+@pytest.mark.parametrize(
+    ("form", "kind", "ending"),
+    [("json", "application/json", "json"), ("markdown", "text/markdown; charset=utf-8", "md")],
+)
+def test_an_export_is_a_file_that_no_browser_shows(chat, form, kind, ending):
+    begun = worked(chat)
+    answer = chat.api.get(chat.of(begun, f"export/?format={form}"))
+    assert download(answer)
+    assert answer["Content-Type"] == kind
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    day = chat.row(begun).created_at.strftime("%Y-%m-%d")
+    name = f"how-many-files-are-there-{day}.{ending}"
+    assert answer["Content-Disposition"] == f'attachment; filename="{name}"'
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("../../etc/passwd", "etcpasswd"),
+        ('a"; filename="evil.exe', "a-filenameevilexe"),
+        ("a\r\nSet-Cookie: x", "a-set-cookie-x"),
+        ("Grüße 日本", "grüße-日本"),
+        ("\u202eexe.txt", "exetxt"),
+        ("<img src=x onerror=alert(1)>", "img-srcx-onerroralert1"),
+        ("???", "conversation"),
+        ("x" * 200, "x" * 60),
+        ("CON", "con"),
+    ],
+)
+def test_a_file_name_holds_letters_digits_and_dashes_only(chat, title, name):
+    row = chat.row(chat.begin()["conversation"])
+    row.title = title
+    exported = export.write(row, "json")
+    exported.file.close()
+    assert exported.name == f"{name}-{row.created_at:%Y-%m-%d}.json"
+
+
+def test_an_export_needs_no_more_than_an_accept_header_of_a_browser(chat):
+    begun = worked(chat)
+    path = chat.of(begun, "export/?format=markdown")
+    assert download(chat.api.get(path, Accept="text/html,application/xhtml+xml"))
+
+
+def test_markdown_reads_as_a_talk_with_the_work_folded(chat):
+    text = markdown(chat, worked(chat))
+    assert text.startswith("# How many \\*\\*files\\*\\* are there?\n")
+    assert "- Agent: Rosa (@rosa)\n" in text
+    assert "- Status: finished (answered)\n" in text
+    order = [
+        f"## {chat.world.owner.name}, ",
+        "How many **files** are there?",
+        "<details><summary>Thought</summary>\n\nI should count them.\n\n</details>",
+        "<details><summary>bash: ls | wc -l (done, exit code 0, 0.2 s)</summary>",
+        '"command": "ls | wc -l"',
+        "```text\n3\n```",
+        "## Rosa (demo), ",
+        "There are `3` files.",
+    ]
+    places = [text.index(piece) for piece in order]
+    assert places == sorted(places)
+
+
+def test_markdown_tells_how_a_conversation_went_wrong(chat):
+    begun = chat.begin()["conversation"]
+    lease = chat.run(
+        begun,
+        events.ModelRetried(call_id=CALL, attempt=1, wait_seconds=1, cause="overloaded"),
+        events.ToolCalled(call_id=CALL, tool="bash", arguments={}, subject="sleep 9"),
+        events.LimitReached(which="step_limit", limit=5),
+    )
+    store.append(
+        lease.conversation_id,
+        events.TurnFinished(number=1, status="failed", reason="configuration"),
+        events.ConversationFailed(
+            code="configuration", message="The key is wrong.", next_step="Set another one."
+        ),
+        lease=lease,
+    )
+    text = markdown(chat, begun)
+    assert "*Model call failed and was tried again: overloaded*" in text
+    assert "*Limit reached: step limit*" in text
+    assert "*Failed: The key is wrong. Set another one.*" in text
+    assert "<summary>bash: sleep 9 (no result yet)</summary>" in text
+
+
+@pytest.mark.parametrize(
+    ("facts", "result"),
+    [
+        ({"failed": True, "cause": "timed_out", "exit_code": None}, "timed out"),
+        ({"failed": True, "exit_code": 2}, "failed, exit code 2"),
+        ({"exit_code": 0, "truncated": True}, "done, exit code 0, output cut"),
+    ],
+)
+def test_markdown_says_how_a_call_ended(chat, facts, result):
+    begun = chat.begin()["conversation"]
+    call, _ = bash("make", "")
+    chat.rest(begun, call, events.ToolReturned(call_id=CALL, output="", **facts))
+    assert f"<summary>bash: make ({result})</summary>" in markdown(chat, begun)
+
+
+XSS = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+
+
+def test_markup_in_names_subjects_and_output_stays_text(chat):
+    chat.world.user.name = XSS
+    chat.world.user.save()
+    begun = chat.begin(f"See {XSS}\n<!-- and the rest")["conversation"]
+    chat.rest(begun, *bash(XSS, f"{XSS}\n```\n</details>{XSS}\n"))
+    text = markdown(chat, begun)
+    outside, fence = [], ""
+    for line in text.splitlines():
+        if not fence and line.startswith("```"):
+            fence = line.rstrip("abcdefghijklmnopqrstuvwxyz")
+        elif fence and line == fence:
+            fence = ""
+        elif not fence:
+            outside.append(line.replace("\\<", ""))
+    tags = {"<details>", "<summary>", "</summary>", "</details>"}
+    for line in outside:
+        for tag in tags:
+            line = line.replace(tag, "")
+        assert "<" not in line, line
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("a < b", "a < b"),
+        ("a <b> c", "a &lt;b> c"),
+        ("`<b>` and <b>", "`<b>` and &lt;b>"),
+        ("``a ` <b>`` <b>", "``a ` <b>`` &lt;b>"),
+        (r"\`<b>`", r"\`&lt;b>`"),
+        ("```html\n<b>\n```\n<b>", "```html\n<b>\n```\n&lt;b>"),
+        ("~~~\n<b>\n```\n~~~\n<b>", "~~~\n<b>\n```\n~~~\n&lt;b>"),
+        ("```\n<b>", "```\n<b>\n```"),
+        ("````\n```\n<b>", "````\n```\n<b>\n````"),
+        ("```\n    ```\n<b>", "```\n    ```\n<b>\n```"),
+        ("<!-- x", "&lt;!-- x"),
+    ],
+)
+def test_a_tag_is_text_except_in_code_and_no_fence_stays_open(written, shown):
+    assert transcript.inert(written) == shown
+
+
+def test_output_with_fences_stands_in_a_longer_one(chat):
+    begun = chat.begin()["conversation"]
+    chat.rest(begun, *bash("cat README.md", "````\ncode\n````"))
+    assert "`````text\n````\ncode\n````\n`````\n" in markdown(chat, begun)
+
+
+def test_events_of_an_unknown_type_are_kept_in_json_and_passed_over_in_markdown(chat):
+    row = chat.row(chat.begin()["conversation"])
+    store.append(row.pk, events.MessageReceived(text="after"))
+    row.refresh_from_db()
+    frames = [
+        {"type": "agent.future.happened", "data": {"a": 1}, "at": "2026-01-01T00:00:00+00:00"},
+        {"type": "agent.tool.called", "data": {}, "at": "2026-01-01T00:00:00+00:00"},
+    ]
+    assert len(list(transcript.markdown(row, frames))) == len(list(transcript.markdown(row, [])))
+
+
+def test_an_export_ends_where_its_conversation_stood(chat):
+    """Events written while the file is made would contradict the object at its head."""
+    row = chat.row(chat.begin()["conversation"])
+    store.append(row.pk, events.MessageReceived(text="later"))
+    with export.write(row, "json").file as file:
+        exported = json.loads(file.read())
+    assert exported["conversation"]["last_seq"] == 3
+    assert [frame["seq"] for frame in exported["events"]] == [1, 2, 3]
+
+
+def test_a_long_log_takes_little_memory(chat):
+    row = chat.row(chat.begin()["conversation"])
+    for _ in range(10):
+        store.append(row.pk, *[events.MessageSpoken(text="v" * 4_000) for _ in range(200)])
+    row.refresh_from_db()
+    tracemalloc.start()
+    try:
+        exported = export.write(row, "markdown")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    exported.file.close()
+    assert exported.size > 8_000_000
+    assert peak < 5_000_000, peak
+
+
+@pytest.mark.anyio
+@pytest.mark.django_db(transaction=True)
+async def test_the_async_server_streams_it_in_pieces(anyio_backend):
+    from asgiref.sync import sync_to_async
+
+    def prepare() -> tuple[str, object]:
+        chat = Chat()
+        begun = chat.begin()["conversation"]
+        store.append(chat.row(begun).pk, *[events.MessageSpoken(text="u" * 50_000)] * 5)
+        return f"/api/v1{chat.of(begun, 'export/')}", chat.world.user
+
+    path, user = await sync_to_async(prepare)()
+    client = AsyncClient()
+    await client.aforce_login(user)
+    answer = await client.get(path)
+    pieces = [piece async for piece in answer.streaming_content]
+    assert len(pieces) > 3
+    assert max(len(piece) for piece in pieces) <= 64 * 1024
+    assert json.loads(b"".join(pieces))["conversation"]["last_seq"] == 8
