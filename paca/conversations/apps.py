@@ -9,3 +9,6 @@ class ConversationsConfig(AppConfig):
     name = "paca.conversations"
     label = "conversations"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from paca.conversations import receivers  # noqa: F401 - connects them

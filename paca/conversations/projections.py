@@ -68,6 +68,11 @@ _ACTIVITY: dict[type[Event], str] = {
 }
 
 
+def shows_in_lists(event: Event) -> bool:
+    """Whether a list of conversations looks different after this event."""
+    return type(event) in _STATUS or isinstance(event, events.TitleChanged)
+
+
 def row_changes(
     stored: Sequence[Event], now: datetime, *, leased: bool
 ) -> tuple[list[str], list[Any]]:

@@ -22,7 +22,7 @@ from paca.conversations.models import (
     TriggerState,
     TriggerType,
 )
-from paca.conversations.models.conversation import HELD
+from paca.conversations.models.conversation import ENDED, HELD
 from paca.projects.models import Member
 
 LONGEST_MESSAGE = 100_000
@@ -134,7 +134,7 @@ def send(
     _put(
         current,
         TriggerType.CHAT_MESSAGE,
-        by=by,
+        by=by.name,
         source=source,
         key=key,
         event_seq=stored.first_seq,
@@ -172,12 +172,25 @@ def title_from(text: str) -> str:
 @transaction.atomic
 def stop(conversation: Conversation, *, by: Member) -> None:
     """End the run at once, wherever it is; what is stored stays. Ended already: nothing."""
-    current = _locked(conversation)
+    _stop(_locked(conversation), reason="by_person", by=by.name)
+
+
+@transaction.atomic
+def stop_all_of(agent_id: UUID, *, by: str) -> None:
+    """The agent is removed: end whatever it does or has before it."""
+    unfinished = Conversation.objects.filter(agent=agent_id, deleted_at=None).exclude(
+        status__in=ENDED
+    )
+    for conversation in unfinished.select_related("agent").select_for_update(of=("self",)):
+        _stop(conversation, reason="agent_removed", by=by)
+
+
+def _stop(current: Conversation, *, reason: str, by: str) -> None:
     if current.status in HELD:
-        _put(current, "stop", by=by, control=Control.STOP)
+        _put(current, reason, by=by, control=Control.STOP)
     elif current.status in (Status.QUEUED, Status.PAUSED):
         _drop_waiting(current)
-        store.append(current.id, events.ConversationStopped(by=by.name))
+        store.append(current.id, events.ConversationStopped(reason=reason, by=by))
 
 
 @transaction.atomic
@@ -186,7 +199,7 @@ def pause(conversation: Conversation, *, by: Member) -> None:
     current = _locked(conversation)
     if current.status not in HELD:
         raise Conflict("Only a running conversation can be paused.")
-    _put(current, "pause", by=by, control=Control.PAUSE)
+    _put(current, "pause", by=by.name, control=Control.PAUSE)
 
 
 @transaction.atomic
@@ -209,7 +222,7 @@ def continue_(conversation: Conversation, *, by: Member) -> None:
 def _go_on(current: Conversation, by: Member) -> None:
     _check_agent(current.agent)
     store.append(current.id, events.ConversationQueued(trigger="continue", by=by.name))
-    _put(current, "continue", by=by)
+    _put(current, "continue", by=by.name)
 
 
 @transaction.atomic
@@ -286,7 +299,7 @@ def _put(
     current: Conversation,
     kind: str,
     *,
-    by: Member,
+    by: str,
     source: str = "api",
     key: str = "",
     event_seq: int | None = None,
@@ -299,7 +312,7 @@ def _put(
         control=control,
         source=source,
         idempotency_key=key,
-        by=by.name,
+        by=by,
         event_seq=event_seq,
     )
 

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from paca import events
 from paca.bus import get_bus
-from paca.bus.base import conversation_topic
+from paca.bus.base import conversation_topic, project_topic
 from paca.common.errors import Conflict, NotFound, PacaError
 from paca.conversations import projections
 from paca.engine.ports import Entry
@@ -73,21 +73,31 @@ def append(
     stored = tuple(entry for entry in entries if isinstance(entry, Event))
     now = timezone.now()
     with transaction.atomic(), connection.cursor() as cursor:
-        last_seq, turn, epoch = _advance_row(cursor, conversation_id, stored, lease, now)
+        last_seq, turn, epoch, project_id = _advance_row(
+            cursor, conversation_id, stored, lease, now
+        )
         first_seq = last_seq - len(stored) + 1
         place = projections.Place(conversation_id, turn, epoch, now)
         _insert(cursor, place, first_seq, stored, source, in_turn=lease is not None)
         projections.apply(cursor, place, entries)
         if known_seq is not None and first_seq > known_seq + 1:
             projections.take_messages(cursor, place)
-        topic = conversation_topic(conversation_id)
-        transaction.on_commit(lambda: get_bus().announce(topic, last_seq))
+        transaction.on_commit(lambda: _tell(conversation_id, project_id, stored, last_seq))
     return Appended(stored, first_seq, last_seq, now)
+
+
+def _tell(conversation_id: UUID, project_id: Any, stored: Sequence[Event], last_seq: int) -> None:
+    """Hint at what is committed: its viewers read the rows, the project's lists are read again."""
+    bus = get_bus()
+    bus.announce(conversation_topic(conversation_id), last_seq)
+    if any(projections.shows_in_lists(event) for event in stored):
+        changed = {"type": "conversation.changed", "id": str(conversation_id), "version": last_seq}
+        bus.live(project_topic(UUID(str(project_id))), changed)
 
 
 def _advance_row(
     cursor: Any, conversation_id: UUID, stored: Sequence[Event], lease: Lease | None, now: datetime
-) -> tuple[int, int, int]:
+) -> tuple[int, int, int, Any]:
     """Take the numbers and move the row; the row lock this takes orders all writers."""
     columns, values = projections.row_changes(stored, now, leased=lease is not None)
     where, keys = "id = %s AND deleted_at IS NULL", [projections.key(conversation_id)]
@@ -98,7 +108,7 @@ def _advance_row(
     try:
         cursor.execute(
             f"UPDATE conversations_conversation SET {assignments} WHERE {where}"  # noqa: S608 - fixed names
-            " RETURNING next_seq, turn_number, lease_epoch",
+            " RETURNING next_seq, turn_number, lease_epoch, project_id",
             [len(stored), *values, *keys],
         )
         row = cursor.fetchone()
@@ -108,7 +118,7 @@ def _advance_row(
         raise
     if row is None:
         raise Fenced if lease is not None else NotFound
-    return row[0] - 1, row[1], row[2]
+    return row[0] - 1, row[1], row[2], row[3]
 
 
 def _insert(

@@ -15,7 +15,8 @@ from paca.engine.context.history import OpenCall
 from paca.engine.ports import Ground, World
 from paca.engine.run import Run
 from paca.engine.tools.base import Effect, Tool, ToolArguments, ToolContext, perform
-from paca.engine.workspace import CallUnknown, SandboxLost, WorkspaceError
+from paca.engine.tools.shaping import head_and_tail, screen_text
+from paca.engine.workspace import CallUnknown, SandboxLost, Superseded, WorkspaceError
 
 logger = logging.getLogger(__name__)
 
@@ -149,6 +150,8 @@ async def _act(call: Prepared, run: Run, world: World) -> events.Event:
         if call.tool.effect is Effect.READ_ONLY:
             return _refused(call.id, error.detail, cause="sandbox_lost")
         return _unknown(call.id, "sandbox")
+    except Superseded:
+        raise
     except Exception as error:  # a tool's failure is a result for the model, never the run's end
         logger.exception("a tool failed", extra={"call": call.id, "tool": call.tool.name})
         return _refused(call.id, f"The tool failed: {type(error).__name__}.", cause="failed")
@@ -190,7 +193,8 @@ async def _end(call: OpenCall, run: Run, world: Ground) -> str:
             outcome = await workspace.attach(call.call.call_id)
     except (PacaError, TimeoutError):
         return ""
-    return f"Output until then:\n{outcome.output}" if outcome.output.strip() else ""
+    output, _ = head_and_tail(screen_text(outcome.output))
+    return f"Output until then:\n{output}" if output.strip() else ""
 
 
 def _refused(call_id: str, text: str, *, cause: str) -> events.ToolReturned:

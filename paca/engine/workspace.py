@@ -114,7 +114,9 @@ class Workspace(Protocol):
 
     async def stat(self, path: str) -> FileInfo: ...
 
-    async def list(self, path: str = ".", *, depth: int = 1, limit: int = 500) -> list[FileInfo]: ...
+    async def list(
+        self, path: str = ".", *, depth: int = 1, limit: int = 500
+    ) -> list[FileInfo]: ...
 
     async def write(
         self, call_id: str, path: str, content: bytes, *, expected_digest: str | None = None
@@ -190,6 +192,15 @@ class CallUnknown(WorkspaceError):
     """The runner knows no call of this id."""
 
     code = "call_unknown"
+
+
+class Superseded(PacaError):
+    """Another worker has taken this conversation's sandbox over.
+
+    No ``WorkspaceError``: that would be a result for the model, and this ends the run.
+    """
+
+    code = "superseded"
 
 
 class SandboxUnavailable(WorkspaceError):

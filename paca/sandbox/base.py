@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from paca.engine.workspace import Workspace, WorkspaceError
+from paca.engine.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,6 @@ class SandboxSpec:
     limits: Limits = Limits()
     git_name: str = "paca-agent"
     git_email: str = "paca-agent@localhost"
-
-
-class Superseded(WorkspaceError):
-    """Another worker has taken this conversation's sandbox over."""
-
-    code = "superseded"
 
 
 class Sandbox(Workspace, Protocol):

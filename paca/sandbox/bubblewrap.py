@@ -10,10 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
 
-from paca.engine.workspace import SandboxLost, SandboxUnavailable
+from paca.engine.workspace import SandboxLost, SandboxUnavailable, Superseded
 from paca.sandbox import inside, launch, life
 from paca.sandbox.attached import AttachedWorkspace
-from paca.sandbox.base import Sandbox, SandboxSpec, Superseded
+from paca.sandbox.base import Sandbox, SandboxSpec
 from paca.sandbox.home import Home, homes_in, short_path
 from paca.sandbox.life import Life
 from paca.sandbox.wire import Attachment

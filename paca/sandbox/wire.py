@@ -9,7 +9,7 @@ from typing import Any
 
 from paca.common.errors import PacaError
 from paca.engine import workspace
-from paca.sandbox.base import Superseded
+from paca.engine.workspace import Superseded
 from paca.sandbox.runner.frames import MAX_FRAME, Parser, encode
 
 ERRORS: dict[str, type[PacaError]] = {
@@ -94,8 +94,11 @@ class Attachment(asyncio.Protocol):
         watch = Watch(on_output)
         self._watches.setdefault(call_id, []).append(watch)
         try:
-            await self.request(op, call_id=call_id, **fields)
-            return await watch.outcome
+            begun = await self.request(op, call_id=call_id, **fields)
+            async with asyncio.timeout(float(begun["seconds"]) + ANSWER_SECONDS):
+                return await watch.outcome
+        except TimeoutError:
+            raise workspace.SandboxLost("The sandbox does not answer.") from None
         finally:
             self._forget(call_id, watch)
 

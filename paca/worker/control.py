@@ -18,7 +18,9 @@ def orders_for(conversations: Collection[UUID]) -> list[tuple[UUID, Order]]:
         .exclude(control=Control.NONE)
         .order_by("created_at")
     )
-    return [
-        (trigger.conversation_id, Order(Control(trigger.control), trigger.by))
-        for trigger in waiting.only("conversation_id", "control", "by")
-    ]
+    return [(trigger.conversation_id, _order(trigger)) for trigger in waiting]
+
+
+def _order(trigger: Trigger) -> Order:
+    reason = "agent_removed" if trigger.kind == "agent_removed" else "by_person"
+    return Order(trigger.id, Control(trigger.control), trigger.by, reason)

@@ -63,7 +63,7 @@ def _ending(outcome: Outcome, by: str) -> Event:
         case "paused":
             return events.ConversationPaused(reason=outcome.reason, by=by, detail=outcome.detail)
         case "stopped":
-            return events.ConversationStopped(reason="by_person", by=by)
+            return events.ConversationStopped(reason=outcome.reason, by=by)
     return events.ConversationFailed(
         code=outcome.reason, message=outcome.detail, next_step=outcome.next_step
     )

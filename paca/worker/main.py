@@ -131,14 +131,16 @@ class Worker:
         task.add_done_callback(self._runs.discard)
 
     async def _bring_orders(self) -> None:
+        """What is read is for those held when it was read: a run begun since then has its own."""
+        before = dict(self._held)
         try:
-            found = await self._database.call(orders_for, list(self._held))
+            found = await self._database.call(orders_for, list(before))
         except DatabaseError:
             logger.exception("orders could not be read; they are looked for again in a second")
             return
         for conversation_id, order in found:
-            if (held := self._held.get(conversation_id)) is not None:
-                held.order(order)
+            if self._held.get(conversation_id) is before[conversation_id]:
+                before[conversation_id].order(order)
 
     def _lost_in_thread(self, lost: Lease) -> None:
         self._loop.call_soon_threadsafe(self._lost, lost)

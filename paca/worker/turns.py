@@ -21,6 +21,7 @@ from paca.engine.loop import run_until_done
 from paca.engine.ports import Ground, World
 from paca.engine.run import Outcome, Run
 from paca.engine.tools.registry import Toolbox, workspace_tools
+from paca.engine.workspace import Superseded
 from paca.sandbox.manager import SandboxManager
 from paca.worker import ending
 from paca.worker.assembly import Assembled, assemble_run
@@ -32,8 +33,6 @@ from paca.worker.sandboxes import RunSandboxes
 
 logger = logging.getLogger(__name__)
 
-STOPPED = Outcome("stopped", "by_person")
-INTERRUPTED = Outcome("stopped", "interrupted")
 INTERNAL = Outcome(
     "failed",
     "internal",
@@ -52,10 +51,12 @@ class Services:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What somebody wants of the run, other than that it goes on."""
+    """What somebody wants of the run, other than that it goes on; ``id`` is its trigger's."""
 
+    id: UUID
     control: Control
     by: str
+    reason: str
 
 
 class Held:
@@ -67,6 +68,7 @@ class Held:
         self._live = Live(claimed.lease.conversation_id, get_bus())
         self._engine: asyncio.Task[Outcome] | None = None
         self._order: Order | None = None
+        self._heard: set[UUID] = set()
         self._let_go = False
         self._run: Run | None = None
 
@@ -77,7 +79,13 @@ class Held:
     # --- from outside -------------------------------------------------------------------------
 
     def order(self, order: Order) -> None:
-        """Stop and interrupt act at once; pause at the next step. A stop outranks an interrupt."""
+        """Stop and interrupt act at once; pause at the next step. A stop outranks an interrupt.
+
+        The inbox is read again and again until the order is carried out: it counts once.
+        """
+        if order.id in self._heard:
+            return
+        self._heard.add(order.id)
         if order.control is Control.PAUSE:
             if self._run is not None:
                 self._run.pause_asked_by = order.by or "someone"
@@ -106,7 +114,7 @@ class Held:
         handles = {"conversation": str(self.conversation_id), "epoch": self.lease.epoch}
         try:
             await self._work()
-        except Fenced:
+        except (Fenced, Superseded):
             logger.warning("superseded by another worker", extra=handles)
         except DatabaseError:
             # What is stored is right and what is not is not shown: the lease runs out or is
@@ -148,7 +156,8 @@ class Held:
         order, self._order = self._order, None
         if order is not None:
             await self._cancel_calls(order, run, log, sandboxes)
-            outcome = STOPPED if order.control is Control.STOP else INTERRUPTED
+            stopped = order.control is Control.STOP
+            outcome = Outcome("stopped", order.reason if stopped else "interrupted")
         follows = await self._services.database.call(
             ending.end_turn,
             self.lease,
@@ -176,7 +185,7 @@ class Held:
             if self._order is None and not self._let_go:
                 await self._end_engine()
                 raise
-        except (Fenced, DatabaseError):
+        except (Fenced, Superseded, DatabaseError):
             raise
         except PacaError as error:
             logger.warning("a run failed", extra={"conversation": str(self.conversation_id)})

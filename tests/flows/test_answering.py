@@ -39,7 +39,9 @@ def test_a_command_runs_in_the_sandbox_and_its_output_reaches_the_model(flow):
 
 
 def test_a_follow_up_has_the_same_files_and_the_whole_history(flow):
-    told = flow.ask("Make notes", [calls(write_file={"path": "n.txt", "content": "x"}), says("Done")])
+    told = flow.ask(
+        "Make notes", [calls(write_file={"path": "n.txt", "content": "x"}), says("Done")]
+    )
     flow.ask("Is it there?", [calls(bash="cat n.txt"), says("Yes.")], after=told)
     assert told.answers == ["Done", "Yes."]
     assert told.outputs[-1].startswith("x")

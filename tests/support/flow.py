@@ -130,14 +130,14 @@ class Flow:
 
     # --- waiting ------------------------------------------------------------------------------
 
-    def rest(self, told: Told, seconds: float = 20) -> str:
+    def rest(self, told: Told, seconds: float = 40) -> str:
         """Wait until nothing runs any more; gives status and reason."""
         until(lambda: told.row.status in RESTS, seconds, lambda: f"{told.status}: {told.types}")
         return told.status
 
 
 def until(
-    true: Callable[[], Any], seconds: float = 10, describe: Callable[[], str] = lambda: ""
+    true: Callable[[], Any], seconds: float = 30, describe: Callable[[], str] = lambda: ""
 ) -> Any:
     """Wait for something to become true; gives it."""
     end = time.monotonic() + seconds

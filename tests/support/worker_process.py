@@ -22,9 +22,13 @@ class WorkerProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._process is not None and self._process.poll() is None:
+        if self._process is None:
+            return
+        if self._process.poll() is None:
             self._process.terminate()
             self._process.wait(30)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
 
     def start(self) -> None:
         from django.db import connection
@@ -42,8 +46,8 @@ class WorkerProcess:
         assert self._process is not None
         self._process.kill()
         self._process.wait()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
 
 
 def main(database: str, folder: str, lease_seconds: str) -> None:
