@@ -9,10 +9,10 @@ urlpatterns = [
     path("link/<str:secret>/", link.one_time_link, name="one_time_link"),
     path("projects/<uuid:project>/", pages.overview, name="overview"),
     path("projects/<uuid:project>/agents/", pages.agent_list, name="agents"),
-    path("projects/<uuid:project>/agents/<uuid:agent>/", pages.agent, name="agent"),
+    path("projects/<uuid:project>/agents/<uuid:agent_id>/", pages.agent, name="agent"),
     path("projects/<uuid:project>/conversations/", pages.conversation_list, name="conversations"),
     path(
-        "projects/<uuid:project>/conversations/<uuid:conversation>/",
+        "projects/<uuid:project>/conversations/<uuid:conversation_id>/",
         pages.conversation,
         name="conversation",
     ),

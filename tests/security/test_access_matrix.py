@@ -25,7 +25,7 @@ def two(settings: Any) -> Iterator[Worlds]:
 def address(row: str, side: Side, **others: Any) -> tuple[str, str]:
     """The method, and the path with the ids of one project."""
     method, _, path = row.partition(" ")
-    return method, path.format(**{"rest": "nothing/", **side.ids, **others})
+    return method, path.format(**{"rest": "nothing/", "secret": "guess", **side.ids, **others})
 
 
 def status(asker: Api, method: str, path: str, body: Any = None) -> int:
@@ -56,7 +56,7 @@ def test_each_asker_is_answered_as_the_table_says(row: str, two: Worlds) -> None
         (row, name)
         for row in ROWS
         for name in access_routes.parameters(row)
-        if name not in {"project", "rest"}
+        if name not in {"project", "rest", "secret"}
     ],
 )
 def test_an_id_of_another_project_in_the_address_is_unknown(

@@ -6,13 +6,22 @@ from uuid import UUID
 from paca.accounts.models import User
 from paca.accounts.services import tokens
 from paca.agents import services as agents
+from paca.conversations import services as conversations
 from paca.projects import permissions
 from paca.projects.models import Project
 from paca.projects.services import members, projects, roles, workspaces
 from tests.support.api import Api
 
 # The parameters of addresses for which ``_side`` has an object.
-NAMES = ("project", "workspace_id", "token_id", "member_id", "role_id", "agent_id")
+NAMES = (
+    "project",
+    "workspace_id",
+    "token_id",
+    "member_id",
+    "role_id",
+    "agent_id",
+    "conversation_id",
+)
 
 
 @dataclass(frozen=True)
@@ -76,6 +85,7 @@ def _side(owner_name: str) -> Side:
         "member_id": members.add_person(project, user=colleague, role=role, by=me).pk,
         "role_id": spare.pk,
         "agent_id": agent.pk,
+        "conversation_id": conversations.start_chat(agent, text="Hello", by=me).conversation_id,
     }
     return Side(owner, project, ids)
 

@@ -95,9 +95,9 @@ def agent_list(request: HttpRequest, member: Member) -> HttpResponse:
 
 
 @project_page("agents:read")
-def agent(request: HttpRequest, member: Member, agent: UUID) -> HttpResponse:
+def agent(request: HttpRequest, member: Member, agent_id: UUID) -> HttpResponse:
     """One agent: write to it, and what it has done."""
-    found = agents.get(member.project, agent)
+    found = agents.get(member.project, agent_id)
     context = shell(
         member,
         "agents",
@@ -130,9 +130,9 @@ def conversation_list(request: HttpRequest, member: Member) -> HttpResponse:
 
 
 @project_page("conversations:read")
-def conversation(request: HttpRequest, member: Member, conversation: UUID) -> HttpResponse:
+def conversation(request: HttpRequest, member: Member, conversation_id: UUID) -> HttpResponse:
     """One conversation: the bar by the server, the flow by its element."""
-    found = conversations.get(member.project, conversation)
+    found = conversations.get(member.project, conversation_id)
     context = shell(member, "conversations", conversation=found)
     context["page"] = {
         "project": member.project.name,
