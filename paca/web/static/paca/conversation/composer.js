@@ -1,40 +1,9 @@
-// Where a person writes: what is typed is kept over a reload, what is refused comes back.
+// Where a person writes: the field, what waits above it, and the ways to send.
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { icon } from "../core/icons.js";
 import { visible } from "../core/terminal.js";
-
-/** Unsent words, kept for this tab under the name of their place. */
-export class Draft {
-  #key;
-
-  constructor(place) {
-    this.#key = `draft:${place}`;
-  }
-
-  get text() {
-    return this.#try(() => sessionStorage.getItem(this.#key)) ?? "";
-  }
-
-  set text(value) {
-    this.#try(() => (value ? sessionStorage.setItem(this.#key, value) : sessionStorage.removeItem(this.#key)));
-  }
-
-  // A browser may forbid storage; a lost draft is then no reason to lose the composer.
-  #try(act) {
-    try {
-      return act();
-    } catch {
-      return null;
-    }
-  }
-}
-
-/** What a key means in a composer: send, interrupt or nothing. */
-export function intentOf(event) {
-  if (event.key !== "Enter" || event.isComposing || event.shiftKey || event.altKey) return "";
-  return event.ctrlKey || event.metaKey ? "interrupt" : "send";
-}
+import { intentOf } from "./draft.js";
 
 const QUEUE_WORDS = { queue: "read after this step", interrupt: "interrupting" };
 

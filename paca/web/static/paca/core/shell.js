@@ -2,7 +2,7 @@
 
 import { keys, listen, openSheet } from "./keys.js";
 import { defineMenu } from "./menu.js";
-import { defineTimes } from "./time.js";
+import { defineTimes } from "./ticking.js";
 import { defineWorking } from "./working.js";
 
 const YEAR_SECONDS = 31_536_000;

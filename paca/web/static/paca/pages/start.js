@@ -2,7 +2,7 @@
 
 import "../core/shell.js";
 import { ApiError, call, newClientId } from "../core/api.js";
-import { Draft, intentOf } from "../conversation/composer.js";
+import { Draft, intentOf } from "../conversation/draft.js";
 
 /** <form data-start="/api/v1/..."> with a textarea, and buttons [data-prompt] that fill and send it. */
 class Start {

@@ -1,0 +1,97 @@
+import { check, same, test } from "./harness.js";
+import { Log, anyLog } from "./logs.js";
+import { randomly } from "./harness.js";
+import { fold, initial, reduce } from "../../../paca/web/static/paca/conversation/reduce.js";
+import { isBusy, queue, rows } from "../../../paca/web/static/paca/conversation/select.js";
+import { emptyHistory, historyReducer } from "../../../paca/web/static/paca/conversation/history.js";
+
+const state = (log) => fold(initial(), log.frames);
+const kinds = (log) => rows(state(log)).map((row) => row.kind);
+
+test("every row of any log has a key of its own", () => {
+  for (let seed = 1; seed <= 80; seed += 1) {
+    const keys = rows(fold(initial(), anyLog(randomly(seed)))).map((row) => row.key);
+    same(new Set(keys).size, keys.length, `seed ${seed}`);
+  }
+});
+
+test("a row that has not changed is the same object, so it is not drawn again", () => {
+  const log = new Log().message("Hi").begin().say("One");
+  const cache = new Map();
+  const first = state(log);
+  const before = rows(first, cache);
+  const known = log.frames.length;
+  log.say("Two");
+  const after = rows(fold(first, log.frames.slice(known)), cache);
+  check(after[0] === before[0]);
+  check(after.length > before.length);
+});
+
+test("the agent's head stands once before its words, and again after a person's", () => {
+  const log = new Log().message("Hi").begin().say("One").say("Two").finish();
+  log.message("More").begin().say("Three");
+  const heads = rows(state(log)).filter((row) => row.kind === "said").map((row) => row.head);
+  same(heads, [true, false, true]);
+});
+
+test("finished reads fold into one line as soon as something follows", () => {
+  const log = new Log().message("Hi").begin();
+  log.use("read_file", {}, {}, { effect: "read_only" }).use("read_file", {}, {}, { effect: "read_only" });
+  same(kinds(log).filter((kind) => kind === "tool").length, 2);
+  log.say("Read.");
+  same(kinds(log).filter((kind) => ["tool", "group"].includes(kind)), ["group"]);
+});
+
+test("a failed read is never folded away", () => {
+  const log = new Log().message("Hi").begin();
+  log.use("read_file", {}, { failed: true }, { effect: "read_only" }).use("read_file", {}, {}, { effect: "read_only" }).say("So.");
+  same(kinds(log).filter((kind) => ["tool", "group"].includes(kind)), ["tool", "tool"]);
+});
+
+test("while the agent works and nothing moves, a line says what it does and since when", () => {
+  const log = new Log().message("Hi");
+  log.add("conversation.queued", { trigger: "chat_message" });
+  const last = () => rows(state(log)).at(-1);
+  same(last().activity, "Waiting for a worker");
+  log.start();
+  same([last().kind, last().activity], ["now", "Thinking"]);
+  check(last().since);
+  log.add("sandbox.starting", { backend: "bubblewrap" });
+  same(last().activity, "Starting the sandbox");
+  log.finish();
+  check(last().kind !== "now");
+});
+
+test("the way on is offered at the last halt only", () => {
+  const log = new Log().message("Hi").begin().finish("paused", "step_limit").begin().finish("paused", "step_limit");
+  same(rows(state(log)).filter((row) => row.kind === "note").map((row) => row.current), [false, true]);
+  log.begin();
+  same(rows(state(log)).filter((row) => row.current), []);
+});
+
+test("a message sent while the agent works waits above the composer, else in the flow", () => {
+  const sent = { act: "send", client_id: "c", text: "Hey", on_busy: "queue", at: "" };
+  const busy = reduce(state(new Log().message("Hi").begin()), sent);
+  same([isBusy(busy), queue(busy).length, rows(busy).filter((row) => row.kind === "pending").length], [true, 1, 0]);
+  const idle = reduce(state(new Log().message("Hi").begin().finish()), sent);
+  same([queue(idle).length, rows(idle).filter((row) => row.kind === "pending").length], [0, 1]);
+});
+
+test("older pages put before the newest give the state of the whole log", () => {
+  for (let seed = 1; seed <= 60; seed += 1) {
+    const log = anyLog(randomly(seed)).filter((frame) => frame.seq !== null);
+    const cut = Math.max(1, Math.floor(log.length / 2));
+    let history = historyReducer(emptyHistory({ status: "finished" }), { act: "newest", frames: log.slice(cut) });
+    history = historyReducer(history, { act: "older", frames: log.slice(0, cut) });
+    same(history.run.order, fold(initial(), log).order, `seed ${seed}`);
+    same(history.frames.map((frame) => frame.seq), log.map((frame) => frame.seq));
+  }
+});
+
+test("frames kept for older pages are those applied, once each, in order", () => {
+  const log = new Log().message("Hi").begin().say("One").finish().frames.filter((frame) => frame.seq);
+  const [first, second, ...rest] = log;
+  let history = historyReducer(emptyHistory({}), { act: "newest", frames: [first] });
+  for (const frame of [...rest, first, second, ...rest]) history = historyReducer(history, frame);
+  same(history.frames.map((frame) => frame.seq), log.map((frame) => frame.seq));
+});

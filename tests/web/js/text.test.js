@@ -1,0 +1,95 @@
+import { check, same, test } from "./harness.js";
+import { countChanges, parseDiff } from "../../../paca/web/static/paca/core/diff.js";
+import { readable, tail, visible } from "../../../paca/web/static/paca/core/terminal.js";
+import { costInWords, nothingUsed, plus } from "../../../paca/web/static/paca/conversation/usage.js";
+import { groupInWords, outcome, phrase, reading, verb } from "../../../paca/web/static/paca/conversation/tools.js";
+import { intentOf } from "../../../paca/web/static/paca/conversation/draft.js";
+import { clock, duration } from "../../../paca/web/static/paca/core/time.js";
+
+test("output is shown without the tricks a terminal would play", () => {
+  const cases = [
+    ["\u001b[31mred\u001b[0m", "red"],
+    ["\u001b]0;title\u0007after", "after"],
+    ["\u001b]8;;https://x.example\u001b\\link\u001b]8;;\u001b\\", "link"],
+    ["\u001b[2J\u001b[Hcleared", "cleared"],
+    ["10%\r50%\r100%\ndone", "100%\ndone"],
+    ["windows\r\nlines", "windows\nlines"],
+    ["long line\rsh", "shng line"],
+    ["bell\u0007", "bell\u2407"],
+    ["safe\u202egpj.exe", "safe‹U+202E›gpj.exe"],
+    ["null\u0000", "null\u2400"],
+    ["tab\tand\nline", "tab\tand\nline"],
+  ];
+  for (const [input, wanted] of cases) same(readable(input), wanted);
+});
+
+test("the end of an escape that was cut does not swallow the text", () => {
+  check(readable("before \u001b").startsWith("before"));
+  same(visible("plain"), "plain");
+});
+
+test("the last lines of a long output are kept and the rest is counted", () => {
+  same(tail("a\nb\nc\nd", 2), { text: "c\nd", cut: 2 });
+  same(tail("a", 2), { text: "a", cut: 0 });
+});
+
+test("a diff has its numbers on the right side", () => {
+  const rows = parseDiff("Edited x.\n--- a/x\n+++ b/x\n@@ -3,2 +3,3 @@ def f\n same\n-old\n+new\n+more");
+  same(rows.map(({ kind, line }) => [kind, line]), [["hunk", ""], ["same", 3], ["del", 4], ["add", 4], ["add", 5]]);
+  same(countChanges(rows), { added: 2, removed: 1 });
+  same(parseDiff("no diff here"), null);
+});
+
+test("a price that is not known is never 0", () => {
+  const call = { input: 1, output: 1, cost_usd: null };
+  same(costInWords(plus(nothingUsed(), call)), "Not priced");
+  same(costInWords(plus(plus(nothingUsed(), call), { cost_usd: 0.5 })), "$0.50 and unpriced calls");
+  same(costInWords(plus(nothingUsed(), { cost_usd: 0.001 })), "under $0.01");
+  same(costInWords(nothingUsed()), "");
+});
+
+const bash = (facts) => ({ tool: "bash", subject: "make", arguments: {}, cause: "", exit_code: null, seconds: 1, ...facts });
+
+test("each state of a call has its own words, icon and tone", () => {
+  const table = [
+    [bash({ state: "queued" }), "Run", "Waiting for its turn", "queued"],
+    [bash({ state: "running" }), "Running", "Running", "running"],
+    [bash({ state: "finished", exit_code: 0 }), "Ran", "", "finished"],
+    [bash({ state: "failed", exit_code: 2 }), "Ran", "exit 2", "failed"],
+    [bash({ state: "failed", cause: "timed_out" }), "Ran", "timed out", "failed"],
+    [bash({ state: "failed", cause: "out_of_memory", exit_code: 137 }), "Ran", "out of memory", "failed"],
+    [bash({ state: "stopped", startedAt: "x" }), "Stopped", "Stopped", "stopped"],
+    [bash({ state: "stopped", startedAt: null }), "Did not run", "Stopped", "stopped"],
+    [bash({ state: "denied" }), "Did not run", "Refused", "stopped"],
+    [bash({ state: "unknown" }), "Ran", "Outcome unknown", "waiting"],
+  ];
+  for (const [entry, word, text, tone] of table) {
+    same([verb(entry), outcome(entry).text, outcome(entry).tone], [word, text, tone]);
+  }
+});
+
+test("under a failure stands what it means", () => {
+  check(reading(bash({ state: "failed", exit_code: 127 }), "Rosa").includes("not found"));
+  check(reading(bash({ state: "failed", exit_code: 143 }), "Rosa").includes("signal TERM"));
+  check(reading(bash({ state: "unknown" }), "Rosa").includes("not run again"));
+  same(reading(bash({ state: "finished", exit_code: 0 }), "Rosa"), "");
+});
+
+test("a tool nobody knows is shown by its name", () => {
+  same(phrase({ tool: "weather", state: "running", subject: "" }), "Calling weather");
+});
+
+test("several reads are one line", () => {
+  const calls = ["read_file", "read_file", "search_files", "search_files", "git_status", "other"];
+  same(groupInWords(calls.map((tool) => ({ tool }))), "Read 2 files, searched twice, checked git status, called other");
+});
+
+test("Enter sends, and nothing is sent while a word is being composed", () => {
+  const key = (facts) => intentOf({ key: "Enter", ...facts });
+  same([key({}), key({ ctrlKey: true }), key({ metaKey: true })], ["send", "interrupt", "interrupt"]);
+  same([key({ shiftKey: true }), key({ isComposing: true }), intentOf({ key: "a" })], ["", "", ""]);
+});
+
+test("times are short and exact", () => {
+  same([duration(0.42), duration(12.4), duration(252), clock(7), clock(3723)], ["0.4 s", "12 s", "4:12", "0:07", "1:02:03"]);
+});

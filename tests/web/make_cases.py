@@ -1,0 +1,32 @@
+"""Cases that the server and the page must answer alike: who looks how, which state has which words."""
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+from paca.web import identity, words
+
+FILE = Path(__file__).parent / "js" / "cases.json"
+IDS = ("", "a", "agent-rosa", "0191e8a2-7c1d-7e3f-8a4b-5c6d7e8f9a0b", "Ünï¢ødé 🦙")
+NAMES = ("Ada Okafor", "ada", "  Jean  Luc  Picard ", "", "élodie", "李 小龙")
+
+
+def cases() -> dict[str, Any]:
+    reasons = ("", *words.BECAUSE)
+    return {
+        "members": [
+            {"id": each, "tone": identity.tone_of(each), "cells": identity.weave(each)}
+            for each in (*IDS, *(f"agent-{number}" for number in range(40)))
+        ],
+        "initials": [[name, identity.initials(name)] for name in NAMES],
+        "states": [
+            {"status": status, "reason": reason, "label": s.label, "icon": s.icon, "because": s.because}
+            for status, reason in itertools.product(words.STATES, reasons)
+            for s in [words.state_of(status, reason)]
+        ],
+    }
+
+
+def as_text() -> str:
+    return json.dumps(cases(), indent=0, ensure_ascii=True) + "\n"
