@@ -45,6 +45,11 @@ class Call:
         self.ended = False
         self.oom_kills = 0
 
+    @property
+    def seconds_left(self) -> float:
+        """How long the worker may have to wait for the outcome at most."""
+        return 0.0 if self.ended else max(0.0, self.deadline - time.monotonic()) + 2 * GRACE
+
     def outcome(self) -> dict[str, Any]:
         """As the worker gets it."""
         return {

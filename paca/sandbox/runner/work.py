@@ -126,18 +126,21 @@ class Work:
                 processes=self._settings["processes"],
             )
 
-        reply({"known": False})
         self._followed.add(call_id)
         try:
-            self._calls.begin(call_id, timeout, start, output)
+            call = self._calls.begin(call_id, timeout, start, output)
+        except Refused:
+            self._followed.discard(call_id)
+            raise
         finally:
             os.close(cwd)
+        reply({"seconds": call.seconds_left})
 
     def _follow(self, message: dict[str, Any], reply: Reply) -> None:
         call = self._calls.all.get(message["call_id"])
         if call is None:
             raise Refused("call_unknown")
-        reply({"known": True})
+        reply({"seconds": call.seconds_left})
         call.output.take_live()
         if text := call.output.text():
             self._tell({"call": call.id, "text": text}, False)

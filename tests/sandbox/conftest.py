@@ -1,0 +1,94 @@
+"""A sandbox of each backend, and small words for what the tests do with it."""
+
+import itertools
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from paca.engine.workspace import Command, CommandOutcome, OnOutput, Workspace
+from paca.sandbox.base import Backend, Limits, Sandbox, SandboxSpec
+from paca.sandbox.bubblewrap import Bubblewrap
+
+BACKENDS: dict[str, Callable[[Path], Backend]] = {
+    "bubblewrap": lambda data_dir: Bubblewrap(data_dir, "tests", idle_seconds=30),
+}
+numbers = itertools.count(1)
+
+
+class Hands:
+    """A sandbox in the hands of a test: commands without having to invent call ids."""
+
+    def __init__(self, sandbox: Sandbox, spec: SandboxSpec) -> None:
+        self.sandbox = sandbox
+        self.spec = spec
+
+    async def bash(
+        self,
+        line: str,
+        *,
+        timeout: float = 20,
+        call_id: str = "",
+        cwd: str = ".",
+        on_output: OnOutput | None = None,
+        **env: str,
+    ) -> CommandOutcome:
+        return await self.sandbox.run(
+            Command(
+                call_id or f"call-{next(numbers)}",
+                shell=line,
+                cwd=cwd,
+                timeout_seconds=timeout,
+                env=env,
+            ),
+            on_output,
+        )
+
+    async def put(self, path: str, content: bytes | str) -> None:
+        await write(self.sandbox, path, content)
+
+    async def processes(self) -> str:
+        """The command lines of everything that runs inside, without the question itself."""
+        found = await self.bash(
+            "for p in /proc/[0-9]*; do [ $p != /proc/$$ ] && [ $p != /proc/1 ] &&"
+            " tr '\\0' ' ' < $p/cmdline 2>/dev/null && echo; done"
+        )
+        return "\n".join(
+            line for line in found.output.splitlines() if line and "/proc/[0-9]*" not in line
+        )
+
+
+async def write(workspace: Workspace, path: str, content: bytes | str) -> None:
+    data = content.encode() if isinstance(content, str) else content
+    await workspace.write(f"write-{next(numbers)}", path, data)
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request, tmp_path) -> Backend:
+    return BACKENDS[request.param](tmp_path)
+
+
+Open = Callable[..., Awaitable[Hands]]
+
+
+@pytest.fixture
+async def open_sandbox(backend, anyio_backend) -> AsyncIterator[Open]:
+    """Opens sandboxes, and ends them all after the test."""
+    opened: list[Sandbox] = []
+
+    async def open_one(
+        *, epoch: int = 1, conversation: uuid.UUID | None = None, **limits: float
+    ) -> Hands:
+        spec = SandboxSpec(conversation or uuid.uuid4(), limits=Limits(**limits))
+        opened.append(await backend.open(spec, epoch=epoch))
+        return Hands(opened[-1], spec)
+
+    yield open_one
+    for sandbox in opened:
+        await sandbox.destroy(keep_files=False)
+
+
+@pytest.fixture
+async def hands(open_sandbox) -> Hands:
+    return await open_sandbox()
