@@ -1,5 +1,7 @@
 // Recorded frames for the style guide: every kind of row and every state of a tool card.
 
+import { HOSTILE } from "./hostile.js";
+
 const START = Date.parse("2026-01-05T12:36:00Z");
 export const ADA = { id: "member-ada", name: "Ada Okafor", kind: "human" };
 export const ROSA = { id: "agent-rosa", name: "Rosa", kind: "agent" };
@@ -107,14 +109,6 @@ def allocate_tax(lines, tax: Decimal) -> None:
 
 > Invoices we have already sent keep their totals.`;
 }
-
-/** Texts that try to be more than text; on the page all of them are inert. */
-export const HOSTILE = [
-  "<img src=x onerror=\"document.title='broken'\"><script>document.title='broken'</script>",
-  "[press me](javascript:document.title='broken') and ![seen](https://evil.example/beacon.png)",
-  "\u001b]0;broken\u0007\u001b[2Jclear \u202egpj.exe",
-  "<svg/onload=alert(1)> <a href='data:text/html,x'>data</a> <style>*{display:none}</style>",
-];
 
 export const HOSTILE_ROWS = framesOf([
   ["conversation.started", { model: HOSTILE[0], demo: false }],

@@ -1,0 +1,68 @@
+"""What the browser is told it may load: exactly this, on every page of ours."""
+
+import re
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from paca.web import static_files
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
+    " connect-src 'self'; font-src 'self'; frame-ancestors 'none'; base-uri 'none';"
+    " form-action 'self'; trusted-types lit-html dompurify; require-trusted-types-for 'script'"
+)
+
+
+def directives(policy: str) -> set[str]:
+    return {part.strip() for part in policy.split(";") if part.strip()}
+
+
+@pytest.mark.parametrize("path", ["/", "/accounts/login/", "/styleguide/", "/nowhere/"])
+def test_our_pages_are_under_the_strict_policy(ada: Client, path: str) -> None:
+    found = ada.get(path, follow=True).headers["Content-Security-Policy"]
+    assert directives(found) == directives(POLICY)
+
+
+@pytest.mark.django_db
+def test_the_admin_has_a_wider_policy_that_still_runs_no_inline_script(client: Client) -> None:
+    found = client.get("/admin/login/").headers["Content-Security-Policy"]
+    assert "script-src 'self' 'unsafe-eval'" in found
+    assert "require-trusted-types-for" not in found
+    assert "script-src 'self' 'unsafe-inline'" not in found
+
+
+def served(client: Client, path: str, **headers: str):
+    return client.get(f"{settings.STATIC_URL}{path}", headers=headers)
+
+
+def test_static_files_may_be_kept_for_ever_because_their_address_changes(client: Client) -> None:
+    answer = served(client, "paca/core/store.js")
+    assert answer.status_code == 200
+    assert "immutable" in answer.headers["Cache-Control"]
+    assert answer.headers["Content-Type"].startswith("text/javascript")
+    assert re.fullmatch(r"/static/[0-9a-f]{10}/", settings.STATIC_URL)
+
+
+def test_the_digest_names_the_content_of_the_files(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(static_files, "OWN", tmp_path)
+    (tmp_path / "a.js").write_text("one")
+    before = static_files.digest()
+    (tmp_path / "a.js").write_text("two")
+    assert static_files.digest() != before
+
+
+def test_static_files_travel_compressed_when_the_browser_can_read_it(client: Client) -> None:
+    plain = served(client, "paca/components.css")
+    zipped = served(client, "paca/components.css", accept_encoding="gzip, br")
+    assert "Content-Encoding" not in plain.headers
+    assert zipped.headers["Content-Encoding"] == "gzip"
+    assert int(zipped.headers["Content-Length"]) == len(zipped.content) < len(plain.content) / 2
+    assert zipped.headers["Vary"] == "Accept-Encoding"
+
+
+def test_an_unchanged_file_is_not_sent_again(client: Client) -> None:
+    first = served(client, "paca/core/store.js")
+    again = served(client, "paca/core/store.js", if_modified_since=first.headers["Last-Modified"])
+    assert (again.status_code, again.content) == (304, b"")

@@ -1,0 +1,88 @@
+"""What no template, module or style sheet may hold: the policy's rules, and our own."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.web.sources import MODULES, SHEETS, STATIC, TEMPLATES, name, without_comments
+
+# The hostile texts of the style guide are what the rest must not be.
+MODULES = [path for path in MODULES if path.name != "hostile.js"]
+MARKUP = [*TEMPLATES, *MODULES]
+
+MAKES_MARKUP = re.compile(
+    r"innerHTML|outerHTML|insertAdjacentHTML|unsafeHTML|unsafeSVG|document\.write|DOMParser"
+    r"|createContextualFragment|setHTMLUnsafe|\beval\(|new Function"
+)
+ICON = re.compile(r"""{%\s*icon\s+"([\w-]+)"|\bicon\("([\w-]+)"|icon:\s*"([\w-]+)"|iconButton\("([\w-]+)"|(?:#)([\w-]+)"></use>""")
+
+
+def test_there_are_sources_to_look_at() -> None:
+    assert len(TEMPLATES) > 15
+    assert len(MODULES) > 30
+    assert len(SHEETS) == 3
+
+
+@pytest.mark.parametrize("path", MARKUP, ids=name)
+def test_nothing_is_styled_or_scripted_inline(path: Path) -> None:
+    text = without_comments(path)
+    assert not re.search(r"""\sstyle\s*=\s*["'$]""", text)
+    assert not re.search(r"\son[a-z]+\s*=\s*[\"']", text)
+    assert not re.search(r"<script(?![^>]*\ssrc=)[^>]*>", text)
+    assert "<style" not in text
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_markup_is_made_by_lit_html_and_dompurify_only(path: Path) -> None:
+    assert not MAKES_MARKUP.search(without_comments(path))
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=name)
+def test_templates_escape_everything(path: Path) -> None:
+    text = path.read_text()
+    assert "|safe" not in text
+    assert "autoescape off" not in text
+
+
+@pytest.mark.parametrize("path", SHEETS, ids=name)
+def test_sheets_fetch_nothing_and_know_colours_only_by_name(path: Path) -> None:
+    text = without_comments(path)
+    assert "http" not in text
+    assert "@import" not in text
+    if path.name != "tokens.css":
+        assert not re.search(r"#[0-9a-fA-F]{3,8}\b(?![\w-]*\s*[{,])", text)
+        assert not re.search(r"\b(?:rgb|hsl|oklch)a?\(", text)
+
+
+def test_every_icon_that_is_shown_is_in_the_sprite_and_none_is_there_for_nothing() -> None:
+    there = set(re.findall(r'<symbol id="([\w-]+)"', (STATIC / "icons" / "icons.svg").read_text()))
+    text = "\n".join(without_comments(path) for path in MARKUP)
+    text += (STATIC.parents[1] / "words.py").read_text()
+    shown = {each for found in ICON.findall(text) for each in found if each}
+    assert shown - there == set()
+    unused = {each for each in there if not re.search(rf"""["#]{re.escape(each)}["\\]""", text)}
+    assert unused == set()
+
+
+def test_every_class_of_the_sheets_is_used_somewhere() -> None:
+    sheets = "\n".join(without_comments(path) for path in SHEETS)
+    declared = set(re.findall(r"\.([a-zA-Z][\w-]*)", re.sub(r"\{[^{}]*\}", "{}", sheets)))
+    sources = [*MARKUP, *STATIC.parents[1].rglob("*.py")]
+    text = "\n".join(path.read_text() for path in sources)
+    # Names put together from a state: "s-" + status, "is-" + state, "tone-" + number, "notice-" + tone.
+    made = re.compile(r"^(?:s|is|tone|notice|sw|hljs)-")
+    unused = {
+        each
+        for each in declared
+        if not made.match(each) and not re.search(rf"(?<![\w-]){re.escape(each)}(?![\w-])", text)
+    }
+    assert unused == set()
+
+
+def test_the_list_of_events_is_the_catalogue() -> None:
+    from paca.events import EVENT_TYPES
+
+    listed = json.loads((STATIC / "events.json").read_text())
+    assert set(listed) == set(EVENT_TYPES)
