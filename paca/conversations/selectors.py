@@ -88,17 +88,19 @@ def listed(
             raise NotFound("There is no such agent in this project.")
         found = found.filter(agent_id=agent)
     for word in search.split()[:8]:
-        said = _said().filter(conversation=OuterRef("pk"), text__icontains=word)
+        said = _saying(word).filter(conversation=OuterRef("pk"))
         found = found.filter(Q(title__icontains=word) | Exists(said))
     return found
 
 
-def _said() -> QuerySet[Event]:
-    """Messages with their ``text``: nobody searches for the names of our fields."""
+def _saying(word: str) -> QuerySet[Event]:
+    """Messages with a word in their text: nobody searches for the names of our fields."""
     body = Coalesce(NullIf("payload", Value("")), "blob__body")
-    return Event.objects.filter(
+    messages = Event.objects.filter(
         type__in=(events.MessageReceived.type, events.MessageSpoken.type)
-    ).annotate(text=KeyTextTransform("text", Cast(body, JSONField())))
+    )
+    said = messages.annotate(text=KeyTextTransform("text", Cast(body, JSONField())))
+    return said.filter(text__icontains=word)
 
 
 def sessions_of(agent_id: UUID, member: Member) -> QuerySet[ChatSession]:

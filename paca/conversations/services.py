@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from django.db import transaction
@@ -39,6 +39,13 @@ class AgentUnavailable(Conflict):
     """This agent takes no work now."""
 
     code = "agent_unavailable"
+
+
+class Named(Protocol):
+    """Whoever gives an order: a member, or an administrator who is none."""
+
+    @property
+    def name(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +177,7 @@ def title_from(text: str) -> str:
 
 
 @transaction.atomic
-def stop(conversation: Conversation, *, by: Member) -> None:
+def stop(conversation: Conversation, *, by: Named) -> None:
     """End the run at once, wherever it is; what is stored stays. Ended already: nothing."""
     _stop(_locked(conversation), reason="by_person", by=by.name)
 
