@@ -1,0 +1,268 @@
+"""The admin of conversations: everything can be looked at, nothing breaks a log, Stop works."""
+
+import re
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.db import connection
+from django.http import HttpResponse
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from paca import events
+from paca.accounts.models import User
+from paca.agents import services as agents
+from paca.conversations import store
+from paca.conversations.models import Conversation, Event, ModelCall, ToolCall, Trigger, Worker
+from paca.engine.ports import ModelCallStarted
+from tests.conversations.chatting import CALL, Chat, bash
+
+pytestmark = pytest.mark.django_db
+
+XSS = "<script>alert(1)</script><img src=x onerror=alert(2)>\x1b]8;;javascript:alert(3)\x07x\x1b]8;;\x07"
+KINDS = ["conversation", "event", "trigger", "modelcall", "toolcall", "worker"]
+MODELS: list[Any] = [Conversation, Event, Trigger, ModelCall, ToolCall, Worker]
+PAGES = list(zip(KINDS, MODELS, strict=True))
+
+
+@pytest.fixture
+def chat() -> Chat:
+    return Chat()
+
+
+@pytest.fixture
+def admin() -> Client:
+    client = Client()
+    client.force_login(User.objects.create_superuser("root", password="a long password 7"))
+    return client
+
+
+def at(kind: str, rest: Any = "") -> str:
+    return f"/admin/conversations/{kind}/{rest}"
+
+
+def change(kind: str, pk: Any) -> str:
+    return at(kind, f"{pk}/change/")
+
+
+def text(answer: HttpResponse) -> str:
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def worked(chat: Chat, words: str = "Hello") -> str:
+    """A conversation with a row of each kind, ``words`` wherever somebody may write some."""
+    begun = chat.begin(words)["conversation"]
+    Worker.objects.create(
+        id="test",
+        host=words,
+        pid=7,
+        process_started="1",
+        concurrency=3,
+        heartbeat_at=timezone.now(),
+    )
+    call, returned = bash(words, words)
+    chat.run(
+        begun,
+        ModelCallStarted(call_id=CALL, model="m"),
+        events.UsageRecorded(call_id=CALL, model="m", input=1234, output=5, cost_usd=0.25),
+        call,
+        events.ToolStarted(call_id=CALL),
+        returned,
+        events.MessageSpoken(text=words),
+    )
+    Trigger.objects.update(last_error=words, by=words)
+    return str(begun)
+
+
+@pytest.mark.parametrize(("kind", "model"), PAGES)
+def test_each_list_and_each_page_opens_and_has_nothing_to_change(chat, admin, kind, model):
+    worked(chat)
+    page = text(admin.get(at(kind)))
+    assert "Add " not in page
+    row = model.objects.first()
+    page = text(admin.get(change(kind, row.pk)))
+    assert 'name="_save"' not in page
+    assert admin.post(change(kind, row.pk), {"title": "x"}).status_code == 403
+    assert admin.post(at(kind, f"{row.pk}/delete/")).status_code == 403
+    assert admin.get(at(kind, "add/")).status_code == 403
+    page = text(admin.get(at(kind)))
+    assert "delete_selected" not in page
+
+
+def test_a_conversation_shows_status_agent_and_cost(chat, admin):
+    begun = worked(chat)
+    page = text(admin.get(at("conversation")))
+    for shown in ("Hello", "Rosa (@rosa)", "running", "$0.2500", "1,234 / 5"):
+        assert shown in page
+    assert "$0.2500" in text(admin.get(change("conversation", begun)))
+
+
+def test_a_cost_that_is_not_known_is_not_shown_as_nothing(chat, admin):
+    begun = chat.begin()["conversation"]
+    chat.run(
+        begun,
+        ModelCallStarted(call_id=CALL, model="m"),
+        events.UsageRecorded(call_id=CALL, model="m", input=1, cost_usd=None),
+    )
+    for kind in ("conversation", "modelcall"):
+        page = text(admin.get(at(kind)))
+        assert "unknown" in page
+        assert "$0" not in page
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("status__exact=queued", "Waits"),
+        ("status__exact=stopped", "Stopped"),
+        ("q=wait", "Waits"),
+        ("q=sam", "Of Sam"),
+        ("q={id}", "Waits"),
+    ],
+)
+def test_conversations_are_filtered_and_found(chat, admin, query, found):
+    stopped, waits = chat.begin("Stopped")["conversation"], chat.begin("Waits")["conversation"]
+    chat.api.post(chat.of(stopped, "stop/"))
+    sam = agents.create(
+        chat.world.project,
+        name="Sam",
+        handle="sam",
+        model="demo/guide",
+        role=chat.world.role("agent"),
+        by=chat.world.owner,
+    )
+    of_sam = chat.api.post(
+        f"{chat.project}agents/{sam.pk}/chat-sessions/", {"text": "Of Sam"}
+    ).json()["conversation"]
+    chat.api.post(chat.of(of_sam, "stop/"))
+    if "stopped" in query:
+        Conversation.objects.filter(pk=of_sam).update(deleted_at=timezone.now())
+    page = text(admin.get(at("conversation", f"?{query.format(id=waits)}")))
+    titles = {"Stopped", "Waits", "Of Sam"}
+    assert {title for title in titles if f">{title}<" in page} == {found}
+
+
+def test_a_long_log_is_shown_a_page_at_a_time(chat, admin):
+    begun = chat.begin()["conversation"]
+    row = chat.row(begun)
+    store.append(row.pk, *[events.MessageReceived(text=f"word-{n}-") for n in range(4, 121)])
+    first = text(admin.get(change("conversation", begun)))
+    assert "word-50-" in first
+    assert "word-51-" not in first
+    third = text(admin.get(f"{change('conversation', begun)}?events-page=3"))
+    assert "word-120-" in third
+    assert "word-50-" not in third
+
+
+def test_a_log_of_any_length_costs_the_same_queries(chat, admin, django_assert_max_num_queries):
+    begun = chat.begin()["conversation"]
+    store.append(
+        chat.row(begun).pk,
+        *[events.MessageReceived(text="x" * 70_000), *[events.MessageReceived(text="y")] * 60],
+    )
+    with django_assert_max_num_queries(15) as counted:
+        admin.get(change("conversation", begun))
+    whole = re.compile(r'(?<!SUBSTR\()"conversations_event"."payload"')
+    assert not any(whole.search(query["sql"]) for query in counted.captured_queries)
+
+
+def test_an_entry_is_shown_whole_also_when_it_is_large(chat, admin):
+    begun = chat.begin()["conversation"]
+    store.append(chat.row(begun).pk, events.MessageReceived(text="q" * 70_000 + "the end"))
+    row = Event.objects.get(conversation=begun, blob__isnull=False)
+    assert "the end" in text(admin.get(change("event", row.pk)))
+    assert "(large: open it)" in text(admin.get(change("conversation", begun)))
+
+
+def test_dead_causes_are_found_with_their_error(chat, admin):
+    begun = worked(chat)
+    chat.begin("Another")
+    Trigger.objects.filter(conversation=begun).update(
+        state="dead", attempts=5, last_error="The model's address does not answer."
+    )
+    page = text(admin.get(at("trigger", "?state__exact=dead")))
+    assert "The model&#x27;s address does not answer." in page
+    assert "Another" not in page
+
+
+@pytest.mark.parametrize("kind", ["event", "trigger", "modelcall", "toolcall"])
+def test_the_id_of_a_conversation_finds_its_rows(chat, admin, kind):
+    begun = worked(chat, "Mine")
+    assert ">Mine<" in text(admin.get(at(kind, f"?q={begun}")))
+    assert ">Mine<" not in text(admin.get(at(kind, f"?q={chat.world.agent.pk}")))
+    assert ">Mine<" in text(admin.get(at(kind, "?q=Mine")))
+
+
+@pytest.mark.parametrize(("kind", "model"), PAGES)
+def test_lists_cost_the_same_for_few_and_for_many(chat, admin, kind, model):
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as counted:
+            assert admin.get(at(kind)).status_code == 200
+        return len(counted)
+
+    worked(chat)
+    few, rows = queries(), model.objects.count()
+    begun = chat.begin("More")["conversation"]
+    for number in range(5):
+        chat.api.post(chat.of(begun, "messages/"), {"text": f"More {number}"})
+        again(ModelCall, conversation_id=begun)
+        again(ToolCall, conversation_id=begun)
+        again(Worker, pk=f"worker-{number}")
+    assert model.objects.count() > rows
+    assert queries() == few
+
+
+def again(model: Any, **facts: Any) -> None:
+    """Another row like the first."""
+    row = model.objects.first()
+    row.pk = uuid4()
+    for name, value in facts.items():
+        setattr(row, name, value)
+    row.save(force_insert=True)
+
+
+def test_stop_is_an_action_and_says_who(chat, admin):
+    waits, runs, done = (chat.begin(word)["conversation"] for word in ("Waits", "Runs", "Done"))
+    chat.api.post(chat.of(done, "stop/"))
+    chat.api.post(chat.of(waits, "stop/"))
+    chat.run(runs)
+    chat.api.post(chat.of(waits, "continue/"))
+    body = {"action": "stop", "_selected_action": [waits, runs, done]}
+    page = text(admin.post(at("conversation"), body, follow=True))
+    assert "2 conversations told to stop." in page
+    assert chat.row(waits).status == "stopped"
+    order = Trigger.objects.get(conversation=runs, control="stop")
+    assert (order.state, order.by) == ("new", "root")
+    newest = chat.api.get(chat.of(waits, "events/?limit=1")).json()["results"][0]
+    assert newest["data"]["by"] == "root"
+
+
+def test_who_may_only_look_cannot_stop(chat):
+    begun = chat.begin()["conversation"]
+    watcher = User.objects.create_user("watcher", password="a long password 7", is_staff=True)
+    watcher.user_permissions.set(Permission.objects.filter(codename="view_conversation"))
+    client = Client()
+    client.force_login(watcher)
+    assert 'value="stop"' not in text(client.get(at("conversation")))
+    client.post(at("conversation"), {"action": "stop", "_selected_action": [begun]})
+    assert chat.row(begun).status == "queued"
+    assert client.get(at("trigger")).status_code == 403
+
+
+@pytest.mark.parametrize(("kind", "model"), PAGES)
+def test_markup_of_people_models_and_tools_is_text(chat, admin, kind, model):
+    chat.world.user.name = chat.world.agent.name = XSS
+    chat.world.user.save()
+    chat.world.agent.save()
+    worked(chat, XSS)
+    pages = [text(admin.get(at(kind)))]
+    pages += [text(admin.get(change(kind, row.pk))) for row in model.objects.all()]
+    for page in pages:
+        assert "<script>alert" not in page
+        assert "<img src=x" not in page
+        assert 'href="javascript:' not in page
+    assert any("&lt;script&gt;alert(1)" in page for page in pages)
