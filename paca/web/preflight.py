@@ -7,13 +7,13 @@ import os
 import platform
 import shutil
 import socket
-import sqlite3
 import tempfile
 from pathlib import Path
 
 from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
+from django.db import connection
 
 from paca.common.errors import ConfigurationError
 
@@ -23,12 +23,13 @@ LEAST_FREE_MIB = 1024
 
 def interpreter() -> str:
     """The versions; Python's own was checked by ``manage.py`` already."""
-    if sqlite3.sqlite_version_info < LEAST_SQLITE:
+    sqlite = connection.Database  # type: ignore[attr-defined] # the driver of the backend
+    if sqlite.sqlite_version_info < LEAST_SQLITE:
         raise ConfigurationError(
-            f"this Python brings SQLite {sqlite3.sqlite_version}, and Paca needs 3.35 or newer.",
+            f"this Python brings SQLite {sqlite.sqlite_version}, and Paca needs 3.35 or newer.",
             next_step="use a newer Python: make clean run PYTHON=/path/to/python3",
         )
-    return f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
+    return f"Python {platform.python_version()}, SQLite {sqlite.sqlite_version}"
 
 
 def data_folder(folder: Path) -> str:
