@@ -1,9 +1,11 @@
 """The admin's page for agents: grouped, checked as the API checks, its key only ever written."""
 
+from functools import partial
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.decorators import action, display
@@ -155,6 +157,10 @@ class AgentAdmin(ServiceAdmin):
                 obj.project, by=request.user, role=role, llm_api_key=form.new_key or "", **given
             )
             obj.__dict__.update(made.__dict__)
+        for button in self.get_actions_submit_line(request, obj.pk):
+            if button.action_name in request.POST:
+                # After the commit: a slow provider must not keep the database's write lock.
+                transaction.on_commit(partial(button.method, request, obj))
 
     @action(description="Save and test connection")  # type: ignore[untyped-decorator]
     def save_and_test(self, request: HttpRequest, obj: Agent) -> None:

@@ -125,8 +125,9 @@ def flat(detail: Any, path: str = "") -> dict[str, list[str]]:
         return {path or "body": [str(text) for text in texts]}
     found: dict[str, list[str]] = {}
     for name, value in items:
-        name = "body" if name == "non_field_errors" and not path else name
-        found.update(flat(value, f"{path}.{name}" if path else name))
+        # What is wrong with a whole stands under the name of the whole.
+        below = "" if name == "non_field_errors" else f".{name}" if path else name
+        found.update(flat(value, path + below))
     return found
 
 

@@ -47,7 +47,7 @@ class Migration(migrations.Migration):
                     models.TextField(
                         blank=True,
                         help_text="What it is good for. The agent reads it too.",
-                        max_length=2000,
+                        validators=[django.core.validators.MaxLengthValidator(2000)],
                     ),
                 ),
                 (
@@ -90,7 +90,9 @@ class Migration(migrations.Migration):
                 (
                     "system_prompt",
                     models.TextField(
-                        blank=True, help_text="Who the agent is and how it works.", max_length=50000
+                        blank=True,
+                        help_text="Who the agent is and how it works.",
+                        validators=[django.core.validators.MaxLengthValidator(50000)],
                     ),
                 ),
                 (
@@ -98,7 +100,7 @@ class Migration(migrations.Migration):
                     models.TextField(
                         blank=True,
                         help_text="What it is told in addition when it is chatted with.",
-                        max_length=20000,
+                        validators=[django.core.validators.MaxLengthValidator(20000)],
                     ),
                 ),
                 (

@@ -5,7 +5,12 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ValidationError
-from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.core.validators import (
+    MaxLengthValidator,
+    MaxValueValidator,
+    MinValueValidator,
+    RegexValidator,
+)
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Lower
@@ -67,7 +72,9 @@ class Agent(BaseModel):
         max_length=40, validators=[handle_validator], help_text="What others type after @."
     )
     description = models.TextField(
-        blank=True, max_length=2000, help_text="What it is good for. The agent reads it too."
+        blank=True,
+        validators=[MaxLengthValidator(2000)],
+        help_text="What it is good for. The agent reads it too.",
     )
     status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
 
@@ -85,11 +92,13 @@ class Agent(BaseModel):
     parameters = models.JSONField(default=dict, blank=True)
 
     system_prompt = models.TextField(
-        blank=True, max_length=50_000, help_text="Who the agent is and how it works."
+        blank=True,
+        validators=[MaxLengthValidator(50_000)],
+        help_text="Who the agent is and how it works.",
     )
     chat_message_prompt = models.TextField(
         blank=True,
-        max_length=20_000,
+        validators=[MaxLengthValidator(20_000)],
         help_text="What it is told in addition when it is chatted with.",
     )
 

@@ -2,6 +2,7 @@
 
 from typing import Self
 
+from django.core.validators import MaxLengthValidator
 from django.db import models
 
 from paca.accounts.models import User
@@ -26,7 +27,7 @@ class Project(BaseModel):
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="projects")
     name = models.CharField(max_length=100)
-    description = models.TextField(blank=True, max_length=10_000)
+    description = models.TextField(blank=True, validators=[MaxLengthValidator(10_000)])
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = ProjectQuerySet.as_manager()

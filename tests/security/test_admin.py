@@ -1,0 +1,154 @@
+"""The admin: whom it lets in, and that each of its pages works and saves through the services."""
+
+from typing import Any
+
+import pytest
+from django.contrib import admin as django_admin
+from django.contrib.messages import get_messages
+from django.test import Client
+
+from paca.accounts.models import ApiToken, AuditEntry, User
+from paca.accounts.services import tokens
+from paca.projects import permissions
+from paca.projects.models import Member, Project, Role, Workspace
+from paca.projects.services import workspaces
+from tests.support import world
+from tests.support.api import Api
+from tests.support.world import World
+
+pytestmark = pytest.mark.django_db
+MODELS = [model._meta for model in django_admin.site._registry]
+LISTS = [f"/admin/{m.app_label}/{m.model_name}/" for m in MODELS]
+
+
+@pytest.fixture
+def here() -> World:
+    return world.make()
+
+
+@pytest.fixture
+def root() -> User:
+    return User.objects.create_superuser("root", password="a long password 7")
+
+
+@pytest.fixture
+def admin(root: User) -> Client:
+    client = Client()
+    client.force_login(root)
+    return client
+
+
+@pytest.mark.parametrize("address", ["/admin/", *LISTS])
+def test_only_staff_comes_in(address: str, here: World, admin: Client) -> None:
+    assert Client().get(address).status_code == 302
+    owner = Client()
+    owner.force_login(here.user)
+    assert owner.get(address).status_code in {302, 403}
+    assert Api.by_token(User.objects.get(username="root")).send("GET", address).status_code == 302
+    assert admin.get(address).status_code == 200
+
+
+def test_the_admin_has_no_door_of_its_own() -> None:
+    answer = Client().get("/admin/login/?next=/admin/")
+    assert answer.headers["Location"] == "/accounts/login/?next=%2Fadmin%2F"
+
+
+@pytest.mark.parametrize("address", LISTS)
+def test_every_page_of_every_list_opens(address: str, here: World, admin: Client) -> None:
+    tokens.create(here.user, name="script", by=here.user)
+    name = address.split("/")[3]
+    model = next(m.model for m in MODELS if m.model_name == name)
+    row = model._default_manager.first()
+    assert admin.get(f"{address}?q=a").status_code == 200
+    add = admin.get(f"{address}add/")
+    assert add.status_code in {200, 403}
+    if row is not None:
+        assert admin.get(f"{address}{row.pk}/change/").status_code == 200
+
+
+def test_people_are_made_and_their_rights_noted(admin: Client) -> None:
+    body = {"username": "bob", "name": "Bob", "usable_password": "false"}
+    answer = admin.post("/admin/accounts/user/add/", body)
+    assert answer.status_code == 302, answer.context["adminform"].form.errors
+    bob = User.objects.get(username="bob")
+    assert not bob.has_usable_password()
+    admin.post(
+        f"/admin/accounts/user/{bob.pk}/change/",
+        {"username": "bob", "name": "Bob", "email": "", "is_active": "on", "is_staff": "on"},
+    )
+    entry = AuditEntry.objects.get(action="person.changed")
+    assert (entry.actor_name, entry.facts) == ("root", {"fields": ["is_staff"]})
+    refused = admin.post("/admin/accounts/user/add/", {**body, "username": "BOB"})
+    assert "This username is taken." in str(refused.context["adminform"].form.errors)
+
+
+def test_a_workspace_and_a_project_begin_with_their_owner(root: User, admin: Client) -> None:
+    inline = {"members-TOTAL_FORMS": 0, "members-INITIAL_FORMS": 0}
+    admin.post("/admin/projects/workspace/add/", {"name": "Boats", **inline})
+    workspace = Workspace.objects.get(name="Boats")
+    admin.post(
+        "/admin/projects/project/add/",
+        {"workspace": workspace.pk, "name": "Sails", "description": ""},
+    )
+    member = Member.objects.get(user=root)
+    assert (member.project.name, member.role.name) == ("Sails", permissions.OWNER)
+    assert set(member.project.roles.values_list("name", flat=True)) == set(permissions.TEMPLATES)
+    admin.post(
+        f"/admin/projects/project/{member.project.pk}/change/",
+        {"name": "Masts", "description": ""},
+    )
+    assert Project.objects.get(pk=member.project.pk).name == "Masts"
+
+
+def test_roles_are_written_one_right_a_line(here: World, admin: Client) -> None:
+    body = {"project": here.project.pk, "name": "Reader", "permissions": "docs:read\ntasks:read"}
+    admin.post("/admin/projects/role/add/", body)
+    role = Role.objects.get(name="Reader")
+    assert role.permissions == ["docs:read", "tasks:read"]
+    wrong = {"name": "Reader", "permissions": "docs:fly"}
+    refused = admin.post(f"/admin/projects/role/{role.pk}/change/", wrong)
+    assert "docs:fly: no such right." in str(refused.context["adminform"].form.errors)
+
+
+def test_members_come_change_and_go(here: World, admin: Client) -> None:
+    bob = User.objects.create_user("bob")
+    workspaces.add(here.project.workspace, user=bob)
+    body = {"project": here.project.pk, "user": bob.pk, "role": here.role("viewer").pk}
+    assert admin.post("/admin/projects/member/add/", body).status_code == 302
+    member = Member.objects.get(user=bob)
+    address = f"/admin/projects/member/{member.pk}/change/"
+    admin.post(address, {"role": here.role("member").pk})
+    member.refresh_from_db()
+    assert member.role == here.role("member")
+    admin.post(
+        "/admin/projects/member/", {"action": "remove", "_selected_action": [str(member.pk)]}
+    )
+    member.refresh_from_db()
+    assert member.deleted_at is not None
+
+
+def test_what_a_service_refuses_is_told_and_changes_nothing(here: World, admin: Client) -> None:
+    address = f"/admin/projects/member/{here.owner.pk}/change/"
+    answer: Any = admin.post(address, {"role": here.role("viewer").pk})
+    assert "make someone else an owner first" in str(list(get_messages(answer.wsgi_request))[0])
+    here.owner.refresh_from_db()
+    assert here.owner.role.name == permissions.OWNER
+
+
+def test_tokens_are_revoked_and_never_shown(here: World, admin: Client) -> None:
+    token, secret = tokens.create(here.user, name="script", by=here.user)
+    page = admin.get(f"/admin/accounts/apitoken/{token.pk}/change/").content.decode()
+    assert token.digest not in page
+    body = {"action": "revoke", "_selected_action": [str(token.pk)]}
+    admin.post("/admin/accounts/apitoken/", body)
+    assert not ApiToken.objects.exists()
+    assert Api(token=secret).get("/projects/").status_code == 401
+
+
+def test_the_audit_trail_is_read_only(here: World, admin: Client) -> None:
+    entry = AuditEntry.objects.first()
+    assert entry is not None
+    address = f"/admin/accounts/auditentry/{entry.pk}/"
+    assert admin.post(f"{address}change/", {"action": "x"}).status_code == 403
+    assert admin.post(f"{address}delete/").status_code == 403
+    assert admin.get("/admin/accounts/auditentry/add/").status_code == 403

@@ -1,0 +1,284 @@
+"""Wrong input over REST, and the clear answer that each gets: never a 5xx, never a page of HTML."""
+
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.db import transaction
+
+from tests.support import world
+from tests.support.api import Api
+from tests.support.world import World
+
+pytestmark = pytest.mark.django_db
+
+REQUIRED = "This field is required."
+AGENT = {"name": "Bo", "handle": "bo", "model": "demo/guide"}
+P = "/projects/{project}/"
+A = f"{P}agents/"
+ONE = f"{A}{{agent}}/"
+
+# method, address, body, status, code, then for an invalid field: its name and a part of the words
+TABLE: list[tuple[Any, ...]] = [
+    # addresses
+    ("GET", "/nothing/", None, 404, "not_found"),
+    ("GET", "/projects", None, 404, "not_found"),
+    ("GET", "/projects/no-uuid/", None, 404, "not_found"),
+    ("GET", f"{A}00000000-0000-0000-0000-000000000000/", None, 404, "not_found"),
+    ("PUT", P, {}, 405, "method_not_allowed"),
+    ("POST", ONE, {}, 405, "method_not_allowed"),
+    # pages
+    ("GET", f"{A}?cursor=nonsense", None, 400, "invalid", "cursor", "not one of ours"),
+    ("GET", f"{A}?limit=-1", None, 200, None),
+    ("GET", f"{A}?limit=many", None, 200, None),
+    # shapes
+    ("POST", A, [], 400, "invalid", "body", "Expected a dictionary"),
+    ("POST", A, "text", 400, "invalid", "body", "Expected a dictionary"),
+    ("POST", A, {}, 400, "invalid", "name", REQUIRED),
+    ("POST", A, AGENT, 400, "invalid", "role_id", REQUIRED),
+    ("POST", A, {**AGENT, "role_id": "x"}, 400, "invalid", "role_id", "Must be a valid UUID."),
+    ("POST", A, {**AGENT, "role_id": "{zero}"}, 404, "not_found"),
+    (
+        "POST",
+        A,
+        {**AGENT, "role_id": "{role}", "project_role_id": "{zero}"},
+        400,
+        "invalid",
+        "project_role_id",
+        "Differs from role_id.",
+    ),
+    # fields of an agent
+    ("PATCH", ONE, {"nmae": "Bo"}, 400, "invalid", "nmae", "There is no such field."),
+    ("PATCH", ONE, {"id": "{zero}"}, 400, "invalid", "id", "There is no such field."),
+    ("PATCH", ONE, {"encrypted_key": "x"}, 400, "invalid", "encrypted_key", "no such field"),
+    ("PATCH", ONE, {"name": ""}, 400, "invalid", "name", "may not be blank"),
+    ("PATCH", ONE, {"name": None}, 400, "invalid", "name", "may not be null"),
+    ("PATCH", ONE, {"name": ["Bo"]}, 400, "invalid", "name", "Not a valid string."),
+    ("PATCH", ONE, {"name": "x" * 101}, 400, "invalid", "name", "at most 100 characters"),
+    ("PATCH", ONE, {"name": "a\0b"}, 400, "invalid", "name", "Null characters"),
+    ("PATCH", ONE, {"name": "\ud800"}, 400, "invalid", "name", "Surrogate characters"),
+    ("PATCH", ONE, {"handle": "two words"}, 400, "invalid", "handle", "small letters"),
+    ("PATCH", ONE, {"handle": "bo\n"}, 200, None),
+    ("PATCH", ONE, {"handle": "-bo"}, 400, "invalid", "handle", "small letters"),
+    ("PATCH", ONE, {"handle": "ädä"}, 400, "invalid", "handle", "small letters"),
+    ("PATCH", ONE, {"handle": "ada-harbor"}, 400, "invalid", "handle", "has this username"),
+    ("PATCH", ONE, {"status": "asleep"}, 400, "invalid", "status", "not a valid choice"),
+    ("PATCH", ONE, {"model": "gpt"}, 400, "invalid", "model", "provider/model"),
+    ("PATCH", ONE, {"model": "acme/x"}, 400, "invalid", "model", "no model that Paca can ask"),
+    ("PATCH", ONE, {"model": "demo/x"}, 400, "invalid", "model", "There is one demo model"),
+    ("PATCH", ONE, {"base_url": "nonsense"}, 400, "invalid", "base_url", "such as https://"),
+    ("PATCH", ONE, {"base_url": "file:///etc"}, 400, "invalid", "base_url", "such as https://"),
+    ("PATCH", ONE, {"base_url": "http://a:b@c/"}, 400, "invalid", "base_url", "such as"),
+    ("PATCH", ONE, {"base_url": "http://["}, 400, "invalid", "base_url", "such as https://"),
+    ("PATCH", ONE, {"llm_api_key": "a b"}, 400, "invalid", "llm_api_key", "no spaces"),
+    ("PATCH", ONE, {"llm_api_key": "a\nb"}, 400, "invalid", "llm_api_key", "no spaces"),
+    ("PATCH", ONE, {"llm_api_key": "ключ"}, 400, "invalid", "llm_api_key", "plain"),
+    ("PATCH", ONE, {"llm_api_key": "x" * 1001}, 400, "invalid", "llm_api_key", "1000"),
+    ("PATCH", ONE, {"parameters": []}, 400, "invalid", "parameters", "Expected a dictionary"),
+    ("PATCH", ONE, {"parameters": {"x": 1}}, 400, "invalid", "parameters", "there are temper"),
+    (
+        "PATCH",
+        ONE,
+        {"parameters": {"temperature": "hot"}},
+        400,
+        "invalid",
+        "parameters",
+        "temperature must be a number.",
+    ),
+    (
+        "PATCH",
+        ONE,
+        {"parameters": {"temperature": True}},
+        400,
+        "invalid",
+        "parameters",
+        "temperature must be a number.",
+    ),
+    (
+        "PATCH",
+        ONE,
+        {"parameters": {"max_tokens": 0.5}},
+        400,
+        "invalid",
+        "parameters",
+        "max_tokens must be a whole number.",
+    ),
+    (
+        "PATCH",
+        ONE,
+        {"parameters": {"top_p": 1.5}},
+        400,
+        "invalid",
+        "parameters",
+        "top_p must be between 0 and 1.",
+    ),
+    (
+        "PATCH",
+        ONE,
+        {"parameters": {"effort": ["high"]}},
+        400,
+        "invalid",
+        "parameters",
+        "effort must be one of low",
+    ),
+    ("PATCH", ONE, {"prompts": "Hi"}, 400, "invalid", "prompts", "Expected a dictionary"),
+    ("PATCH", ONE, {"prompts": {"x": ""}}, 400, "invalid", "prompts.x", "no such field"),
+    (
+        "PATCH",
+        ONE,
+        {"prompts": {"system": "x" * 50_001}},
+        400,
+        "invalid",
+        "prompts.system",
+        "at most 50000 characters",
+    ),
+    ("PATCH", ONE, {"limits": {"steps": 0}}, 400, "invalid", "limits.steps", "equal to 1."),
+    ("PATCH", ONE, {"limits": {"steps": "x"}}, 400, "invalid", "limits.steps", "integer"),
+    ("PATCH", ONE, {"limits": {"steps": 1001}}, 400, "invalid", "limits.steps", "1000"),
+    ("PATCH", ONE, {"limits": {"steps": 10**30}}, 400, "invalid", "limits.steps", "1000"),
+    ("PATCH", ONE, {"limits": {"tokens": 1}}, 400, "invalid", "limits.tokens", "1000"),
+    ("PATCH", ONE, {"limits": {"cost_usd": 0}}, 400, "invalid", "limits.cost_usd", "0.01"),
+    ("PATCH", ONE, {"limits": {"cost_usd": "NaN"}}, 400, "invalid", "limits.cost_usd", "number"),
+    ("PATCH", ONE, {"limits": {"cost_usd": 1e99}}, 400, "invalid", "limits.cost_usd", "digits"),
+    ("PATCH", ONE, {"limits": {"seconds": 9}}, 400, "invalid", "limits.seconds", "10"),
+    ("PATCH", ONE, {"limits": {"concurrent": 11}}, 400, "invalid", "limits.concurrent", "10"),
+    ("PATCH", ONE, {"limits": {"concurrent": None}}, 400, "invalid", "limits.concurrent", "null"),
+    ("PATCH", ONE, {"sandbox": {"memory_mib": 1}}, 400, "invalid", "sandbox.memory_mib", "64"),
+    ("PATCH", ONE, {"sandbox": {"cpus": 0}}, 400, "invalid", "sandbox.cpus", "0.1"),
+    ("PATCH", ONE, {"sandbox": {"network": "open"}}, 400, "invalid", "sandbox.network", "choice"),
+    ("PATCH", ONE, {"git": {"email": "nobody"}}, 400, "invalid", "git.email", "valid email"),
+    ("PATCH", ONE, {"git": {"name": ""}}, 400, "invalid", "git.name", "blank"),
+    # the rest
+    ("POST", "/projects/", {}, 400, "invalid", "name", REQUIRED),
+    ("POST", "/projects/", {"name": "Harbor"}, 400, "invalid", "name", "a project of this name"),
+    ("PATCH", P, {"deleted_at": None}, 400, "invalid", "deleted_at", "no such field"),
+    ("POST", f"{P}members/", {"username": "x"}, 400, "invalid", "role_id", REQUIRED),
+    (
+        "POST",
+        f"{P}roles/",
+        {"name": "R", "permissions": ["tasks:fly"]},
+        400,
+        "invalid",
+        "permissions",
+        "tasks:fly: no such right.",
+    ),
+    (
+        "POST",
+        f"{P}roles/",
+        {"name": "R", "permissions": "*"},
+        400,
+        "invalid",
+        "permissions",
+        "Expected a list",
+    ),
+    (
+        "POST",
+        f"{P}roles/",
+        {"name": "Owner", "permissions": []},
+        400,
+        "invalid",
+        "name",
+        "a role of this name",
+    ),
+    ("POST", "/tokens/", {"name": ""}, 400, "invalid", "name", "blank"),
+    ("POST", "/tokens/", {"name": "x", "scopes": ["all"]}, 400, "invalid", "scopes", "all: no"),
+    ("POST", "/tokens/", {"name": "x", "lasts_days": 0}, 400, "invalid", "lasts_days", "1"),
+]
+
+
+@pytest.fixture
+def here() -> World:
+    cache.clear()
+    return world.make()
+
+
+def placed(value: Any, names: dict[str, str]) -> Any:
+    """The ids put in where their names stand in braces."""
+    if isinstance(value, str) and value.startswith("{"):
+        return names[value.strip("{}")]
+    if isinstance(value, dict):
+        return {name: placed(item, names) for name, item in value.items()}
+    return value
+
+
+def wrong(row: tuple[Any, ...], here: World) -> str:
+    """How the answer differs from what the row says; empty if it does not."""
+    method, address, body, status, code, *complaint = row
+    names = {
+        "project": str(here.project.pk),
+        "agent": str(here.agent.pk),
+        "role": str(here.role("agent").pk),
+        "zero": "00000000-0000-0000-0000-000000000000",
+    }
+    with transaction.atomic():
+        answer = Api(here.user).ask(method, address.format(**names), placed(body, names))
+        transaction.set_rollback(True)
+    shown: Any = answer.json()
+    if (answer.status_code, shown.get("code")) != (status, code):
+        return str((answer.status_code, shown))
+    if code and not (shown["detail"] and shown["request_id"] == answer.headers["X-Request-ID"]):
+        return f"no detail or request id: {shown}"
+    field, words = complaint or ("", "")
+    if field and not any(words in text for text in shown["fields"].get(field, [])):
+        return str(shown["fields"])
+    return ""
+
+
+def test_each_wrong_input_gets_its_clear_answer(here: World) -> None:
+    found = {str(row): difference for row in TABLE if (difference := wrong(row, here))}
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status", "code"),
+    [
+        ("{", "application/json", 400, "malformed"),
+        (b"\xff\xfe", "application/json", 400, "malformed"),
+        ("NaN", "application/json", 400, "malformed"),
+        ("[" * 100_000, "application/json", 400, "malformed"),
+        ('"' + "x" * (1 << 20) + '"', "application/json", 413, "body_too_large"),
+        ("name=x", "application/x-www-form-urlencoded", 415, "unsupported_media_type"),
+        ("<a/>", "text/xml", 415, "unsupported_media_type"),
+    ],
+)
+def test_a_body_that_is_no_json_is_refused(
+    body: Any, kind: str, status: int, code: str, here: World
+) -> None:
+    client = Api(here.user).client
+    answer = client.generic("POST", "/api/v1/projects/", body, kind)
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+
+
+def test_an_answer_in_another_language_than_json_is_refused(here: World) -> None:
+    answer = Api(here.user).get("/projects/", Accept="text/html")
+    assert (answer.status_code, answer.json()["code"]) == (406, "not_acceptable")
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("request-1234", True),
+        ("short", False),
+        ("x" * 65, False),
+        ("with space", False),
+        ('"><script>', False),
+    ],
+)
+def test_a_request_id_from_outside_is_kept_only_if_it_is_harmless(given: str, kept: bool) -> None:
+    answer = Api().get("/projects/", X_Request_ID=given)
+    assert (answer.headers["X-Request-ID"] == given) is kept
+    assert answer.json()["request_id"] == answer.headers["X-Request-ID"]
+
+
+def test_what_breaks_is_said_with_the_request_id_and_without_its_reason(
+    here: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> None:
+        raise RuntimeError("the secret reason")
+
+    monkeypatch.setattr("paca.projects.selectors.member_of", broken)
+    api = Api(here.user, raise_request_exception=False)
+    answer = api.get(f"/projects/{here.project.pk}/")
+    assert (answer.status_code, answer.json()["code"]) == (500, "internal_error")
+    assert answer.json()["request_id"] == answer.headers["X-Request-ID"]
+    assert "secret reason" not in answer.content.decode()

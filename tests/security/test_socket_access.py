@@ -1,0 +1,91 @@
+"""Every command of every socket, by every kind of asker: who is sent away, refused, or heard."""
+
+import pytest
+
+from paca.realtime import protocol
+from tests.realtime.pages import Page, application, bearer
+from tests.security import worlds
+from tests.security.access import ASKERS
+from tests.security.worlds import Worlds
+from tests.support.api import Api
+from tests.support.live_server import LiveServer, running
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# A number: the socket is closed with it. "refused": an error, the socket stays. "heard": the
+# command reaches the service, whatever that makes of it.
+#             nobody outs  view       memb     mana     owne     stra  scop  revo  root
+_READS = (4401, 4404, "heard", "heard", "heard", "heard", 4404, 4403, 4401, 4404)
+_WRITES = (4401, 4404, "refused", "heard", "heard", "heard", 4404, 4403, 4401, 4404)
+
+CONVERSATION = {
+    "message": _WRITES,
+    "interrupt": _WRITES,
+    "stop": _WRITES,
+    "pause": _WRITES,
+    "resume": _WRITES,
+    "continue": _WRITES,
+    "clear": _WRITES,
+    "ping": _READS,
+}
+PROJECT = {"ping": _READS}
+FIELDS = {"message": {"text": "Hello"}, "interrupt": {"text": "Hello"}}
+
+
+@pytest.fixture
+def server(transactional_db):
+    with running(application()) as live:
+        yield live
+
+
+@pytest.fixture
+def two(transactional_db) -> Worlds:
+    return worlds.make()
+
+
+def headers(asker: Api, server: LiveServer) -> dict[str, str]:
+    """The same person or token, at a socket."""
+    credentials = asker.client._credentials.get("HTTP_AUTHORIZATION", "")
+    if credentials:
+        return bearer(credentials.removeprefix("Bearer "))
+    session = asker.client.cookies.get("sessionid")
+    cookie = {"Cookie": f"sessionid={session.value}"} if session else {}
+    return {"Origin": server.url, **cookie}
+
+
+def outcome(url: str, asker: dict[str, str], command: str) -> int | str | None:
+    with Page(url, asker) as page:
+        page.send(command, client_id="c-1", **FIELDS.get(command, {}))
+        try:
+            answer = page.until(lambda frame: frame["type"] in {"ack", "error", "pong"})
+        except EOFError:
+            return page.closed_with
+    return "refused" if answer.get("code") == "permission_denied" else "heard"
+
+
+def test_every_command_has_its_row_and_every_row_its_command():
+    assert set(CONVERSATION) == set(protocol.COMMANDS)
+    assert set(PROJECT) == set(protocol.PROJECT_COMMANDS)
+
+
+@pytest.mark.parametrize("command", CONVERSATION)
+def test_each_asker_of_a_conversation_is_treated_as_the_table_says(server, two, command):
+    url = f"{server.ws_url}/ws/conversations/{two.a.ids['conversation_id']}/"
+    found = {name: outcome(url, headers(two.askers[name], server), command) for name in ASKERS}
+    assert found == dict(zip(ASKERS, CONVERSATION[command], strict=True))
+
+
+@pytest.mark.parametrize("command", PROJECT)
+def test_each_asker_of_a_project_is_treated_as_the_table_says(server, two, command):
+    url = f"{server.ws_url}/ws/projects/{two.a.project.pk}/"
+    found = {name: outcome(url, headers(two.askers[name], server), command) for name in ASKERS}
+    assert found == dict(zip(ASKERS, PROJECT[command], strict=True))
+
+
+def test_the_owner_of_one_project_does_not_reach_the_other(server, two):
+    owner = headers(two.askers["owner"], server)
+    for path in (
+        f"conversations/{two.b.ids['conversation_id']}/",
+        f"projects/{two.b.project.pk}/",
+    ):
+        assert outcome(f"{server.ws_url}/ws/{path}", owner, "ping") == 4404
