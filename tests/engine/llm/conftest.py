@@ -8,7 +8,7 @@ from paca.engine.llm.anthropic_client import AnthropicLLM
 from paca.engine.llm.connections import TimeLimits, new_pool
 from tests.support.model_server import ModelServer
 
-SHORT = TimeLimits(connect=2, first_token=0.5, gap=0.4, total=3)
+SHORT = TimeLimits(connect=5, first_token=1.5, gap=1.0, total=10)
 
 
 @pytest.fixture
