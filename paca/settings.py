@@ -1,6 +1,7 @@
 """Every setting of Paca, read once, each with its default and its unit in its name."""
 
 from pathlib import Path
+from typing import Any
 
 from paca import env, keys
 from paca.common import csp, logs
@@ -131,7 +132,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 
-TEMPLATES = [
+TEMPLATES: list[dict[str, Any]] = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "APP_DIRS": True,
