@@ -217,7 +217,7 @@ REST_FRAMEWORK = {
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
 REST_KNOX = {"AUTH_HEADER_PREFIX": "Bearer", "TOKEN_PREFIX": "paca_"}
-KNOX_TOKEN_MODEL = "accounts.ApiToken"
+KNOX_TOKEN_MODEL = "accounts.ApiToken"  # noqa: S105 - the name of a model
 # Knox's own token table is swapped out for ours; its migrations cannot run without that table.
 MIGRATION_MODULES = {"knox": None}
 SPECTACULAR_SETTINGS = {
