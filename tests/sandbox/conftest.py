@@ -28,7 +28,7 @@ class Hands:
         self,
         line: str,
         *,
-        timeout: float = 20,
+        seconds: float = 20,
         call_id: str = "",
         cwd: str = ".",
         on_output: OnOutput | None = None,
@@ -39,7 +39,7 @@ class Hands:
                 call_id or f"call-{next(numbers)}",
                 shell=line,
                 cwd=cwd,
-                timeout_seconds=timeout,
+                timeout_seconds=seconds,
                 env=env,
             ),
             on_output,
@@ -52,7 +52,7 @@ class Hands:
         """The command lines of everything that runs inside, without the question itself."""
         found = await self.bash(
             "for p in /proc/[0-9]*; do [ $p != /proc/$$ ] && [ $p != /proc/1 ] &&"
-            " tr '\\0' ' ' < $p/cmdline 2>/dev/null && echo; done"
+            " tr '\\0' ' ' < $p/cmdline && echo; done 2>/dev/null"
         )
         return "\n".join(
             line for line in found.output.splitlines() if line and "/proc/[0-9]*" not in line

@@ -86,7 +86,7 @@ async def test_a_long_output_keeps_its_head_and_tail_and_stands_whole_in_a_file(
 
 
 async def test_the_whole_output_is_bounded_too(hands):
-    outcome = await hands.bash("head -c 70000000 /dev/zero | tr '\\0' x", timeout=60)
+    outcome = await hands.bash("head -c 70000000 /dev/zero | tr '\\0' x", seconds=60)
     assert outcome.exit_code == 0
     assert (await hands.sandbox.stat(outcome.file)).size == 50 << 20
 
@@ -136,7 +136,7 @@ async def test_a_name_with_a_lone_surrogate_does_no_harm(hands):
     ],
 )
 async def test_what_asks_for_input_ends_at_once(hands, line, says):
-    outcome = await hands.bash(line, timeout=10)
+    outcome = await hands.bash(line, seconds=10)
     assert outcome.cause == ""
     assert outcome.seconds < 2
     assert says in outcome.output

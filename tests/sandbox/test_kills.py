@@ -21,21 +21,21 @@ TREES = {
 @pytest.mark.parametrize("line", TREES.values(), ids=TREES)
 async def test_two_seconds_after_the_limit_nothing_of_the_tree_is_left(hands, line):
     began = time.monotonic()
-    outcome = await hands.bash(line, timeout=1)
+    outcome = await hands.bash(line, seconds=1)
     assert outcome.cause == "timed_out"
     assert time.monotonic() - began < 3.5
     assert await hands.processes() == ""
 
 
 async def test_a_timed_out_command_keeps_what_it_said(hands):
-    outcome = await hands.bash("echo before; sleep 60", timeout=0.5)
+    outcome = await hands.bash("echo before; sleep 60", seconds=0.5)
     assert (outcome.output, outcome.cause) == ("before\n", "timed_out")
     assert outcome.exit_code == 143
 
 
 async def test_a_polite_command_may_tidy_up_before_it_is_killed(hands):
     outcome = await hands.bash(
-        "trap 'echo tidy > tidy.txt; exit' TERM; sleep 60 & wait", timeout=0.5
+        "trap 'echo tidy > tidy.txt; exit' TERM; sleep 60 & wait", seconds=0.5
     )
     assert outcome.cause == "timed_out"
     assert (await hands.bash("cat tidy.txt")).output == "tidy\n"
@@ -68,7 +68,7 @@ async def test_the_runner_survives_what_the_agent_does_to_it(hands):
         "cat /proc/1/environ /proc/1/mem /proc/1/maps; ls -l /proc/1/fd; echo x > /proc/1/oom_score_adj",
         "python3 -c 'import os; fd = os.pidfd_open(1); import ctypes; print(ctypes.CDLL(None).syscall(438, fd, 3, 0))'",
     ):
-        await hands.bash(line, timeout=5)
+        await hands.bash(line, seconds=5)
         assert (await hands.bash("echo alive")).output == "alive\n"
     assert hands.sandbox.boot_id == boot_id
 

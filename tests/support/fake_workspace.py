@@ -1,0 +1,207 @@
+"""A workspace in memory with scripted commands, which keeps the promises about files of the real ones."""
+
+import hashlib
+import posixpath
+from collections.abc import Callable
+from dataclasses import replace
+
+from paca.engine.workspace import (
+    CallUnknown,
+    Command,
+    CommandOutcome,
+    FileChange,
+    FileChanged,
+    FileInfo,
+    FileLines,
+    NoSuchFile,
+    NoSuchText,
+    NotAFile,
+    OnOutput,
+    OutsideWorkspace,
+    TextNotUnique,
+)
+from paca.sandbox.runner.kinds import SNIFFED, binary_kind
+from paca.sandbox.runner.textdiff import compare
+
+Answer = CommandOutcome | Callable[[Command], CommandOutcome]
+
+
+class FakeWorkspace:
+    """``files`` by plain path; ``answers`` by command line; every executed command is in ``ran``."""
+
+    def __init__(
+        self,
+        files: dict[str, bytes | str] | None = None,
+        answers: dict[str, Answer | str] | None = None,
+        *,
+        boot_id: str = "fake-boot",
+    ) -> None:
+        self.files = {path: _bytes(content) for path, content in (files or {}).items()}
+        self.answers = dict(answers or {})
+        self.ran: list[Command] = []
+        self.killed: list[str] = []
+        self._boot_id = boot_id
+        self._outcomes: dict[str, CommandOutcome] = {}
+        self._changes: dict[str, FileChange] = {}
+
+    @property
+    def boot_id(self) -> str:
+        return self._boot_id
+
+    # --- commands ---------------------------------------------------------------------------------
+
+    async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandOutcome:
+        if command.call_id not in self._outcomes:
+            self.ran.append(command)
+            self._outcomes[command.call_id] = self._answer(command)
+        return await self.attach(command.call_id, on_output)
+
+    def _answer(self, command: Command) -> CommandOutcome:
+        line = command.shell if command.shell is not None else " ".join(command.argv or ())
+        answer = self.answers.get(line, CommandOutcome(127, f"{line}: not scripted\n", 0.0))
+        if isinstance(answer, str):
+            return CommandOutcome(0, answer, 0.0)
+        return answer if isinstance(answer, CommandOutcome) else answer(command)
+
+    async def attach(self, call_id: str, on_output: OnOutput | None = None) -> CommandOutcome:
+        if call_id not in self._outcomes:
+            raise CallUnknown()
+        outcome = self._outcomes[call_id]
+        if on_output is not None and outcome.output:
+            on_output(outcome.output)
+        return outcome
+
+    async def kill(self, call_id: str) -> None:
+        self.killed.append(call_id)
+
+    # --- files ------------------------------------------------------------------------------------
+
+    async def read_lines(self, path: str, *, first: int = 1, count: int = 2000) -> FileLines:
+        plain, data = self._file(path)
+        digest = hashlib.sha256(data).hexdigest()
+        binary = binary_kind(data[:SNIFFED])
+        if binary:
+            return FileLines(plain, "", 0, 0, 0, len(data), digest, binary=binary)
+        lines = data.decode("utf-8", "replace").split("\n")
+        lines = [f"{line}\n" for line in lines[:-1]] + lines[-1:] * bool(lines[-1])
+        taken = lines[first - 1 : first - 1 + count]
+        return FileLines(
+            plain, "".join(taken), first, first + len(taken) - 1, len(lines), len(data), digest
+        )
+
+    async def read(self, path: str, *, offset: int = 0, limit: int = 1 << 20) -> bytes:
+        return self._file(path)[1][offset : offset + limit]
+
+    async def stat(self, path: str) -> FileInfo:
+        plain = _plain(path)
+        if plain in self.files:
+            return FileInfo(plain, "file", len(self.files[plain]), 0.0)
+        if plain in self._folders():
+            return FileInfo(plain, "directory", 0, 0.0)
+        raise NoSuchFile()
+
+    async def list(self, path: str = ".", *, depth: int = 1, limit: int = 500) -> list[FileInfo]:
+        folder = await self.stat(path)
+        if folder.kind != "directory":
+            raise NotAFile("This is not a directory.")
+        prefix = "" if folder.path == "." else f"{folder.path}/"
+        names = sorted(
+            (
+                name
+                for name in {*self.files, *self._folders()}
+                if name != "." and name.startswith(prefix)
+            ),
+            key=lambda name: name.split("/"),
+        )
+        near = [name for name in names if name[len(prefix) :].count("/") < depth]
+        return [await self.stat(name) for name in near[:limit]]
+
+    async def write(
+        self, call_id: str, path: str, content: bytes, *, expected_digest: str | None = None
+    ) -> FileChange:
+        return self._change(call_id, path, lambda _: content, expected_digest, make=True)
+
+    async def replace(
+        self,
+        call_id: str,
+        path: str,
+        old: str,
+        new: str,
+        *,
+        every: bool = False,
+        expected_digest: str | None = None,
+    ) -> FileChange:
+        def edit(data: bytes) -> bytes:
+            times = data.count(old.encode()) if old else 0
+            if times == 0:
+                raise NoSuchText()
+            if times > 1 and not every:
+                raise TextNotUnique()
+            return data.replace(old.encode(), new.encode())
+
+        return self._change(call_id, path, edit, expected_digest, make=False)
+
+    def _change(
+        self,
+        call_id: str,
+        path: str,
+        edit: Callable[[bytes], bytes],
+        expected: str | None,
+        *,
+        make: bool,
+    ) -> FileChange:
+        if call_id in self._changes:
+            return self._changes[call_id]
+        plain = _plain(path)
+        if plain in self._folders():
+            raise NotAFile()
+        before = self.files.get(plain)
+        if before is None and not make:
+            raise NoSuchFile()
+        if expected is not None and (
+            before is None or hashlib.sha256(before).hexdigest() != expected
+        ):
+            raise FileChanged()
+        after = edit(before or b"")
+        self.files[plain] = after
+        made = FileChange(plain, before is None, hashlib.sha256(after).hexdigest(), 0, 0)
+        if not binary_kind(after[:SNIFFED]):
+            added, removed, diff = compare(
+                (before or b"").decode("utf-8", "replace"), after.decode("utf-8", "replace"), plain
+            )
+            made = replace(made, added=added, removed=removed, diff=diff)
+        self._changes[call_id] = made
+        return made
+
+    def _file(self, path: str) -> tuple[str, bytes]:
+        plain = _plain(path)
+        if plain in self._folders():
+            raise NotAFile("This is a directory, not a regular file.")
+        if plain not in self.files:
+            raise NoSuchFile()
+        return plain, self.files[plain]
+
+    def _folders(self) -> set[str]:
+        folders = {"."}
+        for path in self.files:
+            while path := posixpath.dirname(path):
+                folders.add(path)
+        return folders
+
+
+def _bytes(content: bytes | str) -> bytes:
+    return content.encode() if isinstance(content, str) else content
+
+
+def _plain(path: str) -> str:
+    if "\0" in path:
+        raise NoSuchFile()
+    whole = posixpath.normpath(posixpath.join("/workspace", path))
+    climbing = 0
+    for part in path.removeprefix("/workspace").split("/"):
+        climbing += {"..": -1, "": 0, ".": 0}.get(part, 1)
+        if climbing < 0:
+            raise OutsideWorkspace()
+    if whole != "/workspace" and not whole.startswith("/workspace/"):
+        raise OutsideWorkspace()
+    return posixpath.relpath(whole, "/workspace")
