@@ -34,10 +34,12 @@ ASKERS = (
 )
 
 P = "/api/v1/projects/{project}/"
+C = f"{P}conversations/{{conversation_id}}/"
 
 ROWS: dict[str, tuple[int, ...]] = {
     #                                nobody outs view memb mana owne stra scop revo root
     "GET /healthz": (200,) * 10,
+    "GET /readyz": (503,) * 10,  # no worker runs beside the tests
     # -- the person's own ----------------------------------------------------------------
     "GET /api/v1/tokens/":             (401, 200, 200, 200, 200, 200, 200, 403, 401, 200),
     "POST /api/v1/tokens/":            (401, 201, 201, 201, 201, 201, 201, 403, 401, 201),
@@ -76,8 +78,29 @@ ROWS: dict[str, tuple[int, ...]] = {
     f"DELETE {P}agents/{{agent_id}}/": (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
     f"POST {P}agents/{{agent_id}}/test-connection/":
                                        (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    # -- conversations: the chat of the address is the owner's own, its conversation is queued -
+    f"GET {P}agents/{{agent_id}}/chat-sessions/":
+                                       (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"POST {P}agents/{{agent_id}}/chat-sessions/":
+                                       (401, 404, 403, 201, 201, 201, 404, 403, 401, 404),
+    f"POST {P}agents/{{agent_id}}/chat-sessions/{{session_id}}/messages/":
+                                       (401, 404, 403, 404, 404, 202, 404, 403, 401, 404),
+    f"POST {P}agents/{{agent_id}}/chat-sessions/{{session_id}}/clear/":
+                                       (401, 404, 403, 404, 404, 201, 404, 403, 401, 404),
+    f"GET {P}conversations/":          (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"GET {C}":                        (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"PATCH {C}":                      (401, 404, 403, 200, 200, 200, 404, 403, 401, 404),
+    f"DELETE {C}":                     (401, 404, 403, 204, 204, 204, 404, 403, 401, 404),
+    f"GET {C}events/":                 (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"GET {C}export/":                 (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"POST {C}messages/":              (401, 404, 403, 202, 202, 202, 404, 403, 401, 404),
+    f"POST {C}stop/":                  (401, 404, 403, 202, 202, 202, 404, 403, 401, 404),
+    f"POST {C}pause/":                 (401, 404, 403, 409, 409, 409, 404, 403, 401, 404),
+    f"POST {C}resume/":                (401, 404, 403, 409, 409, 409, 404, 403, 401, 404),
+    f"POST {C}continue/":              (401, 404, 403, 202, 202, 202, 404, 403, 401, 404),
     # -- every other address of the API ------------------------------------------------------
-    "GET /api/v1/{rest}": (404,) * 10,
+    "GET /api/": (404,) * 10,
+    "GET /api/{rest}": (404,) * 10,
     # -- pages: by session only, so a token is nobody there -----------------------------------
     "GET /":                           (302, 200, 302, 302, 302, 302, 302, 302, 302, 200),
     "GET /link/{secret}/": (404,) * 10,
@@ -122,4 +145,8 @@ def bodies(side: Side) -> dict[str, Any]:
             "role_id": role,
         },
         f"PATCH {P}agents/{{agent_id}}/": {"role_id": role},
+        f"POST {P}agents/{{agent_id}}/chat-sessions/": {"message": "Hello"},
+        f"POST {P}agents/{{agent_id}}/chat-sessions/{{session_id}}/messages/": {"text": "Hello"},
+        f"PATCH {C}": {"title": "Renamed"},
+        f"POST {C}messages/": {"text": "Hello"},
     }

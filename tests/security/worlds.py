@@ -21,6 +21,7 @@ NAMES = (
     "role_id",
     "agent_id",
     "conversation_id",
+    "session_id",
 )
 
 
@@ -78,6 +79,8 @@ def _side(owner_name: str) -> Side:
     colleague = _person(f"colleague-of-{owner_name}")
     workspaces.add(workspace, user=colleague)
     spare = roles.create(project, name="Spare", permissions=["tasks:read"], by=me)
+    chat = conversations.start_chat(agent, text="Hello", by=me)
+    assert chat.session_id is not None
     ids = {
         "project": project.pk,
         "workspace_id": workspace.pk,
@@ -85,7 +88,8 @@ def _side(owner_name: str) -> Side:
         "member_id": members.add_person(project, user=colleague, role=role, by=me).pk,
         "role_id": spare.pk,
         "agent_id": agent.pk,
-        "conversation_id": conversations.start_chat(agent, text="Hello", by=me).conversation_id,
+        "conversation_id": chat.conversation_id,
+        "session_id": chat.session_id,
     }
     return Side(owner, project, ids)
 
