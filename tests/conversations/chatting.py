@@ -99,13 +99,13 @@ def bash(command: str, output: str, **facts: Any) -> list[Entry]:
 
 
 def download(answer: HttpResponse) -> bytes:
-    """The whole body of a streamed answer."""
+    """The whole body of an answer, streamed or not."""
 
     async def read() -> bytes:
         return b"".join([piece async for piece in answer.streaming_content])
 
     assert answer.status_code == 200
-    return asyncio.run(read())
+    return asyncio.run(read()) if answer.streaming else answer.content
 
 
 def refusal(answer: HttpResponse) -> tuple[int, str, dict[str, list[str]]]:

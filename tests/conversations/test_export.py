@@ -216,6 +216,16 @@ def test_an_export_ends_where_its_conversation_stood(chat):
     assert [frame["seq"] for frame in exported["events"]] == [1, 2, 3]
 
 
+def test_a_long_export_is_whole_and_closes_its_file(chat):
+    row = chat.row(chat.begin()["conversation"])
+    store.append(row.pk, *[events.MessageSpoken(text="u" * 50_000)] * 25)
+    answer = chat.api.get(chat.of(row.pk, "export/"))
+    assert answer.streaming
+    body = download(answer)
+    assert len(json.loads(body)["events"]) == 28
+    assert int(answer["Content-Length"]) == len(body)
+
+
 def test_a_long_log_takes_little_memory(chat):
     row = chat.row(chat.begin()["conversation"])
     for _ in range(10):
@@ -223,7 +233,7 @@ def test_a_long_log_takes_little_memory(chat):
     row.refresh_from_db()
     tracemalloc.start()
     try:
-        exported = export.write(row, "markdown")
+        exported = export.write(row, "json")
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -240,7 +250,7 @@ async def test_the_async_server_streams_it_in_pieces(anyio_backend):
     def prepare() -> tuple[str, object]:
         chat = Chat()
         begun = chat.begin()["conversation"]
-        store.append(chat.row(begun).pk, *[events.MessageSpoken(text="u" * 50_000)] * 5)
+        store.append(chat.row(begun).pk, *[events.MessageSpoken(text="u" * 50_000)] * 25)
         return f"/api/v1{chat.of(begun, 'export/')}", chat.world.user
 
     path, user = await sync_to_async(prepare)()
@@ -248,6 +258,7 @@ async def test_the_async_server_streams_it_in_pieces(anyio_backend):
     await client.aforce_login(user)
     answer = await client.get(path)
     pieces = [piece async for piece in answer.streaming_content]
-    assert len(pieces) > 3
+    assert answer.streaming
+    assert len(pieces) > 15
     assert max(len(piece) for piece in pieces) <= 64 * 1024
-    assert json.loads(b"".join(pieces))["conversation"]["last_seq"] == 8
+    assert json.loads(b"".join(pieces))["conversation"]["last_seq"] == 28

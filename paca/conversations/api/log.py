@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import IO
 from uuid import UUID
 
-from django.http import StreamingHttpResponse
+from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.utils.http import content_disposition_header
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -58,23 +58,24 @@ class Export(ProjectView):
         },
         tags=["conversations"],
     )
-    def get(self, request: Request, conversation_id: UUID) -> StreamingHttpResponse:
+    def get(self, request: Request, conversation_id: UUID) -> HttpResponseBase:
         """Download it: ``json`` has every event as it is stored, ``markdown`` is for reading."""
         asked = ExportQuery.asked(request)
         conversation = selectors.get(self.project, conversation_id)
         return _download(export.write(conversation, asked["format"]))
 
 
-def _download(exported: export.Exported) -> StreamingHttpResponse:
-    return StreamingHttpResponse(
-        _Chunks(exported.file),
-        content_type=exported.content_type,
-        headers={
-            "Content-Disposition": content_disposition_header(True, exported.name),
-            "Content-Length": str(exported.size),
-            "X-Content-Type-Options": "nosniff",
-        },
-    )
+def _download(exported: export.Exported) -> HttpResponseBase:
+    headers = {
+        "Content-Type": exported.content_type,
+        "Content-Disposition": content_disposition_header(True, exported.name),
+        "Content-Length": str(exported.size),
+        "X-Content-Type-Options": "nosniff",
+    }
+    if exported.size <= export.IN_MEMORY_BYTES:
+        with exported.file as file:
+            return HttpResponse(file.read(), headers=headers)
+    return StreamingHttpResponse(_Chunks(exported.file), headers=headers)
 
 
 class _Chunks:
