@@ -96,7 +96,7 @@ def _access() -> Finding:
             "Access",
             "todo",
             f"{meaning}; no administrator has a password",
-            "python manage.py sign_in_link admin",
+            preflight.manage("sign_in_link admin"),
         )
     return _ok("Access", meaning)
 

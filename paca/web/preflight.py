@@ -7,6 +7,7 @@ import os
 import platform
 import shutil
 import socket
+import sys
 import tempfile
 from pathlib import Path
 
@@ -19,6 +20,13 @@ from paca.common.errors import ConfigurationError
 
 LEAST_SQLITE = (3, 35, 0)  # the first that answers RETURNING, which the event log uses
 LEAST_FREE_MIB = 1024
+
+
+def manage(command: str) -> str:
+    """How a person at this machine types a command of ours."""
+    venv = settings.BASE_DIR / ".venv"
+    ours = Path(sys.prefix) == venv
+    return f"{'.venv/bin/python' if ours else 'python3'} manage.py {command}"
 
 
 def interpreter() -> str:

@@ -67,7 +67,8 @@ class Command(BaseCommand):
         admin = firstrun.seed()
         if admin is None:
             if not stored.admin_has_a_password():
-                self._todo("Admin", "has no password yet: python manage.py sign_in_link admin")
+                again = preflight.manage("sign_in_link admin")
+                self._todo("Admin", f"has no password yet; a new link: {again}")
             return
         if settings.PACA_ADMIN_PASSWORD:
             self._done("Admin", f"{admin.username}, with the password of PACA_ADMIN_PASSWORD")
