@@ -10,7 +10,7 @@ help:
 	@echo "make test          all tests that need nothing outside"
 	@echo "make check         format, lint, types, import rules, migrations, then make test"
 	@echo "make test-browser  the tests in a real Chromium (Debian: apt install chromium)"
-	@echo "make bench         figures against their baselines"
+	@echo "make bench         figures against their baselines (one of them: ONLY=turn)"
 	@echo "make docs          write the generated pages of docs/ again"
 	@echo "make lock          resolve requirements*.in to requirements*.txt with hashes (needs uv)"
 	@echo "make clean         remove .venv and caches (your data in var/ stays)"

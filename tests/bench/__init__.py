@@ -1,0 +1,1 @@
+"""Figures of what Paca costs, each beside a baseline of the same run: ``make bench [ONLY=name]``."""

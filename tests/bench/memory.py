@@ -1,0 +1,64 @@
+"""Memory of an idle Paca, and of a server that does nothing on the same libraries."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+
+from tests.bench.figures import Figure
+from tests.house.installation import Installation, clean_environment
+
+IDLE_SECONDS = 10
+
+
+def idle(folder: Path) -> Figure:
+    """Ten seconds after it began to answer."""
+    installation = Installation(folder / "memory")
+    try:
+        running = installation.up()
+        time.sleep(IDLE_SECONDS)
+        ours = resident_mb(running.process.pid)
+    finally:
+        installation.end()
+    return Figure(
+        "memory",
+        ours,
+        _bare_django(),
+        "MB",
+        f"resident, all processes, after {IDLE_SECONDS} s: `manage.py up` (web server and worker) "
+        "on SQLite / Django and uvicorn imported, nothing else",
+        at_most=150,
+    )
+
+
+def resident_mb(pid: int) -> float:
+    """Of a process and all its descendants; pages they share count for each, to our cost."""
+    process = psutil.Process(pid)
+    family = [process, *process.children(recursive=True)]
+    return sum(member.memory_info().rss for member in family) / 1e6
+
+
+def _bare_django() -> float:
+    program = (
+        "import django, sys, uvicorn\n"
+        "from django.conf import settings\n"
+        "settings.configure(INSTALLED_APPS=['django.contrib.auth', 'django.contrib.contenttypes'])\n"
+        "django.setup()\n"
+        "from django.core.asgi import get_asgi_application\n"
+        "get_asgi_application()\n"
+        "print('ready', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=clean_environment(),
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        return resident_mb(process.pid)
