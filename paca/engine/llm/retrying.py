@@ -134,8 +134,8 @@ class Asking:
         return self._steps
 
     async def _run(self) -> AsyncGenerator[Step, None]:
-        for number in range(1, self._retries + 2):
-            self.attempt = Attempt(number)
+        while True:
+            attempt = self.attempt
             started = time.monotonic()
             try:
                 async with aclosing(self._stream()) as steps:
@@ -143,14 +143,16 @@ class Asking:
                         yield step
                 return
             except ModelError as error:
-                failure = self.attempt.error = error
+                failure = attempt.error = error
             finally:
-                self.attempt.seconds = time.monotonic() - started
-            yield AttemptFailed(self.attempt, failure)
-            wait = self._wait_after(failure, number)
+                attempt.seconds = time.monotonic() - started
+            yield AttemptFailed(attempt, failure)
+            wait = self._wait_after(failure, attempt.number)
             if wait is None:
                 raise failure
-            yield Retrying(number, wait, failure.detail, failure.code)
+            # Whoever ends the wait finds the attempt that never came, and not the last one again.
+            self.attempt = Attempt(attempt.number + 1)
+            yield Retrying(attempt.number, wait, failure.detail, failure.code)
             await self._sleep(wait)
 
     async def _stream(self) -> AsyncGenerator[Step, None]:

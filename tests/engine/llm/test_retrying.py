@@ -208,8 +208,10 @@ async def test_a_cancelled_wait_makes_no_further_attempt():
         waiting.set()
         await asyncio.sleep(60)
 
+    asking = retrying.ask(llm, asks("Hi"), retries=3, sleep=sleep)
+
     async def consume() -> None:
-        async with retrying.ask(llm, asks("Hi"), retries=3, sleep=sleep) as asking:
+        async with asking:
             async for _ in asking:
                 pass
 
@@ -219,6 +221,9 @@ async def test_a_cancelled_wait_makes_no_further_attempt():
     with pytest.raises(asyncio.CancelledError):
         await task
     assert len(llm.requests) == 1
+    # The failed attempt was booked when it failed; what was cancelled is the one after it.
+    assert (asking.attempt.number, asking.attempt.outcome) == (2, "cancelled")
+    assert asking.attempt.usage == Usage()
 
 
 async def test_faults_over_real_http_are_retried_until_the_answer(server, llm):
