@@ -70,3 +70,16 @@ def test_every_link_of_the_documents_leads_somewhere():
             if "://" not in target and not (page.parent / target).exists():
                 dead.append(f"{page.name}: {target}")
     assert not dead
+
+
+def test_every_test_that_the_security_page_names_exists():
+    named = re.findall(
+        r"`(tests/\S+?\.py)::(\w+)`", (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    )
+    assert len(named) > 40
+    gone = [
+        f"{file}::{name}"
+        for file, name in named
+        if f"def {name}(" not in (ROOT / file).read_text("utf-8")
+    ]
+    assert not gone

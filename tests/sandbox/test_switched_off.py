@@ -1,0 +1,27 @@
+"""Without a sandbox commands are refused with the reason; they never run on the host."""
+
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from paca.engine.workspace import SandboxUnavailable
+from paca.sandbox.base import SandboxSpec
+from paca.sandbox.manager import SandboxManager
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_switched_off_it_refuses_and_says_how_to_switch_it_on(tmp_path: Path):
+    manager = SandboxManager(kind="none", data_dir=tmp_path, install_id="tests")
+    assert "PACA_SANDBOX=auto" in (await manager.unavailable() or "")
+    with pytest.raises(SandboxUnavailable, match="PACA_SANDBOX=auto"):
+        await manager.open(SandboxSpec(uuid4()), epoch=1)
+    assert not list(tmp_path.iterdir())
+
+
+async def test_where_no_sandbox_can_be_made_it_refuses(tmp_path: Path):
+    (tmp_path / "file").write_text("no folder")
+    manager = SandboxManager(kind="auto", data_dir=tmp_path / "file", install_id="tests")
+    with pytest.raises(SandboxUnavailable):
+        await manager.open(SandboxSpec(uuid4()), epoch=1)
