@@ -65,3 +65,7 @@ class Backend(Protocol):
     async def sweep(self, keep: set[UUID]) -> list[UUID]:
         """End the sandboxes of this installation whose conversation is not in ``keep``."""
         ...
+
+    async def forget(self, conversation_id: UUID) -> None:
+        """End the conversation's sandbox, if there is one, and remove its files for good."""
+        ...

@@ -91,6 +91,10 @@ class Bubblewrap:
                 await home.clear(keep_files=True)
         return ended
 
+    async def forget(self, conversation_id: UUID) -> None:
+        """End what runs for a conversation and remove its files for good."""
+        await Home(self._data_dir, self._install_id, conversation_id).clear(keep_files=False)
+
     def _conversations(self) -> set[UUID]:
         found = set()
         with suppress(FileNotFoundError):

@@ -58,3 +58,10 @@ class SandboxManager:
     async def sweep(self, keep: set[UUID]) -> list[UUID]:
         """End the sandboxes of this installation whose conversation is not in ``keep``."""
         return [] if self.backend is None else await self.backend.sweep(keep)
+
+    async def forget(self, conversation_id: UUID) -> bool:
+        """Remove a conversation's sandbox with its files; False if nothing here can reach them."""
+        if self.backend is None:
+            return False
+        await self.backend.forget(conversation_id)
+        return True

@@ -43,6 +43,7 @@ class Sweeper:
         if time.monotonic() >= self._next_sandboxes:
             self._next_sandboxes = time.monotonic() + SANDBOXES_SECONDS
             await self._end_unused(held)
+            await self._forget_deleted()
 
     async def _end_unused(self, held: set[UUID]) -> None:
         used = await self._database.call(_in_use, self._idle_seconds)
@@ -50,6 +51,12 @@ class Sweeper:
         if ended:
             logger.info("sandboxes ended", extra={"count": len(ended)})
             await self._database.call(_mark_ended, ended)
+
+    async def _forget_deleted(self) -> None:
+        """A deleted conversation's sandbox goes with its files, which no message will need."""
+        for conversation_id in await self._database.call(_deleted):
+            if await self._sandboxes.forget(conversation_id):
+                await self._database.call(_forget, conversation_id)
 
 
 def _in_use(idle_seconds: float) -> set[UUID]:
@@ -66,3 +73,12 @@ def _mark_ended(conversations: list[UUID]) -> None:
     rows.update(state="ended")
     for conversation_id in known:
         store.append(conversation_id, events.SandboxRemoved(kept=True))
+
+
+def _deleted() -> list[UUID]:
+    rows = SandboxRow.objects.filter(conversation__deleted_at__isnull=False)
+    return list(rows.values_list("conversation", flat=True))
+
+
+def _forget(conversation_id: UUID) -> None:
+    SandboxRow.objects.filter(conversation=conversation_id).delete()
