@@ -18,8 +18,7 @@ from paca.sandbox.life import Life
 BOOT = (
     f"import sys;sys.path.insert(0,'{AT}/runner/lib');import paca.sandbox.runner.main as m;m.main()"
 )
-# Sandboxes live on when we end: nobody waits for them, but their zombies are collected.
-_children: list[subprocess.Popen[bytes]] = []
+_children: set[int] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +102,13 @@ class Launcher:
 
 def collect_children() -> None:
     """Let the zombies of ended sandboxes go."""
-    _children[:] = [child for child in _children if child.poll() is None]
+    for pid in list(_children):
+        try:
+            ended = os.waitpid(pid, os.WNOHANG)[0] == pid
+        except ChildProcessError:
+            ended = True
+        if ended:
+            _children.discard(pid)
 
 
 def _listen(home: Home) -> socket.socket:
@@ -145,7 +150,8 @@ def _spawn(argv: list[str], log: Path, passed: list[int]) -> None:
             env={},
             cwd="/",
         )
-    _children.append(child)
+    _children.add(child.pid)
+    child.returncode = 0  # sandboxes outlive us by design: Popen shall not complain of that
 
 
 def _life(status: int, log: Path, epoch: int) -> Life:

@@ -16,6 +16,7 @@ SHELL = "/bin/bash"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 SPARE_PROCESSES = 16  # the runner's own share, so that it can still start a command in a crowd
 PR_SET_DUMPABLE = 4
+CAPABILITY_VERSION = 0x20080522
 LONGEST_ARGUMENT = (128 << 10) - 1  # the kernel's MAX_ARG_STRLEN
 # Python ignores SIGPIPE and SIGXFSZ, the runner SIGTERM: a command must start with none of that.
 DEFAULT_SIGNALS = [number for number in range(1, 32) if number not in (9, 19)]
@@ -57,9 +58,15 @@ def environment(settings: dict[str, Any]) -> dict[str, str]:
 
 
 def close_to_others() -> None:
-    """No process of the agent may look into the runner, take its descriptors or trace it."""
-    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "PR_SET_DUMPABLE")
+    """No process of the agent may look into the runner, take its descriptors or trace it.
+
+    What bwrap left to be inherited of root's rights goes too, though nothing could use it.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    none = (ctypes.c_uint32 * 6)()
+    header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0)
+    if libc.capset(header, none) != 0 or libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "cannot give up what is left")
 
 
 def bound_everything(settings: dict[str, Any]) -> None:

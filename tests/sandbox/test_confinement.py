@@ -1,0 +1,181 @@
+"""What a command can see and reach of this machine: nothing but what it needs."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from paca.sandbox import seccomp
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+pytestmark = [pytest.mark.service, pytest.mark.anyio]
+
+
+async def test_no_right_is_left(hands):
+    status = (await hands.bash("cat /proc/self/status; id -u")).output
+    fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+    assert int(fields["CapEff"], 16) == int(fields["CapPrm"], 16) == int(fields["CapInh"], 16) == 0
+    assert int(fields["CapAmb"], 16) == 0
+    assert fields["NoNewPrivs"] == "1"
+    assert fields["Seccomp"] == "2"
+    assert fields["Groups"].strip() in {"", fields["Gid"].split()[0]}
+    assert status.splitlines()[-1] != "0"
+
+
+HIDDEN = [
+    "/root",
+    "/home/*/.ssh",
+    "/var/log",
+    "/var/lib",
+    "/sys/kernel",
+    "/boot",
+    "/mnt",
+    "/srv",
+    "/etc/shadow",
+    "/etc/gitconfig",
+    "/run/*",
+    "/dev/sda",
+    "/dev/vda",
+    "/dev/mem",
+    "/dev/kvm",
+]
+
+
+@pytest.mark.parametrize("path", HIDDEN)
+async def test_the_hosts_places_do_not_exist(hands, path):
+    assert (await hands.bash(f"ls -d {path} 2>/dev/null")).output == ""
+
+
+@pytest.fixture
+def secret(tmp_path) -> Path:
+    path = tmp_path / "secret.txt"
+    path.write_text("canary-of-the-host")
+    return path
+
+
+async def test_neither_paca_nor_its_data_can_be_found(hands, secret):
+    outcome = await hands.bash(
+        f"ls {secret.parent} {REPOSITORY}; grep -rl canary-of-the-host / --exclude-dir=proc 2>/dev/null"
+    )
+    assert "secret.txt" not in outcome.output
+    assert "manage.py" not in outcome.output
+    assert "/workspace" not in outcome.output
+
+
+async def test_only_the_sandboxes_own_processes_are_visible(hands):
+    outcome = await hands.bash("ls -d /proc/[0-9]* | wc -l")
+    assert int(outcome.output) < 8
+    assert f"/proc/{os.getpid()}" not in (await hands.bash("ls -d /proc/[0-9]*")).output.split()
+
+
+READ_ONLY = [
+    "/",
+    "/usr/bin",
+    "/etc",
+    "/opt/paca/runner/lib",
+    "/opt/paca/python/lib",
+    "/dev",
+    "/proc/sys/kernel",
+]
+
+
+@pytest.mark.parametrize("path", READ_ONLY)
+async def test_the_system_cannot_be_changed(hands, path):
+    outcome = await hands.bash(f"[ -e {path} ] || exit 9; touch {path}/x 2>&1")
+    assert outcome.exit_code in {1, 9}
+
+
+async def test_home_tmp_and_workspace_can_be_written(hands):
+    outcome = await hands.bash(
+        'for d in ~ /tmp /dev/shm /workspace; do echo x > "$d/x" && cat "$d/x"; done'
+    )
+    assert outcome.output == "x\nx\nx\nx\n"
+
+
+async def test_what_is_in_memory_ends_with_the_sandbox_and_the_workspace_stays(open_sandbox):
+    first = await open_sandbox()
+    await first.bash("echo x > /tmp/x; echo x > ~/x; echo x > x")
+    await first.sandbox.destroy(keep_files=True)
+    second = await open_sandbox(conversation=first.spec.conversation_id)
+    assert second.sandbox.boot_id != first.sandbox.boot_id
+    assert (await second.bash("ls /tmp ~ .")).output.split() == [".:", "x", "/home/agent:", "/tmp:"]
+
+
+async def test_there_is_no_network(hands):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        for host in ("127.0.0.1", "169.254.169.254", "1.1.1.1"):
+            outcome = await hands.bash(f"timeout 3 bash -c 'echo > /dev/tcp/{host}/{port}'")
+            assert outcome.exit_code != 0
+            assert "refused" in outcome.output or "unreachable" in outcome.output
+        assert (await hands.bash("cut -d: -f1 /proc/net/dev | tail -n +3")).output.split() == ["lo"]
+        with socket.create_connection(("127.0.0.1", port), timeout=3):
+            pass  # it was there all the time
+
+
+async def test_two_sandboxes_share_nothing(open_sandbox):
+    one, other = await open_sandbox(), await open_sandbox()
+    await one.bash("echo x > /tmp/one; echo x > /dev/shm/one; echo x > one")
+    assert (await other.bash("ls /tmp /dev/shm . ; ls -d /proc/[0-9]* | wc -l")).output.count(
+        "one"
+    ) == 0
+    if os.geteuid() == 0:
+        assert (await one.bash("id -u")).output != (await other.bash("id -u")).output
+
+
+SYSTEM_CALLS = {
+    "a user namespace": "unshare(0x10000000)",
+    "a mount namespace": "unshare(0x00020000)",
+    "io_uring": "syscall(425, 8, 0)",
+    "bpf": "syscall({bpf}, 0, 0, 0)",
+    "keyctl": "syscall({keyctl}, 0, 0, 0)",
+    "a trace": "ptrace(0, 0, 0, 0)",
+    "a virtual machine's socket": "socket(40, 1, 0)",
+    "the crypto socket": "socket(38, 5, 0)",
+    "a mount": "mount(b'none', b'/tmp', b'tmpfs', 0, 0)",
+    "a namespaced clone": "syscall({clone}, 0x10000011, 0, 0, 0, 0)",
+    "another's memory": "syscall({process_vm_readv}, 1, 0, 0, 0, 0, 0)",
+}
+
+
+@pytest.mark.parametrize("call", SYSTEM_CALLS.values(), ids=SYSTEM_CALLS)
+async def test_dangerous_system_calls_are_refused(hands, call):
+    column = seccomp.ARCHITECTURES[os.uname().machine][0]
+    numbers = {
+        name: pair[column] for name, pair in {**seccomp.REFUSED, "clone": seccomp.CLONE}.items()
+    }
+    script = (
+        "import ctypes, errno, os; libc = ctypes.CDLL(None, use_errno=True); "
+        f"done = libc.{call.format(**numbers)}; "
+        "print(done, errno.errorcode.get(ctypes.get_errno()))"
+    )
+    assert (await hands.bash(f'python3 -c "{script}"')).output == "-1 EPERM\n"
+
+
+async def test_what_programs_need_works_under_the_filter(hands):
+    outcome = await hands.bash(
+        "python3 -c 'import subprocess, threading, multiprocessing as m, asyncio, tempfile, socket;"
+        " t = threading.Thread(target=print); t.start(); t.join(); p = m.Process(target=print); p.start(); p.join();"
+        ' print(subprocess.check_output(["echo", "sub"]), socket.socketpair() and 1)\''
+        " && git init -q x && ls -l /dev/fd/ > /dev/null && script -qc 'echo pty' /dev/null"
+    )
+    assert outcome.exit_code == 0, outcome.output
+    assert "pty" in outcome.output
+
+
+async def test_no_descriptor_of_the_host_is_inherited(hands):
+    outcome = await hands.bash("ls /proc/self/fd | wc -l; readlink /proc/self/fd/0")
+    assert outcome.output == "4\n/dev/null\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give each sandbox a user of its own")
+async def test_as_root_the_agents_files_belong_to_nobody_of_the_host(open_sandbox, tmp_path):
+    hands = await open_sandbox()
+    await hands.bash("touch x")
+    found = (tmp_path / "workspaces" / str(hands.spec.conversation_id) / "x").stat()
+    assert found.st_uid > 10_000
+    assert (
+        oct((tmp_path / "workspaces" / str(hands.spec.conversation_id)).stat().st_mode)[-3:]
+        == "700"
+    )

@@ -1,0 +1,25 @@
+"""A worker in a process of its own: opens a sandbox, does one thing, and waits to be killed."""
+
+import asyncio
+import sys
+import uuid
+from pathlib import Path
+
+from paca.engine.workspace import Command
+from paca.sandbox.base import SandboxSpec
+from paca.sandbox.bubblewrap import Bubblewrap
+
+
+async def work(data_dir: str, conversation: str, epoch: str, call_id: str, line: str) -> None:
+    backend = Bubblewrap(Path(data_dir), "tests", idle_seconds=30)
+    sandbox = await backend.open(SandboxSpec(uuid.UUID(conversation)), epoch=int(epoch))
+    print("attached", sandbox.boot_id, flush=True)
+    outcome = await sandbox.run(
+        Command(call_id, shell=line), lambda text: print("saw", repr(text), flush=True)
+    )
+    print("ended", outcome.exit_code, repr(outcome.output), flush=True)
+    await sandbox.detach()
+
+
+if __name__ == "__main__":
+    asyncio.run(work(*sys.argv[1:]))
