@@ -1,7 +1,9 @@
 """The two sockets of a page: a conversation, event by event, and the changes of a project."""
 
 import asyncio
+import functools
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,11 +20,12 @@ from paca.conversations.models import Conversation
 from paca.realtime import access, commands, credentials, protocol
 from paca.realtime.access import Refused, Standing
 from paca.realtime.credentials import Credential, SignInNeeded
+from paca.realtime.delivery import Delivery
 from paca.realtime.limits import Allowance
 from paca.realtime.protocol import BadFrame, Close, Command
 from paca.realtime.relay import Relay, TooManySockets
 from paca.realtime.scope import Scope, query
-from paca.realtime.streams import STREAMED, Frame, Streams
+from paca.realtime.streams import Frame
 
 logger = logging.getLogger(__name__)
 
@@ -30,10 +33,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MOST_CHANGES_WAITING = 1000
-LIVE_SECONDS = 0.05
-# Rows are read a page at a time; rows can be large, so it begins small and grows as they allow.
-FIRST_PAGE_ROWS = 20
-PAGE_BYTES = 1024 * 1024
 
 # A pool of our own: in Django's single thread one slow query would hold up every socket.
 _executor = ThreadPoolExecutor(max_workers=8, thread_name_prefix="sockets-database")
@@ -60,7 +59,7 @@ class Gone(Exception):
     """The visitor has left; there is nobody to tell."""
 
 
-class Consumer:
+class Consumer(ABC):
     """What both sockets share. Three tasks, all ended with the socket: one obeys the visitor, one
     delivers to them, one asks again and again whether they may still be here.
     """
@@ -74,7 +73,6 @@ class Consumer:
         self.relay: Relay = scope["state"]["relay"]
         self.id: UUID = scope["url_route"]["kwargs"]["id"]
         self.credential = Credential()
-        self.news = asyncio.Event()
         self.doubt = asyncio.Event()
         self._allowance = Allowance()
         self._receive = receive
@@ -134,9 +132,9 @@ class Consumer:
 
     # What a kind of socket adds:
 
+    @abstractmethod
     def stand(self) -> Standing:
         """What the visitor may do here now. Raises ``Refused``. Runs in a database thread."""
-        raise NotImplementedError
 
     @contextmanager
     def join(self, standing: Standing) -> Iterator[None]:
@@ -144,17 +142,17 @@ class Consumer:
         with self.relay.join(project_topic(standing.member.project_id), self.hear_project):
             yield
 
+    @abstractmethod
     def hear_project(self, hint: Announced | Shown) -> None:
         """Something in the project has changed."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def deliver(self) -> None:
         """Tell the visitor what happens, for ever."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def carry_out(self, command: Command) -> Frame:
         """Do what the visitor asks and answer. Raises a ``PacaError`` or ``Refused``."""
-        raise NotImplementedError
 
     # Permission, commands and sending are the same for all:
 
@@ -188,7 +186,7 @@ class Consumer:
             return protocol.error(problem, client_id)
         except Refused:
             raise
-        except Exception:
+        except Exception:  # whatever a command breaks on, it is an error frame and the socket stays
             logger.exception("a command failed", extra={"socket": self.scope["path"]})
             return protocol.error(protocol.Internal(), client_id)
 
@@ -220,14 +218,8 @@ class ConversationConsumer(Consumer):
 
     def __init__(self, scope: Scope, receive: Any, send: Any) -> None:
         super().__init__(scope, receive, send)
-        self.sent = 0
-        self.announced = 0
-        self.streams = Streams()
-        self.caught_up = False
-        self._page_rows = FIRST_PAGE_ROWS
-        self._flush: asyncio.TimerHandle | None = None
-        self._flush_due = False
-        self._next_flush = 0.0
+        say_again = functools.partial(self.relay.say_again, self.id)
+        self.delivery = Delivery(read=self.read, say=self.say, say_again=say_again)
 
     def enter(self) -> Standing:
         standing = super().enter()
@@ -236,7 +228,7 @@ class ConversationConsumer(Consumer):
         except BadFrame as problem:
             raise Refused(Close.NOT_THERE, problem.detail) from None
         # A page may know more than a log that came back from a backup; `ready` tells it the number.
-        self.sent = min(after, _newest_of([self.id])[self.id])
+        self.delivery.sent = min(after, _newest_of([self.id])[self.id])
         return standing
 
     def stand(self) -> access.ConversationStanding:
@@ -246,68 +238,24 @@ class ConversationConsumer(Consumer):
         """The conversation as it is now. Raises ``Refused``. Runs in a database thread."""
         return selectors.describe(self.stand().conversation)
 
+    async def read(self, after: int, most: int) -> list[Frame]:
+        """Rows of the log after a number, so many at most."""
+        return await in_database(selectors.frames_after, self.id, after, most)
+
     @contextmanager
     def join(self, standing: Standing) -> Iterator[None]:
-        with super().join(standing), self.relay.watch(self.id, self.hear):
+        with super().join(standing), self.relay.watch(self.id, self.delivery.hear):
             yield
 
     def hear_project(self, hint: Announced | Shown) -> None:
         if isinstance(hint, Shown) and hint.frame.get("type") in protocol.MEMBERSHIP_CHANGES:
             self.doubt.set()
 
-    def hear(self, hint: Announced | Shown) -> None:
-        """A hint of this conversation. Hints only raise a mark or merge into what waits."""
-        if isinstance(hint, Announced):
-            self.announced = max(self.announced, hint.seq)
-            self.news.set()
-        elif self.caught_up and hint.frame.get("type") in STREAMED:
-            if not self.streams.add(hint.frame):
-                self.relay.say_again(self.id)
-            self._flush_soon()
-
-    def _flush_soon(self) -> None:
-        if self.streams and self._flush is None:
-            loop = asyncio.get_running_loop()
-            self._flush = loop.call_at(max(loop.time(), self._next_flush), self._flush_now)
-
-    def _flush_now(self) -> None:
-        self._flush, self._flush_due = None, True
-        self.news.set()
-
     async def deliver(self) -> None:
-        await self.forward_rows()
+        await self.delivery.catch_up()
         conversation = await in_database(self.describe)
-        await self.say(protocol.ready({"seq": self.sent, "conversation": conversation}))
-        # Live text only from here on: what was streamed so far comes whole, and then the rest.
-        self.caught_up = True
-        self.relay.say_again(self.id)
-        while True:
-            if self.announced > self.sent:
-                await self.forward_rows()
-            if self._flush_due:
-                await self.forward_live()
-            await self.news.wait()
-            self.news.clear()
-
-    async def forward_rows(self) -> None:
-        """Every row above the last one sent. What waits in memory is never more than a page."""
-        while True:
-            wanted, size = self._page_rows, 0
-            page = await in_database(selectors.frames_after, self.id, self.sent, wanted)
-            for row in page:
-                size += await self.say(row)
-                self.sent = row["seq"]
-                self.streams.end(row)
-            if len(page) < wanted:
-                return
-            self._page_rows = max(1, min(selectors.PAGE, PAGE_BYTES * len(page) // size))
-
-    async def forward_live(self) -> None:
-        """What waits of live text, at most 20 times a second."""
-        self._flush_due = False
-        self._next_flush = asyncio.get_running_loop().time() + LIVE_SECONDS
-        for frame in self.streams.take():
-            await self.say(frame)
+        await self.say(protocol.ready({"seq": self.delivery.sent, "conversation": conversation}))
+        await self.delivery.follow()
 
     async def carry_out(self, command: Command) -> Frame:
         facts = await in_database(commands.carry_out, self.credential, self.id, command)
@@ -322,6 +270,7 @@ class ProjectConsumer(Consumer):
     def __init__(self, scope: Scope, receive: Any, send: Any) -> None:
         super().__init__(scope, receive, send)
         self.changes: dict[tuple[str, str], Frame] = {}
+        self.news = asyncio.Event()
 
     def stand(self) -> Standing:
         return access.to_project(self.credential, self.id)

@@ -110,7 +110,7 @@ class Page:
     url: str
     headers: dict[str, str]
     frames: list[dict[str, Any]] = field(default_factory=list)
-    bytes_read: int = 0
+    closed_with: int | None = None
 
     def __enter__(self) -> "Page":
         self._open = contextlib.ExitStack()
@@ -129,8 +129,12 @@ class Page:
         self._open.close()
 
     def next(self, seconds: float = 5) -> dict[str, Any]:
-        text = self.socket.recv(timeout=seconds)
-        self.bytes_read += len(text)
+        """The next frame. Raises ``EOFError`` when the server closes, see ``closed_with``."""
+        try:
+            text = self.socket.recv(timeout=seconds)
+        except ConnectionClosed as closed:
+            self.closed_with = closed.rcvd.code if closed.rcvd else None
+            raise EOFError(f"closed with {self.closed_with}") from None
         self.frames.append(json.loads(text))
         return self.frames[-1]
 
@@ -142,7 +146,8 @@ class Page:
                 return frame
 
     def send(self, type: str, **fields: Any) -> None:
-        self.socket.send(json.dumps({"type": type, **fields}))
+        with contextlib.suppress(ConnectionClosed):  # reading says with which code
+            self.socket.send(json.dumps({"type": type, **fields}))
 
     def ask(self, type: str, **fields: Any) -> dict[str, Any]:
         """Send a command and read on to its answer."""
@@ -154,8 +159,8 @@ class Page:
         try:
             while True:
                 self.next(seconds)
-        except ConnectionClosed as closed:
-            return closed.rcvd.code if closed.rcvd else None
+        except EOFError:
+            return self.closed_with
 
     @property
     def seqs(self) -> list[int]:

@@ -205,7 +205,9 @@ def test_more_than_twenty_frames_a_second_are_refused_one_by_one(page):
     assert page.ask("ping")["type"] == "pong"
 
 
-def test_a_command_that_takes_long_does_not_hold_up_what_the_page_is_told(page, chat, monkeypatch):
+def test_a_command_that_takes_long_holds_up_neither_its_page_nor_another(
+    server, page, chat, monkeypatch
+):
     from paca.conversations import services
 
     held, asked = threading.Event(), threading.Event()
@@ -219,6 +221,8 @@ def test_a_command_that_takes_long_does_not_hold_up_what_the_page_is_told(page, 
     assert asked.wait(5)
     last = chat.say(5)
     page.until(lambda frame: frame.get("seq") == last, 5)
+    with conversation_page(server, chat.id, session(server, chat.owner)) as other:
+        assert other.ask("message", client_id="2", text="Still there?")["type"] == "ack"
     held.set()
     assert page.until("ack")["client_id"] == "1"
 

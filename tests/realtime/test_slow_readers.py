@@ -91,7 +91,7 @@ def test_a_page_that_does_not_read_is_closed_with_4408_and_costs_little_memory(s
             assert most < 40 * MIB, f"{most / MIB:.0f} MiB"
             received = read_all(clients[0])
             assert received[-64:].rpartition(b"\x88")[2][1:3] == CLOSED_TOO_SLOW
-            assert len(received) < 5 * MIB
+            assert len(received) < 10 * MIB  # what the kernel took; the rest was never written
 
 
 def test_a_page_that_never_reads_nor_answers_is_gone_after_the_farewell(server, chat):

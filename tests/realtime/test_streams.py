@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paca import events
-from paca.realtime.streams import MOST_WAITING_CHARACTERS, Streams
+from paca.realtime.streams import MOST_WAITING_CHARACTERS, STREAMED, Streams
 
 
 def text(offset: int, words: str, call: str = "c1") -> dict[str, Any]:
@@ -26,6 +26,11 @@ def row(event: events.Event) -> dict[str, Any]:
 
 def pieces(streams: Streams) -> list[tuple[str, int, str]]:
     return [(f["data"]["call_id"], f["data"]["offset"], f["data"]["text"]) for f in streams.take()]
+
+
+def test_every_live_event_of_the_catalogue_is_one_it_knows():
+    live = {name for name, kind in events.EVENT_TYPES.items() if not kind.durable}
+    assert live == set(STREAMED)
 
 
 def test_pieces_that_follow_one_another_become_one():

@@ -1,0 +1,95 @@
+"""Brings one viewer a conversation's log and its live text: each piece once, in order, unhurried."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from paca.bus.base import Announced, Shown
+from paca.realtime.streams import STREAMED, Frame, Streams
+
+# Between two sendings of live text: at most 20 a second.
+LIVE_SECONDS = 0.05
+# Rows are read a page at a time; rows can be large, so it begins small and grows as they allow.
+FIRST_PAGE_ROWS = 20
+LARGEST_PAGE_ROWS = 200
+PAGE_BYTES = 1024 * 1024
+
+
+class Delivery:
+    """The hints of the bus only raise a mark or merge into what waits; ``follow`` does the rest.
+
+    What waits in memory is never more than one page of rows and the bounds of ``Streams``.
+    """
+
+    def __init__(
+        self,
+        *,
+        read: Callable[[int, int], Awaitable[list[Frame]]],
+        say: Callable[[Frame], Awaitable[int]],
+        say_again: Callable[[], None],
+    ) -> None:
+        """``read`` gives the rows after a number, so many at most; ``say`` sends one frame and tells
+        its length; ``say_again`` asks the worker for the text streamed so far.
+        """
+        self.sent = 0
+        self._read = read
+        self._say = say
+        self._say_again = say_again
+        self._announced = 0
+        self._page_rows = FIRST_PAGE_ROWS
+        self._streams = Streams()
+        self._following = False
+        self._news = asyncio.Event()
+        self._flush: asyncio.TimerHandle | None = None
+        self._flush_due = False
+        self._next_flush = 0.0
+
+    def hear(self, hint: Announced | Shown) -> None:
+        """A hint of this conversation."""
+        if isinstance(hint, Announced):
+            self._announced = max(self._announced, hint.seq)
+            self._news.set()
+        elif self._following and hint.frame.get("type") in STREAMED:
+            if not self._streams.add(hint.frame):
+                self._say_again()
+            self._flush_soon()
+
+    async def catch_up(self) -> None:
+        """Send every row above the last one sent."""
+        while True:
+            wanted, size = self._page_rows, 0
+            page = await self._read(self.sent, wanted)
+            for row in page:
+                size += await self._say(row)
+                self.sent = row["seq"]
+                self._streams.end(row)
+            if len(page) < wanted:
+                return
+            self._page_rows = max(1, min(LARGEST_PAGE_ROWS, PAGE_BYTES * len(page) // size))
+
+    async def follow(self) -> None:
+        """Send what happens, for ever. Rows go before live text, for they may replace it."""
+        # Live text only from here on: what was streamed so far comes whole, and then the rest.
+        self._following = True
+        self._say_again()
+        while True:
+            if self._announced > self.sent:
+                await self.catch_up()
+            if self._flush_due:
+                await self._send_live()
+            await self._news.wait()
+            self._news.clear()
+
+    def _flush_soon(self) -> None:
+        if self._streams and self._flush is None:
+            loop = asyncio.get_running_loop()
+            self._flush = loop.call_at(max(loop.time(), self._next_flush), self._flush_now)
+
+    def _flush_now(self) -> None:
+        self._flush, self._flush_due = None, True
+        self._news.set()
+
+    async def _send_live(self) -> None:
+        self._flush_due = False
+        self._next_flush = asyncio.get_running_loop().time() + LIVE_SECONDS
+        for frame in self._streams.take():
+            await self._say(frame)

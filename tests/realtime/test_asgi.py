@@ -1,0 +1,76 @@
+"""The application as it is served: pages, the API, static files and sockets through one door."""
+
+import urllib.request
+import warnings
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.contrib.staticfiles import finders
+from django.test import Client
+from websockets.exceptions import InvalidStatus
+
+from tests.realtime.pages import Page, conversation_page, session
+from tests.support.live_server import running
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def server(transactional_db):
+    with running("paca.asgi:application") as live:
+        yield live
+
+
+def fetch(url: str, method: str = "GET", **headers: str):
+    asked = urllib.request.Request(url, method=method, headers=headers)
+    with urllib.request.urlopen(asked, timeout=10) as answer:
+        return answer.status, dict(answer.headers), answer.read()
+
+
+def test_it_is_alive(server):
+    status, headers, body = fetch(f"{server.url}/healthz")
+    assert (status, body) == (200, b'{"status": "ok"}')
+    assert "server" not in {name.lower() for name in headers}
+
+
+def test_a_static_file_comes_whole_and_without_a_warning(server):
+    name = "admin/js/vendor/jquery/jquery.js"
+    with warnings.catch_warnings(record=True) as warned:  # also in the server's threads
+        warnings.simplefilter("always")
+        status, _headers, body = fetch(f"{server.url}{settings.STATIC_URL}{name}")
+    assert status == 200
+    assert body == Path(finders.find(name)).read_bytes()
+    assert [str(each.message) for each in warned] == []
+
+
+def test_a_socket_is_served_beside_the_pages(server, chat):
+    with conversation_page(server, chat.id, session(server, chat.owner)) as page:
+        page.until("ready")
+        new = chat.say()
+        assert page.next()["seq"] == new
+
+
+def test_an_address_that_is_no_socket_is_closed_with_4404(server, chat):
+    for path in ("/ws/", "/ws/conversations/none/", "/", "/ws/conversations/"):
+        with Page(f"{server.ws_url}{path}", {"Origin": server.url}) as page:
+            assert page.close_code() == 4404, path
+
+
+def test_the_origin_is_looked_at_before_anything_else(server):
+    with pytest.raises(InvalidStatus), Page(f"{server.ws_url}/nowhere/", {}):
+        pass
+
+
+def test_a_ticket_of_a_signed_in_page_opens_a_socket_until_it_signs_out(server, chat):
+    browser = Client()
+    browser.force_login(chat.owner)
+    ticket = browser.post("/api/v1/tickets/").json()["ticket"]
+    path = f"{server.ws_url}/ws/conversations/{chat.id}/?ticket={ticket}"
+    with Page(path, {"Origin": server.url}) as page:
+        page.until("ready")
+        browser.logout()
+        page.send("ping")
+        assert page.close_code() == 4401
+    with Page(path, {"Origin": server.url}) as page:
+        assert page.close_code() == 4401
