@@ -15,6 +15,7 @@ from paca.engine.llm.base import (
     Reply,
     Request,
     StopReason,
+    Text,
     TextDelta,
     Thinking,
     ThinkingDelta,
@@ -42,8 +43,32 @@ async def think(run: Run, world: World, *, may_call: bool = True) -> Thought:
     Raises the last ``ModelError`` when retrying did not help. However it ends, each attempt is
     noted with what it used.
     """
-    call = await _begin(run, world)
-    request = Request(
+    call = _Call(world, run)
+    try:
+        await call.begin()
+        request = _request(run, world, may_call=may_call)
+        async with retrying.ask(world.llm, request, retries=run.profile.retries) as asking:
+            call.asking = asking
+            async for step in asking:
+                match step:
+                    case retrying.Streamed(delta=delta):
+                        world.log.show(call.piece(delta))
+                    case retrying.AttemptFailed(attempt=attempt, error=error):
+                        call.book(attempt)
+                        call.discard(attempt, error)
+                    case retrying.Retrying():
+                        await call.again(step)
+                    case retrying.Answered(attempt=attempt, reply=reply):
+                        call.book(attempt)
+                        return call.record(reply, may_call=may_call)
+    except asyncio.CancelledError:
+        call.cancelled()
+        raise
+    raise ModelError  # the iteration above ends with an answer or an error
+
+
+def _request(run: Run, world: World, *, may_call: bool) -> Request:
+    return Request(
         model=run.profile.model,
         system=run.profile.system,
         messages=world.log.history.messages(),
@@ -52,49 +77,30 @@ async def think(run: Run, world: World, *, may_call: bool = True) -> Thought:
         parameters=run.profile.parameters,
         may_call=may_call,
     )
-    async with retrying.ask(world.llm, request, retries=run.profile.retries) as asking:
-        try:
-            async for step in asking:
-                match step:
-                    case retrying.Streamed(delta=delta):
-                        world.log.show(call.piece(delta))
-                    case retrying.AttemptFailed(attempt=attempt, error=error):
-                        call.book(world, run, attempt)
-                        call.discard(world, attempt, error)
-                    case retrying.Retrying():
-                        call = await call.again(world, step)
-                    case retrying.Answered(attempt=attempt, reply=reply):
-                        call.book(world, run, attempt)
-                        return call.record(world, run, reply, may_call=may_call)
-        except asyncio.CancelledError:
-            if not call.booked:
-                call.book(world, run, asking.attempt)
-                call.discard(world, asking.attempt, None)
-            raise
-    raise ModelError  # the iteration above ends with an answer or an error
-
-
-async def _begin(run: Run, world: World) -> _Call:
-    """Start the call's row, with the results that wait to be stored and the hint if it is due."""
-    call = _Call(run.profile.model)
-    near = limits.hint(world.log.tally, run.profile.limits)
-    started = ModelCallStarted(call_id=call.id, model=call.model)
-    await world.log.commit(*([near] if near else []), started)
-    call.seen_seq = world.log.history.seq
-    return call
 
 
 @dataclass(slots=True)
 class _Call:
-    """One attempt: its id, and how much of it has been streamed."""
+    """The attempt under way: its id, how much of it has been streamed, whether it is booked."""
 
-    model: str
+    world: World
+    run: Run
+    asking: retrying.Asking | None = None
     attempt: int = 1
     seen_seq: int = 0
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     text_length: int = 0
     thought_length: int = 0
     booked: bool = False
+
+    async def begin(self) -> None:
+        """Store its row, with the results that wait to be stored and the hint if it is due."""
+        near = limits.hint(self.world.log.tally, self.run.profile.limits)
+        await self.world.log.commit(*([near] if near else []), self._row())
+        self.seen_seq = self.world.log.history.seq
+
+    def _row(self) -> ModelCallStarted:
+        return ModelCallStarted(call_id=self.id, model=self.run.profile.model, attempt=self.attempt)
 
     def piece(self, delta: TextDelta | ThinkingDelta) -> events.Event:
         if isinstance(delta, TextDelta):
@@ -103,61 +109,71 @@ class _Call:
         offset, self.thought_length = self.thought_length, self.thought_length + len(delta.text)
         return events.ThoughtStreamed(call_id=self.id, offset=offset, text=delta.text)
 
-    def book(self, world: World, run: Run, attempt: retrying.Attempt) -> None:
+    def book(self, attempt: retrying.Attempt) -> None:
+        """Note what the attempt used, however it ended."""
         self.booked = True
-        usage = attempt.usage
-        demo = run.profile.demo
-        world.log.note(
+        usage, profile = attempt.usage, self.run.profile
+        cost = 0.0 if profile.demo else cost_usd(profile.model, usage, base_url=profile.base_url)
+        self.world.log.note(
             events.UsageRecorded(
                 call_id=self.id,
-                model=self.model,
+                model=profile.model,
                 attempt=attempt.number,
                 outcome=attempt.outcome,
                 input=usage.input,
                 output=usage.output,
                 cache_read=usage.cache_read,
                 cache_write=usage.cache_write,
-                cost_usd=0.0
-                if demo
-                else cost_usd(self.model, usage, base_url=run.profile.base_url),
+                cost_usd=cost,
                 seen_seq=self.seen_seq,
                 seconds=round(attempt.seconds, 3),
             )
         )
 
-    def discard(self, world: World, attempt: retrying.Attempt, error: ModelError | None) -> None:
+    def discard(self, attempt: retrying.Attempt, error: ModelError | None) -> None:
         """Streamed text that is no message: people may read what was there, the model never does."""
         if attempt.shown:
             cause = error.code if error else "cancelled"
             text = "" if error else attempt.text
-            world.log.note(events.MessageDiscarded(call_id=self.id, cause=cause, text=text))
+            self.world.log.note(events.MessageDiscarded(call_id=self.id, cause=cause, text=text))
 
-    async def again(self, world: World, step: retrying.Retrying) -> _Call:
+    def cancelled(self) -> None:
+        """Close the row of the attempt that was under way, even one that had not begun to ask."""
+        if not self.booked:
+            attempt = self.asking.attempt if self.asking else retrying.Attempt(self.attempt)
+            self.book(attempt)
+            self.discard(attempt, None)
+
+    async def again(self, step: retrying.Retrying) -> None:
         """Let people see that and why it is tried again, before the wait."""
-        following = _Call(self.model, step.attempt + 1, self.seen_seq)
-        await world.log.commit(
-            events.ModelRetried(
-                call_id=self.id,
-                attempt=step.attempt,
-                wait_seconds=round(step.wait_seconds, 1),
-                cause=step.cause,
-                code=step.code,
-            ),
-            ModelCallStarted(call_id=following.id, model=self.model, attempt=following.attempt),
+        retried = events.ModelRetried(
+            call_id=self.id,
+            attempt=step.attempt,
+            wait_seconds=round(step.wait_seconds, 1),
+            cause=step.cause,
+            code=step.code,
         )
-        return following
+        self.id, self.attempt = uuid.uuid4().hex, step.attempt + 1
+        self.text_length = self.thought_length = 0
+        self.booked = False
+        await self.world.log.commit(retried, self._row())
 
-    def record(self, world: World, run: Run, reply: Reply, *, may_call: bool) -> Thought:
-        """Note the reply's thoughts, words and calls."""
-        for block in reply.blocks:
-            if isinstance(block, Thinking):
-                world.log.note(self._thought(block))
+    def record(self, reply: Reply, *, may_call: bool) -> Thought:
+        """Note the reply's blocks in the order they were said: a provider may insist on it."""
         cut = reply.stop is StopReason.OUTPUT_LIMIT
-        goes_on = cut and world.log.tally.continuations < MOST_CONTINUATIONS
-        if reply.text.strip() or goes_on:
-            world.log.note(self._spoken(reply.text, run, truncated=goes_on))
-        for use in reply.calls if may_call else ():
-            world.log.note(self._called(use, run))
+        goes_on = cut and self.world.log.tally.continuations < MOST_CONTINUATIONS
+        spoken = False
+        for block in reply.blocks:
+            match block:
+                case Thinking():
+                    self.world.log.note(self._thought(block))
+                case Text() if reply.text.strip() and not spoken:
+                    spoken = True  # its live text is one, whatever blocks the provider made of it
+                    self.world.log.note(self._spoken(reply.text, truncated=goes_on))
+                case ToolUse() if may_call:
+                    self.world.log.note(self._called(block))
+        if goes_on and not spoken:
+            self.world.log.note(self._spoken("", truncated=True))
         return Thought(reply, goes_on)
 
     def _thought(self, block: Thinking) -> events.ThoughtRecorded:
@@ -165,17 +181,17 @@ class _Call:
             call_id=self.id, text=block.text, signature=block.signature, redacted=block.redacted
         )
 
-    def _spoken(self, text: str, run: Run, *, truncated: bool) -> events.MessageSpoken:
+    def _spoken(self, text: str, *, truncated: bool) -> events.MessageSpoken:
         return events.MessageSpoken(
             call_id=self.id,
             text=text,
-            model=self.model,
-            demo=run.profile.demo,
+            model=self.run.profile.model,
+            demo=self.run.profile.demo,
             truncated=truncated,
         )
 
-    def _called(self, use: ToolUse, run: Run) -> events.ToolCalled:
-        effect, subject = describe(use, run)
+    def _called(self, use: ToolUse) -> events.ToolCalled:
+        effect, subject = describe(use, self.run)
         return events.ToolCalled(
             call_id=use.call_id,
             tool=use.tool,

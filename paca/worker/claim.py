@@ -7,7 +7,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, F, Q
+from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from paca import events
@@ -85,8 +85,8 @@ def _take(candidate: Conversation, owner: str, lease_seconds: float) -> Claimed 
 def _has_slot(agent: Agent) -> bool:
     """Whether the agent may work in one more conversation; its row's lock orders the claims."""
     limit = Agent.objects.select_for_update().values_list("limit_concurrent", flat=True)
-    busy = Conversation.objects.filter(agent=agent, status__in=HELD).aggregate(n=Count("pk"))["n"]
-    return busy < limit.get(pk=agent.pk)
+    busy = Conversation.objects.filter(agent=agent, status__in=HELD).count()
+    return busy < int(limit.get(pk=agent.pk))
 
 
 def _begin_turn(conversation: Conversation, lease: Lease) -> None:

@@ -16,6 +16,7 @@ from paca.bus import get_bus
 from paca.bus.base import Hint, Signal, Signalled, Woken
 from paca.conversations.models import Worker as WorkerRow
 from paca.conversations.store import Lease
+from paca.engine.llm.connections import close_connections
 from paca.sandbox.manager import SandboxManager
 from paca.worker import lease as leases
 from paca.worker import sweep
@@ -69,6 +70,7 @@ class Worker:
             await self._let_go_of_runs()
         finally:
             self._keeper.end()
+            await close_connections()
             await self._database.call(WorkerRow.objects.filter(id=self.id).delete)
             self._database.close()
 
