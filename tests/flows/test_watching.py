@@ -1,0 +1,111 @@
+"""Watching a real run over real sockets: leaving, coming back, a second page, stopping."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from paca.engine.llm import demo
+from tests.realtime.pages import Page, application, conversation_page, session
+from tests.support.flow import Flow, Told
+from tests.support.live_server import LiveServer, running
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+STREAMED, SPOKEN = "agent.text.streamed", "agent.message.spoken"
+
+
+@pytest.fixture
+def server(transactional_db) -> Iterator[LiveServer]:
+    with running(application()) as live:
+        yield live
+
+
+@pytest.fixture
+def flow(transactional_db, tmp_path: Path, monkeypatch) -> Iterator[Flow]:
+    """The demo model, which answers what it does not know with a help text, piece by piece."""
+    monkeypatch.setattr(demo, "PIECES_A_SECOND", 40)
+    with Flow(tmp_path, model=demo.MODEL, base_url="", llm_api_key="") as found:
+        yield found
+
+
+def page_of(server: LiveServer, flow: Flow, told: Told, after: int | str = "") -> Page:
+    return conversation_page(server, told.id, session(server, flow.world.user), after)
+
+
+def text_of(page: Page) -> str:
+    """The live text as a page puts it together; a gap or a repetition fails."""
+    text = ""
+    for frame in page.frames:
+        if frame["type"] == STREAMED:
+            assert frame["data"]["offset"] == len(text)
+            text += frame["data"]["text"]
+    return text
+
+
+def ended(frame: dict) -> bool:
+    return frame["type"] == "agent.conversation.finished"
+
+
+def test_two_pages_one_of_them_late_see_the_same_answer_being_written(server, flow):
+    told = flow.begin("Write me a poem")
+    with page_of(server, flow, told) as early, page_of(server, flow, told) as late_by_a_moment:
+        early.until(STREAMED)
+        late_by_a_moment.until(STREAMED)
+        with page_of(server, flow, told) as late:
+            late.until(STREAMED)
+            assert late.frames[-1]["data"]["offset"] == 0
+            pages = (early, late_by_a_moment, late)
+            for page in pages:
+                page.until(ended, 30)
+    for page in pages:
+        assert demo.HELP.startswith(text_of(page))
+        assert page.seqs == list(range(1, page.seqs[-1] + 1))
+        (spoken,) = [frame for frame in page.frames if frame["type"] == SPOKEN]
+        assert spoken["data"]["text"] == demo.HELP
+
+
+def test_a_page_reloaded_in_mid_answer_misses_nothing_and_sees_nothing_twice(server, flow):
+    told = flow.begin("Write me a poem")
+    seen: list[int] = []
+    for _ in range(4):
+        with page_of(server, flow, told, after=seen[-1] if seen else 0) as page:
+            page.until(lambda frame: frame["type"] in {STREAMED, SPOKEN})
+            text_of(page)
+            seen += page.seqs
+    flow.rest(told)
+    with page_of(server, flow, told, after=seen[-1]) as page:
+        page.until("ready")
+        seen += page.seqs
+    assert seen == list(range(1, told.row.last_seq + 1))
+    assert told.answers == [demo.HELP]
+
+
+def test_an_answer_nobody_waits_for_is_stored_and_shown_to_who_comes_later(server, flow):
+    """T-05: the page is left a second after sending."""
+    told = flow.begin("Write me a poem")
+    with page_of(server, flow, told) as page:
+        page.until(STREAMED)
+    flow.rest(told)
+    assert told.answers == [demo.HELP]
+    with page_of(server, flow, told) as page:
+        page.until("ready")
+    assert [frame["data"]["text"] for frame in page.frames if frame["type"] == SPOKEN] == [
+        demo.HELP
+    ]
+    assert page.seqs == list(range(1, told.row.last_seq + 1))
+
+
+def test_a_conversation_is_led_over_the_socket_alone(server, flow, monkeypatch):
+    monkeypatch.setattr(demo, "PIECES_A_SECOND", 4)
+    told = flow.begin("Write me a poem")
+    with page_of(server, flow, told) as page:
+        page.until(STREAMED)
+        assert page.ask("stop", client_id="1")["type"] == "ack"
+        page.until("agent.conversation.stopped", 5)
+        monkeypatch.setattr(demo, "PIECES_A_SECOND", 0)
+        sent = page.ask("message", client_id="2", text="And another one")
+        assert sent["turn"] == 2
+        page.until(ended, 20)
+    assert told.status == "finished/answered"
+    assert told.answers[-1] == demo.HELP
