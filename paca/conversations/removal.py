@@ -4,6 +4,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from paca.accounts import audit
+from paca.bus import get_bus
+from paca.bus.base import project_topic
 from paca.common.errors import Conflict, NotFound
 from paca.conversations import services
 from paca.conversations.models import Blob, ChatSession, Conversation, Event, Trigger
@@ -34,6 +36,9 @@ def delete(conversation: Conversation, *, by: Member) -> None:
     Trigger.objects.filter(conversation=current).delete()
     _forget_log(current)
     audit.record("conversation.deleted", current, by=by, project_id=current.project_id)
+    changed = {"type": "conversation.changed", "id": str(current.pk), "version": current.last_seq}
+    topic = project_topic(current.project_id)
+    transaction.on_commit(lambda: get_bus().live(topic, changed))
 
 
 def _locked(conversation: Conversation) -> Conversation:

@@ -4,6 +4,8 @@ import pytest
 
 from paca import events
 from paca.accounts.models import AuditEntry
+from paca.bus import get_bus
+from paca.bus.base import project_topic
 from paca.conversations import removal, services, store
 from paca.conversations.models import (
     Blob,
@@ -51,6 +53,17 @@ def test_what_was_said_is_gone_from_every_table(chat):
     entry = AuditEntry.objects.get(action="conversation.deleted")
     assert (entry.object_id, entry.actor_id) == (begun, chat.world.user.pk)
     assert "Bury" not in f"{entry.object_name} {entry.facts}"
+
+
+def test_open_lists_hear_of_it(chat, django_capture_on_commit_callbacks, monkeypatch):
+    begun = chat.begin()["conversation"]
+    chat.rest(begun)
+    told: list[tuple[str, dict]] = []
+    monkeypatch.setattr(get_bus(), "live", lambda topic, frame: told.append((topic, frame)))
+    with django_capture_on_commit_callbacks(execute=True):
+        chat.api.delete(chat.of(begun))
+    changed = {"type": "conversation.changed", "id": begun, "version": 7}
+    assert told == [(project_topic(chat.world.project.pk), changed)]
 
 
 def test_what_it_cost_stays(chat):

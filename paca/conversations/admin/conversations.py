@@ -1,0 +1,150 @@
+"""Conversations and their logs in the admin: to look at, and to stop. A log is never edited."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.db.models.functions import Substr
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+from unfold.admin import TabularInline
+from unfold.decorators import action, display
+
+from paca.accounts.models import User
+from paca.conversations import services
+from paca.conversations.admin.base import COLOURS, FoundById, OfConversation, dollars
+from paca.conversations.models import Conversation, Event
+from paca.conversations.models.conversation import ENDED
+
+PREVIEW_CHARACTERS = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Administrator:
+    """Who acts from here: a person who need be no member of the project."""
+
+    name: str
+
+
+class LogInline(TabularInline):  # type: ignore[misc] # unfold has no types
+    """The log, a page at a time and only the beginning of each payload: it may be very long."""
+
+    model = Event
+    verbose_name_plural = "log"
+    ordering = ("seq",)
+    per_page = 50
+    extra = 0
+    fields = readonly_fields = ("seq", "at", "type", "source", "turn", "begins_with")
+    show_change_link = True
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Event]:
+        found: QuerySet[Event] = super().get_queryset(request)
+        # One character more than is shown, so that what is cut shows that it is.
+        text = Substr("payload", 1, PREVIEW_CHARACTERS + 1)
+        return found.defer("payload").annotate(preview=text)
+
+    @display(description="Begins with")  # type: ignore[untyped-decorator]
+    def begins_with(self, event: Any) -> str:
+        if event.blob_id:
+            return "(large: open it)"
+        return Truncator(event.preview).chars(PREVIEW_CHARACTERS)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Conversation)
+class ConversationAdmin(FoundById):
+    """Conversations of all projects."""
+
+    list_display = (
+        "name",
+        "agent",
+        "project",
+        "state",
+        "reason",
+        "tokens",
+        "cost",
+        "last_activity_at",
+    )
+    list_filter = ("status", "reason", "project", "agent")
+    list_select_related = ("agent", "project")
+    search_fields = ("title", "agent__name", "agent__handle")
+    search_help_text = "A title, an agent, or an id."
+    ordering = ("-last_activity_at",)
+    actions = ("stop",)
+    inlines = (LogInline,)
+    fields = (
+        ("title", "agent", "project"),
+        ("state", "reason", "activity"),
+        "detail",
+        ("tokens", "cost"),
+        ("lease_owner", "lease_epoch", "lease_until"),
+        ("created_at", "started_at", "finished_at"),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Conversation]:
+        return Conversation.objects.filter(deleted_at=None)
+
+    @display(description="Conversation", ordering="title")  # type: ignore[untyped-decorator]
+    def name(self, conversation: Conversation) -> str:
+        return Truncator(str(conversation)).chars(60)
+
+    @display(description="Status", ordering="status", label=COLOURS)  # type: ignore[untyped-decorator]
+    def state(self, conversation: Conversation) -> str:
+        return conversation.status
+
+    @display(description="Tokens in / out", ordering="input_tokens")  # type: ignore[untyped-decorator]
+    def tokens(self, conversation: Conversation) -> str:
+        return f"{conversation.input_tokens:,} / {conversation.output_tokens:,}"
+
+    @display(description="Cost", ordering="cost_usd")  # type: ignore[untyped-decorator]
+    def cost(self, conversation: Conversation) -> str:
+        return dollars(conversation.usage["cost_usd"])
+
+    def has_stop_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("conversations.change_conversation")
+
+    @action(description="Stop the selected conversations", permissions=["stop"])  # type: ignore[untyped-decorator]
+    def stop(self, request: HttpRequest, queryset: QuerySet[Conversation]) -> None:
+        assert isinstance(request.user, User)
+        by = Administrator(request.user.get_full_name())
+        unfinished = list(queryset.exclude(status__in=ENDED))
+        for conversation in unfinished:
+            services.stop(conversation, by=by)
+        self.message_user(request, f"{len(unfinished)} conversations told to stop.")
+
+
+@admin.register(Event)
+class EventAdmin(OfConversation):
+    """The entries of all logs; each page has one of them whole."""
+
+    ids = ("conversation",)  # its own is a plain number
+    list_display = ("seq", "conversation", "at", "type", "source", "turn")
+    list_filter = ("type",)
+    search_fields = ("type", "conversation__title")
+    search_help_text = "A type, a title, or the id of a conversation."
+    ordering = ("-id",)
+    show_full_result_count = False
+    fields = ("conversation", ("seq", "at", "turn"), ("type", "source", "epoch"), "facts")
+    readonly_fields = ("facts",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Event]:
+        found: QuerySet[Event] = super().get_queryset(request)
+        return found.defer("payload")
+
+    @display(description="Facts")  # type: ignore[untyped-decorator]
+    def facts(self, event: Event) -> SafeString:
+        text = event.blob.body if event.blob is not None else event.payload
+        shown = json.dumps(json.loads(text), ensure_ascii=False, indent=2)
+        return format_html('<pre class="whitespace-pre-wrap break-all">{}</pre>', shown)

@@ -1,0 +1,139 @@
+"""The work behind conversations in the admin: the inbox, each call, and the workers."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest
+from django.utils.text import Truncator
+from unfold.decorators import display
+
+from paca.common.admin import ReadOnlyAdmin
+from paca.conversations.admin.base import COLOURS, OfConversation, dollars, seconds_between
+from paca.conversations.models import Conversation, ModelCall, ToolCall, Trigger, Worker
+
+
+@admin.register(Trigger)
+class TriggerAdmin(OfConversation):
+    """The inbox of all conversations: what waits, what was given up, and why."""
+
+    list_display = (
+        "created_at",
+        "conversation",
+        "kind",
+        "control",
+        "shown_state",
+        "attempts",
+        "error",
+        "by",
+    )
+    list_filter = ("state", "kind", "control", "source")
+    search_fields = ("by", "last_error", "conversation__title")
+    ordering = ("-created_at",)
+    fields = (
+        "conversation",
+        ("kind", "control", "source", "by"),
+        ("shown_state", "attempts", "turn", "event_seq"),
+        "last_error",
+        ("created_at", "available_at", "updated_at"),
+        "idempotency_key",
+    )
+
+    @display(description="State", ordering="state", label=COLOURS)  # type: ignore[untyped-decorator]
+    def shown_state(self, trigger: Trigger) -> str:
+        return trigger.state
+
+    @display(description="Last error", ordering="last_error")  # type: ignore[untyped-decorator]
+    def error(self, trigger: Trigger) -> str:
+        return Truncator(trigger.last_error).chars(80)
+
+
+@admin.register(ModelCall)
+class ModelCallAdmin(OfConversation):
+    """Each attempt to get a reply of a model, and what it cost."""
+
+    list_display = (
+        "started_at",
+        "conversation",
+        "turn",
+        "model",
+        "attempt",
+        "status",
+        "tokens",
+        "cost",
+        "seconds",
+    )
+    list_filter = ("status", "model")
+    search_fields = ("model", "conversation__title")
+    ordering = ("-started_at",)
+    fields = (
+        "conversation",
+        ("model", "turn", "attempt", "status", "epoch"),
+        ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"),
+        "cost",
+        ("started_at", "finished_at", "seconds"),
+    )
+
+    @display(description="Tokens in / out", ordering="input_tokens")  # type: ignore[untyped-decorator]
+    def tokens(self, call: ModelCall) -> str:
+        return f"{call.input_tokens:,} / {call.output_tokens:,}"
+
+    @display(description="Cost", ordering="cost_usd")  # type: ignore[untyped-decorator]
+    def cost(self, call: ModelCall) -> str:
+        return dollars(call.cost_usd) if call.finished_at else ""
+
+    @display(description="Seconds")  # type: ignore[untyped-decorator]
+    def seconds(self, call: ModelCall) -> str:
+        return seconds_between(call.started_at, call.finished_at)
+
+
+@admin.register(ToolCall)
+class ToolCallAdmin(OfConversation):
+    """Each call of a tool, from its intent to its outcome."""
+
+    list_display = (
+        "called_at",
+        "conversation",
+        "turn",
+        "tool",
+        "effect",
+        "state",
+        "cause",
+        "exit_code",
+        "seconds",
+    )
+    list_filter = ("state", "tool", "effect", "cause")
+    search_fields = ("tool", "conversation__title")
+    ordering = ("-called_at",)
+    fields = (
+        "conversation",
+        ("tool", "effect", "turn"),
+        ("state", "cause", "exit_code"),
+        ("called_at", "started_at", "finished_at", "seconds"),
+        ("boot_id", "epoch", "arguments_hash"),
+    )
+
+    @display(description="Seconds")  # type: ignore[untyped-decorator]
+    def seconds(self, call: ToolCall) -> str:
+        return seconds_between(call.started_at, call.finished_at)
+
+
+@admin.register(Worker)
+class WorkerAdmin(ReadOnlyAdmin):
+    """The processes that run conversations; one that is gone leaves by itself."""
+
+    list_display = ("id", "host", "pid", "holds", "concurrency", "draining", "heartbeat_at")
+    ordering = ("-heartbeat_at",)
+    fields = (("id", "host", "pid"), ("holds", "concurrency", "draining"), "heartbeat_at")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Worker]:
+        held = Conversation.objects.filter(lease_owner=OuterRef("pk")).order_by()
+        count = held.values("lease_owner").annotate(count=Count("pk")).values("count")
+        found: QuerySet[Worker] = super().get_queryset(request)
+        return found.annotate(held=Coalesce(Subquery(count), 0))
+
+    @display(description="Conversations")  # type: ignore[untyped-decorator]
+    def holds(self, worker: Any) -> int:
+        held: int = worker.held
+        return held
