@@ -201,7 +201,7 @@ def placed(value: Any, names: dict[str, str]) -> Any:
     return value
 
 
-def wrong(row: tuple[Any, ...], here: World) -> str:
+def wrong(row: tuple[Any, ...], here: World, api: Api) -> str:
     """How the answer differs from what the row says; empty if it does not."""
     method, address, body, status, code, *complaint = row
     names = {
@@ -211,7 +211,7 @@ def wrong(row: tuple[Any, ...], here: World) -> str:
         "zero": "00000000-0000-0000-0000-000000000000",
     }
     with transaction.atomic():
-        answer = Api(here.user).ask(method, address.format(**names), placed(body, names))
+        answer = api.ask(method, address.format(**names), placed(body, names))
         transaction.set_rollback(True)
     shown: Any = answer.json()
     if (answer.status_code, shown.get("code")) != (status, code):
@@ -225,7 +225,8 @@ def wrong(row: tuple[Any, ...], here: World) -> str:
 
 
 def test_each_wrong_input_gets_its_clear_answer(here: World) -> None:
-    found = {str(row): difference for row in TABLE if (difference := wrong(row, here))}
+    api = Api(here.user)
+    found = {str(row): difference for row in TABLE if (difference := wrong(row, here, api))}
     assert found == {}
 
 
