@@ -98,9 +98,10 @@ export class PacaConversation extends PacaElement {
   };
 
   stop = () => {
-    if (!isBusy(this.run) || this.run.stopping || !this.page.mayWrite) return;
+    if (!isBusy(this.run) || this.run.stopping || !this.page.mayWrite) return false;
     this.store.dispatch({ act: "stopping", value: true });
     this.connection.command("stop");
+    return true;
   };
 
   goOn = () => this.connection.command("continue");

@@ -11,7 +11,7 @@ let began = { key: "", at: 0 };
 
 /**
  * Add keys to the table. `keys` is one name as in KeyboardEvent.key, or two in a row. `act` may
- * return false for "not now", and the key is then the browser's again. A key without `act` is
+ * return false for "not now": the key then means what comes next, and at last what the browser makes of it. A key without `act` is
  * handled elsewhere and only stands in the sheet.
  */
 export function keys(group, entries) {
@@ -31,16 +31,22 @@ function pressed(event) {
     return;
   }
   if (event.key.length === 1 && singleKeysOff()) return;
-  const entry = match(event.key);
-  if (entry?.act && entry.act(event) !== false) event.preventDefault();
+  for (const { act } of matching(event.key)) {
+    if (act(event) === false) continue;
+    event.preventDefault();
+    return;
+  }
 }
 
-function match(key) {
+/** What a key may mean, the second of two in a row before a single one. */
+function matching(key) {
   const now = Date.now();
-  const second = now - began.at < GO_MS
-    ? table.find(({ keys: [one, two] }) => one === began.key && two === key) : undefined;
-  began = { key: second ? "" : key, at: now };
-  return second ?? table.find(({ keys: [one, two], act }) => act && !two && one.toLowerCase() === key.toLowerCase());
+  const first = now - began.at < GO_MS ? began.key : "";
+  const acting = table.filter(({ act }) => act);
+  const second = acting.filter(({ keys: [one, two] }) => one === first && two === key);
+  began = { key: second.length ? "" : key, at: now };
+  if (second.length) return second;
+  return acting.filter(({ keys: [one, two] }) => !two && one.toLowerCase() === key.toLowerCase());
 }
 
 export function isTyping(element) {

@@ -4,6 +4,7 @@ import { Marked } from "../../vendor/marked/marked.js";
 import "../../vendor/dompurify/purify.js";
 import { highlight } from "./highlight.js";
 import { codeBlock } from "./code-block.js";
+import { visible } from "./terminal.js";
 
 const purify = globalThis.DOMPurify;
 
@@ -86,8 +87,9 @@ export class GrowingMarkdown {
   #openText = null;
   #done = false;
 
-  /** The nodes of `text`; `done` says that nothing will follow. */
-  update(text, done) {
+  /** The nodes of the text; `done` says that nothing will follow. */
+  update(source, done) {
+    const text = visible(source);
     if (!text.startsWith(this.#frozenText)) this.#reset();
     const rest = text.slice(this.#frozenText.length);
     if (rest === this.#openText && done === this.#done) return this.nodes;

@@ -3,7 +3,8 @@
 
 export class PacaMenu extends HTMLElement {
   connectedCallback() {
-    this.addEventListener("click", this.#clicked);
+    // Before the item acts: it may move the focus, and must have the last word.
+    this.addEventListener("click", this.#clicked, { capture: true });
     this.addEventListener("keydown", this.#pressed);
     this.addEventListener("focusout", this.#left);
     if (this.button) this.close();

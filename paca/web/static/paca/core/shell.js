@@ -19,11 +19,13 @@ function switchTheme() {
   document.cookie = `theme=${theme}; path=/; max-age=${YEAR_SECONDS}; SameSite=Lax`;
 }
 
+/** Open or close the sidebar of a small screen; false when there was nothing to do. */
 function drawer(open) {
   const sidebar = document.getElementById("sidebar");
-  if (!sidebar) return;
+  if (!sidebar || sidebar.classList.contains("is-open") === open) return false;
   sidebar.classList.toggle("is-open", open);
   if (open) sidebar.querySelector("a, button").focus();
+  return true;
 }
 
 document.addEventListener("click", ({ target }) => {

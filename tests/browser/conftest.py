@@ -1,0 +1,138 @@
+"""A running Paca as `make run` starts it, and a real Chromium that watches its own console."""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
+
+from tests.house.installation import ROOT, Installation
+
+PASSWORD = "a long password 7"
+FLAGS = ("--no-sandbox", "--disable-background-networking", "--disable-component-update")
+WAIT_MS = 20_000
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@dataclass
+class Product:
+    """The address of a started Paca, and the folder where pictures of it are kept."""
+
+    url: str
+    link: str
+    pictures: Path
+    installation: Installation
+
+
+@pytest.fixture(scope="session")
+def pictures() -> Path:
+    folder = Path(os.environ.get("PACA_PICTURES", ROOT / "artifacts"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def product(tmp_path_factory: pytest.TempPathFactory, pictures: Path) -> Iterator[Product]:
+    installation = Installation(tmp_path_factory.mktemp("browser") / "data")
+    running = installation.up()
+    url = f"http://127.0.0.1:{running.port}"
+    link = re.search(r"(/link/\S+)", running.output)
+    assert link, running.output
+    yield Product(url, url + link[1], pictures, installation)
+    installation.end()
+
+
+@pytest.fixture(scope="session")
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def chromium(playwright: Playwright) -> Iterator[Browser]:
+    path = shutil.which("chromium") or "/usr/bin/chromium"
+    browser = playwright.chromium.launch(executable_path=path, args=[*FLAGS])
+    yield browser
+    browser.close()
+
+
+@dataclass
+class Watched:
+    """What a page complained about: console errors, exceptions, refused and failed requests."""
+
+    problems: list[str] = field(default_factory=list)
+
+    def look_at(self, page: Page) -> None:
+        page.on("console", self._said)
+        page.on("pageerror", lambda error: self.problems.append(f"exception: {error}"))
+        page.on("response", self._answered)
+
+    def _said(self, message) -> None:
+        if message.type in {"error", "warning"}:
+            self.problems.append(f"{message.type}: {message.text}")
+
+    def _answered(self, response) -> None:
+        if response.status >= 400:
+            self.problems.append(f"{response.status}: {response.url}")
+
+
+@pytest.fixture(scope="session")
+def signed_in(product: Product, chromium: Browser) -> dict:
+    """The cookies of the admin, who came by the one-time link and has chosen a password."""
+    context = chromium.new_context()
+    page = context.new_page()
+    page.goto(product.link)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(f"{product.url}/projects/**")
+    page.goto(f"{product.url}/accounts/password/set/")
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label("Password (again)").fill(PASSWORD)
+    page.get_by_role("button", name="Set password").click()
+    page.wait_for_load_state()
+    state = context.storage_state()
+    context.close()
+    return state
+
+
+@pytest.fixture
+def watched() -> Iterator[Watched]:
+    found = Watched()
+    yield found
+    assert found.problems == []
+
+
+@pytest.fixture
+def open_browser(
+    chromium: Browser, product: Product, signed_in: dict, watched: Watched
+) -> Iterator[Callable[..., BrowserContext]]:
+    """Opens browsers of the admin; each page in them is watched."""
+    opened = []
+
+    def open_one(**options) -> BrowserContext:
+        options.setdefault("viewport", {"width": 1440, "height": 900})
+        context = chromium.new_context(
+            base_url=product.url, storage_state=signed_in, locale="en-GB", **options
+        )
+        context.set_default_timeout(WAIT_MS)
+        context.on("page", watched.look_at)
+        opened.append(context)
+        return context
+
+    yield open_one
+    for context in opened:
+        context.close()
+
+
+@pytest.fixture
+def page(open_browser: Callable[..., BrowserContext]) -> Page:
+    return open_browser().new_page()

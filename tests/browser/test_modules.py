@@ -1,0 +1,57 @@
+"""The modules' own tests, in the browser they are made for."""
+
+import functools
+import http.server
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.house.installation import ROOT
+
+TESTS = sorted((ROOT / "tests" / "web" / "js").glob("*.test.js"))
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Files of the repository, without a word."""
+
+    def log_message(self, *_args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def files() -> Iterator[str]:
+    handler = functools.partial(Quiet, directory=str(ROOT))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: path.name)
+def test_the_module_passes_its_tests_in_chromium(
+    chromium: Browser, files: str, path: Path
+) -> None:
+    page = chromium.new_page()
+    page.goto(files + "tests/web/js/")
+    results = page.evaluate(
+        """async (address) => {
+          const { results } = await import(new URL("harness.js", address));
+          await import(address);
+          let before = -1;
+          // Tests run on by themselves; they are over when their number stands still.
+          while (before !== results.length) {
+            before = results.length;
+            await new Promise((resolve) => setTimeout(resolve, 300));
+          }
+          return results;
+        }""",
+        f"{files}tests/web/js/{path.name}",
+    )
+    page.close()
+    assert results
+    assert [result for result in results if result["error"]] == []
