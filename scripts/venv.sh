@@ -1,16 +1,15 @@
 #!/bin/sh
-# Makes .venv and installs a locked list of packages into it, hash-checked; does nothing while
-# the list is unchanged. Usage: scripts/venv.sh requirements.txt
+# Makes .venv with a Python that is new enough, and has a locked list of packages installed into it.
+# Usage: scripts/venv.sh requirements.txt
 set -eu
-lock=$1
 venv=.venv
-stamp=$venv/installed-$(basename "$lock").sha256
+new_enough='import sys; sys.exit(sys.version_info < (3, 11))'
 
 say() { printf '%s\n' "$*"; }
 
 find_python() {
     for name in "${PYTHON:-python3}" python3 python3.14 python3.13 python3.12 python3.11 python; do
-        if "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
+        if "$name" -c "$new_enough" >/dev/null 2>&1; then
             command -v "$name"
             return
         fi
@@ -21,39 +20,15 @@ find_python() {
     exit 1
 }
 
-make_venv() {
-    # A folder whose interpreter has gone (a removed or moved Python) is as good as none.
-    if "$venv/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
-        return
-    fi
+# A folder whose interpreter has gone (a removed or moved Python) is as good as none.
+if ! "$venv/bin/python" -c "$new_enough" >/dev/null 2>&1; then
     python=$(find_python)
-    say "✓ Python       $("$python" -c 'import platform; print(platform.python_version())') ($python)"
-    say "… .venv        making it"
+    say "… .venv        making it with $python"
     if ! "$python" -m venv --clear "$venv"; then
         rm -rf "$venv"
         say "Python's venv module does not work here." >&2
         say "Next step: install it (Debian, Ubuntu: apt install python3-venv) and run this again." >&2
         exit 1
     fi
-}
-
-# Hashed by Python itself: sha256sum is not everywhere.
-hash_of_lock() {
-    "$venv/bin/python" -c 'import hashlib, sys
-print(hashlib.sha256(b"".join(open(name, "rb").read() for name in sys.argv[1:])).hexdigest())' "$@"
-}
-
-make_venv
-wanted=$(hash_of_lock "$lock")
-if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
-    exit 0
 fi
-say "… Packages     installing $(grep -c '==' "$lock") from $lock, each checked against its hash (once, about a minute)"
-if ! "$venv/bin/python" -m pip install --require-hashes --disable-pip-version-check \
-    --no-input --compile --requirement "$lock"; then
-    say "The packages of $lock could not be installed; pip says why above." >&2
-    say "Next step: check the network (or your pip configuration) and run this again." >&2
-    exit 1
-fi
-printf '%s\n' "$wanted" >"$stamp"
-say "✓ Packages     installed"
+exec "$venv/bin/python" "$(dirname "$0")/install.py" "$1"

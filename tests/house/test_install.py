@@ -14,7 +14,7 @@ import pytest
 from tests.house.installation import ROOT, clean_environment
 
 SCRIPT = ROOT / "scripts" / "venv.sh"
-TOOLS = ("sh", "cat", "grep", "basename", "rm")
+TOOLS = ("sh", "dirname", "rm")
 
 
 def a_package(folder: Path, version: str) -> str:
