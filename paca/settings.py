@@ -203,7 +203,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_PARSER_CLASSES": ["paca.common.parsing.BoundedJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "paca.accounts.api.schema.Described",
     "DEFAULT_THROTTLE_CLASSES": ["paca.common.api.RequestsPerMinute"],
     "DEFAULT_THROTTLE_RATES": {
         "api": f"{API_REQUESTS_PER_MINUTE}/min",
@@ -222,10 +222,13 @@ KNOX_TOKEN_MODEL = "accounts.ApiToken"  # noqa: S105 - the name of a model
 MIGRATION_MODULES = {"knox": None}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Paca",
-    "DESCRIPTION": "People and agents of a project, and their conversations.",
     "VERSION": "1",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "paca.accounts.api.schema.with_errors",
+    ],
     "ENUM_NAME_OVERRIDES": {"AgentStatus": "paca.agents.models.AgentStatus"},
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

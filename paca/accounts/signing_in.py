@@ -20,6 +20,10 @@ class Adapter(DefaultAccountAdapter):  # type: ignore[misc] # allauth has no typ
         response: HttpResponse = super().post_login(request, user, **context)
         return response
 
+    def set_password(self, user: User, password: str) -> None:
+        super().set_password(user, password)
+        audit.record("person.password_changed", user, by=user)
+
     def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
         logger.warning("a sign-in failed", extra={"username": credentials.get("username", "")})
         super().authentication_failed(request, **credentials)

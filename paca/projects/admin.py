@@ -40,6 +40,15 @@ class WorkspaceAdmin(ServiceAdmin):
             made = workspaces.create(obj.name, owner=request.user, by=request.user)
             obj.__dict__.update(made.__dict__)
 
+    def save_formset(self, request: Any, form: Any, formset: Any, change: bool) -> None:
+        formset.save(commit=False)
+        for entry in formset.new_objects:
+            workspaces.add(form.instance, user=entry.user, role=entry.role, by=request.user)
+        for entry, _ in formset.changed_objects:
+            workspaces.give_role(entry, role=entry.role, by=request.user)
+        for entry in formset.deleted_objects:
+            workspaces.remove(entry, by=request.user)
+
 
 @admin.register(Project)
 class ProjectAdmin(ServiceAdmin):

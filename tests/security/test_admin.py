@@ -100,6 +100,34 @@ def test_a_workspace_and_a_project_begin_with_their_owner(root: User, admin: Cli
     assert Project.objects.get(pk=member.project.pk).name == "Masts"
 
 
+def test_people_of_a_workspace_come_change_and_go(here: World, admin: Client) -> None:
+    workspace = here.project.workspace
+    bob = User.objects.create_user("bob")
+    mine = workspace.members.get()
+    address = f"/admin/projects/workspace/{workspace.pk}/change/"
+
+    def save(**entries: Any) -> None:
+        rows = {f"members-{name.replace('__', '-')}": value for name, value in entries.items()}
+        rows |= {"members-0-id": mine.pk, "members-0-user": here.user.pk, "members-0-role": "owner"}
+        answer = admin.post(address, {"name": workspace.name, **rows})
+        assert answer.status_code == 302, answer.context["inline_admin_formsets"][0].formset.errors
+
+    save(TOTAL_FORMS=2, INITIAL_FORMS=1, **{"1__user": bob.pk, "1__role": "member"})
+    entry = workspace.members.get(user=bob)
+    person = {"1__id": entry.pk, "1__user": bob.pk}
+    save(TOTAL_FORMS=2, INITIAL_FORMS=2, **person, **{"1__role": "owner"})
+    entry.refresh_from_db()
+    assert entry.role == "owner"
+    save(TOTAL_FORMS=2, INITIAL_FORMS=2, **person, **{"1__role": "owner", "1__DELETE": "on"})
+    assert not workspace.members.filter(user=bob).exists()
+    actions = AuditEntry.objects.filter(actor_name="root").order_by("created_at")
+    assert [entry.action for entry in actions if "renamed" not in entry.action] == [
+        "workspace.person_added",
+        "workspace.role_changed",
+        "workspace.person_removed",
+    ]
+
+
 def test_roles_are_written_one_right_a_line(here: World, admin: Client) -> None:
     body = {"project": here.project.pk, "name": "Reader", "permissions": "docs:read\ntasks:read"}
     admin.post("/admin/projects/role/add/", body)

@@ -43,3 +43,20 @@ def add(
     entry.save()
     audit.record("workspace.person_added", workspace, by=by, user=user.username, role=str(role))
     return entry
+
+
+@transaction.atomic
+def give_role(entry: WorkspaceMember, *, role: str, by: audit.Acts | None) -> None:
+    """Make a person an owner, or no longer one."""
+    entry.role = role
+    validation.check(entry)
+    entry.save(update_fields=["role", "updated_at"])
+    who = entry.user.username
+    audit.record("workspace.role_changed", entry.workspace, by=by, user=who, role=role)
+
+
+@transaction.atomic
+def remove(entry: WorkspaceMember, *, by: audit.Acts | None) -> None:
+    """Take a person out; in projects they are a member of, they stay one until removed there."""
+    audit.record("workspace.person_removed", entry.workspace, by=by, user=entry.user.username)
+    entry.delete()

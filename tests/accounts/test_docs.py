@@ -1,0 +1,86 @@
+"""The API's own description, and its page."""
+
+import json
+import re
+
+import pytest
+from drf_spectacular.drainage import GENERATOR_STATS
+
+from paca.accounts.api import docs, schema
+from paca.common.errors import PacaError
+from tests.security.access_routes import everything
+from tests.support.api import Api
+
+
+@pytest.fixture(scope="module")
+def description() -> dict:
+    docs.description.cache_clear()
+    GENERATOR_STATS.reset()
+    with GENERATOR_STATS.silence():
+        found = json.loads(docs.description())
+    assert not GENERATOR_STATS, GENERATOR_STATS._warn_cache
+    return found
+
+
+def test_every_address_of_the_api_is_described(description: dict) -> None:
+    described = {
+        f"{method.upper()} {path}"
+        for path, methods in description["paths"].items()
+        for method in methods
+    }
+    there = {row for row in everything() if " /api/v1/" in row}
+    assert described == there - {"GET /api/v1/schema/", "GET /api/v1/docs/"}
+
+
+def test_lists_are_described_as_they_are(description: dict) -> None:
+    lists = [
+        content["application/json"]["schema"]["$ref"]
+        for path, methods in description["paths"].items()
+        if path.endswith(("/projects/", "/members/", "/agents/", "/tools/", "/roles/", "/tokens/"))
+        for content in [methods["get"]["responses"]["200"]["content"]]
+    ]
+    assert len(lists) == 6
+    for reference in lists:
+        shape = description["components"]["schemas"][reference.rpartition("/")[2]]
+        assert set(shape["properties"]) == {"results", "next", "previous"}
+
+
+def test_headers_stand_where_they_have_an_effect(description: dict) -> None:
+    def headers(path: str, method: str) -> set[str]:
+        operation = description["paths"][path][method]
+        return {p["name"] for p in operation.get("parameters", []) if p["in"] == "header"}
+
+    one = "/api/v1/projects/{project}/agents/"
+    assert headers(one, "post") == {"Idempotency-Key"}
+    assert headers(one + "{agent_id}/", "patch") == {"If-Match"}
+    assert headers(one + "{agent_id}/test-connection/", "post") == set()
+
+
+def test_every_code_is_listed_with_its_meaning(description: dict) -> None:
+    text = description["info"]["description"]
+    for code, (status, meaning) in schema.codes().items():
+        assert f"| `{code}` | {status} | {meaning} |" in text
+        assert meaning
+    assert {"not_found", "last_owner", "changed_meanwhile", "throttled"} <= set(schema.codes())
+
+
+def test_one_code_has_one_status() -> None:
+    seen: dict[str, int] = {}
+    waiting = [PacaError]
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        if kind.__module__.startswith("paca."):
+            assert seen.setdefault(kind.code, int(kind.status)) == int(kind.status), kind
+
+
+@pytest.mark.django_db
+def test_the_page_runs_only_our_own_scripts() -> None:
+    answer = Api().get("/docs/")
+    content = answer.content.decode()
+    assert "script-src 'self';" in answer.headers["Content-Security-Policy"]
+    assert re.findall(r"<script(?![^>]*src=)", content) == []
+    sources = re.findall(r'(?:src|href)="([^"]+)"', content)
+    assert sources
+    assert all(source.startswith("/") for source in sources)
+    assert Api().get("/docs/?script=").headers["Content-Type"] == "application/javascript"
