@@ -43,7 +43,7 @@ class Home:
         with suppress(FileExistsError):
             self.workspace.mkdir(mode=0o700)
         if self.identity.drop and self.workspace.stat().st_uid != self.identity.uid:
-            os.chown(self.workspace, self.identity.uid, self.identity.gid)
+            _hand_over(self.workspace, self.identity.uid)
 
     async def clear(self, *, keep_files: bool) -> None:
         """End what runs and remove its traces. The epoch stays known as long as the files do."""
@@ -74,6 +74,13 @@ def short_path(folder: Path) -> Iterator[str]:
         yield f"/proc/self/fd/{descriptor}"
     finally:
         os.close(descriptor)
+
+
+def _hand_over(tree: Path, uid: int) -> None:
+    """The whole tree changes its owner: it is new, or Paca did not run as root before."""
+    for folder, _, files in os.walk(tree):
+        for path in (folder, *(f"{folder}/{name}" for name in files)):
+            os.lchown(path, uid, uid)
 
 
 def _remove(tree: Path) -> None:

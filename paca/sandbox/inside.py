@@ -6,7 +6,6 @@ import os
 import py_compile
 import shutil
 import sys
-import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,22 +67,17 @@ def find_interpreter() -> Interpreter:
     program = prefix / "bin" / version
     if prefix == Path("/usr"):
         return Interpreter(str(program))
-    library = Path(
-        sysconfig.get_path("stdlib", vars={"installed_base": str(prefix), "base": str(prefix)})
-    )
-    binds = [
-        (program.resolve(), f"{AT}/python/bin/{version}"),
-        (library, f"{AT}/python/lib/{version}"),
-    ]
-    binds += [
-        (shared.resolve(), f"{AT}/python/lib/{shared.name}")
-        for shared in sorted((prefix / "lib").glob(f"lib{version}*.so.*"))
-    ]
-    masked = (
-        [f"{AT}/python/lib/{version}/site-packages"] if (library / "site-packages").is_dir() else []
-    )
+    binds, masked = [(program.resolve(), f"{AT}/python/bin/{version}")], []
+    for name in ("lib", "lib64"):
+        if (prefix / name / version).is_dir():
+            binds.append((prefix / name, f"{AT}/python/{name}"))
+        if (prefix / name / version / "site-packages").is_dir():
+            masked.append(f"{AT}/python/{name}/{version}/site-packages")
     return Interpreter(
-        f"{AT}/python/bin/{version}", tuple(binds), tuple(masked), library_path=f"{AT}/python/lib"
+        f"{AT}/python/bin/{version}",
+        tuple(binds),
+        tuple(masked),
+        f"{AT}/python/lib:{AT}/python/lib64",
     )
 
 

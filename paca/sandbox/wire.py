@@ -10,7 +10,7 @@ from typing import Any
 from paca.common.errors import PacaError
 from paca.engine import workspace
 from paca.engine.workspace import Superseded
-from paca.sandbox.runner.frames import MAX_FRAME, Parser, encode
+from paca.sandbox.runner.frames import MAX_FRAME, SPOIL, Parser, encode
 
 ERRORS: dict[str, type[PacaError]] = {
     cls.code: cls
@@ -122,6 +122,7 @@ class Attachment(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        transport.write(SPOIL)
 
     def data_received(self, data: bytes) -> None:
         for nonce, message in self._parser.feed(data):

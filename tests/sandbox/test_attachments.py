@@ -22,7 +22,7 @@ from paca.sandbox import life
 from paca.sandbox.base import SandboxSpec
 from paca.sandbox.bubblewrap import Bubblewrap
 from paca.sandbox.home import Home, short_path
-from paca.sandbox.runner.frames import encode
+from paca.sandbox.runner.frames import SPOIL, encode
 
 pytestmark = [pytest.mark.service, pytest.mark.anyio]
 ROOT = Path(__file__).resolve().parents[2]
@@ -221,8 +221,8 @@ async def test_half_a_frame_on_the_same_stream_ends_at_the_next_attachment(open_
         "env": {},
     }
     by_hand.send(encode("aa", {"op": "attach", "id": 1, "epoch": 1}))
-    by_hand.send(encode("aa", request)[:-20])
-    by_hand.send(b"\n" + encode("bb", {"op": "attach", "id": 1, "epoch": 1}))
+    by_hand.send(encode("aa", request)[:-1])
+    by_hand.send(SPOIL + encode("bb", {"op": "attach", "id": 1, "epoch": 1}))
     by_hand.send(encode("bb", {**request, "call_id": "whole", "shell": "touch whole.txt"}))
     await asyncio.sleep(0.5)
     again = await open_sandbox(conversation=hands.spec.conversation_id)

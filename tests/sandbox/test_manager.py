@@ -46,7 +46,9 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("script", BROKEN)
-async def test_a_program_that_is_not_allowed_is_told_with_what_to_change(tmp_path, monkeypatch, script):
+async def test_a_program_that_is_not_allowed_is_told_with_what_to_change(
+    tmp_path, monkeypatch, script
+):
     broken = tmp_path / "bwrap"
     broken.write_text(f"#!/bin/sh\n{script}\n")
     broken.chmod(0o755)

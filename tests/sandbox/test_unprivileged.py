@@ -30,7 +30,11 @@ def run_as_nobody():
         done = subprocess.run(
             [python, "-m", "tests.sandbox.unprivileged_process", folder, *lines],
             cwd=ROOT,
-            env={"PYTHONPATH": f"{ROOT}:{site}", "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"},
+            env={
+                "PYTHONPATH": f"{ROOT}:{site}",
+                "PATH": os.environ["PATH"],
+                "PYTHONDONTWRITEBYTECODE": "1",
+            },
             user=user,
             group=user,
             extra_groups=[] if user else None,

@@ -6,37 +6,25 @@ import hashlib
 import os
 import stat
 
+from paca.sandbox.runner import regular
 from paca.sandbox.runner.kinds import SNIFFED, binary_kind
+from paca.sandbox.runner.lines import MOST_LINES, described, window
+from paca.sandbox.runner.listing import MOST_ENTRIES, entry, list_into
 from paca.sandbox.runner.output import OutputFile
 from paca.sandbox.runner.refusals import Refused
 from paca.sandbox.runner.textdiff import compare
-from paca.sandbox.runner.walk import Place, shown
+from paca.sandbox.runner.walk import Place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-LARGEST_TEXT = 32 << 20
 LARGEST_READ = 4 << 20
 LARGEST_DIFF = 2 << 20
-MOST_LINES = 5000
-MOST_CHARACTERS = 65_536
-LONGEST_LINE = 4000
-MOST_ENTRIES = 2000
-MOST_SCANNED = 20_000
 KEPT_WRITES = 1024
 KEPT_OUTPUTS = 32
 OUTPUTS = ".paca/output"
-KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "link"}
-NAMES = {
-    stat.S_IFDIR: "a directory",
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFLNK: "a link",
-}
 
 
 class Files:
@@ -50,24 +38,24 @@ class Files:
 
     def stat(self, path: str) -> dict[str, Any]:
         with Place(self.root, path) as place:
-            return _entry(place.path, _status(place))
+            return entry(place.path, regular.status(place))
 
     def list(self, path: str, depth: int, limit: int) -> list[dict[str, Any]]:
         limit = max(1, min(limit, MOST_ENTRIES))
         with Place(self.root, path) as place:
-            if not stat.S_ISDIR(_status(place).st_mode):
+            if not stat.S_ISDIR(regular.status(place).st_mode):
                 raise Refused("not_a_file", "This is not a directory.")
             fd = os.open(
                 place.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=place.folder
             )
             prefix = "" if place.path == "." else f"{place.path}/"
         found: list[dict[str, Any]] = []
-        _list_into(found, fd, prefix, depth, limit)
+        list_into(found, fd, prefix, depth, limit)
         return found
 
     def read(self, path: str, offset: int, limit: int) -> bytes:
         with Place(self.root, path) as place:
-            fd = _open_regular(place)
+            fd = regular.open_regular(place)
         try:
             return os.pread(fd, max(0, min(limit, LARGEST_READ)), max(0, offset))
         finally:
@@ -75,26 +63,26 @@ class Files:
 
     def read_lines(self, path: str, first: int, count: int) -> dict[str, Any]:
         with Place(self.root, path) as place:
-            fd = _open_regular(place)
+            fd = regular.open_regular(place)
             name = place.path
         try:
             size = os.fstat(fd).st_size
             binary = binary_kind(os.pread(fd, SNIFFED, 0))
-            if size > LARGEST_TEXT:
+            if size > regular.LARGEST:
                 if binary:
-                    return _lines(name, size, "", binary=binary)
+                    return described(name, size, "", binary=binary)
                 raise Refused(
                     "file_too_large",
                     f"The file has {size} bytes; read a part with head, tail or sed.",
                 )
-            data = _read_all(fd, size)
+            data = regular.read_all(fd, size)
         finally:
             os.close(fd)
         digest = hashlib.sha256(data).hexdigest()
         if binary:
-            return _lines(name, size, digest, binary=binary)
-        return _lines(
-            name, size, digest, **_window(data, max(1, first), max(0, min(count, MOST_LINES)))
+            return described(name, size, digest, binary=binary)
+        return described(
+            name, size, digest, **window(data, max(1, first), max(0, min(count, MOST_LINES)))
         )
 
     # --- changing ---------------------------------------------------------------------------------
@@ -126,15 +114,15 @@ class Files:
         if call_id in self._written:
             return self._written[call_id]
         with Place(self.root, path, make=make) as place:
-            before, mode = _current(place)
+            before, mode = regular.current(place)
             if expected is not None and (
                 before is None or hashlib.sha256(before).hexdigest() != expected
             ):
                 raise Refused("file_changed")
             after = edit(before)
-            if len(after) > LARGEST_TEXT:
+            if len(after) > regular.LARGEST:
                 raise Refused("file_too_large")
-            _put(place, after, mode)
+            regular.put(place, after, mode)
             change = _change_of(place.path, before, after)
         self._written[call_id] = change
         if len(self._written) > KEPT_WRITES:
@@ -146,7 +134,7 @@ class Files:
     def folder(self, path: str) -> int:
         """A descriptor of a folder, for a command to start in."""
         with Place(self.root, path) as place:
-            if not stat.S_ISDIR(_status(place).st_mode):
+            if not stat.S_ISDIR(regular.status(place).st_mode):
                 raise Refused("no_such_file", "The working directory is not a directory.")
             return os.open(
                 place.name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=place.folder
@@ -160,107 +148,13 @@ class Files:
         path = f"{OUTPUTS}/{safe}.txt"
         try:
             with Place(self.root, f"{OUTPUTS}/../.gitignore", make=True) as place:
-                _put(place, b"*\n", 0o644)
+                regular.put(place, b"*\n", 0o644)
             with Place(self.root, path, make=True, follow=False) as place:
                 _drop_oldest(place.folder)
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
                 return OutputFile(os.open(place.name, flags, 0o644, dir_fd=place.folder), path)
         except (OSError, Refused):
             return None
-
-
-def _status(place: Place) -> os.stat_result:
-    return os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
-
-
-def _entry(path: str, found: os.stat_result) -> dict[str, Any]:
-    kind = KINDS.get(stat.S_IFMT(found.st_mode), "other")
-    return {"path": path, "kind": kind, "size": found.st_size, "modified": found.st_mtime}
-
-
-def _list_into(found: list[dict[str, Any]], fd: int, prefix: str, depth: int, limit: int) -> None:
-    """Enter a folder's entries by name, each folder's own right after it. Closes ``fd``."""
-    try:
-        with os.scandir(fd) as entries:
-            names = sorted(
-                entry.name for entry, _ in zip(entries, range(MOST_SCANNED), strict=False)
-            )
-        for name in names:
-            if len(found) >= limit:
-                return
-            if prefix == "" and name == ".paca":
-                continue
-            _list_one(found, fd, name, prefix, depth, limit)
-    finally:
-        os.close(fd)
-
-
-def _list_one(
-    found: list[dict[str, Any]], fd: int, name: str, prefix: str, depth: int, limit: int
-) -> None:
-    try:
-        status = os.stat(name, dir_fd=fd, follow_symlinks=False)
-        path = prefix + shown(os.fsencode(name))
-        found.append(_entry(path, status))
-        if depth > 1 and stat.S_ISDIR(status.st_mode) and name != ".git":
-            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=fd)
-            _list_into(found, inner, f"{path}/", depth - 1, limit)
-    except OSError:  # gone meanwhile, or closed to its own owner
-        return
-
-
-def _open_regular(place: Place) -> int:
-    """Open for reading without ever waiting: a FIFO without a writer, a device, a socket."""
-    _must_be_regular(_status(place))
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
-    fd = os.open(place.name, flags, dir_fd=place.folder)
-    try:
-        _must_be_regular(os.fstat(fd))  # it may have been exchanged in between
-    except Refused:
-        os.close(fd)
-        raise
-    return fd
-
-
-def _must_be_regular(found: os.stat_result) -> None:
-    kind = stat.S_IFMT(found.st_mode)
-    if kind != stat.S_IFREG:
-        raise Refused(
-            "not_a_file", f"This is {NAMES.get(kind, 'no regular file')}, not a regular file."
-        )
-
-
-def _read_all(fd: int, size: int) -> bytes:
-    data = bytearray()
-    while len(data) <= LARGEST_TEXT and (piece := os.pread(fd, max(size, 4096), len(data))):
-        data += piece
-    return bytes(data)
-
-
-def _lines(path: str, size: int, digest: str, **rest: Any) -> dict[str, Any]:
-    empty = {"text": "", "first": 0, "last": 0, "total": 0, "truncated": False, "binary": ""}
-    return {"path": path, "size": size, "digest": digest, **empty, **rest}
-
-
-def _window(data: bytes, first: int, count: int) -> dict[str, Any]:
-    lines = data.split(b"\n")
-    if lines[-1] == b"":
-        lines.pop()
-    taken, room, truncated = [], MOST_CHARACTERS, False
-    for line in lines[first - 1 : first - 1 + count]:
-        text = line.decode("utf-8", "replace").replace("\0", "␀")
-        if len(text) > LONGEST_LINE:
-            text = f"{text[:LONGEST_LINE]} [... {len(text) - LONGEST_LINE} more characters]"
-            truncated = True
-        room -= len(text) + 1
-        if room < 0:
-            truncated = True
-            break
-        taken.append(text)
-    ends = len(lines) > first - 1 + len(taken) or data.endswith(b"\n")
-    text = "\n".join(taken) + ("\n" if taken and ends else "")
-    last = first + len(taken) - 1
-    return {"text": text, "first": first, "last": last, "total": len(lines), "truncated": truncated}
 
 
 def _text(text: str) -> bytes:
@@ -284,39 +178,6 @@ def _replaced(data: bytes, old: bytes, new: bytes, *, every: bool) -> bytes:
 
 def _with_crlf(text: bytes) -> bytes:
     return text.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
-
-
-def _current(place: Place) -> tuple[bytes | None, int]:
-    try:
-        fd = _open_regular(place)
-    except FileNotFoundError:
-        return None, 0o644
-    try:
-        found = os.fstat(fd)
-        if found.st_size > LARGEST_TEXT:
-            raise Refused("file_too_large")
-        return _read_all(fd, found.st_size), stat.S_IMODE(found.st_mode)
-    finally:
-        os.close(fd)
-
-
-def _put(place: Place, content: bytes, mode: int) -> None:
-    """The whole file at once: readers see the old one or the new one."""
-    temporary = b".paca-" + os.urandom(6).hex().encode()
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(temporary, flags, 0o600, dir_fd=place.folder)
-    try:
-        view = memoryview(content)
-        while view:
-            view = view[os.write(fd, view) :]
-        os.fchmod(fd, mode)
-        os.fsync(fd)
-        os.rename(temporary, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
-    except BaseException:
-        os.unlink(temporary, dir_fd=place.folder)
-        raise
-    finally:
-        os.close(fd)
 
 
 def _change_of(path: str, before: bytes | None, after: bytes) -> dict[str, Any]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 HEAD = 16_384
 TAIL = 32_768
-LIVE = 32_768
+LIVE = 131_072  # more than that since the last look is not shown, only kept
 FILE_LIMIT = 50 << 20
 
 
