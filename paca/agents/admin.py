@@ -9,11 +9,16 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.decorators import action, display
-from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldBooleanSwitchWidget
+from unfold.widgets import (
+    UnfoldAdminPasswordWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldBooleanSwitchWidget,
+)
 
 from paca.agents import connection
 from paca.agents import services as agents
 from paca.agents.models import Agent
+from paca.agents.parameters import NAMES
 from paca.common.admin import ServiceAdmin, told
 from paca.common.errors import PacaError
 from paca.projects.models import Role
@@ -31,6 +36,7 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
 
     role = RoleChoice(
         queryset=Role.objects.none(),
+        widget=UnfoldAdminSelectWidget,
         help_text="What the agent may do, whoever asks it.",
     )
     new_llm_key = forms.CharField(
@@ -47,6 +53,23 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
     class Meta:
         model = Agent
         fields = ("project", "role", *sorted(agents.SETTINGS))
+        labels = {
+            "base_url": "Base URL",
+            "chat_message_prompt": "In a chat",
+            "system_prompt": "System prompt",
+            "limit_steps": "Steps",
+            "limit_tokens": "Tokens",
+            "limit_cost_usd": "Cost in US dollars",
+            "limit_seconds": "Seconds",
+            "limit_concurrent": "Conversations at once",
+            "sandbox_memory_mib": "Memory in MiB",
+            "sandbox_cpus": "Cores",
+            "git_name": "Name",
+            "git_email": "E-mail",
+        }
+        help_texts = {
+            "parameters": f'A JSON object, such as {{"effort": "high"}}, of {", ".join(NAMES)}.'
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
