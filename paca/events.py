@@ -325,6 +325,14 @@ class LimitReached(Event):
     limit: float
 
 
+@event("agent.guard.noticed")
+class GuardNoticed(Event):
+    """The model did something that leads nowhere; ``note`` is what it is told about it."""
+
+    guard: str
+    note: str
+
+
 # --- sandbox ------------------------------------------------------------------------------------
 
 

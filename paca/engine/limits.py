@@ -30,6 +30,7 @@ class Tally:
     continuations: int = 0
     hinted: bool = False
     summarising: bool = False
+    corrected: bool = False
 
     def advance(self, event: Event) -> Tally:
         """The tally after one more event."""
@@ -51,6 +52,8 @@ class Tally:
                 return replace(self, hinted=True)
             case events.LimitReached():
                 return replace(self, summarising=True)
+            case events.GuardNoticed():
+                return replace(self, corrected=True)
         return self
 
 

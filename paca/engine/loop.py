@@ -8,6 +8,7 @@ from paca.engine.context.history import OpenCall
 from paca.engine.llm.base import ModelError, StopReason
 from paca.engine.ports import World
 from paca.engine.run import Outcome, Run, outcome_of
+from paca.engine.text_calls import written_call
 from paca.engine.think import Thought, think
 
 ANSWERED = Outcome("finished", "answered")
@@ -28,11 +29,28 @@ async def run_until_done(run: Run, world: World) -> Outcome:
             if limit := limits.reached(world.log.tally, run.profile.limits, run.seconds):
                 return await _end_at(limit, run, world)
             thought = await think(run, world)
+            if _correct(thought, run, world):
+                continue
             if outcome := _outcome(thought):
                 return outcome
             await acting.carry_out([OpenCall(call) for call in thought.reply.calls], run, world)
     except ModelError as error:
         return outcome_of(error)
+
+
+def _correct(thought: Thought, run: Run, world: World) -> bool:
+    """Tell the model, once a turn, that a call it only wrote down was not run."""
+    if thought.reply.calls or thought.goes_on or world.log.tally.corrected:
+        return False
+    tool = written_call(thought.reply.text, [spec.name for spec in run.toolbox.specs()])
+    if tool is None:
+        return False
+    note = (
+        f"You wrote a call of {tool} into your answer; nothing was run. If you meant to run it,"
+        " make it a real tool call. If it was an example, say so."
+    )
+    world.log.note(events.GuardNoticed(guard="text_tool_call", note=note))
+    return True
 
 
 def _outcome(thought: Thought) -> Outcome | None:

@@ -176,3 +176,14 @@ def test_the_token_budget_pauses_before_the_next_call(transactional_db, tmp_path
         flow.rest(told, 30)
         assert told.status == "paused/token_budget"
         assert_replay_matches(told)
+
+
+def test_a_call_that_was_only_written_down_is_corrected_once_and_never_run(flow):
+    """T-29: never silently finished, and nobody is corrected for ever."""
+    written = says('```json\n{"name": "bash", "arguments": {"command": "touch never.txt"}}\n```')
+    told = flow.ask("Go", [written, calls(bash="ls"), written])
+    assert told.status == "finished/answered"
+    assert len(told.all("guard.noticed")) == 1
+    assert "never.txt" not in told.outputs[0]
+    assert flow.model.violations == []
+    assert_replay_matches(told)

@@ -66,6 +66,7 @@ ANY_EVENT = st.one_of(
     st.builds(events.LimitNeared, which=st.just("step_limit"), left=st.just(2)),
     st.builds(events.LimitReached, which=st.just("step_limit"), limit=st.just(5)),
     st.builds(events.ConversationInterrupted, by=TEXTS),
+    st.builds(events.GuardNoticed, guard=st.just("g"), note=TEXTS),
     st.builds(events.UnknownEvent, original_type=st.just("x"), payload_as_read=st.just({})),
 )
 

@@ -78,7 +78,12 @@ def advance(history: History, event: Event, seq: int) -> History:
             return _close(history, seen) if seen else history
         case events.MessageReceived(text=text):
             return _note(history, text)
-        case events.LimitNeared() | events.LimitReached() | events.ConversationInterrupted():
+        case (
+            events.LimitNeared()
+            | events.LimitReached()
+            | events.ConversationInterrupted()
+            | events.GuardNoticed()
+        ):
             return _note(history, _hint(event))
         case events.ThoughtRecorded() | events.MessageSpoken() | events.ToolCalled():
             return _replied(history, event)
@@ -126,6 +131,8 @@ def _hint(event: Event) -> str:
                 "[The step limit of this turn is reached. Do not call tools. Say briefly what is"
                 " done, what is not, and what the next step would be.]"
             )
+        case events.GuardNoticed(note=note):
+            return f"[{note}]"
         case events.ConversationInterrupted(by=by):
             return f"[{by or 'A person'} interrupted you here. What they say next comes first.]"
     return ""

@@ -239,6 +239,7 @@ export const branches = {
   "agent.tool.outcome_unknown": outcomeUnknown,
   "agent.limit.neared": note,
   "agent.limit.reached": note,
+  "agent.guard.noticed": note,
   "agent.sandbox.starting": (draft, frame, { backend }) => {
     draft.sandbox = { backend, at: frame.at };
   },

@@ -88,8 +88,11 @@ const NOTES = {
   "agent.limit.reached": ({ which, limit }) => ({
     look: "slim", icon: "gauge", fact: `${capital(BECAUSE[which] ?? which)} reached: ${amount(which, limit)}`,
   }),
-  "agent.sandbox.started": ({ resumed, seconds }) => ({
-    look: "slim", icon: "box", fact: resumed ? "Sandbox ready again" : "Sandbox ready",
+  "agent.guard.noticed": ({ note }) => ({
+    look: "slim", icon: "circle-alert", fact: note,
+  }),
+  "agent.sandbox.started": ({ seconds }) => ({
+    look: "slim", icon: "box", fact: "Sandbox ready",
     facts: seconds ? { seconds } : null,
   }),
   "agent.sandbox.lost": ({ cause }, { agent }) => ({
