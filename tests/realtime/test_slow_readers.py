@@ -66,32 +66,45 @@ def until(condition, seconds: float = 15) -> None:
         time.sleep(0.02)
 
 
+def sockets_of(server: LiveServer) -> list[SocketProtocol]:
+    connections = list(server.server.server_state.connections)
+    return [each for each in connections if isinstance(each, SocketProtocol)]
+
+
 def open_sockets(server: LiveServer) -> int:
-    return sum(
-        isinstance(each, SocketProtocol) for each in list(server.server.server_state.connections)
-    )
+    return len(sockets_of(server))
 
 
-def test_a_page_that_does_not_read_is_closed_with_4408_and_costs_little_memory(server, chat):
+def closed_sockets(server: LiveServer) -> list[SocketProtocol]:
+    return [each for each in sockets_of(server) if each.close_sent]
+
+
+def test_a_page_that_does_not_read_is_closed_with_4408_and_costs_little_memory(
+    server, chat, monkeypatch
+):
+    monkeypatch.setattr(SocketProtocol, "farewell_seconds", 8.0)  # time to look, then to read
     chat.say(200, text="x" * 60_000)  # 12 MB
     process = psutil.Process(os.getpid())
     with conversation_page(server, chat.id, session(server, chat.owner)) as quick:
         quick.until("ready", 30)  # whatever is allocated once is allocated now
         quick.frames.clear()
-        before = process.memory_info().rss
+        before, most = process.memory_info().rss, 0
+
+        def all_are_told_to_go() -> bool:
+            nonlocal most
+            most = max(most, process.memory_info().rss - before)
+            return len(closed_sockets(server)) == 10
+
         with ExitStack() as silent:
             clients = [silent.enter_context(silent_page(server, chat)) for _ in range(10)]
-            most = 0
-            for _ in range(20):
-                time.sleep(0.1)
-                most = max(most, process.memory_info().rss - before)
+            until(all_are_told_to_go)
             last = chat.say(5)
-            quick.until(lambda frame: frame["seq"] == last, 2)  # the others are not disturbed
-            # Ten times 12 MB would have been written for them; a page each and 64 KiB may wait.
-            assert most < 60 * MIB, f"{most / MIB:.0f} MiB"
+            quick.until(lambda frame: frame["seq"] == last, 5)  # it was not disturbed
             received = read_all(clients[0])
-            assert received[-64:].rpartition(b"\x88")[2][1:3] == CLOSED_TOO_SLOW
-            assert len(received) < 10 * MIB  # what the kernel took; the rest was never written
+        assert received[-64:].rpartition(b"\x88")[2][1:3] == CLOSED_TOO_SLOW
+        assert len(received) < 10 * MIB  # what the kernel took; the rest was never written
+        # Ten times 12 MB would have been written for them; a page each and 64 KiB may wait.
+        assert most < 60 * MIB, f"{most / MIB:.0f} MiB"
 
 
 def test_a_page_that_never_reads_nor_answers_is_gone_after_the_farewell(server, chat):
@@ -121,9 +134,9 @@ def test_a_page_that_falls_behind_live_text_only_is_let_go_too(server, chat):
 
 def test_a_page_that_was_let_go_comes_back_and_has_everything(server, chat):
     last = chat.say(60, text="x" * 60_000)
-    with silent_page(server, chat) as client:
-        time.sleep(2)
-        read_all(client)
+    with silent_page(server, chat):
+        until(lambda: open_sockets(server) == 1)
+        until(lambda: open_sockets(server) == 0)
     with conversation_page(server, chat.id, bearer(token_of(chat.owner)), after=10) as page:
         page.until("ready", 20)
         assert page.seqs == list(range(11, last + 1))
