@@ -140,6 +140,7 @@ class Bubblewrap:
                 bwrap,
                 inside.find_interpreter(),
                 inside.prepare_runner(below),
+                inside.prepare_etc(below),
                 idle_seconds=self._idle_seconds,
             )
         return self._made_launcher

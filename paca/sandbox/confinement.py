@@ -1,19 +1,15 @@
 """The arguments of bwrap: what a sandbox sees of this machine, and as whom it runs."""
 
 import os
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
 from paca.sandbox.base import Limits
-from paca.sandbox.inside import AT, Interpreter
+from paca.sandbox.inside import AT, ETC_FOLDERS, Interpreter
 from paca.sandbox.runner import HOME, SHARED_MEMORY, TMP, WORKSPACE
 
 SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
-# Of the host's /etc a sandbox has copies of these files and sees these folders; nothing else.
-ETC_FILES = ("ld.so.cache", "ld.so.conf", "localtime", "mime.types", "protocols", "services")
-ETC_FOLDERS = ("alternatives", "ca-certificates", "ld.so.conf.d", "pki", "ssl")
 FIRST_UID, UIDS = 1_900_000_000, 100_000_000  # above what distributions and containers hand out
 SMALL_FIRST_UID, SMALL_UIDS = 30_000, 30_000
 
@@ -46,23 +42,13 @@ def _is_mapped(uid: int) -> bool:
     return False
 
 
-def make_etc(folder: Path, identity: Identity) -> None:
-    """Fill the folder that is /etc inside."""
-    folder.mkdir(exist_ok=True)
-    texts = {
-        "passwd": "root:x:0:0:root:/root:/usr/sbin/nologin\n"
-        f"agent:x:{identity.uid}:{identity.gid}:agent:{HOME}:/bin/bash\n",
-        "group": f"root:x:0:\nagent:x:{identity.gid}:\n",
-        "hosts": "127.0.0.1 localhost\n::1 localhost\n",
-        "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
-    }
-    for name, text in texts.items():
-        (folder / name).write_text(text)
-    for name in ETC_FILES:
-        if Path("/etc", name).is_file():
-            shutil.copyfile(Path("/etc", name), folder / name)
-    for name in ETC_FOLDERS:
-        (folder / name).mkdir(exist_ok=True)
+def name_user(folder: Path, identity: Identity) -> None:
+    """Write the two files of /etc that give the user inside a name."""
+    (folder / "passwd").write_text(
+        "root:x:0:0:root:/root:/usr/sbin/nologin\n"
+        f"agent:x:{identity.uid}:{identity.gid}:agent:{HOME}:/bin/bash\n"
+    )
+    (folder / "group").write_text(f"root:x:0:\nagent:x:{identity.gid}:\n")
 
 
 def arguments(
@@ -71,6 +57,7 @@ def arguments(
     limits: Limits,
     workspace: Path,
     etc: Path,
+    names: Path,
     runner: Path,
     interpreter: Interpreter,
     seccomp: int | None,
@@ -83,7 +70,7 @@ def arguments(
         *([] if seccomp is None else ["--seccomp", str(seccomp)]),
         *_folders(),
         *_system(),
-        *_etc(etc),
+        *_etc(etc, names),
         *("--proc", "/proc", "--dev", "/dev"),
         *("--size", tmp, "--perms", "1777", "--tmpfs", SHARED_MEMORY),
         *("--size", tmp, "--perms", "1777", "--tmpfs", TMP),
@@ -131,11 +118,13 @@ def _system() -> list[str]:
     return found
 
 
-def _etc(made: Path) -> list[str]:
-    found = ["--ro-bind", str(made), "/etc"]
+def _etc(etc: Path, names: Path) -> list[str]:
+    found = ["--ro-bind", str(etc), "/etc"]
     for name in ETC_FOLDERS:
         if Path("/etc", name).is_dir():
             found += ["--ro-bind", f"/etc/{name}", f"/etc/{name}"]
+    for name in ("passwd", "group"):
+        found += ["--ro-bind", str(names / name), f"/etc/{name}"]
     return found
 
 

@@ -32,10 +32,6 @@ class Home:
         """What bwrap and the runner say when something is wrong with them."""
         return self.folder / "log"
 
-    @property
-    def etc(self) -> Path:
-        return self.folder / "etc"
-
     def make(self) -> None:
         """Its folders, the workspace in the hands of the sandbox's user."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -6,6 +6,7 @@ import os
 import py_compile
 import shutil
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,31 +19,73 @@ exit 1
 """
 
 
+# Of the host's /etc a sandbox has copies of these files and sees these folders; nothing else.
+ETC_FILES = ("ld.so.cache", "ld.so.conf", "localtime", "mime.types", "protocols", "services")
+ETC_FOLDERS = ("alternatives", "ca-certificates", "ld.so.conf.d", "pki", "ssl")
+ETC_MADE = {
+    "hosts": b"127.0.0.1 localhost\n::1 localhost\n",
+    "nsswitch.conf": b"passwd: files\ngroup: files\nhosts: files dns\n",
+    "passwd": b"",  # to be covered by the sandbox's own
+    "group": b"",
+}
+
+
 def prepare_runner(below: Path) -> Path:
-    """Compile the runner into a folder of its own version, so that no start has to; its path."""
-    sources = sorted(RUNNER.glob("*.py"))
-    version = hashlib.sha256(sys.version.encode())
-    for source in sources:
-        version.update(source.read_bytes())
-    folder = below / f"runner-{version.hexdigest()[:16]}"
+    """The folder with the runner, compiled once for its version, so that no start has to."""
+    sources = {path: path.read_bytes() for path in sorted(RUNNER.glob("*.py"))}
+    version = _digest([sys.version.encode(), NO_INPUT.encode(), *sources.values()])
+
+    def fill(folder: Path) -> None:
+        package = folder / "lib" / "paca" / "sandbox" / "runner"
+        package.mkdir(parents=True)
+        for source in sources:
+            py_compile.compile(
+                str(source),
+                cfile=str(package / f"{source.stem}.pyc"),
+                dfile=f"paca/sandbox/runner/{source.name}",
+                doraise=True,
+                invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+            )
+        (folder / "bin").mkdir()
+        (folder / "bin" / "no-input").write_text(NO_INPUT)
+        (folder / "bin" / "no-input").chmod(0o755)
+
+    return _published(below, f"runner-{version}", fill)
+
+
+def prepare_etc(below: Path) -> Path:
+    """The folder that is /etc inside."""
+    files = dict(ETC_MADE)
+    for name in ETC_FILES:
+        if Path("/etc", name).is_file():
+            files[name] = Path("/etc", name).read_bytes()
+
+    def fill(folder: Path) -> None:
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+        for name in ETC_FOLDERS:
+            (folder / name).mkdir()
+
+    return _published(below, f"etc-{_digest([*files.values()])}", fill)
+
+
+def _digest(contents: list[bytes]) -> str:
+    whole = hashlib.sha256()
+    for content in contents:
+        whole.update(content + b"\0")
+    return whole.hexdigest()[:16]
+
+
+def _published(below: Path, name: str, fill: Callable[[Path], None]) -> Path:
+    """A folder that is there whole or not at all, readable for every user, made once."""
+    folder = below / name
     if folder.is_dir():
         return folder
     making = below / f"making-{os.urandom(6).hex()}"
-    package = making / "lib" / "paca" / "sandbox" / "runner"
-    package.mkdir(parents=True)
-    for source in sources:
-        py_compile.compile(
-            str(source),
-            cfile=str(package / f"{source.stem}.pyc"),
-            dfile=f"paca/sandbox/runner/{source.name}",
-            doraise=True,
-            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
-        )
-    (making / "bin").mkdir()
-    no_input = making / "bin" / "no-input"
-    no_input.write_text(NO_INPUT)
+    making.mkdir()
+    fill(making)
     for path in (making, *making.rglob("*")):
-        path.chmod(0o755 if path.is_dir() or path == no_input else 0o644)
+        path.chmod(0o755 if path.is_dir() else path.stat().st_mode & 0o777 | 0o444)
     try:
         making.rename(folder)
     except OSError:  # another process was faster

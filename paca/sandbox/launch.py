@@ -33,16 +33,17 @@ class Launcher:
     """Knows the programs; makes processes."""
 
     def __init__(
-        self, bwrap: str, interpreter: Interpreter, runner: Path, *, idle_seconds: float
+        self, bwrap: str, interpreter: Interpreter, runner: Path, etc: Path, *, idle_seconds: float
     ) -> None:
         self._bwrap = bwrap
         self._interpreter = interpreter
         self._runner = runner
+        self._etc = etc
         self._idle_seconds = idle_seconds
 
     def launch(self, home: Home, spec: SandboxSpec, epoch: int) -> Life:
         """Start the sandbox; its runner then comes up and accepts on the home's socket."""
-        confinement.make_etc(home.etc, home.identity)
+        confinement.name_user(home.folder, home.identity)
         born = self._launch(home, spec, epoch, grouped=home.group.make(spec.limits))
         try:
             if born.grouped:  # it has started nothing yet: all that it ever starts is in
@@ -75,7 +76,8 @@ class Launcher:
             identity=home.identity,
             limits=spec.limits,
             workspace=home.workspace,
-            etc=home.etc,
+            etc=self._etc,
+            names=home.folder,
             runner=self._runner,
             interpreter=self._interpreter,
             seccomp=filter_fd,

@@ -56,11 +56,14 @@ def secret(tmp_path) -> Path:
 
 async def test_neither_paca_nor_its_data_can_be_found(hands, secret):
     outcome = await hands.bash(
-        f"ls {secret.parent} {REPOSITORY}; grep -rl canary-of-the-host / --exclude-dir=proc 2>/dev/null"
+        f"ls {secret.parent} {REPOSITORY}; "
+        "grep -rl canary-of-the-host / --exclude-dir=proc --exclude-dir=usr --exclude-dir=python; "
+        "echo searched"
     )
+    assert outcome.output.endswith("searched\n")
     assert "secret.txt" not in outcome.output
     assert "manage.py" not in outcome.output
-    assert "/workspace" not in outcome.output
+    assert "canary" not in outcome.output
 
 
 async def test_only_the_sandboxes_own_processes_are_visible(hands):

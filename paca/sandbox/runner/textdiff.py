@@ -1,7 +1,5 @@
 """A unified diff of two texts, bounded in time and length."""
 
-import difflib
-
 MOST_COMPARED = 1500
 MOST_SHOWN = 200
 MOST_CHARACTERS = 16_384
@@ -10,6 +8,8 @@ CONTEXT = 3
 
 def compare(old: str, new: str, path: str) -> tuple[int, int, str]:
     """Lines added, lines removed, and the diff."""
+    import difflib  # slow to load, and most of what is asked of a runner needs no difference
+
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     same_start = _common(before, after)
     same_end = _common(before[same_start:][::-1], after[same_start:][::-1])
