@@ -1,6 +1,7 @@
 """The tools an agent has: by name, as a model sees them, and as the API lists them."""
 
 import difflib
+import functools
 import inspect
 import re
 from collections.abc import Iterable
@@ -52,7 +53,7 @@ class Toolbox:
             if self._tools.setdefault(tool.name, tool) is not tool:
                 raise ValueError(f"two tools are named {tool.name!r}")
         # Part of every request's prefix: made once, in a fixed order, so that caches hold.
-        self._specs = tuple(_spec(tool) for tool in self._tools.values())
+        self._specs = tuple(_spec(type(tool)) for tool in self._tools.values())
         self._schemas = {spec.name: spec.arguments for spec in self._specs}
 
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -120,7 +121,9 @@ def workspace_tools() -> tuple[Tool, ...]:
     )
 
 
-def _spec(tool: Tool) -> ToolSpec:
+@functools.cache
+def _spec(tool: type[Tool]) -> ToolSpec:
+    """Made once a class: a schema takes as long as a model call, and each turn has its toolbox."""
     # Lines are broken for readers of the code; the model and the page get whole paragraphs.
     description = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(tool.__doc__ or ""))
     return ToolSpec(tool.name, description, argument_schema(tool.Arguments))
