@@ -11,7 +11,7 @@ from pathlib import Path
 from uuid import UUID
 
 from paca.engine.workspace import SandboxLost, SandboxUnavailable, Superseded
-from paca.sandbox import inside, launch, life
+from paca.sandbox import cgroups, inside, launch, life
 from paca.sandbox.attached import AttachedWorkspace
 from paca.sandbox.base import Sandbox, SandboxSpec
 from paca.sandbox.home import Home, homes_in, short_path
@@ -82,6 +82,7 @@ class Bubblewrap:
     async def sweep(self, keep: set[UUID]) -> list[UUID]:
         """End what runs for a conversation not in ``keep``; its files stay."""
         launch.collect_children()
+        await asyncio.to_thread(cgroups.remove_abandoned)
         ended = []
         for conversation_id in self._conversations() - keep:
             home = Home(self._data_dir, self._install_id, conversation_id)

@@ -5,12 +5,14 @@ The number of processes needs none: each sandbox has a user, and so a limit, of 
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from paca.sandbox.base import Limits
 
 ROOT = Path("/sys/fs/cgroup")
 CPU_PERIOD = 100_000
+ABANDONED_SECONDS = 3600  # a group just made has no process yet either
 
 
 class ControlGroup:
@@ -19,7 +21,7 @@ class ControlGroup:
     def __init__(self, name: str) -> None:
         self._unified = (ROOT / "cgroup.controllers").exists()
         if self._unified:
-            self.folders = [ROOT / "paca" / name]
+            self.folders = [ROOT / "paca" / f"paca-{name}"]
         else:
             # Below our own groups, so that what bounds Paca bounds its sandboxes too.
             own = _own_groups()
@@ -81,6 +83,15 @@ class ControlGroup:
                     break
                 except OSError:
                     time.sleep(0.005)
+
+
+def remove_abandoned() -> None:
+    """Remove groups long empty: of sandboxes that ended by themselves, also of installations gone."""
+    for parent in {folder.parent for folder in ControlGroup("any").folders}:
+        for folder in parent.glob("paca-*"):
+            with suppress(OSError):  # one with processes cannot be removed, and shall not
+                if time.time() - folder.stat().st_mtime > ABANDONED_SECONDS:
+                    folder.rmdir()
 
 
 def _own_groups() -> dict[str, Path]:

@@ -2,6 +2,7 @@
 
 import os
 import struct
+import time
 import uuid
 
 import pytest
@@ -90,13 +91,25 @@ def version_2(tmp_path, monkeypatch):
 def test_version_2_groups_get_their_limits(version_2):
     group = cgroups.ControlGroup("mine")
     assert group.make(Limits(memory_mib=100, cpus=1.5))
-    folder = version_2 / "paca" / "mine"
+    folder = version_2 / "paca" / "paca-mine"
     assert (folder / "memory.max").read_text() == str(100 << 20)
     assert (folder / "memory.swap.max").read_text() == "0"
     assert (folder / "cpu.max").read_text() == "150000 100000"
     assert group.counter == folder / "memory.events"
     group.take(42)
     assert (folder / "cgroup.procs").read_text() == "42"
+
+
+def test_groups_long_empty_are_removed_and_no_others(version_2):
+    parent = version_2 / "paca"
+    os.mkdir(parent)  # noqa: PTH102 - the fixture fills what Path.mkdir makes
+    for name, age in (("paca-old", 7200), ("paca-new", 60), ("foreign", 7200), ("paca-used", 7200)):
+        os.mkdir(parent / name)  # noqa: PTH102
+        if name == "paca-used":
+            (parent / name / "a process").touch()
+        os.utime(parent / name, (time.time() - age,) * 2)
+    cgroups.remove_abandoned()
+    assert sorted(path.name for path in parent.iterdir()) == ["foreign", "paca-new", "paca-used"]
 
 
 def test_groups_that_cannot_be_made_are_no_failure(version_2, monkeypatch):
