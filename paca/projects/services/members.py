@@ -1,6 +1,7 @@
 """Bringing people and agents into a project, giving them roles, and taking them out."""
 
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
@@ -87,12 +88,17 @@ def _must_be_of(project: Project, role: Role) -> None:
         raise Invalid(fields={"role_id": ["This role belongs to another project."]})
 
 
-def _refuse_if_last_owner(member: Member) -> None:
-    if "*" not in member.role.permissions or member.kind != Member.Kind.HUMAN:
-        return
+def require_an_owner(project_id: UUID, *, besides: Member | None = None) -> None:
+    """Raise ``LastOwner`` unless some person (besides this one) may do everything."""
     # Two owners removing one another at once must not both succeed.
-    Project.objects.select_for_update().get(pk=member.project_id)
-    people = Member.objects.live().filter(project_id=member.project_id, kind=Member.Kind.HUMAN)
-    others = people.exclude(pk=member.pk).select_related("role")
-    if not any("*" in other.role.permissions for other in others):
+    Project.objects.select_for_update().get(pk=project_id)
+    people = Member.objects.live().filter(project_id=project_id, kind=Member.Kind.HUMAN)
+    if besides is not None:
+        people = people.exclude(pk=besides.pk)
+    if not any("*" in person.role.permissions for person in people.select_related("role")):
         raise LastOwner
+
+
+def _refuse_if_last_owner(member: Member) -> None:
+    if "*" in member.role.permissions and member.kind == Member.Kind.HUMAN:
+        require_an_owner(member.project_id, besides=member)

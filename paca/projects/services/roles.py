@@ -8,7 +8,7 @@ from paca.accounts import audit, rights
 from paca.common import validation
 from paca.common.errors import Conflict, Invalid
 from paca.projects.models import Member, Project, Role
-from paca.projects.services.members import LastOwner
+from paca.projects.services import members
 
 CHANGEABLE = ("name", "permissions")
 
@@ -40,7 +40,7 @@ def change(role: Role, *, by: Member, **changes: Any) -> Role:
     _check(role)
     role.save()
     if "*" in before and "*" not in role.permissions:
-        _must_leave_an_owner(role.project)
+        members.require_an_owner(role.project_id)
     audit.record(
         "role.changed",
         role,
@@ -66,9 +66,3 @@ def _check(role: Role) -> None:
     if wrong := rights.unknown(role.permissions):
         raise Invalid(fields={"permissions": [f"{', '.join(wrong)}: no such right."]})
     validation.check(role)
-
-
-def _must_leave_an_owner(project: Project) -> None:
-    people = Member.objects.live().filter(project=project, kind=Member.Kind.HUMAN)
-    if not any("*" in person.role.permissions for person in people.select_related("role")):
-        raise LastOwner
