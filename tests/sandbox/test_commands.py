@@ -218,10 +218,11 @@ async def test_a_command_that_cannot_be_is_refused_with_a_reason(hands, command)
 
 
 async def test_a_server_begun_in_the_background_outlives_its_call(hands):
+    asked = time.monotonic()
     began = await hands.bash(
         "(while true; do echo tick; sleep 0.05; done) & echo $! > pid; echo started"
     )
     assert "started" in began.output
-    assert began.seconds < 2
+    assert time.monotonic() - asked < 2
     await asyncio.sleep(0.5)
     assert (await hands.bash("kill -0 $(cat pid) && echo alive")).output == "alive\n"

@@ -140,6 +140,12 @@ async def test_a_sandbox_uses_no_more_than_its_share_of_the_processor(open_sandb
     assert int(minutes) * 60 + float(rest.rstrip("s")) < 1.6
 
 
+async def test_every_limit_reaches_the_command(open_sandbox):
+    hands = await open_sandbox(processes=77, open_files=99, workspace_mib=55)
+    asked = await hands.bash("ulimit -u; ulimit -n; ulimit -f; ulimit -c")
+    assert asked.output == f"77\n99\n{55 << 10}\n0\n"
+
+
 async def test_where_groups_cannot_be_entered_a_sandbox_starts_without(open_sandbox, monkeypatch):
     def refuse(self, pid: int) -> None:
         raise PermissionError(1, "Operation not permitted")

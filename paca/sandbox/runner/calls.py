@@ -22,6 +22,7 @@ RECHECK = 0.02
 LIVE_EVERY = 0.05
 KEEP_OUTPUTS = 64
 MOST_AT_ONCE = 32
+MOST_LEFT_OPEN = 128
 
 
 class Call:
@@ -33,7 +34,7 @@ class Call:
         self.fd = fd
         self.output = output
         self.began = time.monotonic()
-        self.began_ticks = now_in_ticks()
+        self.began_ticks = now_in_ticks() - 1  # it began a moment before we look
         self.deadline = self.began + timeout
         self.exit_code: int | None = None
         self.cause = ""
@@ -237,8 +238,8 @@ class Calls:
             if call.fd >= 0:
                 self._poll.unregister(fd)
                 del self._by_fd[fd]
-                self._left_open[fd] = None
                 call.fd = -1
+                self._leave_open(fd)
         call.output.close()
         self._name_cause(call)
         self.running.pop(call.id, None)
@@ -246,6 +247,13 @@ class Calls:
         if len(self._ended) > KEEP_OUTPUTS:
             self._ended.pop(0).output.shrink()
         self._on_end(call)
+
+    def _leave_open(self, fd: int) -> None:
+        self._left_open[fd] = None
+        if len(self._left_open) > MOST_LEFT_OPEN:
+            oldest = next(iter(self._left_open))
+            del self._left_open[oldest]
+            os.close(oldest)
 
     def _read_rest(self, call: Call) -> None:
         for _ in range(64):

@@ -70,8 +70,9 @@ class Server:
         while wait >= 0:
             for fd, _ in self._poll.poll(wait):
                 self._ready(fd)
-            self._flush()
+            self._flush()  # the welcome first: what is due may have to be loaded
             wait = self._tick()
+            self._flush()
 
     def _ready(self, fd: int) -> None:
         if fd == self._listener:

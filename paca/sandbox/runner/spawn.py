@@ -17,6 +17,7 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 SPARE_PROCESSES = 16  # the runner's own share, so that it can still start a command in a crowd
 PR_SET_DUMPABLE = 4
 CAPABILITY_VERSION = 0x20080522
+COMMANDS_ONLY = {resource.RLIMIT_NPROC: "processes", resource.RLIMIT_NOFILE: "open_files"}
 LONGEST_ARGUMENT = (128 << 10) - 1  # the kernel's MAX_ARG_STRLEN
 # Python ignores SIGPIPE and SIGXFSZ, the runner SIGTERM: a command must start with none of that.
 DEFAULT_SIGNALS = [number for number in range(1, 32) if number not in (9, 19)]
@@ -73,24 +74,58 @@ def bound_everything(settings: dict[str, Any]) -> None:
     """Limits which commands inherit; the runner itself never comes near them."""
     os.environ["PATH"] = PATH  # where posix_spawnp looks
     _lower(resource.RLIMIT_CORE, 0)
-    _lower(resource.RLIMIT_NOFILE, settings["open_files"])
     _lower(resource.RLIMIT_FSIZE, settings["workspace_mib"] << 20)
     _lower(resource.RLIMIT_NPROC, settings["processes"] + SPARE_PROCESSES)
 
 
 def _lower(which: int, value: int) -> None:
+    resource.setrlimit(which, _at_most(which, value))
+
+
+def _at_most(which: int, value: int) -> tuple[int, int]:
+    """A limit, or the host's if that is lower already."""
     hard = resource.getrlimit(which)[1]
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(which, (value, value))
+    return value, value
 
 
 def spawn(
-    argv: list[bytes], env: dict[bytes, bytes], *, cwd: int, out: int, null: int, processes: int
+    argv: list[bytes],
+    env: dict[bytes, bytes],
+    *,
+    cwd: int,
+    out: int,
+    null: int,
+    limits: dict[str, Any],
 ) -> int:
     """Start it and return its pid, which is also its session. Raises ``OSError``."""
     os.fchdir(cwd)
     try:
-        pid = os.posix_spawnp(
+        pid = _start(argv, env, out, null, limits, spare=0)
+    except BlockingIOError:  # a crowd: the runner's own share is for this
+        pid = _start(argv, env, out, null, limits, spare=SPARE_PROCESSES)
+    finally:
+        os.chdir("/")
+    _tame(pid, limits)
+    return pid
+
+
+def _start(
+    argv: list[bytes],
+    env: dict[bytes, bytes],
+    out: int,
+    null: int,
+    limits: dict[str, Any],
+    *,
+    spare: int,
+) -> int:
+    # A command inherits our limits: to be its own from its first moment they are ours for a moment.
+    kept = {which: resource.getrlimit(which) for which in COMMANDS_ONLY}
+    for which, name in COMMANDS_ONLY.items():
+        extra = spare if which == resource.RLIMIT_NPROC else 0
+        resource.setrlimit(which, (_at_most(which, limits[name] + extra)[0], kept[which][1]))
+    try:
+        return os.posix_spawnp(
             argv[0],
             argv,
             env,
@@ -104,14 +139,15 @@ def spawn(
             setsigdef=DEFAULT_SIGNALS,
         )
     finally:
-        os.chdir("/")
-    _tame(pid, processes)
-    return pid
+        for which, value in kept.items():
+            resource.setrlimit(which, value)
 
 
-def _tame(pid: int, processes: int) -> None:
+def _tame(pid: int, limits: dict[str, Any]) -> None:
+    """Make the limits last: what we could only lend it can no longer be raised."""
     try:
-        resource.prlimit(pid, resource.RLIMIT_NPROC, (processes, processes))
+        for which, name in COMMANDS_ONLY.items():
+            resource.prlimit(pid, which, _at_most(which, limits[name]))
         # When memory ends the kernel shall take a command, never the runner.
         fd = os.open(f"/proc/{pid}/oom_score_adj", os.O_WRONLY)
     except OSError:  # it has ended already

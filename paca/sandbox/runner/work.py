@@ -110,7 +110,7 @@ class Work:
             self._follow(message, reply)
             return
         argv = _argv(message)
-        env = {**self._environment, "PACA_CALL": call_id, **message["env"]}
+        env = {**self._environment, **message["env"], "PACA_CALL": call_id}
         encoded = {_bytes(name): _bytes(value) for name, value in env.items()}
         timeout = min(float(message["timeout"]), LONGEST_TIMEOUT)
         output = Output(lambda: self._files.output_file(call_id))
@@ -123,7 +123,7 @@ class Work:
                 cwd=cwd,
                 out=out,
                 null=self._null,
-                processes=self._settings["processes"],
+                limits=self._settings,
             )
 
         self._followed.add(call_id)
