@@ -1,9 +1,11 @@
 """Wrong input to the conversations' API, and the clear answer each gets. Nothing of it is stored."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.http import HttpResponse
 
 from paca.conversations.models import ChatSession
 from paca.conversations.services import LONGEST_MESSAGE
@@ -15,7 +17,9 @@ UNKNOWN = "There is no such field."
 REQUIRED = "This field is required."
 BAD_ID = "1 to 100 letters, digits and . _ : -"
 
-MESSAGES: list[tuple[Any, str, str]] = [
+Rows = list[tuple[Any, str, str]]  # what is wrong, and the field and words of the complaint
+
+MESSAGES: Rows = [
     ({}, "text", REQUIRED),
     ({"text": ""}, "text", "Write something."),
     ({"text": " \n\t"}, "text", "Write something."),
@@ -41,11 +45,55 @@ MESSAGES: list[tuple[Any, str, str]] = [
     (["text"], "body", "Invalid data. Expected a dictionary, but got list."),
     ("text", "body", "Invalid data. Expected a dictionary, but got str."),
 ]
-FOLLOW_UPS = [
+FOLLOW_UPS: Rows = [
     *MESSAGES,
     ({"text": "a", "on_busy": "later"}, "on_busy", '"later" is not a valid choice.'),
     ({"text": "a", "on_busy": None}, "on_busy", "This field may not be null."),
 ]
+TITLES: Rows = [
+    ({"title": ""}, "title", "Write a title."),
+    ({"title": " \n "}, "title", "Write a title."),
+    ({"title": "x" * 201}, "title", "At most 200 characters."),
+    ({"title": None}, "title", "This field may not be null."),
+    ({"title": ["a"]}, "title", "Not a valid string."),
+    ({"title": "a\0"}, "title", "Null characters are not allowed."),
+    ({"status": "finished"}, "status", UNKNOWN),
+    ([], "body", "Invalid data. Expected a dictionary, but got list."),
+]
+CHOICES = '"lost" is not a valid choice.'
+QUERIES: Rows = [
+    ("list?status=lost", "status", CHOICES),
+    ("list?agent=7", "agent", "Must be a valid UUID."),
+    ("list?search=" + "x" * 201, "search", "Ensure this field has no more than 200 characters."),
+    ("list?search=%00", "search", "Null characters are not allowed."),
+    ("list?cursor=zzz", "cursor", "This cursor is not one of ours; begin again without it."),
+    ("list?limit=0", "limit", "Ensure this value is greater than or equal to 1."),
+    ("list?limit=201", "limit", "Ensure this value is less than or equal to 200."),
+    ("list?limit=many", "limit", "A valid integer is required."),
+    ("list?stauts=queued", "stauts", UNKNOWN),
+    ("events?after=-1", "after", "Ensure this value is greater than or equal to 0."),
+    ("events?after=x", "after", "A valid integer is required."),
+    (f"events?after={2**63}", "after", f"Ensure this value is less than or equal to {2**63 - 1}."),
+    ("events?before=0", "before", "Ensure this value is greater than or equal to 1."),
+    ("events?before=1e3", "before", "A valid integer is required."),
+    ("events?limit=201", "limit", "Ensure this value is less than or equal to 200."),
+    ("events?after=1&before=3", "before", "Give after or before, not both."),
+    ("events?from=1", "from", UNKNOWN),
+    ("export?format=pdf", "format", '"pdf" is not a valid choice.'),
+    ("export?as=json", "as", UNKNOWN),
+    ("chats?limit=0", "limit", "Ensure this value is greater than or equal to 1."),
+    ("chats?cursor=zzz", "cursor", "This cursor is not one of ours; begin again without it."),
+    ("chats?owner=me", "owner", UNKNOWN),
+]  # fmt: skip
+BODIES = [
+    ("{", "application/json", 400, "malformed"),
+    ("\xff", "application/json", 400, "malformed"),
+    ('{"text": NaN}', "application/json", 400, "malformed"),
+    ("text=hello", "application/x-www-form-urlencoded", 415, "unsupported_media_type"),
+    ("hello", "text/plain", 415, "unsupported_media_type"),
+    (json.dumps({"text": "a"}), "application/xml", 415, "unsupported_media_type"),
+]
+METHODS = [("PUT", ""), ("POST", ""), ("DELETE", "events/"), ("GET", "stop/"), ("GET", "messages/")]
 
 
 @pytest.fixture
@@ -53,59 +101,45 @@ def chat() -> Chat:
     return Chat()
 
 
-def post(chat: Chat, path: str, body: Any) -> Any:
+def post(chat: Chat, path: str, body: Any) -> HttpResponse:
     """In plain ASCII, as half a character can only be sent."""
     kind = "application/json"
-    return chat.api.client.generic("POST", f"/api/v1{path}", json.dumps(body), content_type=kind)
+    answer: HttpResponse = chat.api.client.generic(
+        "POST", f"/api/v1{path}", json.dumps(body), content_type=kind
+    )
+    return answer
 
 
-def complaint(answer: Any) -> tuple[str, str]:
-    """The one field that an answer of 400 complains about, and how."""
-    status, code, fields = refusal(answer)
-    assert (status, code) == (400, "invalid"), answer.data
-    ((field, (text,)),) = fields.items()
-    return field, text
+def differing(table: Rows, ask: Callable[[Any], HttpResponse]) -> list[str]:
+    """The rows of a table that are answered otherwise than it says."""
+    found = []
+    for wrong, field, text in table:
+        answered = refusal(ask(wrong))
+        if answered != (400, "invalid", {field: [text]}):
+            found.append(f"{str(wrong)[:80]}: {answered}")
+    return found
 
 
-@pytest.mark.parametrize(("body", "field", "text"), MESSAGES)
-def test_a_first_message_that_is_wrong_begins_nothing(chat, body, field, text):
-    assert complaint(post(chat, chat.sessions, body)) == (field, text)
+def test_a_first_message_that_is_wrong_begins_nothing(chat):
+    table = [*MESSAGES, ({"text": "a", "on_busy": "queue"}, "on_busy", UNKNOWN)]
+    assert differing(table, lambda body: post(chat, chat.sessions, body)) == []
     assert not ChatSession.objects.exists()
 
 
-def test_a_first_message_cannot_say_what_happens_while_a_turn_runs(chat):
-    answer = chat.api.post(chat.sessions, {"text": "a", "on_busy": "queue"})
-    assert complaint(answer) == ("on_busy", UNKNOWN)
-
-
-@pytest.mark.parametrize(("body", "field", "text"), FOLLOW_UPS)
 @pytest.mark.parametrize("door", ["chat", "conversation"])
-def test_a_message_that_is_wrong_is_not_stored(chat, door, body, field, text):
+def test_a_message_that_is_wrong_is_not_stored(chat, door):
     begun = chat.begin()
     path = {
         "chat": f"{chat.sessions}{begun['session']}/messages/",
         "conversation": chat.of(begun["conversation"], "messages/"),
     }[door]
-    assert complaint(post(chat, path, body)) == (field, text)
+    assert differing(FOLLOW_UPS, lambda body: post(chat, path, body)) == []
     assert chat.row(begun["conversation"]).last_seq == 3
 
 
-@pytest.mark.parametrize(
-    ("body", "field", "text"),
-    [
-        ({"title": ""}, "title", "Write a title."),
-        ({"title": " \n "}, "title", "Write a title."),
-        ({"title": "x" * 201}, "title", "At most 200 characters."),
-        ({"title": None}, "title", "This field may not be null."),
-        ({"title": ["a"]}, "title", "Not a valid string."),
-        ({"title": "a\0"}, "title", "Null characters are not allowed."),
-        ({"status": "finished"}, "status", UNKNOWN),
-        ([], "body", "Invalid data. Expected a dictionary, but got list."),
-    ],
-)
-def test_a_title_that_is_wrong_changes_nothing(chat, body, field, text):
+def test_a_title_that_is_wrong_changes_nothing(chat):
     begun = chat.begin("Title")["conversation"]
-    assert complaint(chat.api.patch(chat.of(begun), body)) == (field, text)
+    assert differing(TITLES, lambda body: chat.api.patch(chat.of(begun), body)) == []
     assert chat.row(begun).title == "Title"
 
 
@@ -116,84 +150,52 @@ def test_an_if_match_that_is_no_time_is_told(chat):
     assert "updated_at" in answer.data["detail"]
 
 
-@pytest.mark.parametrize("order", ["stop", "pause", "resume", "continue"])
-def test_an_order_takes_no_body(chat, order):
+def test_an_order_takes_no_body(chat):
     begun = chat.begin()["conversation"]
-    answer = chat.api.post(chat.of(begun, f"{order}/"), {"why": "I say so"})
-    assert complaint(answer) == ("why", UNKNOWN)
+    table = [(order, "why", UNKNOWN) for order in ("stop", "pause", "resume", "continue")]
+    body = {"why": "I say so"}
+    assert differing(table, lambda order: chat.api.post(chat.of(begun, f"{order}/"), body)) == []
+    assert chat.row(begun).last_seq == 3
 
 
-CHOICES = '"lost" is not a valid choice.'
-QUERIES = [
-    ("", "status=lost", "status", CHOICES),
-    ("", "agent=7", "agent", "Must be a valid UUID."),
-    ("", "search=" + "x" * 201, "search", "Ensure this field has no more than 200 characters."),
-    ("", "search=%00", "search", "Null characters are not allowed."),
-    ("", "cursor=zzz", "cursor", "This cursor is not one of ours; begin again without it."),
-    ("", "limit=0", "limit", "Ensure this value is greater than or equal to 1."),
-    ("", "limit=201", "limit", "Ensure this value is less than or equal to 200."),
-    ("", "limit=many", "limit", "A valid integer is required."),
-    ("", "stauts=queued", "stauts", UNKNOWN),
-    ("events/", "after=-1", "after", "Ensure this value is greater than or equal to 0."),
-    ("events/", "after=x", "after", "A valid integer is required."),
-    ("events/", f"after={2**63}", "after", f"Ensure this value is less than or equal to {2**63 - 1}."),
-    ("events/", "before=0", "before", "Ensure this value is greater than or equal to 1."),
-    ("events/", "before=1e3", "before", "A valid integer is required."),
-    ("events/", "limit=201", "limit", "Ensure this value is less than or equal to 200."),
-    ("events/", "after=1&before=3", "before", "Give after or before, not both."),
-    ("events/", "from=1", "from", UNKNOWN),
-    ("export/", "format=pdf", "format", '"pdf" is not a valid choice.'),
-    ("export/", "as=json", "as", UNKNOWN),
-]  # fmt: skip
+def test_a_question_that_is_wrong_is_told_what_is_wrong(chat):
+    begun = chat.begin()["conversation"]
+    paths = {
+        "list": chat.conversations,
+        "chats": chat.sessions,
+        "events": chat.of(begun, "events/"),
+        "export": chat.of(begun, "export/"),
+    }
+
+    def ask(question: str) -> HttpResponse:
+        name, _, query = question.partition("?")
+        return chat.api.get(f"{paths[name]}?{query}")
+
+    assert differing(QUERIES, ask) == []
 
 
-@pytest.mark.parametrize(("rest", "query", "field", "text"), QUERIES)
-def test_a_question_that_is_wrong_is_told_what_is_wrong(chat, rest, query, field, text):
-    path = chat.of(chat.begin()["conversation"], rest) if rest else chat.conversations
-    assert complaint(chat.api.get(f"{path}?{query}")) == (field, text)
-
-
-@pytest.mark.parametrize("query", ["limit=0", "cursor=%20", "cursor=zzz", "owner=me"])
-def test_a_question_about_chats_that_is_wrong_is_told_what_is_wrong(chat, query):
-    field, _ = complaint(chat.api.get(f"{chat.sessions}?{query}"))
-    assert query.startswith(field)
-
-
-@pytest.mark.parametrize(
-    ("body", "kind", "status", "code"),
-    [
-        ("{", "application/json", 400, "malformed"),
-        ("\xff", "application/json", 400, "malformed"),
-        ('{"text": NaN}', "application/json", 400, "malformed"),
-        ("text=hello", "application/x-www-form-urlencoded", 415, "unsupported_media_type"),
-        ("hello", "text/plain", 415, "unsupported_media_type"),
-        (json.dumps({"text": "a"}), "application/xml", 415, "unsupported_media_type"),
-    ],
-)
-def test_a_body_that_is_no_json_is_refused(chat, body, kind, status, code):
+def test_a_body_that_is_no_json_is_refused(chat):
     path = f"/api/v1{chat.sessions}"
-    answer = chat.api.client.generic("POST", path, body.encode("latin-1"), content_type=kind)
-    assert refusal(answer)[:2] == (status, code)
-
-
-@pytest.mark.parametrize("key", ["x" * 256, "tab\there"])
-def test_a_key_that_is_no_key_is_refused(chat, key):
-    answer = chat.api.post(chat.sessions, {"text": "a"}, **{"Idempotency-Key": key})
-    assert refusal(answer)[:2] == (400, "invalid")
+    for body, kind, status, code in BODIES:
+        answer = chat.api.client.generic("POST", path, body.encode("latin-1"), content_type=kind)
+        assert refusal(answer)[:2] == (status, code), body
     assert not ChatSession.objects.exists()
 
 
-@pytest.mark.parametrize("rest", ["", "events/", "export/", "stop/"])
-def test_an_id_that_is_no_id_is_not_there(chat, rest):
-    method = "POST" if rest == "stop/" else "GET"
-    assert refusal(chat.api.ask(method, chat.of("7", rest)))[:2] == (404, "not_found")
+def test_a_key_that_is_no_key_is_refused(chat):
+    for key in ("x" * 256, "tab\there"):
+        answer = chat.api.post(chat.sessions, {"text": "a"}, **{"Idempotency-Key": key})
+        assert refusal(answer)[:2] == (400, "invalid")
+    assert not ChatSession.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("method", "rest"),
-    [("PUT", ""), ("POST", ""), ("DELETE", "events/"), ("GET", "stop/"), ("GET", "messages/")],
-)
-def test_a_method_that_is_none_is_refused(chat, method, rest):
+def test_an_id_that_is_no_id_is_not_there(chat):
+    for method, rest in (("GET", ""), ("GET", "events/"), ("GET", "export/"), ("POST", "stop/")):
+        assert refusal(chat.api.ask(method, chat.of("7", rest)))[:2] == (404, "not_found")
+
+
+def test_a_method_that_is_none_is_refused(chat):
     begun = chat.begin()["conversation"]
-    answer = chat.api.ask(method, chat.of(begun, rest), {} if method != "GET" else None)
-    assert refusal(answer)[:2] == (405, "method_not_allowed")
+    for method, rest in METHODS:
+        answer = chat.api.ask(method, chat.of(begun, rest), {} if method != "GET" else None)
+        assert refusal(answer)[:2] == (405, "method_not_allowed"), (method, rest)

@@ -60,26 +60,25 @@ def test_an_export_is_a_file_that_no_browser_shows(chat, form, kind, ending):
     assert answer["Content-Disposition"] == f'attachment; filename="{name}"'
 
 
-@pytest.mark.parametrize(
-    ("title", "name"),
-    [
-        ("../../etc/passwd", "etcpasswd"),
-        ('a"; filename="evil.exe', "a-filenameevilexe"),
-        ("a\r\nSet-Cookie: x", "a-set-cookie-x"),
-        ("Grüße 日本", "grüße-日本"),
-        ("\u202eexe.txt", "exetxt"),
-        ("<img src=x onerror=alert(1)>", "img-srcx-onerroralert1"),
-        ("???", "conversation"),
-        ("x" * 200, "x" * 60),
-        ("CON", "con"),
-    ],
-)
-def test_a_file_name_holds_letters_digits_and_dashes_only(chat, title, name):
+NAMES = [
+    ("../../etc/passwd", "etcpasswd"),
+    ('a"; filename="evil.exe', "a-filenameevilexe"),
+    ("a\r\nSet-Cookie: x", "a-set-cookie-x"),
+    ("Grüße 日本", "grüße-日本"),
+    ("\u202eexe.txt", "exetxt"),
+    ("<img src=x onerror=alert(1)>", "img-srcx-onerroralert1"),
+    ("???", "conversation"),
+    ("x" * 200, "x" * 60),
+    ("CON", "con"),
+]
+
+
+def test_a_file_name_holds_letters_digits_and_dashes_only(chat):
     row = chat.row(chat.begin()["conversation"])
-    row.title = title
-    exported = export.write(row, "json")
-    exported.file.close()
-    assert exported.name == f"{name}-{row.created_at:%Y-%m-%d}.json"
+    for row.title, name in NAMES:
+        exported = export.write(row, "json")
+        exported.file.close()
+        assert exported.name == f"{name}-{row.created_at:%Y-%m-%d}.json"
 
 
 def test_an_export_needs_no_more_than_an_accept_header_of_a_browser(chat):
@@ -130,19 +129,22 @@ def test_markdown_tells_how_a_conversation_went_wrong(chat):
     assert "<summary>bash: sleep 9 (no result yet)</summary>" in text
 
 
-@pytest.mark.parametrize(
-    ("facts", "result"),
-    [
-        ({"failed": True, "cause": "timed_out", "exit_code": None}, "timed out"),
-        ({"failed": True, "exit_code": 2}, "failed, exit code 2"),
-        ({"exit_code": 0, "truncated": True}, "done, exit code 0, output cut"),
-    ],
-)
-def test_markdown_says_how_a_call_ended(chat, facts, result):
+ENDINGS = [
+    ({"failed": True, "cause": "timed_out", "exit_code": None}, "timed out"),
+    ({"failed": True, "exit_code": 2}, "failed, exit code 2"),
+    ({"exit_code": 0, "truncated": True}, "done, exit code 0, output cut"),
+]
+
+
+def test_markdown_says_how_a_call_ended(chat):
     begun = chat.begin()["conversation"]
     call, _ = bash("make", "")
-    chat.rest(begun, call, events.ToolReturned(call_id=CALL, output="", **facts))
-    assert f"<summary>bash: make ({result})</summary>" in markdown(chat, begun)
+    outcomes = [events.ToolReturned(call_id=CALL, output="", **facts) for facts, _ in ENDINGS]
+    row = chat.row(begun)
+    for outcome, (_, result) in zip(outcomes, ENDINGS, strict=True):
+        frames = [{"type": e.type, "data": e.payload(), "at": ""} for e in (call, outcome)]
+        text = "".join(transcript.markdown(row, frames))
+        assert f"<summary>bash: make ({result})</summary>" in text
 
 
 XSS = "<script>alert(1)</script><img src=x onerror=alert(1)>"
