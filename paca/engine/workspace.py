@@ -29,8 +29,9 @@ class Command:
 class CommandOutcome:
     """How a command ended. ``output`` is stdout and stderr as they came, head and tail if long.
 
-    ``cause`` is empty, or timed_out, cancelled, out_of_memory, disk_full. ``file``: where inside
-    the whole output stands if ``truncated``. Undecodable bytes are replaced, NUL is shown as ␀.
+    ``cause`` is empty, or timed_out, cancelled, out_of_memory, disk_full, too_many_processes.
+    ``file``: where inside the whole output stands if ``truncated``. Undecodable bytes are
+    replaced, NUL is shown as ␀.
     """
 
     exit_code: int | None
