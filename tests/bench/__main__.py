@@ -6,7 +6,7 @@ import os
 import sys
 
 from tests.bench import ground
-from tests.bench.figures import Figure, table
+from tests.bench.figures import HEADINGS, Figure, row
 
 
 def main() -> int:
@@ -17,9 +17,12 @@ def main() -> int:
         if only and only not in BENCHES:
             print(f"ONLY={only} names no figure; there are: {', '.join(BENCHES)}", file=sys.stderr)
             return 2
-        print(ground.machine(), flush=True)
-        figures = [BENCHES[name](folder) for name in ([only] if only else BENCHES)]
-    print(table([figure.cells() for figure in figures]))
+        print(ground.machine())
+        print(row(HEADINGS), flush=True)
+        figures = []
+        for name in [only] if only else BENCHES:
+            figures.append(BENCHES[name](folder))
+            print(row(figures[-1].cells()), flush=True)
     return verdict(figures)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 HEADINGS = ("name", "ours", "baseline", "ratio", "bar", "what is compared")
+WIDTHS = (9, 13, 13, 6, 6, 0)
 
 
 @dataclass(frozen=True)
@@ -50,14 +51,9 @@ class Figure:
         )
 
 
-def table(rows: Sequence[tuple[str, ...]]) -> str:
-    """Rows under the headings, each column as wide as its widest cell."""
-    every = [HEADINGS, *rows]
-    widths = [max(map(len, column)) for column in zip(*every, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in every
-    )
+def row(cells: Sequence[str]) -> str:
+    """Cells under one another, also when each row is printed as it comes."""
+    return "  ".join(cell.ljust(width) for cell, width in zip(cells, WIDTHS, strict=True)).rstrip()
 
 
 def percentile(samples: Sequence[float], share: float) -> float:

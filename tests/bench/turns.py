@@ -60,9 +60,10 @@ class Watched:
 class Ours:
     """A worker in a process of its own, on the database of this run."""
 
-    def __init__(self, server: ModelServer, folder: Path) -> None:
+    def __init__(self, server: ModelServer, folder: Path, project: str) -> None:
         self._server = server
         self._world = world.make(
+            project,
             model=world.MODEL,
             base_url=server.base_url,
             llm_api_key="sk-test-1234",
@@ -130,7 +131,7 @@ def model() -> Iterator[ModelServer]:
 def cpu_per_turn(folder: Path) -> Figure:
     """Both hold the same conversation in turns; each first one is the warm-up."""
     ours, bare = [], []
-    with model() as server, Ours(server, folder) as worker, Bare(server) as loop:
+    with model() as server, Ours(server, folder, "Turns") as worker, Bare(server) as loop:
         for _ in range(1 + ROUNDS):
             ours.append(worker.converse(TURNS).ms_per_turn(0, TURNS))
             bare.append(loop.converse(TURNS).ms_per_turn(0, TURNS))
@@ -148,7 +149,7 @@ def cpu_per_turn(folder: Path) -> Figure:
 def late_turn(folder: Path) -> Figure:
     """The same worker, the same conversation: what grows with a history shows here."""
     early, late = [], []
-    with model() as server, Ours(server, folder) as worker:
+    with model() as server, Ours(server, folder, "Late") as worker:
         worker.converse(TURNS)
         for _ in range(LONG_ROUNDS):
             watched = worker.converse(200 + AROUND)
