@@ -1,5 +1,6 @@
 """What the API's description says beside what a view declares: headers, errors, their codes."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
@@ -55,6 +56,7 @@ FRAMEWORK = {
     "throttled": (429, "Too many requests; `Retry-After` says when to come back."),
     "unsupported_media_type": (415, "Bodies are JSON."),
 }
+RUNS = ("paca.engine", "paca.sandbox")
 
 
 class Described(AutoSchema):
@@ -85,13 +87,20 @@ def with_errors(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 def codes() -> dict[str, tuple[int, str]]:
     """Every code that the API answers, with its status and meaning."""
-    found = dict(FRAMEWORK)
-    waiting = [PacaError]
+    ours = {kind.code: (int(kind.status), _meaning(kind)) for kind in kinds()}
+    return {**FRAMEWORK, **ours}
+
+
+def kinds() -> Iterator[type[PacaError]]:
+    """The errors of Paca's own that the API answers."""
+    waiting: list[type[PacaError]] = [PacaError]
     while waiting:
-        kind = waiting.pop()
-        waiting += kind.__subclasses__()
-        # What goes wrong in a run is told by events, not by the API.
-        if "code" in vars(kind) and not kind.__module__.startswith(("paca.engine", "paca.sandbox")):
-            found[kind.code] = (int(kind.status), (kind.__doc__ or "").strip().partition("\n")[0])
-    del found[PacaError.code]
-    return found
+        for kind in waiting.pop().__subclasses__():
+            waiting.append(kind)
+            # What goes wrong in a run is told by events, not by the API.
+            if "code" in vars(kind) and not kind.__module__.startswith(RUNS):
+                yield kind
+
+
+def _meaning(kind: type[PacaError]) -> str:
+    return (kind.__doc__ or "").strip().partition("\n")[0]
