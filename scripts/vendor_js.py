@@ -1,6 +1,6 @@
-"""Fetches the browser libraries of the pages from npm into ``paca/web/static/vendor/``.
+"""Fetches the browser libraries of the pages and of their tests from npm, each with its manifest.
 
-    python scripts/vendor_js.py           download, verify, write the files and manifest.json
+    python scripts/vendor_js.py           download, verify, write the files and manifests
 
 Each package stands here with its exact version and the integrity npm publishes for it, so that
 a changed tarball is refused. The files are copied as they are, except for the line that points
@@ -19,7 +19,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-VENDOR = Path(__file__).resolve().parent.parent / "paca" / "web" / "static" / "vendor"
+ROOT = Path(__file__).resolve().parent.parent
+VENDOR = ROOT / "paca" / "web" / "static" / "vendor"
+FOR_TESTS = ROOT / "tests" / "browser" / "vendor"
 SOURCE_MAP = re.compile(rb"\n//# sourceMappingURL=\S+\s*\Z")
 
 LANGUAGES = [
@@ -36,7 +38,7 @@ class Package:
     version: str
     licence: str
     integrity: str
-    files: dict[str, str]  # path in the package -> path under vendor/
+    files: dict[str, str]  # path in the package -> path in the folder
 
 
 def same_place(folder: str, *paths: str) -> dict[str, str]:
@@ -91,6 +93,17 @@ PACKAGES = [
 ]
 
 
+TEST_PACKAGES = [
+    Package(
+        name="axe-core",
+        version="4.14.1",
+        licence="MPL-2.0",
+        integrity="sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
+        files={"LICENSE": "axe-core/LICENSE", "axe.min.js": "axe-core/axe.js"},
+    ),
+]
+
+
 def download(package: Package) -> bytes:
     """The tarball, refused unless it is byte for byte the one whose hash stands above."""
     wanted_version = f"{package.name}@{package.version}"
@@ -113,7 +126,7 @@ def sha384(content: bytes) -> str:
     return "sha384-" + base64.b64encode(hashlib.sha384(content).digest()).decode()
 
 
-def unpack(package: Package, tarball: bytes) -> list[dict[str, str]]:
+def unpack(package: Package, tarball: bytes, folder: Path) -> list[dict[str, str]]:
     """Write the wanted files and return their manifest entries."""
     entries = []
     with tarfile.open(fileobj=io.BytesIO(tarball)) as archive:
@@ -122,7 +135,7 @@ def unpack(package: Package, tarball: bytes) -> list[dict[str, str]]:
             if member is None:
                 raise SystemExit(f"{package.name} {package.version} has no file {source}.")
             content = SOURCE_MAP.sub(b"\n", member.read())
-            path = VENDOR / target
+            path = folder / target
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
             entries.append(
@@ -137,10 +150,16 @@ def unpack(package: Package, tarball: bytes) -> list[dict[str, str]]:
     return entries
 
 
+def fetch(packages: list[Package], folder: Path) -> None:
+    """Download everything, then write the files and the manifest."""
+    manifest = [entry for each in packages for entry in unpack(each, download(each), folder)]
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
+    sys.stdout.write(f"{len(manifest)} files of {len(packages)} packages in {folder}\n")
+
+
 def main() -> int:
-    manifest = [entry for package in PACKAGES for entry in unpack(package, download(package))]
-    (VENDOR / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
-    sys.stdout.write(f"{len(manifest)} files of {len(PACKAGES)} packages in {VENDOR}\n")
+    fetch(PACKAGES, VENDOR)
+    fetch(TEST_PACKAGES, FOR_TESTS)
     return 0
 
 

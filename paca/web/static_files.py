@@ -6,6 +6,8 @@ does, would be a guess by regular expression.
 """
 
 import hashlib
+import re
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -29,3 +31,24 @@ def digest() -> str:
 def never_changes(_path: str, _url: str) -> bool:
     """Whether a file may be kept for ever: all may, their address holds the digest."""
     return True
+
+
+_IMPORT = re.compile(r"""^(?:import|export)\b[^;]*?["'](\.[^"']+)["'];?$""", re.M)
+
+
+@cache
+def modules_of(entry: str) -> tuple[str, ...]:
+    """The modules which this one needs before it can run, itself first.
+
+    Told to the browser in the page, they are fetched together and not one after the other.
+    """
+    found = {OWN / entry: None}
+    waiting = [OWN / entry]
+    while waiting:
+        module = waiting.pop()
+        for relative in _IMPORT.findall(module.read_text()):
+            needed = (module.parent / relative).resolve()
+            if needed not in found:
+                found[needed] = None
+                waiting.append(needed)
+    return tuple(str(path.relative_to(OWN)) for path in found)

@@ -81,7 +81,9 @@ def test_what_is_written_while_the_agent_works_is_queued_and_answered(page: Page
 def test_interrupting_starts_a_new_turn_with_what_was_written(page: Page) -> None:
     acts.start(page, acts.FIX_A_BUG)
     expect(page.locator(".prose").first).to_be_visible()
-    page.get_by_role("textbox", name="Message").fill("Look around the sandbox and tell me what is there.")
+    page.get_by_role("textbox", name="Message").fill(
+        "Look around the sandbox and tell me what is there."
+    )
     page.get_by_role("button", name="Queue, or interrupt now").click()
     page.get_by_role("menuitem", name="Interrupt now").click()
     expect(page.locator(".divider", has_text="Interrupted by admin")).to_be_visible()

@@ -33,9 +33,7 @@ def files() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.name)
-def test_the_module_passes_its_tests_in_chromium(
-    chromium: Browser, files: str, path: Path
-) -> None:
+def test_the_module_passes_its_tests_in_chromium(chromium: Browser, files: str, path: Path) -> None:
     page = chromium.new_page()
     page.goto(files + "tests/web/js/")
     results = page.evaluate(

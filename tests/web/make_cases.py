@@ -21,7 +21,13 @@ def cases() -> dict[str, Any]:
         ],
         "initials": [[name, identity.initials(name)] for name in NAMES],
         "states": [
-            {"status": status, "reason": reason, "label": s.label, "icon": s.icon, "because": s.because}
+            {
+                "status": status,
+                "reason": reason,
+                "label": s.label,
+                "icon": s.icon,
+                "because": s.because,
+            }
             for status, reason in itertools.product(words.STATES, reasons)
             for s in [words.state_of(status, reason)]
         ],

@@ -49,7 +49,10 @@ def test_who_is_in_no_project_is_told_so(harbor: World, db: None) -> None:
 def test_the_overview_invites_to_write_to_the_agent(ada: Client, harbor: World) -> None:
     text = unescape(body(ada, page(harbor)))
     assert "Rosa is ready" in text
-    assert f'data-start="/api/v1/projects/{harbor.project.id}/agents/{harbor.agent.id}/chat-sessions/"' in text
+    assert (
+        f'data-start="/api/v1/projects/{harbor.project.id}/agents/{harbor.agent.id}/chat-sessions/"'
+        in text
+    )
     assert [prompt for _title, prompt in demo.PROMPTS if f'data-prompt="{prompt}"' in text] == [
         prompt for _title, prompt in demo.PROMPTS
     ]
@@ -171,7 +174,9 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(
     path = f"conversations/{sent.conversation_id}/" if rest == "conversation" else rest
 
     def queries() -> int:
-        with CaptureQueriesContext(connection, ) as captured:
+        with CaptureQueriesContext(
+            connection,
+        ) as captured:
             body(ada, page(harbor, path))
         return len(captured)
 
@@ -237,7 +242,9 @@ def test_the_theme_is_pinned_by_the_cookie_before_the_first_paint(
 def test_unknown_addresses_and_foreign_projects_look_the_same(ada: Client, harbor: World) -> None:
     unknown = ada.get("/nowhere/")
     foreign = ada.get("/projects/00000000-0000-4000-8000-000000000000/")
-    texts = [re.sub(r'content="\w{64}"', "", answer.content.decode()) for answer in (unknown, foreign)]
+    texts = [
+        re.sub(r'content="\w{64}"', "", answer.content.decode()) for answer in (unknown, foreign)
+    ]
     assert unknown.status_code == foreign.status_code == 404
     assert texts[0] == texts[1]
     assert "There is nothing at this address" in texts[0]

@@ -16,7 +16,9 @@ MAKES_MARKUP = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|unsafeHTML|unsafeSVG|document\.write|DOMParser"
     r"|createContextualFragment|setHTMLUnsafe|\beval\(|new Function"
 )
-ICON = re.compile(r"""{%\s*icon\s+"([\w-]+)"|\bicon\("([\w-]+)"|icon:\s*"([\w-]+)"|iconButton\("([\w-]+)"|(?:#)([\w-]+)"></use>""")
+ICON = re.compile(
+    r"""{%\s*icon\s+"([\w-]+)"|\bicon\("([\w-]+)"|icon:\s*"([\w-]+)"|iconButton\("([\w-]+)"|(?:#)([\w-]+)"></use>"""
+)
 
 
 def test_there_are_sources_to_look_at() -> None:

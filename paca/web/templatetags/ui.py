@@ -8,7 +8,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from paca.projects.models import Member
-from paca.web import identity, words
+from paca.web import identity, static_files, words
 
 register = template.Library()
 
@@ -22,6 +22,16 @@ def icon(name: str, classes: str = "") -> SafeString:
         static("paca/icons/icons.svg"),
         name,
     )
+
+
+@register.simple_tag
+def module(entry: str) -> SafeString:
+    """A script of the page, and the modules it needs, fetched all at once."""
+    needed = static_files.modules_of(entry)
+    preloads = format_html_join(
+        "", '<link rel="modulepreload" href="{}">\n', ((static(each),) for each in needed)
+    )
+    return format_html('{}<script type="module" src="{}"></script>\n', preloads, static(entry))
 
 
 @register.simple_tag

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
@@ -12,16 +12,17 @@ from django.views.decorators.http import require_safe
 
 from paca.common.errors import NotFound
 from paca.projects import permissions, selectors
-from paca.projects.models import Member
 
-P = ParamSpec("P")
-Page = Callable[Concatenate[HttpRequest, Member, P], HttpResponse]
+View = Callable[..., HttpResponse]
 
 
-def project_page(right: str) -> Callable[[Page[P]], Callable[..., HttpResponse]]:
-    """A page for members with this right. Whoever is no member gets the page of unknown addresses."""
+def project_page(right: str) -> Callable[[View], View]:
+    """A page for members with this right: its function gets the request and the asking member.
 
-    def wrap(page: Page[P]) -> Callable[..., HttpResponse]:
+    Whoever is no member gets the page of unknown addresses.
+    """
+
+    def wrap(page: View) -> View:
         @require_safe
         @login_required
         @wraps(page)

@@ -32,6 +32,7 @@ def configure_url(user: Any, agent: Agent) -> str:
 def page_urls(user: Any, conversation: Conversation) -> dict[str, str]:
     """All that the page of a conversation calls or links to."""
     project_id = conversation.project_id
+    page = reverse("conversation", args=[project_id, conversation.id])
     export = reverse("api:conversation-export", args=[project_id, conversation.id])
     return {
         "api": reverse("api:conversation", args=[project_id, conversation.id]),
@@ -41,5 +42,5 @@ def page_urls(user: Any, conversation: Conversation) -> dict[str, str]:
         "exportMarkdown": f"{export}?format=markdown",
         "exportJson": f"{export}?format=json",
         "settings": configure_url(user, conversation.agent),
-        "signIn": reverse("account_login"),
+        "signIn": f"{reverse('account_login')}?next={page}",
     }

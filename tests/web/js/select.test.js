@@ -2,7 +2,7 @@ import { check, same, test } from "./harness.js";
 import { Log, anyLog } from "./logs.js";
 import { randomly } from "./harness.js";
 import { fold, initial, reduce } from "../../../paca/web/static/paca/conversation/reduce.js";
-import { isBusy, queue, rows } from "../../../paca/web/static/paca/conversation/select.js";
+import { isBusy, newCache, queue, rows } from "../../../paca/web/static/paca/conversation/select.js";
 import { emptyHistory, historyReducer } from "../../../paca/web/static/paca/conversation/history.js";
 
 const state = (log) => fold(initial(), log.frames);
@@ -17,7 +17,7 @@ test("every row of any log has a key of its own", () => {
 
 test("a row that has not changed is the same object, so it is not drawn again", () => {
   const log = new Log().message("Hi").begin().say("One");
-  const cache = new Map();
+  const cache = newCache();
   const first = state(log);
   const before = rows(first, cache);
   const known = log.frames.length;

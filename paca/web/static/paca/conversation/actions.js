@@ -1,9 +1,11 @@
 // What the reader and the connection do to the state; the log has no part in it.
 
+import { own } from "./own.js";
+
 export const actions = {
   /** A message leaves the composer: shown at once as being sent. */
   send(draft, { client_id: clientId, text, on_busy: onBusy, at }) {
-    draft.pending.set(clientId, { text, on_busy: onBusy, at, acked: false });
+    own(draft, "pending").set(clientId, { text, on_busy: onBusy, at, acked: false });
     draft.refused = null;
   },
 
@@ -11,8 +13,8 @@ export const actions = {
   ack(draft, { client_id: clientId, event_seq: seq }) {
     const message = draft.pending.get(clientId);
     if (!message) return false;
-    if (seq != null && seq <= draft.seq) draft.pending.delete(clientId);
-    else draft.pending.set(clientId, { ...message, acked: true });
+    if (seq != null && seq <= draft.seq) own(draft, "pending").delete(clientId);
+    else own(draft, "pending").set(clientId, { ...message, acked: true });
     return true;
   },
 
@@ -20,7 +22,7 @@ export const actions = {
   refuse(draft, { client_id: clientId, detail }) {
     const message = draft.pending.get(clientId);
     if (!message) return false;
-    draft.pending.delete(clientId);
+    own(draft, "pending").delete(clientId);
     draft.refused = { text: message.text, detail };
     return true;
   },

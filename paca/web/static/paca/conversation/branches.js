@@ -1,6 +1,7 @@
 // What each type of event does to the state: one branch a type, held against events.json by a test.
 
 import { merge, EMPTY } from "./live.js";
+import { own } from "./own.js";
 import { nothingUsed, plus } from "./usage.js";
 
 const BUSY = new Set(["running", "waiting"]);
@@ -9,13 +10,13 @@ const OUTPUT_KEPT = 64_000; // characters of live output; the whole of it stands
 // --- entries --------------------------------------------------------------------------------------
 
 function put(draft, key, entry) {
-  if (!draft.entries.has(key)) draft.order.push(key);
-  draft.entries.set(key, { key, ...entry });
+  if (!draft.entries.has(key)) own(draft, "order").push(key);
+  own(draft, "entries").set(key, { key, ...entry });
 }
 
 function change(draft, key, facts) {
   const entry = draft.entries.get(key);
-  if (entry) draft.entries.set(key, { ...entry, ...facts });
+  if (entry) own(draft, "entries").set(key, { ...entry, ...facts });
   return Boolean(entry);
 }
 
@@ -34,7 +35,7 @@ function become(draft, frame, status, { reason = "", detail = "" } = {}) {
   draft.stopping = false;
   draft.sandbox = null;
   if (status === "queued") return;
-  draft.live.clear();
+  own(draft, "live").clear();
   endRetry(draft, {});
   takeMessages(draft, Infinity);
 }
@@ -65,7 +66,8 @@ function takeMessages(draft, upTo, call = "") {
   const taken = draft.queue.filter((key) => draft.entries.get(key).seq <= upTo);
   if (!taken.length) return;
   draft.queue = draft.queue.filter((key) => !taken.includes(key));
-  draft.order.splice(startOfReply(draft, call), 0, ...taken);
+  draft.owned.add("queue");
+  own(draft, "order").splice(startOfReply(draft, call), 0, ...taken);
 }
 
 function startOfReply(draft, call) {
@@ -80,15 +82,15 @@ function startOfReply(draft, call) {
 }
 
 function received(draft, frame, data) {
-  draft.pending.delete(data.client_id);
+  own(draft, "pending").delete(data.client_id);
   const key = `message:${frame.seq}`;
   const entry = { key, kind: "person", ...stamp(frame), ...data };
-  draft.entries.set(key, entry);
-  (BUSY.has(draft.status) ? draft.queue : draft.order).push(key);
+  own(draft, "entries").set(key, entry);
+  own(draft, BUSY.has(draft.status) ? "queue" : "order").push(key);
 }
 
 function spoken(draft, frame, data) {
-  draft.live.delete(`said:${data.call_id}`);
+  own(draft, "live").delete(`said:${data.call_id}`);
   // A truncated answer is continued under the same call or a new one; each part is one entry.
   const key = data.call_id ? `said:${data.call_id}` : `said:${frame.seq}`;
   const free = draft.entries.has(key) ? `${key}:${frame.seq}` : key;
@@ -96,8 +98,8 @@ function spoken(draft, frame, data) {
 }
 
 function discarded(draft, frame, data) {
-  draft.live.delete(`said:${data.call_id}`);
-  draft.live.delete(`thought:${data.call_id}`);
+  own(draft, "live").delete(`said:${data.call_id}`);
+  own(draft, "live").delete(`thought:${data.call_id}`);
   if (data.text) put(draft, `discarded:${frame.seq}`, { kind: "discarded", ...stamp(frame), ...data });
 }
 
@@ -106,13 +108,13 @@ function streamed(kind) {
     const key = `${kind}:${call}`;
     if (draft.entries.has(key)) return false; // the stored words are here already
     const live = draft.live.get(key) ?? { ...EMPTY, kind, call, at: frame.at };
-    draft.live.set(key, merge(live, offset, text));
+    own(draft, "live").set(key, merge(live, offset, text));
     return true;
   };
 }
 
 function thought(draft, frame, data) {
-  draft.live.delete(`thought:${data.call_id}`);
+  own(draft, "live").delete(`thought:${data.call_id}`);
   const key = data.call_id ? `thought:${data.call_id}` : `thought:${frame.seq}`;
   const free = draft.entries.has(key) ? `${key}:${frame.seq}` : key;
   const { text, seconds, redacted } = data;
@@ -184,7 +186,7 @@ function turnStarted(draft, frame, data) {
 function turnFinished(draft, frame, data) {
   closeCalls(draft);
   endRetry(draft, {});
-  draft.live.clear();
+  own(draft, "live").clear();
   const began = draft.turn?.number === data.number ? draft.turn : null;
   put(draft, `turn:${data.number}`, {
     kind: "turn", ...stamp(frame), ...data,
@@ -216,7 +218,7 @@ export const branches = {
   "agent.conversation.stopped": says("stopped"),
   "agent.conversation.interrupted": (draft, frame, data) => {
     closeCalls(draft);
-    draft.live.clear();
+    own(draft, "live").clear();
     note(draft, frame, data);
   },
   "agent.turn.started": turnStarted,

@@ -66,6 +66,6 @@ function queueButtons(blocked, onSend) {
 }
 
 function choice(name, label, meaning, keys, onClick) {
-  return html`<button class="menu-item" role="menuitem" type="button" @click=${onClick}>${icon(name)}
+  return html`<button class="menu-item is-tall" role="menuitem" type="button" @click=${onClick}>${icon(name)}
     <span>${label}<small class="muted blk">${meaning}</small></span><span class="sub"><kbd>${keys}</kbd></span></button>`;
 }

@@ -1,24 +1,29 @@
 // Staying at the newest row while the reader is there, and in place while they are not.
 
 const NEAR_PX = 48;
-const BEFORE_TOP_PX = 800;
+const BEFORE_EDGE_PX = 800;
 
 export class Follow {
   #scroller;
   #atEnd = true;
   #anchor = null;
+  #observer;
 
-  /** `onTop()` is called when the reader comes near the first row, `onMove()` after each scroll. */
-  constructor(scroller, { onTop, onMove }) {
+  /** `onTop()` and `onEnd()` are called when the reader comes near the first or the last row. */
+  constructor(scroller, { onTop, onEnd }) {
     this.#scroller = scroller;
     scroller.addEventListener("scroll", () => {
       this.#atEnd = this.#distance() < NEAR_PX;
-      if (scroller.scrollTop < BEFORE_TOP_PX) onTop();
-      onMove();
+      if (scroller.scrollTop < BEFORE_EDGE_PX) onTop();
+      if (this.#distance() < BEFORE_EDGE_PX) onEnd();
     }, { passive: true });
     // The composer grows and shrinks below; the end must stay in view then too.
-    this.observer = new ResizeObserver(() => this.settle());
-    this.observer.observe(scroller);
+    this.#observer = new ResizeObserver(() => this.settle());
+    this.#observer.observe(scroller);
+  }
+
+  end() {
+    this.#observer.disconnect();
   }
 
   get atEnd() {

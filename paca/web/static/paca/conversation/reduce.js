@@ -6,6 +6,7 @@
 
 import { actions } from "./actions.js";
 import { branches } from "./branches.js";
+import { own } from "./own.js";
 import { nothingUsed } from "./usage.js";
 
 /** The state before the frame `after + 1`. `known`: what the server says of the conversation. */
@@ -41,11 +42,12 @@ export function reduce(state, input) {
   return fold(state, [input]);
 }
 
-/** The state after many; it is copied once, however many there are. */
+/** The state after many; what changes is copied once, however many there are. */
 export function fold(state, inputs) {
   const draft = copy(state);
   let changed = false;
   for (const input of inputs) changed = apply(draft, input) || changed;
+  delete draft.owned;
   return changed ? draft : state;
 }
 
@@ -68,26 +70,21 @@ export function hasGap(state) {
   return state.ahead.size > 0;
 }
 
+// A draft shares everything with the state it came from until it writes: see own().
 function copy(state) {
-  return {
-    ...state,
-    ahead: new Map(state.ahead),
-    entries: new Map(state.entries),
-    order: [...state.order],
-    queue: [...state.queue],
-    live: new Map(state.live),
-    pending: new Map(state.pending),
-  };
+  return { ...state, owned: new Set() };
 }
 
 function apply(draft, input) {
   if (input.act) return actions[input.act](draft, input) !== false;
   if (input.seq == null) return step(draft, input);
   if (input.seq <= draft.seq || draft.ahead.has(input.seq)) return false;
-  draft.ahead.set(input.seq, input);
-  while (draft.ahead.has(draft.seq + 1)) {
-    const frame = draft.ahead.get(draft.seq + 1);
-    draft.ahead.delete(frame.seq);
+  if (input.seq > draft.seq + 1) {
+    own(draft, "ahead").set(input.seq, input);
+    return true;
+  }
+  for (let frame = input; frame; frame = draft.ahead.get(draft.seq + 1)) {
+    if (draft.ahead.has(frame.seq)) own(draft, "ahead").delete(frame.seq);
     draft.seq = frame.seq;
     step(draft, frame);
   }

@@ -78,13 +78,14 @@ function person(row, context) {
   const { text, at } = row.entry;
   const label = `${authorOf(row, context).name}, ${timeOfDay(at)}`;
   return entry(row, context, {
-    label, tools: copyText("Copy message", text), body: html`<div class="bubble">${visible(text)}</div>`,
+    classes: "is-person", label, tools: copyText("Copy message", text), body: html`<div class="bubble">${visible(text)}</div>`,
   });
 }
 
 function pending(row, context) {
   const { text, acked } = row.entry;
   return entry(row, context, {
+    classes: "is-person",
     label: "Your message, being sent",
     body: html`<div class="bubble is-queued">${visible(text)}</div>
       <p class="hint">${icon("clock", "icon-s inl")} ${acked ? "Stored" : "Sending…"}</p>`,
@@ -95,7 +96,7 @@ function said(row, context) {
   const { text, at, truncated } = row.entry;
   const tools = row.live ? nothing : copyText("Copy answer", text);
   return entry(row, context, {
-    classes: row.live ? "is-live" : "",
+    classes: row.live ? "is-prose is-live" : "is-prose",
     node: row.live && !row.head ? icon("loader-circle", "spin c-accent") : nothing,
     label: row.live ? `${context.agent.name} is writing` : `${context.agent.name}, ${timeOfDay(at)}`,
     tools,
@@ -129,7 +130,7 @@ function discarded(row, context) {
   const why = row.entry.cause === "cancelled" ? "Cut here. This is not part of the conversation the model sees."
     : "The answer broke off here and was asked for again.";
   return entry(row, context, {
-    classes: "is-discarded",
+    classes: "is-prose is-discarded",
     body: html`<div class="prose">${context.prose(row.key, row.entry.text, true)}</div><p class="hint">${why}</p>`,
   });
 }
@@ -227,7 +228,7 @@ function goOn(row, context) {
 
 function unknown(row, context) {
   const { type, data, at } = row.entry;
-  const body = () => html`<pre tabindex="0" role="region" aria-label="Facts">${visible(JSON.stringify(data, null, 2))}</pre>`;
+  const body = () => html`<pre tabindex="0" role="group" aria-label="Facts">${visible(JSON.stringify(data, null, 2))}</pre>`;
   return entry(row, context, {
     node: icon("circle-help"),
     body: fold(row.key, html`<code>${visible(type)}</code> ${at ? timeOfDay(at) : ""}`, context.isOpen(row), context, body),

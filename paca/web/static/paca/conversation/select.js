@@ -5,29 +5,49 @@ import { phrase } from "./tools.js";
 
 const OPEN = ["queued", "running"];
 
-/** The rows in order; `cache` (a Map kept by the caller) carries unchanged rows over. */
-export function rows(state, cache = new Map()) {
-  const found = [];
-  const add = (row) => found.push(kept(cache, row));
-  let voice = null; // who speaks: a row by another voice begins with a head
-  const ending = lastEnding(state);
-  for (const part of grouped(state)) {
-    const speaker = voiceOf(part);
-    const head = speaker !== null && speaker !== voice;
-    add({ ...part, head, current: part.key === ending, last: part.key === state.order.at(-1) });
-    voice = speaker ?? (breaks(part) ? null : voice);
-  }
+/** What `rows` carries from one call to the next, so that what has not changed stays the same. */
+export function newCache() {
+  return { rows: new Map(), from: [], stored: [] };
+}
+
+/** The rows in order. */
+export function rows(state, cache = newCache()) {
+  const found = [...stored(state, cache)];
+  const add = (row) => found.push(kept(cache.rows, row));
+  let speaks = lastVoice(found) === "agent";
   for (const live of state.live.values()) {
-    add({ key: `${live.kind}:${live.call}`, kind: live.kind, entry: live, live: true, head: voice !== "agent" });
-    voice = "agent";
+    add({ key: `${live.kind}:${live.call}`, kind: live.kind, entry: live, live: true, head: !speaks });
+    speaks = true;
   }
   for (const [id, message] of waitsInQueue(state) ? [] : state.pending) {
     add({ key: `pending:${id}`, kind: "pending", entry: message, head: true });
   }
   const now = nowRow(state);
   if (now) add(now);
-  prune(cache, found);
   return found;
+}
+
+/** The rows of the log. While only live text changes, they are the very list of before. */
+function stored(state, cache) {
+  const from = [state.order, state.entries, state.status];
+  if (from.every((part, index) => part === cache.from[index])) return cache.stored;
+  const ending = lastEnding(state);
+  const last = state.order.at(-1);
+  let voice = null; // who speaks: a row by another voice begins with a head
+  const found = grouped(state).map((part) => {
+    const speaker = voiceOf(part);
+    const head = speaker !== null && speaker !== voice;
+    voice = speaker ?? (breaks(part) ? null : voice);
+    return kept(cache.rows, { ...part, head, current: part.key === ending, last: part.key === last });
+  });
+  prune(cache.rows, found);
+  Object.assign(cache, { from, stored: found });
+  return found;
+}
+
+function lastVoice(found) {
+  const row = found.findLast((each) => voiceOf(each) !== null || breaks(each));
+  return row ? voiceOf(row) : null;
 }
 
 /** Messages above the composer: read by the agent later, or on their way to it. */
@@ -97,12 +117,22 @@ function breaks({ kind }) {
 /** The last line while the agent works and shows nothing else that moves. */
 function nowRow(state) {
   if (!isBusy(state)) return null;
-  const tool = [...state.entries.values()].findLast((entry) => entry.kind === "tool" && OPEN.includes(entry.state));
+  const tool = openCall(state);
   const talks = [...state.live.values()].some((live) => live.kind === "said");
   if (talks && !state.stopping) return null;
   if (tool?.state === "running" && !state.stopping && !state.sandbox) return null;
   const activity = activityOf(state, tool ? phrase(tool) : "");
   return { key: "now", kind: "now", activity, since: nowSince(state) };
+}
+
+/** The newest call of this turn that is not over. */
+function openCall(state) {
+  for (let index = state.order.length - 1; index >= 0; index -= 1) {
+    const entry = state.entries.get(state.order[index]);
+    if (entry.kind === "turn") return null;
+    if (entry.kind === "tool" && OPEN.includes(entry.state)) return entry;
+  }
+  return null;
 }
 
 function nowSince(state) {

@@ -82,16 +82,16 @@ function command(entry) {
 function live(entry) {
   const { text, cut } = tail(readable(entry.live.text), LIVE_LINES);
   const hidden = cut || entry.live.start;
-  return html`<pre tabindex="0" role="region" aria-label="Live output">${
+  return html`<pre tabindex="0" role="group" aria-label="Live output">${
     hidden ? html`<span class="out-dim">The last ${LIVE_LINES} lines</span>\n` : nothing}${text}<span class="caret"></span></pre>`;
 }
 
 function output(entry) {
-  return html`<pre tabindex="0" role="region" aria-label="Output">${readable(entry.output)}</pre>`;
+  return html`<pre tabindex="0" role="group" aria-label="Output">${readable(entry.output)}</pre>`;
 }
 
 function argumentsOf(entry) {
-  return html`<pre tabindex="0" role="region" aria-label="Arguments">${
+  return html`<pre tabindex="0" role="group" aria-label="Arguments">${
     visible(JSON.stringify(entry.arguments, null, 2))}</pre>`;
 }
 
@@ -108,7 +108,7 @@ function changed(entry) {
 const SIGNS = { add: "+", del: "−", same: " ", hunk: "" };
 
 function diff(rows) {
-  return html`<div class="diff" tabindex="0" role="region" aria-label="Changed lines"><div class="diff-in">${rows.map(
+  return html`<div class="diff" tabindex="0" role="group" aria-label="Changed lines"><div class="diff-in">${rows.map(
     (row) => html`<div class=${row.kind}><i>${row.line}</i><b>${SIGNS[row.kind]}</b><span>${visible(row.text)}</span></div>`,
   )}</div></div>`;
 }

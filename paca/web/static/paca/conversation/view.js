@@ -1,42 +1,38 @@
 // <paca-conversation>: the page of one conversation, from the bar to the composer.
 
-import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { html } from "../../vendor/lit-html/lit-html.js";
 import { guard } from "../../vendor/lit-html/directives/guard.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
 import { pageAnnouncer } from "../core/announce.js";
 import { ApiError } from "../core/api.js";
 import { copyFrom } from "../core/copy.js";
 import { PacaElement, jsonAttribute } from "../core/element.js";
-import { icon } from "../core/icons.js";
 import { GrowingMarkdown } from "../core/markdown.js";
 import { Store } from "../core/store.js";
-import { composer } from "./composer.js";
 import { Connection } from "./connection.js";
 import { Draft } from "./draft.js";
 import { Follow } from "./follow.js";
 import { emptyHistory, historyReducer } from "./history.js";
 import { rowTemplate, sentenceOf } from "./rows.js";
-import { isBusy, queue, rows } from "./select.js";
+import { isBusy, newCache, rows } from "./select.js";
+import { below, beginning } from "./surround.js";
 import { topbar } from "./topbar.js";
-import { tokensInWords } from "./usage.js";
+import { NEWEST, above, down, grown, shown, up } from "./window.js";
 
-const NOT_HERE = {
-  "signed-out": ["You are signed out.", "The run goes on. Sign in again to see it."],
-  forbidden: ["You may no longer see this conversation.", "An owner of the project can give you access."],
-  missing: ["This conversation is gone.", "It was deleted, or the project was."],
-};
 const LOST_SHOWN_MS = 1200;
+const PROSE_KEPT = 1000;
 
 export class PacaConversation extends PacaElement {
   renaming = false;
-  #rowCache = new Map();
+  unseen = 0; // rows that came while the reader was elsewhere
+  trouble = ""; // a failure that has no place of its own
+  lost = false; // the connection has been gone for longer than a blink
+  #loading = "first"; // first, older, failed or ""
+  #window = NEWEST;
+  #rowCache = newCache();
   #choices = new Map(); // key -> open, as the reader wants it
   #prose = new Map(); // key -> GrowingMarkdown
   #announced = 0;
-  #unseen = 0;
-  #trouble = "";
-  #loading = "first"; // first, older, failed or ""
-  #lostLong = false;
 
   connectedCallback() {
     this.page = jsonAttribute(this, "page");
@@ -46,33 +42,28 @@ export class PacaConversation extends PacaElement {
     this.draft = new Draft(this.page.conversation.id);
     this.announcer = pageAnnouncer();
     this.connection = this.connect();
-    // What the server has drawn stays until there is something better to show in its place.
     this.flush();
-    this.start();
+    this.#start();
   }
 
   disconnectedCallback() {
     this.connection.close();
-    this.follow?.observer.disconnect();
+    this.follow?.end();
   }
 
   /** The way to the server; the style guide plays recorded frames instead. */
   connect() {
     const { api, socket } = this.page.urls;
-    return new Connection(this.store, { base: api, socketPath: socket, onTrouble: (text) => this.#say(text) });
+    return new Connection(this.store, { base: api, socketPath: socket, onTrouble: this.say });
   }
 
-  async start() {
-    try {
+  async #start() {
+    await this.#trying(async () => {
       const { results } = await this.connection.page();
-      this.#loading = "";
       this.store.dispatch({ act: "newest", frames: results });
       this.#announced = this.run.seq;
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      this.#loading = "failed";
-      this.#say(error.detail ?? error.message);
-    }
+    });
+    this.#loading = "";
     this.connection.open();
     this.update();
   }
@@ -85,6 +76,11 @@ export class PacaConversation extends PacaElement {
     return this.querySelector("textarea");
   }
 
+  /** Whether the reader has left the end of the flow. */
+  get away() {
+    return this.unseen > 0 || this.#window.skip > 0 || this.follow?.atEnd === false;
+  }
+
   // --- acts of the reader -------------------------------------------------------------------------
 
   send = (how) => {
@@ -93,10 +89,17 @@ export class PacaConversation extends PacaElement {
     this.connection.say(text, how);
     this.field.value = "";
     this.draft.text = "";
-    this.follow.toEnd();
+    this.toEnd();
     this.field.focus();
   };
 
+  typed = ({ target }) => {
+    this.draft.text = target.value;
+  };
+
+  forgive = () => this.store.dispatch({ act: "forgive" });
+
+  /** False when there is nothing to stop. */
   stop = () => {
     if (!isBusy(this.run) || this.run.stopping || !this.page.mayWrite) return false;
     this.store.dispatch({ act: "stopping", value: true });
@@ -120,12 +123,8 @@ export class PacaConversation extends PacaElement {
   rename = async (title) => {
     if (!this.renaming) return;
     this.stopRenaming();
-    if (!title.trim() || title.trim() === this.run.title) return;
-    try {
-      await this.connection.rename(title);
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      this.#say(error.message);
+    if (title.trim() && title.trim() !== this.run.title) {
+      await this.#trying(() => this.connection.rename(title));
     }
   };
 
@@ -138,6 +137,14 @@ export class PacaConversation extends PacaElement {
     const open = !cards.every((row) => this.isOpen(row));
     for (const row of cards) this.#choices.set(row.key, open);
     this.follow.letGo();
+    this.update();
+  };
+
+  toEnd = () => {
+    this.unseen = 0;
+    this.#window = NEWEST;
+    this.flush();
+    this.follow.toEnd();
     this.update();
   };
 
@@ -155,17 +162,37 @@ export class PacaConversation extends PacaElement {
     this.update();
   };
 
+  /** Tell of a failure that has no place of its own; an empty text takes it back. */
+  say = (text) => {
+    this.trouble = text;
+    this.announcer.alert(text);
+    this.update();
+  };
+
+  async #trying(act) {
+    try {
+      await act();
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.say(error.message);
+    }
+  }
+
   // --- changes ------------------------------------------------------------------------------------
 
   #changed(after, before, action) {
     if (after.refused && after.refused !== before.refused) this.#giveBack(after.refused.text);
     if (after.connection !== before.connection) this.#connectionChanged(after.connection);
-    if (action.act !== "older" && action.act !== "newest" && !this.follow?.atEnd) {
-      this.#unseen += Math.max(0, after.order.length - before.order.length);
-    }
+    if (!["older", "newest"].includes(action.act)) this.#grew(after.order.length - before.order.length);
     if (after.status !== before.status || after.title !== before.title) dispatchEvent(new Event("paca:status"));
     if (after.title !== before.title && after.title) document.title = `${after.title} · Paca`;
     this.update();
+  }
+
+  #grew(added) {
+    if (this.follow?.atEnd !== false && !this.#window.skip) return;
+    this.unseen += Math.max(0, added);
+    this.#window = grown(this.#window, added);
   }
 
   #giveBack(text) {
@@ -177,57 +204,56 @@ export class PacaConversation extends PacaElement {
   // A reconnect within a second is nobody's business; a longer one is.
   #connectionChanged(value) {
     clearTimeout(this.lostTimer);
-    this.#lostLong = false;
+    this.lost = false;
     if (value !== "lost") return;
     this.lostTimer = setTimeout(() => {
-      this.#lostLong = this.run.connection === "lost";
+      this.lost = this.run.connection === "lost";
       this.update();
     }, LOST_SHOWN_MS);
   }
 
-  #say(text) {
-    this.#trouble = text;
-    this.announcer.alert(text);
-    this.update();
-  }
+  // --- moving through a long flow -----------------------------------------------------------------
 
-  #older = async () => {
-    if (this.#loading || this.run.first <= 1) return;
+  #nearTop = async () => {
+    if (above(this.found, this.#window)) return this.#slide(up);
+    if (this.#loading || this.run.first <= 1) return undefined;
     this.#loading = "older";
     this.update();
-    try {
+    await this.#trying(async () => {
       const { results } = await this.connection.page(`&before=${this.run.first}`);
-      this.follow.hold();
       this.store.dispatch({ act: "older", frames: results });
-      this.flush();
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      this.#say(error.message);
-    } finally {
-      this.#loading = "";
-    }
+    });
+    this.#loading = "";
+    this.found = rows(this.run, this.#rowCache);
+    return this.#slide(up);
   };
 
-  #moved = () => {
-    if (!this.follow.atEnd || !this.#unseen) return;
-    this.#unseen = 0;
-    this.update();
+  #nearEnd = () => {
+    if (this.#window.skip) this.#slide(down);
+    else if (this.follow.atEnd && this.unseen) this.toEnd();
   };
+
+  #slide(way) {
+    this.follow.hold();
+    this.#window = way(this.#window, this.found.length);
+    this.flush();
+  }
 
   // --- rendering ----------------------------------------------------------------------------------
 
   flush() {
+    // What the server has drawn stays until there is something to put in its place.
     if (!this.follow) this.replaceChildren();
     super.flush();
   }
 
   template() {
-    const found = rows(this.run, this.#rowCache);
+    this.found = rows(this.run, this.#rowCache);
     return html`${topbar(this)}<div class="work"><section class="thread" aria-label="Conversation">
       <div class="thread-scroll" tabindex="0" role="log" aria-live="off" aria-label="Messages and steps">
-        <div class="flow ${found.length > 150 ? "is-long" : ""}">${this.#beginning()}
-          ${repeat(found, (row) => row.key, (row) => this.#row(row))}</div></div>
-      ${this.#below()}</section></div>`;
+        <div class="flow">${beginning(this.#loading)}
+          ${repeat(shown(this.found, this.#window), (row) => row.key, (row) => this.#row(row))}</div></div>
+      ${below(this)}</section></div>`;
   }
 
   #row(row) {
@@ -249,86 +275,30 @@ export class PacaConversation extends PacaElement {
     return this.#prose.get(key).update(text, done);
   };
 
-  #beginning() {
-    if (this.#loading === "first") return skeleton();
-    if (this.#loading === "older") return html`<p class="hint earlier" role="status">Loading earlier steps…</p>`;
-    return nothing;
-  }
-
-  #below() {
-    const { page, run } = this;
-    const jump = this.#unseen || this.follow?.atEnd === false ? this.#jump() : nothing;
-    if (NOT_HERE[run.connection]) return closed(...NOT_HERE[run.connection], page);
-    const notes = html`${this.#lostLong ? lost() : nothing}${this.#trouble ? this.#troubleNote() : nothing}`;
-    if (!page.mayWrite) return html`<div class="composer-wrap">${jump}${notes}${watching(page)}</div>`;
-    return html`${notes}${composer({
-      agent: page.agent.name, busy: isBusy(run), queue: queue(run), refused: run.refused, jump,
-      facts: this.#facts(), blocked: page.agent.retired, onSend: this.send,
-      onInput: ({ target }) => { this.draft.text = target.value; },
-      onForgive: () => this.store.dispatch({ act: "forgive" }),
-    })}`;
-  }
-
-  #facts() {
-    const { usage } = this.run;
-    return usage.input + usage.output
-      ? html`<span class="fact num desk-only" title="Tokens used by this conversation">${tokensInWords(usage)}</span>` : nothing;
-  }
-
-  #jump() {
-    const text = this.#unseen ? `${this.#unseen} new` : "To the end";
-    return html`<button type="button" class="btn btn-s jump" @click=${() => {
-      this.#unseen = 0;
-      this.follow.toEnd();
-      this.update();
-    }}>${icon("chevron-down")}${text}</button>`;
-  }
-
-  #troubleNote() {
-    return html`<div class="notice notice-bad composer-note" role="alert">${icon("circle-x")}<div>${this.#trouble}</div>
-      <button type="button" class="btn btn-icon btn-quiet btn-s" aria-label="Dismiss" title="Dismiss" @click=${() => {
-        this.#trouble = "";
-        this.update();
-      }}>${icon("x")}</button></div>`;
-  }
-
   rendered() {
-    if (!this.follow) this.#firstRender();
+    if (!this.follow) {
+      const scroller = this.querySelector(".thread-scroll");
+      this.follow = new Follow(scroller, { onTop: this.#nearTop, onEnd: this.#nearEnd });
+      if (this.field) this.field.value = this.draft.text;
+    }
     this.follow.settle();
+    if (this.#prose.size > PROSE_KEPT) this.#forget();
     this.#announce();
   }
 
-  #firstRender() {
-    this.follow = new Follow(this.querySelector(".thread-scroll"), { onTop: this.#older, onMove: this.#moved });
-    if (this.field) this.field.value = this.draft.text;
+  /** Nodes of rows that are far away are made again when they come back. */
+  #forget() {
+    const near = new Set(shown(this.found, this.#window).map((row) => row.key));
+    for (const key of this.#prose.keys()) if (!near.has(key)) this.#prose.delete(key);
   }
 
   #announce() {
     if (this.#loading || this.run.seq <= this.#announced) return;
-    for (const row of this.#rowCache.values()) {
+    for (const row of this.found) {
       if (row.entry?.seq > this.#announced) this.announcer.say(sentenceOf(row, this.page.agent.name));
     }
     this.#announced = this.run.seq;
   }
-}
-
-function skeleton() {
-  return html`<div class="sk-flow" aria-busy="true"><span class="sr">Loading</span><div class="sk sk-w45"></div>
-    <div class="sk sk-w80"></div><div class="sk sk-w60"></div></div>`;
-}
-
-function lost() {
-  return html`<div class="notice composer-note" role="status">${icon("wifi-off")}
-    <div><b>Connection lost.</b> The run goes on without this page. Reconnecting…</div></div>`;
-}
-
-function closed(fact, more, { urls }) {
-  return html`<div class="composer-wrap"><div class="notice notice-wait" role="alert">${icon("circle-alert")}
-    <div><b>${fact}</b> ${more}</div><a class="btn btn-s" href=${urls.signIn}>Sign in</a></div></div>`;
-}
-
-function watching({ project }) {
-  return html`<p class="watching">${icon("eye")} You can watch. An owner of ${project} can give you the right to write.</p>`;
 }
 
 customElements.define("paca-conversation", PacaConversation);

@@ -24,7 +24,7 @@ function head(language, text) {
 function body(text, language) {
   const pre = document.createElement("pre");
   pre.tabIndex = 0;
-  pre.setAttribute("role", "region");
+  pre.setAttribute("role", "group");
   pre.setAttribute("aria-label", language ? `Code, ${language}` : "Code");
   pre.textContent = text;
   return pre;

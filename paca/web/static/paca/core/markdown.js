@@ -69,7 +69,7 @@ function scrollable(table) {
   const frame = document.createElement("div");
   frame.className = "prose-table";
   frame.tabIndex = 0;
-  frame.setAttribute("role", "region");
+  frame.setAttribute("role", "group");
   frame.setAttribute("aria-label", "Table");
   table.replaceWith(frame);
   frame.append(table);

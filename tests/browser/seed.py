@@ -1,0 +1,54 @@
+"""Fills the log of a conversation with many events, through the store: run by ``manage.py shell``."""
+
+from uuid import UUID, uuid4
+
+from paca import events
+from paca.agents.models import Agent
+from paca.conversations import services, store
+from paca.conversations.models import Conversation, Trigger
+from paca.projects.models import Member
+
+EVENTS_A_TURN = 50
+
+
+def long_conversation(count: int) -> UUID:
+    """A conversation at rest with about ``count`` events of the usual kinds."""
+    agent = Agent.objects.get(handle="guide")
+    me = Member.objects.get(project=agent.project, user__isnull=False)
+    sent = services.start_chat(agent, text="A long way to go", by=me)
+    # It must not be answered by the worker: what follows is its answer.
+    Trigger.objects.filter(conversation=sent.conversation_id).update(state="done")
+    store.append(sent.conversation_id, events.ConversationStopped(reason="by_person", by="a test"))
+    turn = 0
+    while Conversation.objects.get(pk=sent.conversation_id).last_seq < count:
+        turn += 1
+        store.append(sent.conversation_id, *_turn(turn))
+    return sent.conversation_id
+
+
+def _turn(number: int) -> list[events.Event]:
+    found: list[events.Event] = [
+        events.MessageReceived(text=f"Question {number}", author_name="admin"),
+    ]
+    for step in range(EVENTS_A_TURN // 5):
+        call, tool = uuid4().hex, uuid4().hex
+        found += [
+            events.UsageRecorded(
+                call_id=call, model="demo/guide", input=100, output=10, cost_usd=0.0
+            ),
+            events.MessageSpoken(
+                text=f"Step {step} of **answer {number}** with `code`.\n\n- one\n- two",
+                call_id=call,
+                model="demo/guide",
+                demo=True,
+            ),
+            events.ToolCalled(
+                call_id=tool,
+                tool="bash",
+                arguments={"command": f"echo {step}"},
+                subject=f"echo {step}",
+            ),
+            events.ToolStarted(call_id=tool, boot_id="b"),
+            events.ToolReturned(call_id=tool, output=f"{step}\n" * 5, exit_code=0, seconds=0.1),
+        ]
+    return found

@@ -1,0 +1,61 @@
+"""axe finds nothing on any page, in either theme, nor on the phone."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import BrowserContext, Page
+
+from scripts.vendor_js import FOR_TESTS
+from tests.browser import acts
+from tests.browser.test_looks import LOOKS
+
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+# The style guide shows one page's parts many times: its landmarks and titles repeat on purpose.
+ALLOWED_ON_THE_SHEET = {"landmark-unique", "landmark-no-duplicate-banner", "heading-order",
+                        "page-has-heading-one", "landmark-banner-is-top-level", "duplicate-id-aria"}  # fmt: skip
+
+
+def violations(page: Page) -> list[str]:
+    """Each rule that is broken, with the first elements that break it."""
+    page.evaluate((FOR_TESTS / "axe-core" / "axe.js").read_text())
+    found = page.evaluate(
+        "(tags) => axe.run(document, { runOnly: { type: 'tag', values: tags } })"
+        ".then(({ violations }) => violations.map((v) => [v.id, v.nodes.slice(0, 3).map((n) => n.html)]))",
+        RULES,
+    )
+    return [f"{rule}: {nodes}" for rule, nodes in found]
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_axe_finds_nothing_on_any_page(
+    open_browser: Callable[..., BrowserContext], name: str
+) -> None:
+    page = open_browser(**LOOKS[name]).new_page()
+    conversation = acts.start(page, acts.SMALL_PROGRAM)
+    assert violations(page) == [], "while it works"
+    acts.wait_until(page, "finished")
+    page.keyboard.press("e")
+    assert violations(page) == [], "the conversation"
+    project = conversation.split("/conversations/")[0]
+    for path in ("/", "/agents/", "/conversations/"):
+        page.goto(project + path)
+        page.wait_for_load_state("networkidle")
+        assert violations(page) == [], path
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_any_state_of_any_component(
+    open_browser: Callable[..., BrowserContext], scheme: str
+) -> None:
+    page = open_browser(color_scheme=scheme).new_page()
+    page.goto("/styleguide/")
+    page.wait_for_load_state("networkidle")
+    found = [each for each in violations(page) if each.split(":")[0] not in ALLOWED_ON_THE_SHEET]
+    assert found == []
+
+
+def test_axe_finds_nothing_where_one_signs_in(chromium, product) -> None:
+    page = chromium.new_page()
+    page.goto(f"{product.url}/accounts/login/")
+    assert violations(page) == []
+    page.close()

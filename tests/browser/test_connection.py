@@ -1,0 +1,89 @@
+"""The line to the server: cut again and again, refused for good, and what the reader sees of it."""
+
+from playwright.sync_api import Page, WebSocketRoute, expect
+
+from tests.browser import acts
+
+
+class Lines:
+    """The sockets of a page, which a test can cut."""
+
+    def __init__(self, page: Page) -> None:
+        self.opened: list[WebSocketRoute] = []
+        self.refuse_with = 0
+        page.route_web_socket("**/ws/conversations/**", self._open)
+
+    def _open(self, line: WebSocketRoute) -> None:
+        self.opened.append(line)
+        if self.refuse_with:
+            line.close(code=self.refuse_with)
+        else:
+            line.connect_to_server()
+
+    def cut(self, code: int = 1012) -> None:
+        self.opened[-1].close(code=code)
+
+
+def test_a_line_cut_again_and_again_loses_nothing_and_doubles_nothing(page: Page) -> None:
+    lines = Lines(page)
+    acts.start(page, acts.SMALL_PROGRAM)
+    for times in range(1, 13):
+        while len(lines.opened) < times:
+            page.wait_for_timeout(20)
+        page.wait_for_timeout(200)
+        lines.cut(4408)
+    acts.wait_until(page, "finished")
+    seen, text = acts.stored_rows(page), acts.text_of(page)
+    assert len(seen) == len(set(seen))
+    assert text.count("Now I run it.") == 1
+    page.reload()
+    acts.wait_until(page, "finished")
+    page.wait_for_selector(".flow > [data-key]")
+    assert acts.stored_rows(page) == seen
+
+
+def test_a_message_sent_into_a_cut_line_is_sent_once_when_it_is_back(page: Page) -> None:
+    lines = Lines(page)
+    acts.start(page)
+    acts.wait_until(page, "finished")
+    lines.refuse_with = 1012
+    lines.cut()
+    acts.write(page, "Look around the sandbox and tell me what is there.")
+    expect(page.get_by_text("Sending…")).to_be_visible()
+    expect(page.get_by_text("Connection lost.")).to_be_visible()
+    lines.refuse_with = 0
+    acts.wait_until(page, "running")
+    acts.wait_until(page, "finished")
+    assert acts.text_of(page).count("Look around the sandbox and tell me what is there.") == 2
+    expect(page.get_by_text("Connection lost.")).to_have_count(0)
+
+
+def test_a_refusal_for_good_is_said_and_not_tried_again(page: Page) -> None:
+    for code, said in (
+        (4401, "You are signed out."),
+        (4403, "You may no longer see this conversation."),
+        (4404, "This conversation is gone."),
+    ):
+        other = page.context.new_page()
+        lines = Lines(other)
+        acts.start(other)
+        acts.wait_until(other, "finished")
+        lines.cut(code)
+        expect(other.get_by_text(said)).to_be_visible()
+        opened = len(lines.opened)
+        other.wait_for_timeout(1500)
+        assert len(lines.opened) == opened
+        other.close()
+
+
+def test_a_refused_message_comes_back_to_the_field(page: Page) -> None:
+    acts.start(page)
+    acts.wait_until(page, "finished")
+    field = page.get_by_role("textbox", name="Message")
+    # What people can type is bounded by the field; the server has the last word all the same.
+    field.evaluate("(field) => field.removeAttribute('maxlength')")
+    field.fill("x" * 100_001)
+    field.press("Enter")
+    expect(page.get_by_text("Not sent.")).to_be_visible()
+    assert len(field.input_value()) == 100_001
+    expect(field).to_be_focused()

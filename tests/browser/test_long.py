@@ -1,0 +1,109 @@
+"""A conversation of thousands of events opens, scrolls and streams like a short one."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser import acts
+from tests.browser.conftest import Product
+
+EVENTS = 3000
+MOST_ROWS = 400
+
+
+@pytest.fixture(scope="module")
+def address(product: Product) -> str:
+    said = product.installation.run(
+        "shell",
+        "-v0",
+        "-c",
+        f"from tests.browser.seed import long_conversation; print(long_conversation({EVENTS}))",
+    )
+    found = re.search(r"[0-9a-f]{8}-[0-9a-f-]{27}", said.stdout)
+    assert found, said.stderr
+    return found[0]
+
+
+def open_it(page: Page, address: str) -> None:
+    page.goto("/")
+    page.goto(f"{page.url}conversations/{address}/")
+    page.wait_for_selector(".flow > [data-key]")
+
+
+def first(page: Page) -> int:
+    found = page.evaluate("document.querySelector('paca-conversation').run.first")
+    assert isinstance(found, int)
+    return found
+
+
+def test_it_opens_at_its_end_with_one_request(page: Page, address: str) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: "/events/" in request.url and asked.append(request.url))
+    open_it(page, address)
+    assert len(asked) == 1
+    distance = page.locator(".thread-scroll").evaluate(
+        "(s) => s.scrollHeight - s.scrollTop - s.clientHeight"
+    )
+    assert distance < 50
+
+
+def test_it_is_read_to_its_beginning_and_back_with_few_rows_in_the_page(
+    page: Page, address: str
+) -> None:
+    open_it(page, address)
+    scroller = page.locator(".thread-scroll")
+    for _ in range(200):
+        if first(page) == 1 and page.locator("text=A long way to go").count():
+            break
+        scroller.evaluate("(s) => s.scrollTo(0, 0)")
+        page.wait_for_timeout(60)
+        assert len(acts.rows(page)) <= MOST_ROWS + 1
+    page.wait_for_timeout(200)
+    assert "A long way to go" in acts.text_of(page)
+    page.get_by_role("button", name="To the end").click()
+    page.wait_for_timeout(200)
+    assert "Question 60" in acts.text_of(page) or len(acts.rows(page)) <= MOST_ROWS
+    distance = scroller.evaluate("(s) => s.scrollHeight - s.scrollTop - s.clientHeight")
+    assert distance < 50
+
+
+def test_rows_that_come_above_move_nothing_the_reader_looks_at(page: Page, address: str) -> None:
+    open_it(page, address)
+    moved = page.evaluate(
+        """async () => {
+          const view = document.querySelector("paca-conversation");
+          const scroller = view.querySelector(".thread-scroll");
+          const before = view.run.first;
+          scroller.scrollTop = 790;
+          const top = scroller.getBoundingClientRect().top;
+          const row = [...view.querySelectorAll(".flow > [data-key]")]
+            .find((each) => each.getBoundingClientRect().bottom > top);
+          const at = row.getBoundingClientRect().top;
+          while (view.run.first === before) await new Promise(requestAnimationFrame);
+          await new Promise((resolve) => setTimeout(resolve, 300));
+          return Math.abs(row.getBoundingClientRect().top - at);
+        }"""
+    )
+    assert moved < 2  # browsers round the place they scroll to
+
+
+def test_a_frame_of_streamed_text_costs_little(page: Page, address: str) -> None:
+    open_it(page, address)
+    middle = page.evaluate(
+        """() => {
+          const view = document.querySelector("paca-conversation");
+          const times = [];
+          for (let index = 0; index < 120; index += 1) {
+            const began = performance.now();
+            view.store.dispatch({ type: "agent.text.streamed", seq: null, at: new Date().toISOString(),
+              data: { call_id: "b", offset: index * 5, text: "word " } });
+            view.flush();
+            view.offsetHeight;
+            times.push(performance.now() - began);
+          }
+          return times.sort((one, other) => one - other)[60];
+        }"""
+    )
+    # 3 ms on a free core; the bound leaves room for a busy one and none for a restyle of the flow.
+    assert middle < 25
