@@ -75,5 +75,3 @@ def conversation_topic(conversation_id: UUID) -> str:
 def project_topic(project_id: UUID) -> str:
     """The topic on which changes to a project's things are announced."""
     return f"project:{project_id}"
-
-

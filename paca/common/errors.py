@@ -34,7 +34,9 @@ class Invalid(PacaError):
     code = "invalid"
     status = 400
 
-    def __init__(self, detail: str | None = None, *, fields: dict[str, list[str]] | None = None) -> None:
+    def __init__(
+        self, detail: str | None = None, *, fields: dict[str, list[str]] | None = None
+    ) -> None:
         super().__init__(detail)
         self.fields = fields or {}
 

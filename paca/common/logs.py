@@ -22,9 +22,7 @@ def masked(text: str) -> str:
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    return {
-        name: value for name, value in vars(record).items() if name not in _OWN and value != ""
-    }
+    return {name: value for name, value in vars(record).items() if name not in _OWN and value != ""}
 
 
 class JsonFormatter(logging.Formatter):
