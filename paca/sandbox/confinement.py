@@ -6,7 +6,7 @@ from pathlib import Path
 from uuid import UUID
 
 from paca.sandbox.base import Limits
-from paca.sandbox.inside import AT, ETC_FOLDERS, Interpreter
+from paca.sandbox.inside import AT, Interpreter
 from paca.sandbox.runner import HOME, SHARED_MEMORY, TMP, WORKSPACE
 
 SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
@@ -120,9 +120,6 @@ def _system() -> list[str]:
 
 def _etc(etc: Path, names: Path) -> list[str]:
     found = ["--ro-bind", str(etc), "/etc"]
-    for name in ETC_FOLDERS:
-        if Path("/etc", name).is_dir():
-            found += ["--ro-bind", f"/etc/{name}", f"/etc/{name}"]
     for name in ("passwd", "group"):
         found += ["--ro-bind", str(names / name), f"/etc/{name}"]
     return found

@@ -5,8 +5,9 @@ import importlib.util
 import os
 import py_compile
 import shutil
+import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,9 +20,21 @@ exit 1
 """
 
 
-# Of the host's /etc a sandbox has copies of these files and sees these folders; nothing else.
-ETC_FILES = ("ld.so.cache", "ld.so.conf", "localtime", "mime.types", "protocols", "services")
-ETC_FOLDERS = ("alternatives", "ca-certificates", "ld.so.conf.d", "pki", "ssl")
+# Of the host's /etc a sandbox has a copy of these, as far as everybody may read them.
+ETC = Path("/etc")
+ETC_COPIED = (
+    "alternatives",
+    "ca-certificates",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "localtime",
+    "mime.types",
+    "pki",
+    "protocols",
+    "services",
+    "ssl",
+)
 ETC_MADE = {
     "hosts": b"127.0.0.1 localhost\n::1 localhost\n",
     "nsswitch.conf": b"passwd: files\ngroup: files\nhosts: files dns\n",
@@ -54,19 +67,38 @@ def prepare_runner(below: Path) -> Path:
 
 
 def prepare_etc(below: Path) -> Path:
-    """The folder that is /etc inside."""
-    files = dict(ETC_MADE)
-    for name in ETC_FILES:
-        if Path("/etc", name).is_file():
-            files[name] = Path("/etc", name).read_bytes()
+    """The folder that is /etc inside: copied once, for each folder bound would slow every start."""
+    entries = [path for name in ETC_COPIED for path in _public(ETC / name)]
+    version = _digest([f"{path} {path.lstat().st_mtime_ns}".encode() for path in entries])
 
     def fill(folder: Path) -> None:
-        for name, content in files.items():
+        for name, content in ETC_MADE.items():
             (folder / name).write_bytes(content)
-        for name in ETC_FOLDERS:
-            (folder / name).mkdir()
+        for path in entries:
+            target = folder / path.relative_to(ETC)
+            if path.is_symlink() and path.parent != ETC:
+                target.symlink_to(path.readlink())
+            elif path.is_dir():
+                target.mkdir()
+            else:
+                target.write_bytes(path.read_bytes())
 
-    return _published(below, f"etc-{_digest([*files.values()])}", fill)
+    return _published(below, f"etc-{version}", fill)
+
+
+def _public(path: Path) -> Iterator[Path]:
+    """A path and all below it that everybody may read, folders before what they hold."""
+    try:
+        mode = path.stat().st_mode if path.parent == ETC else path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    readable = stat.S_IROTH | (stat.S_IXOTH if stat.S_ISDIR(mode) else 0)
+    if stat.S_ISLNK(mode) or (stat.S_ISREG(mode) and mode & readable):
+        yield path
+    elif stat.S_ISDIR(mode) and mode & readable == readable:
+        yield path
+        for inner in sorted(path.iterdir()):
+            yield from _public(inner)
 
 
 def _digest(contents: list[bytes]) -> str:
@@ -85,6 +117,8 @@ def _published(below: Path, name: str, fill: Callable[[Path], None]) -> Path:
     making.mkdir()
     fill(making)
     for path in (making, *making.rglob("*")):
+        if path.is_symlink():
+            continue
         path.chmod(0o755 if path.is_dir() else path.stat().st_mode & 0o777 | 0o444)
     try:
         making.rename(folder)

@@ -168,3 +168,24 @@ def test_the_runner_is_compiled_once_and_ships_no_source(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [first.name]
     assert not list(first.rglob("*.py"))
     assert (first / "lib/paca/sandbox/runner/main.pyc").exists()
+
+
+def test_of_the_hosts_etc_only_what_everybody_may_read_is_copied(tmp_path, monkeypatch):
+    host = tmp_path / "etc"
+    (host / "ssl" / "private").mkdir(parents=True)
+    (host / "ssl" / "certs").mkdir()
+    (host / "ssl" / "certs" / "ca.pem").write_text("public")
+    (host / "ssl" / "certs" / "link.pem").symlink_to("ca.pem")
+    (host / "ssl" / "private" / "key.pem").write_text("secret")
+    (host / "ssl" / "half.key").write_text("secret")
+    (host / "shadow").write_text("secret")
+    (host / "ssl" / "private").chmod(0o710 & ~0o001)
+    (host / "ssl" / "half.key").chmod(0o640)
+    (host / "services").write_text("http 80/tcp")
+    monkeypatch.setattr(inside, "ETC", host)
+    (tmp_path / "run").mkdir()
+    made = inside.prepare_etc(tmp_path / "run")
+    assert inside.prepare_etc(tmp_path / "run") == made
+    found = {str(path.relative_to(made)) for path in made.rglob("*") if not path.is_dir()}
+    assert found == {"ssl/certs/ca.pem", "ssl/certs/link.pem", "services", *inside.ETC_MADE}
+    assert (made / "ssl/certs/link.pem").read_text() == "public"
