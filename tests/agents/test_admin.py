@@ -1,0 +1,184 @@
+"""The admin's page for agents, as a person in a browser would use it."""
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.messages import get_messages
+from django.test import Client
+
+from paca.accounts.models import AuditEntry, User
+from paca.agents import secrets
+from paca.agents import services as agents
+from paca.agents.models import Agent
+from tests.support import world
+from tests.support.world import MODEL, World
+
+pytestmark = pytest.mark.django_db
+KEY = "sk-ant-0123456789-abcdefghij-WXYZ"
+HOSTILE = '<img src=x onerror="alert(1)">'
+
+
+@pytest.fixture
+def here() -> World:
+    return world.make()
+
+
+@pytest.fixture
+def admin() -> Client:
+    client = Client()
+    client.force_login(User.objects.create_superuser("root", password="a long password 7"))
+    return client
+
+
+def page(agent: Agent) -> str:
+    return f"/admin/agents/agent/{agent.pk}/change/"
+
+
+def filled(here: World, agent: Agent | None = None, **changes: Any) -> dict[str, Any]:
+    """What the form of an agent sends."""
+    shown: dict[str, Any] = {
+        name: "" if agent is None or getattr(agent, name) is None else getattr(agent, name)
+        for name in agents.SETTINGS
+    }
+    if agent is None:
+        shown |= {"name": "Bo", "handle": "@Bo", "model": "demo/guide", "status": "active"}
+        shown |= {"limit_concurrent": 5, "git_name": "Bo", "git_email": "bo@boats.example"}
+        shown |= {"project": here.project.pk}
+    shown |= {"parameters": "{}", "role": here.role("agent").pk, "new_llm_key": ""}
+    return {**shown, **changes}
+
+
+def told(response: Any) -> list[str]:
+    return [str(message) for message in get_messages(response.wsgi_request)]
+
+
+def test_an_agent_is_made_with_its_membership(here: World, admin: Client) -> None:
+    answer = admin.post("/admin/agents/agent/add/", filled(here, new_llm_key=KEY))
+    assert answer.status_code == 302, answer.context["adminform"].form.errors
+    agent = Agent.objects.get(handle="bo")
+    assert (agent.member.role, secrets.decrypt(agent.encrypted_key)) == (here.role("agent"), KEY)
+    entry = AuditEntry.objects.get(action="agent.created", object_id=str(agent.pk))
+    assert entry.actor_name == "root"
+
+
+def test_a_change_is_saved_and_an_empty_key_field_keeps_the_key(here: World, admin: Client) -> None:
+    agent = here.agent
+    agents.configure(agent, by=here.owner, llm_api_key=KEY)
+    answer = admin.post(page(agent), filled(here, agent, limit_steps="7", system_prompt="Hello"))
+    assert answer.status_code == 302, answer.context["adminform"].form.errors
+    agent.refresh_from_db()
+    assert (agent.limit_steps, agent.system_prompt) == (7, "Hello")
+    assert secrets.decrypt(agent.encrypted_key) == KEY
+    admin.post(page(agent), filled(here, agent, forget_llm_key="on"))
+    agent.refresh_from_db()
+    assert not agent.has_key
+
+
+def test_the_key_is_on_no_page(here: World, admin: Client) -> None:
+    agents.configure(here.agent, by=here.owner, llm_api_key=KEY)
+    pages = [
+        admin.get(page(here.agent)).content,
+        admin.get("/admin/agents/agent/").content,
+        admin.post(page(here.agent), filled(here, here.agent, new_llm_key=KEY, name="")).content,
+        admin.get("/admin/accounts/auditentry/").content,
+    ]
+    for content in pages:
+        assert KEY.encode() not in content
+        assert here.agent.encrypted_key.encode() not in content
+    assert b"WXYZ" in pages[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "said"),
+    [
+        ({"name": ""}, "name", "required"),
+        ({"handle": "not a handle"}, "handle", "small letters"),
+        ({"handle": "ada-harbor"}, "handle", "A person of this project has this username."),
+        ({"model": "gpt"}, "model", "provider/model"),
+        ({"model": "acme/gpt"}, "model", "names no model that Paca can ask"),
+        ({"base_url": "ftp://x"}, "base_url", "Write an address such as"),
+        ({"parameters": '{"temprature": 1}'}, "parameters", "is not known"),
+        ({"parameters": "nonsense"}, "parameters", "valid JSON"),
+        ({"limit_steps": "0"}, "limit_steps", "greater than or equal to 1"),
+        ({"limit_concurrent": "11"}, "limit_concurrent", "less than or equal to 10"),
+        ({"status": "asleep"}, "status", "Select a valid choice"),
+        ({"git_email": "nobody"}, "git_email", "valid email"),
+        ({"new_llm_key": "two words"}, "new_llm_key", "no spaces"),
+    ],
+)
+def test_what_is_wrong_is_said_beside_its_field(
+    changes: dict[str, Any], field: str, said: str, here: World, admin: Client
+) -> None:
+    answer = admin.post(page(here.agent), filled(here, here.agent, **changes))
+    assert answer.status_code == 200
+    assert said in str(answer.context["adminform"].form.errors[field])
+    stored = Agent.objects.get(pk=here.agent.pk)
+    assert (stored.name, stored.updated_at) == ("Rosa", here.agent.updated_at)
+
+
+def test_a_stored_key_does_not_move_to_another_address(here: World, admin: Client) -> None:
+    agents.configure(here.agent, by=here.owner, model=MODEL, llm_api_key=KEY)
+    moved = filled(here, here.agent, base_url="https://evil.example")
+    answer = admin.post(page(here.agent), moved)
+    assert "Type the key again" in str(answer.context["adminform"].form.errors["new_llm_key"])
+
+
+def test_a_role_of_another_project_is_refused(here: World, admin: Client) -> None:
+    foreign = world.make("Elsewhere").role("agent").pk
+    for address, agent in ((page(here.agent), here.agent), ("/admin/agents/agent/add/", None)):
+        answer = admin.post(address, filled(here, agent, role=foreign))
+        assert "role" in answer.context["adminform"].form.errors
+
+
+def test_saving_can_test_the_connection_and_names_the_cause(
+    here: World, admin: Client, django_capture_on_commit_callbacks: Any
+) -> None:
+    button = re.search(r'name="(\w+save_and_test)"', admin.get(page(here.agent)).content.decode())
+    assert button is not None
+    for changes, said in (
+        ({}, "The demo answers by itself"),
+        ({"model": MODEL, "name": "Ada"}, "needs an API key"),
+    ):
+        body = filled(here, here.agent, **changes, **{button[1]: "1"})
+        with django_capture_on_commit_callbacks(execute=True):
+            answer = admin.post(page(here.agent), body)
+        assert any(said in text for text in told(answer))
+    here.agent.refresh_from_db()
+    assert here.agent.name == "Ada"
+
+
+def test_retiring_is_an_action_and_nothing_is_deleted(here: World, admin: Client) -> None:
+    assert admin.post(f"/admin/agents/agent/{here.agent.pk}/delete/").status_code == 403
+    body = {"action": "retire", "_selected_action": [str(here.agent.pk)]}
+    admin.post("/admin/agents/agent/", body)
+    assert Agent.objects.get(pk=here.agent.pk).deleted_at is not None
+    assert b"Rosa" not in admin.get("/admin/agents/agent/").content
+
+
+def test_hostile_names_are_text_on_every_page(here: World, admin: Client) -> None:
+    agents.configure(here.agent, by=here.owner, name=HOSTILE, description=HOSTILE)
+    for address in (
+        page(here.agent),
+        "/admin/agents/agent/",
+        "/admin/projects/member/",
+        "/admin/accounts/auditentry/",
+        f"/admin/projects/member/{here.agent.member.pk}/change/",
+    ):
+        content = admin.get(address).content.decode()
+        assert "<img src=x" not in content
+        assert "&lt;img src=x" in content
+
+
+def test_the_admin_evaluates_its_templates_and_no_inline_script_runs(
+    here: World, admin: Client
+) -> None:
+    answer = admin.get(page(here.agent))
+    policy = dict(
+        part.strip().split(" ", 1) for part in answer.headers["Content-Security-Policy"].split(";")
+    )
+    assert policy["script-src"] == "'self' 'unsafe-eval'"
+    inline = re.findall(rb"<script(?![^>]*\bsrc=)[^>]*>", answer.content)
+    assert [tag for tag in inline if b"application/json" not in tag and b"text/" not in tag] == []
+    elsewhere = admin.get("/healthz").headers["Content-Security-Policy"]
+    assert "unsafe" not in elsewhere

@@ -1,0 +1,32 @@
+"""A setting without effect is a bug: each is read by the code that runs agents."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import paca
+from paca.agents import parameters, services
+from paca.engine.llm import anthropic_wire
+
+ROOT = Path(paca.__file__).parent
+# What names the agent to people, in pages and API, and not to its runs.
+FOR_PEOPLE = {"handle"}
+
+
+def source(*folders: str) -> str:
+    files = (file for folder in folders for file in sorted((ROOT / folder).rglob("*.py")))
+    return "\n".join(file.read_text() for file in files if "migrations" not in file.parts)
+
+
+@pytest.mark.parametrize("setting", sorted(services.SETTINGS - FOR_PEOPLE))
+def test_each_setting_is_read_where_agents_run(setting: str) -> None:
+    read = re.compile(rf"\bagent(?:\.|__){setting}\b|\"{setting}\"")
+    assert read.search(source("worker", "conversations"))
+
+
+@pytest.mark.parametrize("name", parameters.NAMES)
+def test_each_parameter_reaches_the_model(name: str) -> None:
+    value = "high" if name == "effort" else 2048
+    without = anthropic_wire._parameters({}, 8192)
+    assert anthropic_wire._parameters({name: value}, 8192) != without
