@@ -12,16 +12,16 @@ class Event:
 
     type: ClassVar[str]
     durable: ClassVar[bool]
+    facts: ClassVar[tuple[str, ...]]
 
     @classmethod
     def from_payload(cls, payload: dict[str, Any]) -> Self:
         """Load a stored payload; fields no longer known are ignored, new ones take their default."""
-        known = {entry.name for entry in dataclasses.fields(cls)}
-        return cls(**{name: value for name, value in payload.items() if name in known})
+        return cls(**{name: value for name, value in payload.items() if name in cls.facts})
 
     def payload(self) -> dict[str, Any]:
         """The facts as a JSON object, as they stand in the row and in a frame's ``data``."""
-        return {entry.name: getattr(self, entry.name) for entry in dataclasses.fields(self)}
+        return {name: getattr(self, name) for name in self.facts}
 
 
 E = TypeVar("E", bound=Event)
@@ -35,6 +35,7 @@ def event(name: str, *, durable: bool = True) -> Callable[[type[E]], type[E]]:
     def enter(cls: type[E]) -> type[E]:
         entry = dataclass(frozen=True, slots=True, kw_only=True)(cls)
         entry.type, entry.durable = name, durable
+        entry.facts = tuple(fact.name for fact in dataclasses.fields(entry))
         if EVENT_TYPES.setdefault(name, entry) is not entry:
             raise ValueError(f"event type {name!r} is already in the catalogue")
         return entry

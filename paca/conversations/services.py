@@ -170,10 +170,15 @@ def _message(
 
 def title_from(text: str) -> str:
     """A title made of a first message: its first line, cut at a word."""
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    line = next((line.strip() for line in _shown(text).splitlines() if line.strip()), "")
     if len(line) <= 80:
         return line
     return line[:80].rsplit(" ", 1)[0].rstrip(",.;:") + "…"
+
+
+def _shown(text: str) -> str:
+    """Without what no database column and no page can hold: control characters, lone surrogates."""
+    return "".join(char for char in text if char.isprintable() or char in "\n\t")
 
 
 @transaction.atomic
@@ -244,7 +249,7 @@ def clear(session: ChatSession, *, by: Member) -> Conversation:
 @transaction.atomic
 def rename(conversation: Conversation, *, title: str, by: Member) -> None:
     """Give the conversation another title."""
-    title = " ".join(title.split())
+    title = " ".join(_shown(title).split())
     if not title:
         raise Invalid("A title cannot be empty.", fields={"title": ["Write a title."]})
     if len(title) > 200:

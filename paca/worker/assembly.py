@@ -18,6 +18,7 @@ from paca.engine.limits import Limits
 from paca.engine.run import Profile
 from paca.sandbox.base import Limits as SandboxLimits
 from paca.sandbox.base import SandboxSpec
+from paca.worker.folds import Fold
 
 DEFAULT_MAX_TOKENS = 8192
 
@@ -28,17 +29,20 @@ class Assembled:
 
     profile: Profile
     api_key: str
+    known: Fold
     recorded: list[Recorded]
     turn_began: datetime
     sandbox: SandboxSpec
     sandbox_boot_id: str
 
 
-def assemble_run(lease: Lease) -> Assembled:
-    """Read the conversation, its agent and its log. The key leaves the database only here."""
+def assemble_run(lease: Lease, known: Fold) -> Assembled:
+    """Read the conversation, its agent and its log above ``known``. Keys leave the database here."""
     conversation = Conversation.objects.select_related("agent", "project").get(
         pk=lease.conversation_id
     )
+    if known.history.seq > conversation.last_seq:
+        known = Fold()  # the database is an older copy of what this worker has seen
     agent = conversation.agent
     spec = _sandbox(conversation, agent)
     running = Sandbox.objects.filter(conversation=conversation, state="running").first()
@@ -46,7 +50,8 @@ def assemble_run(lease: Lease) -> Assembled:
     return Assembled(
         profile=_profile(conversation, agent, spec),
         api_key=secrets.decrypt(agent.encrypted_key) if agent.encrypted_key else "",
-        recorded=selectors.recorded_after(conversation.pk, 0),
+        known=known,
+        recorded=selectors.recorded_after(conversation.pk, known.history.seq),
         turn_began=turn.started_at,
         sandbox=spec,
         sandbox_boot_id=running.boot_id if running else "",

@@ -54,6 +54,7 @@ def _candidates() -> list[Conversation]:
         Conversation.objects.claimable()
         .filter(waits | Q(status__in=HELD))
         .select_related("agent")
+        .only("status", "lease_epoch", "turn_number", "agent__model")
         .order_by("updated_at")[:MOST_CANDIDATES]
     )
 

@@ -14,6 +14,7 @@ from paca.engine.limits import Tally
 from paca.engine.ports import Entry
 from paca.events import Event
 from paca.worker.database import Database, uninterrupted
+from paca.worker.folds import Fold
 from paca.worker.live import Live
 
 
@@ -21,10 +22,17 @@ class RunLog:
     """Satisfies ``engine.ports.Log`` for one held conversation."""
 
     def __init__(
-        self, lease: Lease, recorded: Iterable[Recorded], *, database: Database, live: Live
+        self,
+        lease: Lease,
+        known: Fold,
+        recorded: Iterable[Recorded],
+        *,
+        database: Database,
+        live: Live,
     ) -> None:
+        """``recorded`` is all that the log holds above ``known``."""
         self.lease = lease
-        self._history, self._tally = History(), Tally()
+        self._history, self._tally = known.history, known.tally
         self._database = database
         self._live = live
         self._noted: list[Entry] = []
@@ -38,6 +46,11 @@ class RunLog:
     @property
     def tally(self) -> Tally:
         return self._tally
+
+    @property
+    def fold(self) -> Fold:
+        """What the log has come to."""
+        return Fold(self._history, self._tally)
 
     def note(self, *entries: Entry) -> None:
         self._noted.extend(entries)

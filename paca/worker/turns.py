@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from django.db import DatabaseError
@@ -27,6 +27,7 @@ from paca.worker import ending
 from paca.worker.assembly import Assembled, assemble_run
 from paca.worker.claim import Claimed, release
 from paca.worker.database import Database
+from paca.worker.folds import Folds
 from paca.worker.live import Live
 from paca.worker.runlog import RunLog
 from paca.worker.sandboxes import RunSandboxes
@@ -47,6 +48,7 @@ class Services:
 
     database: Database
     sandboxes: SandboxManager
+    folds: Folds = field(default_factory=Folds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +127,14 @@ class Held:
             self._live.close()
 
     async def _work(self) -> None:
-        assembled = await self._services.database.call(assemble_run, self.lease)
+        known = self._services.folds.take(self.conversation_id)
+        assembled = await self._services.database.call(assemble_run, self.lease, known)
         log = RunLog(
-            self.lease, assembled.recorded, database=self._services.database, live=self._live
+            self.lease,
+            assembled.known,
+            assembled.recorded,
+            database=self._services.database,
+            live=self._live,
         )
         sandboxes = RunSandboxes(
             assembled.sandbox,
@@ -138,7 +145,9 @@ class Held:
         )
         try:
             while await self._turn(assembled, log, sandboxes):
-                assembled = await self._services.database.call(assemble_run, self.lease)
+                assembled = await self._services.database.call(assemble_run, self.lease, log.fold)
+            await log.catch_up()
+            self._services.folds.keep(self.conversation_id, log.fold)
         finally:
             await sandboxes.let_go()
 

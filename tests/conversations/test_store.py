@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from paca import events
 from paca.common.errors import NotFound
-from paca.conversations import selectors, store
+from paca.conversations import selectors, services, store
 from paca.conversations.models import Conversation, Event, ModelCall, ToolCall, Turn
 from paca.conversations.models.conversation import MOVES, Status
 from paca.conversations.store import Fenced, IllegalMove, Lease
@@ -136,6 +136,11 @@ def test_any_text_is_stored_and_read_back(text):
     expected = text.replace("\0", "\u2400").replace("\ud800", "?")
     assert frame["data"]["text"] == expected
     store.to_json(frame).encode()
+
+
+@pytest.mark.parametrize("text", ["a\0b", "a\ud800b", "\0ab"])
+def test_a_title_holds_what_a_page_can_show(text):
+    assert services.title_from(text) == "ab"
 
 
 def test_a_large_payload_is_kept_once():

@@ -1,0 +1,36 @@
+"""What the logs of the last few conversations came to, so that the next turn reads only what is new."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from uuid import UUID
+
+from paca.engine.context.history import History
+from paca.engine.limits import Tally
+
+MOST_KEPT = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """History and tally up to ``history.seq``. The log only grows: what is folded stays true."""
+
+    history: History = History()
+    tally: Tally = Tally()
+
+
+class Folds:
+    """The folds of the conversations this worker ran last; the oldest goes first."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[UUID, Fold] = OrderedDict()
+
+    def keep(self, conversation_id: UUID, fold: Fold) -> None:
+        """Remember where a run ended."""
+        self._kept[conversation_id] = fold
+        self._kept.move_to_end(conversation_id)
+        while len(self._kept) > MOST_KEPT:
+            self._kept.popitem(last=False)
+
+    def take(self, conversation_id: UUID) -> Fold:
+        """Where the last run of it here ended, or the empty fold."""
+        return self._kept.pop(conversation_id, Fold())
