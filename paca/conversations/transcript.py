@@ -79,11 +79,19 @@ def _tool(
     call: events.ToolCalled | None, outcome: events.ToolReturned | events.ToolOutcomeUnknown | None
 ) -> str:
     name = call.tool if call else "A tool"
-    subject = f": {call.subject}" if call and call.subject else ""
-    body = _fenced(json.dumps(call.arguments, ensure_ascii=False, indent=2), "json") if call else ""
+    subject = f": {_short(call.subject)}" if call and call.subject else ""
+    body = _arguments(call.arguments) if call else ""
     if outcome is not None:
         body += _fenced(outcome.output)
     return _folded(f"{name}{subject} ({_result(outcome)})", body)
+
+
+def _arguments(given: dict[str, Any]) -> str:
+    """A lone text, such as a command, reads better as it is than as JSON."""
+    match list(given.values()):
+        case [str(text)]:
+            return _fenced(text)
+    return _fenced(json.dumps(given, ensure_ascii=False, indent=2), "json")
 
 
 def _result(outcome: events.ToolReturned | events.ToolOutcomeUnknown | None) -> str:
@@ -163,8 +171,11 @@ def _closes(line: str, fence: str) -> bool:
 
 
 def _folded(summary: str, body: str) -> str:
-    short = Truncator(" ".join(summary.split())).chars(200)
-    return f"<details><summary>{escape(short)}</summary>\n\n{body}\n\n</details>\n\n"
+    return f"<details><summary>{escape(summary)}</summary>\n\n{body.rstrip()}\n\n</details>\n\n"
+
+
+def _short(text: str) -> str:
+    return Truncator(" ".join(text.split())).chars(120)
 
 
 def _fenced(text: str, language: str = "text") -> str:

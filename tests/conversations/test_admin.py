@@ -147,6 +147,14 @@ def test_conversations_are_filtered_and_found(chat, admin):
         assert {title for title in titles if f">{title}<" in page} == found, query
 
 
+def test_each_entry_of_a_log_shows_when_and_leads_to_the_whole_of_it(chat, admin):
+    begun = worked(chat)
+    page = text(admin.get(change("conversation", begun)))
+    for row in Event.objects.filter(conversation=begun):
+        assert f">{row.at:%m-%d %H:%M:%S}<" in page
+        assert f'href="{change("event", row.pk)}">{row.seq}<' in page
+
+
 def test_a_long_log_is_shown_a_page_at_a_time(chat, admin):
     begun = chat.begin()["conversation"]
     row = chat.row(begun)

@@ -97,7 +97,7 @@ def test_markdown_reads_as_a_talk_with_the_work_folded(chat):
         "How many **files** are there?",
         "<details><summary>Thought</summary>\n\nI should count them.\n\n</details>",
         "<details><summary>bash: ls | wc -l (done, exit code 0, 0.2 s)</summary>",
-        '"command": "ls | wc -l"',
+        "```text\nls | wc -l\n```",
         "```text\n3\n```",
         "## Rosa (demo), ",
         "There are `3` files.",
@@ -189,6 +189,19 @@ def test_markup_in_names_subjects_and_output_stays_text(chat):
 )
 def test_a_tag_is_text_except_in_code_and_no_fence_stays_open(written, shown):
     assert transcript.inert(written) == shown
+
+
+def test_arguments_are_shown_as_text_if_there_is_one_and_as_json_if_there_are_more(chat):
+    row = chat.row(chat.begin()["conversation"])
+    for arguments, shown in (
+        ({"command": 'echo "a"\nls'}, '```text\necho "a"\nls\n```'),
+        ({"path": "a", "first": 3}, '```json\n{\n  "path": "a",\n  "first": 3\n}\n```'),
+        ({"count": 3}, '```json\n{\n  "count": 3\n}\n```'),
+    ):
+        call = events.ToolCalled(call_id=CALL, tool="x", arguments=arguments)
+        frames = [{"type": call.type, "data": call.payload(), "at": ""}]
+        text = "".join(transcript.markdown(row, frames))
+        assert f"(no result yet)</summary>\n\n{shown}\n\n</details>" in text
 
 
 def test_output_with_fences_stands_in_a_longer_one(chat):

@@ -8,6 +8,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.db.models.functions import Substr
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
@@ -38,8 +39,8 @@ class LogInline(TabularInline):  # type: ignore[misc] # unfold has no types
     ordering = ("seq",)
     per_page = 50
     extra = 0
-    fields = readonly_fields = ("seq", "at", "type", "source", "turn", "begins_with")
-    show_change_link = True
+    hide_title = True
+    fields = readonly_fields = ("entry", "time", "type", "source", "turn", "begins_with")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Event]:
         found: QuerySet[Event] = super().get_queryset(request)
@@ -47,11 +48,21 @@ class LogInline(TabularInline):  # type: ignore[misc] # unfold has no types
         text = Substr("payload", 1, PREVIEW_CHARACTERS + 1)
         return found.defer("payload").annotate(preview=text)
 
+    @display(description="Entry")  # type: ignore[untyped-decorator]
+    def entry(self, event: Event) -> SafeString:
+        address = reverse("admin:conversations_event_change", args=[event.pk])
+        return format_html('<a class="text-primary-600" href="{}">{}</a>', address, event.seq)
+
+    @display(description="Time (UTC)")  # type: ignore[untyped-decorator]
+    def time(self, event: Event) -> SafeString:
+        shown = f"{event.at:%m-%d %H:%M:%S}"
+        return format_html('<span class="whitespace-nowrap">{}</span>', shown)
+
     @display(description="Begins with")  # type: ignore[untyped-decorator]
-    def begins_with(self, event: Any) -> str:
-        if event.blob_id:
-            return "(large: open it)"
-        return Truncator(event.preview).chars(PREVIEW_CHARACTERS)
+    def begins_with(self, event: Any) -> SafeString:
+        text = Truncator(event.preview).chars(PREVIEW_CHARACTERS)
+        shown = "(large: open it)" if event.blob_id else text
+        return format_html('<span class="break-all">{}</span>', shown)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -85,12 +96,15 @@ class ConversationAdmin(FoundById):
     actions = ("stop",)
     inlines = (LogInline,)
     fields = (
-        ("title", "agent", "project"),
-        ("state", "reason", "activity"),
+        "title",
+        ("agent", "project"),
+        ("state", "reason"),
+        ("activity", "turn_number"),
         "detail",
         ("tokens", "cost"),
-        ("lease_owner", "lease_epoch", "lease_until"),
-        ("created_at", "started_at", "finished_at"),
+        ("lease_owner", "lease_epoch"),
+        ("created_at", "lease_until"),
+        ("started_at", "finished_at"),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Conversation]:
@@ -136,7 +150,7 @@ class EventAdmin(OfConversation):
     search_help_text = "A type, a title, or the id of a conversation."
     ordering = ("-id",)
     show_full_result_count = False
-    fields = ("conversation", ("seq", "at", "turn"), ("type", "source", "epoch"), "facts")
+    fields = ("conversation", ("seq", "at"), "type", ("source", "turn"), "epoch", "facts")
     readonly_fields = ("facts",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Event]:

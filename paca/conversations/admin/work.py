@@ -33,10 +33,12 @@ class TriggerAdmin(OfConversation):
     ordering = ("-created_at",)
     fields = (
         "conversation",
-        ("kind", "control", "source", "by"),
-        ("shown_state", "attempts", "turn", "event_seq"),
+        ("kind", "control"),
+        ("source", "by"),
+        ("shown_state", "attempts"),
+        ("turn", "event_seq"),
         "last_error",
-        ("created_at", "available_at", "updated_at"),
+        ("created_at", "available_at"),
         "idempotency_key",
     )
 
@@ -69,10 +71,13 @@ class ModelCallAdmin(OfConversation):
     ordering = ("-started_at",)
     fields = (
         "conversation",
-        ("model", "turn", "attempt", "status", "epoch"),
-        ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"),
-        "cost",
-        ("started_at", "finished_at", "seconds"),
+        "model",
+        ("status", "cost"),
+        ("turn", "attempt"),
+        ("input_tokens", "output_tokens"),
+        ("cache_read_tokens", "cache_write_tokens"),
+        ("started_at", "finished_at"),
+        ("seconds", "epoch"),
     )
 
     @display(description="Tokens in / out", ordering="input_tokens")  # type: ignore[untyped-decorator]
@@ -108,10 +113,13 @@ class ToolCallAdmin(OfConversation):
     ordering = ("-called_at",)
     fields = (
         "conversation",
-        ("tool", "effect", "turn"),
-        ("state", "cause", "exit_code"),
-        ("called_at", "started_at", "finished_at", "seconds"),
-        ("boot_id", "epoch", "arguments_hash"),
+        ("tool", "effect"),
+        ("state", "cause"),
+        ("turn", "exit_code"),
+        ("called_at", "started_at"),
+        ("finished_at", "seconds"),
+        ("boot_id", "epoch"),
+        "arguments_hash",
     )
 
     @display(description="Seconds")  # type: ignore[untyped-decorator]
@@ -125,7 +133,12 @@ class WorkerAdmin(ReadOnlyAdmin):
 
     list_display = ("id", "host", "pid", "holds", "concurrency", "draining", "heartbeat_at")
     ordering = ("-heartbeat_at",)
-    fields = (("id", "host", "pid"), ("holds", "concurrency", "draining"), "heartbeat_at")
+    fields = (
+        "id",
+        ("host", "pid"),
+        ("holds", "concurrency"),
+        ("draining", "heartbeat_at"),
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Worker]:
         held = Conversation.objects.filter(lease_owner=OuterRef("pk")).order_by()
