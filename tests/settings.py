@@ -12,3 +12,6 @@ from paca.settings import *  # noqa: F403
 # A file, as in the product: an in-memory database shared by threads locks by other rules.
 DATABASES["default"]["TEST"] = {"NAME": str(PACA_DATA_DIR / "test.sqlite3")}  # noqa: F405
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+# Else each test client begins with a walk through all static files.
+WHITENOISE_AUTOREFRESH = True

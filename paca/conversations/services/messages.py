@@ -1,16 +1,15 @@
-"""What people do with conversations: begin, write, stop, pause, go on, clear, rename."""
+"""Writing to an agent: chats begin, messages come, chats are cleared, titles are given."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 
 from paca import events
 from paca.agents.models import Agent
-from paca.bus import get_bus
 from paca.common.errors import Conflict, Invalid
 from paca.conversations import store
 from paca.conversations.models import (
@@ -19,10 +18,11 @@ from paca.conversations.models import (
     Conversation,
     Status,
     Trigger,
-    TriggerState,
     TriggerType,
 )
-from paca.conversations.models.conversation import ENDED, HELD
+from paca.conversations.models.conversation import HELD
+from paca.conversations.services.inbox import check_agent, locked, put
+from paca.conversations.services.orders import stop
 from paca.projects.models import Member
 
 LONGEST_MESSAGE = 100_000
@@ -33,19 +33,6 @@ class ConversationBusy(Conflict):
     """The agent is busy; nothing was stored. Send it to be queued, or interrupt."""
 
     code = "conversation_busy"
-
-
-class AgentUnavailable(Conflict):
-    """This agent takes no work now."""
-
-    code = "agent_unavailable"
-
-
-class Named(Protocol):
-    """Whoever gives an order: a member, or an administrator who is none."""
-
-    @property
-    def name(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +54,13 @@ def start_chat(
     by: Member,
     source: str = "api",
     client_id: str = "",
-    idempotency_key: str = "",
 ) -> Sent:
     """Begin a chat session with its first conversation and message.
 
     The same ``client_id`` of the same person begins one chat.
     """
     _check_text(text)
-    key = _key(by, client_id, idempotency_key)
+    key = _key(by, client_id)
     if client_id:
         session, is_new = ChatSession.objects.get_or_create(
             agent=agent, member=by, client_id=client_id
@@ -83,7 +69,7 @@ def start_chat(
             return earlier
     else:
         session = ChatSession.objects.create(agent=agent, member=by)
-    _check_agent(agent)
+    check_agent(agent)
     conversation = _open(session)
     return send(
         conversation,
@@ -91,7 +77,6 @@ def start_chat(
         by=by,
         source=source,
         client_id=client_id,
-        idempotency_key=idempotency_key,
     )
 
 
@@ -118,27 +103,26 @@ def send(
     on_busy: str = "queue",
     source: str = "api",
     client_id: str = "",
-    idempotency_key: str = "",
 ) -> Sent:
     """Write to the agent: stored and shown at once, read at the next step or in a new turn.
 
-    The same ``client_id`` or ``idempotency_key`` of the same person is one message. Raises
+    The same ``client_id`` of the same person is one message. Raises
     ``ConversationBusy`` with ``on_busy="reject"`` while a turn runs.
     """
     _check_text(text)
     if on_busy not in ON_BUSY:
         raise Invalid(f"on_busy must be one of {', '.join(ON_BUSY)}.")
-    current = _locked(conversation)
-    key = _key(by, client_id, idempotency_key)
+    current = locked(conversation)
+    key = _key(by, client_id)
     if key and (earlier := _earlier(source, key, conversation=current)):
         return earlier
-    _check_agent(current.agent)
+    check_agent(current.agent)
     busy = current.status in (*HELD, Status.QUEUED)
     if busy and on_busy == "reject":
         raise ConversationBusy
     interrupt = on_busy == "interrupt" and current.status in HELD
     stored = store.append(current.id, *_message(current, text, by, client_id, on_busy, busy))
-    _put(
+    put(
         current,
         TriggerType.CHAT_MESSAGE,
         by=by.name,
@@ -182,65 +166,9 @@ def _shown(text: str) -> str:
 
 
 @transaction.atomic
-def stop(conversation: Conversation, *, by: Named) -> None:
-    """End the run at once, wherever it is; what is stored stays. Ended already: nothing."""
-    _stop(_locked(conversation), reason="by_person", by=by.name)
-
-
-@transaction.atomic
-def stop_all_of(agent_id: UUID, *, by: str) -> None:
-    """The agent is removed: end whatever it does or has before it."""
-    unfinished = Conversation.objects.filter(agent=agent_id, deleted_at=None).exclude(
-        status__in=ENDED
-    )
-    for conversation in unfinished.select_related("agent").select_for_update(of=("self",)):
-        _stop(conversation, reason="agent_removed", by=by)
-
-
-def _stop(current: Conversation, *, reason: str, by: str) -> None:
-    if current.status in HELD:
-        _put(current, reason, by=by, control=Control.STOP)
-    elif current.status in (Status.QUEUED, Status.PAUSED):
-        _drop_waiting(current)
-        store.append(current.id, events.ConversationStopped(reason=reason, by=by))
-
-
-@transaction.atomic
-def pause(conversation: Conversation, *, by: Member) -> None:
-    """Let the step under way end, then stand still until a message or ``resume``."""
-    current = _locked(conversation)
-    if current.status not in HELD:
-        raise Conflict("Only a running conversation can be paused.")
-    _put(current, "pause", by=by.name, control=Control.PAUSE)
-
-
-@transaction.atomic
-def resume(conversation: Conversation, *, by: Member) -> None:
-    """Leave ``paused``."""
-    current = _locked(conversation)
-    if current.status != Status.PAUSED:
-        raise Conflict("This conversation is not paused.")
-    _go_on(current, by)
-
-
-@transaction.atomic
-def continue_(conversation: Conversation, *, by: Member) -> None:
-    """Go on after any end, as if the person had said so. Running already: nothing."""
-    current = _locked(conversation)
-    if current.status not in (*HELD, Status.QUEUED):
-        _go_on(current, by)
-
-
-def _go_on(current: Conversation, by: Member) -> None:
-    _check_agent(current.agent)
-    store.append(current.id, events.ConversationQueued(trigger="continue", by=by.name))
-    _put(current, "continue", by=by.name)
-
-
-@transaction.atomic
 def clear(session: ChatSession, *, by: Member) -> Conversation:
     """Close the session's conversation, which stays readable, and open an empty one."""
-    _check_agent(session.agent)
+    check_agent(session.agent)
     if session.conversation is not None:
         stop(session.conversation, by=by)
     return _open(session)
@@ -265,25 +193,8 @@ def _check_text(text: str) -> None:
         raise Invalid("The message is too long.", fields={"text": [fact]})
 
 
-def _check_agent(agent: Agent) -> None:
-    if agent.deleted_at is not None:
-        raise AgentUnavailable(f"{agent.name} is retired and takes no new work.")
-    if agent.status == Agent.Status.INACTIVE:
-        raise AgentUnavailable(f"{agent.name} is inactive. Set it to active to give it work.")
-
-
-def _locked(conversation: Conversation) -> Conversation:
-    """The row as it is now, held until the transaction ends."""
-    return (
-        Conversation.objects.select_for_update(of=("self",))
-        .select_related("agent")
-        .get(pk=conversation.pk)
-    )
-
-
-def _key(by: Member, client_id: str, idempotency_key: str) -> str:
-    own = client_id or idempotency_key
-    return f"{by.id}:{own}"[:200] if own else ""
+def _key(by: Member, client_id: str) -> str:
+    return f"{by.id}:{client_id}"[:200] if client_id else ""
 
 
 def _earlier(source: str, key: str, **where: Any) -> Sent | None:
@@ -305,38 +216,3 @@ def _earlier(source: str, key: str, **where: Any) -> Sent | None:
 def _next_turn(current: Conversation) -> int | None:
     """The turn that answers what is written now, unless one runs, which may or may not."""
     return None if current.status in HELD else current.turn_number + 1
-
-
-def _put(
-    current: Conversation,
-    kind: str,
-    *,
-    by: str,
-    source: str = "api",
-    key: str = "",
-    event_seq: int | None = None,
-    control: Control = Control.NONE,
-) -> None:
-    """Enter a cause into the inbox, and hint at it once it is certain."""
-    trigger = Trigger.objects.create(
-        conversation=current,
-        kind=kind,
-        control=control,
-        source=source,
-        idempotency_key=key,
-        by=by,
-        event_seq=event_seq,
-    )
-
-    def hint() -> None:
-        get_bus().wake(trigger.id)
-        if current.status in HELD:
-            get_bus().signal(current.id)
-
-    transaction.on_commit(hint)
-
-
-def _drop_waiting(current: Conversation) -> None:
-    Trigger.objects.filter(conversation=current, state=TriggerState.NEW).update(
-        state=TriggerState.DONE
-    )

@@ -1,0 +1,33 @@
+"""What people do with conversations: begin, write, stop, pause, go on, clear, rename."""
+
+from paca.conversations.services.inbox import AgentUnavailable
+from paca.conversations.services.messages import (
+    LONGEST_MESSAGE,
+    ON_BUSY,
+    ConversationBusy,
+    Sent,
+    clear,
+    rename,
+    send,
+    start_chat,
+    title_from,
+)
+from paca.conversations.services.orders import continue_, pause, resume, stop, stop_all_of
+
+__all__ = [
+    "LONGEST_MESSAGE",
+    "ON_BUSY",
+    "AgentUnavailable",
+    "ConversationBusy",
+    "Sent",
+    "clear",
+    "continue_",
+    "pause",
+    "rename",
+    "resume",
+    "send",
+    "start_chat",
+    "stop",
+    "stop_all_of",
+    "title_from",
+]

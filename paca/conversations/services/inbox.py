@@ -1,0 +1,77 @@
+"""The inbox of a conversation: who may put something in, and how."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from django.db import transaction
+
+from paca.agents.models import Agent
+from paca.bus import get_bus
+from paca.common.errors import Conflict
+from paca.conversations.models import Control, Conversation, Trigger, TriggerState
+from paca.conversations.models.conversation import HELD
+
+
+class AgentUnavailable(Conflict):
+    """This agent takes no work now."""
+
+    code = "agent_unavailable"
+
+
+class Named(Protocol):
+    """Whoever gives an order: a member, or an administrator who is none."""
+
+    @property
+    def name(self) -> str: ...
+
+
+def check_agent(agent: Agent) -> None:
+    if agent.deleted_at is not None:
+        raise AgentUnavailable(f"{agent.name} is retired and takes no new work.")
+    if agent.status == Agent.Status.INACTIVE:
+        raise AgentUnavailable(f"{agent.name} is inactive. Set it to active to give it work.")
+
+
+def locked(conversation: Conversation) -> Conversation:
+    """The row as it is now, held until the transaction ends."""
+    return (
+        Conversation.objects.select_for_update(of=("self",))
+        .select_related("agent")
+        .get(pk=conversation.pk)
+    )
+
+
+def put(
+    current: Conversation,
+    kind: str,
+    *,
+    by: str,
+    source: str = "api",
+    key: str = "",
+    event_seq: int | None = None,
+    control: Control = Control.NONE,
+) -> None:
+    """Enter a cause into the inbox, and hint at it once it is certain."""
+    trigger = Trigger.objects.create(
+        conversation=current,
+        kind=kind,
+        control=control,
+        source=source,
+        idempotency_key=key,
+        by=by,
+        event_seq=event_seq,
+    )
+
+    def hint() -> None:
+        get_bus().wake(trigger.id)
+        if current.status in HELD:
+            get_bus().signal(current.id)
+
+    transaction.on_commit(hint)
+
+
+def drop_waiting(current: Conversation) -> None:
+    Trigger.objects.filter(conversation=current, state=TriggerState.NEW).update(
+        state=TriggerState.DONE
+    )
