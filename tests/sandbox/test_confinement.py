@@ -42,9 +42,13 @@ HIDDEN = [
 ]
 
 
-@pytest.mark.parametrize("path", HIDDEN)
-async def test_the_hosts_places_do_not_exist(hands, path):
-    assert (await hands.bash(f"ls -d {path} 2>/dev/null")).output == ""
+async def test_the_hosts_places_do_not_exist(hands):
+    assert (await hands.bash(f"ls -d {' '.join(HIDDEN)} 2>/dev/null")).output == ""
+
+
+@pytest.fixture
+def folder_of(tmp_path):
+    return lambda hands: tmp_path / "workspaces" / str(hands.spec.conversation_id)
 
 
 @pytest.fixture
@@ -83,10 +87,10 @@ READ_ONLY = [
 ]
 
 
-@pytest.mark.parametrize("path", READ_ONLY)
-async def test_the_system_cannot_be_changed(hands, path):
-    outcome = await hands.bash(f"[ -e {path} ] || exit 9; touch {path}/x 2>&1")
-    assert outcome.exit_code in {1, 9}
+async def test_the_system_cannot_be_changed(hands):
+    for path in READ_ONLY:
+        await hands.bash(f"touch {path}/made-by-the-agent; mkdir {path}/made-by-the-agent")
+        assert "made-by-the-agent" not in (await hands.bash(f"ls -a {path}")).output, path
 
 
 async def test_home_tmp_and_workspace_can_be_written(hands):
@@ -142,18 +146,17 @@ SYSTEM_CALLS = {
 }
 
 
-@pytest.mark.parametrize("call", SYSTEM_CALLS.values(), ids=SYSTEM_CALLS)
-async def test_dangerous_system_calls_are_refused(hands, call):
+async def test_dangerous_system_calls_are_refused(hands):
     column = seccomp.ARCHITECTURES[os.uname().machine][0]
-    numbers = {
-        name: pair[column] for name, pair in {**seccomp.REFUSED, "clone": seccomp.CLONE}.items()
-    }
-    script = (
-        "import ctypes, errno, os; libc = ctypes.CDLL(None, use_errno=True); "
-        f"done = libc.{call.format(**numbers)}; "
-        "print(done, errno.errorcode.get(ctypes.get_errno()))"
-    )
-    assert (await hands.bash(f'python3 -c "{script}"')).output == "-1 EPERM\n"
+    known = {**seccomp.REFUSED, "clone": seccomp.CLONE}
+    numbers = {name: pair[column] for name, pair in known.items()}
+    for name, call in SYSTEM_CALLS.items():
+        script = (
+            "import ctypes, errno, os; libc = ctypes.CDLL(None, use_errno=True); "
+            f"done = libc.{call.format(**numbers)}; "
+            "print(done, errno.errorcode.get(ctypes.get_errno()))"
+        )
+        assert (await hands.bash(f'python3 -c "{script}"')).output == "-1 EPERM\n", name
 
 
 async def test_what_programs_need_works_under_the_filter(hands):
@@ -172,13 +175,13 @@ async def test_no_descriptor_of_the_host_is_inherited(hands):
     assert outcome.output == "4\n/dev/null\n"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give each sandbox a user of its own")
-async def test_as_root_the_agents_files_belong_to_nobody_of_the_host(open_sandbox, tmp_path):
+async def test_the_agents_files_belong_to_its_own_user_and_are_closed_to_others(
+    open_sandbox, folder_of
+):
     hands = await open_sandbox()
     await hands.bash("touch x")
-    found = (tmp_path / "workspaces" / str(hands.spec.conversation_id) / "x").stat()
-    assert found.st_uid > 10_000
-    assert (
-        oct((tmp_path / "workspaces" / str(hands.spec.conversation_id)).stat().st_mode)[-3:]
-        == "700"
-    )
+    workspace = folder_of(hands)
+    owner = (workspace / "x").stat().st_uid
+    # As root each conversation has a user of its own; else there is only ours.
+    assert owner > 10_000 if os.geteuid() == 0 else owner == os.geteuid()
+    assert workspace.stat().st_mode & 0o077 == 0
