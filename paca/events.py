@@ -283,7 +283,8 @@ class ToolProgressed(Event):
 @event("agent.tool.returned")
 class ToolReturned(Event):
     """The outcome of a call. ``cause`` is empty, or why it did not end by itself:
-    invalid, refused, timed_out, out_of_memory, disk_full, cancelled, sandbox_lost.
+    invalid, refused, failed, timed_out, out_of_memory, too_many_processes, disk_full, cancelled,
+    sandbox_lost.
 
     ``file``: where in the sandbox the whole output stands when it was cut here.
     """

@@ -101,6 +101,11 @@ def _ending(outcome: CommandOutcome, context: ToolContext, limit_seconds: float)
             f"Killed {after}: out of memory{_limit(context.memory_mib)}. "
             "Use less at a time: fewer parallel jobs, smaller pieces, a stream instead of a list."
         )
+    if outcome.cause == "too_many_processes":
+        return (
+            f"Ended {after}: it started more processes than the sandbox allows. "
+            "Start fewer at once."
+        )
     if outcome.cause == "disk_full":
         return (
             f"Ended {after}: the workspace is full{_limit(context.workspace_mib)}. "

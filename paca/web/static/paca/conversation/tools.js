@@ -47,6 +47,7 @@ const CAUSES = {
   timed_out: "timed out",
   out_of_memory: "out of memory",
   disk_full: "disk full",
+  too_many_processes: "too many processes",
   invalid: "wrong arguments",
   sandbox_lost: "sandbox lost",
   failed: "failed",
@@ -81,6 +82,7 @@ export function reading(entry, agent) {
   }
   if (cause === "timed_out") return `Ended at its time limit after ${Math.round(seconds)} s. The output up to then is kept.`;
   if (cause === "out_of_memory") return "The sandbox ran out of memory. The command was ended, files are kept.";
+  if (cause === "too_many_processes") return "It started more processes than the sandbox allows. The command was ended.";
   if (cause === "disk_full") return "The workspace is full. Remove files, or raise the limit.";
   if (cause === "invalid") return `The arguments did not fit the tool, nothing was run. ${read}`;
   if (cause === "refused") return "Nothing was run.";
