@@ -59,3 +59,31 @@ def test_axe_finds_nothing_where_one_signs_in(chromium, product) -> None:
     page.goto(f"{product.url}/accounts/login/")
     assert violations(page) == []
     page.close()
+
+
+def test_a_finished_block_is_told_once_in_a_sentence_and_never_by_the_word(
+    open_browser: Callable[..., BrowserContext],
+) -> None:
+    page = open_browser().new_page()
+    page.add_init_script(
+        "addEventListener('DOMContentLoaded', () => { window.said = [];"
+        " new MutationObserver(() => said.push(document.getElementById('live').textContent))"
+        ".observe(document.getElementById('live'), { childList: true, characterData: true, subtree: true }); });"
+    )
+    acts.start(page, acts.SMALL_PROGRAM)
+    acts.wait_until(page, "finished")
+    page.wait_for_timeout(2500)
+    said = page.evaluate("said")
+    assert 1 <= len(said) <= 10
+    assert all(each.startswith("Guide: ") for each in said)
+    assert said[-1].startswith("Guide: I wrote")
+
+
+def test_the_flow_itself_is_not_read_out_while_it_grows(
+    open_browser: Callable[..., BrowserContext],
+) -> None:
+    page = open_browser().new_page()
+    acts.start(page)
+    flow = page.get_by_role("log")
+    assert flow.get_attribute("aria-live") == "off"
+    acts.wait_until(page, "finished")

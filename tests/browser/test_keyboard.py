@@ -85,3 +85,23 @@ def test_a_menu_opens_with_arrows_and_gives_the_focus_back(page: Page) -> None:
     expect(page.get_by_role("menuitem", name="Export as JSON")).to_be_focused()
     page.keyboard.press("Escape")
     expect(button).to_be_focused()
+
+
+def test_a_reader_who_has_scrolled_up_stays_there_and_is_told_what_is_new(page: Page) -> None:
+    page.set_viewport_size({"width": 1000, "height": 420})
+    acts.start(page, acts.SMALL_PROGRAM)
+    acts.wait_until(page, "finished")
+    scroller = page.locator(".thread-scroll")
+    scroller.evaluate("(s) => s.scrollTo(0, 0)")
+    expect(page.locator(".jump")).to_have_text("To the end")
+    # Another tab of the same person writes meanwhile.
+    other = page.context.new_page()
+    other.goto(page.url)
+    acts.wait_until(other, "finished")
+    acts.write(other, "Look around the sandbox and tell me what is there.")
+    expect(page.locator(".jump")).to_contain_text("new")
+    assert scroller.evaluate("(s) => s.scrollTop") < 5
+    page.locator(".jump").click()
+    acts.wait_until(page, "finished")
+    expect(page.locator(".jump")).to_have_count(0)
+    assert scroller.evaluate("(s) => s.scrollHeight - s.scrollTop - s.clientHeight") < 50

@@ -11,7 +11,8 @@ from playwright.sync_api import Browser
 
 from tests.house.installation import ROOT
 
-TESTS = sorted((ROOT / "tests" / "web" / "js").glob("*.test.js"))
+FOLDER = ROOT / "tests" / "web" / "js"
+TESTS = sorted([*FOLDER.glob("*.test.js"), *FOLDER.glob("*.browser.js")])
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):

@@ -58,6 +58,29 @@ def test_the_overview_invites_to_write_to_the_agent(ada: Client, harbor: World) 
     ]
 
 
+def test_of_several_agents_one_is_chosen_and_inactive_ones_are_not_offered(
+    ada: Client, harbor: World
+) -> None:
+    role = harbor.role(permissions.AGENT)
+    for name in ("Milo", "Theo"):
+        agents.create(
+            harbor.project,
+            name=name,
+            handle=name.lower(),
+            model="demo/guide",
+            role=role,
+            by=harbor.owner,
+        )
+    harbor.project.agents.filter(name="Theo").update(status="inactive")
+    milo = harbor.project.agents.get(name="Milo")
+    text = body(ada, page(harbor), data={"agent": str(milo.id)})
+    assert f"agents/{milo.id}/chat-sessions/" in text
+    assert re.findall(r"<option[^>]*>(\w+)</option>", text) == ["Milo", "Rosa"]
+    assert "takes no messages" in body(
+        ada, page(harbor, f"agents/{harbor.project.agents.get(name='Theo').id}/")
+    )
+
+
 def test_getting_started_ends_when_everything_is_done_or_it_is_hidden(
     ada: Client, harbor: World
 ) -> None:

@@ -9,11 +9,16 @@ export class Follow {
   #anchor = null;
   #observer;
 
-  /** `onTop()` and `onEnd()` are called when the reader comes near the first or the last row. */
-  constructor(scroller, { onTop, onEnd }) {
+  /**
+   * `onTop()` and `onEnd()` are called when the reader comes near the first or the last row,
+   * `onTurn()` when they leave the end or are back there.
+   */
+  constructor(scroller, { onTop, onEnd, onTurn }) {
     this.#scroller = scroller;
     scroller.addEventListener("scroll", () => {
+      const before = this.#atEnd;
       this.#atEnd = this.#distance() < NEAR_PX;
+      if (this.#atEnd !== before) onTurn();
       if (scroller.scrollTop < BEFORE_EDGE_PX) onTop();
       if (this.#distance() < BEFORE_EDGE_PX) onEnd();
     }, { passive: true });

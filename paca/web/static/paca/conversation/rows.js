@@ -238,11 +238,15 @@ function unknown(row, context) {
 /** What a row says when it is done, in one sentence; empty when it says nothing new. */
 export function sentenceOf(row, agent) {
   const { entry: it } = row;
-  if (row.kind === "said" && !row.live) return `${agent}: ${it.text.replace(/[#*`_>\s]+/g, " ").trim().slice(0, 160)}`;
+  if (row.kind === "said" && !row.live) return `${agent}: ${firstParagraph(it.text)}`;
   if (row.kind === "tool" && it.returnedAt) return `${agent}: ${it.tool} ${outcome(it).text || "finished"}`;
   if (row.kind === "note") {
     const words = noteInWords(it, { agent });
     return words && words.look !== "slim" ? `${words.fact} ${words.more ?? ""}`.trim() : "";
   }
   return "";
+}
+
+function firstParagraph(text) {
+  return text.trim().split(/\n\s*\n/)[0].replace(/[#*`_>\s]+/g, " ").trim().slice(0, 200);
 }

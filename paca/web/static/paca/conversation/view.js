@@ -278,7 +278,9 @@ export class PacaConversation extends PacaElement {
   rendered() {
     if (!this.follow) {
       const scroller = this.querySelector(".thread-scroll");
-      this.follow = new Follow(scroller, { onTop: this.#nearTop, onEnd: this.#nearEnd });
+      this.follow = new Follow(scroller, {
+        onTop: this.#nearTop, onEnd: this.#nearEnd, onTurn: () => this.update(),
+      });
       if (this.field) this.field.value = this.draft.text;
     }
     this.follow.settle();
