@@ -34,16 +34,18 @@ def end_turn(
     interrupted = [events.ConversationInterrupted(by=by)] if _interrupted(outcome) else []
     store.append(lease.conversation_id, *noted, *interrupted, finished, lease=lease)
     orders = Trigger.objects.filter(conversation=lease.conversation_id, state=TriggerState.NEW)
-    stopping = orders.filter(control=Control.STOP).exists()
+    stop = orders.filter(control=Control.STOP).first()
     orders.filter(control__in=(Control.STOP, Control.PAUSE)).update(state=TriggerState.DONE)
-    follows = (outcome.status, outcome.reason) in ANSWERS_FOLLOW and not stopping
+    follows = (outcome.status, outcome.reason) in ANSWERS_FOLLOW and stop is None
     if follows and orders.exists():
         store.append(
             lease.conversation_id, start_turn(lease.conversation_id, number + 1), lease=lease
         )
         return True
-    if outcome.status == "stopped" or stopping:
+    if outcome.status == "stopped" or stop is not None:
         orders.update(state=TriggerState.DONE)
+    if stop is not None and _interrupted(outcome):  # the turn was interrupted, then all was stopped
+        outcome, by = Outcome("stopped", stop.kind), stop.by
     store.append(lease.conversation_id, _ending(outcome, by), lease=lease)
     return False
 

@@ -133,16 +133,17 @@ class Worker:
         task.add_done_callback(self._runs.discard)
 
     async def _bring_orders(self) -> None:
-        """What is read is for those held when it was read: a run begun since then has its own."""
-        before = dict(self._held)
+        """What is read is for the turns that ran when it was read: one begun since has taken it up."""
+        before = {key: (held, held.turns) for key, held in self._held.items()}
         try:
             found = await self._database.call(orders_for, list(before))
         except DatabaseError:
             logger.exception("orders could not be read; they are looked for again in a second")
             return
         for conversation_id, order in found:
-            if self._held.get(conversation_id) is before[conversation_id]:
-                before[conversation_id].order(order)
+            held, turns = before[conversation_id]
+            if self._held.get(conversation_id) is held and held.turns == turns:
+                held.order(order)
 
     def _lost_in_thread(self, lost: Lease) -> None:
         self._loop.call_soon_threadsafe(self._lost, lost)

@@ -73,6 +73,7 @@ class Held:
         self._heard: set[UUID] = set()
         self._let_go = False
         self._run: Run | None = None
+        self.turns = 1
 
     @property
     def conversation_id(self) -> UUID:
@@ -176,8 +177,15 @@ class Held:
             by=order.by if order else run.pause_asked_by,
         )
         if follows:
+            self._begin_next_turn()
             await log.catch_up()
         return follows
+
+    def _begin_next_turn(self) -> None:
+        """What was heard up to here was for the turn before. What still waits is heard again."""
+        self._order = None
+        self._heard.clear()
+        self.turns += 1
 
     async def _run_engine(
         self, run: Run, assembled: Assembled, log: RunLog, sandboxes: RunSandboxes
