@@ -86,10 +86,17 @@ class Bubblewrap:
         ended = []
         for conversation_id in self._conversations() - keep:
             home = Home(self._data_dir, self._install_id, conversation_id)
-            if life.read(home.folder).is_alive:
-                ended.append(conversation_id)
-            if life.read(home.folder).pid:
+            known = life.read(home.folder)
+            if not known.pid:
+                continue
+            was_alive = known.is_alive
+            try:
                 await home.clear(keep_files=True)
+            except (OSError, SandboxUnavailable):  # the others shall not wait for this one
+                logger.exception("a sandbox could not be ended", extra={"home": str(home.folder)})
+                continue
+            if was_alive:
+                ended.append(conversation_id)
         return ended
 
     async def forget(self, conversation_id: UUID) -> None:

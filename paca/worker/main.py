@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db import DatabaseError
+from django.db import Error as DatabaseError
 
 from paca.bus import get_bus
 from paca.bus.base import Hint, Signal, Signalled, Woken
+from paca.common.optional import tolerated
 from paca.conversations.models import Worker as WorkerRow
 from paca.conversations.store import Lease
 from paca.engine.llm.connections import close_connections
@@ -161,11 +162,10 @@ class Worker:
             self.id, self._database, self._services.sandboxes, self._settings.sandbox_idle_seconds
         )
         while not self._draining.is_set():
-            try:
+            # A file that cannot be removed or a sandbox that is locked must not end the worker.
+            with tolerated("worker sweep"):
                 await sweeper.sweep(set(self._held))
-                await self._bring_orders()
-            except DatabaseError:
-                logger.exception("a sweep failed; the next comes within a second")
+            await self._bring_orders()
             self._look.set()
             try:
                 async with asyncio.timeout(SWEEP_SECONDS):

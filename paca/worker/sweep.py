@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import suppress
 from datetime import timedelta
 from uuid import UUID
 
@@ -11,7 +12,9 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from paca import events
+from paca.common.errors import NotFound
 from paca.conversations import store
+from paca.conversations.models import Conversation
 from paca.conversations.models import Sandbox as SandboxRow
 from paca.conversations.models.conversation import HELD
 from paca.sandbox.manager import SandboxManager
@@ -61,9 +64,10 @@ class Sweeper:
 
 def _in_use(idle_seconds: float) -> set[UUID]:
     """Conversations whose sandbox is to be kept: held, or used a moment ago."""
-    recent = Q(last_used_at__gte=Now() - timedelta(seconds=idle_seconds))
-    kept = SandboxRow.objects.filter(recent | Q(conversation__status__in=HELD))
-    return set(kept.filter(conversation__deleted_at=None).values_list("conversation", flat=True))
+    recent = Q(sandbox__last_used_at__gte=Now() - timedelta(seconds=idle_seconds))
+    # One that is held may have a sandbox of which there is no row yet.
+    kept = Conversation.objects.filter(recent | Q(status__in=HELD), deleted_at=None)
+    return set(kept.values_list("pk", flat=True))
 
 
 def _mark_ended(conversations: list[UUID]) -> None:
@@ -72,7 +76,8 @@ def _mark_ended(conversations: list[UUID]) -> None:
     known = list(rows.filter(conversation__deleted_at=None).values_list("conversation", flat=True))
     rows.update(state="ended")
     for conversation_id in known:
-        store.append(conversation_id, events.SandboxRemoved(kept=True))
+        with suppress(NotFound):  # it was deleted a moment ago
+            store.append(conversation_id, events.SandboxRemoved(kept=True))
 
 
 def _deleted() -> list[UUID]:
