@@ -28,16 +28,21 @@ class Assembled:
     """All that a run needs from the database, read once when it begins."""
 
     profile: Profile
-    api_key: str
+    encrypted_key: str
     known: Fold
     recorded: list[Recorded]
     turn_began: datetime
     sandbox: SandboxSpec
     sandbox_boot_id: str
 
+    @property
+    def api_key(self) -> str:
+        """In the clear only while it is handed on. Raises ``SecretUnreadable``."""
+        return secrets.decrypt(self.encrypted_key) if self.encrypted_key else ""
+
 
 def assemble_run(lease: Lease, known: Fold) -> Assembled:
-    """Read the conversation, its agent and its log above ``known``. Keys leave the database here."""
+    """Read the conversation, its agent and its log above ``known``."""
     conversation = Conversation.objects.select_related("agent", "project").get(
         pk=lease.conversation_id
     )
@@ -49,7 +54,7 @@ def assemble_run(lease: Lease, known: Fold) -> Assembled:
     turn = Turn.objects.get(conversation=conversation, number=conversation.turn_number)
     return Assembled(
         profile=_profile(conversation, agent, spec),
-        api_key=secrets.decrypt(agent.encrypted_key) if agent.encrypted_key else "",
+        encrypted_key=agent.encrypted_key,
         known=known,
         recorded=selectors.recorded_after(conversation.pk, known.history.seq),
         turn_began=turn.started_at,

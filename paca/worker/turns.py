@@ -8,7 +8,8 @@ import time
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from django.db import DatabaseError
+from django.db import Error as DatabaseError
+from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
 from paca.bus import get_bus
@@ -202,8 +203,8 @@ class Held:
             if self._order is None and not self._let_go:
                 await self._end_engine()
                 raise
-        except (Fenced, Superseded, DatabaseError):
-            raise
+        except (Fenced, Superseded, InterfaceError, OperationalError):
+            raise  # other faults of the database would come again, and cost a model call each time
         except PacaError as error:
             logger.warning("a run failed", extra={"conversation": str(self.conversation_id)})
             return Outcome("failed", "configuration", error.detail, "Correct it, then try again.")

@@ -1,0 +1,50 @@
+"""Faults around a run: told to people where they can repair them, and never the worker's end."""
+
+import pytest
+from django.db import IntegrityError
+
+from paca.agents.models import Agent
+from paca.conversations import store
+from paca.engine.workspace import SandboxUnavailable
+from paca.sandbox.manager import SandboxManager
+from tests.support.flow import assert_replay_matches, until
+from tests.support.model_script import calls, says
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
+
+
+def test_a_sandbox_that_cannot_be_swept_does_not_end_the_worker(flow, monkeypatch):
+    tried = []
+
+    async def locked(self, keep):
+        tried.append(keep)
+        raise SandboxUnavailable("Another worker is busy with this sandbox.")
+
+    monkeypatch.setattr(SandboxManager, "sweep", locked)
+    monkeypatch.setattr("paca.worker.sweep.SANDBOXES_SECONDS", 0)
+    until(lambda: len(tried) >= 2)
+    assert flow.ask("Hello", [says("Still here.")]).answers == ["Still here."]
+
+
+def test_a_key_that_cannot_be_read_fails_with_the_setting_to_repair(flow):
+    Agent.objects.update(encrypted_key="stored under another key")
+    told = flow.begin("Hello")
+    assert flow.rest(told) == "failed/configuration"
+    (failed,) = told.all("conversation.failed")
+    assert "ENCRYPTION_KEY" in failed["message"]
+    assert flow.model.requests == []
+    assert_replay_matches(told)
+
+
+def test_what_the_database_refuses_for_good_fails_and_is_not_asked_for_again(flow, monkeypatch):
+    append = store.append
+
+    def refusing(conversation_id, *entries, **options):
+        if any(getattr(entry, "type", "") == "agent.tool.called" for entry in entries):
+            raise IntegrityError("too long")
+        return append(conversation_id, *entries, **options)
+
+    monkeypatch.setattr(store, "append", refusing)
+    told = flow.begin("Hello", [calls(bash="true"), says("Never asked.")])
+    assert flow.rest(told) == "failed/internal"
+    assert len(flow.model.requests) == 1
