@@ -31,3 +31,23 @@ test("what is kept never begins with half a sign", () => {
   const live = merge(EMPTY, 0, "🦙".repeat(60), 99);
   same(live.text.codePointAt(0), "🦙".codePointAt(0));
 });
+
+test("output whose beginning nobody kept is shown from where it is known", () => {
+  const late = merge(EMPTY, 200_000, "tail\n", 100);
+  same([late.text, late.start, late.length], ["tail\n", 200_000, 200_005]);
+  same(merge(late, 200_005, "more\n", 100).text, "tail\nmore\n");
+});
+
+test("output that goes on after a gap shows its newest part", () => {
+  const before = merge(EMPTY, 0, "old\n", 100);
+  const after = merge(before, 200_000, "new\n", 100);
+  same([after.text, after.start, after.held.length], ["new\n", 200_000, 0]);
+});
+
+test("a repeat from further back puts the beginning before what is there", () => {
+  const points = [..."0123456789🦙abcdef"];
+  const late = merge(EMPTY, 11, points.slice(11, 14).join(""), 100);
+  const whole = merge(late, 0, points.join(""), 100);
+  same([whole.text, whole.start, whole.length], [points.join(""), 0, points.length]);
+  same(merge(late, 0, "0123", 100), late, "what does not reach it says nothing");
+});

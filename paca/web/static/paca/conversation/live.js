@@ -14,9 +14,15 @@ const slicePoints = (text, from, to) => [...text].slice(from, to).join("");
 /** `start`: code points dropped at the front; `length`: code points seen in all. */
 export const EMPTY = Object.freeze({ start: 0, length: 0, text: "", held: Object.freeze([]) });
 
-/** Add a piece. A piece beyond the end is held until the gap before it is filled. */
+/**
+ * Add a piece. A piece beyond the end is held until the gap before it is filled; but where only the
+ * newest `keep` are wanted, it begins afresh: what is missing may be longer than anybody has kept.
+ */
 export function merge(live, offset, piece, keep = Infinity) {
-  if (offset > live.length) return { ...live, held: hold(live.held, offset, piece) };
+  if (offset > live.length) {
+    if (keep === Infinity) return { ...live, held: hold(live.held, offset, piece) };
+    return merge({ ...live, start: offset, length: offset, text: "" }, offset, piece, keep);
+  }
   const joined = offset === live.length ? append(live, piece) : overlay(live, offset, piece);
   return release(trim(joined, keep), keep);
 }
@@ -25,10 +31,16 @@ function append(live, piece) {
   return { ...live, text: live.text + piece, length: live.length + pointsIn(piece) };
 }
 
-// What is there stays; only what reaches beyond the end is new. A later attempt starts from EMPTY.
+// What is there stays; only what reaches beyond its two ends is new. A later attempt starts from EMPTY.
 function overlay(live, offset, piece) {
-  const known = live.length - offset;
-  return append(live, slicePoints(piece, known));
+  const whole = prepend(live, offset, piece);
+  return append(whole, slicePoints(piece, live.length - offset));
+}
+
+function prepend(live, offset, piece) {
+  const missing = live.start - offset;
+  if (missing <= 0 || pointsIn(piece) < missing) return live;
+  return { ...live, start: offset, text: slicePoints(piece, 0, missing) + live.text };
 }
 
 function hold(held, offset, piece) {
