@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any, Self
 from uuid import UUID
 
-from paca.sandbox.manager import SandboxManager
-
 from paca.conversations import selectors, services
 from paca.conversations.models import Conversation, Event
 from paca.conversations.services import Sent
+from paca.sandbox.manager import SandboxManager
 from paca.worker.main import WorkerSettings, WorkerThread
 from tests.support import world
 from tests.support.model_script import Scripted
@@ -110,7 +109,9 @@ class Flow:
         sent = services.start_chat(self.world.agent, text=text, by=self.world.owner)
         return Told(sent.conversation_id)
 
-    def ask(self, text: str, replies: Sequence[Scripted] = (), *, after: Told | None = None) -> Told:
+    def ask(
+        self, text: str, replies: Sequence[Scripted] = (), *, after: Told | None = None
+    ) -> Told:
         """Say something and wait until the conversation rests."""
         if after is None:
             told = self.begin(text, replies)

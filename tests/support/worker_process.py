@@ -59,7 +59,6 @@ def main(database: str, folder: str, lease_seconds: str) -> None:
 
     django.setup()
     from paca.sandbox.manager import SandboxManager
-
     from paca.worker.main import WorkerSettings, WorkerThread
 
     options: dict[str, Any] = {"concurrency": 5, "sandbox_idle_seconds": 60}

@@ -19,7 +19,10 @@ def fold(log: list[Event]) -> History:
 def said(history: History) -> list[tuple[str, list[str]]]:
     """Roles and words, for reading in a test."""
     return [
-        (message.role, [getattr(block, "text", None) or block_name(block) for block in message.blocks])
+        (
+            message.role,
+            [getattr(block, "text", None) or block_name(block) for block in message.blocks],
+        )
         for message in history.messages()
     ]
 
