@@ -7,8 +7,8 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, Q
-from django.db.models.functions import Now
+from django.db.models import Count, F, OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce, Now
 
 from paca import events
 from paca.agents.models import Agent
@@ -48,8 +48,15 @@ def claim(owner: str, *, lease_seconds: float, room: int) -> list[Claimed]:
 
 
 def _candidates() -> list[Conversation]:
-    """Agents that are paused let work queue; what they have begun is still carried on."""
-    waits = Q(status=Status.QUEUED) & ~Q(agent__status=Agent.Status.PAUSED)
+    """Agents that are paused let work queue; what they have begun is still carried on.
+
+    Those that are full do as well: however much waits for one agent, it never hides the others'.
+    """
+    others = Conversation.objects.filter(agent=OuterRef("agent"), status__in=HELD)
+    busy = Subquery(others.order_by().values("agent").annotate(n=Count("pk")).values("n"))
+    waits = Q(status=Status.QUEUED, agent__limit_concurrent__gt=Coalesce(busy, 0)) & ~Q(
+        agent__status=Agent.Status.PAUSED
+    )
     return list(
         Conversation.objects.claimable()
         .filter(waits | Q(status__in=HELD))

@@ -1,0 +1,33 @@
+"""Which conversations a worker takes."""
+
+import pytest
+
+from paca.agents import services as agents
+from paca.conversations import services
+from paca.conversations.models import Status
+from paca.worker import claim
+from tests.support import world
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_full_agent_with_much_before_it_does_not_hide_the_work_of_others(monkeypatch):
+    monkeypatch.setattr(claim, "MOST_CANDIDATES", 3)
+    here = world.make(limit_concurrent=1)
+    other = agents.create(
+        here.project,
+        role=here.role("agent"),
+        by=here.owner,
+        name="Nils",
+        handle="nils",
+        model="demo/guide",
+    )
+    for number in range(5):
+        services.start_chat(here.agent, text=f"number {number}", by=here.owner)
+    waiting = services.start_chat(other, text="and me", by=here.owner)
+    (first,) = claim.claim("one", lease_seconds=60, room=9)
+    (second,) = claim.claim("one", lease_seconds=60, room=9)
+    assert first.lease.conversation_id != second.lease.conversation_id
+    assert second.lease.conversation_id == waiting.conversation_id
+    assert claim.claim("one", lease_seconds=60, room=9) == []
+    assert here.agent.conversations.filter(status=Status.QUEUED).count() == 4
