@@ -21,6 +21,7 @@ from paca.engine.workspace import CallUnknown, SandboxLost, Superseded, Workspac
 logger = logging.getLogger(__name__)
 
 STOP_SECONDS = 2.0
+REATTACH_SECONDS = 10.0  # to stop what a worker that is gone has begun
 UNKNOWN = (
     "Outcome unknown: the {what} was lost while this ran. It was not run again."
     " Check the state before you repeat it."
@@ -168,7 +169,8 @@ async def _act(call: Prepared, run: Run, world: World) -> events.Event:
 
 
 async def cancel(calls: Sequence[OpenCall], run: Run, world: Ground, *, why: str) -> None:
-    """End what runs and note a result for each open call, within two seconds."""
+    """End what runs and note a result for each open call: within two seconds, unless the sandbox
+    has yet to be attached to."""
     begun = [call for call in calls if call.boot_id is not None]
     ended = await asyncio.gather(*(_end(call, run, world) for call in begun))
     outputs = dict(zip((call.call.call_id for call in begun), ended, strict=True))
@@ -180,12 +182,13 @@ async def cancel(calls: Sequence[OpenCall], run: Run, world: Ground, *, why: str
 
 async def _end(call: OpenCall, run: Run, world: Ground) -> str:
     """Kill one call's process tree; what it had put out until then."""
-    if not world.sandboxes.ready:
+    if not call.boot_id or not world.sandboxes.may_run(call.boot_id):
         return ""
+    limit = STOP_SECONDS if world.sandboxes.ready else REATTACH_SECONDS
     try:
         if not run.toolbox.get(call.call.tool).reattachable:
             return ""
-        async with asyncio.timeout(STOP_SECONDS):
+        async with asyncio.timeout(limit):
             workspace = await world.sandboxes.workspace()
             if workspace.boot_id != call.boot_id:
                 return ""

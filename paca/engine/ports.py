@@ -56,6 +56,10 @@ class Sandboxes(Protocol):
     @property
     def ready(self) -> bool: ...
 
+    def may_run(self, boot_id: str) -> bool:
+        """Whether calls begun in this life of the runner may still go on, as far as we know."""
+        ...
+
     async def workspace(self) -> Workspace:
         """The started sandbox. Raises ``SandboxUnavailable`` or ``SandboxLost``."""
         ...

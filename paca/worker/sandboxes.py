@@ -43,6 +43,12 @@ class RunSandboxes:
     def ready(self) -> bool:
         return self._sandbox is not None and not self._sandbox.lost
 
+    def may_run(self, boot_id: str) -> bool:
+        """Also before we have attached: after a take-over the one recorded may still be at work."""
+        if self._sandbox is None:
+            return boot_id == self._known_boot_id
+        return self.ready and boot_id == self._sandbox.boot_id
+
     async def workspace(self) -> Workspace:
         async with self._opening:
             if self._sandbox is not None and self._sandbox.lost:

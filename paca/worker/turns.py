@@ -161,7 +161,8 @@ class Held:
             began=time.monotonic() - (timezone.now() - assembled.turn_began).total_seconds(),
         )
         outcome = await self._run_engine(run, assembled, log, sandboxes)
-        if self._let_go:
+        if self._let_go and outcome is INTERNAL:
+            await log.commit()  # outcomes that are known, and what the attempt has used
             await self._release()
             return False
         order, self._order = self._order, None

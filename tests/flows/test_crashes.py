@@ -72,9 +72,9 @@ def test_a_sandbox_that_is_gone_makes_the_outcome_unknown_and_says_so(killable):
     until(lambda: told.has("tool.started"))
     time.sleep(0.5)
     process.kill()
-    from paca.sandbox.manager import SandboxManager
-
     import asyncio
+
+    from paca.sandbox.manager import SandboxManager
 
     manager = SandboxManager(kind="auto", data_dir=flow.folder, install_id="tests")
     asyncio.run(manager.sweep(set()))
@@ -102,3 +102,34 @@ def test_no_conversation_ever_has_two_owners(transactional_db, tmp_path):
         assert [one.answers for one in told] == [["ok"]] * 12
         assert len(flow.model.requests) == 12
         assert Conversation.objects.filter(lease_epoch=1).count() == 12
+
+
+def test_a_stop_while_no_worker_is_there_still_ends_the_command(killable):
+    flow, process = killable
+    told = flow.begin("Go", [calls(bash="echo begun; sleep 300")])
+    until(lambda: told.has("tool.started"))
+    time.sleep(0.5)
+    process.kill()
+    flow.stop(told)
+    process.start()
+    flow.rest(told, 20)
+    assert told.status == "stopped/by_person"
+    (returned,) = told.all("tool.returned")
+    assert "begun" in returned["output"]
+    flow.ask("Who runs?", [calls(bash="pgrep -a sleep || echo nobody"), says("ok")], after=told)
+    assert "nobody" in told.outputs[-1]
+    assert_replay_matches(told)
+
+
+def test_what_an_attempt_has_used_is_booked_when_the_worker_is_asked_to_end(flow):
+    told = flow.begin("Hello", [says("Slow " * 60).slowly(tps=10), says("Here.")])
+    until(lambda: flow.model.in_flight == 1)
+    time.sleep(0.5)
+    flow.stop_worker()
+    (used,) = told.all("usage.recorded")
+    assert used["outcome"] == "cancelled"
+    flow.start_worker()
+    flow.rest(told, 20)
+    assert told.answers == ["Here."]
+    assert flow.model.violations == []
+    assert_replay_matches(told)
