@@ -37,7 +37,6 @@ def weave(agent_id: str) -> list[tuple[int, int]]:
 
 
 def initials(name: str) -> str:
-    """ "Ada Okafor" is AO, "ada" is A."""
-    words = name.split()
-    letters = words[:1] + words[-1:] if len(words) > 1 else words
-    return "".join(word[0] for word in letters).upper() or "?"
+    """ "Ada Okafor" is AO, "ada" is A; signs that are no letter or digit do not count."""
+    letters = [first for word in name.split() if (first := next(filter(str.isalnum, word), ""))]
+    return "".join(letters[:1] + letters[1:][-1:]).upper() or "?"

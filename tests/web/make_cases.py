@@ -9,7 +9,16 @@ from paca.web import identity, words
 
 FILE = Path(__file__).parent / "js" / "cases.json"
 IDS = ("", "a", "agent-rosa", "0191e8a2-7c1d-7e3f-8a4b-5c6d7e8f9a0b", "Ünï¢ødé 🦙")
-NAMES = ("Ada Okafor", "ada", "  Jean  Luc  Picard ", "", "élodie", "李 小龙")
+NAMES = (
+    "Ada Okafor",
+    "ada",
+    "  Jean  Luc  Picard ",
+    "",
+    "élodie",
+    "李 小龙",
+    "\u202egpj.exe <b>",
+    "(x) - 7up",
+)
 
 
 def cases() -> dict[str, Any]:

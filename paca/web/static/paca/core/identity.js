@@ -37,9 +37,8 @@ export function weave(id) {
   return cells;
 }
 
-/** "Ada Okafor" is AO, "ada" is A. */
+/** "Ada Okafor" is AO, "ada" is A; signs that are no letter or digit do not count. */
 export function initials(name) {
-  const words = name.trim().split(/\s+/).filter(Boolean);
-  const letters = words.length > 1 ? [words[0], words[words.length - 1]] : words;
-  return letters.map((word) => [...word][0]).join("").toUpperCase() || "?";
+  const letters = name.split(/\s+/).map((word) => /[\p{L}\p{N}]/u.exec(word)?.[0]).filter(Boolean);
+  return [...letters.slice(0, 1), ...letters.slice(1).slice(-1)].join("").toUpperCase() || "?";
 }
