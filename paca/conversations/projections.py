@@ -80,20 +80,29 @@ def row_changes(
     changes: dict[str, Any] = {"updated_at": moment(now)}
     added: dict[str, float] = {}
     for event in stored:
-        if (activity := _ACTIVITY.get(type(event))) is not None:
-            changes["activity"] = activity
-        if (status := _STATUS.get(type(event))) is not None:
-            changes |= _status_changes(event, status, now, leased=leased)
+        changes |= _changes(event, now, leased=leased)
         if isinstance(event, events.UsageRecorded):
             _add_usage(added, event)
-        elif isinstance(event, events.TurnStarted):
-            changes["turn_number"] = event.number
-        elif isinstance(event, events.TitleChanged):
-            changes["title"] = event.title[:200]
-        elif isinstance(event, events.MessageReceived | events.MessageSpoken):
-            changes["last_activity_at"] = moment(now)
     columns = [f"{name} = %s" for name in changes] + [f"{name} = {name} + %s" for name in added]
     return columns, [*changes.values(), *added.values()]
+
+
+def _changes(event: Event, now: datetime, *, leased: bool) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    if (activity := _ACTIVITY.get(type(event))) is not None:
+        changes["activity"] = activity
+    if (status := _STATUS.get(type(event))) is not None:
+        changes |= _status_changes(event, status, now, leased=leased)
+    match event:
+        case events.TurnStarted(number=number):
+            changes["turn_number"] = number
+        case events.TitleChanged(title=title):
+            changes["title"] = title[:200]
+        case events.MessageReceived() | events.MessageSpoken():
+            changes["last_activity_at"] = moment(now)
+        case events.UsageRecorded() | events.ToolReturned():
+            changes["takeovers"] = 0  # a step was made: whoever dies next dies of another
+    return changes
 
 
 def _status_changes(event: Event, status: Status, now: datetime, *, leased: bool) -> dict[str, Any]:

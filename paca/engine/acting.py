@@ -130,7 +130,9 @@ async def _finish(batch: list[Prepared], run: Run, world: World) -> None:
     finally:
         for task in running:
             task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        ended = await asyncio.gather(*running, return_exceptions=True)
+        # What had ended in the moment of a Stop ended well: it is no cancelled call.
+        world.log.note(*(event for event in ended if isinstance(event, events.Event)))
 
 
 async def _act(call: Prepared, run: Run, world: World) -> events.Event:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from paca import events
 from paca.engine import acting, limits
 from paca.engine.context.history import OpenCall
-from paca.engine.llm.base import ModelError, StopReason
+from paca.engine.llm.base import ModelError, StopReason, Usage
+from paca.engine.llm.prices import cost_usd
 from paca.engine.ports import World
 from paca.engine.run import Outcome, Run, outcome_of
 from paca.engine.text_calls import written_call
@@ -20,6 +21,8 @@ async def run_until_done(run: Run, world: World) -> Outcome:
     What the last step said is noted in the log for the transaction that ends the turn.
     """
     try:
+        if unbounded := _no_known_price(run):
+            return unbounded
         await acting.carry_out(world.log.history.open_calls(), run, world)
         while True:
             if run.pause_asked_by:
@@ -36,6 +39,18 @@ async def run_until_done(run: Run, world: World) -> Outcome:
             await acting.carry_out([OpenCall(call) for call in thought.reply.calls], run, world)
     except ModelError as error:
         return outcome_of(error)
+
+
+def _no_known_price(run: Run) -> Outcome | None:
+    """A limit in dollars cannot be kept for a model without a known price; tokens can be."""
+    profile = run.profile
+    unpriced = cost_usd(profile.model, Usage(), base_url=profile.base_url) is None
+    if profile.demo or profile.limits.cost_usd is None or profile.limits.tokens or not unpriced:
+        return None
+    detail = (
+        f"The price of {profile.model} is not known here, so its limit in dollars cannot be kept."
+    )
+    return Outcome("failed", "configuration", detail, "Give the agent a limit of tokens.")
 
 
 def _correct(thought: Thought, run: Run, world: World) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from dataclasses import dataclass, field
 
@@ -61,9 +60,8 @@ async def think(run: Run, world: World, *, may_call: bool = True) -> Thought:
                     case retrying.Answered(attempt=attempt, reply=reply):
                         call.book(attempt)
                         return call.record(reply, may_call=may_call)
-    except asyncio.CancelledError:
-        call.cancelled()
-        raise
+    finally:
+        call.close()
     raise ModelError  # the iteration above ends with an answer or an error
 
 
@@ -137,8 +135,8 @@ class _Call:
             text = "" if error else attempt.text
             self.world.log.note(events.MessageDiscarded(call_id=self.id, cause=cause, text=text))
 
-    def cancelled(self) -> None:
-        """Close the row of the attempt that was under way, even one that had not begun to ask."""
+    def close(self) -> None:
+        """Book the attempt that something ended from outside, even one that had not begun to ask."""
         if not self.booked:
             attempt = self.asking.attempt if self.asking else retrying.Attempt(self.attempt)
             self.book(attempt)

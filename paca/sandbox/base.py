@@ -62,8 +62,13 @@ class Backend(Protocol):
         """
         ...
 
-    async def sweep(self, keep: set[UUID]) -> list[UUID]:
-        """End the sandboxes of this installation whose conversation is not in ``keep``."""
+    def lives(self) -> dict[UUID, int]:
+        """The running sandboxes of this installation, each with the epoch it was last held under."""
+        ...
+
+    async def sweep(self, keep: set[UUID], lives: dict[UUID, int] | None = None) -> list[UUID]:
+        """End those of ``lives`` (all that run, if None) whose conversation is not in ``keep`` and
+        that nobody has attached to under a higher epoch since."""
         ...
 
     async def forget(self, conversation_id: UUID) -> None:

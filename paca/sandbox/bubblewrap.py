@@ -87,23 +87,32 @@ class Bubblewrap:
             raise SandboxUnavailable(f"The sandbox could not be started: {error}.") from error
         return BubblewrapSandbox(attachment, home)
 
-    async def sweep(self, keep: set[UUID]) -> list[UUID]:
+    def lives(self) -> dict[UUID, int]:
+        """The sandboxes that are recorded as running, each with the epoch it was last held under."""
+        known = {
+            conversation_id: life.read(
+                Home(self._data_dir, self._install_id, conversation_id).folder
+            )
+            for conversation_id in self._conversations()
+        }
+        return {conversation_id: one.epoch for conversation_id, one in known.items() if one.pid}
+
+    async def sweep(self, keep: set[UUID], lives: dict[UUID, int] | None = None) -> list[UUID]:
         """End what runs for a conversation not in ``keep``; its files stay."""
         launch.collect_children()
         await asyncio.to_thread(cgroups.remove_abandoned)
         ended = []
-        for conversation_id in self._conversations() - keep:
-            home = Home(self._data_dir, self._install_id, conversation_id)
-            known = life.read(home.folder)
-            if not known.pid:
+        for conversation_id, epoch in (self.lives() if lives is None else lives).items():
+            if conversation_id in keep:
                 continue
-            was_alive = known.is_alive
+            home = Home(self._data_dir, self._install_id, conversation_id)
+            was_alive = life.read(home.folder).is_alive
             try:
-                await home.clear(keep_files=True)
+                cleared = await home.clear(keep_files=True, of_epoch=epoch)
             except (OSError, SandboxUnavailable):  # the others shall not wait for this one
                 logger.exception("a sandbox could not be ended", extra={"home": str(home.folder)})
                 continue
-            if was_alive:
+            if was_alive and cleared:
                 ended.append(conversation_id)
         return ended
 

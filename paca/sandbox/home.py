@@ -41,12 +41,17 @@ class Home:
         if self.identity.drop and self.workspace.stat().st_uid != self.identity.uid:
             _hand_over(self.workspace, self.identity.uid)
 
-    async def clear(self, *, keep_files: bool) -> None:
-        """End what runs and remove its traces. The epoch stays known as long as the files do."""
+    async def clear(self, *, keep_files: bool, of_epoch: int | None = None) -> bool:
+        """End what runs and remove its traces. The epoch stays known as long as the files do.
+
+        With ``of_epoch`` only if nobody has attached under a higher one meanwhile; False if so.
+        """
         if not self.folder.is_dir():
-            return
+            return True
         async with life.alone(self.folder):
             known = life.read(self.folder)
+            if of_epoch is not None and known.epoch != of_epoch:
+                return False
             await known.end()
             await asyncio.to_thread(self.group.remove)
             self.socket.unlink(missing_ok=True)
@@ -55,6 +60,7 @@ class Home:
             else:
                 await asyncio.to_thread(_remove, self.workspace)
                 await asyncio.to_thread(_remove, self.folder)
+        return True
 
 
 def homes_in(data_dir: Path) -> Path:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import socket
 import subprocess
 from contextlib import ExitStack
@@ -18,6 +19,8 @@ from paca.sandbox.life import Life
 BOOT = (
     f"import sys;sys.path.insert(0,'{AT}/runner/lib');import paca.sandbox.runner.main as m;m.main()"
 )
+# bwrap says within milliseconds what it has made; so much later it is not going to.
+START_SECONDS = 20.0
 _children: set[int] = set()
 
 
@@ -160,7 +163,8 @@ def _life(status: int, log: Path, epoch: int) -> Life:
     """Wait until bwrap has made the process that becomes the runner."""
     said = b""
     while b"\n" not in said:
-        piece = os.read(status, 4096)
+        answers, _, _ = select.select([status], [], [], START_SECONDS)
+        piece = os.read(status, 4096) if answers else b""
         if not piece:
             raise SandboxUnavailable(explain(log))
         said += piece

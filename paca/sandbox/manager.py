@@ -55,9 +55,17 @@ class SandboxManager:
             raise SandboxUnavailable(SWITCHED_OFF)
         return await self.backend.open(spec, epoch=epoch)
 
-    async def sweep(self, keep: set[UUID]) -> list[UUID]:
-        """End the sandboxes of this installation whose conversation is not in ``keep``."""
-        return [] if self.backend is None else await self.backend.sweep(keep)
+    def lives(self) -> dict[UUID, int]:
+        """The running sandboxes of this installation, each with the epoch it was last held under."""
+        return {} if self.backend is None else self.backend.lives()
+
+    async def sweep(self, keep: set[UUID], lives: dict[UUID, int] | None = None) -> list[UUID]:
+        """End the sandboxes of this installation whose conversation is not in ``keep``.
+
+        With ``lives``, read before it was asked which to keep, those that somebody has attached
+        to in between stay.
+        """
+        return [] if self.backend is None else await self.backend.sweep(keep, lives)
 
     async def forget(self, conversation_id: UUID) -> bool:
         """Remove a conversation's sandbox with its files; False if nothing here can reach them."""

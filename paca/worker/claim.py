@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from django.db import transaction
-from django.db.models import Count, F, OuterRef, Q, Subquery
+from django.db import DatabaseError, transaction
+from django.db.models import Count, F, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Coalesce, Now
 
 from paca import events
@@ -24,7 +25,11 @@ from paca.conversations.models import (
 from paca.conversations.models.conversation import HELD
 from paca.conversations.store import Lease
 
+logger = logging.getLogger(__name__)
+
 MOST_CANDIDATES = 50
+MOST_TAKEOVERS = 5
+PARKED = f"The worker was lost {MOST_TAKEOVERS} times in a row at this step. Everything up to here is kept."
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,13 @@ def claim(owner: str, *, lease_seconds: float, room: int) -> list[Claimed]:
     for candidate in _candidates():
         if len(taken) == room:
             break
-        claimed = _take(candidate, owner, lease_seconds)
+        try:
+            claimed = _take(candidate, owner, lease_seconds)
+        except DatabaseError:
+            if not taken:
+                raise
+            logger.exception("claiming stopped short of what there was room for")
+            break
         if claimed is not None:
             taken.append(claimed)
     return taken
@@ -61,7 +72,7 @@ def _candidates() -> list[Conversation]:
         Conversation.objects.claimable()
         .filter(waits | Q(status__in=HELD))
         .select_related("agent")
-        .only("status", "lease_epoch", "turn_number", "agent__model")
+        .only("status", "lease_epoch", "turn_number", "takeovers", "agent__model")
         .order_by("updated_at")[:MOST_CANDIDATES]
     )
 
@@ -78,6 +89,7 @@ def _take(candidate: Conversation, owner: str, lease_seconds: float) -> Claimed 
             lease_owner=owner,
             lease_epoch=F("lease_epoch") + 1,
             lease_until=Now() + timedelta(seconds=lease_seconds),
+            takeovers=Value(0) if queued else F("takeovers") + 1,
         )
     )
     if not won:
@@ -85,6 +97,9 @@ def _take(candidate: Conversation, owner: str, lease_seconds: float) -> Claimed 
     lease = Lease(candidate.pk, owner, candidate.lease_epoch + 1)
     if queued:
         _begin_turn(candidate, lease)
+    elif candidate.takeovers >= MOST_TAKEOVERS:
+        _park(candidate, lease)
+        return None
     else:
         _take_over(lease)
     return Claimed(lease, taken_over=not queued)
@@ -117,11 +132,26 @@ def start_turn(conversation_id: UUID, number: int) -> events.TurnStarted:
     return events.TurnStarted(number=number, triggers=ids)
 
 
-def _take_over(lease: Lease) -> None:
-    """Go on where a worker that is gone stopped; its open model call will never answer."""
+def _park(conversation: Conversation, lease: Lease) -> None:
+    """Whoever takes it dies of it: a person decides whether it is tried once more."""
+    _abandon_model_calls(lease)
+    store.append(
+        lease.conversation_id,
+        events.TurnFinished(number=conversation.turn_number, status="paused", reason="parked"),
+        events.ConversationPaused(reason="parked", detail=PARKED),
+        lease=lease,
+    )
+
+
+def _abandon_model_calls(lease: Lease) -> None:
     ModelCall.objects.filter(conversation=lease.conversation_id, status="started").update(
         status="abandoned", finished_at=Now()
     )
+
+
+def _take_over(lease: Lease) -> None:
+    """Go on where a worker that is gone stopped; its open model call will never answer."""
+    _abandon_model_calls(lease)
     store.append(lease.conversation_id, events.ConversationResumed(worker=lease.owner), lease=lease)
 
 

@@ -35,9 +35,12 @@ def end_turn(
     store.append(lease.conversation_id, *noted, *interrupted, finished, lease=lease)
     orders = Trigger.objects.filter(conversation=lease.conversation_id, state=TriggerState.NEW)
     stop = orders.filter(control=Control.STOP).first()
+    pause = orders.filter(control=Control.PAUSE).first()
     orders.filter(control__in=(Control.STOP, Control.PAUSE)).update(state=TriggerState.DONE)
     follows = (outcome.status, outcome.reason) in ANSWERS_FOLLOW and stop is None
-    if follows and orders.exists():
+    if follows and pause is not None and orders.exists():
+        outcome, by = Outcome("paused", "by_person"), pause.by  # what was written waits
+    elif follows and orders.exists():
         store.append(
             lease.conversation_id, start_turn(lease.conversation_id, number + 1), lease=lease
         )

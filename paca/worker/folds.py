@@ -1,7 +1,7 @@
 """What the logs of the last few conversations came to, so that the next turn reads only what is new."""
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from paca.engine.context.history import History
@@ -12,10 +12,14 @@ MOST_KEPT = 32
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """History and tally up to ``history.seq``. The log only grows: what is folded stays true."""
+    """History and tally up to ``history.seq``. The log only grows: what is folded stays true.
+
+    ``seen_files``: path to digest of the files that the model has read here, as it knows them.
+    """
 
     history: History = History()
     tally: Tally = Tally()
+    seen_files: dict[str, str] = field(default_factory=dict)
 
 
 class Folds:

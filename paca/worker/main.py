@@ -7,6 +7,7 @@ import functools
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -30,6 +31,7 @@ logger = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 1.0
 DRAIN_SECONDS = 20.0
+RESTART_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,16 +195,21 @@ class WorkerThread(threading.Thread):
         self._worker: Worker | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ready = threading.Event()
+        self._over = threading.Event()
         self.error: BaseException | None = None
 
     def run(self) -> None:
-        try:
-            asyncio.run(self._work())
-        except BaseException as error:
-            self.error = error
-            logger.exception("the worker ended badly")
-        finally:
-            self._ready.set()
+        """Work until drained. One that ends badly is begun anew: the pages cannot do without."""
+        while not self._over.is_set():
+            try:
+                asyncio.run(self._work())
+            except BaseException as error:
+                logger.exception("the worker ended badly")
+                if not self._ready.is_set():  # it never came up: whoever waits for it is told
+                    self.error = error
+                    break
+                self._over.wait(RESTART_SECONDS)
+        self._ready.set()
 
     async def _work(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -218,6 +225,8 @@ class WorkerThread(threading.Thread):
 
     def drain(self, timeout: float = DRAIN_SECONDS + 5) -> None:
         """Let the worker end in order; what runs is carried on at the next start."""
+        self._over.set()
         if self._loop is not None and self._worker is not None and self.is_alive():
-            self._loop.call_soon_threadsafe(self._worker.drain)
+            with suppress(RuntimeError):  # its loop is closed: it ended a moment ago
+                self._loop.call_soon_threadsafe(self._worker.drain)
         self.join(timeout)

@@ -33,6 +33,7 @@ class RunLog:
         """``recorded`` is all that the log holds above ``known``."""
         self.lease = lease
         self._history, self._tally = known.history, known.tally
+        self.seen_files = known.seen_files
         self._database = database
         self._live = live
         self._noted: list[Entry] = []
@@ -50,7 +51,7 @@ class RunLog:
     @property
     def fold(self) -> Fold:
         """What the log has come to."""
-        return Fold(self._history, self._tally)
+        return Fold(self._history, self._tally, self.seen_files)
 
     def note(self, *entries: Entry) -> None:
         self._noted.extend(entries)

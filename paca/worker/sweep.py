@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from contextlib import suppress
@@ -49,8 +50,10 @@ class Sweeper:
             await self._forget_deleted()
 
     async def _end_unused(self, held: set[UUID]) -> None:
+        # In this order: one that is claimed after the question has a higher epoch, and stays.
+        lives = await asyncio.to_thread(self._sandboxes.lives)
         used = await self._database.call(_in_use, self._idle_seconds)
-        ended = await self._sandboxes.sweep(used | held)
+        ended = await self._sandboxes.sweep(used | held, lives)
         if ended:
             logger.info("sandboxes ended", extra={"count": len(ended)})
             await self._database.call(_mark_ended, ended)

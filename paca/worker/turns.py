@@ -159,6 +159,7 @@ class Held:
             assembled.profile,
             Toolbox(workspace_tools()),
             began=time.monotonic() - (timezone.now() - assembled.turn_began).total_seconds(),
+            seen_files=log.seen_files,
         )
         outcome = await self._run_engine(run, assembled, log, sandboxes)
         if self._let_go and outcome is INTERNAL:

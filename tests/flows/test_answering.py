@@ -2,6 +2,7 @@
 
 import pytest
 
+from paca.agents import services as agents
 from tests.support.flow import Flow, assert_replay_matches, until
 from tests.support.model_script import calls, fails, says, thinks
 
@@ -187,3 +188,14 @@ def test_a_call_that_was_only_written_down_is_corrected_once_and_never_run(flow)
     assert "never.txt" not in told.outputs[0]
     assert flow.model.violations == []
     assert_replay_matches(told)
+
+
+def test_a_limit_in_dollars_is_refused_where_the_price_is_unknown(transactional_db, tmp_path):
+    """Behind another address somebody else sets the price; tokens can still be counted."""
+    with Flow(tmp_path, limit_cost_usd="1.00") as flow:
+        told = flow.ask("Go", [says("never asked")])
+        assert told.status == "failed/configuration"
+        assert flow.model.requests == []
+        agents.configure(flow.world.agent, by=flow.world.owner, limit_tokens=100_000)
+        flow.ask("Again", [says("Now.")], after=told)
+        assert told.answers == ["Now."]

@@ -107,6 +107,7 @@ class Migration(migrations.Migration):
                 ("lease_owner", models.CharField(blank=True, max_length=100)),
                 ("lease_epoch", models.BigIntegerField(default=0)),
                 ("lease_until", models.DateTimeField(null=True)),
+                ("takeovers", models.PositiveIntegerField(default=0)),
                 ("input_tokens", models.BigIntegerField(default=0)),
                 ("output_tokens", models.BigIntegerField(default=0)),
                 ("cache_read_tokens", models.BigIntegerField(default=0)),

@@ -91,6 +91,7 @@ class Conversation(BaseModel):
     lease_owner = models.CharField(max_length=100, blank=True)
     lease_epoch = models.BigIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
+    takeovers = models.PositiveIntegerField(default=0)
 
     input_tokens = models.BigIntegerField(default=0)
     output_tokens = models.BigIntegerField(default=0)

@@ -36,7 +36,7 @@ HELP = (
     + "\n".join(f"- **{title}**: {prompt}" for title, prompt in PROMPTS)
     + "\n\nFor answers to anything else, give this agent a real model: open **Agents**, choose this "
     "agent, set its model (written as `provider/model`, for example "
-    "`anthropic/claude-sonnet-5-5`) and its API key, and press *Test connection*."
+    "`anthropic/claude-sonnet-5-5`) and its API key, and press *Save and test connection*."
 )
 
 GO_ON = re.compile(r"\s*(please\s+)?(continue|go on|carry on|proceed|resume|next)\b", re.I)

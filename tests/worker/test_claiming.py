@@ -1,0 +1,70 @@
+"""Who may take a conversation, and what becomes of one that nobody survives."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from paca import events
+from paca.conversations import services, store
+from paca.conversations.models import Conversation
+from paca.worker import claim, ending
+from paca.worker.claim import MOST_TAKEOVERS
+from tests.support import world
+from tests.support.flow import Told
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def take(worker: str = "w") -> list[claim.Claimed]:
+    return claim.claim(worker, lease_seconds=30, room=10)
+
+
+def the_worker_dies() -> None:
+    Conversation.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+
+
+def begun() -> Told:
+    made = world.make()
+    return Told(services.start_chat(made.agent, text="Go", by=made.owner).conversation_id)
+
+
+def test_a_conversation_is_taken_by_one_worker():
+    begun()
+    assert [len(take("one")), len(take("two"))] == [1, 0]
+
+
+def test_a_conversation_that_kills_each_of_its_workers_is_parked_and_can_be_tried_again():
+    told = begun()
+    for _ in range(MOST_TAKEOVERS + 1):
+        assert len(take()) == 1
+        the_worker_dies()
+    assert take() == []
+    assert told.status == "paused/parked"
+    assert told.row.turns.get().status == "paused"
+    services.continue_(told.row, by=told.row.session.member)
+    assert len(take()) == 1
+
+
+def test_a_step_that_was_made_begins_the_count_anew():
+    told = begun()
+    for _ in range(MOST_TAKEOVERS + 3):
+        (claimed,) = take()
+        used = events.UsageRecorded(call_id="0" * 32, model="m")
+        store.append(told.id, used, lease=claimed.lease)
+        the_worker_dies()
+    assert told.row.status == "running"
+
+
+def test_a_pause_that_comes_while_a_turn_ends_keeps_what_was_written():
+    told = begun()
+    (claimed,) = take()
+    by = told.row.session.member
+    services.send(told.row, text="And this", by=by)
+    services.pause(told.row, by=by)
+    answered = ending.Outcome("finished", "answered")
+    assert ending.end_turn(claimed.lease, [], answered, steps=1) is False
+    assert told.status == "paused/by_person"
+    services.resume(told.row, by=by)
+    take()
+    assert told.row.triggers.filter(state="new").count() == 0
