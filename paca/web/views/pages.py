@@ -1,6 +1,7 @@
 """The pages of a project: overview, agents, conversations."""
 
 import json
+import re
 from typing import Any
 from uuid import UUID
 
@@ -114,8 +115,8 @@ def agent(request: HttpRequest, member: Member, agent_id: UUID) -> HttpResponse:
 def conversation_list(request: HttpRequest, member: Member) -> HttpResponse:
     """The project's conversations, searched by title and by what was said."""
     search = request.GET.get("q", "").strip()[:200]
-    number = request.GET.get("page", "1")
-    page = max(1, min(int(number), 10_000)) if number.isascii() and number.isdigit() else 1
+    number = request.GET.get("page", "")
+    page = int(number) if re.fullmatch(r"[1-9][0-9]{0,4}", number) else 1
     first = (page - 1) * A_PAGE
     found = list(conversations.listed(member.project, search=search)[first : first + A_PAGE + 1])
     context = shell(
