@@ -7,7 +7,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.db import transaction
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from unfold.decorators import action, display
 from unfold.widgets import (
     UnfoldAdminPasswordWidget,
@@ -184,6 +184,13 @@ class AgentAdmin(ServiceAdmin):
             if button.action_name in request.POST:
                 # After the commit: a slow provider must not keep the database's write lock.
                 transaction.on_commit(partial(button.method, request, obj))
+
+    def response_post_save_change(self, request: HttpRequest, obj: Agent) -> HttpResponse:
+        """After a test the form stays: what it found is corrected there."""
+        if any(name.endswith("save_and_test") for name in request.POST):
+            return HttpResponseRedirect(request.get_full_path())
+        response: HttpResponse = super().response_post_save_change(request, obj)
+        return response
 
     @action(description="Save and test connection")  # type: ignore[untyped-decorator]
     def save_and_test(self, request: HttpRequest, obj: Agent) -> None:

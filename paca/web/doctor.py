@@ -108,7 +108,7 @@ def _model() -> Finding:
             "Model",
             "todo",
             "demo only: a script answers",
-            "open Agents, choose an agent, set its model and key, and press Test connection",
+            "open Agents, choose an agent, set its model and key, and press Save and test connection",
         )
     return _ok("Model", f"{real} agent{'s' if real > 1 else ''} with a real model")
 

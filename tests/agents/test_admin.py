@@ -144,6 +144,7 @@ def test_saving_can_test_the_connection_and_names_the_cause(
         with django_capture_on_commit_callbacks(execute=True):
             answer = admin.post(page(here.agent), body)
         assert any(said in text for text in told(answer))
+        assert answer.url == page(here.agent), "what was found is corrected in the same form"
     here.agent.refresh_from_db()
     assert here.agent.name == "Ada"
 
