@@ -62,6 +62,19 @@ def test_a_changed_password_is_noted_and_ends_other_sessions(ada: User) -> None:
     assert AuditEntry.objects.get(action="person.password_changed").actor_name == "ada"
 
 
+def test_a_password_is_said_to_be_set_on_the_next_page_and_signing_in_says_nothing() -> None:
+    invited = User.objects.create_user("eve", password=None)
+    client = Client()
+    client.force_login(invited)
+    fresh = {"password1": "new horse 77", "password2": "new horse 77"}
+    answer = client.post("/accounts/password/set/", fresh, follow=True)
+    assert "The password is set." in answer.content.decode()
+    assert 'name="oldpassword"' not in answer.content.decode()
+    fresh_client = Client()
+    sign_in(fresh_client, login="eve", password="new horse 77")
+    assert 'class="notice"' not in fresh_client.get("/").content.decode()
+
+
 def test_signing_in_does_not_lead_to_another_site(ada: User) -> None:
     answer = sign_in(Client(), next="https://evil.example/")
     assert answer.headers["Location"] == "/"
