@@ -243,7 +243,7 @@ ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/"
 CONTENT_SECURITY_POLICY = csp.STRICT
-UNFOLD = {"SITE_TITLE": "Paca", "SITE_HEADER": "Paca", "SITE_URL": "/"}
+UNFOLD: dict[str, Any] = {"SITE_TITLE": "Paca", "SITE_HEADER": "Paca", "SITE_URL": "/"}
 
 # --- end of API and accounts ------------------------------------------------------------------------
 # --- Pages ------------------------------------------------------------------------------------------
@@ -257,6 +257,9 @@ CSRF_FAILURE_VIEW = "paca.web.views.errors.csrf"
 # none that can be forgotten. Their address changes with their content, so a browser that has a file
 # never asks for it again; with DEBUG, files may change under a running server.
 STATIC_URL = "/static/" if DEBUG else f"/static/{static_files.digest()}/"
+UNFOLD["SITE_FAVICONS"] = [
+    {"rel": "icon", "type": "image/svg+xml", "href": f"{STATIC_URL}paca/icons/favicon.svg"}
+]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_ALLOW_ALL_ORIGINS = False
