@@ -36,6 +36,16 @@ def test_from_the_overview_to_an_answer_without_a_mouse(page: Page) -> None:
     page.wait_for_url("**/agents/")
 
 
+def test_a_slash_leads_to_the_search_from_anywhere(page: Page) -> None:
+    page.goto("/")
+    page.wait_for_url("**/projects/**")
+    for _ in range(2):  # from another page, and on the page of the search itself
+        page.keyboard.press("/")
+        page.wait_for_url("**/conversations/#search")
+        expect(page.get_by_role("searchbox")).to_be_focused()
+        page.locator("h1").click()
+
+
 def test_all_steps_open_and_close_by_one_key(page: Page) -> None:
     acts.start(page)
     acts.wait_until(page, "finished")

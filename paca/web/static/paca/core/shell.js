@@ -54,7 +54,7 @@ function move(step) {
 
 keys("Everywhere", [
   ["?", "This sheet", openSheet],
-  ["/", "Search conversations", () => focusSearch() || follow("[data-go=c]")],
+  ["/", "Search conversations", () => focusSearch() || goToSearch()],
   ["c", "New conversation", () => follow("[data-new]")],
   ["g h", "Go to the overview", () => follow("[data-go=h]")],
   ["g c", "Go to conversations", () => follow("[data-go=c]")],
@@ -63,6 +63,12 @@ keys("Everywhere", [
   ["k", "Previous", () => move(-1)],
   ["Escape", "Close what is open", () => drawer(false)],
 ]);
+
+function goToSearch() {
+  const list = document.querySelector("[data-go=c]");
+  if (list) location.assign(`${list.href}#search`);
+  return Boolean(list);
+}
 
 function focusSearch() {
   const field = document.querySelector("input[type=search]");
@@ -74,3 +80,4 @@ defineTimes();
 defineMenu();
 defineWorking();
 listen();
+if (location.hash === "#search") focusSearch();
