@@ -160,7 +160,7 @@ class Assembler:
             raise ContextExceeded
         stop = STOPS.get(self._stop or "")
         if stop is None:
-            raise StreamBroken(f"The model stopped for a reason we do not know ({self._stop}).")
+            raise StreamBroken(f"The model stopped for an unknown reason ({self._stop}).")
         # A call that the limit cut, or that stands in a refused reply, is never carried out.
         with_calls = stop in (StopReason.END, StopReason.TOOLS)
         blocks = tuple(
