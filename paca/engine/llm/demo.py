@@ -90,7 +90,7 @@ def decide(request: Request) -> tuple[str, tuple[ToolUse, ...]]:
     if missing or not request.may_call:
         return _so_far(progress.job, progress, missing if request.tools else set()), ()
     calls = tuple(ToolUse(uuid.uuid4().hex, tool, dict(args)) for tool, args in step.calls)
-    again = "That did not work, so I try once more. " if progress.failures else ""
+    again = "I try this step once more. " if progress.failures else ""
     return again + step.say, calls
 
 
