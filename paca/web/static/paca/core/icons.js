@@ -1,6 +1,6 @@
 // Icons and members as templates: the sprite's symbols, woven squares for agents, circles for people.
 
-import { html, svg, nothing } from "../../vendor/lit-html/lit-html.js";
+import { html, svg } from "../../vendor/lit-html/lit-html.js";
 import { initials, toneOf, weave } from "./identity.js";
 
 const SPRITE = new URL("../icons/icons.svg", import.meta.url).pathname;
@@ -27,8 +27,4 @@ function woven(id) {
   return html`<svg viewBox="0 0 25 25" aria-hidden="true">${weave(id).map(
     ([x, y]) => svg`<rect x=${x * 5 + 0.25} y=${y * 5 + 0.25} width="4.5" height="4.5" rx="1.2"></rect>`,
   )}</svg>`;
-}
-
-export function statePill({ label, icon: name, tone }, since = nothing) {
-  return html`<span class="state s-${tone} pill">${icon(name)}<span>${label}${since}</span></span>`;
 }
