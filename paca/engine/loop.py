@@ -38,7 +38,7 @@ async def run_until_done(run: Run, world: World) -> Outcome:
                 return outcome
             await acting.carry_out([OpenCall(call) for call in thought.reply.calls], run, world)
     except ModelError as error:
-        return outcome_of(error)
+        return outcome_of(error, run.profile)
 
 
 def _no_known_price(run: Run) -> Outcome | None:

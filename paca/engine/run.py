@@ -9,7 +9,9 @@ from typing import Any
 from paca.engine.limits import Limits
 from paca.engine.llm.base import (
     ContextExceeded,
+    KeyRefused,
     ModelError,
+    NoCredit,
     RateLimited,
     RequestRefused,
 )
@@ -20,9 +22,11 @@ from paca.engine.tools.registry import Toolbox
 class Profile:
     """The agent as the engine knows it: rows of the database never come here."""
 
+    name: str
     model: str
     system: str
     limits: Limits
+    key_last4: str = ""
     base_url: str = ""
     demo: bool = False
     max_tokens: int = 8192
@@ -59,7 +63,7 @@ class Outcome:
     next_step: str = ""
 
 
-def outcome_of(error: ModelError) -> Outcome:
+def outcome_of(error: ModelError, profile: Profile) -> Outcome:
     """What a model's last error means: wait and go on later, or something to repair."""
     if error.retryable:
         reason = "rate_limited" if isinstance(error, RateLimited) else "model_unavailable"
@@ -68,9 +72,13 @@ def outcome_of(error: ModelError) -> Outcome:
         return Outcome(
             "failed", "model_refused", error.detail, "Change the request, then try again."
         )
-    return Outcome(
-        "failed",
-        "configuration",
-        error.detail,
-        "Correct the agent's model settings, then try again.",
-    )
+    return Outcome("failed", "configuration", error.detail, _repair(error, profile))
+
+
+def _repair(error: ModelError, profile: Profile) -> str:
+    if isinstance(error, NoCredit):
+        return "Add credit to the account, then press Try again."
+    if isinstance(error, KeyRefused):
+        which = f", which ends in {profile.key_last4}," if profile.key_last4 else ""
+        return f"Replace the key of {profile.name}{which} then press Try again."
+    return f"Correct the model settings of {profile.name}, then press Try again."

@@ -67,6 +67,8 @@ def _profile(conversation: Conversation, agent: Agent, spec: SandboxSpec) -> Pro
     identity = Identity(agent.name, agent.handle, conversation.project.name, agent.description)
     parameters = dict(agent.parameters)
     return Profile(
+        name=agent.name,
+        key_last4=agent.key_last4,
         model=agent.model,
         base_url=agent.base_url,
         demo=agent.is_demo,

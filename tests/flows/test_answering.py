@@ -124,8 +124,10 @@ def test_a_refused_key_fails_with_what_to_do_and_can_be_tried_again(flow):
     told = flow.ask("Hello", [fails("401")])
     assert told.status == "failed/configuration"
     (failed,) = told.all("conversation.failed")
-    assert failed["message"]
-    assert failed["next_step"]
+    assert "refused the key" in failed["message"]
+    assert (
+        failed["next_step"] == "Replace the key of Rosa, which ends in 1234, then press Try again."
+    )
     flow.ask("Again", [says("Hello.")], after=told)
     assert told.status == "finished/answered"
 
