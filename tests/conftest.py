@@ -16,7 +16,8 @@ def anyio_backend() -> str:
 def logs_may_be_flushed(request: pytest.FixtureRequest) -> Iterator[None]:
     """A log outlives every attempt to delete it, and so would a test's: its conversation first."""
     marker = request.node.get_closest_marker("django_db")
-    if marker is None or not marker.kwargs.get("transaction"):
+    marked = marker is not None and marker.kwargs.get("transaction")
+    if not marked and "transactional_db" not in request.fixturenames:
         yield
         return
     request.getfixturevalue("transactional_db")  # so that this ends before the tables are flushed

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from paca.conversations import removal
 from paca.conversations.models import Sandbox
 from paca.sandbox.manager import SandboxManager
@@ -9,6 +11,8 @@ from paca.worker.database import Database
 from paca.worker.sweep import Sweeper
 from tests.support.flow import Flow, Told
 from tests.support.model_script import calls, says
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
 
 def sweep(flow: Flow, kind: str = "auto") -> None:

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 def test_a_sandbox_that_cannot_be_swept_does_not_end_the_worker(flow, monkeypatch):
     tried = []
 
-    async def locked(self, keep):
+    async def locked(self, keep, lives):
         tried.append(keep)
         raise SandboxUnavailable("Another worker is busy with this sandbox.")
 
