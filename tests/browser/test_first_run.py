@@ -105,7 +105,7 @@ def test_a_conversation_is_renamed_found_and_exported(page: Page) -> None:
         page.get_by_role("menuitem", name="Export as Markdown").click()
     assert "the sandbox" in markdown.value.path().read_text()
     page.keyboard.press("/")
-    page.wait_for_url("**/conversations/")
+    page.wait_for_url("**/conversations/#search")
     page.get_by_role("searchbox").fill("walk through")
     page.keyboard.press("Enter")
     expect(page.locator("[data-row]")).to_have_count(1)
