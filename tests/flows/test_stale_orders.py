@@ -19,7 +19,7 @@ def test_an_interrupt_that_comes_late_does_not_end_the_turn_that_answers_it(flow
         return found
 
     monkeypatch.setattr(main, "orders_for", late)
-    told = flow.begin("One", [says("First.").slowly(ftd=4), says("Second " * 20).slowly(tps=20)])
+    told = flow.begin("One", [says("First.").slowly(ftd=4000), says("Second " * 20).slowly(tps=20)])
     until(lambda: flow.model.in_flight == 1)
     flow.send(told, "Two", on_busy="interrupt")
     flow.rest(told)
