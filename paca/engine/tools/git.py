@@ -1,5 +1,7 @@
 """The tools that look at a git repository, without running anything the repository configures."""
 
+from abc import abstractmethod
+
 from pydantic import Field
 
 from paca.engine.tools.base import Effect, FilePath, Tool, ToolArguments, ToolContext, ToolOutput
@@ -41,9 +43,9 @@ class GitTool(Tool):
     reattachable = True
     nothing = "(no output)"
 
+    @abstractmethod
     def words(self, arguments: RepositoryArguments) -> tuple[str, ...]:
         """The git command and its options."""
-        raise NotImplementedError
 
     def subject(self, arguments: RepositoryArguments) -> str:
         return phrase(" ".join(self.words(arguments)[:1] + (arguments.repository,)))
