@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from paca.common import database_urls, redis_urls
 from paca.common.errors import ConfigurationError
 
 
@@ -33,6 +34,17 @@ def text(name: str, default: str = "", *, meaning: str, aliases: tuple[str, ...]
     """A string."""
     found = _read(name, default, meaning, aliases)
     return default if found is None else found
+
+
+def secret(name: str, *, at_least: int, meaning: str) -> str:
+    """What must be hard to guess, or nothing at all."""
+    found = text(name, meaning=meaning)
+    if found and len(found) < at_least:
+        raise ConfigurationError(
+            f"{name} has {len(found)} characters; it must have at least {at_least}.",
+            next_step="openssl rand -hex 32",
+        )
+    return found
 
 
 def words(name: str, default: str = "", *, meaning: str) -> list[str]:
@@ -100,15 +112,15 @@ def seconds(name: str, default: float, *, meaning: str, at_least: float = 0.1) -
     return number(name, default, meaning=meaning, at_least=at_least, at_most=86_400 * 365)
 
 
-def sqlite_file(name: str, default: Path, *, meaning: str) -> Path:
-    """The file of an SQLite address; three slashes: relative to here, four: absolute."""
+def database(name: str, default: Path, *, meaning: str) -> dict[str, Any]:
+    """A database's address, as Django's settings want it; ``default`` is an SQLite file."""
     found = _read(name, "", meaning, ())
     if found is None:
-        return default
-    scheme, _, path = found.partition(":///")
-    if scheme == "sqlite" and path:
-        return Path(path).absolute()
-    # The address may hold a password: only the part before the first colon is shown.
-    raise ConfigurationError(
-        f"{name} begins with {found.partition(':')[0]!r}; this version runs on SQLite: sqlite:///folder/file"
-    )
+        return database_urls.sqlite(default)
+    return database_urls.parse(found, name=name)
+
+
+def redis(name: str, *, meaning: str, aliases: tuple[str, ...] = ()) -> str:
+    """The address of a Redis or Valkey, or empty for none."""
+    found = _read(name, "", meaning, aliases)
+    return redis_urls.parse(found, name=name) if found else ""

@@ -15,11 +15,15 @@ ENCRYPTION_KEY_FILE = "encryption_key"
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Both secrets; ``new`` holds, by file name, those made just now that stand nowhere yet."""
+    """Both secrets; ``new`` holds, by file name, those made just now that stand nowhere yet.
+
+    ``of_folder`` names the files of those that the environment did not give.
+    """
 
     secret_key: str
     encryption_keys: list[str]
     new: dict[str, str]
+    of_folder: frozenset[str]
 
     def keep(self, folder: Path) -> list[str]:
         """Write the new ones, readable by this account only, and say which files that were."""
@@ -36,6 +40,8 @@ def read(folder: Path, *, secret_key: str, encryption_keys: list[str]) -> Keys:
     Reading never writes: a start that is refused for another reason leaves nothing behind.
     """
     new: dict[str, str] = {}
+    given = {SECRET_KEY_FILE: secret_key, ENCRYPTION_KEY_FILE: encryption_keys}
+    of_folder = frozenset(name for name, value in given.items() if not value)
     place = ""
     if not secret_key:
         place = f" (in {folder / SECRET_KEY_FILE})"
@@ -49,7 +55,7 @@ def read(folder: Path, *, secret_key: str, encryption_keys: list[str]) -> Keys:
         encryption_keys = [key.strip() for key in text.split(",")]
     for key in encryption_keys:
         _refuse_bad_encryption_key(key, f"ENCRYPTION_KEY{place}")
-    return Keys(secret_key, encryption_keys, new)
+    return Keys(secret_key, encryption_keys, new, of_folder)
 
 
 def _kept_or_new(path: Path, fresh: str, new: dict[str, str]) -> str:

@@ -41,10 +41,25 @@ ENCRYPTION_KEY = PACA_KEYS.encryption_keys
 ALLOWED_HOSTS = env.words(
     "ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", meaning="Host names the web server answers to."
 )
-DATABASE_FILE = env.sqlite_file(
-    "DATABASE_URL",
-    PACA_DATA_DIR / "paca.sqlite3",
-    meaning="sqlite:///folder/file or sqlite:////absolute/file; empty: paca.sqlite3 in the data folder.",
+DATABASES = {
+    "default": env.database(
+        "DATABASE_URL",
+        PACA_DATA_DIR / "paca.sqlite3",
+        meaning="sqlite:///folder/file, sqlite:////absolute/file or postgres://user:password@host:5432/database "
+        "(with ?sslmode= and the like); empty: paca.sqlite3 in the data folder.",
+    )
+}
+
+METRICS_TOKEN = env.secret(
+    "METRICS_TOKEN",
+    at_least=16,
+    meaning="Bearer token for GET /metrics (Prometheus), at least 16 characters. Empty: there is no such page.",
+)
+REDIS_URL = env.redis(
+    "REDIS_URL",
+    aliases=("VALKEY_URL",),
+    meaning="redis://user:password@host:6379/0 of a Redis (6.2 or newer) or Valkey by which several processes "
+    "and other programs meet; rediss:// speaks TLS (with ?ssl_ca_certs= and the like). Empty: one process.",
 )
 
 # --- work -------------------------------------------------------------------------------------------
@@ -52,15 +67,46 @@ DATABASE_FILE = env.sqlite_file(
 PACA_SANDBOX = env.choice(
     "PACA_SANDBOX",
     "auto",
-    among=("auto", "bubblewrap", "none"),
-    meaning="Where commands run; none refuses them. auto is the best that works here.",
+    among=("auto", "docker", "bubblewrap", "none"),
+    meaning="Where commands run; none refuses them. auto is Docker where it answers and has the image, "
+    "else bubblewrap.",
+)
+AGENT_SANDBOX_IMAGE = env.text(
+    "AGENT_SANDBOX_IMAGE",
+    "paca-sandbox:1",
+    aliases=("AGENT_SERVER_IMAGE",),
+    meaning="Image of Docker sandboxes; make sandbox-image makes it.",
+)
+DOCKER_HOST = env.text(
+    "DOCKER_HOST",
+    aliases=("DOCKER_SOCKET",),
+    meaning="Docker's address: unix:///var/run/docker.sock, which is also the default, or tcp://host:2376 "
+    "with DOCKER_CERT_PATH.",
+)
+DOCKER_CERT_PATH = env.text(
+    "DOCKER_CERT_PATH",
+    meaning="Folder of ca.pem, cert.pem and key.pem for a Docker reached by TLS.",
 )
 SANDBOX_MEMORY_MIB = env.whole(
     "SANDBOX_MEMORY_MIB", 2048, at_least=64, meaning="Memory of one sandbox."
 )
 SANDBOX_CPUS = env.number("SANDBOX_CPUS", 1, at_least=0.1, meaning="Cores of one sandbox.")
 SANDBOX_IDLE_SECONDS = env.seconds(
-    "SANDBOX_IDLE_SECONDS", 180, meaning="An unused sandbox ends after this."
+    "SANDBOX_IDLE_SECONDS",
+    180,
+    meaning="An unused sandbox ends after this, or is paused, if the agent's is persistent. Files are kept.",
+)
+SANDBOX_PAUSED_SECONDS = env.seconds(
+    "SANDBOX_PAUSED_SECONDS",
+    3600,
+    meaning="A persistent sandbox that has been paused for so long ends. It takes memory until then.",
+)
+SANDBOX_POOL_SIZE = env.whole(
+    "SANDBOX_POOL_SIZE",
+    0,
+    at_least=0,
+    meaning="Docker only: so many sandboxes stand started in each worker, for new conversations of agents "
+    "with an ephemeral sandbox and limits as set here.",
 )
 WORKER_CONCURRENCY = env.whole(
     "WORKER_CONCURRENCY", 10, at_least=1, meaning="Conversations run at once."
@@ -99,6 +145,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "django.contrib.humanize",
     "rest_framework",
     "django_filters",
     "drf_spectacular",
@@ -118,6 +165,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "paca.common.request_ids.request_id_middleware",
+    "paca.web.places.give_back_connections",
     "django.middleware.security.SecurityMiddleware",
     "paca.web.security.SecurityHeaders",
     "paca.web.middleware.StaticFiles",
@@ -145,22 +193,6 @@ TEMPLATES: list[dict[str, Any]] = [
         },
     }
 ]
-
-# One writer at a time by design: a read transaction that upgrades fails at once under WAL,
-# whatever the busy timeout, so every transaction takes the write lock when it begins.
-DATABASES = {
-    "default": {
-        "ENGINE": "django.db.backends.sqlite3",
-        "NAME": str(DATABASE_FILE),
-        # Opening one costs more than a step of a turn; whoever ends a thread closes its own.
-        "CONN_MAX_AGE": None,
-        "OPTIONS": {
-            "transaction_mode": "IMMEDIATE",
-            "timeout": 10,
-            "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;PRAGMA foreign_keys=ON;",
-        },
-    }
-}
 
 # --- security ---------------------------------------------------------------------------------------
 
@@ -243,7 +275,12 @@ ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/"
 CONTENT_SECURITY_POLICY = csp.STRICT
-UNFOLD: dict[str, Any] = {"SITE_TITLE": "Paca", "SITE_HEADER": "Paca", "SITE_URL": "/"}
+UNFOLD: dict[str, Any] = {
+    "SITE_TITLE": "Paca",
+    "SITE_HEADER": "Paca",
+    "SITE_URL": "/",
+    "DASHBOARD_CALLBACK": "paca.web.insight.dashboard",
+}
 
 # --- end of API and accounts ------------------------------------------------------------------------
 # --- Pages ------------------------------------------------------------------------------------------

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from django.core.exceptions import RequestDataTooBig
 from django.core.signals import got_request_exception
-from django.db import IntegrityError
+from django.db import IntegrityError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, JsonResponse
 from django.utils.dateparse import parse_datetime
 from django.views.decorators.csrf import csrf_exempt
@@ -40,6 +41,7 @@ CODES: dict[type[exceptions.APIException], str] = {
     exceptions.UnsupportedMediaType: "unsupported_media_type",
     exceptions.Throttled: "throttled",
 }
+NO_DATABASE = "The database does not answer. What is stored is kept; try again in a moment."
 BROKEN = "Something broke on the server. The request id finds it in the log."
 
 
@@ -56,8 +58,17 @@ class ChangedMeanwhile(PacaError):
     status = 412
 
 
+class TooLarge(PacaError):
+    """The body is too large: a request holds at most 2.5 MiB."""
+
+    code = "too_large"
+    status = 413
+
+
 def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
     """Answer every error as ``{code, detail, fields?, request_id}``."""
+    if isinstance(error, RequestDataTooBig):
+        error = TooLarge()
     if isinstance(error, PacaError):
         fields = error.fields if isinstance(error, Invalid) else {}
         if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -70,6 +81,9 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
     if isinstance(error, IntegrityError):
         # A law of the database that a race slipped past the checks; they say it more nicely.
         return _answer(409, "conflict", "This clashes with what is already there.")
+    if isinstance(error, OperationalError | InterfaceError):
+        logger.error("the database did not answer", exc_info=error)
+        return _answer(503, "unavailable", NO_DATABASE, headers={"Retry-After": "5"})
     return _broken(error, context)
 
 

@@ -5,6 +5,10 @@ import logging
 import re
 import sys
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any
 
 # What a LogRecord carries by itself; anything else came from ``extra`` and is a field. Django adds
@@ -14,6 +18,29 @@ _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "task
 _SECRETS = re.compile(
     r"(?P<keep>\bBearer\s+|[?&](?:ticket|token)=|/link/)[\w\-.~+/=]+|\b(?:paca_|sk-)[\w-]{12,}"
 )
+
+
+_about: ContextVar[Mapping[str, Any]] = ContextVar("paca_log_about", default=MappingProxyType({}))
+
+
+@contextmanager
+def about(**handles: Any) -> Iterator[None]:
+    """Whatever is logged within, by whatever code, carries these fields as well."""
+    before = _about.set({**_about.get(), **handles})
+    try:
+        yield
+    finally:
+        _about.reset(before)
+
+
+class AboutFilter(logging.Filter):
+    """Adds the fields of ``about`` to each record; what the record says itself stands."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        for name, value in _about.get().items():
+            if not hasattr(record, name):
+                setattr(record, name, value)
+        return True
 
 
 def masked(text: str) -> str:
@@ -58,12 +85,15 @@ CONFIGURATION: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"paca": {"()": LineFormatter if sys.stderr.isatty() else JsonFormatter}},
-    "filters": {"request_id": {"()": "paca.common.request_ids.RequestIdFilter"}},
+    "filters": {
+        "request_id": {"()": "paca.common.request_ids.RequestIdFilter"},
+        "about": {"()": AboutFilter},
+    },
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
             "formatter": "paca",
-            "filters": ["request_id"],
+            "filters": ["request_id", "about"],
         }
     },
     "root": {"handlers": ["stderr"], "level": "WARNING"},
