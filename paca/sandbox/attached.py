@@ -18,10 +18,12 @@ Made = TypeVar("Made")
 
 
 class AttachedWorkspace:
-    """The ``Workspace`` Protocol over one attachment."""
+    """The ``Workspace`` Protocol over one attachment. ``environment``: what commands find besides what
+    the runner gives to all."""
 
-    def __init__(self, attachment: Attachment) -> None:
+    def __init__(self, attachment: Attachment, environment: dict[str, str]) -> None:
         self._attachment = attachment
+        self._environment = environment
 
     @property
     def boot_id(self) -> str:
@@ -32,6 +34,13 @@ class AttachedWorkspace:
         """The runner is gone or another worker holds it: open the sandbox anew."""
         return self._attachment.lost
 
+    @property
+    def resumed(self) -> bool:
+        return self._attachment.resumed
+
+    async def ended(self) -> None:
+        await self._attachment.ended()
+
     async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandOutcome:
         outcome = await self._attachment.follow(
             "run",
@@ -41,7 +50,7 @@ class AttachedWorkspace:
             argv=list(command.argv) if command.argv is not None else None,
             cwd=command.cwd,
             timeout=command.timeout_seconds,
-            env=command.env,
+            env={**self._environment, **command.env},
         )
         return _made(CommandOutcome, outcome)
 

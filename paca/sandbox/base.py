@@ -1,10 +1,13 @@
 """What every sandbox backend gives: a workspace with a life."""
 
+import os
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
 from paca.engine.workspace import Workspace
+from paca.sandbox.loss import Loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,20 +23,84 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class SandboxSpec:
-    """Which sandbox is wanted: one a conversation."""
+    """Which sandbox is wanted: one a conversation. ``kept_in``: the backend that has its files.
+
+    ``persistent``: unused, it is paused before it is ended. ``emptied``: what is left of it, files and
+    all, is to be removed first. ``volume``: where Docker has its files, if not where their name says.
+    """
 
     conversation_id: UUID
     limits: Limits = Limits()
+    kept_in: str = ""
     git_name: str = "paca-agent"
     git_email: str = "paca-agent@localhost"
+    persistent: bool = False
+    emptied: bool = False
+    volume: str = ""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Whose commands these are: said with each, since a sandbox may be older than the name."""
+        return {
+            "GIT_AUTHOR_NAME": self.git_name,
+            "GIT_AUTHOR_EMAIL": self.git_email,
+            "GIT_COMMITTER_NAME": self.git_name,
+            "GIT_COMMITTER_EMAIL": self.git_email,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long an unused sandbox stays: as it is, and after that paused, if it is persistent."""
+
+    idle_seconds: float = 180
+    paused_seconds: float = 3600
+
+    def lasting(self, spec: SandboxSpec) -> float:
+        """After how long alone it ends by itself, should nobody be there to end it.
+
+        Its clock runs on while it is paused, and it shall be there when it is resumed.
+        """
+        if not spec.persistent:
+            return self.idle_seconds
+        return self.idle_seconds + self.paused_seconds + SPARE_SECONDS
+
+
+PROBE_VERSION = 3
+SPARE_SECONDS = 120.0
+MayReplace = Callable[[], Awaitable[bool]]
+
+
+async def always() -> bool:
+    """For who opens a sandbox without a lease that could be lost meanwhile."""
+    return True
+
+
+def probe_id() -> UUID:
+    """For a sandbox that is only tried. No conversation has an id of this version."""
+    return UUID(bytes=os.urandom(16), version=PROBE_VERSION)
+
+
+def is_probe(conversation_id: UUID) -> bool:
+    """Whether somebody may be trying it at this moment, and will tidy up himself."""
+    return conversation_id.version == PROBE_VERSION
 
 
 class Sandbox(Workspace, Protocol):
     """A started sandbox, held by one worker at a time."""
 
     @property
+    def resumed(self) -> bool:
+        """Whether it was paused when it was opened."""
+        ...
+
+    @property
     def lost(self) -> bool:
         """Whether the connection to the runner is gone for good."""
+        ...
+
+    async def ended(self) -> None:
+        """Return once ``lost``: at the latest two seconds after the end."""
         ...
 
     async def detach(self) -> None:
@@ -46,31 +113,76 @@ class Sandbox(Workspace, Protocol):
 
 
 class Backend(Protocol):
-    """A way to make sandboxes on this machine."""
+    """A way to make sandboxes. ``facts``: one line for people on what it gives, once it was probed."""
 
     name: str
+    facts: str
 
-    async def probe(self) -> str | None:
-        """None if it works here, else one sentence: why not, and what to do."""
+    async def probe(self) -> None:
+        """Start a sandbox and end it again. Raises ``SandboxUnavailable``: why not, and what to do."""
         ...
 
-    async def open(self, spec: SandboxSpec, *, epoch: int) -> Sandbox:
+    async def check(self) -> None:
+        """See, quickly, whether what worked works still. Raises ``SandboxUnavailable``."""
+        ...
+
+    async def open(
+        self, spec: SandboxSpec, *, epoch: int, may_replace: MayReplace = always
+    ) -> Sandbox:
         """Attach to the conversation's running sandbox, or start one on its kept files.
 
-        ``epoch`` is the lease's: the runner refuses a lower one than it has seen.
+        ``epoch`` is the lease's: the runner refuses a lower one than it has seen. One that does not
+        answer is replaced, if ``may_replace`` says that the lease still holds: it may be another
+        worker's by now, and silent to us alone.
         Raises ``SandboxUnavailable``, or ``Superseded`` if a higher epoch has been seen.
         """
         ...
 
+    async def loss(self, conversation_id: UUID, *, was_held: bool = False) -> Loss | None:
+        """How the conversation's sandbox ended; None while it lives.
+
+        ``was_held``: its end was just seen, so that a moment is waited for the system to know of it.
+        Raises ``SandboxUnreachable``: who cannot ask does not know.
+        """
+        ...
+
     def lives(self) -> dict[UUID, int]:
-        """The running sandboxes of this installation, each with the epoch it was last held under."""
+        """The running sandboxes of this installation, each with the mark by which ``sweep`` tells
+        whether somebody has attached to it since: the epoch it was held under, or the time."""
+        ...
+
+    async def pause(self, conversation_id: UUID) -> bool:
+        """Let its processes stand still, keeping all they have; False if nothing runs.
+
+        Whoever opens it, or ends it, lets it go on first.
+        """
+        ...
+
+    async def wake(self, conversation_id: UUID) -> None:
+        """Let a paused one go on; nothing if it is not."""
         ...
 
     async def sweep(self, keep: set[UUID], lives: dict[UUID, int] | None = None) -> list[UUID]:
         """End those of ``lives`` (all that run, if None) whose conversation is not in ``keep`` and
-        that nobody has attached to under a higher epoch since."""
+        that nobody has attached to since."""
         ...
 
-    async def forget(self, conversation_id: UUID) -> None:
+    def kept(self) -> dict[UUID, str]:
+        """What the files here are named after, of this installation, each with the volume they are in,
+        where there are volumes; without those that somebody may just be trying."""
+        ...
+
+    def tidy(self) -> int:
+        """Remove what is left half made by processes that died; how many things."""
+        ...
+
+    async def free(self, conversation_id: UUID, volume: str = "") -> bool:
+        """Remove a conversation's files, unless they are in use in a sandbox: False then.
+
+        ``volume``: as in its ``SandboxSpec``.
+        """
+        ...
+
+    async def forget(self, conversation_id: UUID, volume: str = "") -> None:
         """End the conversation's sandbox, if there is one, and remove its files for good."""
         ...

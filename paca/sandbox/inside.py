@@ -13,11 +13,8 @@ from pathlib import Path
 
 RUNNER = Path(__file__).parent / "runner"
 AT = "/opt/paca"
-NO_INPUT = """#!/bin/sh
-echo "This command wanted input (${1:-a password}). Nobody can type here: standard input is closed." >&2
-echo "Give it as an option instead: git commit -m, apt-get -y, a token in a file." >&2
-exit 1
-"""
+MAKING = "making-"  # a folder that is not whole yet
+NO_INPUT = Path(__file__).parent / "image" / "no-input"
 
 
 # Of the host's /etc a sandbox has a copy of these, as far as everybody may read them.
@@ -43,10 +40,15 @@ ETC_MADE = {
 }
 
 
+def runner_version() -> str:
+    """Names the runner that this Paca brings; an image says which one is baked into it."""
+    return _digest([path.read_bytes() for path in (NO_INPUT, *sorted(RUNNER.glob("*.py")))])
+
+
 def prepare_runner(below: Path) -> Path:
     """The folder with the runner, compiled once for its version, so that no start has to."""
-    sources = {path: path.read_bytes() for path in sorted(RUNNER.glob("*.py"))}
-    version = _digest([sys.version.encode(), NO_INPUT.encode(), *sources.values()])
+    sources = sorted(RUNNER.glob("*.py"))
+    version = _digest([sys.version.encode(), runner_version().encode()])
 
     def fill(folder: Path) -> None:
         package = folder / "lib" / "paca" / "sandbox" / "runner"
@@ -60,7 +62,7 @@ def prepare_runner(below: Path) -> Path:
                 invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
             )
         (folder / "bin").mkdir()
-        (folder / "bin" / "no-input").write_text(NO_INPUT)
+        shutil.copyfile(NO_INPUT, folder / "bin" / "no-input")
         (folder / "bin" / "no-input").chmod(0o755)
 
     return _published(below, f"runner-{version}", fill)
@@ -113,7 +115,7 @@ def _published(below: Path, name: str, fill: Callable[[Path], None]) -> Path:
     folder = below / name
     if folder.is_dir():
         return folder
-    making = below / f"making-{os.urandom(6).hex()}"
+    making = below / f"{MAKING}{os.urandom(6).hex()}"
     making.mkdir()
     fill(making)
     for path in (making, *making.rglob("*")):

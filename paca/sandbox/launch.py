@@ -6,12 +6,12 @@ import select
 import socket
 import subprocess
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
-from paca.engine.workspace import SandboxUnavailable
+from paca.engine.workspace import SandboxBroken, SandboxUnavailable
 from paca.sandbox import confinement, life, seccomp
-from paca.sandbox.base import SandboxSpec
+from paca.sandbox.base import Patience, SandboxSpec
 from paca.sandbox.home import Home, short_path
 from paca.sandbox.inside import AT, Interpreter
 from paca.sandbox.life import Life
@@ -21,58 +21,66 @@ BOOT = (
 )
 # bwrap says within milliseconds what it has made; so much later it is not going to.
 START_SECONDS = 20.0
+GROUP_ATTEMPTS = 2
+NOT_STARTED = "See docs/architecture.md, or set PACA_SANDBOX=none to work without commands."
+NOT_ALLOWED = (
+    "Allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, or "
+    "kernel.apparmor_restrict_unprivileged_userns=0), or set PACA_SANDBOX=none to work without commands."
+)
 _children: set[int] = set()
-
-
-@dataclass(frozen=True, slots=True)
-class Born:
-    """A sandbox that has just been started; ``grouped``: its memory is the kernel's to mind."""
-
-    life: Life
-    grouped: bool
 
 
 class Launcher:
     """Knows the programs; makes processes."""
 
     def __init__(
-        self, bwrap: str, interpreter: Interpreter, runner: Path, etc: Path, *, idle_seconds: float
+        self, bwrap: str, interpreter: Interpreter, runner: Path, etc: Path, patience: Patience
     ) -> None:
         self._bwrap = bwrap
         self._interpreter = interpreter
         self._runner = runner
         self._etc = etc
-        self._idle_seconds = idle_seconds
+        self._patience = patience
 
     def launch(self, home: Home, spec: SandboxSpec, epoch: int) -> Life:
         """Start the sandbox; its runner then comes up and accepts on the home's socket."""
         confinement.name_user(home.folder, home.identity)
-        born = self._launch(home, spec, epoch, grouped=home.group.make(spec.limits))
-        try:
-            if born.grouped:  # it has started nothing yet: all that it ever starts is in
-                home.group.take(born.life.pid)
-            return born.life
-        except OSError:
-            born.life.kill()
-            return self._launch(home, spec, epoch, grouped=False).life
+        for _ in range(GROUP_ATTEMPTS):
+            if not home.group.make(spec.limits):
+                break
+            if (born := self._launch_in_group(home, spec, epoch)) is not None:
+                return born
+        return self._launch(home, spec, epoch, grouped=False)
 
-    def _launch(self, home: Home, spec: SandboxSpec, epoch: int, *, grouped: bool) -> Born:
+    def _launch_in_group(self, home: Home, spec: SandboxSpec, epoch: int) -> Life | None:
+        """None if it takes nobody, or has gone: while nobody is in it, a sweep may take it for abandoned."""
+        born = Life()
+        try:
+            born = self._launch(home, spec, epoch, grouped=True)
+            home.group.take(born.pid)  # it has started nothing yet: all that it ever starts is in
+        except OSError:
+            born.kill()
+            return None
+        return born
+
+    def _launch(self, home: Home, spec: SandboxSpec, epoch: int, *, grouped: bool) -> Life:
         with ExitStack() as stack:
             listener = stack.enter_context(_listen(home))
             filter_fd = _seccomp(stack)
             oom_fd = _open(stack, home.group.counter) if grouped else None
-            status, status_end = os.pipe()
-            stack.callback(os.close, status)
-            with os.fdopen(status_end, "wb"):
+            info, info_end = os.pipe()
+            stack.callback(os.close, info)
+            status = stack.enter_context(home.status.open("wb"))
+            with os.fdopen(info_end, "wb"):
                 argv = [
                     self._bwrap,
                     *self._confined(home, spec, filter_fd),
-                    *("--json-status-fd", str(status_end), "--"),
+                    *("--info-fd", str(info_end), "--json-status-fd", str(status.fileno()), "--"),
                     *self._program(home, spec, epoch, listener=listener.fileno(), oom_fd=oom_fd),
                 ]
-                passed = [listener.fileno(), status_end, filter_fd, oom_fd]
+                passed = [listener.fileno(), info_end, status.fileno(), filter_fd, oom_fd]
                 _spawn(argv, home.log, [fd for fd in passed if fd is not None])
-            return Born(_life(status, home.log, epoch), grouped)
+            return _life(info, home.log, epoch)
 
     def _confined(self, home: Home, spec: SandboxSpec, filter_fd: int | None) -> list[str]:
         return confinement.arguments(
@@ -95,7 +103,7 @@ class Launcher:
             "oom_fd": oom_fd,
             "uid": home.identity.uid if home.identity.drop else None,
             "epoch": epoch,
-            "orphan_seconds": self._idle_seconds,
+            "orphan_seconds": self._patience.lasting(spec),
             "git_name": spec.git_name,
             "git_email": spec.git_email,
             "no_input": f"{AT}/runner/bin/no-input",
@@ -120,9 +128,13 @@ def _listen(home: Home) -> socket.socket:
     """The runner's listening socket, made outside: inside there is no path to it."""
     home.socket.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    with short_path(home.folder) as folder:
-        listener.bind(f"{folder}/socket")
-    listener.listen(16)
+    try:
+        with short_path(home.folder) as folder:
+            listener.bind(f"{folder}/socket")
+        listener.listen(16)
+    except OSError:  # the folder may be gone: who wanted the sandbox no longer waits for it
+        listener.close()
+        raise
     return listener
 
 
@@ -159,27 +171,32 @@ def _spawn(argv: list[str], log: Path, passed: list[int]) -> None:
     child.returncode = 0  # sandboxes outlive us by design: Popen shall not complain of that
 
 
-def _life(status: int, log: Path, epoch: int) -> Life:
+def _life(info: int, log: Path, epoch: int) -> Life:
     """Wait until bwrap has made the process that becomes the runner."""
     said = b""
-    while b"\n" not in said:
-        answers, _, _ = select.select([status], [], [], START_SECONDS)
-        piece = os.read(status, 4096) if answers else b""
+    while not said.rstrip().endswith(b"}"):
+        answers, _, _ = select.select([info], [], [], START_SECONDS)
+        piece = os.read(info, 4096) if answers else b""
         if not piece:
-            raise SandboxUnavailable(explain(log))
+            raise failure(log)
         said += piece
-    pid = int(json.loads(said.partition(b"\n")[0])["child-pid"])
+    pid = int(json.loads(said)["child-pid"])
     return Life(pid, life.start_time(pid) or 0, epoch)
 
 
-def explain(log: Path) -> str:
+def exit_code(status: Path) -> int | None:
+    """With which the runner ended, as bwrap wrote it down; None if it has not."""
+    try:
+        last = status.read_text().rstrip().rpartition("\n")[2]
+        return int(json.loads(last)["exit-code"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def failure(log: Path) -> SandboxUnavailable:
     """Why a sandbox did not start, and what to do, from what bwrap or the runner said."""
     said = log.read_text(errors="replace").strip().splitlines()
     last = said[-1][:300] if said else "no reason given"
-    advice = "See docs/architecture.md, or set PACA_SANDBOX=none to work without commands."
-    if "user namespace" in last or "Operation not permitted" in last or "namespace" in last:
-        advice = (
-            "Allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, or "
-            "kernel.apparmor_restrict_unprivileged_userns=0), or set PACA_SANDBOX=none to work without commands."
-        )
-    return f"Commands cannot run on this server: {last}. {advice}"
+    if "Operation not permitted" in last or "namespace" in last:
+        return SandboxUnavailable(f"Commands cannot run on this server: {last}. {NOT_ALLOWED}")
+    return SandboxBroken(f"Commands cannot run on this server: {last}. {NOT_STARTED}")

@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -15,28 +15,72 @@ from paca.engine.workspace import SandboxUnavailable
 
 LOCK_SECONDS = 20.0
 END_SECONDS = 5.0
+LOOK_SECONDS, MOST_LOOKS = 0.01, 100
+STOPPED, GONE = "T", "X"
+DEAD = {"Z", GONE}
+STILL = {STOPPED, "t", *DEAD}
 
 
 @dataclass(frozen=True, slots=True)
 class Life:
     """Process 1 of a sandbox as the host sees it. ``started`` tells it from a later process of its pid.
 
-    ``epoch``: the highest that ever opened this sandbox, also kept when the process is gone.
+    ``epoch``: the highest that ever opened this sandbox, also kept when the process is gone. ``kills``:
+    how many processes in it had been ended for lack of memory when it was opened.
     """
 
     pid: int = 0
     started: int = 0
     epoch: int = 0
+    kills: int = 0
 
     @property
     def is_alive(self) -> bool:
         return self.pid > 0 and start_time(self.pid) == self.started
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it stands still, as ``freeze`` leaves it."""
+        return self.is_alive and state(self.pid) == STOPPED
+
     def kill(self) -> None:
         """Kill it, and with it everything inside."""
+        self._send(signal.SIGKILL)
+
+    def freeze(self) -> bool:
+        """Stop it first, so that it neither ends nor begins anything; then all that it has begun, until
+        none is left that was begun meanwhile. False if it is gone, or will not stand still."""
+        for _ in range(MOST_LOOKS):
+            moving = [each for each in self._tree() if state(each.pid) not in STILL]
+            if not moving:
+                return self.is_stopped
+            for each in moving:
+                each._send(signal.SIGSTOP)
+            time.sleep(LOOK_SECONDS)
+        self.thaw()
+        return False
+
+    def thaw(self) -> None:
+        """Let all of it go on; the runner last, which then finds its processes as it left them."""
+        for each in reversed(self._tree()):
+            each._send(signal.SIGCONT)
+
+    def _tree(self) -> "list[Life]":
+        """It and all below it, parents before children: whoever loses its parent inside becomes its own."""
+        if not self.is_alive:
+            return []
+        below: dict[int, list[Life]] = {}
+        for process in processes():
+            below.setdefault(process.parent, []).append(Life(process.pid, process.started))
+        found = [self]
+        for each in found:  # it grows while it is walked
+            found += below.get(each.pid, [])
+        return found
+
+    def _send(self, number: signal.Signals) -> None:
         with self._pinned() as descriptor:
             if descriptor is not None:
-                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+                signal.pidfd_send_signal(descriptor, number)
 
     async def end(self) -> None:
         """Kill it; returns when it is gone."""
@@ -67,13 +111,42 @@ class Life:
             os.close(descriptor)
 
 
-def start_time(pid: int) -> int | None:
-    """When a process began, in ticks; None if there is none, or only its zombie."""
+@dataclass(frozen=True, slots=True)
+class Process:
+    """What /proc says of a process of this machine."""
+
+    pid: int
+    state: str
+    parent: int
+    started: int
+
+
+def process(pid: int) -> Process | None:
+    """As it is now; None if there is none."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return None
-    return None if fields[0] in {"Z", "X"} else int(fields[19])
+    return Process(pid, fields[0], int(fields[1]), int(fields[19]))
+
+
+def processes() -> Iterator[Process]:
+    """All of this machine."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and (found := process(int(entry.name))) is not None:
+            yield found
+
+
+def state(pid: int) -> str:
+    """The letter that /proc has for what a process does; ``X`` for one that is gone."""
+    found = process(pid)
+    return GONE if found is None else found.state
+
+
+def start_time(pid: int) -> int | None:
+    """When a process began, in ticks; None if there is none, or only its zombie."""
+    found = process(pid)
+    return None if found is None or found.state in DEAD else found.started
 
 
 def read(folder: Path) -> Life:
@@ -93,17 +166,32 @@ def write(folder: Path, life: Life) -> None:
 
 @asynccontextmanager
 async def alone(folder: Path) -> AsyncIterator[None]:
-    """Hold the folder's lock: of all workers only one opens or ends a sandbox at a time."""
-    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    """Hold the folder's lock: of all workers only one opens or ends a sandbox at a time.
+
+    Who holds it may remove the folder, lock and all; who waited for that lock has nothing by it.
+    """
+    deadline = time.monotonic() + LOCK_SECONDS
+    while (descriptor := _locked(folder)) is None:
+        if time.monotonic() > deadline:
+            raise SandboxUnavailable("Another worker is busy with this sandbox.")
+        await asyncio.sleep(0.02)
     try:
-        deadline = time.monotonic() + LOCK_SECONDS
-        while True:
-            with suppress(BlockingIOError):
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            if time.monotonic() > deadline:
-                raise SandboxUnavailable("Another worker is busy with this sandbox.")
-            await asyncio.sleep(0.02)
         yield
     finally:
         os.close(descriptor)
+
+
+def _locked(folder: Path) -> int | None:
+    """A descriptor of the folder's lock that holds it; None while somebody else does."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    lock = folder / "lock"
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        held = os.path.samestat(os.fstat(descriptor), lock.stat())
+    except (BlockingIOError, FileNotFoundError):
+        held = False
+    if held:
+        return descriptor
+    os.close(descriptor)
+    return None

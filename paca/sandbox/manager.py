@@ -1,75 +1,256 @@
 """Chooses where commands run, opens a conversation's sandbox, and ends those nobody needs."""
 
+from __future__ import annotations
+
 import asyncio
+import copy
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from paca.engine.workspace import SandboxUnavailable
+from paca.engine.workspace import SandboxUnavailable, SandboxUnreachable
 from paca.sandbox.base import Backend, Sandbox, SandboxSpec
 from paca.sandbox.bubblewrap import Bubblewrap
+from paca.sandbox.docker import DEFAULT_IMAGE, Docker
+from paca.sandbox.docker_engine import PREFIX, Engine
+from paca.sandbox.docker_pool import Standing
+from paca.sandbox.loss import Loss
 
+logger = logging.getLogger(__name__)
 SWITCHED_OFF = (
     "Commands are switched off on this server (PACA_SANDBOX=none). "
     "Set PACA_SANDBOX=auto to let agents work in a sandbox."
 )
+# The best first.
+KINDS = {
+    "auto": ("docker", "bubblewrap"),
+    "docker": ("docker",),
+    "bubblewrap": ("bubblewrap",),
+    "none": (),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DockerAddress:
+    """Which daemon, and which image on it. ``certificates``: a folder, for a daemon elsewhere."""
+
+    host: str = ""
+    certificates: str = ""
+    image: str = DEFAULT_IMAGE
 
 
 class SandboxManager:
-    """One a process. ``kind`` is the setting PACA_SANDBOX: auto, bubblewrap or none.
+    """One a process. ``kind`` is the setting PACA_SANDBOX: auto, docker, bubblewrap or none.
 
-    Without a working backend commands are refused; they never run on the host. A sandbox that
-    nobody has attached and that runs nothing ends by itself after ``idle_seconds``.
+    Without a working backend commands are refused; they never run on the host, nor with a backend
+    that the setting does not name. A sandbox that nobody has attached and that runs nothing ends by
+    itself after ``idle_seconds``; a persistent one is paused then, and ends ``paused_seconds`` later.
     """
 
     def __init__(
-        self, *, kind: str, data_dir: Path, install_id: str, idle_seconds: float = 180
+        self,
+        *,
+        kind: str,
+        data_dir: Path,
+        install_id: str,
+        idle_seconds: float = 180,
+        paused_seconds: float = 3600,
+        docker: DockerAddress | None = None,
     ) -> None:
-        self.backend: Backend | None = None
-        if kind != "none":
-            self.backend = Bubblewrap(data_dir, install_id, idle_seconds=idle_seconds)
-        self._probed: str | None = None
-        self._works = False
-        self._probing = asyncio.Lock()
+        at = docker or DockerAddress()
+        of_docker = Docker(
+            Engine(at.host, at.certificates),
+            install_id,
+            image=at.image,
+            idle_seconds=idle_seconds,
+            paused_seconds=paused_seconds,
+        )
+        self.standing = Standing(of_docker)
+        made: dict[str, Backend] = {
+            "docker": of_docker,
+            "bubblewrap": Bubblewrap(
+                data_dir, install_id, idle_seconds=idle_seconds, paused_seconds=paused_seconds
+            ),
+        }
+        self.backends: Sequence[Backend] = [made[name] for name in KINDS[kind]]
+        self.passed_over = ""  # why a better one is there and not used
+        self._chosen: Backend | None = None
+        self._proven: set[str] = set()
+        self._proving = {backend.name: asyncio.Lock() for backend in self.backends}
+        self._choosing = asyncio.Lock()
 
     async def unavailable(self) -> str | None:
         """None if commands can run here, else one sentence: why not, and what to do.
 
-        A success is remembered; a failure is tried again, for it may have been repaired.
+        A success is remembered; what can still fail after it is looked at each time.
         """
-        if self.backend is None:
-            return SWITCHED_OFF
-        async with self._probing:
-            if not self._works:
-                self._probed = await self.backend.probe()
-                self._works = self._probed is None
-        return self._probed
+        try:
+            await self.ready()
+        except SandboxUnavailable as reason:
+            return reason.detail
+        return None
+
+    async def ready(self, kept_in: str = "") -> Backend:
+        """The backend for a conversation: that which keeps its files, else the best that works.
+
+        The choice is made once: no new conversation moves to a weaker one because Docker is restarted.
+        Raises ``SandboxUnavailable``, or ``SandboxUnreachable`` if it may be back in a while.
+        """
+        if not self.backends:
+            raise SandboxUnavailable(SWITCHED_OFF)
+        if kept_in:
+            backend = self._that_keeps(kept_in)
+        else:
+            async with self._choosing:
+                backend = self._chosen = self._chosen or await self._best()
+        await self._prove(backend)
+        return backend
+
+    async def _prove(self, backend: Backend) -> None:
+        """See that it works. None that was not tried is used, not for files that it keeps either."""
+        await backend.check()
+        if backend.name in self._proven:
+            return
+        async with self._proving[backend.name]:
+            if backend.name not in self._proven:
+                await backend.probe()
+                self._proven.add(backend.name)
+
+    async def _best(self) -> Backend:
+        *better, last = self.backends
+        for backend in better:
+            try:
+                await self._prove(backend)
+            except SandboxUnreachable:  # most have none, and want to hear nothing of it
+                continue
+            except SandboxUnavailable as reason:
+                why = reason.detail.removeprefix(PREFIX)
+                self.passed_over = f"{backend.name.title()} is not used: {why}"
+                logger.info("a sandbox backend is not used", extra={"reason": reason.detail})
+            else:
+                return backend
+        await self._prove(last)
+        return last
+
+    def _that_keeps(self, name: str) -> Backend:
+        for backend in self.backends:
+            if backend.name == name:
+                return backend
+        names = " or ".join(backend.name for backend in self.backends)
+        raise SandboxUnavailable(
+            f"The files of this conversation are in a sandbox made with {name}, and this server is set "
+            f"to {names} (PACA_SANDBOX). Set PACA_SANDBOX=auto to go on here, or begin a new conversation."
+        )
 
     @property
     def backend_name(self) -> str:
-        """The backend's name, as events and rows call it."""
-        return "none" if self.backend is None else self.backend.name
+        """The name of the backend in use, as events and rows call it."""
+        if not self.backends:
+            return "none"
+        return (self._chosen or self.backends[-1]).name
+
+    @property
+    def facts(self) -> str:
+        """What is known of the backend in use, in one line."""
+        return self._chosen.facts if self._chosen is not None else ""
 
     async def open(self, spec: SandboxSpec, *, epoch: int) -> Sandbox:
         """Attach to the conversation's running sandbox, or start one on its kept files."""
-        if self.backend is None:
-            raise SandboxUnavailable(SWITCHED_OFF)
-        return await self.backend.open(spec, epoch=epoch)
+        return await (await self.ready(spec.kept_in)).open(spec, epoch=epoch)
 
-    def lives(self) -> dict[UUID, int]:
-        """The running sandboxes of this installation, each with the epoch it was last held under."""
-        return {} if self.backend is None else self.backend.lives()
+    # --- ends -------------------------------------------------------------------------------------
 
-    async def sweep(self, keep: set[UUID], lives: dict[UUID, int] | None = None) -> list[UUID]:
+    def apart(self) -> list[SandboxManager]:
+        """One for each backend, to sweep with: the sandboxes of one need not wait for the other's daemon."""
+        alone = [copy.copy(self) for _ in self.backends]
+        for each, backend in zip(alone, self.backends, strict=True):
+            each.backends = [backend]
+        return alone
+
+    def lives(self) -> dict[str, dict[UUID, int]]:
+        """By backend, the running sandboxes of this installation, each with the backend's mark of
+        when it was last held."""
+        found = {}
+        for backend in self.backends:
+            try:
+                found[backend.name] = backend.lives()
+            except SandboxUnavailable as reason:  # what cannot be seen cannot be swept now
+                logger.debug("sandboxes cannot be listed", extra={"reason": reason.detail})
+        return found
+
+    async def sweep(
+        self, keep: set[UUID], lives: dict[str, dict[UUID, int]] | None = None
+    ) -> list[UUID]:
         """End the sandboxes of this installation whose conversation is not in ``keep``.
 
         With ``lives``, read before it was asked which to keep, those that somebody has attached
         to in between stay.
         """
-        return [] if self.backend is None else await self.backend.sweep(keep, lives)
+        seen = await asyncio.to_thread(self.lives) if lives is None else lives
+        ended: list[UUID] = []
+        for backend in self.backends:
+            if backend.name in seen:
+                marks = None if lives is None else seen[backend.name]
+                ended += await backend.sweep(keep, marks)
+        return ended
 
-    async def forget(self, conversation_id: UUID) -> bool:
-        """Remove a conversation's sandbox with its files; False if nothing here can reach them."""
-        if self.backend is None:
+    def kept(self) -> dict[str, dict[UUID, str]]:
+        """By backend, what the files there are named after, and which volume they are in."""
+        found = {}
+        for backend in self.backends:
+            with suppress(SandboxUnavailable):
+                found[backend.name] = backend.kept()
+        return found
+
+    def ready_ones(self) -> dict[str, str]:
+        """The volumes of sandboxes that stand ready for any conversation, each with its worker."""
+        with suppress(SandboxUnavailable):
+            if any(backend.name == "docker" for backend in self.backends):
+                return self.standing.all()
+        return {}
+
+    def tidy(self) -> int:
+        """Remove what is half made and nobody's; how many things."""
+        return sum(backend.tidy() for backend in self.backends)
+
+    async def pause(self, conversation_id: UUID, kept_in: str) -> bool:
+        """Let a conversation's sandbox stand still; False if that cannot be done now."""
+        try:
+            return await self._that_keeps(kept_in).pause(conversation_id)
+        except SandboxUnavailable as reason:
+            logger.debug("a sandbox cannot be paused", extra={"reason": reason.detail})
             return False
-        await self.backend.forget(conversation_id)
-        return True
+
+    async def wake(self, conversation_id: UUID, kept_in: str) -> None:
+        """Let it go on. Who opens it does so as well, should this fail."""
+        with suppress(SandboxUnavailable):
+            await self._that_keeps(kept_in).wake(conversation_id)
+
+    async def loss(self, conversation_id: UUID, kept_in: str) -> Loss | None:
+        """How a conversation's sandbox ended; None while it lives, or while nobody can know."""
+        try:
+            return await self._that_keeps(kept_in).loss(conversation_id)
+        except SandboxUnavailable:
+            return None
+
+    async def free(self, conversation_id: UUID, kept_in: str, volume: str = "") -> bool:
+        """Remove a conversation's files; False if they are in use, or cannot be reached now."""
+        try:
+            return await self._that_keeps(kept_in).free(conversation_id, volume)
+        except SandboxUnavailable as reason:
+            logger.warning("files cannot be removed now", extra={"reason": reason.detail})
+            return False
+
+    async def forget(self, conversation_id: UUID, kept_in: str = "", volume: str = "") -> bool:
+        """Remove a conversation's sandbox with its files; False if nothing here can reach them."""
+        chosen = [one for one in self.backends if not kept_in or one.name == kept_in]
+        try:
+            for backend in chosen:
+                await backend.forget(conversation_id, volume)
+        except SandboxUnavailable as reason:
+            logger.warning("files cannot be removed now", extra={"reason": reason.detail})
+            return False
+        return bool(chosen)

@@ -50,24 +50,44 @@ class Attachment(asyncio.Protocol):
         self._watches: dict[str, list[Watch]] = {}
         self._transport: asyncio.Transport | None = None
         self._gone: PacaError | None = None
+        self._over = asyncio.Event()
         self.boot_id = ""
+        self.resumed = False  # it was paused, and goes on since it was opened
 
     @classmethod
-    async def over(cls, connected: socket.socket, *, epoch: int, seconds: float) -> "Attachment":
+    async def over(
+        cls,
+        connected: socket.socket,
+        *,
+        epoch: int,
+        seconds: float,
+        orphan_seconds: float | None = None,
+    ) -> "Attachment":
         """Attach over a connected socket. Raises ``Superseded``, ``SandboxLost`` or ``TimeoutError``."""
         _, attachment = await asyncio.get_running_loop().create_connection(cls, sock=connected)
+        await attachment.attach(epoch=epoch, seconds=seconds, orphan_seconds=orphan_seconds)
+        return attachment
+
+    async def attach(
+        self, *, epoch: int, seconds: float, orphan_seconds: float | None = None
+    ) -> None:
+        """Become the one worker that the runner answers. Left alone for ``orphan_seconds`` it ends; without
+        them after as long as before."""
         try:
             async with asyncio.timeout(seconds):
-                welcome = await attachment.request("attach", epoch=epoch)
+                welcome = await self.request("attach", epoch=epoch, orphan_seconds=orphan_seconds)
         except BaseException:
-            attachment.close()
+            self.close()
             raise
-        attachment.boot_id = str(welcome["boot_id"])
-        return attachment
+        self.boot_id = str(welcome["boot_id"])
 
     @property
     def lost(self) -> bool:
         return self._gone is not None
+
+    async def ended(self) -> None:
+        """Return once it is over, whoever ended it."""
+        await self._over.wait()
 
     async def request(self, op: str, **fields: Any) -> Any:
         """Ask and wait for the answer; raises the exception that the runner's refusal names."""
@@ -83,7 +103,11 @@ class Attachment(asyncio.Protocol):
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await answer
         except TimeoutError:
-            raise workspace.SandboxLost("The sandbox does not answer.") from None
+            # Lost, so that it is opened anew: one that stands still then goes on, or is replaced.
+            silent = workspace.SandboxLost("The sandbox does not answer.")
+            self._end(silent)
+            self._transport.abort()
+            raise silent from None
         finally:
             self._answers.pop(number, None)
 
@@ -125,6 +149,9 @@ class Attachment(asyncio.Protocol):
         transport.write(SPOIL)
 
     def data_received(self, data: bytes) -> None:
+        self._take(data)
+
+    def _take(self, data: bytes) -> None:
         for nonce, message in self._parser.feed(data):
             if nonce == self._nonce:
                 self._heard(message)
@@ -154,6 +181,7 @@ class Attachment(asyncio.Protocol):
         if self._gone is not None:
             return
         self._gone = error
+        self._over.set()
         watches = [watch.outcome for found in self._watches.values() for watch in found]
         for waiting in (*self._answers.values(), *watches):
             if not waiting.done():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from paca.sandbox.runner.frames import Parser, encode
+from paca.sandbox.runner.frames import SPOIL, Parser, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,10 +14,16 @@ CROWDED = 256 << 10
 
 
 class Channel:
-    """``nonce`` is empty until the worker has attached over it."""
+    """``nonce`` is empty until the worker has attached over it.
 
-    def __init__(self, fd: int) -> None:
+    ``shared``: all workers come over this one, as over a container's standard streams; it is
+    written to at ``out`` and says nothing when one of them goes away.
+    """
+
+    def __init__(self, fd: int, out: int | None = None) -> None:
         self.fd = fd
+        self.out = fd if out is None else out
+        self.shared = out is not None
         self.nonce = ""
         self.stuck = False  # the socket takes no more for now
         self._parser = Parser()
@@ -41,12 +47,20 @@ class Channel:
         """Write what fits; True if more waits."""
         try:
             while self._waiting:
-                del self._waiting[: os.write(self.fd, self._waiting[: 1 << 20])]
+                del self._waiting[: os.write(self.out, self._waiting[: 1 << 20])]
         except BlockingIOError:
             return True
         except OSError:  # gone; ``receive`` will say so
             self._waiting.clear()
         return False
+
+    def begin(self, nonce: str) -> None:
+        """From now on this worker. Much that another has left unread would only hold it up."""
+        if self.crowded:
+            self._waiting[:] = SPOIL
+        if self.nonce not in ("", nonce):
+            self.send({"superseded": True})
+        self.nonce = nonce
 
     @property
     def crowded(self) -> bool:

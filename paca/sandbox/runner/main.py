@@ -7,6 +7,7 @@ import os
 import sys
 
 from paca.sandbox.runner import HOME
+from paca.sandbox.runner.channel import Channel
 from paca.sandbox.runner.frames import loads
 from paca.sandbox.runner.server import Server
 from paca.sandbox.runner.signals import SIG_IGN, SIGHUP, SIGINT, SIGPIPE, SIGTERM, signal
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+# Of a container's own control group: version 2, then version 1.
+OOM_COUNTERS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
+
 
 def main() -> None:
     """``argv[1]`` is the backend's description of this sandbox, as JSON."""
@@ -24,22 +28,33 @@ def main() -> None:
         signal(number, SIG_IGN)
     os.environ.clear()
     os.umask(0o022)
+    settings["null"] = os.open("/dev/null", os.O_RDWR)
+    if settings.get("listener") is None:
+        _serve(settings, shared=_standard_streams(settings["null"]))
+        return
     listener: int = settings["listener"]
     os.set_inheritable(listener, False)
-    settings["null"] = os.open("/dev/null", os.O_RDWR)
-    settings["oom_kills"] = _oom_counter(settings.get("oom_fd"))
-    settings["cgroup"] = settings.get("oom_fd") is not None
-    if not settings["cgroup"]:
+    if settings["oom_fd"] is None:
         _bind_to_cores(settings["cpus"])
     _become(settings.get("uid"))
     socket = _socket.socket(fileno=listener)
-    Server(
-        listener=listener,
-        accept=lambda: socket._accept()[0],  # type: ignore[attr-defined]
-        epoch=settings["epoch"],
-        orphan_seconds=settings["orphan_seconds"],
-        settings=settings,
-    ).serve()
+    _serve(settings, listener=listener, accept=lambda: socket._accept()[0])  # type: ignore[attr-defined]
+
+
+def _serve(settings: dict[str, Any], **door: Any) -> None:
+    counter = _counter(settings.get("oom_fd"))
+    settings["cgroup"] = counter is not None
+    settings["oom_kills"] = _oom_kills(counter)
+    epoch, orphan_seconds = settings["epoch"], settings["orphan_seconds"]
+    Server(epoch=epoch, orphan_seconds=orphan_seconds, settings=settings, **door).serve()
+
+
+def _standard_streams(null: int) -> Channel:
+    """A container's: kept for us alone, and out of the way of what is printed by mistake."""
+    channel = Channel(os.dup(0), os.dup(1))
+    os.dup2(null, 0)
+    os.dup2(2, 1)
+    return channel
 
 
 def _become(uid: int | None) -> None:
@@ -60,11 +75,23 @@ def _bind_to_cores(cpus: float) -> None:
     os.sched_setaffinity(0, (cores[first:] + cores[:first])[:wanted])
 
 
-def _oom_counter(fd: int | None) -> Callable[[], int]:
+def _counter(fd: int | None) -> int | None:
+    """Where the kernel counts whom it ended for lack of memory: given to us, or shown to a container."""
+    if fd is not None:
+        os.set_inheritable(fd, False)
+        return fd
+    for path in OOM_COUNTERS:
+        try:
+            return os.open(path, os.O_RDONLY)
+        except OSError:
+            continue
+    return None
+
+
+def _oom_kills(fd: int | None) -> Callable[[], int]:
     """How often the kernel has ended a process here for lack of memory."""
     if fd is None:
         return lambda: 0
-    os.set_inheritable(fd, False)
 
     def count() -> int:
         for line in os.pread(fd, 4096, 0).splitlines():

@@ -17,17 +17,21 @@ if TYPE_CHECKING:
 
     from paca.sandbox.runner.work import Work
 
+# A short command's beginning, output and end go out together: each way out may lead through many hands.
+TOGETHER_SECONDS = 0.003
 FAULTS = (OSError, ValueError, LookupError, TypeError, MemoryError, RecursionError)
 
 
 class Server:
-    """``accept`` gives the descriptor of a new connection. ``epoch`` is the lowest that may attach."""
+    """``epoch`` is the lowest that may attach. Workers come over a socket that listens, each with a
+    connection of its own (``accept`` gives its descriptor), or all over one ``shared`` channel."""
 
     def __init__(
         self,
         *,
-        listener: int,
-        accept: Callable[[], int],
+        listener: int = -1,
+        accept: Callable[[], int] | None = None,
+        shared: Channel | None = None,
         epoch: int,
         orphan_seconds: float,
         settings: dict[str, Any],
@@ -37,11 +41,16 @@ class Server:
         self._listener = listener
         self._epoch = epoch
         self._orphan_seconds = orphan_seconds
-        self._alone_since = time.monotonic()
+        self._alone_since = self._attached_at = time.monotonic()
+        self._over = False
+        self._flush_at = 0.0
         self._channels: dict[int, Channel] = {}
         self._current: Channel | None = None
         self._poll = select.epoll()
-        self._poll.register(listener, select.EPOLLIN)
+        if shared is None:
+            self._poll.register(listener, select.EPOLLIN)
+        else:
+            self._add(shared)
         self._wakeup = self._hear_of_children()
         self._settings = settings
         self._loaded: Work | None = None
@@ -65,14 +74,16 @@ class Server:
         return self._loaded
 
     def serve(self) -> None:
-        """Until nobody has needed this sandbox for a while."""
+        """Until nobody has needed this sandbox for a while, or it is told to end."""
         wait = self._orphan_seconds
-        while wait >= 0:
+        while wait >= 0 and not self._over:
             for fd, _ in self._poll.poll(wait):
                 self._ready(fd)
             self._flush()  # the welcome first: what is due may have to be loaded
             wait = self._tick()
             self._flush()
+            if self._flush_at:
+                wait = min(wait, TOGETHER_SECONDS)
 
     def _ready(self, fd: int) -> None:
         if fd == self._listener:
@@ -82,50 +93,70 @@ class Server:
             self._work.reap()
         elif fd in self._channels:
             self._receive(self._channels[fd])
-        else:
-            self._work.readable(fd)
+        elif self._loaded is not None:  # else it is a channel's other end, which takes more again
+            self._loaded.readable(fd)
 
     def _tick(self) -> float:
         """Do what is due; seconds until the next time, negative to end."""
         now = time.monotonic()
-        if self._current is not None:
+        if self._current is not None and not self._current.shared:
             return self._work.tick(now)
         if self._loaded is not None and self._loaded.busy:
             self._alone_since = now
             return self._loaded.tick(now)
         left = self._alone_since + self._orphan_seconds - now
-        if self._loaded is None or left <= 0:
+        if left <= 0 or (self._loaded is None and self._current is None):
             return left
-        return min(left, self._loaded.tick(now))
+        return min(left, self._work.tick(now))
 
     # --- connections ------------------------------------------------------------------------------
 
     def _welcome(self) -> None:
+        assert self._accept is not None
         try:
             fd = self._accept()
         except OSError:  # it went away again
             return
-        os.set_blocking(fd, False)
-        self._channels[fd] = Channel(fd)
-        self._poll.register(fd, select.EPOLLIN)
+        self._add(Channel(fd))
+
+    def _add(self, channel: Channel) -> None:
+        os.set_blocking(channel.fd, False)
+        os.set_blocking(channel.out, False)
+        self._channels[channel.fd] = channel
+        self._poll.register(channel.fd, select.EPOLLIN)
 
     def _flush(self) -> None:
+        if self._flush_at and self._work.busy and time.monotonic() < self._flush_at:
+            return
+        self._flush_at = 0.0
         for channel in self._channels.values():
             was_stuck, channel.stuck = channel.stuck, channel.flush()
             if channel.stuck != was_stuck:
-                self._poll.modify(
-                    channel.fd, select.EPOLLIN | (select.EPOLLOUT if channel.stuck else 0)
-                )
+                self._wait_for_room(channel)
+
+    def _wait_for_room(self, channel: Channel) -> None:
+        if not channel.shared:
+            more = select.EPOLLOUT if channel.stuck else 0
+            self._poll.modify(channel.fd, select.EPOLLIN | more)
+        elif channel.stuck:
+            self._poll.register(channel.out, select.EPOLLOUT)
+        else:
+            self._poll.unregister(channel.out)
 
     def _drop(self, channel: Channel) -> None:
         del self._channels[channel.fd]
         self._poll.unregister(channel.fd)
         channel.close()
+        self._over = self._over or channel.shared  # nobody will ever be heard again
         if channel is self._current:
-            self._current = None
-            self._alone_since = time.monotonic()
-            if self._loaded is not None:
-                self._loaded.unfollow()
+            self._leave()
+
+    def _leave(self) -> None:
+        """The worker is gone; what it began goes on."""
+        self._current = None
+        self._alone_since = time.monotonic()
+        if self._loaded is not None:
+            self._loaded.unfollow()
 
     def _receive(self, channel: Channel) -> None:
         frames = channel.receive()
@@ -135,7 +166,10 @@ class Server:
         for nonce, message in frames:
             if message.get("op") == "attach":
                 self._attach(channel, nonce, message)
+            elif message.get("op") == "retire":
+                self._retire(channel, nonce, message)
             elif channel is self._current and nonce == channel.nonce:
+                self._alone_since = time.monotonic()
                 self._answer(channel, message)
             # else: a foreign nonce, or somebody superseded. Nothing it says counts.
             if channel.fd not in self._channels:
@@ -147,6 +181,9 @@ class Server:
             channel.send({"re": message.get("id"), "error": {"code": "superseded"}}, nonce=nonce)
             channel.flush()
             return
+        alone = message.get("orphan_seconds")
+        if isinstance(alone, int | float):  # what it was started with may hold no more
+            self._orphan_seconds = alone
         previous = self._current
         self._epoch = epoch
         if previous is not None and previous is not channel:
@@ -156,18 +193,32 @@ class Server:
         if self._loaded is not None:
             self._loaded.unfollow()
         self._current = channel
-        channel.nonce = nonce
+        self._alone_since = self._attached_at = time.monotonic()
+        channel.begin(nonce)
         channel.send({"re": message.get("id"), "ok": {"boot_id": self.boot_id}})
+
+    def _retire(self, channel: Channel, nonce: str, message: dict[str, Any]) -> None:
+        """End, unless a worker has attached within so many seconds: who asks cannot know of it."""
+        unused = message.get("unused_seconds")
+        if isinstance(unused, int | float):
+            self._over = time.monotonic() - self._attached_at > unused
+        channel.send({"re": message.get("id"), "ok": self._over}, nonce=nonce)
 
     # --- requests ---------------------------------------------------------------------------------
 
     def _answer(self, channel: Channel, message: dict[str, Any]) -> None:
         number = message.get("id")
+        if message.get("op") == "detach":
+            channel.nonce = ""
+            self._leave()
+            return
 
         def reply(value: Any) -> None:
             if channel is self._current:
                 channel.send({"re": number, "ok": value})
 
+        if message.get("op") == "run":
+            self._flush_at = time.monotonic() + TOGETHER_SECONDS
         try:
             self._work.do(message, reply)
         except Refused as refusal:

@@ -17,7 +17,6 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 SPARE_PROCESSES = 16  # the runner's own share, so that it can still start a command in a crowd
 PR_SET_DUMPABLE = 4
 CAPABILITY_VERSION = 0x20080522
-COMMANDS_ONLY = {resource.RLIMIT_NPROC: "processes", resource.RLIMIT_NOFILE: "open_files"}
 LONGEST_ARGUMENT = (128 << 10) - 1  # the kernel's MAX_ARG_STRLEN
 # Python ignores SIGPIPE and SIGXFSZ, the runner SIGTERM: a command must start with none of that.
 DEFAULT_SIGNALS = [number for number in range(1, 32) if number not in (9, 19)]
@@ -75,7 +74,16 @@ def bound_everything(settings: dict[str, Any]) -> None:
     os.environ["PATH"] = PATH  # where posix_spawnp looks
     _lower(resource.RLIMIT_CORE, 0)
     _lower(resource.RLIMIT_FSIZE, settings["workspace_mib"] << 20)
-    _lower(resource.RLIMIT_NPROC, settings["processes"] + SPARE_PROCESSES)
+    if not settings.get("shared_user"):
+        _lower(resource.RLIMIT_NPROC, settings["processes"] + SPARE_PROCESSES)
+
+
+def _commands_only(settings: dict[str, Any]) -> dict[int, int]:
+    """The kernel counts processes by user, so that limit is for a user whom no other sandbox has."""
+    limits = {resource.RLIMIT_NOFILE: settings["open_files"]}
+    if not settings.get("shared_user"):
+        limits[resource.RLIMIT_NPROC] = settings["processes"]
+    return limits
 
 
 def _lower(which: int, value: int) -> None:
@@ -120,10 +128,11 @@ def _start(
     spare: int,
 ) -> int:
     # A command inherits our limits: to be its own from its first moment they are ours for a moment.
-    kept = {which: resource.getrlimit(which) for which in COMMANDS_ONLY}
-    for which, name in COMMANDS_ONLY.items():
+    theirs = _commands_only(limits)
+    kept = {which: resource.getrlimit(which) for which in theirs}
+    for which, value in theirs.items():
         extra = spare if which == resource.RLIMIT_NPROC else 0
-        resource.setrlimit(which, (_at_most(which, limits[name] + extra)[0], kept[which][1]))
+        resource.setrlimit(which, (_at_most(which, value + extra)[0], kept[which][1]))
     try:
         return os.posix_spawnp(
             argv[0],
@@ -139,15 +148,15 @@ def _start(
             setsigdef=DEFAULT_SIGNALS,
         )
     finally:
-        for which, value in kept.items():
-            resource.setrlimit(which, value)
+        for which, before in kept.items():
+            resource.setrlimit(which, before)
 
 
 def _tame(pid: int, limits: dict[str, Any]) -> None:
     """Make the limits last: what we could only lend it can no longer be raised."""
     try:
-        for which, name in COMMANDS_ONLY.items():
-            resource.prlimit(pid, which, _at_most(which, limits[name]))
+        for which, value in _commands_only(limits).items():
+            resource.prlimit(pid, which, _at_most(which, value))
         # When memory ends the kernel shall take a command, never the runner.
         fd = os.open(f"/proc/{pid}/oom_score_adj", os.O_WRONLY)
     except OSError:  # it has ended already

@@ -57,6 +57,10 @@ class Watchdog:
             self._measure(self._walk)
         return SLICE if self._walk is not None else max(self._due - now, SLICE)
 
+    def make_room(self) -> None:
+        """No process can be started any more: end whoever has most of them."""
+        self._end_largest(dict.fromkeys(processes.pids(), 1), "too_many_processes")
+
     def _look(self, alive: list[int]) -> None:
         if len(alive) >= self._processes - 4:
             self._crowded += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import time
 from binascii import a2b_base64, b2a_base64
 
 from paca.sandbox.runner import HOME, SHARED_MEMORY, TMP, WORKSPACE
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     Tell = Callable[[dict[str, Any], bool], bool]
 
 LONGEST_TIMEOUT = 86_400.0
+ATTEMPTS_IN_A_CROWD = 50
 
 
 class Work:
@@ -63,6 +65,7 @@ class Work:
             "run": self._run,
             "follow": self._follow,
             "kill": self._kill,
+            "ping": lambda m, reply: reply(None),
             "stat": lambda m, reply: reply(self._files.stat(m["path"])),
             "list": lambda m, reply: reply(self._files.list(m["path"], m["depth"], m["limit"])),
             "read": self._read,
@@ -117,14 +120,7 @@ class Work:
         cwd = self._files.folder(message["cwd"])
 
         def start(out: int) -> int:
-            return spawn(
-                argv,
-                encoded,
-                cwd=cwd,
-                out=out,
-                null=self._null,
-                limits=self._settings,
-            )
+            return self._spawn(argv, encoded, cwd, out)
 
         self._followed.add(call_id)
         try:
@@ -135,6 +131,19 @@ class Work:
         finally:
             os.close(cwd)
         reply({"seconds": call.seconds_left})
+
+    def _spawn(self, argv: list[bytes], env: dict[bytes, bytes], cwd: int, out: int) -> int:
+        """Start a command, also in a crowd that fills its container to the last process."""
+        for attempt in range(ATTEMPTS_IN_A_CROWD):
+            try:
+                return spawn(argv, env, cwd=cwd, out=out, null=self._null, limits=self._settings)
+            except BlockingIOError:
+                if attempt == 0:
+                    self._watchdog.make_room()
+                self.reap()
+                self._calls.tick(time.monotonic())
+                time.sleep(0.01)
+        return spawn(argv, env, cwd=cwd, out=out, null=self._null, limits=self._settings)
 
     def _follow(self, message: dict[str, Any], reply: Reply) -> None:
         call = self._calls.all.get(message["call_id"])
