@@ -55,6 +55,7 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
         fields = ("project", "role", *sorted(agents.SETTINGS))
         labels = {
             "base_url": "Base URL",
+            "text_tool_calls": "Tool calls as text",
             "chat_message_prompt": "In a chat",
             "system_prompt": "System prompt",
             "limit_steps": "Steps",
@@ -64,6 +65,7 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
             "limit_concurrent": "Conversations at once",
             "sandbox_memory_mib": "Memory in MiB",
             "sandbox_cpus": "Cores",
+            "sandbox_life": "When nobody uses it",
             "git_name": "Name",
             "git_email": "E-mail",
         }
@@ -137,6 +139,7 @@ class AgentAdmin(ServiceAdmin):
                     "new_llm_key",
                     "forget_llm_key",
                     "parameters",
+                    "text_tool_calls",
                 ),
             },
         ),
@@ -154,7 +157,10 @@ class AgentAdmin(ServiceAdmin):
                 ),
             },
         ),
-        ("Sandbox", {"classes": ["tab"], "fields": ("sandbox_memory_mib", "sandbox_cpus")}),
+        (
+            "Sandbox",
+            {"classes": ["tab"], "fields": ("sandbox_memory_mib", "sandbox_cpus", "sandbox_life")},
+        ),
         ("Git", {"classes": ["tab"], "fields": ("git_name", "git_email")}),
     )
 

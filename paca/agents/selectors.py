@@ -11,7 +11,7 @@ def get(project: Project, agent_id: UUID, *, for_change: bool = False) -> Agent:
     """An agent of the project that is not retired; ``for_change`` locks it until the commit."""
     found = Agent.objects.of_project(project).select_related("member__role")
     if for_change:
-        found = found.select_for_update(of=("self",))
+        found = found.select_for_update(of=("self",), no_key=True)
     try:
         return found.get(pk=agent_id)
     except Agent.DoesNotExist:

@@ -14,17 +14,24 @@ from paca.common.errors import PacaError
 from paca.engine.context.history import OpenCall
 from paca.engine.ports import Ground, World
 from paca.engine.run import Run
-from paca.engine.tools.base import Effect, Tool, ToolArguments, ToolContext, perform
+from paca.engine.tools.base import Effect, Tool, ToolArguments, ToolContext, ToolOutput, perform
 from paca.engine.tools.shaping import head_and_tail, screen_text
-from paca.engine.workspace import CallUnknown, SandboxLost, Superseded, WorkspaceError
+from paca.engine.workspace import (
+    CallUnknown,
+    SandboxBroken,
+    SandboxLost,
+    Superseded,
+    WorkspaceError,
+)
 
 logger = logging.getLogger(__name__)
 
 STOP_SECONDS = 2.0
+MAY_BE_REPEATED = (Effect.READ_ONLY, Effect.IDEMPOTENT)
 REATTACH_SECONDS = 10.0  # to stop what a worker that is gone has begun
 UNKNOWN = (
-    "Outcome unknown: the {what} was lost while this ran. It was not run again."
-    " Check the state before you repeat it."
+    "Outcome unknown: the {what} was lost while this ran. {cause}It was not run again. "
+    "Check the state before you repeat it."
 )
 
 
@@ -45,8 +52,8 @@ async def carry_out(calls: Sequence[OpenCall], run: Run, world: World) -> None:
     """Give every call its result. The last outcomes are noted for the next commit, not stored."""
     prepared = [found for call in calls if (found := _prepare(call, run, world))]
     for batch in _batches(prepared):
-        batch = await _begin(batch, world)
-        await _finish(batch, run, world)
+        begun, boot_id = await _begin(batch, world)
+        await _finish(begun, run, world, boot_id)
 
 
 def _prepare(call: OpenCall, run: Run, world: World) -> Prepared | None:
@@ -74,8 +81,8 @@ def _batches(calls: Sequence[Prepared]) -> Iterator[list[Prepared]]:
         yield batch
 
 
-async def _begin(batch: list[Prepared], world: World) -> list[Prepared]:
-    """Store the intents, which name the life of the runner that the calls begin in.
+async def _begin(batch: list[Prepared], world: World) -> tuple[list[Prepared], str]:
+    """Store the intents, which name the life of the runner that the calls begin in; gives it too.
 
     A call that another worker has begun keeps its intent; if that life of the runner is over,
     its outcome is unknown unless it may be done twice.
@@ -86,7 +93,9 @@ async def _begin(batch: list[Prepared], world: World) -> list[Prepared]:
         if unavailable and call.tool.uses_workspace and call.open.boot_id is None:
             world.log.note(_refused(call.id, unavailable, cause="refused"))
         elif _is_unknown(call, boot_id):
-            world.log.note(_unknown(call.id, "sandbox"))
+            world.log.note(
+                _unknown(call.id, "sandbox", await world.sandboxes.loss(call.open.boot_id or ""))
+            )
         else:
             begun.append(call)
     intents = [
@@ -96,7 +105,7 @@ async def _begin(batch: list[Prepared], world: World) -> list[Prepared]:
     ]
     if intents:
         await world.log.commit(*intents)
-    return begun
+    return begun, boot_id
 
 
 async def _boot(batch: list[Prepared], world: World) -> tuple[str, str]:
@@ -107,20 +116,22 @@ async def _boot(batch: list[Prepared], world: World) -> tuple[str, str]:
         await world.log.commit()  # the reply is seen before the wait for the sandbox
     try:
         return (await world.sandboxes.workspace()).boot_id, ""
+    except SandboxBroken:
+        raise  # told to people, who can mend it: these calls have not begun and are tried again
     except WorkspaceError as error:
         return "", error.detail
 
 
 def _is_unknown(call: Prepared, boot_id: str) -> bool:
     """Begun in a life of the runner that is over, and not harmless to do twice."""
-    if call.open.boot_id is None or call.tool.effect in (Effect.READ_ONLY, Effect.IDEMPOTENT):
+    if call.open.boot_id is None or call.tool.effect in MAY_BE_REPEATED:
         return False
     return call.open.boot_id != boot_id or not call.tool.reattachable
 
 
-async def _finish(batch: list[Prepared], run: Run, world: World) -> None:
+async def _finish(batch: list[Prepared], run: Run, world: World, boot_id: str) -> None:
     """Run the batch; each outcome but the last is stored at once, so that people see it."""
-    running = {asyncio.create_task(_act(call, run, world)) for call in batch}
+    running = {asyncio.create_task(_act(call, run, world, boot_id)) for call in batch}
     try:
         while running:
             done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
@@ -135,7 +146,7 @@ async def _finish(batch: list[Prepared], run: Run, world: World) -> None:
         world.log.note(*(event for event in ended if isinstance(event, events.Event)))
 
 
-async def _act(call: Prepared, run: Run, world: World) -> events.Event:
+async def _act(call: Prepared, run: Run, world: World, boot_id: str) -> events.Event:
     """Do one call; whatever happens becomes a result that the model can read."""
     began = time.monotonic()
     context = ToolContext(
@@ -148,11 +159,12 @@ async def _act(call: Prepared, run: Run, world: World) -> events.Event:
         workspace_mib=run.profile.sandbox_workspace_mib,
     )
     try:
-        output = await perform(call.tool, call.arguments, context)
+        output = await _performed(call, context, world, boot_id)
     except (SandboxLost, CallUnknown) as error:
+        cause = await world.sandboxes.loss(boot_id)
         if call.tool.effect is Effect.READ_ONLY:
-            return _refused(call.id, error.detail, cause="sandbox_lost")
-        return _unknown(call.id, "sandbox")
+            return _refused(call.id, f"{error.detail} {cause}".rstrip(), cause="sandbox_lost")
+        return _unknown(call.id, "sandbox", cause)
     except Superseded:
         raise
     except Exception as error:  # a tool's failure is a result for the model, never the run's end
@@ -168,6 +180,29 @@ async def _act(call: Prepared, run: Run, world: World) -> events.Event:
         file=output.file,
         cause=output.cause,
     )
+
+
+async def _performed(
+    call: Prepared, context: ToolContext, world: World, boot_id: str
+) -> ToolOutput:
+    """Do it; again, if only the connection broke. The runner knows the call: it runs once all the same."""
+    repeatable = call.tool.reattachable or call.tool.effect in MAY_BE_REPEATED
+    while True:
+        try:
+            return await perform(call.tool, call.arguments, context)
+        except SandboxLost:
+            if not repeatable or await world.sandboxes.loss(boot_id):
+                raise
+            if not await _lives(boot_id, world):
+                raise
+
+
+async def _lives(boot_id: str, world: World) -> bool:
+    """Whether the sandbox is the same as before, once it can be reached again."""
+    try:
+        return (await world.sandboxes.workspace()).boot_id == boot_id
+    except WorkspaceError:
+        return False
 
 
 async def cancel(calls: Sequence[OpenCall], run: Run, world: Ground, *, why: str) -> None:
@@ -206,10 +241,9 @@ def _refused(call_id: str, text: str, *, cause: str) -> events.ToolReturned:
     return events.ToolReturned(call_id=call_id, output=text, failed=True, cause=cause)
 
 
-def _unknown(call_id: str, what: str) -> events.ToolOutcomeUnknown:
-    return events.ToolOutcomeUnknown(
-        call_id=call_id, output=UNKNOWN.format(what=what), reason=f"{what}_lost"
-    )
+def _unknown(call_id: str, what: str, cause: str = "") -> events.ToolOutcomeUnknown:
+    text = UNKNOWN.format(what=what, cause=f"{cause} " if cause else "")
+    return events.ToolOutcomeUnknown(call_id=call_id, output=text, reason=f"{what}_lost")
 
 
 class _Progress:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from paca import events
+from paca.engine.repeats import Repeats
 from paca.events import Event
 
 HINT_BEFORE_STEPS = 2
@@ -31,19 +32,23 @@ class Tally:
     hinted: bool = False
     summarising: bool = False
     corrected: bool = False
+    repeats: Repeats = Repeats()
 
     def advance(self, event: Event) -> Tally:
         """The tally after one more event."""
+        counted = self._count(event)
+        return replace(counted, repeats=self.repeats.advance(event))
+
+    def _count(self, event: Event) -> Tally:
         match event:
             case events.TurnStarted():
                 return Tally(tokens=self.tokens, cost_usd=self.cost_usd)
             case events.UsageRecorded():
-                spent = event.input + event.output + event.cache_read + event.cache_write
                 return replace(
                     self,
                     steps=self.steps + (event.outcome == "done"),
-                    tokens=self.tokens + spent,
-                    cost_usd=self.cost_usd + (event.cost_usd or 0),
+                    tokens=self.tokens + _tokens(event),
+                    cost_usd=self.cost_usd + (event.cost_usd or event.estimated_usd),
                 )
             case events.MessageSpoken():
                 count = self.continuations + 1 if event.truncated else 0
@@ -52,9 +57,14 @@ class Tally:
                 return replace(self, hinted=True)
             case events.LimitReached():
                 return replace(self, summarising=True)
-            case events.GuardNoticed():
+            case events.GuardNoticed(guard="text_tool_call"):
                 return replace(self, corrected=True)
         return self
+
+
+def _tokens(event: events.UsageRecorded) -> int:
+    told = (event.input, event.output, event.cache_read, event.cache_write)
+    return sum(count or 0 for count in told) + event.estimated_tokens
 
 
 @dataclass(frozen=True, slots=True)

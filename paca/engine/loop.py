@@ -8,8 +8,9 @@ from paca.engine.context.history import OpenCall
 from paca.engine.llm.base import ModelError, StopReason, Usage
 from paca.engine.llm.prices import cost_usd
 from paca.engine.ports import World
+from paca.engine.repeats import GUARD
 from paca.engine.run import Outcome, Run, outcome_of
-from paca.engine.text_calls import written_call
+from paca.engine.text_calls import spoilt_call, written_call
 from paca.engine.think import Thought, think
 
 ANSWERED = Outcome("finished", "answered")
@@ -25,12 +26,8 @@ async def run_until_done(run: Run, world: World) -> Outcome:
             return unbounded
         await acting.carry_out(world.log.history.open_calls(), run, world)
         while True:
-            if run.pause_asked_by:
-                return Outcome(
-                    "paused", "by_person", next_step="Write a message or press Continue."
-                )
-            if limit := limits.reached(world.log.tally, run.profile.limits, run.seconds):
-                return await _end_at(limit, run, world)
+            if halt := await _halt(run, world):
+                return halt
             thought = await think(run, world)
             if _correct(thought, run, world):
                 continue
@@ -53,19 +50,52 @@ def _no_known_price(run: Run) -> Outcome | None:
     return Outcome("failed", "configuration", detail, "Give the agent a limit of tokens.")
 
 
+async def _halt(run: Run, world: World) -> Outcome | None:
+    """What ends the turn before the model is asked once more: a person, a limit, no progress."""
+    if run.pause_asked_by:
+        return Outcome("paused", "by_person", next_step="Write a message or press Continue.")
+    if limit := limits.reached(world.log.tally, run.profile.limits, run.seconds):
+        return await _end_at(limit, run, world)
+    return await _end_if_stuck(world)
+
+
+async def _end_if_stuck(world: World) -> Outcome | None:
+    """Tell the model that it takes the same step again and again; pause if it goes on with it."""
+    if not world.log.tally.repeats.is_suspect:
+        return None
+    await world.log.commit()  # the newest outcome is only noted so far, and counts
+    repeats = world.log.tally.repeats
+    if repeats.is_stuck:
+        return Outcome("paused", "stuck", repeats.detail)
+    if repeats.is_to_be_told:
+        world.log.note(events.GuardNoticed(guard=GUARD, note=repeats.note))
+    return None
+
+
 def _correct(thought: Thought, run: Run, world: World) -> bool:
     """Tell the model, once a turn, that a call it only wrote down was not run."""
     if thought.reply.calls or thought.goes_on or world.log.tally.corrected:
         return False
-    tool = written_call(thought.reply.text, [spec.name for spec in run.toolbox.specs()])
-    if tool is None:
+    note = _about_a_written_call(thought.reply.text, run)
+    if not note:
         return False
-    note = (
+    world.log.note(events.GuardNoticed(guard="text_tool_call", note=note))
+    return True
+
+
+def _about_a_written_call(text: str, run: Run) -> str:
+    """What the model should know about a call that ends its answer and was not run; else empty."""
+    if run.profile.text_tool_calls:
+        if not spoilt_call(text):
+            return ""
+        return "The call at the end of your answer could not be read, so nothing was run. Write it again, as valid JSON."
+    tool = written_call(text, [spec.name for spec in run.toolbox.specs()])
+    if tool is None:
+        return ""
+    return (
         f"You wrote a call of {tool} into your answer; nothing was run. If you meant to run it,"
         " make it a real tool call. If it was an example, say so."
     )
-    world.log.note(events.GuardNoticed(guard="text_tool_call", note=note))
-    return True
 
 
 def _outcome(thought: Thought) -> Outcome | None:
@@ -77,8 +107,11 @@ def _outcome(thought: Thought) -> Outcome | None:
     if reply.calls or thought.goes_on:
         return None
     if reply.stop is StopReason.OUTPUT_LIMIT and not reply.text.strip():
-        detail = "The model reached its output limit again and again before it had said anything."
-        return Outcome("paused", "stuck", detail, "Raise max_tokens of the agent, then continue.")
+        detail = (
+            "The model reached its output limit again and again before it had said anything."
+            " Raise max_tokens of the agent."
+        )
+        return Outcome("paused", "stuck", detail)
     return ANSWERED
 
 

@@ -60,6 +60,11 @@ class Sandboxes(Protocol):
         """Whether calls begun in this life of the runner may still go on, as far as we know."""
         ...
 
+    async def loss(self, boot_id: str) -> str:
+        """How that life of the runner came to its end, in a sentence; empty if it goes on, or nobody
+        knows yet. Stored when first known."""
+        ...
+
     async def workspace(self) -> Workspace:
         """The started sandbox. Raises ``SandboxUnavailable`` or ``SandboxLost``."""
         ...

@@ -29,6 +29,7 @@ class Profile:
     key_last4: str = ""
     base_url: str = ""
     demo: bool = False
+    text_tool_calls: bool = False
     max_tokens: int = 8192
     parameters: dict[str, Any] = field(default_factory=dict)
     retries: int = 3

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from dataclasses import dataclass, field
+from typing import Any
 
 from paca import events
 from paca.common.errors import PacaError
@@ -19,11 +21,14 @@ from paca.engine.llm.base import (
     Thinking,
     ThinkingDelta,
     ToolUse,
+    Usage,
 )
 from paca.engine.llm.prices import cost_usd
 from paca.engine.ports import ModelCallStarted, World
-from paca.engine.run import Run
+from paca.engine.run import Profile, Run
 from paca.engine.tools.base import Effect
+
+logger = logging.getLogger(__name__)
 
 MOST_CONTINUATIONS = 3
 
@@ -110,21 +115,15 @@ class _Call:
     def book(self, attempt: retrying.Attempt) -> None:
         """Note what the attempt used, however it ended."""
         self.booked = True
-        usage, profile = attempt.usage, self.run.profile
-        cost = 0.0 if profile.demo else cost_usd(profile.model, usage, base_url=profile.base_url)
         self.world.log.note(
             events.UsageRecorded(
                 call_id=self.id,
-                model=profile.model,
+                model=self.run.profile.model,
                 attempt=attempt.number,
                 outcome=attempt.outcome,
-                input=usage.input,
-                output=usage.output,
-                cache_read=usage.cache_read,
-                cache_write=usage.cache_write,
-                cost_usd=cost,
                 seen_seq=self.seen_seq,
                 seconds=round(attempt.seconds, 3),
+                **used(attempt.usage, self.run.profile),
             )
         )
 
@@ -144,6 +143,8 @@ class _Call:
 
     async def again(self, step: retrying.Retrying) -> None:
         """Let people see that and why it is tried again, before the wait."""
+        facts = {"call": self.id, "attempt": step.attempt, "cause": step.cause}
+        logger.warning("a model call is tried again", extra=facts)
         retried = events.ModelRetried(
             call_id=self.id,
             attempt=step.attempt,
@@ -198,6 +199,22 @@ class _Call:
             subject=subject,
             model_call_id=self.id,
         )
+
+
+def used(usage: Usage, profile: Profile) -> dict[str, Any]:
+    """Tokens and cost, as they are recorded; null is what nobody told."""
+    cost = 0.0 if profile.demo else cost_usd(profile.model, usage, base_url=profile.base_url)
+    if usage.estimated:
+        unknown = dict.fromkeys(("input", "output", "cache_read", "cache_write", "cost_usd"))
+        tokens = usage.input + usage.output
+        return {**unknown, "estimated_tokens": tokens, "estimated_usd": cost or 0.0}
+    return {
+        "input": usage.input,
+        "output": usage.output,
+        "cache_read": usage.cache_read,
+        "cache_write": usage.cache_write,
+        "cost_usd": cost,
+    }
 
 
 def describe(use: ToolUse, run: Run) -> tuple[str, str]:

@@ -210,6 +210,18 @@ class SandboxUnavailable(WorkspaceError):
     code = "sandbox_unavailable"
 
 
+class SandboxBroken(SandboxUnavailable):
+    """A sandbox ends as soon as it is started. Somebody has to mend it: to go on would be in vain."""
+
+    code = "sandbox_broken"
+
+
+class SandboxUnreachable(SandboxUnavailable):
+    """What makes sandboxes does not answer. It may in a while: a run can wait for that."""
+
+    code = "sandbox_unreachable"
+
+
 class SandboxLost(WorkspaceError):
     """The sandbox ended while it was in use."""
 

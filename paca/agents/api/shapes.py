@@ -18,7 +18,11 @@ COLUMNS = {
         "seconds": "limit_seconds",
         "concurrent": "limit_concurrent",
     },
-    "sandbox": {"memory_mib": "sandbox_memory_mib", "cpus": "sandbox_cpus"},
+    "sandbox": {
+        "memory_mib": "sandbox_memory_mib",
+        "cpus": "sandbox_cpus",
+        "life": "sandbox_life",
+    },
     "git": {"name": "git_name", "email": "git_email"},
 }
 PATHS = {
@@ -56,6 +60,7 @@ class SandboxOut(serializers.Serializer[Any]):
     memory_mib = serializers.IntegerField(source="sandbox_memory_mib", allow_null=True)
     cpus = serializers.FloatField(source="sandbox_cpus", allow_null=True)
     network = serializers.CharField(source="sandbox_network")
+    life = serializers.CharField(source="sandbox_life")
 
 
 class GitOut(serializers.Serializer[Any]):
@@ -93,6 +98,7 @@ class AgentOut(serializers.ModelSerializer[Agent]):
             "base_url",
             "key",
             "parameters",
+            "text_tool_calls",
             "prompts",
             "limits",
             "sandbox",
@@ -109,6 +115,9 @@ class ConnectionOut(serializers.Serializer[Any]):
     detail = serializers.CharField()
     code = serializers.CharField(help_text="The cause of a failure; empty when it works.")
     seconds = serializers.FloatField()
+    models = serializers.ListField(
+        child=serializers.CharField(), help_text="What the base URL says it serves, if it does."
+    )
 
 
 class PromptsIn(Input):
@@ -140,6 +149,12 @@ class SandboxIn(Input):
         required=False,
         help_text="Commands have no network; nothing else can be chosen.",
     )
+    life = serializers.ChoiceField(
+        choices=Agent.SandboxLife.choices,
+        required=False,
+        help_text="What becomes of running processes when nobody has used the sandbox for a while: "
+        "ephemeral ends them, persistent pauses them first. Files are kept either way.",
+    )
 
 
 class GitIn(Input):
@@ -168,6 +183,10 @@ class AgentIn(Input):
         help_text=f"Never shown again. {UNCHANGED_KEY} keeps the stored one, empty forgets it.",
     )
     parameters = serializers.DictField(required=False)
+    text_tool_calls = serializers.BooleanField(
+        required=False,
+        help_text="For a model that cannot call tools: it writes its calls as text, and they are run.",
+    )
     prompts = PromptsIn(required=False)
     limits = LimitsIn(required=False)
     sandbox = SandboxIn(required=False)

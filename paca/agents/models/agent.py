@@ -41,6 +41,13 @@ def check_base_url(address: str) -> None:
 LEAST_COST = Decimal("0.01")
 
 
+class SandboxLife(models.TextChoices):
+    """What becomes of a sandbox that nobody has used for a while. Its files are kept either way."""
+
+    EPHEMERAL = "ephemeral", "Ephemeral: what runs in it ends"
+    PERSISTENT = "persistent", "Persistent: what runs in it is paused, and ends only later"
+
+
 class AgentStatus(models.TextChoices):
     """Active works; paused lets work queue up; inactive refuses it."""
 
@@ -65,6 +72,7 @@ class Agent(BaseModel):
     """Retiring hides it and ends its membership; its conversations stay readable."""
 
     Status = AgentStatus
+    SandboxLife = SandboxLife
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="agents")
     name = models.CharField(max_length=100)
@@ -85,11 +93,16 @@ class Agent(BaseModel):
         blank=True,
         max_length=500,
         validators=[check_base_url],
-        help_text="Only for a server of your own; else leave it empty.",
+        help_text="Only for a server of your own or a gateway, such as http://127.0.0.1:11434/v1 for "
+        "Ollama; else leave it empty. In your own network no key is needed.",
     )
     encrypted_key = models.TextField(blank=True, editable=False)
     key_last4 = models.CharField(max_length=4, blank=True, editable=False)
     parameters = models.JSONField(default=dict, blank=True)
+    text_tool_calls = models.BooleanField(
+        default=False,
+        help_text="For a model that cannot call tools: it writes its calls, and they are run.",
+    )
 
     system_prompt = models.TextField(
         blank=True,
@@ -149,6 +162,13 @@ class Agent(BaseModel):
         help_text="Empty: the server's default.",
     )
 
+    sandbox_life = models.CharField(
+        max_length=10,
+        choices=SandboxLife.choices,
+        default=SandboxLife.EPHEMERAL,
+        help_text="Files are kept in any case, until the conversation is deleted or its workspace freed.",
+    )
+
     git_name = models.CharField(
         max_length=100, default="paca-agent", help_text="Author of its commits."
     )
@@ -181,6 +201,10 @@ class Agent(BaseModel):
             models.CheckConstraint(
                 name="agent_is_active_paused_or_inactive",
                 condition=Q(status__in=["active", "paused", "inactive"]),
+            ),
+            models.CheckConstraint(
+                name="agent_sandbox_is_ephemeral_or_persistent",
+                condition=Q(sandbox_life__in=["ephemeral", "persistent"]),
             ),
             models.CheckConstraint(
                 name="agent_limits_are_positive",

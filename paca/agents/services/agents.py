@@ -22,6 +22,7 @@ SETTINGS = frozenset(
         "model",
         "base_url",
         "parameters",
+        "text_tool_calls",
         "system_prompt",
         "chat_message_prompt",
         "limit_steps",
@@ -31,6 +32,7 @@ SETTINGS = frozenset(
         "limit_concurrent",
         "sandbox_memory_mib",
         "sandbox_cpus",
+        "sandbox_life",
         "git_name",
         "git_email",
     }

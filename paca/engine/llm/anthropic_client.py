@@ -2,13 +2,11 @@
 
 import asyncio
 import importlib
-import time
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from paca.engine.llm import anthropic_errors
-from paca.engine.llm.anthropic_stream import Assembler, EventReader
+from paca.engine.llm import anthropic_errors, failures
+from paca.engine.llm.anthropic_stream import Assembler
 from paca.engine.llm.anthropic_wire import Encoder
 from paca.engine.llm.base import (
     Chunk,
@@ -19,16 +17,16 @@ from paca.engine.llm.base import (
     StreamBroken,
     Unreachable,
 )
+from paca.engine.llm.bodies import Deadlines, drain, read, refuse_other_than_events
 from paca.engine.llm.connections import TimeLimits, pool
+from paca.engine.llm.failures import without_key
+from paca.engine.llm.strict import EventReader
 
 if TYPE_CHECKING:
     import anthropic
     import httpx2
 
 HOST = "https://api.anthropic.com"
-# After its last event a stream should end at once; then its connection can be used again.
-DRAIN_SECONDS = 0.5
-SHORTEST_KEY = 8  # what is shorter is no secret, and may be part of any word
 
 
 class AnthropicLLM:
@@ -55,26 +53,29 @@ class AnthropicLLM:
 
     async def stream(self, request: Request) -> AsyncIterator[Chunk]:
         await _import_sdk()
-        deadlines = _Deadlines(self._limits)
+        deadlines = Deadlines(self._limits)
         response = await self._open(request, deadlines)
         try:
-            _refuse_other_than_events(response)
+            kind = response.headers.get("content-type", "")
+            refuse_other_than_events(kind, response.url.host)
             reader, assembler = EventReader(), Assembler()
             body = response.aiter_bytes()
-            while data := await self._read(body, deadlines):
+            while data := await read(body, deadlines):
                 for event in reader.feed(data):
                     chunk = assembler.take(event)
                     if chunk is not None:
                         yield chunk
                 if assembler.reply is not None:
-                    await _drain(body)
+                    await drain(body)
                     yield assembler.reply
                     return
             raise StreamBroken("The model's answer ended without its end mark.")
+        except ModelError as error:
+            raise without_key(error, self._key) from None
         finally:
             await response.aclose()
 
-    async def _open(self, request: Request, deadlines: "_Deadlines") -> "httpx2.Response":
+    async def _open(self, request: Request, deadlines: Deadlines) -> "httpx2.Response":
         try:
             return await self._post(request, deadlines)
         except RequestRefused as refusal:
@@ -83,7 +84,7 @@ class AnthropicLLM:
                 raise
             return await self._post(request, deadlines)
 
-    async def _post(self, request: Request, deadlines: "_Deadlines") -> "httpx2.Response":
+    async def _post(self, request: Request, deadlines: Deadlines) -> "httpx2.Response":
         """Send the request; returns once the head of a good answer is there."""
         import anthropic
 
@@ -107,9 +108,9 @@ class AnthropicLLM:
             told = anthropic_errors.from_status(
                 error.status_code, error.body, error.response.headers
             )
-            raise self._without_key(told) from None
+            raise without_key(told, self._key) from None
         except anthropic.APIConnectionError as error:
-            raise anthropic_errors.from_transport(error, self._base_url) from None
+            raise failures.from_transport(error, self._base_url) from None
         return stream.response
 
     def _connected(self) -> "anthropic.AsyncAnthropic":
@@ -134,50 +135,6 @@ class AnthropicLLM:
             self._client._custom_headers = {}
         return self._client
 
-    def _without_key(self, error: ModelError) -> ModelError:
-        """Some gateways repeat the key in their refusal."""
-        secret = len(self._key) >= SHORTEST_KEY
-        detail = error.detail.replace(self._key, "***") if secret else error.detail
-        return type(error)(detail, retry_after_seconds=error.retry_after_seconds)
-
-    async def _read(self, body: AsyncIterator[bytes], deadlines: "_Deadlines") -> bytes:
-        """The next bytes, or none at the end."""
-        import httpx2
-
-        try:
-            async with asyncio.timeout(deadlines.left()):
-                data = await anext(body, b"")
-        except TimeoutError:
-            raise StreamBroken(f"The model's answer broke off: {deadlines.passed()}") from None
-        except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
-            cause = str(error) or type(error).__name__
-            raise StreamBroken(f"The connection broke in mid-answer ({cause}).") from None
-        deadlines.begun = True
-        return data
-
-
-class _Deadlines:
-    """The time limits of one attempt: to its first bytes, for each silence, and for the whole."""
-
-    def __init__(self, limits: TimeLimits) -> None:
-        self._limits = limits
-        self._started = time.monotonic()
-        self.begun = False
-
-    def left(self) -> float:
-        """Seconds that the next wait may take."""
-        gone = time.monotonic() - self._started
-        silence = self._limits.gap if self.begun else self._limits.first_token - gone
-        return max(0.0, min(silence, self._limits.total - gone))
-
-    def passed(self) -> str:
-        """Which limit it was that has passed."""
-        if time.monotonic() - self._started >= self._limits.total:
-            return f"it took longer than {self._limits.total:g} s in all."
-        if self.begun:
-            return f"nothing came for {self._limits.gap:g} s."
-        return f"it did not begin within {self._limits.first_token:g} s."
-
 
 _sdk_is_there = False
 
@@ -188,25 +145,6 @@ async def _import_sdk() -> None:
     if not _sdk_is_there:
         await asyncio.to_thread(importlib.import_module, "anthropic")
         _sdk_is_there = True
-
-
-def _refuse_other_than_events(response: "httpx2.Response") -> None:
-    kind = response.headers.get("content-type", "").partition(";")[0].strip()
-    if kind != "text/event-stream":
-        raise StreamBroken(
-            f"{response.url.host} answered with {kind or 'something'} in place of a stream of events. "
-            "Is the base URL right, and no sign-in page in between?"
-        )
-
-
-async def _drain(body: AsyncIterator[bytes]) -> None:
-    """Read to the end, which is due; the reply stands whatever happens to the connection now."""
-    import httpx2
-
-    with suppress(TimeoutError, httpx2.HTTPError, httpx2.StreamError, OSError):
-        async with asyncio.timeout(DRAIN_SECONDS):
-            async for _ in body:
-                pass
 
 
 def _without_version(base_url: str) -> str:

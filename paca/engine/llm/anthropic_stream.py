@@ -1,12 +1,10 @@
 """Reads Anthropic's stream of events strictly: either a whole reply comes out, or an error."""
 
-import json
 import uuid
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from paca.engine.llm import anthropic_errors
+from paca.engine.llm import anthropic_errors, strict
 from paca.engine.llm.base import (
     Chunk,
     ContextExceeded,
@@ -29,37 +27,6 @@ STOPS = {
     "max_tokens": StopReason.OUTPUT_LIMIT,
     "refusal": StopReason.REFUSED,
 }
-LONGEST_EVENT = 32 * 1024 * 1024
-
-
-class EventReader:
-    """Bytes in, events out: the part of the server-sent events format that is used here."""
-
-    def __init__(self) -> None:
-        self._rest = b""
-
-    def feed(self, data: bytes) -> Iterator[dict[str, Any]]:
-        rest = self._rest + data
-        if b"\r" in rest:
-            rest = rest.replace(b"\r\n", b"\n")
-        *blocks, self._rest = rest.split(b"\n\n")
-        if len(self._rest) > LONGEST_EVENT:
-            raise StreamBroken("The model's answer has an event without an end.")
-        for block in blocks:
-            lines = (line[5:] for line in block.split(b"\n") if line.startswith(b"data:"))
-            payload = b"\n".join(lines)
-            if payload:
-                yield _event(payload)
-
-
-def _event(payload: bytes) -> dict[str, Any]:
-    try:
-        event = json.loads(payload)
-    except ValueError:
-        raise StreamBroken("The model's answer has an event that is no JSON.") from None
-    if not isinstance(event, dict):
-        raise StreamBroken("The model's answer has an event that is no object.")
-    return event
 
 
 @dataclass(slots=True)
@@ -124,7 +91,7 @@ class Assembler:
             case "text_delta":
                 return self._append(block, delta["text"])
             case "thinking_delta":
-                text = _storable(delta["thinking"])
+                text = strict.storable(delta["thinking"])
                 block.pieces.append(text)
                 return ThinkingDelta(text) if text else None
             case "input_json_delta":
@@ -136,13 +103,15 @@ class Assembler:
     def _append(self, block: _Block, text: str) -> TextDelta | None:
         if block.kind != "text":
             raise KeyError(block.kind)
-        text = _storable(text)
+        text = strict.storable(text)
         block.pieces.append(text)
         return TextDelta(text) if text else None
 
     def _count(self, usage: dict[str, Any] | None) -> UsageSeen:
         """Counts are cumulative; an event that leaves one out leaves it as it was."""
-        self._usage.update({k: v for k, v in (usage or {}).items() if isinstance(v, int)})
+        for name, told in (usage or {}).items():
+            if (count := strict.tokens(told)) is not None:
+                self._usage[name] = count
         return UsageSeen(self.usage)
 
     @property
@@ -197,36 +166,12 @@ def _made(block: _Block, *, with_calls: bool) -> Text | Thinking | ToolUse | Non
 
 
 def _name(block: _Block) -> str:
-    name = block.start["name"]
-    if not isinstance(name, str) or not name:
-        raise StreamBroken("The model called a tool without a name.")
-    return name
+    return strict.tool_name(block.start["name"])
 
 
 def _arguments(block: _Block) -> dict[str, Any]:
     """The arguments as an object. Nothing at all means none were needed."""
-    raw = block.text
-    if not raw.strip():
+    if not block.text.strip():
         given = block.start.get("input") or {}
-        return given if isinstance(given, dict) else _refuse(block)
-    try:
-        arguments = json.loads(raw, parse_constant=_no_number)
-        raw.encode()
-        if "\\u" in raw:  # half a character, escaped, parses but can be stored nowhere
-            json.dumps(arguments, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
-        return _refuse(block)
-    return arguments if isinstance(arguments, dict) else _refuse(block)
-
-
-def _no_number(constant: str) -> float:
-    raise ValueError(constant)
-
-
-def _refuse(block: _Block) -> dict[str, Any]:
-    raise StreamBroken(f"The arguments of the model's call of {_name(block)} do not parse.")
-
-
-def _storable(text: str) -> str:
-    """Half a character (a lone surrogate) cannot be stored; it is replaced."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+        return given if isinstance(given, dict) else strict.refuse(_name(block))
+    return strict.arguments(block.text, _name(block))

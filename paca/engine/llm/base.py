@@ -80,12 +80,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one attempt. ``input`` excludes what was read from or written to a cache."""
+    """Tokens of one attempt. ``input`` excludes what was read from or written to a cache.
+
+    ``estimated``: the server told nothing. The counts keep limits, and are shown to nobody.
+    """
 
     input: int = 0
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
+    estimated: bool = False
 
 
 class StopReason(StrEnum):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
+    import httpx
     import httpx2
 
 
@@ -20,6 +21,10 @@ class TimeLimits:
 
 
 _pools: WeakKeyDictionary[asyncio.AbstractEventLoop, "httpx2.AsyncClient"] = WeakKeyDictionary()
+# The same for what still stands on the older library: some of litellm's routes.
+_plain_pools: WeakKeyDictionary[asyncio.AbstractEventLoop, "httpx.AsyncClient"] = (
+    WeakKeyDictionary()
+)
 
 
 def pool() -> "httpx2.AsyncClient":
@@ -45,8 +50,23 @@ def new_pool() -> "httpx2.AsyncClient":
     )
 
 
+def plain_pool() -> "httpx.AsyncClient":
+    """The running loop's other pool, under the same rules."""
+    import httpx
+
+    loop = asyncio.get_running_loop()
+    if loop not in _plain_pools:
+        _plain_pools[loop] = httpx.AsyncClient(
+            timeout=httpx.Timeout(None, connect=TimeLimits().connect),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
+            follow_redirects=False,
+        )
+    return _plain_pools[loop]
+
+
 async def close_connections() -> None:
-    """Close the running loop's pool; to be called when a worker or a test ends."""
-    client = _pools.pop(asyncio.get_running_loop(), None)
-    if client is not None:
-        await client.aclose()
+    """Close the running loop's pools; to be called when a worker or a test ends."""
+    loop = asyncio.get_running_loop()
+    for client in (_pools.pop(loop, None), _plain_pools.pop(loop, None)):
+        if client is not None:
+            await client.aclose()

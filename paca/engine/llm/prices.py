@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from decimal import Decimal
 from types import MappingProxyType
+from typing import Any
 
+from paca.engine.llm import providers
 from paca.engine.llm.base import Usage
 
 # The provider's price page was last compared with this table on:
@@ -14,20 +16,26 @@ MILLION = Decimal(1_000_000)
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars for a million tokens. Writes are those to the five-minute cache, which we use."""
+    """US dollars for a million tokens. Writes are those to the five-minute cache, which we use.
+
+    None: not known, so neither is the cost of a call that used such tokens.
+    """
 
     input: Decimal
     output: Decimal
-    cache_read: Decimal
-    cache_write: Decimal
+    cache_read: Decimal | None
+    cache_write: Decimal | None
 
-    def of(self, usage: Usage) -> Decimal:
-        return (
-            usage.input * self.input
-            + usage.output * self.output
-            + usage.cache_read * self.cache_read
-            + usage.cache_write * self.cache_write
-        ) / MILLION
+    def of(self, usage: Usage) -> Decimal | None:
+        cost = usage.input * self.input + usage.output * self.output
+        for tokens, price in (
+            (usage.cache_read, self.cache_read),
+            (usage.cache_write, self.cache_write),
+        ):
+            if tokens and price is None:
+                return None
+            cost += tokens * (price or 0)
+        return cost / MILLION
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +46,7 @@ class Tariff:
     long_price: Price | None = None
     long_from: int = 0
 
-    def of(self, usage: Usage) -> Decimal:
+    def of(self, usage: Usage) -> Decimal | None:
         prompt = usage.input + usage.cache_read + usage.cache_write
         if self.long_price is not None and prompt > self.long_from:
             return self.long_price.of(usage)
@@ -90,7 +98,28 @@ TARIFFS = MappingProxyType(
 def cost_usd(model: str, usage: Usage, *, base_url: str = "") -> float | None:
     """What the tokens cost, or None when that is unknown.
 
-    The table is the provider's own; behind another base URL somebody else sets the price.
+    The tables are the providers' own; behind another base URL somebody else sets the price.
     """
-    tariff = None if base_url else TARIFFS.get(model)
-    return None if tariff is None else float(tariff.of(usage))
+    tariff = None if base_url else TARIFFS.get(model) or _listed(model)
+    cost = None if tariff is None else tariff.of(usage)
+    return None if cost is None else float(cost)
+
+
+def _listed(model: str) -> Tariff | None:
+    """The tariff of another provider's model, as litellm's release lists it."""
+    facts = providers.models().get(model)
+    if not facts:
+        return None
+    long = facts.get("long")
+    long_price = _from_list({**facts, **long}) if long else None
+    return Tariff(_from_list(facts), long_price, facts.get("long_from", 0))
+
+
+def _from_list(facts: dict[str, Any]) -> Price:
+    read, write = (facts.get(kind) for kind in ("cache_read", "cache_write"))
+    return Price(
+        Decimal(facts["input"]),
+        Decimal(facts["output"]),
+        Decimal(read) if read else None,
+        Decimal(write) if write else None,
+    )

@@ -1,21 +1,20 @@
-"""From ``provider/model`` to a way to ask it, and a try whether that way is open."""
+"""From ``provider/model`` to a way to ask it, and the models that can be chosen."""
 
-import time
+import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from paca.engine.llm import connections, demo
+from paca.engine.llm import demo, providers
 from paca.engine.llm.anthropic_client import AnthropicLLM
-from paca.engine.llm.base import LLM, Message, ModelError, ModelMisconfigured, Reply, Request, Text
+from paca.engine.llm.base import LLM, ModelMisconfigured
 from paca.engine.llm.connections import TimeLimits
+from paca.engine.llm.litellm_client import LiteLLM
 from paca.engine.llm.prices import TARIFFS
 
 if TYPE_CHECKING:
     import httpx2
 
-TEST_LIMITS = TimeLimits(connect=10, first_token=30, gap=20, total=45)
-TEST_QUESTION = "Answer with the single word: ready"
-TEST_TOKENS = 64
+SOME_PROVIDERS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +26,11 @@ class KnownModel:
     needs_key: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionTest:
-    """What came of one tiny call. ``code`` is empty when it went well, else that of the error."""
-
-    works: bool
-    detail: str
-    code: str = ""
-    seconds: float = 0.0
-
-
 def known_models() -> list[KnownModel]:
-    """The demo first, then the provider's models, the current ones first."""
-    listed = [KnownModel(name, _label(name), needs_key=True) for name in TARIFFS]
+    """The demo first, then Anthropic's, then those of the other providers, by provider."""
+    by_provider = providers.names()
+    others = sorted(providers.models(), key=lambda name: by_provider.index(name.partition("/")[0]))
+    listed = [KnownModel(name, _label(name), needs_key=True) for name in (*TARIFFS, *others)]
     return [KnownModel(demo.MODEL, "Demo guide (no real model)", needs_key=False), *listed]
 
 
@@ -56,40 +47,20 @@ def open_llm(
     ``Request.model`` may hold the same ``provider/model``; the provider is told only its own part.
     """
     provider, slash, name = model.partition("/")
-    opener = PROVIDERS.get(provider)
+    opener = PROVIDERS.get(provider) or _litellm_of(provider)
     if not slash or not name or opener is None:
-        raise ModelMisconfigured(
-            f'"{model}" names no model that Paca can ask. Write it as provider/model, with one of '
-            f"these providers: {', '.join(PROVIDERS)}."
-        )
+        raise ModelMisconfigured(_no_such_model(model, provider))
     return opener(name, base_url=base_url, api_key=api_key, limits=limits, http=http)
 
 
-async def check_connection(
-    model: str, *, base_url: str = "", api_key: str = "", parameters: dict[str, Any] | None = None
-) -> ConnectionTest:
-    """Ask the model one word. A failure is told with its cause, and is no exception."""
-    if model == demo.MODEL:
-        return ConnectionTest(True, "The demo answers by itself and needs no connection.")
-    question = Message("user", (Text(TEST_QUESTION),))
-    request = Request(model, "", (question,), max_tokens=TEST_TOKENS, parameters=parameters or {})
-    began = time.monotonic()
-    try:
-        # A pool of its own: this may run on a loop that ends with it.
-        async with connections.new_pool() as http:
-            llm = open_llm(model, base_url=base_url, api_key=api_key, limits=TEST_LIMITS, http=http)
-            await _reply(llm, request)
-    except ModelError as error:
-        return ConnectionTest(False, error.detail, error.code, time.monotonic() - began)
-    seconds = time.monotonic() - began
-    return ConnectionTest(True, f"{model} answered in {seconds:.1f} s.", seconds=seconds)
-
-
-async def _reply(llm: LLM, request: Request) -> Reply:
-    async for chunk in llm.stream(request):
-        if isinstance(chunk, Reply):
-            reply = chunk
-    return reply
+def _no_such_model(model: str, provider: str) -> str:
+    if instead := providers.ELSEWHERE.get(provider):
+        return f"{provider} cannot be asked with a key and an address alone. {instead}"
+    some = ", ".join([*PROVIDERS, *providers.names()][:SOME_PROVIDERS])
+    return (
+        f'"{model}" names no model that Paca can ask. Write it as provider/model, such as one of '
+        f"{some}; for a server of your own openai/model with its base URL."
+    )
 
 
 class Opener(Protocol):
@@ -125,11 +96,34 @@ def _anthropic(
     return AnthropicLLM(api_key, base_url=base_url or None, limits=limits, http=http)
 
 
+def _litellm_of(provider: str) -> Opener | None:
+    """The opener of a provider that litellm knows."""
+    found = providers.find(provider)
+    return None if found is None else functools.partial(_litellm, found)
+
+
+def _litellm(
+    provider: providers.Provider,
+    name: str,
+    *,
+    base_url: str,
+    api_key: str,
+    limits: TimeLimits | None,
+    http: "httpx2.AsyncClient | None",
+) -> LLM:
+    keyless = providers.is_local(provider.address(base_url))
+    if not api_key and not keyless:
+        raise ModelMisconfigured("This model needs an API key. Set it on the agent's page.")
+    return LiteLLM(provider, name, api_key, base_url=base_url, limits=limits, http=http)
+
+
 PROVIDERS: dict[str, Opener] = {"anthropic": _anthropic, "demo": _demo}
 
 
 def _label(model: str) -> str:
-    """``anthropic/claude-opus-5-5`` -> ``Claude Opus 5.5``."""
+    """``anthropic/claude-opus-5-5`` -> ``Claude Opus 5.5``; other providers' names stay as they are."""
+    if not model.startswith("anthropic/"):
+        return model
     words = model.partition("/")[2].split("-")
     numbers = [word for word in words if word.isdigit()]
     names = [word.capitalize() for word in words if not word.isdigit()]

@@ -31,6 +31,11 @@ _ASKED = re.compile(
 _READS = re.compile(r"(?:^|[;&(\n]|\bdo\b|\bthen\b)\s*read\b(?![^;\n]*<)", re.MULTILINE)
 
 
+# The remark on how a command ended: one of the few that close what the model reads.
+_TIME = re.compile(r"^(\[.*?) after [\d.]+ s(?=.*\]$)")
+MOST_REMARKS = 8
+
+
 def wanted_input(command: str, output: str) -> bool:
     """Whether the command seems to have asked for input that nobody could give."""
     return bool(_READS.search(command[:4000]) or _ASKED.search(output[-4000:]))
@@ -87,6 +92,16 @@ def command_output(
         file=outcome.file,
         cause=outcome.cause,
     )
+
+
+def without_time(output: str) -> str:
+    """The same words but for how long it took: two runs of a command compare by the rest."""
+    lines = output.rsplit("\n", MOST_REMARKS)
+    for number in range(len(lines) - 1, -1, -1):
+        if not (lines[number].startswith("[") and lines[number].endswith("]")):
+            break
+        lines[number] = _TIME.sub(r"\1", lines[number])
+    return "\n".join(lines)
 
 
 def _ending(outcome: CommandOutcome, context: ToolContext, limit_seconds: float) -> str:
