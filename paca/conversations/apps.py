@@ -1,6 +1,9 @@
 """The app of conversations."""
 
 from django.apps import AppConfig
+from django.conf import settings
+
+from paca import bus
 
 
 class ConversationsConfig(AppConfig):
@@ -11,4 +14,5 @@ class ConversationsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        bus.use(settings.REDIS_URL)
         from paca.conversations import receivers  # noqa: F401 - connects them

@@ -46,6 +46,7 @@ def moment(value: datetime) -> Any:
 _STATUS: dict[type[Event], Status] = {
     events.ConversationQueued: Status.QUEUED,
     events.ConversationStarted: Status.RUNNING,
+    events.ConversationWaiting: Status.WAITING,
     events.ConversationPaused: Status.PAUSED,
     events.ConversationFinished: Status.FINISHED,
     events.ConversationFailed: Status.FAILED,
@@ -61,6 +62,8 @@ _ACTIVITY: dict[type[Event], str] = {
     events.SandboxStarting: "starting_sandbox",
     events.SandboxStarted: "running_tool",
     events.ModelRetried: "retrying",
+    events.ConversationWaiting: "",
+    events.ConversationResumed: "thinking",
     events.ConversationPaused: "",
     events.ConversationFinished: "",
     events.ConversationFailed: "",
@@ -70,7 +73,9 @@ _ACTIVITY: dict[type[Event], str] = {
 
 def shows_in_lists(event: Event) -> bool:
     """Whether a list of conversations looks different after this event."""
-    return type(event) in _STATUS or isinstance(event, events.TitleChanged)
+    return type(event) in _STATUS or isinstance(
+        event, events.TitleChanged | events.ConversationResumed
+    )
 
 
 def row_changes(
@@ -94,6 +99,8 @@ def _changes(event: Event, now: datetime, *, leased: bool) -> dict[str, Any]:
     if (status := _STATUS.get(type(event))) is not None:
         changes |= _status_changes(event, status, now, leased=leased)
     match event:
+        case events.ConversationResumed():
+            changes |= {"status": Status.RUNNING.value, "reason": "", "detail": ""}
         case events.TurnStarted(number=number):
             changes["turn_number"] = number
         case events.TitleChanged(title=title):
@@ -111,6 +118,8 @@ def _status_changes(event: Event, status: Status, now: datetime, *, leased: bool
         "reason": getattr(event, "reason", getattr(event, "code", "")),
         "detail": getattr(event, "message", getattr(event, "detail", "")),
     }
+    if status is Status.WAITING:
+        return changes  # it is held all the while
     if status is Status.RUNNING:
         return changes | {"started_at": moment(now), "finished_at": None}
     if status is not Status.QUEUED:
@@ -266,6 +275,52 @@ def _end_tool_call(
         "UPDATE conversations_toolcall SET state = %s, cause = %s, exit_code = %s,"
         " finished_at = %s WHERE id = %s",
         [state, cause, exit_code, moment(place.now), key(call_id)],
+    )
+
+
+@_projects(events.SandboxStarted)
+def _sandbox_started(event: events.SandboxStarted, cursor: Any, place: Place) -> None:
+    now = moment(place.now)
+    cursor.execute(
+        "INSERT INTO conversations_sandbox (id, conversation_id, backend, boot_id, state,"
+        " last_used_at, created_at, updated_at) VALUES (%s, %s, %s, %s, 'running', %s, %s, %s)"
+        " ON CONFLICT (conversation_id) DO UPDATE SET backend = excluded.backend, boot_id ="
+        " excluded.boot_id, state = 'running', last_used_at = excluded.last_used_at,"
+        " updated_at = excluded.updated_at",
+        [_new_key(), key(place.conversation_id), event.backend, event.boot_id, now, now, now],
+    )
+
+
+@_projects(events.SandboxPaused)
+def _sandbox_paused(event: events.SandboxPaused, cursor: Any, place: Place) -> None:
+    _sandbox_is(cursor, place, "paused")
+
+
+@_projects(events.SandboxResumed)
+def _sandbox_resumed(event: events.SandboxResumed, cursor: Any, place: Place) -> None:
+    _sandbox_is(cursor, place, "running")
+
+
+@_projects(events.SandboxLost)
+def _sandbox_lost(event: events.SandboxLost, cursor: Any, place: Place) -> None:
+    _sandbox_is(cursor, place, "ended")
+
+
+@_projects(events.SandboxRemoved)
+def _sandbox_removed(event: events.SandboxRemoved, cursor: Any, place: Place) -> None:
+    if event.kept:
+        _sandbox_is(cursor, place, "ended")
+    else:
+        cursor.execute(
+            "DELETE FROM conversations_sandbox WHERE conversation_id = %s",
+            [key(place.conversation_id)],
+        )
+
+
+def _sandbox_is(cursor: Any, place: Place, state: str) -> None:
+    cursor.execute(
+        "UPDATE conversations_sandbox SET state = %s, updated_at = %s WHERE conversation_id = %s",
+        [state, moment(place.now), key(place.conversation_id)],
     )
 
 

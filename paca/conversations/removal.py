@@ -1,6 +1,7 @@
 """Deleting a conversation: nobody sees it any more, and what was said in it is gone."""
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from paca.accounts import audit
@@ -8,13 +9,21 @@ from paca.bus import get_bus
 from paca.bus.base import project_topic
 from paca.common.errors import Conflict, NotFound
 from paca.conversations import services
-from paca.conversations.models import Blob, ChatSession, Conversation, Event, Trigger
+from paca.conversations.models import (
+    Blob,
+    ChatSession,
+    Conversation,
+    Event,
+    Sandbox,
+    SandboxState,
+    Trigger,
+)
 from paca.conversations.models.conversation import HELD
 from paca.projects.models import Member
 
 
 class ConversationRunning(Conflict):
-    """The agent is at work in this conversation. Stop it first, then delete it."""
+    """The agent is at work in this conversation. Stop it first."""
 
     code = "conversation_running"
 
@@ -41,12 +50,35 @@ def delete(conversation: Conversation, *, by: Member) -> None:
     transaction.on_commit(lambda: get_bus().live(topic, changed))
 
 
+class NoWorkspace(Conflict):
+    """This conversation has no files in a sandbox."""
+
+    code = "no_workspace"
+
+
+@transaction.atomic
+def free_workspace(conversation: Conversation, *, by: Member) -> None:
+    """Have the files in its sandbox removed for good, by the worker's sweep, or by the next turn before
+    it begins anew. All that was said stays. Refused while it runs: its commands are at work on them.
+    """
+    current = _locked(conversation)
+    if current.status in HELD:
+        raise ConversationRunning
+    if not Sandbox.objects.filter(conversation=current).update(state=SandboxState.FREEING):
+        raise NoWorkspace
+    audit.record("conversation.workspace_freed", current, by=by, project_id=current.project_id)
+
+
 def _locked(conversation: Conversation) -> Conversation:
-    """The row as it is now, held; its chat before it, in the order of those who write in a chat."""
-    list(ChatSession.objects.select_for_update().filter(conversation=conversation))
-    found = Conversation.objects.select_for_update().filter(pk=conversation.pk, deleted_at=None)
-    current = found.first()
-    if current is None:
+    """The row as it is now, held; before it its chat, in the order of those who write in a chat.
+
+    With it those which the chat had before: they lose their chat.
+    """
+    chats = ChatSession.objects.select_for_update(no_key=True).filter(conversation=conversation)
+    of_chats = Q(session__in=[chat.pk for chat in chats])
+    held = Conversation.objects.filter(of_chats | Q(pk=conversation.pk)).for_change()
+    current = next((each for each in held if each.pk == conversation.pk), None)
+    if current is None or current.deleted_at is not None:
         raise NotFound("There is no conversation at this address.")
     return current
 
@@ -56,5 +88,7 @@ def _forget_log(conversation: Conversation) -> None:
     log = Event.objects.filter(conversation=conversation)
     blobs = list(log.exclude(blob=None).values_list("blob", flat=True).distinct())
     log.delete()
+    # Held first: a log that stores one of them at this moment has done so, or waits and stores it anew.
+    list(Blob.objects.select_for_update().filter(pk__in=blobs).order_by("pk").values_list("pk"))
     held_elsewhere = Event.objects.filter(blob__in=blobs).values("blob")
     Blob.objects.filter(pk__in=blobs).exclude(pk__in=held_elsewhere).delete()

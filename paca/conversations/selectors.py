@@ -9,13 +9,24 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, F, JSONField, OuterRef, Q, QuerySet, Value
+from django.db.models import (
+    BigIntegerField,
+    Exists,
+    F,
+    JSONField,
+    OuterRef,
+    Q,
+    QuerySet,
+    UUIDField,
+    Value,
+)
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce, NullIf
 
 from paca import events
 from paca.agents.models import Agent
 from paca.common.errors import NotFound
+from paca.common.prepared import Select, Slot
 from paca.conversations.models import ChatSession, Conversation, Event
 from paca.engine.context.history import History, advance
 from paca.engine.limits import Tally
@@ -54,7 +65,7 @@ def get(project: Project, conversation_id: UUID, *, for_change: bool = False) ->
     """
     rows = Conversation.objects.for_project(project).select_related("agent")
     if for_change:
-        rows = rows.select_for_update(of=("self",))
+        rows = rows.for_change()
     found = rows.filter(id=conversation_id).first()
     if found is None:
         raise NotFound("There is no conversation at this address.")
@@ -122,7 +133,7 @@ def session(
     """
     rows = sessions_of(agent_id, member)
     if for_change:
-        rows = rows.select_for_update(of=("self",))
+        rows = rows.select_for_update(of=("self",), no_key=True)
     found = rows.filter(id=session_id).first()
     if found is None:
         raise NotFound("There is no chat of yours at this address.")
@@ -237,18 +248,25 @@ def _payload(row: Event) -> Any:
 # --- the model's view ---------------------------------------------------------------------------
 
 
-def recorded_after(conversation_id: UUID, seq: int) -> list[Recorded]:
-    """All events above ``seq``, loaded, in order."""
-    # Plain columns: a long log is read at every turn, and rows as objects take twice the time.
-    rows = (
-        _rows(conversation_id)
-        .filter(seq__gt=seq)
+# Plain columns: a long log is read at every turn, and rows as objects take twice the time.
+_RECORDED = Select(
+    lambda: (
+        Event.objects.filter(
+            conversation=Slot("id", UUIDField()), seq__gt=Slot("seq", BigIntegerField())
+        )
         .order_by("seq")
         .values_list("seq", "type", "payload", "blob__body", "source", "turn", "at")
     )
+)
+
+
+def recorded_after(conversation_id: UUID, seq: int) -> list[Recorded]:
+    """All events above ``seq``, loaded, in order."""
     return [
         Recorded(number, events.load(kind, json.loads(payload or blob)), source, turn, at)
-        for number, kind, payload, blob, source, turn, at in rows.iterator(500)
+        for number, kind, payload, blob, source, turn, at in _RECORDED.rows(
+            id=conversation_id, seq=seq
+        )
     ]
 
 

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from paca import events
 from paca.bus import get_bus
-from paca.bus.base import conversation_topic, project_topic
+from paca.bus.base import News, Row, conversation_topic, project_topic
 from paca.common.errors import Conflict, NotFound, PacaError
 from paca.conversations import projections
 from paca.engine.ports import Entry
@@ -72,32 +72,48 @@ def append(
     """
     stored = tuple(entry for entry in entries if isinstance(entry, Event))
     now = timezone.now()
-    with transaction.atomic(), connection.cursor() as cursor:
-        last_seq, turn, epoch, project_id = _advance_row(
+    with transaction.atomic(savepoint=False), connection.cursor() as cursor:
+        last_seq, turn, epoch, project_id, status = _advance_row(
             cursor, conversation_id, stored, lease, now
         )
         first_seq = last_seq - len(stored) + 1
         place = projections.Place(conversation_id, turn, epoch, now)
-        _insert(cursor, place, first_seq, stored, source, in_turn=lease is not None)
+        rows = _insert(cursor, place, first_seq, stored, source, in_turn=lease is not None)
         projections.apply(cursor, place, entries)
         if known_seq is not None and first_seq > known_seq + 1:
             projections.take_messages(cursor, place)
-        transaction.on_commit(lambda: _tell(conversation_id, project_id, stored, last_seq))
+        project = UUID(str(project_id))
+        news = News(str(project), status, rows)
+        transaction.on_commit(lambda: _tell(conversation_id, project, stored, last_seq, news))
     return Appended(stored, first_seq, last_seq, now)
 
 
-def _tell(conversation_id: UUID, project_id: Any, stored: Sequence[Event], last_seq: int) -> None:
+def _tell(
+    conversation_id: UUID, project_id: UUID, stored: Sequence[Event], last_seq: int, news: News
+) -> None:
     """Hint at what is committed: its viewers read the rows, the project's lists are read again."""
     bus = get_bus()
-    bus.announce(conversation_topic(conversation_id), last_seq)
+    bus.announce(conversation_topic(conversation_id), last_seq, news)
     if any(projections.shows_in_lists(event) for event in stored):
         changed = {"type": "conversation.changed", "id": str(conversation_id), "version": last_seq}
-        bus.live(project_topic(UUID(str(project_id))), changed)
+        bus.live(project_topic(project_id), changed)
+
+
+def take_inbox(conversation_id: UUID, *, turn: int) -> list[str]:
+    """Claim all that waits for an answer for this turn; gives the triggers' ids, the oldest first."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE conversations_trigger SET state = 'claimed', turn = %s, attempts = attempts + 1"
+            " WHERE conversation_id = %s AND state = 'new' AND control IN ('', 'interrupt')"
+            " RETURNING created_at, id",
+            [turn, projections.key(conversation_id)],
+        )
+        return [str(UUID(str(found))) for _, found in sorted(cursor.fetchall())]
 
 
 def _advance_row(
     cursor: Any, conversation_id: UUID, stored: Sequence[Event], lease: Lease | None, now: datetime
-) -> tuple[int, int, int, Any]:
+) -> tuple[int, int, int, Any, str]:
     """Take the numbers and move the row; the row lock this takes orders all writers."""
     columns, values = projections.row_changes(stored, now, leased=lease is not None)
     where, keys = "id = %s AND deleted_at IS NULL", [projections.key(conversation_id)]
@@ -108,7 +124,7 @@ def _advance_row(
     try:
         cursor.execute(
             f"UPDATE conversations_conversation SET {assignments} WHERE {where}"  # noqa: S608 - fixed names
-            " RETURNING next_seq, turn_number, lease_epoch, project_id",
+            " RETURNING next_seq, turn_number, lease_epoch, project_id, status",
             [len(stored), *values, *keys],
         )
         row = cursor.fetchone()
@@ -118,7 +134,7 @@ def _advance_row(
         raise
     if row is None:
         raise Fenced if lease is not None else NotFound
-    return row[0] - 1, row[1], row[2], row[3]
+    return row[0] - 1, *row[1:]
 
 
 def _insert(
@@ -129,16 +145,18 @@ def _insert(
     source: str | None,
     *,
     in_turn: bool,
-) -> None:
-    rows = []
-    for seq, event in enumerate(stored, first_seq):
-        payload, blob = _payload(cursor, event)
+) -> tuple[Row, ...]:
+    rows, told = [], []
+    bodies = _bodies(cursor, place, stored)
+    for seq, (event, (payload, blob)) in enumerate(zip(stored, bodies, strict=True), first_seq):
+        speaker = source or source_of(event)
+        told.append(Row(seq, event.type, speaker, payload))
         rows.append(
             (
                 projections.key(place.conversation_id),
                 seq,
                 event.type,
-                source or source_of(event),
+                speaker,
                 place.turn if in_turn else None,
                 place.epoch,
                 projections.moment(place.now),
@@ -153,21 +171,32 @@ def _insert(
             " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
             rows,
         )
+    return tuple(told)
 
 
-def _payload(cursor: Any, event: Event) -> tuple[str, str | None]:
-    """The event's facts as JSON text for the row, or in a blob if they are too large for it."""
-    text = to_json(event.payload())
-    body = text.encode()
-    if len(body) <= PAYLOAD_LIMIT_BYTES:
-        return text, None
-    sha256 = hashlib.sha256(body).hexdigest()
-    cursor.execute(
-        "INSERT INTO conversations_blob (sha256, body, created_at) VALUES (%s, %s, %s)"
-        " ON CONFLICT (sha256) DO NOTHING",
-        [sha256, text, projections.moment(timezone.now())],
-    )
-    return "", sha256
+def _bodies(
+    cursor: Any, place: projections.Place, stored: Sequence[Event]
+) -> list[tuple[str, str | None]]:
+    """Each event's facts as JSON text for its row, or the blob that holds what is too large for it."""
+    found: list[tuple[str, str | None]] = []
+    large: dict[str, str] = {}
+    for event in stored:
+        text = to_json(event.payload())
+        body = text.encode()
+        if len(body) <= PAYLOAD_LIMIT_BYTES:
+            found.append((text, None))
+        else:
+            sha256 = hashlib.sha256(body).hexdigest()
+            large[sha256] = text
+            found.append(("", sha256))
+    for sha256 in sorted(large):  # in one order, lest two that store the same wait for one another
+        cursor.execute(
+            "INSERT INTO conversations_blob (sha256, body, created_at) VALUES (%s, %s, %s)"
+            # Not "do nothing": the row is held, so that who forgets another log cannot remove it.
+            " ON CONFLICT (sha256) DO UPDATE SET sha256 = excluded.sha256",
+            [sha256, large[sha256], projections.moment(place.now)],
+        )
+    return found
 
 
 def to_json(value: Any) -> str:

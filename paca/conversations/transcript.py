@@ -116,6 +116,11 @@ def _note(event: events.Event) -> str:
 
 
 @_note.register
+def _(event: events.ConversationWaiting) -> str:
+    return f"Waiting: {event.detail or event.reason.replace('_', ' ')}"
+
+
+@_note.register
 def _(event: events.ConversationPaused) -> str:
     return f"Paused: {event.detail or event.reason.replace('_', ' ')}"
 

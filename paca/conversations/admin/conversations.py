@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.db.models.functions import Substr
 from django.http import HttpRequest
@@ -16,9 +16,10 @@ from unfold.admin import TabularInline
 from unfold.decorators import action, display
 
 from paca.accounts.models import User
+from paca.common.errors import PacaError
 from paca.conversations import services
 from paca.conversations.admin.base import COLOURS, FoundById, OfConversation, dollars
-from paca.conversations.models import Conversation, Event
+from paca.conversations.models import Conversation, Event, Status
 from paca.conversations.models.conversation import ENDED
 
 PREVIEW_CHARACTERS = 160
@@ -93,7 +94,7 @@ class ConversationAdmin(FoundById):
     search_fields = ("title", "agent__name", "agent__handle")
     search_help_text = "A title, an agent, or an id."
     ordering = ("-last_activity_at",)
-    actions = ("stop",)
+    actions = ("stop", "try_again")
     inlines = (LogInline,)
     fields = (
         "title",
@@ -137,6 +138,21 @@ class ConversationAdmin(FoundById):
         for conversation in unfinished:
             services.stop(conversation, by=by)
         self.message_user(request, f"{len(unfinished)} conversations told to stop.")
+
+    @action(description="Try the selected parked conversations again", permissions=["stop"])  # type: ignore[untyped-decorator]
+    def try_again(self, request: HttpRequest, queryset: QuerySet[Conversation]) -> None:
+        """What has cost worker after worker waits for this; to drop it is to stop it."""
+        assert isinstance(request.user, User)
+        by = Administrator(request.user.get_full_name())
+        parked = list(queryset.filter(status=Status.PAUSED, reason="parked"))
+        refused = 0
+        for conversation in parked:
+            try:
+                services.resume(conversation, by=by)
+            except PacaError as error:  # its agent takes no work, or somebody else was quicker
+                refused += 1
+                self.message_user(request, f"{conversation}: {error.detail}", messages.ERROR)
+        self.message_user(request, f"{len(parked) - refused} conversations are tried again.")
 
 
 @admin.register(Event)

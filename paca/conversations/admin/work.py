@@ -38,7 +38,7 @@ class TriggerAdmin(OfConversation):
         ("shown_state", "attempts"),
         ("turn", "event_seq"),
         "last_error",
-        ("created_at", "available_at"),
+        "created_at",
         "idempotency_key",
     )
 
@@ -82,6 +82,8 @@ class ModelCallAdmin(OfConversation):
 
     @display(description="Tokens in / out", ordering="input_tokens")  # type: ignore[untyped-decorator]
     def tokens(self, call: ModelCall) -> str:
+        if call.input_tokens is None or call.output_tokens is None:
+            return "not told"
         return f"{call.input_tokens:,} / {call.output_tokens:,}"
 
     @display(description="Cost", ordering="cost_usd")  # type: ignore[untyped-decorator]
@@ -131,12 +133,22 @@ class ToolCallAdmin(OfConversation):
 class WorkerAdmin(ReadOnlyAdmin):
     """The processes that run conversations; one that is gone leaves by itself."""
 
-    list_display = ("id", "host", "pid", "holds", "concurrency", "draining", "heartbeat_at")
+    list_display = (
+        "id",
+        "host",
+        "pid",
+        "holds",
+        "concurrency",
+        "sandbox",
+        "draining",
+        "heartbeat_at",
+    )
     ordering = ("-heartbeat_at",)
     fields = (
         "id",
         ("host", "pid"),
         ("holds", "concurrency"),
+        ("sandbox", "sandbox_fault"),
         ("draining", "heartbeat_at"),
     )
 

@@ -85,6 +85,20 @@ class OneConversation(ProjectView):
         return self.no_content()
 
 
+class Workspace(ProjectView):
+    """The files in the sandbox of one."""
+
+    required_permission = "conversations:write"
+
+    @extend_schema(responses={202: ConversationOut}, tags=["conversations"])
+    def delete(self, request: Request, conversation_id: UUID) -> Response:
+        """Remove its files for good, within seconds: the log then says agent.sandbox.removed. What was
+        said stays, and the next message begins with an empty workspace. Not while the agent works (409)."""
+        conversation = selectors.get(self.project, conversation_id)
+        removal.free_workspace(conversation, by=self.member)
+        return Response(ConversationOut(conversation).data, status=202)
+
+
 class Messages(ProjectView):
     """What people write in a conversation."""
 

@@ -65,7 +65,12 @@ class ConversationOut(serializers.Serializer[Conversation]):
     agent = AgentBriefOut()
     trigger_type = serializers.CharField()
     status = serializers.ChoiceField(choices=Status.choices)
-    reason = serializers.CharField(help_text="Why it has this status; empty while it runs.")
+    reason = serializers.CharField(
+        help_text=(
+            "Why it has this status; empty while it runs. A paused one goes on with a message or"
+            " `continue/`: `stuck` means that it took the same step again and again."
+        )
+    )
     detail = serializers.CharField(help_text="The same as a sentence, where there is more to say.")
     activity = serializers.CharField(help_text="What it does at this moment.")
     title = serializers.CharField()

@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from paca.conversations.api import chats, conversations, log
+from paca.conversations.api import chats, conversations, log, workers
 
 chat_sessions = [
     path("", chats.ChatSessions.as_view(), name="chat-sessions"),
@@ -15,6 +15,7 @@ one = [
     path("events/", log.Events.as_view(), name="conversation-events"),
     path("export/", log.Export.as_view(), name="conversation-export"),
     path("messages/", conversations.Messages.as_view(), name="conversation-messages"),
+    path("workspace/", conversations.Workspace.as_view(), name="conversation-workspace"),
     path("stop/", conversations.Stop.as_view(), name="conversation-stop"),
     path("pause/", conversations.Pause.as_view(), name="conversation-pause"),
     path("resume/", conversations.Resume.as_view(), name="conversation-resume"),
@@ -22,6 +23,7 @@ one = [
 ]
 
 urlpatterns = [
+    path("workers/", workers.Workers.as_view(), name="workers"),
     path(
         "projects/<uuid:project>/",
         include(

@@ -10,7 +10,7 @@ from paca.conversations.models.conversation import (
 )
 from paca.conversations.models.inbox import Control, Trigger, TriggerState
 from paca.conversations.models.log import Blob, Event
-from paca.conversations.models.machines import Sandbox, Worker
+from paca.conversations.models.machines import ReadySandbox, Sandbox, SandboxState, Worker
 
 __all__ = [
     "Blob",
@@ -19,7 +19,9 @@ __all__ = [
     "Conversation",
     "Event",
     "ModelCall",
+    "ReadySandbox",
     "Sandbox",
+    "SandboxState",
     "Status",
     "ToolCall",
     "Trigger",

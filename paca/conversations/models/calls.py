@@ -6,7 +6,7 @@ from paca.conversations.models.conversation import Conversation
 
 
 class ModelCall(models.Model):
-    """One attempt to get a reply. ``cost_usd`` is null when the price is unknown."""
+    """One attempt to get a reply. Null is what is unknown: the price, or what no server told."""
 
     id = models.UUIDField(primary_key=True, editable=False)
     conversation = models.ForeignKey(
@@ -16,10 +16,10 @@ class ModelCall(models.Model):
     attempt = models.PositiveIntegerField(default=1)
     model = models.CharField(max_length=200)
     status = models.CharField(max_length=10, default="started")
-    input_tokens = models.BigIntegerField(default=0)
-    output_tokens = models.BigIntegerField(default=0)
-    cache_read_tokens = models.BigIntegerField(default=0)
-    cache_write_tokens = models.BigIntegerField(default=0)
+    input_tokens = models.BigIntegerField(default=0, null=True)
+    output_tokens = models.BigIntegerField(default=0, null=True)
+    cache_read_tokens = models.BigIntegerField(default=0, null=True)
+    cache_write_tokens = models.BigIntegerField(default=0, null=True)
     cost_usd = models.FloatField(null=True)
     epoch = models.BigIntegerField()
     started_at = models.DateTimeField()

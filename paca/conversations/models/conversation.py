@@ -60,6 +60,14 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
     def newest_first(self) -> ConversationQuerySet:
         return self.order_by("-last_activity_at", "-id")
 
+    def for_change(self) -> ConversationQuerySet:
+        """Locked until the commit, in one order, so that no two wait for one another in a circle.
+
+        Before them an agent and then a chat may be locked, never after. The lock leaves the keys
+        alone, or whoever stores a row that only names this one would have to wait.
+        """
+        return self.order_by("pk").select_for_update(of=("self",), no_key=True)
+
     def free(self) -> ConversationQuerySet:
         """Nobody holds a live lease, by the database's clock."""
         return self.filter(Q(lease_until__isnull=True) | Q(lease_until__lt=Now()))
@@ -115,6 +123,9 @@ class Conversation(BaseModel):
                 name="conversation_claim",
                 condition=Q(status__in=["queued", "running", "waiting"]),
             ),
+            # How much an agent has in hand is asked at every claim, however much it has ever done.
+            models.Index(fields=["agent", "status"], name="conversation_of_agent"),
+            models.Index(fields=["status", "reason", "deleted_at"], name="conversation_state"),
         ]
         constraints = [
             models.CheckConstraint(

@@ -37,7 +37,6 @@ class Trigger(BaseModel):
     idempotency_key = models.CharField(max_length=200, blank=True)
     by = models.CharField(max_length=200, blank=True)
     event_seq = models.BigIntegerField(null=True)
-    available_at = models.DateTimeField(auto_now_add=True)
     attempts = models.PositiveIntegerField(default=0)
     state = models.CharField(max_length=10, choices=TriggerState.choices, default=TriggerState.NEW)
     turn = models.PositiveIntegerField(null=True)

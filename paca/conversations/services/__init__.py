@@ -9,6 +9,7 @@ from paca.conversations.services.messages import (
     clear,
     rename,
     send,
+    start_anew,
     start_chat,
     title_from,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "rename",
     "resume",
     "send",
+    "start_anew",
     "start_chat",
     "stop",
     "stop_all_of",

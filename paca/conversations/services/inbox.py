@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from django.conf import settings
 from django.db import transaction
 
 from paca.agents.models import Agent
 from paca.bus import get_bus
+from paca.common import room
 from paca.common.errors import Conflict
 from paca.conversations.models import Control, Conversation, Trigger, TriggerState
 from paca.conversations.models.conversation import HELD
+from paca.projects.models import Member
 
 
 class AgentUnavailable(Conflict):
@@ -26,7 +29,9 @@ class Named(Protocol):
     def name(self) -> str: ...
 
 
-def check_agent(agent: Agent) -> None:
+def check_may_begin(agent: Agent) -> None:
+    """Raises why no new work may be given to this agent now."""
+    room.check(settings.PACA_DATA_DIR)
     if agent.deleted_at is not None:
         raise AgentUnavailable(f"{agent.name} is retired and takes no new work.")
     if agent.status == Agent.Status.INACTIVE:
@@ -35,11 +40,7 @@ def check_agent(agent: Agent) -> None:
 
 def locked(conversation: Conversation) -> Conversation:
     """The row as it is now, held until the transaction ends."""
-    return (
-        Conversation.objects.select_for_update(of=("self",))
-        .select_related("agent")
-        .get(pk=conversation.pk)
-    )
+    return Conversation.objects.select_related("agent").for_change().get(pk=conversation.pk)
 
 
 def put(
@@ -51,6 +52,7 @@ def put(
     key: str = "",
     event_seq: int | None = None,
     control: Control = Control.NONE,
+    actor: Member | None = None,
 ) -> None:
     """Enter a cause into the inbox, and hint at it once it is certain."""
     trigger = Trigger.objects.create(
@@ -63,12 +65,30 @@ def put(
         event_seq=event_seq,
     )
 
+    about = _facts(current, control or kind, actor)
+
     def hint() -> None:
-        get_bus().wake(trigger.id)
+        get_bus().wake(trigger.id, about)
         if current.status in HELD:
             get_bus().signal(current.id)
 
     transaction.on_commit(hint)
+
+
+def _facts(current: Conversation, what: str, actor: Member | None) -> dict[str, str]:
+    """What the queue says of a trigger. Never what was written: that stands in the log only."""
+    facts = {
+        "type": f"agent.{what}",
+        "trigger_type": current.trigger_type,
+        "conversation_id": str(current.pk),
+        "agent_id": str(current.agent_id),
+        "project_id": str(current.project_id),
+    }
+    if current.session_id is not None:
+        facts["chat_session_id"] = str(current.session_id)
+    if actor is not None:
+        facts["actor_member_id"] = str(actor.pk)
+    return facts
 
 
 def drop_waiting(current: Conversation) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.db import transaction
 
 from paca import events
 from paca.agents.models import Agent
-from paca.common.errors import Conflict, Invalid
+from paca.common.errors import Conflict, Invalid, NotFound
 from paca.conversations import store
 from paca.conversations.models import (
     ChatSession,
@@ -21,7 +21,7 @@ from paca.conversations.models import (
     TriggerType,
 )
 from paca.conversations.models.conversation import HELD
-from paca.conversations.services.inbox import check_agent, locked, put
+from paca.conversations.services.inbox import check_may_begin, locked, put
 from paca.conversations.services.orders import stop
 from paca.projects.models import Member
 
@@ -54,10 +54,12 @@ def start_chat(
     by: Member,
     source: str = "api",
     client_id: str = "",
+    conversation_id: UUID | None = None,
 ) -> Sent:
     """Begin a chat session with its first conversation and message.
 
-    The same ``client_id`` of the same person begins one chat.
+    The same ``client_id`` of the same person begins one chat. The conversation gets this id, or
+    one of its own.
     """
     _check_text(text)
     key = _key(by, client_id)
@@ -69,19 +71,29 @@ def start_chat(
             return earlier
     else:
         session = ChatSession.objects.create(agent=agent, member=by)
-    check_agent(agent)
-    conversation = _open(session)
-    return send(
-        conversation,
-        text=text,
-        by=by,
-        source=source,
-        client_id=client_id,
+    return start_anew(
+        session, text=text, source=source, client_id=client_id, conversation_id=conversation_id
     )
 
 
-def _open(session: ChatSession) -> Conversation:
+@transaction.atomic
+def start_anew(
+    session: ChatSession,
+    *,
+    text: str,
+    source: str = "api",
+    client_id: str = "",
+    conversation_id: UUID | None = None,
+) -> Sent:
+    """Go on in the chat with another conversation; the one before stays readable, and runs on."""
+    check_may_begin(session.agent)
+    conversation = _open(session, conversation_id)
+    return send(conversation, text=text, by=session.member, source=source, client_id=client_id)
+
+
+def _open(session: ChatSession, conversation_id: UUID | None = None) -> Conversation:
     conversation = Conversation.objects.create(
+        id=conversation_id or uuid4(),
         project_id=session.agent.project_id,
         agent=session.agent,
         session=session,
@@ -116,7 +128,7 @@ def send(
     key = _key(by, client_id)
     if key and (earlier := _earlier(source, key, conversation=current)):
         return earlier
-    check_agent(current.agent)
+    check_may_begin(current.agent)
     busy = current.status in (*HELD, Status.QUEUED)
     if busy and on_busy == "reject":
         raise ConversationBusy
@@ -130,6 +142,7 @@ def send(
         key=key,
         event_seq=stored.first_seq,
         control=Control.INTERRUPT if interrupt else Control.NONE,
+        actor=by,
     )
     return Sent(current.id, current.session_id, _next_turn(current), stored.first_seq)
 
@@ -168,10 +181,20 @@ def _shown(text: str) -> str:
 @transaction.atomic
 def clear(session: ChatSession, *, by: Member) -> Conversation:
     """Close the session's conversation, which stays readable, and open an empty one."""
-    check_agent(session.agent)
+    session = _held(session)
+    check_may_begin(session.agent)
     if session.conversation is not None:
         stop(session.conversation, by=by)
     return _open(session)
+
+
+def _held(session: ChatSession) -> ChatSession:
+    """The chat as it is now, held before its conversation is: the order of all who hold both."""
+    rows = ChatSession.objects.select_for_update(of=("self",), no_key=True)
+    found = rows.select_related("agent", "conversation").filter(pk=session.pk).first()
+    if found is None:
+        raise NotFound("This chat was deleted.")
+    return found
 
 
 @transaction.atomic

@@ -9,16 +9,22 @@ from django.db import transaction
 from paca import events
 from paca.common.errors import Conflict
 from paca.conversations import store
-from paca.conversations.models import Control, Conversation, Status
+from paca.conversations.models import Control, Conversation, Status, Trigger
 from paca.conversations.models.conversation import ENDED, HELD
-from paca.conversations.services.inbox import Named, check_agent, drop_waiting, locked, put
+from paca.conversations.services.inbox import Named, check_may_begin, drop_waiting, locked, put
 from paca.projects.models import Member
 
 
 @transaction.atomic
-def stop(conversation: Conversation, *, by: Named) -> None:
-    """End the run at once, wherever it is; what is stored stays. Ended already: nothing."""
-    _stop(locked(conversation), reason="by_person", by=by.name)
+def stop(conversation: Conversation, *, by: Named, source: str = "api", key: str = "") -> None:
+    """End the run at once, wherever it is; what is stored stays. Ended already: nothing.
+
+    An order with a ``key`` counts once, also if the conversation has been begun again since.
+    """
+    current = locked(conversation)
+    given = Trigger.objects.filter(conversation=current, source=source, idempotency_key=key)
+    if not key or not given.filter(control=Control.STOP).exists():
+        _stop(current, reason="by_person", by=by.name, source=source, key=key)
 
 
 @transaction.atomic
@@ -27,15 +33,19 @@ def stop_all_of(agent_id: UUID, *, by: str) -> None:
     unfinished = Conversation.objects.filter(agent=agent_id, deleted_at=None).exclude(
         status__in=ENDED
     )
-    for conversation in unfinished.select_related("agent").select_for_update(of=("self",)):
+    for conversation in unfinished.select_related("agent").for_change():
         _stop(conversation, reason="agent_removed", by=by)
 
 
-def _stop(current: Conversation, *, reason: str, by: str) -> None:
-    if current.status in HELD:
-        put(current, reason, by=by, control=Control.STOP)
-    elif current.status in (Status.QUEUED, Status.PAUSED):
+def _stop(
+    current: Conversation, *, reason: str, by: str, source: str = "api", key: str = ""
+) -> None:
+    held = current.status in HELD
+    if held or key:
+        put(current, reason, by=by, source=source, key=key, control=Control.STOP)
+    if not held:
         drop_waiting(current)
+    if current.status in (Status.QUEUED, Status.PAUSED):
         store.append(current.id, events.ConversationStopped(reason=reason, by=by))
 
 
@@ -45,11 +55,11 @@ def pause(conversation: Conversation, *, by: Member) -> None:
     current = locked(conversation)
     if current.status not in HELD:
         raise Conflict("Only a running conversation can be paused.")
-    put(current, "pause", by=by.name, control=Control.PAUSE)
+    put(current, "pause", by=by.name, control=Control.PAUSE, actor=by)
 
 
 @transaction.atomic
-def resume(conversation: Conversation, *, by: Member) -> None:
+def resume(conversation: Conversation, *, by: Named) -> None:
     """Leave ``paused``."""
     current = locked(conversation)
     if current.status != Status.PAUSED:
@@ -65,7 +75,7 @@ def continue_(conversation: Conversation, *, by: Member) -> None:
         _go_on(current, by)
 
 
-def _go_on(current: Conversation, by: Member) -> None:
-    check_agent(current.agent)
+def _go_on(current: Conversation, by: Named) -> None:
+    check_may_begin(current.agent)
     store.append(current.id, events.ConversationQueued(trigger="continue", by=by.name))
-    put(current, "continue", by=by.name)
+    put(current, "continue", by=by.name, actor=by if isinstance(by, Member) else None)
