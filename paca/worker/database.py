@@ -4,15 +4,18 @@ import asyncio
 import functools
 import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any, ParamSpec, TypeVar
 
 from django.db import close_old_connections, connections
 
+from paca.common import threads
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
-THREADS = 4
+THREADS = threads.WORKER
 
 
 class Database:
@@ -24,8 +27,16 @@ class Database:
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run ``function`` in a database thread. A call that was begun always ends."""
         loop = asyncio.get_running_loop()
+        # What is logged there is about what the caller is about.
+        within = copy_context()
         work = functools.partial(_with_sound_connection, function, *args, **kwargs)
-        return await uninterrupted(_awaited(loop.run_in_executor(self._executor, work)))
+        return await uninterrupted(_awaited(loop.run_in_executor(self._executor, within.run, work)))
+
+    def submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """The same for a thread that has no event loop: it waits for what this gives."""
+        return self._executor.submit(
+            functools.partial(_with_sound_connection, function, *args, **kwargs)
+        )
 
     def close(self) -> None:
         """Close the connection of every thread, then end the threads."""

@@ -15,7 +15,12 @@ from paca.engine.run import Outcome
 from paca.events import Event
 from paca.worker.claim import start_turn
 
-ANSWERS_FOLLOW = {("finished", "answered"), ("stopped", "interrupted"), ("paused", "step_limit")}
+ANSWERS_FOLLOW = {
+    ("finished", "answered"),
+    ("stopped", "interrupted"),
+    ("paused", "step_limit"),
+    ("paused", "stuck"),
+}
 
 
 @transaction.atomic

@@ -3,81 +3,32 @@
 from __future__ import annotations
 
 import logging
-import os
-import socket
 import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 
 from django.db import Error as DatabaseError
-from django.db import close_old_connections, connection
+from django.db import close_old_connections, connection, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from paca.conversations.models import Conversation, Worker
+from paca.conversations.models import Conversation
 from paca.conversations.store import Lease
+from paca.worker.presence import HEARTBEAT_SECONDS, Presence
 
 logger = logging.getLogger(__name__)
-
-
-def process_started(pid: int) -> str:
-    """When a process began, in clock ticks since boot; empty if there is none, or only a zombie.
-
-    A pid alone says nothing: it may be another process by now, or one that is dead and unreaped.
-    """
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return ""
-    state, started = fields[0], fields[19]
-    return "" if state in ("Z", "X") else started
-
-
-def register(concurrency: int) -> str:
-    """Enter this process as a worker; gives its id."""
-    host, pid = socket.gethostname(), os.getpid()
-    started = process_started(pid) or str(time.time_ns())
-    worker_id = f"{host}-{pid}-{started}"[:100]
-    Worker.objects.update_or_create(
-        id=worker_id,
-        defaults={
-            "host": host,
-            "pid": pid,
-            "process_started": started,
-            "concurrency": concurrency,
-            "draining": False,
-            "heartbeat_at": Now(),
-        },
-    )
-    return worker_id
-
-
-def free_leases_of_the_dead(me: str) -> int:
-    """End the leases of workers on this host whose process is gone, without waiting for the time.
-
-    Gives how many conversations came free.
-    """
-    dead = [
-        worker.id
-        for worker in Worker.objects.filter(host=socket.gethostname()).exclude(id=me)
-        if process_started(worker.pid) != worker.process_started
-    ]
-    freed = Conversation.objects.filter(lease_owner__in=dead, lease_until__isnull=False).update(
-        lease_until=None
-    )
-    Worker.objects.filter(id__in=dead).delete()
-    return freed
 
 
 class LeaseKeeper(threading.Thread):
     """Renews all held leases every third of their length, and the worker's heartbeat with them."""
 
-    def __init__(self, worker_id: str, *, seconds: float, lost: Callable[[Lease], None]) -> None:
+    def __init__(
+        self, presence: Presence, *, seconds: float, lost: Callable[[Lease], None]
+    ) -> None:
         """``lost`` is called in this thread with each lease that is no longer ours."""
         super().__init__(name="paca-lease-keeper", daemon=True)
-        self._worker_id = worker_id
+        self._presence = presence
         self._seconds = seconds
         self._lost = lost
         self._held: dict[Lease, float] = {}
@@ -100,34 +51,46 @@ class LeaseKeeper(threading.Thread):
         self.join()
 
     def run(self) -> None:
-        while not self._ended.wait(self._seconds / 3):
+        usual = pause = min(self._seconds / 3, HEARTBEAT_SECONDS)
+        while not self._ended.wait(pause):
+            pause = usual
             with self._lock:
                 held = dict(self._held)
             try:
                 close_old_connections()
-                self._renew(held)
+                if not self._renew(held):
+                    pause = usual / 5
             except DatabaseError:
                 logger.exception("leases could not be renewed")
                 self._give_up_the_stale(held)
         connection.close()
 
-    def _renew(self, held: dict[Lease, float]) -> None:
-        """One statement for all, then one to see which of them were still ours."""
+    def _renew(self, held: dict[Lease, float]) -> bool:
+        """Renew those that are still ours; False if some are to be tried again soon.
+
+        It waits for nobody: a row that somebody holds on to must not cost all the others their lease.
+        """
         began = time.monotonic()
-        Worker.objects.filter(id=self._worker_id).update(heartbeat_at=Now())
+        self._presence.beat()
         if not held:
-            return
+            return True
         ours = Q()
         for lease in held:
             ours |= Q(pk=lease.conversation_id, lease_epoch=lease.epoch)
-        mine = Conversation.objects.filter(ours, lease_owner=self._worker_id)
-        mine.update(lease_until=Now() + timedelta(seconds=self._seconds))
-        kept = set(mine.values_list("pk", flat=True))
+        mine = Conversation.objects.filter(ours, lease_owner=self._presence.id)
+        with transaction.atomic():
+            free = mine.select_for_update(of=("self",), no_key=True, skip_locked=True)
+            renewed = set(free.values_list("pk", flat=True))
+            mine.filter(pk__in=renewed).update(lease_until=Now() + timedelta(seconds=self._seconds))
+        rest = {lease: at for lease, at in held.items() if lease.conversation_id not in renewed}
+        ours_still = set(mine.values_list("pk", flat=True)) if rest else renewed
         for lease in held:
-            if lease.conversation_id in kept:
+            if lease not in rest:
                 self._renewed(lease, began)
-            else:
+            elif lease.conversation_id not in ours_still:
                 self._let_go(lease)
+        self._give_up_the_stale(rest)
+        return not rest
 
     def _renewed(self, lease: Lease, at: float) -> None:
         with self._lock:
@@ -135,7 +98,7 @@ class LeaseKeeper(threading.Thread):
                 self._held[lease] = at
 
     def _give_up_the_stale(self, held: dict[Lease, float]) -> None:
-        """Without the database we cannot know; well before the lease ends we stop to act on it."""
+        """Who could not renew cannot know; well before the lease ends we stop to act on it."""
         for lease, renewed in held.items():
             if time.monotonic() - renewed > self._seconds * 0.8:
                 self._let_go(lease)

@@ -5,33 +5,41 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Self
 from uuid import UUID
 
+from django.conf import settings
 from django.db import Error as DatabaseError
 
 from paca.bus import get_bus
-from paca.bus.base import Hint, Signal, Signalled, Woken
+from paca.bus.base import Hint, Missed, Signal, Signalled, Woken
+from paca.common import room
 from paca.common.optional import tolerated
-from paca.conversations.models import Worker as WorkerRow
 from paca.conversations.store import Lease
 from paca.engine.llm.connections import close_connections
+from paca.sandbox.base import Patience
 from paca.sandbox.manager import SandboxManager
 from paca.worker import lease as leases
 from paca.worker import sweep
+from paca.worker.assembly import usual_sandbox
 from paca.worker.claim import claim
 from paca.worker.control import orders_for
 from paca.worker.database import Database
+from paca.worker.intake import Intake
+from paca.worker.pool import Pool
+from paca.worker.presence import Presence
 from paca.worker.turns import Held, Services
 
 logger = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 1.0
+ORDERS_SECONDS = 0.05
 DRAIN_SECONDS = 20.0
-RESTART_SECONDS = 2.0
+SANDBOX_WATCH_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,19 @@ class WorkerSettings:
     concurrency: int
     lease_seconds: float
     sandbox_idle_seconds: float
+    sandbox_paused_seconds: float = 3600
+    pool_size: int = 0
+
+    @classmethod
+    def as_set(cls, concurrency: int) -> Self:
+        """The installation's settings, with this worker's own share of the work."""
+        return cls(
+            concurrency=concurrency,
+            lease_seconds=settings.WORKER_LEASE_SECONDS,
+            sandbox_idle_seconds=settings.SANDBOX_IDLE_SECONDS,
+            sandbox_paused_seconds=settings.SANDBOX_PAUSED_SECONDS,
+            pool_size=settings.SANDBOX_POOL_SIZE,
+        )
 
 
 class Worker:
@@ -49,33 +70,77 @@ class Worker:
     def __init__(self, settings: WorkerSettings, sandboxes: SandboxManager) -> None:
         self._settings = settings
         self._database = Database()
-        self._services = Services(self._database, sandboxes)
         self._held: dict[UUID, Held] = {}
         self._runs: set[asyncio.Task[None]] = set()
         self._look = asyncio.Event()
         self._draining = asyncio.Event()
         self._loop = asyncio.get_running_loop()
+        self._presence = Presence(settings.concurrency)
+        self.id = self._presence.id
+        self._pool = Pool(
+            usual_sandbox(),
+            settings.pool_size,
+            worker_id=self.id,
+            sandboxes=sandboxes,
+            database=self._database,
+            room=has_room_on_disk,
+        )
+        pool = self._pool if settings.pool_size else None
+        self._services = Services(self._database, sandboxes, pool)
+        self.seen_at = time.monotonic()
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Work until drained. ``ready`` is called once conversations can be taken."""
-        self.id = await self._database.call(leases.register, self._settings.concurrency)
+        await self._database.call(self._presence.enter)
         self._keeper = leases.LeaseKeeper(
-            self.id, seconds=self._settings.lease_seconds, lost=self._lost_in_thread
+            self._presence, seconds=self._settings.lease_seconds, lost=self._lost_in_thread
         )
         self._keeper.start()
         try:
-            with get_bus().listen((Woken, Signalled), self._hear):
-                async with asyncio.TaskGroup() as group:
-                    group.create_task(self._claim_until_drained())
-                    group.create_task(self._sweep_until_drained())
-                    self._look.set()
-                    ready()
-            await self._let_go_of_runs()
+            intake = Intake(self._database, self._room_for_more)
+            with get_bus().listen((Signalled, Missed), self._hear):
+                async with get_bus().work(self._hear, intake):
+                    await self._work_until_drained(ready)
+            with tolerated("saying that the worker drains"):
+                await self._database.call(self._presence.tell, draining=True)
+            await asyncio.gather(self._let_go_of_runs(), self._pool.drain())
         finally:
             self._keeper.end()
             await close_connections()
-            await self._database.call(WorkerRow.objects.filter(id=self.id).delete)
+            with tolerated("leaving the list of workers"):
+                await self._database.call(self._presence.leave)
             self._database.close()
+
+    async def _work_until_drained(self, ready: Callable[[], None]) -> None:
+        async with asyncio.TaskGroup() as group:
+            sweepers = [self._sweeper(each) for each in self._services.sandboxes.apart()]
+            beside = [
+                group.create_task(self._watch_sandboxes()),
+                group.create_task(self._pool.keep()),
+                *(
+                    group.create_task(each.mind_sandboxes(lambda: set(self._held)))
+                    for each in sweepers
+                ),
+            ]
+            working = [
+                group.create_task(self._claim_until_drained()),
+                group.create_task(self._sweep_until_drained()),
+            ]
+            self._look.set()
+            ready()
+            await asyncio.wait(working)
+            for task in beside:
+                task.cancel()
+
+    def _sweeper(self, sandboxes: SandboxManager) -> sweep.Sweeper:
+        idle, paused = self._settings.sandbox_idle_seconds, self._settings.sandbox_paused_seconds
+        return sweep.Sweeper(
+            self.id,
+            self._database,
+            sandboxes,
+            Patience(idle, paused),
+            orphan_seconds=sweep.ORPHAN_SECONDS,
+        )
 
     def drain(self) -> None:
         """Take nothing more; runs under way are let go, for the next worker to carry on."""
@@ -93,12 +158,20 @@ class Worker:
             except DatabaseError:
                 logger.exception("claiming failed; it is tried again within a second")
 
+    def _room(self) -> int:
+        """How many more conversations this worker would take; also asked by another thread."""
+        return 0 if self._draining.is_set() else self._settings.concurrency - len(self._held)
+
+    def _room_for_more(self) -> int:
+        """The same for work that is not stored yet: on a full disk it waits where it is."""
+        return self._room() if has_room_on_disk() else 0
+
     async def _claim(self) -> None:
-        room = self._settings.concurrency - len(self._held)
-        if room <= 0 or self._draining.is_set():
+        most = self._room()
+        if most <= 0:
             return
         taken = await self._database.call(
-            claim, self.id, lease_seconds=self._settings.lease_seconds, room=room
+            claim, self.id, lease_seconds=self._settings.lease_seconds, room=most
         )
         for claimed in taken:
             held = Held(claimed, self._services)
@@ -108,7 +181,8 @@ class Worker:
             self._runs.add(task)
             task.add_done_callback(functools.partial(self._ended, held))
         if taken:
-            await self._bring_orders()
+            # What was ordered while they were taken reached no run. Their first questions go first.
+            self._loop.call_later(ORDERS_SECONDS, self._spawn_bring_orders)
 
     def _ended(self, held: Held, task: asyncio.Task[None]) -> None:
         self._runs.discard(task)
@@ -116,14 +190,17 @@ class Worker:
         if self._held.get(held.conversation_id) is held:
             del self._held[held.conversation_id]
         if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("a run ended badly", exc_info=error)
+            about = {"conversation": str(held.conversation_id), "epoch": held.lease.epoch}
+            logger.error("a run ended badly", exc_info=error, extra=about)
         self._look.set()  # there is room again
 
     # --- hearing ------------------------------------------------------------------------------
 
     def _hear(self, hint: Hint) -> None:
-        if isinstance(hint, Woken):
+        if isinstance(hint, Woken | Missed):
             self._look.set()
+        if isinstance(hint, Missed):
+            self._spawn_bring_orders()
         elif isinstance(hint, Signalled) and hint.conversation_id in self._held:
             if hint.what is Signal.ATTACH:
                 self._held[hint.conversation_id].repeat_live()
@@ -131,6 +208,8 @@ class Worker:
                 self._spawn_bring_orders()
 
     def _spawn_bring_orders(self) -> None:
+        if self._draining.is_set():
+            return
         task = asyncio.create_task(self._bring_orders())
         self._runs.add(task)
         task.add_done_callback(self._runs.discard)
@@ -160,13 +239,10 @@ class Worker:
 
     async def _sweep_until_drained(self) -> None:
         """Find without a hint what hints should have said: the bus may lose any of them."""
-        sweeper = sweep.Sweeper(
-            self.id, self._database, self._services.sandboxes, self._settings.sandbox_idle_seconds
-        )
         while not self._draining.is_set():
-            # A file that cannot be removed or a sandbox that is locked must not end the worker.
+            self.seen_at = time.monotonic()
             with tolerated("worker sweep"):
-                await sweeper.sweep(set(self._held))
+                await sweep.free_what_the_dead_held(self.id, self._database)
             await self._bring_orders()
             self._look.set()
             try:
@@ -174,6 +250,22 @@ class Worker:
                     await self._draining.wait()
             except TimeoutError:
                 continue
+
+    async def _watch_sandboxes(self) -> None:
+        """Tell the others whether commands can run here. It costs little once they could."""
+        sandboxes = self._services.sandboxes
+        told = None
+        # Not for ever: what tidies up after a cancellation may fail, and that is tolerated here.
+        while not self._draining.is_set():
+            with tolerated("looking after the sandboxes"):
+                fault = await sandboxes.unavailable() or ""
+                if fault != told:
+                    facts = {"sandbox": sandboxes.backend_name, "sandbox_fault": fault}
+                    await self._database.call(self._presence.tell, **facts)
+                    told = fault
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SANDBOX_WATCH_SECONDS):
+                    await self._draining.wait()
 
     async def _let_go_of_runs(self) -> None:
         for held in list(self._held.values()):
@@ -185,48 +277,6 @@ class Worker:
             await asyncio.gather(*late, return_exceptions=True)
 
 
-class WorkerThread(threading.Thread):
-    """A worker with a thread and an event loop of its own, beside the web server."""
-
-    def __init__(self, settings: WorkerSettings, sandboxes: SandboxManager) -> None:
-        super().__init__(name="paca-worker", daemon=True)
-        self._settings = settings
-        self._sandboxes = sandboxes
-        self._worker: Worker | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._ready = threading.Event()
-        self._over = threading.Event()
-        self.error: BaseException | None = None
-
-    def run(self) -> None:
-        """Work until drained. One that ends badly is begun anew: the pages cannot do without."""
-        while not self._over.is_set():
-            try:
-                asyncio.run(self._work())
-            except BaseException as error:
-                logger.exception("the worker ended badly")
-                if not self._ready.is_set():  # it never came up: whoever waits for it is told
-                    self.error = error
-                    break
-                self._over.wait(RESTART_SECONDS)
-        self._ready.set()
-
-    async def _work(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._worker = Worker(self._settings, self._sandboxes)
-        await self._worker.run(ready=self._ready.set)
-
-    def wait_until_ready(self, seconds: float = 30) -> None:
-        """Return once it takes conversations. Raises what it died of."""
-        if not self._ready.wait(seconds):
-            raise TimeoutError("The worker did not start in time.")
-        if self.error is not None:
-            raise self.error
-
-    def drain(self, timeout: float = DRAIN_SECONDS + 5) -> None:
-        """Let the worker end in order; what runs is carried on at the next start."""
-        self._over.set()
-        if self._loop is not None and self._worker is not None and self.is_alive():
-            with suppress(RuntimeError):  # its loop is closed: it ended a moment ago
-                self._loop.call_soon_threadsafe(self._worker.drain)
-        self.join(timeout)
+def has_room_on_disk() -> bool:
+    """Whether new work may begin, as far as that goes."""
+    return room.is_left(settings.PACA_DATA_DIR)

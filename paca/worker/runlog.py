@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
+from django.db import InterfaceError, OperationalError
+
 from paca import events
 from paca.conversations import selectors, store
 from paca.conversations.selectors import Recorded
@@ -37,6 +39,7 @@ class RunLog:
         self._database = database
         self._live = live
         self._noted: list[Entry] = []
+        self._failed: InterfaceError | OperationalError | None = None
         self._one_at_a_time = asyncio.Lock()
         self._fold(recorded)
 
@@ -57,7 +60,13 @@ class RunLog:
         self._noted.extend(entries)
 
     def take_noted(self) -> tuple[Entry, ...]:
-        """What was noted, for a transaction that is not ours."""
+        """What was noted, for a transaction that is not ours.
+
+        Raises what the database failed a commit before with: nobody knows whether what was noted then is
+        stored, so the run must not go on, whichever of its tasks was told.
+        """
+        if self._failed is not None:
+            raise self._failed
         noted, self._noted = tuple(self._noted), []
         return noted
 
@@ -71,13 +80,17 @@ class RunLog:
             noted = self.take_noted()
             if not noted:
                 return
-            appended = await self._database.call(
-                store.append,
-                self.lease.conversation_id,
-                *noted,
-                lease=self.lease,
-                known_seq=self._history.seq,
-            )
+            try:
+                appended = await self._database.call(
+                    store.append,
+                    self.lease.conversation_id,
+                    *noted,
+                    lease=self.lease,
+                    known_seq=self._history.seq,
+                )
+            except (InterfaceError, OperationalError) as error:
+                self._failed = error
+                raise
             await self._learn(appended)
 
     async def _learn(self, appended: Appended) -> None:

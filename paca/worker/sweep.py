@@ -1,92 +1,178 @@
-"""Looks, every second, for what nobody will tell: dead owners, and sandboxes nobody uses."""
+"""Looks, again and again, for what nobody will tell: dead owners, and sandboxes nobody uses."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from contextlib import suppress
-from datetime import timedelta
+from collections.abc import Callable
+from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import Q
-from django.db.models.functions import Now
-
-from paca import events
-from paca.common.errors import NotFound
-from paca.conversations import store
-from paca.conversations.models import Conversation
-from paca.conversations.models import Sandbox as SandboxRow
-from paca.conversations.models.conversation import HELD
+from paca.common.optional import tolerated
+from paca.sandbox.base import Patience
 from paca.sandbox.manager import SandboxManager
-from paca.worker import lease as leases
+from paca.worker import pool_rows, presence, sandbox_rows
 from paca.worker.database import Database
+from paca.worker.sandbox_rows import Kept
 
 logger = logging.getLogger(__name__)
 
 SANDBOXES_SECONDS = 10.0
+THOROUGH_SECONDS = 60.0
+# The time to see that the database is an older copy, and to restore the right one.
+ORPHAN_SECONDS = 24 * 3600.0
+FILES = "removing the files of a conversation"
+
+
+@dataclass(frozen=True, slots=True)
+class Reaped:
+    """What a sweep has removed: sandboxes that ran or had ended, whole workspaces, half-made things."""
+
+    ended: int = 0
+    workspaces: int = 0
+    half_made: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.ended + self.workspaces + self.half_made
+
+    def __str__(self) -> str:
+        return (
+            f"{self.ended} unused sandboxes ended, {self.workspaces} workspaces of nobody removed, "
+            f"{self.half_made} half-made things removed"
+        )
+
+
+async def free_what_the_dead_held(worker_id: str, database: Database) -> None:
+    """So that conversations need not wait until their leases run out."""
+    if freed := await database.call(presence.free_leases_of_the_dead, worker_id):
+        logger.warning("taking over from a dead worker", extra={"conversations": freed})
 
 
 class Sweeper:
-    """One worker's share of the housekeeping."""
+    """One worker's share of the housekeeping, among the sandboxes of its manager."""
 
     def __init__(
-        self, worker_id: str, database: Database, sandboxes: SandboxManager, idle_seconds: float
+        self,
+        worker_id: str,
+        database: Database,
+        sandboxes: SandboxManager,
+        patience: Patience,
+        *,
+        orphan_seconds: float = 0,
     ) -> None:
+        """``orphan_seconds``: for how long it must have seen files of nobody before it removes them."""
         self._worker_id = worker_id
         self._database = database
         self._sandboxes = sandboxes
-        self._idle_seconds = idle_seconds
-        self._next_sandboxes = 0.0
+        self._patience = patience
+        self._thorough_at = float("-inf")
+        self._orphan_seconds = orphan_seconds
+        self._orphans: dict[UUID, float] = {}
 
-    async def sweep(self, held: set[UUID]) -> None:
-        """Free what dead workers held, and now and then end idle and orphaned sandboxes."""
-        freed = await self._database.call(leases.free_leases_of_the_dead, self._worker_id)
-        if freed:
-            logger.warning("taking over from a dead worker", extra={"conversations": freed})
-        if time.monotonic() >= self._next_sandboxes:
-            self._next_sandboxes = time.monotonic() + SANDBOXES_SECONDS
-            await self._end_unused(held)
-            await self._forget_deleted()
+    async def mind_sandboxes(self, held: Callable[[], set[UUID]]) -> None:
+        """Again and again, beside the other sweep: a daemon that hangs holds up neither work nor orders."""
+        this = asyncio.current_task()
+        while True:
+            # A file that cannot be removed or a sandbox that is locked must not end the worker.
+            with tolerated("sweep of sandboxes"):
+                await self.sweep_sandboxes(held())
+            if this is not None and this.cancelling():  # what failed then was tolerated as well
+                return
+            await asyncio.sleep(SANDBOXES_SECONDS)
 
-    async def _end_unused(self, held: set[UUID]) -> None:
+    async def sweep_sandboxes(self, held: set[UUID]) -> Reaped:
+        """Pause and end idle sandboxes, and remove those of deleted conversations; at first, and every
+        minute, also all that no row knows of."""
+        await self._pause_idle()
+        await self._end_ready_ones_of_the_dead()
+        ended, workspaces, half_made = await self._end_unused(held), await self._remove_files(), 0
+        if time.monotonic() - self._thorough_at >= THOROUGH_SECONDS:
+            self._thorough_at = time.monotonic()
+            await self._note_losses()
+            workspaces += await self._remove_orphans()
+            half_made = await asyncio.to_thread(self._sandboxes.tidy)
+        reaped = Reaped(ended, workspaces, half_made)
+        if reaped.total:
+            logger.info("sandboxes swept", extra={"removed": str(reaped)})
+            await self._database.call(sandbox_rows.count, self._worker_id, reaped.total)
+        return reaped
+
+    async def _pause_idle(self) -> None:
+        for each in await self._database.call(sandbox_rows.to_pause, self._patience):
+            with tolerated("pausing a sandbox"):
+                if not await self._sandboxes.pause(each.conversation_id, each.backend):
+                    continue
+                # Whoever takes the conversation from now on finds it paused and resumes it.
+                if not await self._database.call(sandbox_rows.note_paused, each):
+                    await self._sandboxes.wake(each.conversation_id, each.backend)
+
+    async def _end_ready_ones_of_the_dead(self) -> None:
+        """What was looked at before the rows, and has none, is nobody's; and its files are not, unless
+        a conversation has just taken them."""
+        if not (standing := await asyncio.to_thread(self._sandboxes.ready_ones)):
+            return
+        gone = await self._database.call(pool_rows.withdraw_of_the_dead, standing)
+        for volume, is_nobodys in gone.items():
+            with tolerated("removing a sandbox that stood ready"):
+                await self._sandboxes.standing.end(volume)
+                if is_nobodys:
+                    await self._sandboxes.standing.remove_volume(volume)
+
+    async def _end_unused(self, held: set[UUID]) -> int:
         # In this order: one that is claimed after the question has a higher epoch, and stays.
+        living = await self._database.call(sandbox_rows.living)
         lives = await asyncio.to_thread(self._sandboxes.lives)
-        used = await self._database.call(_in_use, self._idle_seconds)
-        ended = await self._sandboxes.sweep(used | held, lives)
-        if ended:
-            logger.info("sandboxes ended", extra={"count": len(ended)})
-            await self._database.call(_mark_ended, ended)
+        used = await self._database.call(sandbox_rows.in_use, self._patience)
+        ended = set(await self._sandboxes.sweep(used | held, lives))
+        for each in living:
+            if each.conversation_id in ended:
+                await self._database.call(sandbox_rows.note_ended, each)
+        return len(ended)
 
-    async def _forget_deleted(self) -> None:
-        """A deleted conversation's sandbox goes with its files, which no message will need."""
-        for conversation_id in await self._database.call(_deleted):
-            if await self._sandboxes.forget(conversation_id):
-                await self._database.call(_forget, conversation_id)
+    async def _remove_files(self) -> int:
+        """Of deleted conversations, and where a person wants them gone."""
+        removed = 0
+        for each in await self._database.call(sandbox_rows.deleted):
+            if await self._forgotten(each.conversation_id, each.backend, each.volume):
+                await self._database.call(sandbox_rows.forget, each.conversation_id)
+                removed += 1
+        for each in await self._database.call(sandbox_rows.to_free):
+            with tolerated(FILES):
+                removed += await self._freed(each)
+        return removed
 
+    async def _freed(self, each: Kept) -> bool:
+        # Asked anew: while others were freed, a turn may have begun with new files, and ended.
+        if each not in await self._database.call(sandbox_rows.to_free):
+            return False
+        if not await self._sandboxes.free(each.conversation_id, each.backend, each.volume):
+            return False
+        return await self._database.call(sandbox_rows.note_freed, each)
 
-def _in_use(idle_seconds: float) -> set[UUID]:
-    """Conversations whose sandbox is to be kept: held, or used a moment ago."""
-    recent = Q(sandbox__last_used_at__gte=Now() - timedelta(seconds=idle_seconds))
-    # One that is held may have a sandbox of which there is no row yet.
-    kept = Conversation.objects.filter(recent | Q(status__in=HELD), deleted_at=None)
-    return set(kept.values_list("pk", flat=True))
+    async def _remove_orphans(self) -> int:
+        """Workspaces of conversations that do not exist. What is there was looked at before the rows:
+        no conversation is made after its files."""
+        kept, removed = await asyncio.to_thread(self._sandboxes.kept), 0
+        now, before, self._orphans = time.monotonic(), self._orphans, {}
+        for backend, volumes in kept.items():
+            for orphan in await self._database.call(sandbox_rows.unknown, volumes):
+                since = self._orphans[orphan] = before.get(orphan, now)
+                if now - since >= self._orphan_seconds:
+                    removed += await self._forgotten(orphan, backend, volumes[orphan])
+        return removed
 
+    async def _forgotten(self, conversation_id: UUID, backend: str, volume: str) -> bool:
+        """The others shall not wait for one whose files cannot be removed."""
+        with tolerated(FILES):
+            return await self._sandboxes.forget(conversation_id, backend, volume)
+        return False
 
-def _mark_ended(conversations: list[UUID]) -> None:
-    """Note in each log that the sandbox is gone; its files are kept for the next message."""
-    rows = SandboxRow.objects.filter(conversation__in=conversations, state="running")
-    known = list(rows.filter(conversation__deleted_at=None).values_list("conversation", flat=True))
-    rows.update(state="ended")
-    for conversation_id in known:
-        with suppress(NotFound):  # it was deleted a moment ago
-            store.append(conversation_id, events.SandboxRemoved(kept=True))
-
-
-def _deleted() -> list[UUID]:
-    rows = SandboxRow.objects.filter(conversation__deleted_at__isnull=False)
-    return list(rows.values_list("conversation", flat=True))
-
-
-def _forget(conversation_id: UUID) -> None:
-    SandboxRow.objects.filter(conversation=conversation_id).delete()
+    async def _note_losses(self) -> None:
+        """Say of sandboxes which ended while nobody held them what became of them."""
+        for each in await self._database.call(sandbox_rows.living):
+            with tolerated("asking after a sandbox"):
+                loss = await self._sandboxes.loss(each.conversation_id, each.backend)
+                if loss is not None:
+                    await self._database.call(sandbox_rows.note_lost, each, loss)

@@ -13,28 +13,35 @@ from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
 from paca.bus import get_bus
+from paca.common import logs
 from paca.common.errors import PacaError
 from paca.conversations.models import Control
 from paca.conversations.store import Fenced, Lease
 from paca.engine import acting
+from paca.engine.llm.base import LLM
 from paca.engine.llm.registry import open_llm
+from paca.engine.llm.text_calling import TextCallingLLM
 from paca.engine.loop import run_until_done
 from paca.engine.ports import Ground, World
 from paca.engine.run import Outcome, Run
 from paca.engine.tools.registry import Toolbox, workspace_tools
-from paca.engine.workspace import Superseded
+from paca.engine.workspace import SandboxBroken, Superseded
 from paca.sandbox.manager import SandboxManager
 from paca.worker import ending
-from paca.worker.assembly import Assembled, assemble_run
+from paca.worker.assembly import Assembled, assemble_next, assemble_run
 from paca.worker.claim import Claimed, release
 from paca.worker.database import Database
 from paca.worker.folds import Folds
 from paca.worker.live import Live
+from paca.worker.pool import Pool
 from paca.worker.runlog import RunLog
 from paca.worker.sandboxes import RunSandboxes
 
 logger = logging.getLogger(__name__)
 
+# The database is restarted or out of reach. Its other faults would come again, and cost a model call
+# each time.
+AWAY = (InterfaceError, OperationalError)
 INTERNAL = Outcome(
     "failed",
     "internal",
@@ -49,6 +56,7 @@ class Services:
 
     database: Database
     sandboxes: SandboxManager
+    pool: Pool | None = None
     folds: Folds = field(default_factory=Folds)
 
 
@@ -67,6 +75,7 @@ class Held:
 
     def __init__(self, claimed: Claimed, services: Services) -> None:
         self.lease: Lease = claimed.lease
+        self._claimed = claimed
         self._services = services
         self._live = Live(claimed.lease.conversation_id, get_bus())
         self._engine: asyncio.Task[Outcome] | None = None
@@ -115,22 +124,24 @@ class Held:
 
     async def work(self) -> None:
         """Run turn after turn until the conversation rests. Raises nothing but cancellation."""
-        handles = {"conversation": str(self.conversation_id), "epoch": self.lease.epoch}
-        try:
-            await self._work()
-        except (Fenced, Superseded):
-            logger.warning("superseded by another worker", extra=handles)
-        except DatabaseError:
-            # What is stored is right and what is not is not shown: the lease runs out or is
-            # released, and whoever claims the conversation next goes on from its log.
-            logger.exception("the database failed a run", extra=handles)
-            await self._release()
-        finally:
-            self._live.close()
+        with logs.about(conversation=str(self.conversation_id), epoch=self.lease.epoch):
+            try:
+                await self._work()
+            except (Fenced, Superseded):
+                logger.warning("superseded by another worker")
+            except DatabaseError:
+                # What is stored is right and what is not is not shown: the lease runs out or is
+                # released, and whoever claims the conversation next goes on from its log.
+                logger.exception("the database failed a run")
+                await self._release(in_vain=True)
+            finally:
+                self._live.close()
 
     async def _work(self) -> None:
         known = self._services.folds.take(self.conversation_id)
-        assembled = await self._services.database.call(assemble_run, self.lease, known)
+        assembled = await self._services.database.call(
+            assemble_run, self._claimed.rows, self._claimed.turn_began, known
+        )
         log = RunLog(
             self.lease,
             assembled.known,
@@ -144,10 +155,11 @@ class Held:
             manager=self._services.sandboxes,
             log=log,
             database=self._services.database,
+            pool=self._services.pool,
         )
         try:
             while await self._turn(assembled, log, sandboxes):
-                assembled = await self._services.database.call(assemble_run, self.lease, log.fold)
+                assembled = await self._services.database.call(assemble_next, self.lease, log.fold)
             await log.catch_up()
             self._services.folds.keep(self.conversation_id, log.fold)
         finally:
@@ -155,6 +167,14 @@ class Held:
 
     async def _turn(self, assembled: Assembled, log: RunLog, sandboxes: RunSandboxes) -> bool:
         """One turn from where it stands to its end; True if the next has begun."""
+        with logs.about(turn=self._number):
+            return await self._run_turn(assembled, log, sandboxes)
+
+    @property
+    def _number(self) -> int:
+        return self._claimed.rows.conversation.turn_number + self.turns - 1
+
+    async def _run_turn(self, assembled: Assembled, log: RunLog, sandboxes: RunSandboxes) -> bool:
         run = self._run = Run(
             assembled.profile,
             Toolbox(workspace_tools()),
@@ -179,6 +199,12 @@ class Held:
             steps=log.tally.steps,
             by=order.by if order else run.pause_asked_by,
         )
+        told = {
+            "status": outcome.status,
+            "reason": outcome.reason,
+            "seconds": round(run.seconds, 3),
+        }
+        logger.info("a turn has ended", extra={**told, "steps": log.tally.steps})
         if follows:
             self._begin_next_turn()
             await log.catch_up()
@@ -195,9 +221,7 @@ class Held:
     ) -> Outcome:
         """The engine's outcome; whatever else it raises ends the turn, told to people."""
         try:
-            profile = assembled.profile
-            llm = open_llm(profile.model, base_url=profile.base_url, api_key=assembled.api_key)
-            world = World(log, sandboxes, llm)
+            world = World(log, sandboxes, _model_of(assembled))
             if self._order is None and not self._let_go:
                 self._engine = asyncio.create_task(run_until_done(run, world))
                 return await self._engine
@@ -205,13 +229,16 @@ class Held:
             if self._order is None and not self._let_go:
                 await self._end_engine()
                 raise
-        except (Fenced, Superseded, InterfaceError, OperationalError):
-            raise  # other faults of the database would come again, and cost a model call each time
+        except (Fenced, Superseded, *AWAY):
+            raise
+        except SandboxBroken as error:
+            logger.warning("a sandbox does not start")
+            return Outcome("failed", "sandbox_error", error.detail, "Mend it, then try again.")
         except PacaError as error:
-            logger.warning("a run failed", extra={"conversation": str(self.conversation_id)})
+            logger.warning("a run failed")
             return Outcome("failed", "configuration", error.detail, "Correct it, then try again.")
         except Exception:  # the top of a run: told to people, never silent
-            logger.exception("a run failed", extra={"conversation": str(self.conversation_id)})
+            logger.exception("a run failed")
         finally:
             self._engine = None
         return INTERNAL
@@ -231,8 +258,15 @@ class Held:
         ground = Ground(log, sandboxes)
         await acting.cancel(log.history.open_calls(), run, ground, why=why)
 
-    async def _release(self) -> None:
+    async def _release(self, *, in_vain: bool = False) -> None:
         try:
-            await self._services.database.call(release, self.lease)
+            await self._services.database.call(release, self.lease, in_vain=in_vain)
         except DatabaseError:
             logger.warning("a lease could not be released; it will run out")
+
+
+def _model_of(assembled: Assembled) -> LLM:
+    """The way to the agent's model, and around it the one by which it calls tools in words."""
+    profile = assembled.profile
+    llm = open_llm(profile.model, base_url=profile.base_url, api_key=assembled.api_key)
+    return TextCallingLLM(llm) if profile.text_tool_calls else llm
