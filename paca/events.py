@@ -75,18 +75,30 @@ class ConversationStarted(Event):
 
 @event("agent.conversation.paused")
 class ConversationPaused(Event):
-    """The run stands still; a message or Continue leaves this state."""
+    """The run stands still; a message or Continue leaves this state. ``reason`` is one of by_person,
+    step_limit, token_budget, cost_budget, time_limit, rate_limited, model_unavailable, stuck (no
+    progress: the same step again and again), parked."""
 
     reason: str
     by: str = ""
     detail: str = ""
 
 
+@event("agent.conversation.waiting")
+class ConversationWaiting(Event):
+    """The run cannot go on for now, and will by itself: ``reason`` is what it waits for."""
+
+    reason: str
+    detail: str = ""
+
+
 @event("agent.conversation.resumed")
 class ConversationResumed(Event):
-    """A new worker has taken over the run from one that is gone; nothing stored is lost."""
+    """A new worker has taken over the run from one that is gone; nothing stored is lost. Or what
+    it has waited for (``waited_for``) is there."""
 
     worker: str = ""
+    waited_for: str = ""
 
 
 @event("agent.conversation.finished")
@@ -233,19 +245,23 @@ class UsageRecorded(Event):
     ``outcome`` is done, failed or cancelled. ``cost_usd`` is null when the price is unknown.
     ``seen_seq``: the last event the model had before it when it was asked. A message above it
     is younger than the reply and stands after it in the history, whatever its number.
+    Tokens are null where the server told none; ``estimated_tokens`` and ``estimated_usd`` then keep
+    the limits, and are nothing to be shown.
     """
 
     call_id: str
     model: str
     attempt: int = 1
     outcome: str = "done"
-    input: int = 0
-    output: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
+    input: int | None = 0
+    output: int | None = 0
+    cache_read: int | None = 0
+    cache_write: int | None = 0
     cost_usd: float | None = None
     seen_seq: int = 0
     seconds: float = 0.0
+    estimated_tokens: int = 0
+    estimated_usd: float = 0.0
 
 
 # --- tools --------------------------------------------------------------------------------------
@@ -329,7 +345,8 @@ class LimitReached(Event):
 
 @event("agent.guard.noticed")
 class GuardNoticed(Event):
-    """The model did something that leads nowhere; ``note`` is what it is told about it."""
+    """The model did something that leads nowhere; ``note`` is what it is told about it.
+    ``guard`` is text_tool_call (a call written into the answer) or repeated_step."""
 
     guard: str
     note: str
@@ -354,11 +371,31 @@ class SandboxStarted(Event):
     seconds: float = 0.0
 
 
+@event("agent.sandbox.paused")
+class SandboxPaused(Event):
+    """Nobody has used it for a while: its processes stand still, and go on with the next message."""
+
+
+@event("agent.sandbox.resumed")
+class SandboxResumed(Event):
+    """A paused sandbox goes on where it stood; ``boot_id`` is that of before."""
+
+    boot_id: str
+    seconds: float = 0.0
+
+
 @event("agent.sandbox.lost")
 class SandboxLost(Event):
-    """The sandbox is gone although nobody removed it; ``cause`` as far as it is known."""
+    """The sandbox is gone although nobody removed it; ``cause`` as far as it is known, in words.
+
+    ``end``: the same for programs, one of out_of_memory, disk_full, killed, exited, retired,
+    removed, silent.
+    ``exit_code``: of its main program.
+    """
 
     cause: str
+    end: str = ""
+    exit_code: int | None = None
 
 
 @event("agent.sandbox.removed")

@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from paca.common.api import not_there
-from paca.web import health
+from paca.web import health, metrics
 
 api = [
     path("", include("paca.accounts.api.urls")),
@@ -17,6 +17,7 @@ api = [
 urlpatterns = [
     path("healthz", health.alive, name="healthz"),
     path("readyz", health.ready, name="readyz"),
+    path("metrics", metrics.metrics, name="metrics"),
     path("api/v1/", include((api, "api"))),
     path("api/", not_there),
     path("api/<path:rest>", not_there),

@@ -5,21 +5,19 @@ import functools
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, ClassVar, ParamSpec, TypeVar
+from typing import Any, ClassVar
 from uuid import UUID
 
-from channels.db import database_sync_to_async
 from django.db import Error as DatabaseError
 
-from paca.bus.base import Announced, Shown, project_topic
+from paca.bus.base import Announced, Missed, Shown, project_topic
 from paca.common.errors import PacaError
 from paca.conversations import selectors
-from paca.conversations.models import Conversation
 from paca.realtime import access, commands, credentials, protocol
 from paca.realtime.access import Refused, Standing
 from paca.realtime.credentials import Credential, SignInNeeded
+from paca.realtime.database import in_database, newest_now, newest_of
 from paca.realtime.delivery import Delivery
 from paca.realtime.limits import Allowance
 from paca.realtime.protocol import BadFrame, Close, Command
@@ -29,30 +27,7 @@ from paca.realtime.streams import Frame
 
 logger = logging.getLogger(__name__)
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
 MOST_CHANGES_WAITING = 1000
-
-# A pool of our own: in Django's single thread one slow query would hold up every socket.
-_executor = ThreadPoolExecutor(max_workers=8, thread_name_prefix="sockets-database")
-
-
-async def in_database(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """The one way from a socket to the database; it drops stale connections before and after."""
-    crossing = database_sync_to_async(work, thread_sensitive=False, executor=_executor)
-    found: T = await crossing(*args, **kwargs)
-    return found
-
-
-def _newest_of(conversation_ids: list[UUID]) -> dict[UUID, int]:
-    rows = Conversation.objects.filter(id__in=conversation_ids).values_list("id", "next_seq")
-    return {key: next_seq - 1 for key, next_seq in rows}
-
-
-async def newest_of(conversation_ids: list[UUID]) -> dict[UUID, int]:
-    """The last number of each conversation's log."""
-    return await in_database(_newest_of, conversation_ids)
 
 
 class Gone(Exception):
@@ -66,7 +41,6 @@ class Consumer(ABC):
 
     accepted: ClassVar[dict[str, str]]
     check_seconds: ClassVar[float] = 30.0
-    send_seconds: ClassVar[float] = 10.0
 
     def __init__(self, scope: Scope, receive: Any, send: Any) -> None:
         self.scope = scope
@@ -142,9 +116,10 @@ class Consumer(ABC):
         with self.relay.join(project_topic(standing.member.project_id), self.hear_project):
             yield
 
-    @abstractmethod
-    def hear_project(self, hint: Announced | Shown) -> None:
-        """Something in the project has changed."""
+    def hear_project(self, hint: Announced | Shown | Missed) -> None:
+        """Something in the project has changed, or may have: perhaps who may be here."""
+        if isinstance(hint, Missed) or _changes_members(hint):
+            self.doubt.set()
 
     @abstractmethod
     async def deliver(self) -> None:
@@ -190,17 +165,18 @@ class Consumer(ABC):
             logger.exception("a command failed", extra={"socket": self.scope["path"]})
             return protocol.error(protocol.Internal(), client_id)
 
-    async def say(self, frame: Frame) -> int:
-        """Send one frame; its length. A visitor who takes nothing for 10 seconds is let go."""
-        text = protocol.encode(frame)
+    async def say(self, frame: Frame) -> None:
+        """Send one frame."""
+        await self.send_text(protocol.encode(frame))
+
+    async def send_text(self, text: str) -> None:
+        """Send a frame written out. A visitor who takes nothing for 10 seconds is let go."""
         try:
-            async with asyncio.timeout(self.send_seconds):
-                await self._send({"type": "websocket.send", "text": text})
+            await self._send({"type": "websocket.send", "text": text})
         except TimeoutError:
             raise Refused(Close.TOO_SLOW, "The page did not read; it may come back.") from None
         except OSError:
             raise Gone from None
-        return len(text)
 
     async def close(self, code: Close, reason: str) -> None:
         """End the socket with a code; a reason holds at most 123 bytes."""
@@ -218,8 +194,11 @@ class ConversationConsumer(Consumer):
 
     def __init__(self, scope: Scope, receive: Any, send: Any) -> None:
         super().__init__(scope, receive, send)
-        say_again = functools.partial(self.relay.say_again, self.id)
-        self.delivery = Delivery(read=self.read, say=self.say, say_again=say_again)
+        self.delivery = Delivery(
+            read=functools.partial(self.relay.rows_after, self.id),
+            say=self.send_text,
+            say_again=functools.partial(self.relay.say_again, self.id),
+        )
 
     def enter(self) -> Standing:
         standing = super().enter()
@@ -228,7 +207,7 @@ class ConversationConsumer(Consumer):
         except BadFrame as problem:
             raise Refused(Close.NOT_THERE, problem.detail) from None
         # A page may know more than a log that came back from a backup; `ready` tells it the number.
-        self.delivery.sent = min(after, _newest_of([self.id])[self.id])
+        self.delivery.sent = min(after, newest_now([self.id])[self.id])
         return standing
 
     def stand(self) -> access.ConversationStanding:
@@ -238,21 +217,15 @@ class ConversationConsumer(Consumer):
         """The conversation as it is now. Raises ``Refused``. Runs in a database thread."""
         return selectors.describe(self.stand().conversation)
 
-    async def read(self, after: int, most: int) -> list[Frame]:
-        """Rows of the log after a number, so many at most."""
-        return await in_database(selectors.frames_after, self.id, after, most)
-
     @contextmanager
     def join(self, standing: Standing) -> Iterator[None]:
         with super().join(standing), self.relay.watch(self.id, self.delivery.hear):
             yield
 
-    def hear_project(self, hint: Announced | Shown) -> None:
-        if isinstance(hint, Shown) and hint.frame.get("type") in protocol.MEMBERSHIP_CHANGES:
-            self.doubt.set()
-
     async def deliver(self) -> None:
-        await self.delivery.catch_up()
+        # Asked now that we hear what comes after it.
+        newest = await newest_of([self.id])
+        await self.delivery.catch_up(newest[self.id])
         conversation = await in_database(self.describe)
         await self.say(protocol.ready({"seq": self.delivery.sent, "conversation": conversation}))
         await self.delivery.follow()
@@ -271,22 +244,24 @@ class ProjectConsumer(Consumer):
         super().__init__(scope, receive, send)
         self.changes: dict[tuple[str, str], Frame] = {}
         self.news = asyncio.Event()
+        self.is_ready = False
 
     def stand(self) -> Standing:
         return access.to_project(self.credential, self.id)
 
-    def hear_project(self, hint: Announced | Shown) -> None:
-        if not isinstance(hint, Shown):
-            return
-        if hint.frame.get("type") in protocol.MEMBERSHIP_CHANGES:
-            self.doubt.set()
-        # Of two changes of the same thing only the later matters.
-        self.changes[str(hint.frame.get("type")), str(hint.frame.get("id"))] = hint.frame
+    def hear_project(self, hint: Announced | Shown | Missed) -> None:
+        super().hear_project(hint)
+        if isinstance(hint, Shown):  # of two changes of the same thing only the later matters
+            self.changes[str(hint.frame.get("type")), str(hint.frame.get("id"))] = hint.frame
+        elif isinstance(hint, Missed):
+            self.is_ready = False
         self.news.set()
 
     async def deliver(self) -> None:
-        await self.say(protocol.ready({"project": str(self.id)}))
         while True:
+            if not self.is_ready:  # also when changes were missed: it means "fetch everything"
+                self.is_ready = True
+                await self.say(protocol.ready({"project": str(self.id)}))
             await self.news.wait()
             self.news.clear()
             if len(self.changes) > MOST_CHANGES_WAITING:
@@ -298,3 +273,7 @@ class ProjectConsumer(Consumer):
     async def carry_out(self, command: Command) -> Frame:
         await in_database(self.stand)
         return protocol.pong(command)
+
+
+def _changes_members(hint: Announced | Shown) -> bool:
+    return isinstance(hint, Shown) and hint.frame.get("type") in protocol.MEMBERSHIP_CHANGES

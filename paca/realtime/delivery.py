@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from paca.bus.base import Announced, Shown
-from paca.realtime.streams import STREAMED, Frame, Streams
+from paca.bus.base import Announced, Missed, Shown
+from paca.realtime import protocol
+from paca.realtime.recent import Row
+from paca.realtime.streams import STREAMED, Streams
 
 # Between two sendings of live text: at most 20 a second.
 LIVE_SECONDS = 0.05
@@ -23,12 +25,12 @@ class Delivery:
     def __init__(
         self,
         *,
-        read: Callable[[int, int], Awaitable[list[Frame]]],
-        say: Callable[[Frame], Awaitable[int]],
+        read: Callable[[int, int], Awaitable[list[Row]]],
+        say: Callable[[str], Awaitable[None]],
         say_again: Callable[[], None],
     ) -> None:
-        """``read`` gives the rows after a number, so many at most; ``say`` sends one frame and tells
-        its length; ``say_again`` asks the worker for the text streamed so far.
+        """``read`` gives rows after a number, so many at most and none only at the end; ``say`` sends
+        one frame; ``say_again`` asks the worker for the text streamed so far.
         """
         self.sent = 0
         self._read = read
@@ -43,28 +45,34 @@ class Delivery:
         self._flush_due = False
         self._next_flush = 0.0
 
-    def hear(self, hint: Announced | Shown) -> None:
+    def hear(self, hint: Announced | Shown | Missed) -> None:
         """A hint of this conversation."""
         if isinstance(hint, Announced):
             self._announced = max(self._announced, hint.seq)
             self._news.set()
+        elif isinstance(hint, Missed):
+            self._say_again()  # the relay looks for rows
         elif self._following and hint.frame.get("type") in STREAMED:
             if not self._streams.add(hint.frame):
                 self._say_again()
             self._flush_soon()
 
-    async def catch_up(self) -> None:
-        """Send every row above the last one sent."""
-        while True:
-            wanted, size = self._page_rows, 0
-            page = await self._read(self.sent, wanted)
-            for row in page:
-                size += await self._say(row)
-                self.sent = row["seq"]
-                self._streams.end(row)
-            if len(page) < wanted:
-                return
+    async def catch_up(self, seq: int) -> None:
+        """Send the rows above the last one sent, up to that number at least."""
+        while self.sent < seq and await self._send_page():
+            pass
+
+    async def _send_page(self) -> bool:
+        """Send the next rows; False if there are none."""
+        page = await self._read(self.sent, self._page_rows)
+        for row in page:
+            await self._say(row.text)
+            self.sent = row.seq
+            self._streams.end(row.type, row.call_id)
+        if len(page) == self._page_rows:
+            size = sum(len(row.text) for row in page)
             self._page_rows = max(1, min(LARGEST_PAGE_ROWS, PAGE_BYTES * len(page) // size))
+        return bool(page)
 
     async def follow(self) -> None:
         """Send what happens, for ever. Rows go before live text, for they may replace it."""
@@ -72,8 +80,10 @@ class Delivery:
         self._following = True
         self._say_again()
         while True:
-            if self._announced > self.sent:
-                await self.catch_up()
+            announced = self._announced
+            await self.catch_up(announced)
+            if self._announced == announced:
+                self._announced = self.sent  # a row that is not there is looked for once
             if self._flush_due:
                 await self._send_live()
             await self._news.wait()
@@ -92,4 +102,4 @@ class Delivery:
         self._flush_due = False
         self._next_flush = asyncio.get_running_loop().time() + LIVE_SECONDS
         for frame in self._streams.take():
-            await self._say(frame)
+            await self._say(protocol.encode(frame))

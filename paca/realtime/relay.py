@@ -1,20 +1,24 @@
-"""A hub in each web process: it hears the bus once and hands each hint to those whose topic it is."""
+"""A hub in each web process: it hears the bus once, reads each new row once, and serves all pages."""
 
 import asyncio
+import functools
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 from uuid import UUID
 
-from paca.bus.base import Announced, Bus, Hint, Shown, Signal, conversation_topic
+from paca.bus.base import Announced, Bus, Hint, Missed, Shown, Signal, conversation_topic
 from paca.common.optional import tolerated
+from paca.realtime.recent import RecentRows, Row
 from paca.realtime.scope import Scope
 
-Hear = Callable[[Announced | Shown], None]
+Hear = Callable[[Announced | Shown | Missed], None]
 NewestOf = Callable[[list[UUID]], Awaitable[dict[UUID, int]]]
+RowsAfter = Callable[[UUID, int, int], Awaitable[list[Row]]]
 
-SWEEP_SECONDS = 5.0
+# One query for all that is watched here. It is what viewers live on while Redis is away.
+SWEEP_SECONDS = 1.0
 SAY_AGAIN_SECONDS = 0.1
 MOST_SOCKETS_OF_A_PERSON = 20
 
@@ -27,22 +31,32 @@ class Relay:
     """Topic -> who listens. Lives in the loop of the web server and is started by its lifespan."""
 
     def __init__(
-        self, bus: Bus, newest_of: NewestOf, *, sweep_seconds: float = SWEEP_SECONDS
+        self,
+        bus: Bus,
+        newest_of: NewestOf,
+        rows_after: RowsAfter,
+        *,
+        sweep_seconds: float = SWEEP_SECONDS,
     ) -> None:
-        """``newest_of`` reads the last number of each conversation from the database."""
+        """Both ask the database: ``newest_of`` for the last number of each conversation,
+        ``rows_after`` for the rows of one above a number, so many at most.
+        """
         self._bus = bus
         self._newest_of = newest_of
+        self._rows_after = rows_after
         self._sweep_seconds = sweep_seconds
         self._audience: defaultdict[str, dict[int, Hear]] = defaultdict(dict)
         self._watched: Counter[UUID] = Counter()
+        self._recent: dict[UUID, RecentRows] = {}
         self._seats: Counter[UUID] = Counter()
         self._just_asked: dict[UUID, bool] = {}
         self._next_key = 0
+        self._sweep_now = asyncio.Event()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Hear the bus until the block ends."""
-        with self._bus.listen((Announced, Shown), self._hand_out):
+        with self._bus.listen((Announced, Shown, Missed), self._hand_out):
             sweeper = asyncio.create_task(self._sweep(), name="relay sweeper")
             try:
                 yield
@@ -71,6 +85,16 @@ class Relay:
                 yield
         finally:
             _leave(self._watched, conversation_id)
+            if conversation_id not in self._watched:
+                self._recent.pop(conversation_id, None)
+
+    async def rows_after(self, conversation_id: UUID, after: int, most: int) -> list[Row]:
+        """Rows above ``after``, in order, so many at most and none only at the end, for a watcher."""
+        recent = self._recent.get(conversation_id)
+        if recent is None:
+            read = functools.partial(self._rows_after, conversation_id)
+            recent = self._recent[conversation_id] = RecentRows(read)
+        return await recent.after(after, most)
 
     @contextmanager
     def seat(self, user_id: UUID) -> Iterator[None]:
@@ -99,20 +123,39 @@ class Relay:
             self.say_again(conversation_id)
 
     def _hand_out(self, hint: Hint) -> None:
-        assert isinstance(hint, Announced | Shown)  # the kinds asked for in ``running``
-        for hear in tuple(self._audience.get(hint.topic, {}).values()):
-            hear(hint)
+        if isinstance(hint, Missed):
+            self._sweep_now.set()
+            topics = list(self._audience)
+        else:
+            assert isinstance(hint, Announced | Shown)  # the kinds asked for in ``running``
+            topics = [hint.topic]
+        for topic in topics:
+            for hear in tuple(self._audience.get(topic, {}).values()):
+                hear(hint)
 
     async def _sweep(self) -> None:
         """Announce what the database has: a hint that was lost costs seconds, not the event."""
         while True:
-            await asyncio.sleep(self._sweep_seconds)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._sweep_seconds):
+                    await self._sweep_now.wait()
+            self._sweep_now.clear()
             if not self._watched:
                 continue
             with tolerated("relay sweep"):
                 newest = await self._newest_of(list(self._watched))
                 for conversation_id, seq in newest.items():
+                    self._check_recent(conversation_id, seq)
                     self._hand_out(Announced(conversation_topic(conversation_id), seq))
+
+    def _check_recent(self, conversation_id: UUID, newest: int) -> None:
+        """Forget rows that the database does not have: the log came back from a backup.
+
+        Or they are newer than its answer. They are read once more then, and that is all.
+        """
+        recent = self._recent.get(conversation_id)
+        if recent is not None and recent.end > newest:
+            del self._recent[conversation_id]
 
 
 def _leave(counter: Counter[UUID], key: UUID) -> None:

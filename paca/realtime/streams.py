@@ -103,10 +103,10 @@ class Streams:
             for piece in taken.values()
         ]
 
-    def end(self, row: Frame) -> None:
+    def end(self, row_type: str, call_id: str) -> None:
         """A row was shown: the live text it replaces is over, also what is still under way."""
-        for kind in ENDED_BY.get(row["type"], ()):
-            key = (kind, str(row["data"].get("call_id", "")))
+        for kind in ENDED_BY.get(row_type, ()):
+            key = (kind, call_id)
             self._waiting.pop(key, None)
             self._shown.pop(key, None)
             self._asked_at.pop(key, None)
