@@ -1,9 +1,10 @@
-"""People, their API tokens, one-time links, stored answers and the audit trail."""
+"""People, their API tokens, one-time links, stored answers, the audit trail and the installation."""
 
 from paca.accounts.models.answer import IdempotentAnswer
 from paca.accounts.models.audit import AuditEntry
+from paca.accounts.models.installation import Installation
 from paca.accounts.models.link import OneTimeLink
 from paca.accounts.models.token import ApiToken
 from paca.accounts.models.user import User
 
-__all__ = ["ApiToken", "AuditEntry", "IdempotentAnswer", "OneTimeLink", "User"]
+__all__ = ["ApiToken", "AuditEntry", "IdempotentAnswer", "Installation", "OneTimeLink", "User"]

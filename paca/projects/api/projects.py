@@ -77,7 +77,7 @@ class OneProject(ProjectView):
         """Change its name or description."""
         given = ProjectIn.read(request, partial=True)
         with transaction.atomic():
-            project = Project.objects.select_for_update().get(pk=self.project.pk)
+            project = Project.objects.select_for_update(no_key=True).get(pk=self.project.pk)
             require_unchanged(request, project)
             projects.change(project, by=self.member, **given)
         return Response(ProjectOut(project).data)

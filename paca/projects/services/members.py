@@ -91,7 +91,7 @@ def _must_be_of(project: Project, role: Role) -> None:
 def require_an_owner(project_id: UUID, *, besides: Member | None = None) -> None:
     """Raise ``LastOwner`` unless some person (besides this one) may do everything."""
     # Two owners removing one another at once must not both succeed.
-    Project.objects.select_for_update().get(pk=project_id)
+    Project.objects.select_for_update(no_key=True).get(pk=project_id)
     people = Member.objects.live().filter(project_id=project_id, kind=Member.Kind.HUMAN)
     if besides is not None:
         people = people.exclude(pk=besides.pk)
