@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from django.conf import settings
+from django.db import DatabaseError
 
+from paca.common import room
 from paca.common.errors import ConfigurationError
-from paca.web import health, preflight, sandboxes, stored
+from paca.web import databases, health, preflight, sandboxes, stored, workforce
 
 State = Literal["ok", "todo", "broken"]
+
+START = "make run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +41,30 @@ def examine() -> list[Finding]:
             _examined("Encryption", _encryption),
             _examined("Access", _access),
             _examined("Model", _model),
+            _examined("Workers", _workers),
+            _examined("Queue", _queue),
         ]
-    findings += [_examined("Sandbox", _sandbox), _examined("Server", _server)]
+    findings += [
+        _examined("Bus", _bus),
+        _examined("Sandbox", _sandbox),
+        _examined("Server", _server),
+    ]
     return findings
+
+
+def examine_running() -> list[Finding]:
+    """Those parts of a running installation that can be looked at in passing: nothing is started.
+
+    That whoever asks has got as far as this shows that the database answers.
+    """
+    return [
+        _ok("Database", f"{databases.kind()}, {databases.name()}"),
+        _examined("Bus", _bus),
+        _examined("Workers", _workers),
+        _examined("Queue", _queue),
+        _examined("Sandbox", _sandbox_of_workers),
+        _examined("Data", _data),
+    ]
 
 
 def _examined(part: str, look: Callable[[], Finding]) -> Finding:
@@ -47,6 +72,8 @@ def _examined(part: str, look: Callable[[], Finding]) -> Finding:
         return look()
     except ConfigurationError as error:
         return Finding(part, "broken", error.detail, str(error.facts.get("next_step", "")))
+    except DatabaseError:
+        return Finding(part, "broken", "the database does not answer", "mend that first")
 
 
 def _ok(part: str, meaning: str) -> Finding:
@@ -60,8 +87,8 @@ def _data() -> Finding:
         return Finding("Data", "todo", f"{folder} is not there yet", "make run")
     if stat.S_IMODE(folder.stat().st_mode) & 0o077:
         return Finding("Data", "todo", f"{folder} is open to other accounts", f"chmod 700 {folder}")
-    free = preflight.free_mib(folder)
-    if free < preflight.LEAST_FREE_MIB:
+    free = room.free_mib(folder)
+    if free < room.LEAST_FREE_MIB:
         return Finding("Data", "broken", f"only {free} MiB are free in {folder}", "make room")
     return _ok("Data", f"{meaning}, {free / 1024:.0f} GiB free")
 
@@ -77,10 +104,10 @@ def _secrets() -> Finding:
 def _database() -> Finding:
     state = stored.look()
     if state.applied == 0:
-        return Finding("Database", "todo", f"{state.file} is not there yet", "make run")
+        return Finding("Database", "todo", f"{databases.name()} has no tables yet", "make run")
     if not state.is_current:
         return Finding("Database", "todo", f"{state.to_apply} migrations wait", "make run")
-    return _ok("Database", f"SQLite, {state.file}")
+    return _ok("Database", f"{databases.kind()}, {databases.name()}")
 
 
 def _encryption() -> Finding:
@@ -119,20 +146,66 @@ def _sandbox() -> Finding:
         return Finding(
             "Sandbox", "todo", "none, as set: commands are refused", "unset PACA_SANDBOX"
         )
+    if reason and not databases.is_file() and (able := workforce.able()):
+        return _ok("Sandbox", f"{', '.join(able)}, where the workers run; here not: {reason}")
     if reason:
         return Finding("Sandbox", "broken", reason)
-    return _ok("Sandbox", "bubblewrap: basic isolation, no network")
+    return _ok("Sandbox", sandboxes.summary())
+
+
+def _sandbox_of_workers() -> Finding:
+    """As the workers tell: they look every few seconds."""
+    if faults := workforce.sandbox_faults():
+        return Finding("Sandbox", "broken", " ".join(faults))
+    if able := workforce.able():
+        return _ok("Sandbox", f"{' and '.join(able)}, where the workers run")
+    if settings.PACA_SANDBOX == "none":
+        return Finding(
+            "Sandbox", "todo", "none, as set: commands are refused", "unset PACA_SANDBOX"
+        )
+    return Finding("Sandbox", "todo", "no worker has told yet", "wait a moment")
 
 
 def _server() -> Finding:
     process = preflight.holder(settings.PACA_DATA_DIR)
     if process is None:
-        return Finding("Server", "todo", "not running", "make run")
-    if not health.worker_is_alive():
+        return Finding("Server", "todo", "not running on this data folder", START)
+    return _ok("Server", f"running (process {process})")
+
+
+def _workers() -> Finding:
+    found = workforce.workers()
+    fault = workforce.workers_fault(found)
+    if fault and preflight.holder(settings.PACA_DATA_DIR) is None and not found.draining:
+        return Finding("Workers", "todo", "none is running", START)
+    if fault:
+        mend = START if databases.is_file() else preflight.manage("run_worker")
+        return Finding("Workers", "broken", fault, f"start one, or restart it: {mend}")
+    meaning = f"{found.working} at work, room for {found.room} more conversations"
+    if found.draining:
+        meaning += f"; {found.draining} about to end"
+    if trouble := workforce.scattered():
+        return Finding("Workers", "todo", meaning, trouble)
+    return _ok("Workers", meaning)
+
+
+def _queue() -> Finding:
+    waits = workforce.queue()
+    if fault := workforce.queue_fault(waits, workforce.workers()):
+        return Finding("Queue", "broken", fault, "look into the log of the workers")
+    if not waits.waiting:
+        return _ok("Queue", "nothing waits for a worker")
+    return _ok("Queue", f"{waits.waiting} wait, the oldest for {waits.oldest_seconds:.0f} s")
+
+
+def _bus() -> Finding:
+    if not settings.REDIS_URL:
+        return _ok("Bus", "in memory: one process")
+    if fault := health.bus_fault():
         return Finding(
-            "Server",
+            "Bus",
             "broken",
-            f"process {process} runs, but its worker gives no sign of life",
-            "restart it",
+            f"Redis {fault}: answers are not seen as they are written, and come up to 2 s late",
+            "start it, or correct REDIS_URL",
         )
-    return _ok("Server", f"running (process {process}), worker alive")
+    return _ok("Bus", "Redis answers")

@@ -14,17 +14,21 @@ from paca.common.errors import ConfigurationError
 from paca.engine.llm import demo
 from paca.projects import permissions
 from paca.projects.services import projects, workspaces
+from paca.web import databases
 
 
 def migrate() -> None:
-    """Bring the tables to this version; each migration happens whole or not at all."""
+    """Bring the tables to this version; each migration happens whole or not at all.
+
+    Call it ``databases.alone()`` with them.
+    """
     # The database is for this account only, also where the folder is open to others.
     before = os.umask(0o077)
     try:
         call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
     except DatabaseError as error:
         raise ConfigurationError(
-            f"the database {settings.DATABASE_FILE} could not be brought to this version: {error}.",
+            f"the database {databases.name()} could not be brought to this version: {error}.",
             next_step="check that its disk has room, then run this again; nothing is lost.",
         ) from error
     finally:

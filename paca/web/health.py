@@ -1,17 +1,16 @@
 """Answers for whatever watches Paca: is it alive, and if it is not ready, which part."""
 
-from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.loader import MigrationLoader
 from django.http import HttpRequest, JsonResponse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from paca.conversations.models import Worker
-from paca.web import preflight, sandboxes
+from paca.common import room
+from paca.web import workforce
 
 
 @require_safe
@@ -24,27 +23,34 @@ def alive(request: HttpRequest) -> JsonResponse:
 @require_safe
 @never_cache
 def ready(request: HttpRequest) -> JsonResponse:
-    """Every part by name: "ok", or what is wrong with it. 503 as long as one is not ready."""
-    parts = {"database": _database()}
-    if parts["database"] == "ok":
-        parts["migrations"] = _migrations()
-    if parts.get("migrations") == "ok":
-        parts["worker"] = _worker()
-    parts["sandbox"] = _sandbox()
-    parts["disk"] = _disk()
+    """Every part by name: "ok", or what is wrong with it. 503 as long as one is not ready.
+
+    Anybody may ask: it says how many and how long, never who or where.
+    """
+    parts: dict[str, str] = {}
+    numbers: dict[str, Any] = {}
+    try:
+        connection.ensure_connection()
+        parts |= {"database": "ok", "migrations": _migrations()}
+        if parts["migrations"] == "ok":
+            numbers = _work(parts)
+    except DatabaseError:
+        parts["database"] = "cannot be opened"
+    parts |= {"bus": bus_fault() or "ok", "disk": _disk()}
     is_ready = all(state == "ok" for state in parts.values())
     return JsonResponse(
-        {"status": "ready" if is_ready else "not ready", "parts": parts},
+        {"status": "ready" if is_ready else "not ready", "parts": parts, **numbers},
         status=200 if is_ready else 503,
     )
 
 
-def _database() -> str:
-    try:
-        connection.ensure_connection()
-    except DatabaseError:
-        return "cannot be opened"
-    return "ok"
+def bus_fault() -> str:
+    """Why processes do not hear of one another; one process alone always does."""
+    if not settings.REDIS_URL:
+        return ""
+    from paca.bus import redis_health  # the library is loaded where it is used
+
+    return redis_health.fault(settings.REDIS_URL)
 
 
 def _migrations() -> str:
@@ -53,22 +59,16 @@ def _migrations() -> str:
     return f"{len(missing)} not applied" if missing else "ok"
 
 
-def worker_is_alive() -> bool:
-    """Whether a worker said so within its lease."""
-    since = timezone.now() - timedelta(seconds=settings.WORKER_LEASE_SECONDS)
-    return Worker.objects.filter(draining=False, heartbeat_at__gte=since).exists()
-
-
-def _worker() -> str:
-    return "ok" if worker_is_alive() else "no sign of life"
-
-
-def _sandbox() -> str:
-    if settings.PACA_SANDBOX == "none":
-        return "ok"  # as asked for: commands are refused
-    return "unavailable" if sandboxes.unavailable() else "ok"
+def _work(parts: dict[str, str]) -> dict[str, Any]:
+    """The parts that do the work, and how much there is of both."""
+    workers, queue = workforce.workers(), workforce.queue()
+    parts["workers"] = workforce.workers_fault(workers) or "ok"
+    parts["queue"] = workforce.queue_fault(queue, workers) or "ok"
+    # Where commands run is the workers' business: a web process has no way to look.
+    parts["sandbox"] = "unavailable" if workforce.sandbox_faults() else "ok"
+    return {"workers": workforce.as_json(workers), "queue": workforce.as_json(queue)}
 
 
 def _disk() -> str:
-    free = preflight.free_mib(settings.PACA_DATA_DIR)
-    return "ok" if free >= preflight.LEAST_FREE_MIB else f"only {free} MiB free"
+    free = room.free_mib(settings.PACA_DATA_DIR)
+    return "ok" if free >= room.LEAST_FREE_MIB else f"only {free} MiB free"

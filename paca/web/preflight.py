@@ -5,7 +5,6 @@ import fcntl
 import ipaddress
 import os
 import platform
-import shutil
 import socket
 import sys
 import tempfile
@@ -17,9 +16,9 @@ from django.core.exceptions import ValidationError
 from django.db import connection
 
 from paca.common.errors import ConfigurationError
+from paca.web import databases
 
 LEAST_SQLITE = (3, 35, 0)  # the first that answers RETURNING, which the event log uses
-LEAST_FREE_MIB = 1024
 
 
 def manage(command: str) -> str:
@@ -31,6 +30,8 @@ def manage(command: str) -> str:
 
 def interpreter() -> str:
     """The versions; Python's own was checked by ``manage.py`` already."""
+    if not databases.is_file():
+        return f"Python {platform.python_version()}"
     sqlite = connection.Database  # type: ignore[attr-defined] # the driver of the backend
     if sqlite.sqlite_version_info < LEAST_SQLITE:
         raise ConfigurationError(
@@ -72,17 +73,14 @@ def make_folder(folder: Path) -> None:
         ) from error
 
 
-def free_mib(folder: Path) -> int:
-    """How much room is left where the folder is, or will be."""
-    place = next(each for each in (folder, *folder.parents) if each.exists())
-    return shutil.disk_usage(place).free >> 20
+def lock(folder: Path, *, shared: bool = False) -> int:
+    """Hold the data folder for this process, alone or with others that hold it ``shared``.
 
-
-def lock(folder: Path) -> int:
-    """Hold the data folder for this process alone; the lock goes with the process, however it ends."""
+    The lock goes with the process, however it ends.
+    """
     handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         holder = os.pread(handle, 20, 0).decode(errors="replace").strip() or "unknown"
         os.close(handle)

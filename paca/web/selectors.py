@@ -33,9 +33,10 @@ def working_now(project: Project) -> QuerySet[Conversation]:
 
 
 def agents(project: Project) -> list[AgentRow]:
-    """Every agent that is not retired."""
+    """Every agent that is not retired, by name."""
     counted = Count("conversations", filter=Q(conversations__deleted_at__isnull=True))
     found = Agent.objects.of_project(project).annotate(conversation_count=counted)
+    found = found.order_by("name", "id")  # a query that groups forgets the model's own order
     current: dict[Any, list[Conversation]] = defaultdict(list)
     under_way = Conversation.objects.for_project(project).filter(status__in=UNDER_WAY)
     for conversation in under_way.newest_first():

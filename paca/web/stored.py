@@ -1,7 +1,6 @@
 """What is in the database before Paca starts on it, and whether this version can go on from there."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from django.conf import settings
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
@@ -10,13 +9,13 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from paca.common.errors import ConfigurationError
+from paca.web import databases
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
     """The state of the database: ``applied`` migrations are there, ``to_apply`` are missing."""
 
-    file: Path
     applied: int
     to_apply: int
 
@@ -28,29 +27,28 @@ class Stored:
 
 def look() -> Stored:
     """The state of the database, or the reason why this version cannot use it. Changes nothing."""
-    file = settings.DATABASE_FILE
     try:
-        # Opening a database that is not there would make it.
-        if not file.exists():
-            return Stored(file, applied=0, to_apply=len(MigrationLoader(None).disk_migrations))
-        return _read(file)
+        # Opening a file that is not there would make it.
+        if not databases.is_there():
+            return Stored(applied=0, to_apply=len(MigrationLoader(None).disk_migrations))
+        return _read()
     except (DatabaseError, OSError) as error:
         raise ConfigurationError(
-            f"the database {file} cannot be used: {error}.",
-            next_step="restore it from a backup, or move it away to begin with an empty one.",
+            f"the database {databases.name()} cannot be used: {error}.",
+            next_step=databases.remedy(),
         ) from error
     finally:
         connection.close()
 
 
-def _read(file: Path) -> Stored:
+def _read() -> Stored:
     tables = connection.introspection.table_names()
-    if tables and MigrationRecorder.Migration._meta.db_table not in tables:
-        raise ConfigurationError(
-            f"the database {file} belongs to another program.",
-            next_step="choose another file: DATABASE_URL=sqlite:////path/to/paca.sqlite3 make run",
-        )
     loader = MigrationLoader(connection)
+    if tables and not _is_ours(tables, loader):
+        raise ConfigurationError(
+            f"the database {databases.name()} belongs to another program.",
+            next_step=databases.another(),
+        )
     unknown = sorted(
         f"{app}.{name}"
         for app, name in set(loader.applied_migrations) - set(loader.disk_migrations)
@@ -58,11 +56,25 @@ def _read(file: Path) -> Stored:
     )
     if unknown:
         raise ConfigurationError(
-            f"the database {file} was used by a newer Paca ({unknown[-1]} is not known here).",
+            f"the database {databases.name()} was used by a newer Paca ({unknown[-1]} is not known here).",
             next_step="update the code (git pull), or restore a backup from before the update.",
         )
     missing = set(loader.disk_migrations) - set(loader.applied_migrations)
-    return Stored(file, applied=len(loader.applied_migrations), to_apply=len(missing))
+    if missing and not databases.may_make_tables():
+        user = connection.settings_dict["USER"]
+        raise ConfigurationError(
+            f"{user} may not make tables in the database {databases.name()}.",
+            next_step=f"allow it, as an administrator there: GRANT CREATE ON SCHEMA public TO {user};",
+        )
+    return Stored(applied=len(loader.applied_migrations), to_apply=len(missing))
+
+
+def _is_ours(tables: list[str], loader: MigrationLoader) -> bool:
+    """Another program may keep the same record of its migrations, and share some apps with us."""
+    if MigrationRecorder.Migration._meta.db_table not in tables:
+        return False
+    applied = {app for app, _ in loader.applied_migrations}
+    return "accounts" in applied or applied <= loader.migrated_apps
 
 
 def check_encryption_key() -> None:

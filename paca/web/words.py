@@ -36,6 +36,7 @@ BECAUSE = {
     "parked": "parked",
     "configuration": "settings",
     "model_refused": "model refused",
+    "sandbox": "sandbox",
     "sandbox_error": "sandbox",
     "internal": "fault in Paca",
     "agent_removed": "agent retired",
@@ -48,7 +49,7 @@ ACTIVITIES = {
     "running_tool": "running a tool",
     "retrying": "asking the model again",
 }
-EXPLAINED = frozenset({"paused", "failed", "stopped"})
+EXPLAINED = frozenset({"waiting", "paused", "failed", "stopped"})
 
 
 def state_of(status: str, reason: str = "") -> State:

@@ -1,7 +1,11 @@
 """The pages for what cannot be shown: four different looks for four different causes."""
 
+import sys
+
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 
 from paca.common import request_ids
 
@@ -17,8 +21,12 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def fault(request: HttpRequest) -> HttpResponse:
-    """Our own fault: the number under which the log tells more."""
+    """Our own fault: the number under which the log tells more. A database that is away is none."""
     context = {"request_id": request_ids.current().request_id}
+    if isinstance(sys.exception(), OperationalError | InterfaceError):
+        # Without the request: who is signed in would be asked of the database.
+        content = render_to_string("503.html", context)
+        return HttpResponse(content, status=503, headers={"Retry-After": "5"})
     return render(request, "500.html", context, status=500)
 
 

@@ -36,6 +36,7 @@ def page_urls(user: Any, conversation: Conversation) -> dict[str, str]:
     export = reverse("api:conversation-export", args=[project_id, conversation.id])
     return {
         "api": reverse("api:conversation", args=[project_id, conversation.id]),
+        "workers": reverse("api:workers"),
         "socket": f"/ws/conversations/{conversation.id}/",
         "project": reverse("overview", args=[project_id]),
         "conversations": reverse("conversations", args=[project_id]),

@@ -2,12 +2,16 @@
 
 import socket
 import sys
+from argparse import ArgumentParser
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand
+from django.db import connection
 
-from paca.web import preflight, stored
+from paca.common import longlived
+from paca.web import apart, databases, preflight, stored
 
 
 class Command(BaseCommand):
@@ -17,54 +21,79 @@ class Command(BaseCommand):
     # Django's checks need the secrets, which the first start has yet to make.
     requires_system_checks = ()
 
-    def handle(self, **options: Any) -> None:
-        sys.stdout.reconfigure(line_buffering=True, errors="replace")  # type: ignore[union-attr]
-        listener, before = self._check()
-        address = f"http://{_host(settings.PACA_BIND)}:{listener.getsockname()[1]}"
-        self._make(before, address)
-        self._tell_what_works()
-        self._run(listener, address)
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--no-worker",
+            action="store_true",
+            help="only the web server; workers are started apart: manage.py run_worker",
+        )
 
-    def _check(self) -> tuple[socket.socket, stored.Stored]:
+    def handle(self, *, no_worker: bool, **options: Any) -> None:
+        sys.stdout.reconfigure(line_buffering=True, errors="replace")  # type: ignore[union-attr]
+        longlived.keep_memory_together()
+        if no_worker:
+            apart.check_services()
+            apart.check_secrets_are_given()
+        listener = self._check(shared=no_worker)
+        address = f"http://{_host(settings.PACA_BIND)}:{listener.getsockname()[1]}"
+        self._make(address, shared=no_worker)
+        if no_worker:
+            self._tell_of_workers()
+            self._serve(listener, address)
+        else:
+            self._tell_what_works()
+            self._serve(listener, address, before_stop=self._start_worker())
+
+    def _check(self, *, shared: bool) -> socket.socket:
         """Find every reason not to start before anything is made."""
         folder = settings.PACA_DATA_DIR
         self._done("Python", preflight.interpreter())
         preflight.admin_password()
         place = preflight.data_folder(folder)
         if folder.exists():
-            preflight.lock(folder)
+            preflight.lock(folder, shared=shared)
         self._done("Data", place)
         listener = preflight.listener(settings.PACA_BIND, settings.PACA_PORT)
         before = stored.look()
+        apart.check_may_enter()
         if before.is_current:
             stored.check_encryption_key()
         has_password = before.is_current and stored.admin_has_a_password()
         reach = preflight.exposure(settings.PACA_BIND, admin_has_a_password=has_password)
         self._done("Port", f"{listener.getsockname()[1]}, {reach}")
-        return listener, before
+        return listener
 
-    def _make(self, before: stored.Stored, address: str) -> None:
+    def _make(self, address: str, *, shared: bool) -> None:
         folder = settings.PACA_DATA_DIR
         if not folder.exists():
             preflight.make_folder(folder)
-            preflight.lock(folder)
+            preflight.lock(folder, shared=shared)
         made = settings.PACA_KEYS.keep(folder)
         self._done("Secrets", f"made: {', '.join(made)}" if made else "kept")
 
         from paca.web import firstrun
 
+        with databases.alone():
+            self._tables()
+            apart.check_may_enter()  # another host may have been first, a moment ago
+            apart.enter()
+            admin = firstrun.seed()
+        self._admin(admin, address)
+
+    def _tables(self) -> None:
+        from paca.web import firstrun
+
+        before, name = stored.look(), databases.name(brief=True)
         if before.is_current:
-            self._done("Database", f"{before.file.name}, up to date")
+            self._done("Database", f"{name}, up to date")
         else:
             firstrun.migrate()
             stored.check_encryption_key()
-            self._done("Database", f"{before.file.name}, {before.to_apply} migrations applied")
-        self._admin(address)
+            self._done("Database", f"{name}, {before.to_apply} migrations applied")
 
-    def _admin(self, address: str) -> None:
+    def _admin(self, admin: Any, address: str) -> None:
         from paca.web import firstrun
 
-        admin = firstrun.seed()
         if admin is None:
             if not stored.admin_has_a_password():
                 again = preflight.manage("sign_in_link admin")
@@ -83,7 +112,7 @@ class Command(BaseCommand):
         if reason := sandboxes.unavailable():
             self._todo("Sandbox", reason)
         else:
-            self._done("Sandbox", "bubblewrap: basic isolation, no network")
+            self._done("Sandbox", sandboxes.summary())
         if real := stored.agents_with_a_real_model():
             self._done("Model", f"{real} with a real model")
         else:
@@ -91,26 +120,41 @@ class Command(BaseCommand):
                 "Model", "demo only. For real answers, give an agent a model and a key: Agents"
             )
 
-    def _run(self, listener: socket.socket, address: str) -> None:
-        """The server owns the main thread, the worker its own; the worker ends first."""
-        from paca.realtime import server
+    def _tell_of_workers(self) -> None:
+        from paca.web import workforce
+
+        if workers := workforce.workers().working:
+            self._done("Workers", f"{workers} at work")
+        else:
+            self._todo("Workers", "none yet; start one: manage.py run_worker")
+
+    def _start_worker(self) -> Callable[[], None]:
+        """A worker with a thread of its own, beside the server; gives what ends it."""
         from paca.web import sandboxes
-        from paca.worker.main import WorkerSettings, WorkerThread
+        from paca.worker.main import WorkerSettings
+        from paca.worker.thread import WorkerThread
 
         worker = WorkerThread(
-            WorkerSettings(
-                concurrency=settings.WORKER_CONCURRENCY,
-                lease_seconds=settings.WORKER_LEASE_SECONDS,
-                sandbox_idle_seconds=settings.SANDBOX_IDLE_SECONDS,
-            ),
-            sandboxes.new_manager(),
+            WorkerSettings.as_set(settings.WORKER_CONCURRENCY), sandboxes.new_manager()
         )
         worker.start()
         worker.wait_until_ready()
+        return worker.drain
+
+    def _serve(
+        self,
+        listener: socket.socket,
+        address: str,
+        before_stop: Callable[[], object] = lambda: None,
+    ) -> None:
+        """The server owns the main thread; a worker beside it ends first."""
+        from paca.realtime import server
+
+        connection.close()  # of this thread, which only serves from here on
         server.serve(
             listener,
             on_ready=lambda: self.stdout.write(f"\nPaca runs at {address} (Ctrl+C ends it)"),
-            before_stop=worker.drain,
+            before_stop=before_stop,
         )
 
     def _done(self, part: str, meaning: str) -> None:

@@ -165,6 +165,7 @@ function toolState({ cause, failed }) {
 }
 
 function returned(draft, frame, data) {
+  draft.sandbox = null; // also of one that did not start
   change(draft, `tool:${data.call_id}`, {
     ...data, state: toolState(data), live: EMPTY, returnedAt: frame.at,
   });
@@ -184,6 +185,7 @@ function turnStarted(draft, frame, data) {
 }
 
 function turnFinished(draft, frame, data) {
+  draft.sandbox = null;
   closeCalls(draft);
   endRetry(draft, {});
   own(draft, "live").clear();
@@ -208,6 +210,7 @@ export const branches = {
     become(draft, frame, "running");
     Object.assign(draft, { model, demo: Boolean(demo) });
   },
+  "agent.conversation.waiting": says("waiting"),
   "agent.conversation.paused": says("paused"),
   "agent.conversation.resumed": says("running"),
   "agent.conversation.finished": (draft, frame, data) => become(draft, frame, "finished", data),
@@ -254,6 +257,8 @@ export const branches = {
     note(draft, frame, data);
   },
   "agent.sandbox.removed": note,
+  "agent.sandbox.paused": note,
+  "agent.sandbox.resumed": note,
   "agent.event.unknown": (draft, frame, data) => {
     const type = data.original_type ?? frame.type;
     const facts = data.payload_as_read ?? data;

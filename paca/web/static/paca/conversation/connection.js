@@ -44,6 +44,11 @@ export class Connection {
     return call("PATCH", this.#base, { title });
   }
 
+  /** Have the files in its sandbox removed for good; the log says when it is done. */
+  freeWorkspace() {
+    return call("DELETE", `${this.#base}workspace/`);
+  }
+
   /** Write to the agent; `onBusy` is queue or interrupt. */
   say(text, onBusy) {
     const clientId = newClientId();

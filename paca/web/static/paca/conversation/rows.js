@@ -220,10 +220,13 @@ function note(row, context) {
 }
 
 function goOn(row, context) {
-  const settings = row.entry.data.code === "configuration" && context.settingsUrl;
+  const { type, data } = row.entry;
+  const settings = data.code === "configuration" && context.settingsUrl;
+  const parked = data.reason === "parked";
   return html`<span class="notice-acts">
     ${settings ? html`<a class="btn btn-s" href=${context.settingsUrl}>Open settings</a>` : nothing}
-    <button type="button" class="btn btn-s" @click=${context.acts.goOn}>${GO_ON[row.entry.type]}</button></span>`;
+    <button type="button" class="btn btn-s" @click=${context.acts.goOn}>${parked ? "Try again" : GO_ON[type]}</button>
+    ${parked ? html`<button type="button" class="btn btn-s" @click=${context.acts.drop}>Drop</button>` : nothing}</span>`;
 }
 
 function unknown(row, context) {

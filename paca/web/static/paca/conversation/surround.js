@@ -25,7 +25,8 @@ export function below(view) {
   const { page, run } = view;
   const jump = view.away ? jumpButton(view) : nothing;
   if (NOT_HERE[run.connection]) return closed(NOT_HERE[run.connection], page.urls);
-  const notes = html`${view.lost ? lost() : nothing}${view.trouble ? trouble(view) : nothing}`;
+  const notes = html`${view.lost ? lost() : nothing}${
+    view.attendance.missing ? unattended() : nothing}${view.trouble ? trouble(view) : nothing}`;
   if (!page.mayWrite) return html`<div class="composer-wrap">${jump}${notes}${watching(page.project)}</div>`;
   return html`${notes}${composer({
     agent: page.agent.name, busy: isBusy(run), queue: queue(run), refused: run.refused, jump,
@@ -53,6 +54,12 @@ function trouble(view) {
 function lost() {
   return html`<div class="notice composer-note" role="status">${icon("wifi-off")}
     <div><b>Connection lost.</b> The run goes on without this page. Reconnecting…</div></div>`;
+}
+
+function unattended() {
+  return html`<div class="notice notice-wait composer-note" role="status">${icon("circle-alert")}
+    <div><b>No worker is running.</b> What you write is kept, and goes on by itself as soon as there is one.
+      Whoever runs this server starts one with <code>manage.py run_worker</code> or, all in one, <code>manage.py up</code>.</div></div>`;
 }
 
 function closed([fact, more, action], { signIn }) {

@@ -50,7 +50,7 @@ function titleField(run, { rename, stopRenaming }) {
     }} @blur=${(event) => rename(event.target.value)}></form>`;
 }
 
-function more({ page, copyLink, startRenaming }) {
+function more({ page, run, copyLink, startRenaming, freeWorkspace }) {
   return html`<paca-menu class="opens-left">
     ${iconButtonWithMenu()}
     <div class="popup" role="menu" aria-label="This conversation" hidden>
@@ -59,6 +59,8 @@ function more({ page, copyLink, startRenaming }) {
       <div class="menu-sep" role="separator"></div>
       <a class="menu-item" role="menuitem" href=${page.urls.exportMarkdown} download>${icon("download")}Export as Markdown</a>
       <a class="menu-item" role="menuitem" href=${page.urls.exportJson} download>${icon("download")}Export as JSON</a>
+      ${page.mayWrite && !STOPPABLE.has(run.status) ? html`<div class="menu-sep" role="separator"></div>
+        <button class="menu-item" role="menuitem" type="button" @click=${freeWorkspace}>${icon("box")}Remove its files…</button>` : nothing}
     </div></paca-menu>`;
 }
 

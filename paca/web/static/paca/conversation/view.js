@@ -9,6 +9,7 @@ import { copyFrom } from "../core/copy.js";
 import { PacaElement, jsonAttribute } from "../core/element.js";
 import { GrowingMarkdown } from "../core/markdown.js";
 import { Store } from "../core/store.js";
+import { Attendance } from "./attendance.js";
 import { Connection } from "./connection.js";
 import { Draft } from "./draft.js";
 import { Follow } from "./follow.js";
@@ -41,12 +42,15 @@ export class PacaConversation extends PacaElement {
     this.store.subscribe((after, before, action) => this.#changed(after.run, before.run, action));
     this.draft = new Draft(this.page.conversation.id);
     this.announcer = pageAnnouncer();
+    this.attendance = new Attendance(this.page.urls.workers, () => this.update());
+    this.attendance.heard(this.run.status);
     this.connection = this.connect();
     this.flush();
     this.#start();
   }
 
   disconnectedCallback() {
+    this.attendance.end();
     this.connection.close();
     this.follow?.end();
   }
@@ -109,6 +113,9 @@ export class PacaConversation extends PacaElement {
 
   goOn = () => this.connection.command("continue");
 
+  /** Give up what is parked: the conversation ends as stopped, and takes new messages. */
+  drop = () => this.connection.command("stop");
+
   startRenaming = () => {
     this.renaming = true;
     this.flush();
@@ -126,6 +133,11 @@ export class PacaConversation extends PacaElement {
     if (title.trim() && title.trim() !== this.run.title) {
       await this.#trying(() => this.connection.rename(title));
     }
+  };
+
+  freeWorkspace = async () => {
+    const question = "Remove all files in the sandbox of this conversation, for good? What was said stays.";
+    if (window.confirm(question)) await this.#trying(() => this.connection.freeWorkspace());
   };
 
   copyLink = (event) => copyFrom(event.currentTarget, location.href);
@@ -181,6 +193,7 @@ export class PacaConversation extends PacaElement {
   // --- changes ------------------------------------------------------------------------------------
 
   #changed(after, before, action) {
+    this.attendance.heard(after.status);
     if (after.refused && after.refused !== before.refused) this.#giveBack(after.refused.text);
     if (after.connection !== before.connection) this.#connectionChanged(after.connection);
     if (!["older", "newest"].includes(action.act)) this.#grew(after.order.length - before.order.length);
@@ -266,7 +279,7 @@ export class PacaConversation extends PacaElement {
     const { agent, me, mayWrite, urls } = this.page;
     return {
       agent, me, mayWrite, demo, model, members: this.members, settingsUrl: urls.settings,
-      isOpen: this.isOpen, onToggle: this.#toggled, prose: this.#nodes, acts: { goOn: this.goOn },
+      isOpen: this.isOpen, onToggle: this.#toggled, prose: this.#nodes, acts: { goOn: this.goOn, drop: this.drop },
     };
   }
 

@@ -22,6 +22,7 @@ const BECAUSE = {
   parked: "parked",
   configuration: "settings",
   model_refused: "model refused",
+  sandbox: "sandbox",
   sandbox_error: "sandbox",
   internal: "fault in Paca",
   agent_removed: "agent retired",
@@ -31,7 +32,7 @@ const BECAUSE = {
 /** Label, icon and tone of a conversation's status; `because` is the reason in two words. */
 export function stateOf({ status, reason = "" }) {
   const state = STATES[status] ?? { label: status, icon: "circle-help" };
-  const because = ["paused", "failed", "stopped"].includes(status) ? (BECAUSE[reason] ?? "") : "";
+  const because = ["waiting", "paused", "failed", "stopped"].includes(status) ? (BECAUSE[reason] ?? "") : "";
   return { ...state, tone: status, because };
 }
 
@@ -57,14 +58,19 @@ const PAUSED = {
   rate_limited: () => "The model's provider limits how often it may be asked.",
   model_unavailable: () => "The model does not answer.",
   stuck: () => "Paused: the same step was tried again and again.",
-  parked: () => "Parked to make room for other work.",
+  parked: () => "Parked: this step came to nothing again and again.",
+};
+
+const HOW_ON = {
+  stuck: "Nothing is lost. Write what to try instead, or continue to let it try again.",
+  parked: "Try again, drop it, or write a message to go on another way.",
 };
 
 const NOTES = {
   "agent.conversation.paused": (data) => ({
     look: "notice", tone: "hold", icon: "pause",
     fact: (PAUSED[data.reason] ?? (() => "Paused."))(data),
-    more: sentence(data.detail, "Nothing is lost. Continue, or write a message to go on."),
+    more: sentence(data.detail, HOW_ON[data.reason] ?? "Nothing is lost. Continue, or write a message to go on."),
   }),
   "agent.conversation.failed": ({ code, message, next_step: next }, { agent }) => ({
     look: "notice", tone: "bad", icon: "circle-x",
@@ -78,9 +84,16 @@ const NOTES = {
   "agent.conversation.interrupted": ({ by }) => ({
     look: "divider", fact: `Interrupted by ${by || "a person"}`,
   }),
-  "agent.conversation.resumed": () => ({
+  "agent.conversation.waiting": ({ detail }, { agent }) => ({
+    look: "notice", tone: "wait", icon: "hand",
+    fact: "The sandbox cannot be reached for now.",
+    more: sentence(detail, `Nothing is lost. ${agent} goes on by itself as soon as it can.`),
+  }),
+  "agent.conversation.resumed": ({ waited_for: waitedFor }) => ({
     look: "slim", icon: "rotate-ccw",
-    fact: "The worker was lost; another one has taken over. Nothing stored is lost",
+    fact: waitedFor
+      ? "The sandbox can be reached again"
+      : "The worker was lost; another one has taken over. Nothing stored is lost",
   }),
   "agent.limit.neared": ({ which, left }) => ({
     look: "slim", icon: "gauge", fact: `${amountLeft(which, left)}, wrapping up`,
@@ -93,6 +106,13 @@ const NOTES = {
   }),
   "agent.sandbox.started": ({ seconds }) => ({
     look: "slim", icon: "box", fact: "Sandbox ready",
+    facts: seconds ? { seconds } : null,
+  }),
+  "agent.sandbox.paused": () => ({
+    look: "slim", icon: "box", fact: "Sandbox paused: what runs in it goes on with the next message",
+  }),
+  "agent.sandbox.resumed": ({ seconds }) => ({
+    look: "slim", icon: "box", fact: "Sandbox resumed where it stood",
     facts: seconds ? { seconds } : null,
   }),
   "agent.sandbox.lost": ({ cause }, { agent }) => ({

@@ -30,7 +30,7 @@ class Sample extends HTMLElement {
   get context() {
     return {
       agent: ROSA, me: ADA, members: new Map([[ADA.id, ADA]]), mayWrite: true, demo: this.state.demo,
-      model: this.state.model, settingsUrl: "#", acts: { goOn: () => {} },
+      model: this.state.model, settingsUrl: "#", acts: { goOn: () => {}, drop: () => {} },
       isOpen: (row) => this.choices.get(row.key) ?? this.dataset.open === "yes",
       onToggle: (key, open) => {
         this.choices.set(key, open);
@@ -89,6 +89,10 @@ class Player {
 
   async rename(title) {
     this.#arrive("title.changed", { title });
+  }
+
+  async freeWorkspace() {
+    this.#arrive("sandbox.removed", { kept: false });
   }
 
   #arrive(type, data) {
