@@ -4,12 +4,40 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from django.conf import settings
+from django.db import connections
 from django.utils import timezone
+
+from tests.support import postgres_server
+from tests.support.postgres_server import PostgresServer
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What only PostgreSQL can show runs where it is the database: ``tests/on_services.py``."""
+    if settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+        elsewhere = [item for item in items if item.get_closest_marker("postgres")]
+        config.hook.pytest_deselected(items=elsewhere)
+        items[:] = [item for item in items if item not in elsewhere]
 
 
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL for the tests that stop, fill or refuse one."""
+    with postgres_server.running() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def no_connection_is_left_over() -> None:
+    """A test without a database may not even look at one that an earlier test left open."""
+    for connection in connections.all(initialized_only=True):
+        if not connection.in_atomic_block:
+            connection.close()
 
 
 @pytest.fixture(autouse=True)

@@ -52,7 +52,7 @@ def test_every_setting_has_an_effect():
 
 
 def test_every_setting_says_what_it_means_and_has_its_unit_in_its_name():
-    units = ("SECONDS", "MIB", "MINUTE", "CPUS", "STEPS", "RETRIES", "CONCURRENCY", "PORT")
+    units = ("SECONDS", "MIB", "MINUTE", "CPUS", "STEPS", "RETRIES", "CONCURRENCY", "PORT", "SIZE")
     for variable in VARIABLES.values():
         assert variable.meaning.endswith("."), variable.name
         if re.fullmatch(r"\d+(\.\d+)?", variable.default):

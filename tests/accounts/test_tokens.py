@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from paca.accounts.models import ApiToken, AuditEntry, User
 from paca.accounts.services import tokens
+from paca.projects.services import projects
 from tests.support import world
 from tests.support.api import Api
 
@@ -142,3 +143,11 @@ def test_the_audit_trail_names_the_token_that_acted() -> None:
     entry = AuditEntry.objects.get(action="project.changed")
     assert (entry.actor, entry.actor_name) == ("token", "test")
     assert (entry.facts["acting_for"], entry.request_id) == (here.user.username, "request-1234")
+
+
+def test_what_a_token_did_is_over_with_its_request() -> None:
+    here = world.make()
+    Api.by_token(here.user).patch(f"/projects/{here.project.pk}/", {"description": "New"})
+    projects.change(here.project, by=here.owner, description="Newer")
+    entries = AuditEntry.objects.filter(action="project.changed")
+    assert {entry.actor_name for entry in entries} == {"test", here.user.username}

@@ -44,7 +44,7 @@ def filled(here: World, agent: Agent | None = None, **changes: Any) -> dict[str,
     if agent is None:
         shown |= {"name": "Bo", "handle": "@Bo", "model": "demo/guide", "status": "active"}
         shown |= {"limit_concurrent": 5, "git_name": "Bo", "git_email": "bo@boats.example"}
-        shown |= {"project": here.project.pk}
+        shown |= {"project": here.project.pk, "sandbox_life": "ephemeral"}
     shown |= {"parameters": "{}", "role": here.role("agent").pk, "new_llm_key": ""}
     return {**shown, **changes}
 

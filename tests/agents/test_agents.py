@@ -195,3 +195,12 @@ def test_a_missing_key_is_named_as_the_cause(here: World) -> None:
     result = connection.test(make(here, model=MODEL))
     assert not result.works
     assert "needs an API key" in result.detail
+
+
+def test_a_crowd_of_tests_is_told_to_come_back_and_does_not_wait_for_ever(
+    here: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "TURN_SECONDS", 0.05)
+    with connection._AT_ONCE, connection._AT_ONCE:
+        assert connection.test(here.agent).code == "busy"
+    assert connection.test(here.agent).works

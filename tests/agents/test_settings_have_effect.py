@@ -7,7 +7,7 @@ import pytest
 
 import paca
 from paca.agents import parameters, services
-from paca.engine.llm import anthropic_wire
+from paca.engine.llm import anthropic_wire, litellm_wire
 
 ROOT = Path(paca.__file__).parent
 # What names the agent to people, in pages and API, and not to its runs.
@@ -21,7 +21,7 @@ def source(*folders: str) -> str:
 
 @pytest.mark.parametrize("setting", sorted(services.SETTINGS - FOR_PEOPLE))
 def test_each_setting_is_read_where_agents_run(setting: str) -> None:
-    read = re.compile(rf"\bagent(?:\.|__){setting}\b|\"{setting}\"")
+    read = re.compile(rf"\bagent(?:\.|__){setting}(?:\b|__)|\"{setting}\"")
     assert read.search(source("worker", "conversations"))
 
 
@@ -30,3 +30,6 @@ def test_each_parameter_reaches_the_model(name: str) -> None:
     value = "high" if name == "effort" else 2048
     without = anthropic_wire._parameters({}, 8192)
     assert anthropic_wire._parameters({name: value}, 8192) != without
+    for own_server in (True, False):
+        sent = litellm_wire.parameters({name: value}, 8192, own_server=own_server)
+        assert sent != litellm_wire.parameters({}, 8192, own_server=own_server)

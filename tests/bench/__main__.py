@@ -1,37 +1,42 @@
-"""Take the figures, or the one that ONLY names; exit with 1 if one falls short of its bar."""
+"""Take the figures, or those that ONLY names; exit with 1 if one falls short of its bar."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+from contextlib import nullcontext
 
 from tests.bench import ground
-from tests.bench.figures import HEADINGS, Figure, row
+from tests.bench.figures import HEADINGS, row
+from tests.bench.rows import DATABASES, ROWS, chosen
+from tests.support import postgres_server
 
 
 def main() -> int:
-    with ground.prepared() as folder:
-        from tests.bench.benches import BENCHES
-
-        only = os.environ.get("ONLY", "")
-        if only and only not in BENCHES:
-            print(f"ONLY={only} names no figure; there are: {', '.join(BENCHES)}", file=sys.stderr)
-            return 2
-        print(ground.machine())
-        print(row(HEADINGS), flush=True)
-        figures = []
-        for name in [only] if only else BENCHES:
-            figures.append(BENCHES[name](folder))
-            print(row(figures[-1].cells()), flush=True)
-    return verdict(figures)
+    only = os.environ.get("ONLY", "")
+    names = chosen(only)
+    if not names:
+        print(f"ONLY={only} names no figure; there are: {', '.join(ROWS)}", file=sys.stderr)
+        return 2
+    print(ground.machine())
+    print(row(HEADINGS), flush=True)
+    codes = [
+        take([name for name in names if ROWS[name].database == database], database)
+        for database in DATABASES
+    ]
+    return max(map(abs, codes))  # -9: it was killed
 
 
-def verdict(figures: list[Figure]) -> int:
-    """Name what falls short of its bar; the exit code."""
-    short = [figure.name for figure in figures if figure.falls_short]
-    for name in short:
-        print(f"falls short: {name}")
-    return 1 if short else 0
+def take(names: list[str], database: str) -> int:
+    """Take them in a process of their own, for Django stands on one database; its exit code."""
+    if not names:
+        return 0
+    there = postgres_server.running() if database == "postgresql" else nullcontext()
+    with there as server:
+        environment = os.environ | {"DATABASE_URL": server.url if server else ""}
+        command = [sys.executable, "-m", "tests.bench.taking", *names]
+        return subprocess.run(command, env=environment, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.bench import ground
 from tests.bench.figures import Figure, percentile
 from tests.house.installation import Installation, Running
 from tests.realtime.pages import Page, bearer, conversation_page
@@ -20,9 +21,9 @@ SHARE = 0.95
 
 def message_to_acknowledgement(folder: Path) -> Figure:
     """A ping takes the same way, and its answer stores nothing."""
-    installation = Installation(folder / "ack")
+    installation = Installation(folder)
     try:
-        site = Site.of(installation)
+        site = Site.of(installation, DATABASE_URL=ground.another_database("ack"))
         acks, pongs = site.messages_and_pings(site.new_conversation())
     finally:
         installation.end()
@@ -32,7 +33,7 @@ def message_to_acknowledgement(folder: Path) -> Figure:
         percentile(pongs, SHARE),
         "ms",
         f"p95 of {MESSAGES} messages / pings on one socket while @guide answers them: "
-        "`manage.py up` (web server and worker) on SQLite",
+        f"`manage.py up` (web server and worker) on {ground.database()}",
         at_most=150,
     )
 
@@ -45,9 +46,9 @@ class Site:
     token: str
 
     @classmethod
-    def of(cls, installation: Installation) -> Site:
-        running = installation.up()
-        made = installation.run("create_token", "admin")
+    def of(cls, installation: Installation, **settings: str) -> Site:
+        running = installation.up(**settings)
+        made = installation.run("create_token", "admin", **settings)
         assert made.returncode == 0, made.stderr
         return cls(running, made.stdout.split()[-1])
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 HEADINGS = ("name", "ours", "baseline", "ratio", "bar", "what is compared")
-WIDTHS = (9, 13, 13, 6, 6, 0)
+WIDTHS = (20, 13, 13, 6, 7, 0)
 
 
 @dataclass(frozen=True)

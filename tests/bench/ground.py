@@ -1,14 +1,16 @@
-"""What the benches stand on: a temporary data folder with an empty, migrated database."""
+"""What the benches stand on: a temporary data folder and an empty, migrated database."""
 
 from __future__ import annotations
 
 import os
 import platform
-import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import psycopg
+from psycopg.sql import SQL, Identifier
 
 
 @contextmanager
@@ -24,9 +26,25 @@ def prepared() -> Iterator[Path]:
         yield Path(name)
 
 
+def database() -> str:
+    """The database of this run, as a row names it."""
+    from django.db import connection
+
+    return connection.display_name
+
+
+def another_database(name: str) -> str:
+    """An empty one on the same server, as ``DATABASE_URL``; empty for a file in another data folder."""
+    url = os.environ.get("DATABASE_URL", "")
+    if not url:
+        return ""
+    with psycopg.connect(url, autocommit=True) as server:
+        server.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
+    return f"{url.rpartition('/')[0]}/{name}"
+
+
 def machine() -> str:
-    """What the figures were taken on."""
+    """What the figures are taken on."""
     return (
-        f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version} (a file, WAL), "
-        f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+        f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 
+from tests.bench import ground
 from tests.bench.figures import Figure
 from tests.house.installation import Installation, clean_environment
 
@@ -17,9 +18,9 @@ IDLE_SECONDS = 10
 
 def idle(folder: Path) -> Figure:
     """Ten seconds after it began to answer."""
-    installation = Installation(folder / "memory")
+    installation = Installation(folder)
     try:
-        running = installation.up()
+        running = installation.up(DATABASE_URL=ground.another_database("memory"))
         time.sleep(IDLE_SECONDS)
         ours = resident_mb(running.process.pid)
     finally:
@@ -30,7 +31,7 @@ def idle(folder: Path) -> Figure:
         _bare_django(),
         "MB",
         f"resident, all processes, after {IDLE_SECONDS} s: `manage.py up` (web server and worker) "
-        "on SQLite / Django and uvicorn imported, nothing else",
+        f"on {ground.database()} / Django and uvicorn imported, nothing else",
         at_most=150,
     )
 

@@ -1,9 +1,12 @@
 """A figure over its bar is told, and ends the bench with 1."""
 
+import importlib
+
 import pytest
 
-from tests.bench.__main__ import verdict
 from tests.bench.figures import Figure, percentile, row
+from tests.bench.rows import ROWS, chosen
+from tests.bench.taking import verdict
 
 
 def ratio(ours: float) -> Figure:
@@ -45,3 +48,18 @@ def test_a_row_shows_both_sides_their_ratio_and_the_bar():
 def test_the_95th_percentile_of_100_is_exceeded_by_five():
     samples = [float(n) for n in range(100)]
     assert sum(sample > percentile(samples, 0.95) for sample in samples) == 5
+
+
+def test_one_row_can_be_chosen_or_one_figure_on_all_its_set_ups():
+    assert chosen("turn-postgresql") == ["turn-postgresql"]
+    assert chosen("turn") == ["turn-sqlite", "turn-postgresql"]
+    assert chosen("late-turn") == ["late-turn-sqlite", "late-turn-postgresql"]
+    assert chosen("viewers") == ["viewers"]
+    assert chosen("") == list(ROWS)
+    assert chosen("tur") == []
+
+
+@pytest.mark.parametrize("function", sorted({row.function for row in ROWS.values()}))
+def test_what_a_row_names_is_there(function):
+    module, _, name = function.partition(".")
+    assert callable(getattr(importlib.import_module(f"tests.bench.{module}"), name))

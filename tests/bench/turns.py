@@ -19,6 +19,7 @@ from typing import Any
 
 from paca.conversations import services
 from paca.conversations.models import Worker
+from tests.bench import ground
 from tests.bench.figures import Figure
 from tests.support import world
 from tests.support.flow import Told
@@ -30,9 +31,15 @@ TURNS = 50
 ROUNDS = 5
 LONG_ROUNDS = 3
 AROUND = 10  # turns before and after the one that is looked at
-STEP = says("I think about the next step before I take it.") + calls(think="What is next?")
 LAST = says("Done.")
 QUESTION = "Think about it, step by step."
+
+
+def thinking(number: int) -> Scripted:
+    """Another thought each time: who thinks the same again and again is paused."""
+    return says("I think about the next step before I take it.") + calls(
+        think=f"What is next after step {number:04}?"
+    )
 
 
 def cpu_seconds(pid: int) -> float:
@@ -50,7 +57,7 @@ class Watched:
 
     def __call__(self, _body: dict[str, Any]) -> Scripted:
         self.used.append(cpu_seconds(self.pid))
-        return STEP if len(self.used) <= self.turns else LAST
+        return thinking(len(self.used)) if len(self.used) <= self.turns else LAST
 
     def ms_per_turn(self, first: int, last: int) -> float:
         """From the arrival of request ``first`` to that of ``last``, counted from 0."""
@@ -140,7 +147,8 @@ def cpu_per_turn(folder: Path) -> Figure:
         median(ours[1:]),
         median(bare[1:]),
         "ms CPU",
-        f"{TURNS} turns, each one call of think: a worker process on SQLite, everything stored / "
+        f"{TURNS} turns, each one call of think: a worker process on {ground.database()}, everything "
+        "stored / "
         "a bare loop on the SDK's raw events in a process of its own",
         most_times=3,
     )
@@ -161,6 +169,6 @@ def late_turn(folder: Path) -> Figure:
         median(early),
         "ms CPU",
         f"turn 200 / turn 50 of one conversation, {AROUND} turns around each: "
-        "a worker process on SQLite",
+        f"a worker process on {ground.database()}",
         most_times=1.5,
     )

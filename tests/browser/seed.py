@@ -1,12 +1,17 @@
-"""Fills the log of a conversation with many events, through the store: run by ``manage.py shell``."""
+"""Conversations as they come about only after long or bad luck: run by ``manage.py shell``."""
 
+from datetime import timedelta
 from uuid import UUID, uuid4
+
+from django.db import transaction
+from django.utils import timezone
 
 from paca import events
 from paca.agents.models import Agent
 from paca.conversations import services, store
 from paca.conversations.models import Conversation, Trigger
 from paca.projects.models import Member
+from paca.worker import claim
 
 EVENTS_A_TURN = 50
 
@@ -23,6 +28,19 @@ def long_conversation(count: int) -> UUID:
     while Conversation.objects.get(pk=sent.conversation_id).last_seq < count:
         turn += 1
         store.append(sent.conversation_id, *_turn(turn))
+    return sent.conversation_id
+
+
+@transaction.atomic
+def parked_conversation() -> UUID:
+    """A conversation whose step has cost three workers; the worker that runs never sees it before."""
+    agent = Agent.objects.get(handle="guide")
+    me = Member.objects.get(project=agent.project, user__isnull=False)
+    sent = services.start_chat(agent, text="Look around, if you can", by=me)
+    mine = Conversation.objects.filter(pk=sent.conversation_id)
+    for _ in range(claim.MOST_LOST + 1):
+        claim.claim("a worker that dies", lease_seconds=30, room=1)
+        mine.filter(status="running").update(lease_until=timezone.now() - timedelta(seconds=1))
     return sent.conversation_id
 
 

@@ -92,7 +92,7 @@ def test_a_menu_opens_with_arrows_and_gives_the_focus_back(page: Page) -> None:
     page.keyboard.press("ArrowDown")
     expect(page.get_by_role("menuitem", name="Rename")).to_be_focused()
     page.keyboard.press("ArrowUp")
-    expect(page.get_by_role("menuitem", name="Export as JSON")).to_be_focused()
+    expect(page.get_by_role("menuitem", name="Remove its files")).to_be_focused()
     page.keyboard.press("Escape")
     expect(button).to_be_focused()
 

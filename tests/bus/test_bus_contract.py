@@ -3,48 +3,36 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable
 from uuid import uuid4
 
 import pytest
 
 from paca.bus.base import Announced, Bus, Hint, Shown, Signal, Signalled, Woken
 from paca.bus.memory import MemoryBus
+from tests.bus.busy import Roomy, until
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.service]
 
-ALL = (Woken, Announced, Shown, Signalled)
-KINDS: dict[str, Callable[[], Bus]] = {"memory": MemoryBus}
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
+ALL = (Announced, Shown, Signalled)
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=["memory", "redis"])
 def bus(request) -> Bus:
-    return KINDS[request.param]()
-
-
-async def until(condition: Callable[[], bool], seconds: float = 5) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - conditions of any kind, also of other threads
-            await asyncio.sleep(0.002)
+    if request.param == "memory":
+        return MemoryBus()
+    return request.getfixturevalue("connect")(request.getfixturevalue("valkey"))
 
 
 async def test_each_kind_of_hint_reaches_a_listener_whole_and_in_order(bus: Bus):
     heard: list[Hint] = []
-    trigger, conversation = uuid4(), uuid4()
+    conversation = uuid4()
     with bus.listen(ALL, heard.append):
-        bus.wake(trigger)
         bus.announce("conversation:1", 7)
         bus.live("conversation:1", {"type": "agent.text.streamed", "data": {"text": "é"}})
         bus.signal(conversation)
         bus.signal(conversation, Signal.ATTACH)
-        await until(lambda: len(heard) == 5)
+        await until(lambda: len(heard) == 4)
     assert heard == [
-        Woken(trigger),
         Announced("conversation:1", 7),
         Shown("conversation:1", {"type": "agent.text.streamed", "data": {"text": "é"}}),
         Signalled(conversation, Signal.INBOX),
@@ -52,20 +40,35 @@ async def test_each_kind_of_hint_reaches_a_listener_whole_and_in_order(bus: Bus)
     ]
 
 
+async def test_a_worker_is_woken_by_each_trigger(bus: Bus):
+    heard: list[Hint] = []
+    triggers = [uuid4() for _ in range(20)]
+    async with bus.work(heard.append, Roomy()):
+        for trigger in triggers:
+            bus.wake(trigger, {"type": "agent.chat_message"})
+        await until(lambda: len(heard) == 20)
+    assert heard == [Woken(trigger) for trigger in triggers]
+
+
 async def test_a_listener_hears_only_the_kinds_it_asked_for(bus: Bus):
-    woken: list[Hint] = []
+    some: list[Hint] = []
     everything: list[Hint] = []
-    with bus.listen((Woken,), woken.append), bus.listen(ALL, everything.append):
+    with bus.listen((Signalled,), some.append), bus.listen(ALL, everything.append):
         bus.announce("conversation:1", 1)
-        bus.wake(uuid4())
+        bus.signal(uuid4())
         await until(lambda: len(everything) == 2)
-    assert [type(hint) for hint in woken] == [Woken]
+        await until(lambda: len(some) == 1)
+    assert [type(hint) for hint in some] == [Signalled]
 
 
 async def test_nothing_is_delivered_after_the_block_has_ended(bus: Bus):
     heard: list[Hint] = []
     with bus.listen(ALL, heard.append):
-        bus.wake(uuid4())
+        bus.signal(uuid4())
+    async with bus.work(heard.append, Roomy()):
+        pass
+    heard.clear()
+    bus.signal(uuid4())
     bus.wake(uuid4())
     await asyncio.sleep(0.05)
     assert heard == []
@@ -131,12 +134,12 @@ async def test_a_listener_that_raises_stops_neither_the_publisher_nor_the_next_h
 
     def deliver(hint: Hint) -> None:
         heard.append(hint)
-        if hint == Woken(first):
+        if hint == Signalled(first, Signal.INBOX):
             raise ValueError("a fault of this listener")
 
-    with bus.listen((Woken,), deliver):
-        bus.wake(first)
-        bus.wake(second)
+    with bus.listen((Signalled,), deliver):
+        bus.signal(first)
+        bus.signal(second)
         await until(lambda: len(heard) == 2)
     assert isinstance(reported[0]["exception"], ValueError)
 
@@ -154,8 +157,8 @@ async def test_a_loop_that_died_is_dropped_and_the_others_still_hear(bus: Bus):
     await asyncio.to_thread(die_while_listening)
     heard: list[Hint] = []
     with bus.listen(ALL, heard.append):
-        bus.wake(uuid4())
-        bus.wake(uuid4())
+        bus.signal(uuid4())
+        bus.signal(uuid4())
         await until(lambda: len(heard) == 2)
 
 

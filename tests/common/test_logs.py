@@ -1,12 +1,14 @@
 """Logs: JSON for programs, lines for people, secrets for nobody."""
 
+import asyncio
 import json
 import logging
 import sys
+from typing import Any
 
 import pytest
 
-from paca.common.logs import JsonFormatter, LineFormatter
+from paca.common.logs import AboutFilter, JsonFormatter, LineFormatter, about
 
 
 def record(message: str, *args: object, **extra: object) -> logging.LogRecord:
@@ -26,6 +28,29 @@ def test_a_record_becomes_one_json_object_with_its_fields():
         "conversation": "c1",
         "turns": 3,
     }
+
+
+@pytest.mark.anyio
+async def test_what_is_logged_within_a_run_carries_its_handles_and_beside_it_does_not():
+    said = []
+
+    async def run(name: str) -> None:
+        with about(conversation=name):
+            await asyncio.sleep(0)
+            with about(turn=2):
+                said.append(filtered(record("in the turn", call="c1")))
+            said.append(filtered(record("about another", conversation="other")))
+
+    await asyncio.gather(run("one"), run("two"))
+    assert [each["conversation"] for each in said] == ["one", "other", "two", "other"]
+    assert [each.get("turn") for each in said] == [2, None, 2, None]
+    assert said[0]["call"] == "c1"
+    assert "conversation" not in filtered(record("beside"))
+
+
+def filtered(entry: logging.LogRecord) -> dict[str, Any]:
+    assert AboutFilter().filter(entry)
+    return json.loads(JsonFormatter().format(entry))
 
 
 def test_a_line_break_in_a_message_cannot_forge_a_second_entry():

@@ -1,6 +1,7 @@
 """The admin of conversations: everything can be looked at, nothing breaks a log, Stop works."""
 
 import re
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -15,9 +16,11 @@ from django.utils import timezone
 from paca import events
 from paca.accounts.models import User
 from paca.agents import services as agents
+from paca.agents.models import Agent
 from paca.conversations import store
 from paca.conversations.models import Conversation, Event, ModelCall, ToolCall, Trigger, Worker
 from paca.engine.ports import ModelCallStarted
+from paca.worker.claim import MOST_LOST, claim
 from tests.conversations.chatting import CALL, Chat, bash
 
 pytestmark = pytest.mark.django_db
@@ -175,7 +178,7 @@ def test_a_log_of_any_length_costs_the_same_queries(chat, admin, django_assert_m
     )
     with django_assert_max_num_queries(15) as counted:
         admin.get(change("conversation", begun))
-    whole = re.compile(r'(?<!SUBSTR\()"conversations_event"."payload"')
+    whole = re.compile(r'(?<!SUBSTR\()(?<!SUBSTRING\()"conversations_event"."payload"')
     assert not any(whole.search(query["sql"]) for query in counted.captured_queries)
 
 
@@ -251,6 +254,38 @@ def test_stop_is_an_action_and_says_who(chat, admin):
     assert (order.state, order.by) == ("new", "root")
     newest = chat.api.get(chat.of(waits, "events/?limit=1")).json()["results"][0]
     assert newest["data"]["by"] == "root"
+
+
+def cost_its_workers(conversation: str) -> None:
+    for _ in range(MOST_LOST + 1):
+        claim("w", lease_seconds=30, room=1)
+        Conversation.objects.filter(pk=conversation).update(
+            lease_until=timezone.now() - timedelta(hours=1)
+        )
+
+
+def test_what_is_parked_is_tried_again_and_nothing_else_is(chat, admin):
+    parked, waits = (chat.begin(word)["conversation"] for word in ("Parked", "Waits"))
+    chat.api.post(chat.of(waits, "stop/"))
+    cost_its_workers(parked)
+    assert chat.row(parked).reason == "parked"
+    body = {"action": "try_again", "_selected_action": [parked, waits]}
+    assert "1 conversations are tried again." in text(
+        admin.post(at("conversation"), body, follow=True)
+    )
+    assert [chat.row(each).status for each in (parked, waits)] == ["queued", "stopped"]
+    assert Trigger.objects.get(conversation=parked, kind="continue").by == "root"
+
+
+def test_a_parked_one_whose_agent_takes_no_work_stays_parked_and_says_why(chat, admin):
+    parked = chat.begin("Parked")["conversation"]
+    cost_its_workers(parked)
+    Agent.objects.update(status="inactive")
+    body = {"action": "try_again", "_selected_action": [parked]}
+    page = text(admin.post(at("conversation"), body, follow=True))
+    assert "is inactive. Set it to active to give it work." in page
+    assert "0 conversations are tried again." in page
+    assert chat.row(parked).status == "paused"
 
 
 def test_who_may_only_look_cannot_stop(chat):

@@ -182,6 +182,11 @@ def test_a_body_that_is_no_json_is_refused(chat):
     assert not ChatSession.objects.exists()
 
 
+def test_a_body_that_is_too_large_is_refused(chat):
+    answer = post(chat, chat.sessions, {"text": "x" * 3_000_000})
+    assert refusal(answer)[:2] == (413, "too_large")
+
+
 def test_a_key_that_is_no_key_is_refused(chat):
     for key in ("x" * 256, "tab\there"):
         answer = chat.api.post(chat.sessions, {"text": "a"}, **{"Idempotency-Key": key})

@@ -13,6 +13,8 @@ from paca.conversations.models import (
     Conversation,
     Event,
     ModelCall,
+    Sandbox,
+    SandboxState,
     Trigger,
 )
 from paca.engine.ports import ModelCallStarted
@@ -139,3 +141,39 @@ def test_an_earlier_conversation_can_be_deleted_and_the_chat_goes_on(chat):
     assert chat.api.delete(chat.of(begun["conversation"])).status_code == 204
     sent = chat.api.post(f"{chat.sessions}{begun['session']}/messages/", {"text": "On"})
     assert sent.status_code == 202
+
+
+# --- the files alone ------------------------------------------------------------------------------
+
+
+def with_files(chat: Chat) -> str:
+    begun = chat.begin()["conversation"]
+    chat.rest(begun, events.SandboxStarted(backend="bubblewrap", boot_id="b"))
+    return begun
+
+
+def test_the_files_alone_can_be_given_up_and_the_log_stays(chat):
+    begun = with_files(chat)
+    answer = chat.api.delete(chat.of(begun, "workspace/"))
+    assert answer.status_code == 202
+    assert answer.data["id"] == begun
+    assert Sandbox.objects.get(conversation=begun).state == SandboxState.FREEING
+    assert Event.objects.filter(conversation=begun).exists()
+    entry = AuditEntry.objects.get(action="conversation.workspace_freed")
+    assert (entry.object_id, entry.actor_id) == (begun, chat.world.user.pk)
+    assert chat.api.delete(chat.of(begun, "workspace/")).status_code == 202
+
+
+def test_where_there_are_no_files_or_work_is_done_on_them_none_are_given_up(chat):
+    without = chat.begin()["conversation"]
+    chat.rest(without)
+    running = with_files(chat)
+    assert refusal(chat.api.delete(chat.of(without, "workspace/"))) == (409, "no_workspace", {})
+    Conversation.objects.filter(pk=running).update(status="queued")
+    Conversation.objects.filter(pk=running).update(status="running")
+    assert refusal(chat.api.delete(chat.of(running, "workspace/"))) == (
+        409,
+        "conversation_running",
+        {},
+    )
+    assert Sandbox.objects.get(conversation=running).state == SandboxState.RUNNING

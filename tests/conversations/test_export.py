@@ -4,6 +4,7 @@ import json
 import tracemalloc
 
 import pytest
+from django.db import connection
 from django.test import AsyncClient
 
 from paca import events
@@ -268,6 +269,9 @@ async def test_the_async_server_streams_it_in_pieces(anyio_backend):
         store.append(chat.row(begun).pk, *[events.MessageSpoken(text="u" * 50_000)] * 25)
         return f"/api/v1{chat.of(begun, 'export/')}", chat.world.user
 
+    def leave() -> None:
+        connection.close()  # of this thread, which outlives the test
+
     path, user = await sync_to_async(prepare)()
     client = AsyncClient()
     await client.aforce_login(user)
@@ -277,3 +281,4 @@ async def test_the_async_server_streams_it_in_pieces(anyio_backend):
     assert len(pieces) > 15
     assert max(len(piece) for piece in pieces) <= 64 * 1024
     assert json.loads(b"".join(pieces))["conversation"]["last_seq"] == 28
+    await sync_to_async(leave)()

@@ -15,6 +15,7 @@ from paca.conversations.models import Conversation, Event, ModelCall, ToolCall, 
 from paca.conversations.models.conversation import MOVES, Status
 from paca.conversations.store import Fenced, IllegalMove, Lease
 from paca.engine.ports import ModelCallStarted
+from paca.worker.claim import release
 from tests.support import world
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -74,6 +75,16 @@ def test_a_superseded_worker_writes_nothing():
     leased(conversation, epoch=2)
     with pytest.raises(Fenced):
         store.append(conversation.pk, events.MessageSpoken(text="late"), lease=old)
+    assert numbers(conversation) == []
+
+
+def test_a_worker_that_has_let_go_writes_nothing():
+    """The epoch is still its own until another worker comes."""
+    conversation = a_conversation(status="running")
+    lease = leased(conversation)
+    release(lease)
+    with pytest.raises(Fenced):
+        store.append(conversation.pk, events.MessageSpoken(text="late"), lease=lease)
     assert numbers(conversation) == []
 
 

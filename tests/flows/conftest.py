@@ -1,14 +1,34 @@
 """Journeys run on a world with a worker."""
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.flow import Flow
+from tests.support import docker_backend
+from tests.support.docker_daemon import DockerDaemon
+from tests.support.flow import DIALECT, Flow
 
 
 @pytest.fixture
-def flow(transactional_db: None, tmp_path: Path) -> Iterator[Flow]:
-    with Flow(tmp_path) as found:
+def flow(transactional_db: None, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Flow]:
+    """In the dialect that a test's parameter names, else in that of this run of the tests."""
+    with Flow(tmp_path, dialect=getattr(request, "param", DIALECT)) as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def own_daemon() -> Iterator[DockerDaemon]:
+    docker_backend.skip_without()
+    with DockerDaemon() as daemon:
+        yield daemon
+
+
+@pytest.fixture
+def daemon(own_daemon: DockerDaemon) -> Iterator[DockerDaemon]:
+    """Without live-restore, as it is installed."""
+    own_daemon.start(live_restore=False)
+    yield own_daemon
+    own_daemon.clear()
+    gc.collect()  # what is left of connections that it broke is this test's, and no later one's

@@ -3,6 +3,8 @@
 import pytest
 
 from paca.agents import services as agents
+from paca.agents.models import Agent
+from paca.conversations import services
 from tests.support.flow import Flow, assert_replay_matches, until
 from tests.support.model_script import calls, fails, says, thinks
 
@@ -169,6 +171,22 @@ def test_the_step_limit_is_announced_summarised_and_left_by_a_message(transactio
         assert told.status == "finished/answered"
         assert flow.model.violations == []
         assert_replay_matches(told)
+
+
+def test_a_limit_that_is_raised_holds_for_what_has_been_begun(transactional_db, tmp_path):
+    """T-37."""
+    with Flow(tmp_path, limit_steps=3) as flow:
+        told = flow.begin("[[fake turns=20]]")
+        flow.rest(told)
+        services.continue_(told.row, by=flow.world.owner)
+        until(lambda: len(told.all("turn.finished")) == 2)
+        assert told.status == "paused/step_limit"
+        assert len(told.all("tool.called")) == 6  # it counts anew
+        Agent.objects.update(limit_steps=50)
+        flow.ask("[[fake turns=9]] go on", after=told)
+        assert told.status == "finished/answered"
+        assert len(told.all("tool.called")) == 15
+        assert flow.model.violations == []
 
 
 def test_the_token_budget_pauses_before_the_next_call(transactional_db, tmp_path):

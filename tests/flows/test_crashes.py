@@ -1,10 +1,15 @@
 """A worker that dies at any moment: the conversation goes on from its log, and nothing runs twice."""
 
+import asyncio
+import os
+import signal
 import time
 
 import pytest
 
 from paca.conversations.models import Conversation
+from paca.sandbox.bubblewrap import Bubblewrap
+from tests.support import runners
 from tests.support.flow import Flow, assert_replay_matches, until
 from tests.support.model_script import calls, says
 from tests.support.worker_process import WorkerProcess
@@ -72,17 +77,33 @@ def test_a_sandbox_that_is_gone_makes_the_outcome_unknown_and_says_so(killable):
     until(lambda: told.has("tool.started"))
     time.sleep(0.5)
     process.kill()
-    import asyncio
-
-    from paca.sandbox.manager import SandboxManager
-
-    manager = SandboxManager(kind="auto", data_dir=flow.folder, install_id="tests")
+    manager = flow.sandboxes()
     asyncio.run(manager.sweep(set()))
     process.start()
     flow.rest(told, 20)
     assert told.has("tool.outcome_unknown")
     assert told.answers == ["I check."]
     assert (flow.folder / "workspaces" / str(told.id) / "once.txt").read_text() == "x\n"
+    assert_replay_matches(told)
+
+
+def test_a_sandbox_killed_between_two_commands_is_told_while_the_model_still_thinks(flow):
+    """Nobody wants anything of it at that moment, and it is noticed all the same."""
+    replies = [
+        calls(bash="echo x > kept.txt"),
+        says("Slow " * 80).slowly(tps=10) + calls(bash="cat kept.txt"),
+        says("Kept."),
+    ]
+    told = flow.begin("Go", replies)
+    until(lambda: told.has("tool.returned") and flow.model.in_flight == 1)
+    os.kill(runners.pid(Bubblewrap(flow.folder, "any"), told.id), signal.SIGKILL)
+    until(lambda: told.has("sandbox.lost"), 5)
+    assert flow.model.in_flight == 1, "the model still answers"
+    flow.rest(told)
+    (lost,) = told.all("sandbox.lost")
+    assert (lost["end"], lost["exit_code"]) == ("killed", 137)
+    assert told.outputs[1].startswith("x\n")
+    assert not told.has("tool.outcome_unknown")
     assert_replay_matches(told)
 
 

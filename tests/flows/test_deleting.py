@@ -1,11 +1,13 @@
 """A conversation is deleted: what ran for it ends, and its files go."""
 
 import asyncio
+from uuid import UUID
 
 import pytest
 
 from paca.conversations import removal
 from paca.conversations.models import Sandbox
+from paca.sandbox.base import Patience
 from paca.sandbox.manager import SandboxManager
 from paca.worker.database import Database
 from paca.worker.sweep import Sweeper
@@ -15,13 +17,13 @@ from tests.support.model_script import calls, says
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
 
-def sweep(flow: Flow, kind: str = "auto") -> None:
+def sweep(flow: Flow, kind: str = "", manager: SandboxManager | None = None) -> None:
     """What a worker does every few seconds, at once."""
-    manager = SandboxManager(kind=kind, data_dir=flow.folder, install_id="tests")
+    manager = manager or flow.sandboxes(kind)
     database = Database()
 
     async def once() -> None:
-        await Sweeper("another", database, manager, idle_seconds=60).sweep(set())
+        await Sweeper("another", database, manager, Patience(60)).sweep_sandboxes(set())
 
     try:
         asyncio.run(once())
@@ -47,8 +49,34 @@ def test_the_files_of_a_deleted_conversation_go_and_those_of_others_stay(flow):
 
 def test_without_a_sandbox_the_files_wait_for_one_that_can_remove_them(flow):
     told = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
+    flow.stop_worker()  # it sweeps as well
     delete(flow, told)
     sweep(flow, kind="none")
     assert Sandbox.objects.filter(conversation=told.id).exists()
     sweep(flow)
     assert not (flow.folder / "workspaces" / str(told.id)).exists()
+
+
+class FirstStuck(SandboxManager):
+    """The files of the conversation that is come to first cannot be removed."""
+
+    stuck: UUID | None = None
+
+    async def forget(self, conversation_id: UUID, kept_in: str = "", volume: str = "") -> bool:
+        self.stuck = self.stuck or conversation_id
+        if conversation_id == self.stuck:
+            raise OSError("Input/output error")
+        return await super().forget(conversation_id, kept_in, volume)
+
+
+def test_one_whose_files_cannot_be_removed_holds_up_no_other(flow):
+    replies = [calls(bash="echo x > note.txt"), says("Done.")]
+    both = [flow.ask("Write", replies), flow.ask("Write too", replies)]
+    flow.stop_worker()  # it sweeps as well
+    for told in both:
+        delete(flow, told)
+    manager = FirstStuck(kind="bubblewrap", data_dir=flow.folder, install_id="any")
+    sweep(flow, manager=manager)
+    assert list(Sandbox.objects.values_list("conversation", flat=True)) == [manager.stuck]
+    left = {path.name for path in (flow.folder / "workspaces").iterdir()}
+    assert left == {str(manager.stuck)}

@@ -1,12 +1,13 @@
 """Faults around a run: told to people where they can repair them, and never the worker's end."""
 
 import pytest
-from django.db import IntegrityError
+from django.db import IntegrityError, OperationalError
 
 from paca.agents.models import Agent
 from paca.conversations import store
 from paca.engine.workspace import SandboxUnavailable
 from paca.sandbox.manager import SandboxManager
+from paca.worker.claim import MOST_LOST
 from tests.support.flow import assert_replay_matches, until
 from tests.support.model_script import calls, says
 
@@ -21,7 +22,7 @@ def test_a_sandbox_that_cannot_be_swept_does_not_end_the_worker(flow, monkeypatc
         raise SandboxUnavailable("Another worker is busy with this sandbox.")
 
     monkeypatch.setattr(SandboxManager, "sweep", locked)
-    monkeypatch.setattr("paca.worker.sweep.SANDBOXES_SECONDS", 0)
+    monkeypatch.setattr("paca.worker.sweep.SANDBOXES_SECONDS", 0.5)
     until(lambda: len(tried) >= 2)
     assert flow.ask("Hello", [says("Still here.")]).answers == ["Still here."]
 
@@ -48,3 +49,20 @@ def test_what_the_database_refuses_for_good_fails_and_is_not_asked_for_again(flo
     told = flow.begin("Hello", [calls(bash="true"), says("Never asked.")])
     assert flow.rest(told) == "failed/internal"
     assert len(flow.model.requests) == 1
+
+
+@pytest.mark.parametrize("error", [IntegrityError("never"), OperationalError("disk full")])
+def test_a_step_that_the_database_refuses_again_and_again_is_parked(flow, monkeypatch, error):
+    """Also when it says that it is away and answers all the same, as one without room does."""
+    append = store.append
+
+    def refusing(conversation_id, *entries, **options):
+        if any(getattr(entry, "type", "") == "agent.conversation.finished" for entry in entries):
+            raise error
+        return append(conversation_id, *entries, **options)
+
+    monkeypatch.setattr(store, "append", refusing)
+    told = flow.begin("Hello", [says("Once more.")] * (MOST_LOST + 1))
+    assert flow.rest(told) == "paused/parked"
+    assert len(flow.model.requests) == MOST_LOST
+    assert_replay_matches(told)

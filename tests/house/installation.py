@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-OURS = ("PACA_", "SANDBOX_", "WORKER_", "AGENT_", "LLM_", "COMMAND_")
+OURS = ("PACA_", "SANDBOX_", "DOCKER_", "WORKER_", "AGENT_", "LLM_", "COMMAND_")
 NAMED = {
     "SECRET_KEY",
     "ENCRYPTION_KEY",
     "DATABASE_URL",
+    "REDIS_URL",
+    "VALKEY_URL",
     "DEBUG",
     "ALLOWED_HOSTS",
     "DJANGO_SETTINGS_MODULE",
@@ -27,12 +29,16 @@ START_SECONDS = 60  # a loaded CI machine; the start-up time itself has its own 
 
 
 def clean_environment() -> dict[str, str]:
-    """This process's, without what would configure Paca: the suite itself sets some of it."""
-    return {
+    """This process's, without what would configure Paca: the suite itself sets some of it.
+
+    Whether this machine has Docker shall make no difference.
+    """
+    kept = {
         name: value
         for name, value in os.environ.items()
         if name not in NAMED and not name.startswith(OURS)
     }
+    return kept | {"DOCKER_HOST": "unix:///nowhere/docker.sock"}
 
 
 @dataclass
@@ -105,11 +111,15 @@ class Installation:
         )
 
     def up(
-        self, *, before: tuple[str, ...] = (), reachable: bool = True, **settings: str
+        self,
+        *arguments: str,
+        before: tuple[str, ...] = (),
+        reachable: bool = True,
+        **settings: str,
     ) -> Running:
         """Start it and wait until it says that it runs and, if it can be reached, answers."""
         began = time.monotonic()
-        running = self.up_until(ADDRESS, before=before, **settings)
+        running = self.up_until(ADDRESS, "up", *arguments, before=before, **settings)
         assert running.port, f"ended instead of starting:\n{running.output}"
         while reachable and _not_yet(running):
             assert time.monotonic() - began < START_SECONDS, running.output
@@ -120,10 +130,12 @@ class Installation:
         running.waited_for_a_core = int(waited) / 1e9
         return running
 
-    def up_until(self, said: str, *, before: tuple[str, ...] = (), **settings: str) -> Running:
-        """Start it and wait until it has said this (a pattern), or ended."""
+    def up_until(
+        self, said: str, *command: str, before: tuple[str, ...] = (), **settings: str
+    ) -> Running:
+        """Start it (or another command) and wait until it has said this (a pattern), or ended."""
         process = subprocess.Popen(
-            [*before, sys.executable, str(ROOT / "manage.py"), "up"],
+            [*before, sys.executable, str(ROOT / "manage.py"), *(command or ("up",))],
             env=self.environment(**settings),
             cwd=ROOT,
             stdout=subprocess.PIPE,

@@ -35,6 +35,9 @@ def test_as_json_it_is_one_object_with_every_part(used: Installation):
         "encryption",
         "access",
         "model",
+        "workers",
+        "queue",
+        "bus",
         "sandbox",
         "server",
     ]
@@ -44,14 +47,17 @@ def test_as_json_it_is_one_object_with_every_part(used: Installation):
         assert part["next_step"] or part["state"] == "ok"
     assert parts["sandbox"]["state"] == "ok"
     assert parts["model"]["state"] == "todo"
-    assert parts["server"] == {"state": "todo", "meaning": "not running", "next_step": "make run"}
+    assert parts["workers"]["state"] == parts["server"]["state"] == "todo"
+    assert parts["workers"]["next_step"] == parts["server"]["next_step"] == "make run"
 
 
 def test_it_sees_the_running_server_and_its_worker(first):
     paca, running = first
-    server = parts_of(paca.run("doctor", "--json").stdout)["server"]
-    assert server["state"] == "ok"
-    assert f"process {running.process.pid}" in server["meaning"]
+    parts = parts_of(paca.run("doctor", "--json").stdout)
+    assert parts["server"]["state"] == parts["workers"]["state"] == parts["queue"]["state"] == "ok"
+    assert f"process {running.process.pid}" in parts["server"]["meaning"]
+    assert parts["workers"]["meaning"] == "1 at work, room for 10 more conversations"
+    assert parts["queue"]["meaning"] == "nothing waits for a worker"
 
 
 def test_a_broken_part_is_named_and_the_exit_code_says_so(used: Installation):

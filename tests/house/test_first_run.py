@@ -9,12 +9,14 @@ import stat
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import psutil
 import pytest
 
 from tests.house.installation import Installation, Running
+from tests.support.flow import until
 
 pytestmark = pytest.mark.service
 LINK = re.compile(r"http://\S+(/link/\S{40,})")
@@ -63,8 +65,13 @@ def test_everything_is_ready_soon_after_the_start(first: tuple[Installation, Run
     deadline = time.monotonic() + 10
     while (answer := running.get("/readyz")).status != 200 and time.monotonic() < deadline:
         time.sleep(0.1)
-    parts = ("database", "migrations", "worker", "sandbox", "disk")
-    assert answer.json() == {"status": "ready", "parts": dict.fromkeys(parts, "ok")}
+    parts = ("database", "migrations", "workers", "queue", "sandbox", "bus", "disk")
+    assert answer.json() == {
+        "status": "ready",
+        "parts": dict.fromkeys(parts, "ok"),
+        "workers": {"working": 1, "draining": 0, "room": 10},
+        "queue": {"waiting": 0, "oldest_seconds": 0.0},
+    }
 
 
 def test_idle_it_takes_less_than_150_mb(first: tuple[Installation, Running]):
@@ -80,8 +87,12 @@ def test_logs_are_json_when_nobody_watches_and_name_the_request(
     _, running = first
     answer = running.get("/no-such-page/")
     assert answer.status == 404
-    entries = [json.loads(line) for line in running.lines if line.startswith("{")]
-    (entry,) = [each for each in entries if "/no-such-page/" in each["message"]]
+
+    def written() -> list[dict[str, Any]]:
+        entries = [json.loads(line) for line in running.lines if line.startswith("{")]
+        return [each for each in entries if "/no-such-page/" in each["message"]]
+
+    (entry,) = until(written)
     assert entry["request_id"] == answer.headers["X-Request-ID"]
     assert {"at", "level", "logger", "message"} <= set(entry)
 

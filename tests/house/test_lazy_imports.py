@@ -21,6 +21,12 @@ agent = Agent.objects.get()
 pages = ["/", "/admin/", f"/admin/agents/agent/{agent.pk}/change/", "/api/v1/projects/",
          f"/api/v1/projects/{agent.project_id}/agents/"]
 answers = {page: browser.get(page, headers={"host": "localhost"}, follow=True).status_code for page in pages}
+agent.model, agent.base_url = "openai/gpt-test", "http://127.0.0.1:9/v1"
+agent.save()
+tested = browser.post(f"/api/v1/projects/{agent.project_id}/agents/{agent.pk}/test-connection/",
+                      headers={"host": "localhost"})
+answers |= {"/api/v1/agents/llm-models/": browser.get("/api/v1/agents/llm-models/", headers={"host": "localhost"}).status_code}
+assert "refused" in tested.json()["detail"], tested.content
 print(json.dumps({"answers": answers, "modules": sorted(sys.modules)}))
 """
 

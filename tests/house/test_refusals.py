@@ -94,10 +94,20 @@ REFUSALS = {
         "another program",
         "DATABASE_URL=",
     ),
-    "the database is no SQLite": (
-        settings(DATABASE_URL="postgres://paca:hush@db/paca"),
-        "DATABASE_URL begins with 'postgres'",
-        "docs/configuration.md",
+    "the database is of a kind we do not know": (
+        settings(DATABASE_URL="mysql://paca:hush@db/paca"),
+        "DATABASE_URL begins with 'mysql'",
+        "postgres://user:password@host",
+    ),
+    "the bus is of a kind we do not know": (
+        settings(REDIS_URL="amqp://paca:hush@queue"),
+        "REDIS_URL begins with 'amqp'",
+        "redis://host:6379/0",
+    ),
+    "the address of Redis cannot be read": (
+        settings(VALKEY_URL="redis://paca:hu@sh@cache:many/0"),
+        "REDIS_URL is not a usable address",
+        "%40",
     ),
     "the encryption key is open to others": (
         key_open_to_others,
@@ -187,8 +197,15 @@ def test_a_start_that_cannot_be_is_refused_plainly_and_makes_nothing(paca: Insta
 
 
 def test_no_secret_of_the_environment_is_printed(paca: Installation):
-    ended = paca.run("up", DATABASE_URL="postgres://paca:hush@db/paca", SECRET_KEY="weak-but-mine")
-    assert "hush" not in ended.stdout + ended.stderr
+    for name, url in (
+        ("DATABASE_URL", "mysql://paca:hush@db/paca"),
+        ("DATABASE_URL", "postgres://paca:hu@sh@db/paca"),
+        ("REDIS_URL", "amqp://paca:hush@queue"),
+        ("REDIS_URL", "redis://paca:hu@sh@cache:many"),
+    ):
+        ended = paca.run("up", **{name: url})
+        assert ended.returncode == 1
+        assert "hu" not in ended.stderr.replace(str(paca.data), "")
     ended = paca.run("up", SECRET_KEY="weak-but-mine")
     assert "weak-but-mine" not in ended.stdout + ended.stderr
 

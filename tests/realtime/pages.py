@@ -21,9 +21,10 @@ from paca.conversations import services, store
 from paca.conversations.models import Conversation
 from paca.projects.models import Member
 from paca.projects.services import members, workspaces
-from paca.realtime.consumers import ConversationConsumer, ProjectConsumer, newest_of
+from paca.realtime.consumers import ConversationConsumer, ProjectConsumer
+from paca.realtime.database import newest_of, rows_after
 from paca.realtime.origin import OriginGuard
-from paca.realtime.relay import Lifespan, Relay
+from paca.realtime.relay import SWEEP_SECONDS, Lifespan, Relay
 from tests.support import world
 
 
@@ -66,7 +67,7 @@ def make_chat(name: str = "Harbor") -> Chat:
 def application(
     conversation: type[ConversationConsumer] = ConversationConsumer,
     project: type[ProjectConsumer] = ProjectConsumer,
-    sweep_seconds: float = 5.0,
+    sweep_seconds: float = SWEEP_SECONDS,
 ) -> Any:
     """The sockets of Paca, with consumers that are less patient, for instance."""
     sockets = URLRouter(
@@ -78,7 +79,9 @@ def application(
     return ProtocolTypeRouter(
         {
             "websocket": OriginGuard(sockets),
-            "lifespan": Lifespan(lambda: Relay(get_bus(), newest_of, sweep_seconds=sweep_seconds)),
+            "lifespan": Lifespan(
+                lambda: Relay(get_bus(), newest_of, rows_after, sweep_seconds=sweep_seconds)
+            ),
         }
     )
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -35,6 +36,9 @@ PROGRAM = textwrap.dedent(
             return
         await receive()
         await send({"type": "websocket.accept"})
+        if scope["path"] == "/bye":
+            await send({"type": "websocket.close", "code": 4401})
+            return
         await send({"type": "websocket.send", "text": "hello"})
         await draining.wait()
         await send({"type": "websocket.send", "text": "the worker has stored its last event"})
@@ -110,3 +114,59 @@ def test_a_second_signal_ends_it_at_once():
         process.send_signal(signal.SIGTERM)
         assert process.wait(5) == 128 + signal.SIGTERM
         assert time.monotonic() - began < 2
+
+
+NO_TEXT = b"\x81\x82" + bytes(4) + b"\xff\xfe"
+GOODBYE = b"\x88\x82" + bytes(4) + (1000).to_bytes(2, "big")
+
+
+@pytest.mark.parametrize(
+    ("sent", "closed"),
+    [(NO_TEXT, 1007), (NO_TEXT * 2, 1007), (NO_TEXT + GOODBYE, 1000)],
+    ids=["once", "twice at once", "with a goodbye behind it"],
+)
+def test_text_that_is_no_text_ends_its_line_and_is_no_error_of_the_server(sent, closed):
+    with program() as (process, url):
+        with raw(url) as line:
+            line.sendall(sent)
+            assert goodbye(line) == closed
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=10)
+        assert (process.returncode, err) == (0, "")
+
+
+def test_text_that_is_no_text_behind_a_goodbye_is_no_error_of_the_server():
+    with program() as (process, url):
+        with raw(url, "/bye") as line:
+            assert goodbye(line) == 4401
+            line.sendall(NO_TEXT + GOODBYE)
+            assert line.recv(1024) == b""  # it has been heard
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=10)
+        assert (process.returncode, err) == (0, "")
+
+
+@contextmanager
+def raw(url: str, path: str = "/") -> Iterator[socket.socket]:
+    """A page that was let in, and answers nothing by itself."""
+    port = int(url.rpartition(":")[2].strip("/"))
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as line:
+        line.sendall(
+            b"GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+            % path.encode()
+        )
+        found = b""
+        while not found.endswith(b"\r\n\r\n"):
+            found += line.recv(1)
+        yield line
+
+
+def goodbye(line: socket.socket) -> int:
+    """The code that the server closes with."""
+    found = b""
+    while len(found.partition(b"\x88\x02")[2]) < 2:
+        piece = line.recv(1024)
+        assert piece, found
+        found += piece
+    return int.from_bytes(found.partition(b"\x88\x02")[2][:2], "big")

@@ -12,7 +12,6 @@ import pytest
 from paca import events
 from paca.bus import get_bus
 from paca.bus.base import conversation_topic
-from paca.realtime.consumers import ConversationConsumer
 from paca.realtime.socket_protocol import SocketProtocol
 from tests.realtime.pages import Chat, application, bearer, conversation_page, session, token_of
 from tests.support.live_server import LiveServer, running
@@ -23,16 +22,12 @@ MIB = 1024 * 1024
 CLOSED_TOO_SLOW = (4408).to_bytes(2, "big")
 
 
-class Impatient(ConversationConsumer):
-    """Lets a page go after a second instead of ten."""
-
-    send_seconds = 1.0
-
-
 @pytest.fixture
 def server(transactional_db, monkeypatch) -> Iterator[LiveServer]:
+    """Lets a page go after a second instead of ten."""
+    monkeypatch.setattr(SocketProtocol, "send_seconds", 1.0)
     monkeypatch.setattr(SocketProtocol, "farewell_seconds", 1.0)
-    with running(application(Impatient)) as live:
+    with running(application()) as live:
         yield live
 
 

@@ -20,10 +20,6 @@ def output(offset: int, words: str, call: str = "t1") -> dict[str, Any]:
     return {"type": event.type, "seq": None, "source": "agent", "data": event.payload()}
 
 
-def row(event: events.Event) -> dict[str, Any]:
-    return {"type": event.type, "seq": 1, "source": "agent", "data": event.payload()}
-
-
 def pieces(streams: Streams) -> list[tuple[str, int, str]]:
     return [(f["data"]["call_id"], f["data"]["offset"], f["data"]["text"]) for f in streams.take()]
 
@@ -82,7 +78,7 @@ def test_the_tail_of_a_commands_output_is_shown_where_it_stands():
 def test_a_stored_message_ends_its_live_text_also_what_comes_late(ending):
     streams = Streams()
     streams.add(text(0, "Good "))
-    streams.end(row(ending))
+    streams.end(ending.type, ending.call_id)
     assert not streams
     assert streams.add(text(5, "morning"))
     assert streams.add(text(0, "Good morning"))
@@ -94,7 +90,7 @@ def test_a_result_ends_the_live_output_of_its_call_only():
     streams.add(output(0, "a", call="t1"))
     streams.add(output(0, "b", call="t2"))
     streams.add(text(0, "c"))
-    streams.end(row(events.ToolReturned(call_id="t1", output="a")))
+    streams.end(events.ToolReturned.type, "t1")
     assert pieces(streams) == [("t2", 0, "b"), ("c1", 0, "c")]
 
 

@@ -3,17 +3,26 @@
 import itertools
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
 
 import pytest
 
 from paca.engine.workspace import Command, CommandOutcome, OnOutput, Workspace
 from paca.sandbox.base import Backend, Limits, Sandbox, SandboxSpec
 from paca.sandbox.bubblewrap import Bubblewrap
+from tests.support import docker_backend
 
-BACKENDS: dict[str, Callable[[Path], Backend]] = {
-    "bubblewrap": lambda data_dir: Bubblewrap(data_dir, "tests", idle_seconds=30),
+BACKENDS: dict[str, Callable[..., Backend]] = {
+    "bubblewrap": lambda data_dir, idle_seconds=30: Bubblewrap(
+        data_dir, "tests", idle_seconds=idle_seconds
+    ),
+    "docker": docker_backend.make,
 }
+# What a test reaches for on the host is there with this backend only.
+only_bubblewrap = pytest.mark.parametrize("backend", ["bubblewrap"], indirect=True)
+only_docker = pytest.mark.parametrize(
+    "backend", [pytest.param("docker", marks=pytest.mark.docker)], indirect=True
+)
+PARAMETERS = ["bubblewrap", pytest.param("docker", marks=pytest.mark.docker)]
 numbers = itertools.count(1)
 
 
@@ -64,9 +73,17 @@ async def write(workspace: Workspace, path: str, content: bytes | str) -> None:
     await workspace.write(f"write-{next(numbers)}", path, data)
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=PARAMETERS)
 def backend(request, tmp_path) -> Backend:
+    if request.param == "docker":
+        docker_backend.skip_without()
     return BACKENDS[request.param](tmp_path)
+
+
+@pytest.fixture
+def another_backend(backend) -> Callable[..., Backend]:
+    """Makes another of the same kind, on a folder of its own: another installation's."""
+    return BACKENDS[backend.name]
 
 
 Open = Callable[..., Awaitable[Hands]]

@@ -16,13 +16,13 @@ from paca.engine.workspace import (
     Workspace,
 )
 from paca.sandbox.base import SandboxSpec
-from tests.sandbox.conftest import BACKENDS, write
+from tests.sandbox.conftest import BACKENDS, PARAMETERS, write
 from tests.support.fake_workspace import FakeWorkspace
 
 pytestmark = [pytest.mark.service, pytest.mark.anyio]
 
 
-@pytest.fixture(params=[*BACKENDS, "fake"])
+@pytest.fixture(params=[*PARAMETERS, "fake"])
 async def workspace(request, tmp_path, anyio_backend) -> AsyncIterator[Workspace]:
     if request.param == "fake":
         yield FakeWorkspace()

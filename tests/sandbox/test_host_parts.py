@@ -1,6 +1,8 @@
 """The host's side by itself: the filter, control groups, lives, identities."""
 
+import asyncio
 import os
+import stat
 import struct
 import time
 import uuid
@@ -9,6 +11,7 @@ import pytest
 
 from paca.sandbox import cgroups, confinement, inside, life, seccomp
 from paca.sandbox.base import Limits
+from paca.sandbox.home import remove_tree
 from paca.sandbox.life import Life
 
 
@@ -189,3 +192,64 @@ def test_of_the_hosts_etc_only_what_everybody_may_read_is_copied(tmp_path, monke
     found = {str(path.relative_to(made)) for path in made.rglob("*") if not path.is_dir()}
     assert found == {"ssl/certs/ca.pem", "ssl/certs/link.pem", "services", *inside.ETC_MADE}
     assert (made / "ssl/certs/link.pem").read_text() == "public"
+
+
+def test_what_cannot_be_removed_leaves_the_folder_it_stands_in_as_it_is(tmp_path):
+    """Else /tmp is closed to everybody as soon as two workers tidy up the same in it."""
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "file").touch()
+    link = tmp_path / "link"
+    link.symlink_to(kept)
+    tmp_path.chmod(0o755)
+    remove_tree(link)
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
+    assert (kept / "file").exists()
+
+
+def test_no_depth_of_folders_is_too_deep_to_be_removed(tmp_path):
+    """One conversation's files must not end the sweep that is for all."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    at = os.open(tree, os.O_RDONLY)
+    for _ in range(3000):
+        os.mkdir("a", dir_fd=at)
+        inner = os.open("a", os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = inner
+    os.symlink(tmp_path, "link", dir_fd=at)
+    os.close(at)
+    (tmp_path / "kept").touch()
+    remove_tree(tree)
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+def test_what_cannot_be_removed_is_told(tmp_path, monkeypatch):
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "file").touch()
+    monkeypatch.setattr(os, "unlink", lambda *_, **__: (_ for _ in ()).throw(PermissionError()))
+    with pytest.raises(PermissionError):
+        remove_tree(tmp_path / "tree")
+
+
+def test_a_lock_that_was_removed_while_somebody_waited_for_it_is_worth_nothing(tmp_path):
+    """Else he removes the files of the sandbox that is just being started under the new one."""
+    folder, entered = tmp_path / "home", asyncio.Event()
+
+    async def enter() -> None:
+        async with life.alone(folder):
+            entered.set()
+
+    async def race() -> None:
+        async with life.alone(folder):
+            waiting = asyncio.create_task(enter())
+            await asyncio.sleep(0.1)
+            remove_tree(folder)
+        async with life.alone(folder):
+            await asyncio.sleep(0.3)
+            assert not entered.is_set()
+        async with asyncio.timeout(10):
+            await waiting
+
+    asyncio.run(race())
+    assert entered.is_set()

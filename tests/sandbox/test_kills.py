@@ -20,6 +20,7 @@ TREES = {
 
 @pytest.mark.parametrize("line", TREES.values(), ids=TREES)
 async def test_two_seconds_after_the_limit_nothing_of_the_tree_is_left(hands, line):
+    """T-15."""
     began = time.monotonic()
     outcome = await hands.bash(line, seconds=1)
     assert outcome.cause == "timed_out"

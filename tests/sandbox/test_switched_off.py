@@ -7,7 +7,7 @@ import pytest
 
 from paca.engine.workspace import SandboxUnavailable
 from paca.sandbox.base import SandboxSpec
-from paca.sandbox.manager import SandboxManager
+from paca.sandbox.manager import DockerAddress, SandboxManager
 
 pytestmark = pytest.mark.anyio
 
@@ -22,6 +22,9 @@ async def test_switched_off_it_refuses_and_says_how_to_switch_it_on(tmp_path: Pa
 
 async def test_where_no_sandbox_can_be_made_it_refuses(tmp_path: Path):
     (tmp_path / "file").write_text("no folder")
-    manager = SandboxManager(kind="auto", data_dir=tmp_path / "file", install_id="tests")
+    nowhere = DockerAddress(host="unix:///nowhere/docker.sock")
+    manager = SandboxManager(
+        kind="auto", data_dir=tmp_path / "file", install_id="tests", docker=nowhere
+    )
     with pytest.raises(SandboxUnavailable):
         await manager.open(SandboxSpec(uuid4()), epoch=1)

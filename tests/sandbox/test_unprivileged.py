@@ -45,6 +45,7 @@ def run_as_nobody():
         assert done.returncode == 0, done.stderr
         answer = json.loads(done.stdout)
         assert answer["reason"] is None
+        assert answer["left"] == []
         return answer["outcomes"]
 
     yield run
@@ -72,3 +73,8 @@ def test_the_limits_hold_without_root(run_as_nobody):
     assert (hog["cause"], hog["exit_code"]) == ("out_of_memory", 137)
     assert bomb["cause"] == "too_many_processes"
     assert alive["output"] == "alive\n"
+
+
+def test_folders_that_are_closed_within_closed_ones_are_removed_without_root(run_as_nobody):
+    (closed,) = run_as_nobody("mkdir -p a/b/c; touch a/b/c/d; chmod 0 a/b/c a/b a; ls a")
+    assert "Permission denied" in closed["output"]

@@ -23,7 +23,8 @@ async def work(data_dir: str, lines: list[str]) -> None:
             outcome = await sandbox.run(Command(line, shell=line, timeout_seconds=20))
             outcomes.append(dataclasses.asdict(outcome))
         await sandbox.destroy(keep_files=False)
-    print(json.dumps({"reason": reason, "outcomes": outcomes}))
+    left = [str(path) for path in Path(data_dir).glob("workspaces/*")]
+    print(json.dumps({"reason": reason, "outcomes": outcomes, "left": left}))
 
 
 if __name__ == "__main__":

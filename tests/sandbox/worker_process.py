@@ -7,11 +7,13 @@ from pathlib import Path
 
 from paca.engine.workspace import Command
 from paca.sandbox.base import SandboxSpec
-from paca.sandbox.bubblewrap import Bubblewrap
+from tests.sandbox.conftest import BACKENDS
 
 
-async def work(data_dir: str, conversation: str, epoch: str, call_id: str, line: str) -> None:
-    backend = Bubblewrap(Path(data_dir), "tests", idle_seconds=30)
+async def work(
+    kind: str, data_dir: str, conversation: str, epoch: str, call_id: str, line: str
+) -> None:
+    backend = BACKENDS[kind](Path(data_dir))
     sandbox = await backend.open(SandboxSpec(uuid.UUID(conversation)), epoch=int(epoch))
     print("attached", sandbox.boot_id, flush=True)
     outcome = await sandbox.run(

@@ -40,11 +40,13 @@ ROWS: dict[str, tuple[int, ...]] = {
     #                                nobody outs view memb mana owne stra scop revo root
     "GET /healthz": (200,) * 10,
     "GET /readyz": (503,) * 10,  # no worker runs beside the tests
+    "GET /metrics": (404,) * 10,  # METRICS_TOKEN is not set; tests/web/test_metrics.py knows more
     # -- the person's own ----------------------------------------------------------------
     "GET /api/v1/tokens/":             (401, 200, 200, 200, 200, 200, 200, 403, 401, 200),
     "POST /api/v1/tokens/":            (401, 201, 201, 201, 201, 201, 201, 403, 401, 201),
     "DELETE /api/v1/tokens/{token_id}/": (401, 404, 404, 404, 404, 204, 404, 403, 401, 404),
     "POST /api/v1/tickets/":           (401, 201, 201, 201, 201, 201, 201, 403, 401, 201),
+    "GET /api/v1/workers/":            (401, 200, 200, 200, 200, 200, 200, 403, 401, 200),
     # -- open to all, on purpose: they describe, and show nothing ---------------------------
     "GET /api/v1/schema/": (200,) * 10,
     "GET /api/v1/docs/": (200,) * 10,
@@ -93,6 +95,7 @@ ROWS: dict[str, tuple[int, ...]] = {
     f"DELETE {C}":                     (401, 404, 403, 204, 204, 204, 404, 403, 401, 404),
     f"GET {C}events/":                 (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
     f"GET {C}export/":                 (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"DELETE {C}workspace/":           (401, 404, 403, 409, 409, 409, 404, 403, 401, 404),
     f"POST {C}messages/":              (401, 404, 403, 202, 202, 202, 404, 403, 401, 404),
     f"POST {C}stop/":                  (401, 404, 403, 202, 202, 202, 404, 403, 401, 404),
     f"POST {C}pause/":                 (401, 404, 403, 409, 409, 409, 404, 403, 401, 404),

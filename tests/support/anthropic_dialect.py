@@ -9,6 +9,11 @@ from typing import Any
 from tests.support.model_script import Call, Scripted, Thought
 
 PATH = "/v1/messages"
+TEXT_MARK, ARGUMENTS_MARK, THOUGHT_MARK = (
+    b'"text_delta"',
+    b'"input_json_delta"',
+    b'"thinking_delta"',
+)
 HTTP_ERRORS = {
     "400": (400, "invalid_request_error", "The request is not valid."),
     "badrequest": (400, "invalid_request_error", "temperature: not supported by this model"),
@@ -41,7 +46,18 @@ def error_body(kind: str, message: str) -> bytes:
     ).encode()
 
 
+def stream_error(fault: str) -> bytes:
+    kind, message = STREAM_ERRORS[fault]
+    return frame("error", error={"type": kind, "message": message})
+
+
 # --- reading a request --------------------------------------------------------------------------
+
+
+def conversation(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """The messages, the first a person's."""
+    found: list[dict[str, Any]] = body["messages"]
+    return found
 
 
 def text_of(message: dict[str, Any]) -> str:

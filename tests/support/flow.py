@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,15 +11,21 @@ from pathlib import Path
 from typing import Any, Self
 from uuid import UUID
 
+from django.conf import settings
+
 from paca.conversations import selectors, services
-from paca.conversations.models import Conversation, Event
+from paca.conversations.models import Conversation, Event, Worker
 from paca.conversations.services import Sent
-from paca.sandbox.manager import SandboxManager
-from paca.worker.main import WorkerSettings, WorkerThread
-from tests.support import world
+from paca.engine.llm import litellm_library
+from paca.sandbox.manager import DockerAddress, SandboxManager
+from paca.worker.main import WorkerSettings
+from paca.worker.thread import WorkerThread
+from tests.support import docker_backend, world
 from tests.support.model_script import Scripted
 from tests.support.model_server import ModelServer
 
+# The dialect of flows that do not choose one: ``MODEL_DIALECT=openai pytest tests/flows``.
+DIALECT = os.environ.get("MODEL_DIALECT", "anthropic")
 RESTS = ("finished", "paused", "failed", "stopped")
 
 
@@ -63,20 +71,34 @@ class Told:
 class Flow:
     """One world with its worker. ``with Flow(tmp_path) as flow:``"""
 
-    def __init__(self, folder: Path, *, worker: dict[str, Any] | None = None, **agent: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        dialect: str = DIALECT,
+        worker: dict[str, Any] | None = None,
+        sandbox: str = "",
+        docker: DockerAddress | None = None,
+        **agent: Any,
+    ) -> None:
         self.model = ModelServer()
+        self.dialect = dialect
         self.folder = folder
+        self.sandbox = sandbox or settings.PACA_SANDBOX
+        self._docker = docker
         self._agent = agent
         self._worker_settings = {"concurrency": 5, "lease_seconds": 3.0, "sandbox_idle_seconds": 60}
         self._worker_settings |= worker or {}
         self.worker: WorkerThread | None = None
 
     def __enter__(self) -> Self:
+        if self.dialect == "openai":
+            # Takes a minute on a machine that is busy, and is not what any journey is about.
+            asyncio.run(litellm_library.load())
         self.model.__enter__()
         self.world = world.make(
             **{
-                "model": world.MODEL,
-                "base_url": self.model.base_url,
+                **self.asked_in_its_dialect(),
                 "llm_api_key": "sk-test-1234",
                 **self._agent,
             }
@@ -84,12 +106,27 @@ class Flow:
         self.start_worker()
         return self
 
+    def asked_in_its_dialect(self) -> dict[str, str]:
+        """Model and base URL of an agent that speaks this flow's dialect to the model server."""
+        if self.dialect == "openai":
+            return {"model": "openai/gpt-test", "base_url": f"{self.model.base_url}/v1"}
+        return {"model": world.MODEL, "base_url": self.model.base_url}
+
     def __exit__(self, *_: object) -> None:
         self.stop_worker()
         self.model.__exit__(None, None, None)
 
+    def sandboxes(self, kind: str = "") -> SandboxManager:
+        """A manager as this flow's workers have one."""
+        return SandboxManager(
+            kind=kind or self.sandbox,
+            data_dir=self.folder,
+            install_id=docker_backend.install_id(self.folder),
+            docker=self._docker,
+        )
+
     def start_worker(self) -> None:
-        sandboxes = SandboxManager(kind="auto", data_dir=self.folder, install_id="tests")
+        sandboxes = self.sandboxes()
         self.worker = WorkerThread(WorkerSettings(**self._worker_settings), sandboxes)
         self.worker.start()
         self.worker.wait_until_ready()
@@ -99,6 +136,11 @@ class Flow:
             self.worker.drain()
             assert not self.worker.is_alive()
             self.worker = None
+
+    @property
+    def sandbox_works(self) -> bool:
+        """Whether its worker has tried one, and said so."""
+        return Worker.objects.filter(sandbox=self.sandbox, sandbox_fault="").exists()
 
     # --- what people do -----------------------------------------------------------------------
 
@@ -131,14 +173,14 @@ class Flow:
 
     # --- waiting ------------------------------------------------------------------------------
 
-    def rest(self, told: Told, seconds: float = 40) -> str:
+    def rest(self, told: Told, seconds: float = 60) -> str:
         """Wait until nothing runs any more; gives status and reason."""
         until(lambda: told.row.status in RESTS, seconds, lambda: f"{told.status}: {told.types}")
         return told.status
 
 
 def until(
-    true: Callable[[], Any], seconds: float = 30, describe: Callable[[], str] = lambda: ""
+    true: Callable[[], Any], seconds: float = 60, describe: Callable[[], str] = lambda: ""
 ) -> Any:
     """Wait for something to become true; gives it."""
     end = time.monotonic() + seconds
@@ -155,8 +197,8 @@ def assert_replay_matches(told: Told) -> None:
     assert [entry.seq for entry in recorded] == list(range(1, told.row.last_seq + 1))
     used = [entry.event for entry in recorded if entry.event.type == "agent.usage.recorded"]
     usage = told.row.usage
-    assert usage["input"] == sum(event.input for event in used)
-    assert usage["output"] == sum(event.output for event in used)
+    assert usage["input"] == sum(event.input or 0 for event in used)
+    assert usage["output"] == sum(event.output or 0 for event in used)
     assert not selectors.history_for_model(recorded).open_calls()
     assert not told.row.model_calls.filter(status="started").exists()
     assert not told.row.tool_calls.filter(state__in=["called", "started"]).exists()

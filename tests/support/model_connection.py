@@ -8,12 +8,13 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tests.support import anthropic_dialect as dialect
+from tests.support import anthropic_dialect, openai_dialect
 from tests.support.model_script import Raw, Scripted
 
 if TYPE_CHECKING:
     from tests.support.model_server import ModelServer
 
+DIALECTS: dict[str, Any] = {module.PATH: module for module in (anthropic_dialect, openai_dialect)}
 HTML = b"<!doctype html><html><body><h1>Sign in to the guest network</h1></body></html>"
 
 
@@ -37,6 +38,7 @@ class Connection(asyncio.Protocol):
         self.server = server
         self.buffer = b""
         self.task: asyncio.Task[None] | None = None
+        self.dialect: Any = anthropic_dialect
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport  # type: ignore[assignment]
@@ -65,31 +67,48 @@ class Connection(asyncio.Protocol):
         if len(rest) < length:
             return
         self.buffer = rest[length:]
-        _, path, _ = first.split(" ", 2)
+        method, path, _ = first.split(" ", 2)
         self.key = headers.get("authorization", "").removeprefix("Bearer ")
+        if method == "GET":
+            self.list_models(path, headers)
+            return
         self.task = asyncio.get_running_loop().create_task(
             self.answer(path, headers, rest[:length])
         )
 
+    def list_models(self, path: str, headers: dict[str, str]) -> None:
+        """What a base URL serves, as OpenAI's servers list it."""
+        self.server.listed += 1
+        if not path.endswith("/v1/models") or self.server.served is None:
+            self.respond(404, b"Not found", {"content-type": "text/plain"})
+        elif self.server.wants_key and self.key != self.server.wants_key:
+            self.respond(401, openai_dialect.error_body("invalid_api_key", "Incorrect API key."))
+        else:
+            listed = [{"id": name, "object": "model"} for name in self.server.served]
+            self.respond(200, json.dumps({"object": "list", "data": listed}).encode())
+
     async def answer(self, path: str, headers: dict[str, str], raw: bytes) -> None:
         self.server.in_flight += 1
         try:
-            if path.partition("?")[0] != dialect.PATH:
+            dialect = DIALECTS.get(path.partition("?")[0])
+            if dialect is None:
                 self.respond(404, b"Not found", {"content-type": "text/plain"})
                 return
             body = json.loads(raw)
             if self.server.record:
                 self.server.requests.append(Received(path, headers, body, raw))
+            self.dialect = dialect
             wrong = list(dialect.problems(body))
             self.server.violations.extend(wrong)
             refused = "; ".join(wrong) or dialect.foreign_thinking(body)
             if refused:
                 self.respond(400, dialect.error_body("invalid_request_error", refused))
                 return
-            await self.reply(self.server.next_reply(body), body, len(raw) // 4)
+            await self.reply(self.server.next_reply(body, dialect), body, len(raw) // 4)
         except (ValueError, LookupError, TypeError) as error:  # of the script or of the request
             self.server.violations.append(repr(error))
-            self.respond(400, dialect.error_body("invalid_request_error", repr(error)))
+            wrong_request = self.dialect.error_body("invalid_request_error", repr(error))
+            self.respond(400, wrong_request)
         finally:
             self.server.in_flight -= 1
 
@@ -97,11 +116,12 @@ class Connection(asyncio.Protocol):
         if isinstance(reply, Raw):
             await self.raw(reply)
             return
+        dialect = self.dialect
         if reply.fault in dialect.HTTP_ERRORS:
             status, kind, message = dialect.HTTP_ERRORS[reply.fault]
             extra = {"retry-after": reply.retry_after} if reply.retry_after else {}
             if reply.fault == "redirect":
-                extra["location"] = "http://elsewhere.invalid/v1/messages"
+                extra["location"] = f"http://elsewhere.invalid{dialect.PATH}"
             key = self.key
             self.respond(status, dialect.error_body(kind, message.format(key=key)), extra)
         elif reply.fault == "html":
@@ -112,7 +132,7 @@ class Connection(asyncio.Protocol):
             await self.stream(reply, body, tokens)
 
     async def raw(self, reply: Raw) -> None:
-        self.start_stream()
+        self.start_stream(reply.content_type)
         self.chunk(reply.data)
         await asyncio.sleep(0.005)  # lets what was written leave before the end
         if reply.end == "clean":
@@ -124,6 +144,7 @@ class Connection(asyncio.Protocol):
 
     async def stream(self, reply: Scripted, body: dict[str, Any], tokens: int) -> None:
         self.start_stream()
+        dialect = self.dialect
         opening = dialect.opening(reply, body, tokens)
         if not reply.first_token_ms and not reply.tokens_per_second and not reply.fault:
             # One write: a bench measures its client, not this server.
@@ -138,19 +159,18 @@ class Connection(asyncio.Protocol):
         self.chunk(opening)
         await asyncio.sleep(reply.first_token_ms / 1000)
         frames = list(dialect.content(reply, body["model"], grain=4))
+        marks = (dialect.TEXT_MARK, dialect.ARGUMENTS_MARK, dialect.THOUGHT_MARK)
         pause = 1 / reply.tokens_per_second if reply.tokens_per_second else 0
-        for one in frames[: _how_many(reply.fault, frames)]:
+        for one in frames[: _how_many(reply.fault, frames, dialect)]:
             self.chunk(one)
-            if pause and b"_delta" in one:
+            if pause and any(mark in one for mark in marks):
                 await asyncio.sleep(pause)
         await self.end_with(reply)
 
     async def end_with(self, reply: Scripted) -> None:
         match reply.fault:
             case "midover" | "midrate":
-                kind, message = dialect.STREAM_ERRORS[reply.fault]
-                error = {"type": kind, "message": message}
-                self.chunk(dialect.frame("error", error=error))
+                self.chunk(self.dialect.stream_error(reply.fault))
                 self.end_stream()
             case "stall":
                 await asyncio.Event().wait()
@@ -160,7 +180,7 @@ class Connection(asyncio.Protocol):
             case "cut" | "cuttool" | "nostop":
                 self.end_stream()
             case _:
-                self.chunk(dialect.closing(reply))
+                self.chunk(self.dialect.closing(reply))
                 self.end_stream()
 
     # --- bytes ---
@@ -171,10 +191,10 @@ class Connection(asyncio.Protocol):
         head = f"HTTP/1.1 {status} X\r\n{lines}content-length: {len(body)}\r\n\r\n"
         self.transport.write(head.encode() + body)
 
-    def start_stream(self) -> None:
+    def start_stream(self, content_type: str = "text/event-stream; charset=utf-8") -> None:
         self.transport.write(
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n"
-            b"transfer-encoding: chunked\r\nrequest-id: req_test\r\n\r\n"
+            f"HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\n".encode()
+            + b"transfer-encoding: chunked\r\nrequest-id: req_test\r\n\r\n"
         )
 
     def chunk(self, data: bytes) -> None:
@@ -191,12 +211,12 @@ class Connection(asyncio.Protocol):
         self.transport.abort()
 
 
-def _how_many(fault: str, frames: list[bytes]) -> int:
+def _how_many(fault: str, frames: list[bytes], dialect: Any) -> int:
     """How many frames of the content go out before the fault shows."""
     if fault in ("cut", "reset", "stall", "midover", "midrate"):
-        texts = [n for n, one in enumerate(frames) if b'"text_delta"' in one]
+        texts = [n for n, one in enumerate(frames) if dialect.TEXT_MARK in one]
         return texts[len(texts) // 2] + 1 if texts else 1
     if fault == "cuttool":
-        inputs = [n for n, one in enumerate(frames) if b'"input_json_delta"' in one]
+        inputs = [n for n, one in enumerate(frames) if dialect.ARGUMENTS_MARK in one]
         return inputs[len(inputs) // 2] + 1
     return len(frames)

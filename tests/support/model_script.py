@@ -42,6 +42,7 @@ class Raw:
 
     data: bytes
     end: Literal["clean", "close", "reset"] = "clean"
+    content_type: str = "text/event-stream; charset=utf-8"
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,12 @@ class Scripted:
     @property
     def calls(self) -> tuple[Call, ...]:
         return tuple(part for part in self.parts if isinstance(part, Call))
+
+
+def has_result(body: dict[str, Any]) -> bool:
+    """Whether the model is asked with the result of a call, in either dialect."""
+    last = body["messages"][-1]
+    return last["role"] == "tool" or "tool_result" in str(last)
 
 
 def says(text: str) -> Scripted:

@@ -1,5 +1,6 @@
 """A scripted model server over real HTTP, for tests, benches and manual runs.
 
+It speaks Anthropic's dialect and OpenAI's, each at its own path.
 ``with ModelServer() as server:`` starts it in its own thread on a free port. Replies come from
 ``server.script(...)``, from a ``[[fake ...]]`` directive in a user's message, or are a plain answer.
 As a program: ``python -m tests.support.model_server --port 9000``.
@@ -15,7 +16,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
-from tests.support import anthropic_dialect as dialect
+from tests.support import anthropic_dialect
 from tests.support.model_connection import Connection, Received
 from tests.support.model_script import Directive, Raw, Scripted, says
 
@@ -32,6 +33,9 @@ class ModelServer:
         self.in_flight = 0
         self.closed_by_client = 0
         self.connections = 0
+        self.served: list[str] | None = ["gpt-test", "other-test"]
+        self.wants_key = ""  # for the list of models alone
+        self.listed = 0
         self.record = True  # off in long benches, where keeping each body would cost memory
         self._queue: deque[Scripted | Raw] = deque()
         self._queues: dict[str, deque[Scripted | Raw]] = {}
@@ -56,18 +60,21 @@ class ModelServer:
             self._queues[to] = deque(replies)
         return self
 
-    def next_reply(self, body: dict[str, Any]) -> Scripted | Raw:
+    def next_reply(self, body: dict[str, Any], dialect: Any = anthropic_dialect) -> Scripted | Raw:
         if self._program is not None:
             return self._program(body)
-        first = dialect.text_of(body["messages"][0])
+        if not self._queues and self._queue:
+            return self._queue.popleft()
+        messages = dialect.conversation(body)
+        first = dialect.text_of(messages[0])
         for mark, queue in self._queues.items():
             if mark in first and queue:
                 return queue.popleft()
         if self._queue:
             return self._queue.popleft()
-        return self._as_directed(first, body["messages"])
+        return self._as_directed(first, messages, dialect)
 
-    def _as_directed(self, first: str, messages: list[dict[str, Any]]) -> Scripted:
+    def _as_directed(self, first: str, messages: list[dict[str, Any]], dialect: Any) -> Scripted:
         """What the newest directive asks for, until its turns are over; then a plain answer."""
         asked = [(n, dialect.text_of(m)) for n, m in enumerate(messages) if m["role"] == "user"]
         directed = [(n, found) for n, text in asked if (found := Directive.found_in(text))]
@@ -124,6 +131,7 @@ class ModelServer:
         self._ready.set()
         await self._stopping.wait()
         server.close()
+        await asyncio.sleep(0)  # who has just been let in becomes a connection, to be ended as well
         tasks = [c.task for c in self.open_connections if c.task is not None]
         for connection in list(self.open_connections):
             connection.transport.abort()

@@ -12,9 +12,18 @@ from typing import Any, Self
 class WorkerProcess:
     """Started with ``with``; ``kill`` is a ``kill -9``."""
 
-    def __init__(self, folder: Path, *, lease_seconds: float = 3.0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        lease_seconds: float = 3.0,
+        concurrency: int = 5,
+        sandbox: str = "",
+    ) -> None:
         self._folder = folder
+        self._environment = {**os.environ, **({"PACA_SANDBOX": sandbox} if sandbox else {})}
         self._lease_seconds = lease_seconds
+        self._concurrency = concurrency
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
@@ -25,6 +34,7 @@ class WorkerProcess:
         if self._process is None:
             return
         if self._process.poll() is None:
+            self.thaw()
             self._process.terminate()
             self._process.wait(30)
         assert self._process.stdout is not None
@@ -36,10 +46,29 @@ class WorkerProcess:
         database = connection.settings_dict["NAME"]
         command = [sys.executable, "-m", __name__, str(database), str(self._folder)]
         self._process = subprocess.Popen(
-            [*command, str(self._lease_seconds)], stdout=subprocess.PIPE, text=True
+            [*command, str(self._lease_seconds), str(self._concurrency)],
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == "ready\n"
+
+    def freeze(self) -> None:
+        """As a machine that sleeps: it says nothing, reads nothing, and keeps every connection."""
+        self._send(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._send(signal.SIGCONT)
+
+    def _send(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
 
     def kill(self) -> None:
         """No chance to tidy up."""
@@ -50,7 +79,7 @@ class WorkerProcess:
         self._process.stdout.close()
 
 
-def main(database: str, folder: str, lease_seconds: str) -> None:
+def main(database: str, folder: str, lease_seconds: str, concurrency: str) -> None:
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
     from django.conf import settings
 
@@ -59,12 +88,18 @@ def main(database: str, folder: str, lease_seconds: str) -> None:
 
     django.setup()
     from paca.sandbox.manager import SandboxManager
-    from paca.worker.main import WorkerSettings, WorkerThread
+    from paca.worker.main import WorkerSettings
+    from paca.worker.thread import WorkerThread
+    from tests.support import docker_backend
 
-    options: dict[str, Any] = {"concurrency": 5, "sandbox_idle_seconds": 60}
+    options: dict[str, Any] = {"concurrency": int(concurrency), "sandbox_idle_seconds": 60}
     worker = WorkerThread(
         WorkerSettings(lease_seconds=float(lease_seconds), **options),
-        SandboxManager(kind="auto", data_dir=Path(folder), install_id="tests"),
+        SandboxManager(
+            kind=settings.PACA_SANDBOX,
+            data_dir=Path(folder),
+            install_id=docker_backend.install_id(Path(folder)),
+        ),
     )
     over = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: over.set())

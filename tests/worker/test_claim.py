@@ -1,6 +1,9 @@
 """Which conversations a worker takes."""
 
+import re
+
 import pytest
+from django.db import connection, transaction
 
 from paca.agents import services as agents
 from paca.conversations import services
@@ -11,8 +14,7 @@ from tests.support import world
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_full_agent_with_much_before_it_does_not_hide_the_work_of_others(monkeypatch):
-    monkeypatch.setattr(claim, "MOST_CANDIDATES", 3)
+def test_a_full_agent_with_much_before_it_does_not_hide_the_work_of_others():
     here = world.make(limit_concurrent=1)
     other = agents.create(
         here.project,
@@ -22,7 +24,7 @@ def test_a_full_agent_with_much_before_it_does_not_hide_the_work_of_others(monke
         handle="nils",
         model="demo/guide",
     )
-    for number in range(5):
+    for number in range(1 + claim.MOST_CANDIDATES):
         services.start_chat(here.agent, text=f"number {number}", by=here.owner)
     waiting = services.start_chat(other, text="and me", by=here.owner)
     (first,) = claim.claim("one", lease_seconds=60, room=9)
@@ -30,4 +32,23 @@ def test_a_full_agent_with_much_before_it_does_not_hide_the_work_of_others(monke
     assert first.lease.conversation_id != second.lease.conversation_id
     assert second.lease.conversation_id == waiting.conversation_id
     assert claim.claim("one", lease_seconds=60, room=9) == []
-    assert here.agent.conversations.filter(status=Status.QUEUED).count() == 4
+    assert here.agent.conversations.filter(status=Status.QUEUED).count() == claim.MOST_CANDIDATES
+
+
+def test_who_looks_for_work_reads_what_waits_and_not_all_that_ever_was():
+    asked = []
+
+    def listen(execute, sql, parameters, many, context):
+        asked.append((sql, parameters))
+        return execute(sql, parameters, many, context)
+
+    with connection.execute_wrapper(listen):
+        claim.claim("one", lease_seconds=60, room=1)
+    ((sql, parameters),) = asked
+    with transaction.atomic(), connection.cursor() as cursor:
+        explain = "EXPLAIN QUERY PLAN"
+        if connection.vendor == "postgresql":
+            explain = "EXPLAIN"
+            cursor.execute("SET LOCAL enable_seqscan = off")  # the table is empty here
+        cursor.execute(f"{explain} {sql}", parameters)
+        assert re.search("conversation_(claim|state)", str(cursor.fetchall()))

@@ -9,7 +9,7 @@ from paca import events
 from paca.conversations import services, store
 from paca.conversations.models import Conversation
 from paca.worker import claim, ending
-from paca.worker.claim import MOST_TAKEOVERS
+from paca.worker.claim import MOST_LOST, PARKED
 from tests.support import world
 from tests.support.flow import Told
 
@@ -36,19 +36,29 @@ def test_a_conversation_is_taken_by_one_worker():
 
 def test_a_conversation_that_kills_each_of_its_workers_is_parked_and_can_be_tried_again():
     told = begun()
-    for _ in range(MOST_TAKEOVERS + 1):
+    for _ in range(MOST_LOST):
         assert len(take()) == 1
         the_worker_dies()
     assert take() == []
     assert told.status == "paused/parked"
     assert told.row.turns.get().status == "paused"
+    given_up = told.row.triggers.get()
+    assert (given_up.state, given_up.last_error) == ("dead", PARKED)
     services.continue_(told.row, by=told.row.session.member)
     assert len(take()) == 1
 
 
+def test_workers_that_end_in_order_have_not_died_of_the_step():
+    told = begun()
+    for _ in range(MOST_LOST + 3):
+        (claimed,) = take()
+        claim.release(claimed.lease)
+    assert told.row.status == "running"
+
+
 def test_a_step_that_was_made_begins_the_count_anew():
     told = begun()
-    for _ in range(MOST_TAKEOVERS + 3):
+    for _ in range(MOST_LOST + 3):
         (claimed,) = take()
         used = events.UsageRecorded(call_id="0" * 32, model="m")
         store.append(told.id, used, lease=claimed.lease)

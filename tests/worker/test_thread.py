@@ -1,17 +1,21 @@
 """The worker beside the web server: it comes back by itself."""
 
+import socket
+
 import pytest
 from django.db import connection
 
-from paca.sandbox.manager import SandboxManager
-from paca.worker import main
-from paca.worker.main import WorkerSettings, WorkerThread
+from paca.conversations.models import Worker
+from paca.sandbox.manager import DockerAddress, SandboxManager
+from paca.worker import thread as threads
+from paca.worker.main import WorkerSettings
+from paca.worker.thread import WorkerThread
 from tests.support.flow import until
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_that_ends_badly_is_begun_anew(monkeypatch, tmp_path):
-    monkeypatch.setattr(main, "RESTART_SECONDS", 0.1)
+    monkeypatch.setattr(threads, "RESTART_SECONDS", 0.1)
     sandboxes = SandboxManager(kind="none", data_dir=tmp_path, install_id="tests")
     thread = WorkerThread(WorkerSettings(1, 3.0, 60), sandboxes)
     thread.start()
@@ -26,6 +30,36 @@ def test_a_worker_that_ends_badly_is_begun_anew(monkeypatch, tmp_path):
     thread.drain()
     assert not thread.is_alive()
     connection.close()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_docker_daemon_that_hangs_holds_up_neither_sweeps_nor_the_end(tmp_path):
+    """It accepts and is silent, as one that is stopped: leases of the dead are freed all the same."""
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(tmp_path / "docker.sock"))
+        silent.listen(64)
+        sandboxes = SandboxManager(
+            kind="docker",
+            data_dir=tmp_path,
+            install_id="tests",
+            docker=DockerAddress(host=f"unix://{tmp_path}/docker.sock"),
+        )
+        thread = WorkerThread(WorkerSettings(1, 3.0, 60), sandboxes)
+        thread.start()
+        thread.wait_until_ready()
+        worker = thread._worker
+        assert worker is not None
+        for _ in range(3):
+            seen = worker.seen_at
+            until(lambda seen=seen: worker.seen_at > seen, 10)
+        worker.drain()
+        until(worker_is_gone, 10)
+    thread.drain()
+    connection.close()
+
+
+def worker_is_gone() -> bool:
+    return not Worker.objects.exists()
 
 
 def _raising(error: Exception):

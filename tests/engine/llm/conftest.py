@@ -1,5 +1,6 @@
 """A scripted server, and Claude's adapter pointed at it."""
 
+import importlib
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -20,5 +21,6 @@ def server() -> Iterator[ModelServer]:
 @pytest.fixture
 async def llm(server: ModelServer) -> AsyncIterator[AnthropicLLM]:
     """With short time limits and connections that end with the test."""
+    importlib.import_module("anthropic")  # else its loading is what the limits of a test measure
     async with new_pool() as http:
         yield AnthropicLLM("sk-test-key", base_url=server.base_url, limits=SHORT, http=http)

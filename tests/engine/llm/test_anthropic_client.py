@@ -10,7 +10,7 @@ from contextlib import aclosing
 
 import pytest
 
-from paca.engine.llm import anthropic_errors
+from paca.engine.llm import failures
 from paca.engine.llm.anthropic_client import AnthropicLLM
 from paca.engine.llm.base import (
     ContextExceeded,
@@ -228,7 +228,7 @@ def test_a_name_that_cannot_be_resolved_is_told_as_such():
         except OSError as inner:
             raise ConnectionError("All connection attempts failed") from inner
     except ConnectionError as error:
-        told = anthropic_errors.from_transport(error, "https://no-such-host.invalid")
+        told = failures.from_transport(error, "https://no-such-host.invalid")
     assert (type(told), "DNS" in told.detail) == (Unreachable, True)
 
 
@@ -253,6 +253,14 @@ async def test_a_refusal_that_repeats_the_key_is_shown_without_it(server, llm):
     with pytest.raises(KeyRefused) as caught:
         await chunks_of(llm, asks("Hi"))
     assert "sk-test-key" not in str(caught.value.detail) + str(caught.value)
+
+
+async def test_an_error_in_mid_stream_that_repeats_the_key_is_shown_without_it(server, llm):
+    told = {"type": "overloaded_error", "message": "Overloaded for sk-test-key."}
+    server.script([Raw(dialect.frame("error", error=told))])
+    with pytest.raises(Overloaded) as caught:
+        await chunks_of(llm, asks("Hi"))
+    assert "Overloaded for ***." in caught.value.detail
 
 
 async def test_thinking_of_another_model_is_left_out_when_the_provider_refuses_it(server, llm):
@@ -306,3 +314,12 @@ async def test_a_thousand_turns_of_a_process_do_not_fill_its_memory(server, llm)
     finally:
         tracemalloc.stop()
     assert grown / 40 < 2_000
+
+
+async def test_an_answer_that_goes_on_without_end_is_ended(server, llm, monkeypatch):
+    monkeypatch.setattr("paca.engine.llm.bodies.LONGEST_ANSWER_BYTES", 100_000)
+    server.script([Raw(dialect.whole(says("x" * 90_000), grain=90_000))])
+    assert (await reply_of(llm, asks("Hi"))).text == "x" * 90_000
+    server.script([Raw(dialect.whole(says("x" * 110_000), grain=10_000))])
+    with pytest.raises(StreamBroken, match="without end"):
+        await reply_of(llm, asks("Hi"))

@@ -3,16 +3,18 @@
 import asyncio
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
-from paca.engine.llm import connections, demo, registry
+from paca.engine.llm import checking, connections, demo, litellm_library, registry
 from paca.engine.llm.anthropic_client import AnthropicLLM
 from paca.engine.llm.base import ModelMisconfigured
 from paca.engine.llm.connections import close_connections
 from tests.engine.llm.asking import asks, reply_of
 from tests.support.model_script import fails, says
 
+OPENAI = "openai/gpt-test"
 LAZY = ("anthropic", "openai", "litellm", "mcp", "httpx2", "django")
 
 
@@ -77,7 +79,7 @@ async def tried(server, reply=None, **changes):
     if reply is not None:
         server.script([reply])
     given = {"base_url": server.base_url, "api_key": "k", **changes}
-    return await registry.check_connection("anthropic/claude-test", **given)
+    return await checking.check_connection("anthropic/claude-test", **given)
 
 
 @pytest.mark.anyio
@@ -118,7 +120,7 @@ async def test_what_is_wrong_before_any_call_is_named_too(server):
 
 @pytest.mark.anyio
 async def test_the_demo_is_always_there():
-    result = await registry.check_connection("demo/guide")
+    result = await checking.check_connection("demo/guide")
     assert result.works
 
 
@@ -126,3 +128,126 @@ def test_a_connection_can_be_tried_from_a_loop_of_its_own(server):
     """As a page does: the loop ends at once, and nothing may stay open."""
     assert asyncio.run(tried(server, says("ready"))).works
     assert server.wait_until_idle()
+
+
+# --- through litellm, which a process that serves pages never loads ---------------------------------
+
+
+async def tried_elsewhere(server, reply=None, model=OPENAI, **changes):
+    if reply is not None:
+        server.script([reply])
+    given = {"base_url": f"{server.base_url}/v1", "api_key": "k", **changes}
+    return await checking.check_connection(model, **given)
+
+
+@pytest.mark.anyio
+async def test_any_model_can_be_tried_and_what_the_address_serves_is_listed(server):
+    result = await tried_elsewhere(server, says("ready"), parameters={"temperature": 0.5})
+    assert (result.works, result.models) == (True, ("gpt-test", "other-test"))
+    assert "gpt-test answered in" in result.detail
+    (request,) = server.requests
+    assert (request.body["max_tokens"], request.body["temperature"]) == (64, 0.5)
+
+
+@pytest.mark.anyio
+async def test_a_model_that_is_not_served_is_told_with_those_that_are(server):
+    result = await tried_elsewhere(server, fails("404"), model="openai/gpt-tset")
+    assert (result.works, result.code) == (False, "model_misconfigured")
+    assert "serves gpt-test, other-test" in result.detail
+
+
+@pytest.mark.anyio
+async def test_a_wrong_key_is_named_and_the_key_is_nowhere_in_the_answer(server):
+    server.wants_key = "another"
+    result = await tried_elsewhere(server, fails("echokey"), api_key="sk-very-secret-1")
+    assert (result.works, result.code, result.models) == (False, "key_refused", ())
+    assert "sk-very-secret-1" not in str(result)
+
+
+@pytest.mark.anyio
+async def test_a_parameter_that_the_model_lacks_is_found_by_the_test(server):
+    result = await tried_elsewhere(
+        server, model="openai/gpt-4o", parameters={"thinking_budget": 2048}
+    )
+    assert (result.works, result.code) == (False, "model_misconfigured")
+    assert "thinking" in result.detail
+
+
+@pytest.mark.anyio
+async def test_an_address_that_is_not_there_is_told_at_once(server, monkeypatch):
+    monkeypatch.setattr(checking, "_ask_in_child", None)  # it does not come to that
+    tls = f"{server.base_url.replace('http:', 'https:')}/v1"
+    causes = {"http://127.0.0.1:9/v1": "refused", tls: "TLS", "http://nowhere.invalid/v1": "DNS"}
+    for address, word in causes.items():
+        result = await tried_elsewhere(server, base_url=address)
+        assert not result.works
+        assert word in result.detail
+    assert "API key" in (await tried_elsewhere(server, base_url="", api_key="")).detail
+    assert (
+        "base URL" in (await tried_elsewhere(server, model="litellm_proxy/x", base_url="")).detail
+    )
+
+
+@pytest.mark.anyio
+async def test_an_address_without_a_list_of_models_will_do(server):
+    server.served = None
+    assert (await tried_elsewhere(server, says("ready"))).works
+
+
+@pytest.mark.anyio
+async def test_an_address_without_the_service_is_told(server):
+    server.served = None
+    result = await tried_elsewhere(server, base_url=f"{server.base_url}/elsewhere")
+    assert (result.works, result.models) == (False, ())
+    assert "/v1 at its end" in result.detail
+
+
+@pytest.mark.anyio
+async def test_a_list_of_models_without_an_end_does_not_fill_the_memory():
+    sent = 0
+    hung_up = asyncio.Event()
+
+    async def endless(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+        with suppress(ConnectionError):
+            while not writer.is_closing():
+                writer.write(b" " * 65_536)
+                await writer.drain()
+                sent += 65_536
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+        hung_up.set()
+
+    server = await asyncio.start_server(endless, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    assert await checking.served_models(f"http://127.0.0.1:{port}/v1", "") == ()
+    assert 0 < sent < 8 * checking.LONGEST_LIST
+    server.close()
+    await asyncio.wait_for(hung_up.wait(), 5)
+
+
+def test_a_local_server_needs_no_key_and_one_elsewhere_does():
+    for address in ("http://127.0.0.1:11434/v1", "http://vllm:8000/v1", "http://10.0.0.7/v1"):
+        registry.open_llm(OPENAI, base_url=address)
+    registry.open_llm("ollama/qwen3")
+    for address in ("https://api.example.org/v1", "http://93.184.216.34/v1", ""):
+        with pytest.raises(ModelMisconfigured, match="API key"):
+            registry.open_llm(OPENAI, base_url=address)
+
+
+@pytest.mark.anyio
+async def test_ollama_is_asked_below_v1_even_when_its_address_leaves_that_out(server):
+    await litellm_library.load()
+    llm = registry.open_llm("ollama/qwen3", base_url=server.base_url)
+    await reply_of(llm, asks("Hi"))
+    await close_connections()
+    (request,) = server.requests
+    assert (request.path, request.body["model"]) == ("/v1/chat/completions", "qwen3")
+
+
+@pytest.mark.parametrize("model", ["azure/gpt", "vertex_ai/gemini", "bedrock/claude"])
+def test_who_would_be_asked_with_this_servers_own_identity_is_refused_with_a_way_out(model):
+    with pytest.raises(ModelMisconfigured, match=r"Use .*(base URL|gateway)"):
+        registry.open_llm(model, api_key="k")

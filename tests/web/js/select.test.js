@@ -62,6 +62,16 @@ test("while the agent works and nothing moves, a line says what it does and sinc
   check(last().kind !== "now");
 });
 
+test("a sandbox that did not start is not being started any more", () => {
+  const log = new Log().message("Hi").begin();
+  log.add("sandbox.starting", { backend: "docker" });
+  log.use("bash", { command: "ls" }, { failed: true, cause: "refused" });
+  same(rows(state(log)).at(-1).activity, "Thinking");
+  log.add("sandbox.starting", { backend: "docker" });
+  log.finish("failed", "sandbox_error").begin();
+  same(rows(state(log)).at(-1).activity, "Thinking");
+});
+
 test("the way on is offered at the last halt only", () => {
   const log = new Log().message("Hi").begin().finish("paused", "step_limit").begin().finish("paused", "step_limit");
   same(rows(state(log)).filter((row) => row.kind === "note").map((row) => row.current), [false, true]);

@@ -1,0 +1,41 @@
+"""Every row of the bench by its name, which ends in its set-up where the same is measured on several."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+DATABASES = ("sqlite", "postgresql")
+
+
+class Row(NamedTuple):
+    """Which function of this package takes the figure, and on which database it has to stand."""
+
+    function: str
+    database: str = "sqlite"
+
+
+def _on_each_database(name: str, function: str) -> dict[str, Row]:
+    return {f"{name}-{database}": Row(function, database) for database in DATABASES}
+
+
+ROWS = {
+    **_on_each_database("turn", "turns.cpu_per_turn"),
+    **_on_each_database("late-turn", "turns.late_turn"),
+    **_on_each_database("many", "many.many"),
+    **_on_each_database("trigger", "triggers.to_first_byte"),
+    **_on_each_database("ack", "acknowledging.message_to_acknowledgement"),
+    **_on_each_database("memory", "memory.idle"),
+    # No database has a part in these.
+    "echo-bubblewrap": Row("commands.echo"),
+    "echo-docker": Row("containers.echo"),
+    "sandbox-bubblewrap": Row("starting.sandbox"),
+    "sandbox-docker": Row("containers.ready"),
+    "pool-docker": Row("containers.standing"),
+    "removal-docker": Row("containers.removal"),
+    "viewers": Row("viewers.one_stream"),
+}
+
+
+def chosen(only: str) -> list[str]:
+    """The row of this name, those of this name on any set-up, or all."""
+    return [name for name in ROWS if only in ("", name, name.rpartition("-")[0])]

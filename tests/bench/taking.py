@@ -1,0 +1,43 @@
+"""Takes the figures of the rows it is given, all on the database of its environment."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from tests.bench import ground
+from tests.bench.figures import Figure, row
+from tests.bench.rows import ROWS
+
+
+def main(names: list[str]) -> int:
+    figures = []
+    with ground.prepared() as folder:
+        for name in names:
+            figures.append(replace(_bench(name)(folder / name), name=name))
+            print(row(figures[-1].cells()), flush=True)
+    return verdict(figures)
+
+
+def _bench(name: str) -> Callable[[Path], Figure]:
+    """Imported only now: it needs Django to be set up."""
+    module, _, function = ROWS[name].function.partition(".")
+    found: Callable[[Path], Figure] = getattr(
+        importlib.import_module(f"tests.bench.{module}"), function
+    )
+    return found
+
+
+def verdict(figures: list[Figure]) -> int:
+    """Name what falls short of its bar; the exit code."""
+    short = [figure.name for figure in figures if figure.falls_short]
+    for name in short:
+        print(f"falls short: {name}", flush=True)
+    return 1 if short else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,31 @@
+"""The files of a conversation are removed by its menu, once it was asked and answered."""
+
+from playwright.sync_api import Page, expect
+
+from tests.browser import acts
+
+REMOVED = "Sandbox and files removed"
+SWEPT_MS = 40_000  # a worker looks for what is to be removed every ten seconds
+
+
+def press_remove(page: Page) -> None:
+    page.get_by_role("button", name="More").click()
+    page.get_by_role("menuitem", name="Remove its files").click()
+
+
+def test_files_are_removed_when_confirmed_and_only_then(page: Page) -> None:
+    acts.start(page, acts.SMALL_PROGRAM)
+    acts.wait_until(page, "finished")
+    page.once("dialog", lambda dialog: dialog.dismiss())
+    press_remove(page)
+    acts.write(page, "Look around the sandbox and tell me what is there.")
+    acts.wait_until(page, "running")
+    acts.wait_until(page, "finished")
+    assert REMOVED not in acts.text_of(page)
+    page.once("dialog", lambda dialog: dialog.accept())
+    press_remove(page)
+    expect(page.get_by_text(REMOVED)).to_be_visible(timeout=SWEPT_MS)
+    acts.write(page, "Look around the sandbox and tell me what is there.")
+    acts.wait_until(page, "running")
+    acts.wait_until(page, "finished")
+    page.get_by_role("button", name="More").focus()

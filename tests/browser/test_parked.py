@@ -1,0 +1,43 @@
+"""A step that nobody survives: the page says so, and a person tries it again or drops it."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser import acts
+from tests.browser.conftest import Product
+
+
+@pytest.fixture
+def parked(page: Page, product: Product) -> Page:
+    said = product.installation.run(
+        "shell",
+        "-v0",
+        "-c",
+        "from tests.browser.seed import parked_conversation; print(parked_conversation())",
+    )
+    found = re.search(r"[0-9a-f]{8}-[0-9a-f-]{27}", said.stdout)
+    assert found, said.stderr
+    page.goto("/")
+    page.goto(f"{page.url}conversations/{found[0]}/")
+    acts.wait_until(page, "paused")
+    return page
+
+
+def test_what_is_parked_says_why_and_goes_on_when_it_is_tried_again(
+    parked: Page, product: Product
+) -> None:
+    notice = parked.locator(".flow [data-key]", has_text="Parked:")
+    expect(notice).to_contain_text("3 times in a row")
+    parked.screenshot(path=product.pictures / "parked-desktop.png")
+    notice.get_by_role("button", name="Try again").click()
+    acts.wait_until(parked, "finished")
+    expect(notice.get_by_role("button")).to_have_count(0)
+
+
+def test_what_is_parked_can_be_dropped_and_takes_new_messages(parked: Page) -> None:
+    parked.get_by_role("button", name="Drop").click()
+    acts.wait_until(parked, "stopped")
+    acts.write(parked, "Look around the sandbox and tell me what is there.")
+    acts.wait_until(parked, "finished")

@@ -1,0 +1,29 @@
+"""What the tests of the bus share: a worker that has room, and waiting."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from paca.bus.base import Fate, Verdict
+
+
+@dataclass
+class Roomy:
+    """A worker's side of the queue; keeps what it was asked to take in."""
+
+    most: int = 10
+    verdict: Verdict = Verdict(Fate.TAKEN)
+    asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+
+    def room(self) -> int:
+        return self.most
+
+    def take_in(self, entry_id: str, fields: Mapping[str, str]) -> Verdict:
+        self.asked.append((entry_id, dict(fields)))
+        return self.verdict
+
+
+async def until(condition: Callable[[], object], seconds: float = 5) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 - conditions of any kind, also of other threads
+            await asyncio.sleep(0.002)

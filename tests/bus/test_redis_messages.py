@@ -1,0 +1,129 @@
+"""What goes over the wire: for other programs, from other programs, and through TLS."""
+
+import json
+from uuid import UUID, uuid4
+
+import pytest
+
+from paca.bus.base import Announced, News, Row, Shown, Signal, Signalled, Woken
+from paca.bus.redis import RedisBus
+from tests.bus.busy import Roomy, until
+from tests.support.tls_front import TlsFront
+
+pytestmark = [pytest.mark.anyio, pytest.mark.service]
+
+ALL = (Announced, Shown, Signalled)
+SOMEBODY = UUID("0b6e7f0a-0000-4000-8000-000000000000")
+
+
+def rows(*types: str) -> tuple[Row, ...]:
+    return tuple(Row(seq, type_, "agent", '{"text":"x"}') for seq, type_ in enumerate(types, 1))
+
+
+async def test_each_row_stands_in_the_mirror_and_each_type_is_told_once(valkey, connect):
+    news = News(
+        "p", "running", rows("agent.turn.started", "agent.tool.called", "agent.tool.called")
+    )
+    with valkey.client() as program:
+        channel = program.pubsub(ignore_subscribe_messages=True)
+        channel.subscribe("paca.events")
+        channel.get_message(timeout=2)
+        connect(valkey).announce("conversation:c", 3, news)
+        await until(lambda: program.xlen("paca:agent:events") == 3)
+        mirror = [fields for _, fields in program.xrange("paca:agent:events")]
+        told = []
+        while (message := channel.get_message(timeout=0.3)) is not None:
+            told.append(json.loads(message["data"]))
+        channel.close()
+    assert mirror[1] == {
+        "conversation_id": "c",
+        "project_id": "p",
+        "event_type": "agent.tool.called",
+        "event_source": "agent",
+        "event_index": "2",
+        "payload": '{"text":"x"}',
+        "status": "running",
+    }
+    newest = {each["type"]: each["payload"] for each in told}
+    assert newest == {
+        "agent.turn.started": {"conversation_id": "c", "project_id": "p", "seq": 1},
+        "agent.tool.called": {"conversation_id": "c", "project_id": "p", "seq": 3},
+    }
+
+
+async def test_half_a_surrogate_pair_stops_nothing_behind_it(valkey, connect):
+    bus = connect(valkey)
+    bus.announce("conversation:c", 1, News("p", "running", (Row(1, "t", "agent", "\ud800"),)))
+    bus.announce("conversation:c", 2, News("p", "running", (Row(2, "t", "agent", "sound"),)))
+    with valkey.client() as program:
+        await until(lambda: program.xlen("paca:agent:events") == 2)
+        assert [fields["payload"] for _, fields in program.xrange("paca:agent:events")] == [
+            "?",
+            "sound",
+        ]
+
+
+@pytest.mark.parametrize(
+    ("channel", "message"),
+    [
+        ("paca.events", b"\xff"),
+        ("paca.events", b"{"),
+        ("paca.events", b"[" * 100_000),
+        ("paca.events", b"[]"),
+        ("paca.events", b"7"),
+        ("paca.events", b'{"type": "agent.x"}'),
+        ("paca.events", b'{"type": "agent.x", "payload": {"seq": 1}}'),
+        ("paca.events", b'{"type": "agent.x", "payload": {"conversation_id": "1", "seq": "many"}}'),
+        ("paca.events", b'{"type": "x", "payload": {"conversation_id": "1", "seq": Infinity}}'),
+        ("paca.live", b'{"topic": 7, "frame": {}}'),
+        ("paca.live", b'{"topic": "conversation:1", "frame": []}'),
+        ("paca.control", b'{"type": "inbox", "payload": {"conversation_id": "1"}}'),
+        ("paca.control", b'{"type": "explode", "payload": {"conversation_id": "%s"}}' % str(SOMEBODY).encode()),
+        ("paca.control", b'{"type": "inbox", "payload": {"conversation_id": {"a": 1}}}'),
+    ],
+)  # fmt: skip
+async def test_a_message_that_is_none_of_ours_is_no_hint_and_harms_nobody(
+    valkey, connect, channel, message
+):
+    bus, heard = connect(valkey), []
+    with bus.listen(ALL, heard.append):
+        with valkey.client() as program:
+            assert program.publish(channel, message) >= 1
+        bus.signal(SOMEBODY)
+        await until(lambda: heard)
+    assert heard == [Signalled(SOMEBODY, Signal.INBOX)]
+
+
+async def test_an_announcement_of_another_program_is_heard(valkey, connect):
+    bus, heard = connect(valkey), []
+    payload = {"project_id": "p", "conversation_id": "c", "seq": 4}
+    with bus.listen(ALL, heard.append):
+        with valkey.client() as program:
+            program.publish("paca.events", json.dumps({"type": "agent.x", "payload": payload}))
+        await until(lambda: heard)
+    assert heard == [Announced("conversation:c", 4)]
+
+
+async def test_a_process_hears_only_the_channels_it_has_use_for(valkey, connect):
+    with connect(valkey).listen((Signalled,), lambda _: None), valkey.client() as program:
+        await until(lambda: program.pubsub_channels() == ["paca.control"])
+
+
+async def test_it_speaks_tls_and_trusts_no_stranger(valkey, connect, tmp_path):
+    trigger, heard, woken = uuid4(), [], []
+    with TlsFront(tmp_path, valkey.port) as front:
+        address = f"rediss://127.0.0.1:{front.port}/0"
+        bus = RedisBus(f"{address}?ssl_ca_certs={front.certificate}")
+        with bus.listen(ALL, heard.append):
+            async with bus.work(woken.append, Roomy()):
+                for n in range(200):
+                    bus.live("conversation:1", {"n": n})
+                bus.wake(trigger)
+                await until(lambda: len(heard) == 200)
+                await until(lambda: woken == [Woken(trigger)])
+        bus.close()
+        stranger = RedisBus(address)
+        stranger.signal(SOMEBODY)
+        stranger.close()
+    with valkey.client() as program:
+        assert program.xlen("paca:agent:triggers") == 1

@@ -1,0 +1,271 @@
+"""The queue of the workers: one takes each entry, none is lost, and what nobody can take is set aside."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+from uuid import uuid4
+
+import pytest
+
+from paca.bus.base import Fate, Verdict, Woken
+from tests.bus.busy import Roomy, until
+
+pytestmark = [pytest.mark.anyio, pytest.mark.service]
+
+STREAM, GROUP, DEAD = "paca:agent:triggers", "ai-agent-workers", "paca:agent:triggers:dead"
+REQUEST = {"type": "agent.chat_message", "message": "Grüß dich"}
+
+
+@pytest.fixture
+def program(valkey):
+    """Another program, with a client of its own."""
+    with valkey.client() as client:
+        yield client
+
+
+@contextmanager
+def consumer(valkey, end: str):
+    command = [sys.executable, "-m", "tests.bus.consumer_process", valkey.url, end]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def pending(program) -> int:
+    return program.xpending(STREAM, GROUP)["pending"]
+
+
+def consumers(program) -> list[str]:
+    return [each["name"] for each in program.xinfo_consumers(STREAM, GROUP)]
+
+
+async def test_a_wake_up_stands_in_the_stream_with_its_facts_and_is_acknowledged(
+    valkey, program, connect
+):
+    bus, woken = connect(valkey), []
+    trigger = uuid4()
+    async with bus.work(woken.append, Roomy()):
+        bus.wake(trigger, {"type": "agent.chat_message", "conversation_id": "c"})
+        await until(lambda: woken)
+        assert consumers(program) == [f"worker-{socket.gethostname()}-{os.getpid()}"]
+        await until(lambda: pending(program) == 0)
+    ((_, fields),) = program.xrange(STREAM)
+    assert fields == {
+        "trigger_id": str(trigger),
+        "type": "agent.chat_message",
+        "conversation_id": "c",
+    }
+
+
+async def test_a_worker_that_ends_leaves_no_name_and_lets_nobody_wait(valkey, program, connect):
+    bus = connect(valkey)
+    async with bus.work(lambda _: None, Roomy()):
+        await until(lambda: program.exists(STREAM) and consumers(program))
+        began = asyncio.get_running_loop().time()
+    assert asyncio.get_running_loop().time() - began < 0.9  # it would wait a second for entries
+    assert consumers(program) == []
+
+
+async def test_each_wake_up_goes_to_one_of_two_workers(valkey, connect):
+    one, other = [], []
+    triggers = [uuid4() for _ in range(50)]
+    first, second = connect(valkey), connect(valkey, consumer="another")
+    async with first.work(one.append, Roomy()), second.work(other.append, Roomy()):
+        for trigger in triggers:
+            first.wake(trigger)
+        await until(lambda: len(one) + len(other) >= 50)
+        await asyncio.sleep(0.1)
+    assert sorted([*one, *other], key=str) == sorted(map(Woken, triggers), key=str)
+
+
+async def test_a_worker_without_room_leaves_the_work_to_others(valkey, program, connect):
+    full, free = Roomy(most=0), Roomy()
+    bus, to_full, to_free = connect(valkey), [], []
+    async with bus.work(to_full.append, full):
+        bus.wake(uuid4())
+        program.xadd(STREAM, REQUEST)
+        await until(lambda: program.xlen(STREAM) == 2)
+        async with connect(valkey).work(to_free.append, free):
+            await until(lambda: to_free and free.asked)
+    assert to_full == []
+    assert full.asked == []
+
+
+async def test_a_worker_without_room_hears_a_stop_and_leaves_the_entry_where_it_is(
+    valkey, program, connect
+):
+    """What is to be stopped may be all that the workers do."""
+    full, stop = Roomy(most=0), {"type": "agent.stop", "conversation_id": "c"}
+    bus = connect(valkey)
+    async with bus.work(lambda _: None, full):
+        bus.wake(uuid4(), {"type": "agent.stop"})  # ours: whom it is for has heard of it already
+        program.xadd(STREAM, {b"type": b"agent.stop", b"by": b"\xff"})
+        program.xadd(STREAM, REQUEST)
+        entry = program.xadd(STREAM, stop)
+        await until(lambda: full.asked)
+        await asyncio.sleep(0.3)  # it looks several times meanwhile
+        assert full.asked == [(entry, stop)]
+        assert pending(program) == 0
+        full.most = 10
+        await until(lambda: program.xinfo_groups(STREAM)[0]["lag"] == 0)
+        await until(lambda: pending(program) == 0)
+    assert [asked for asked, _ in full.asked].count(entry) == 2
+
+
+async def test_a_stop_that_no_database_could_hear_is_looked_at_again(valkey, program, connect):
+    full = Roomy(most=0, verdict=Verdict(Fate.LATER))
+    async with connect(valkey).work(lambda _: None, full):
+        program.xadd(STREAM, {"type": "agent.stop", "conversation_id": "c"})
+        await until(lambda: len(full.asked) >= 2)
+
+
+async def test_a_worker_without_room_survives_a_wipe(valkey, program, connect):
+    full = Roomy(most=0)
+    async with connect(valkey).work(lambda _: None, full):
+        for _ in range(2):
+            program.flushall()
+            program.xadd(STREAM, {"type": "agent.stop", "conversation_id": "c"})
+            await until(lambda: full.asked)
+            full.asked.clear()
+
+
+async def test_a_wake_up_that_comes_when_the_room_is_gone_is_passed_on(valkey, connect):
+    """It is read by a worker that had room when it began to wait."""
+    bus, to_full, to_free = connect(valkey), [], []
+    full = Roomy()
+    async with bus.work(to_full.append, full):
+        bus.wake(uuid4())
+        await until(lambda: to_full)  # it waits for the next now
+        full.most = 0
+        trigger = uuid4()
+        async with connect(valkey).work(to_free.append, Roomy()):
+            for _ in range(20):
+                bus.wake(trigger)
+            await until(lambda: to_free.count(Woken(trigger)) == 20)
+    assert len(to_full) == 1
+
+
+async def test_what_another_program_asks_for_is_taken_in_once(valkey, program, connect):
+    intake = Roomy()
+    entry = program.xadd(STREAM, REQUEST)
+    async with connect(valkey).work(lambda _: None, intake):
+        await until(lambda: intake.asked)
+        await until(lambda: pending(program) == 0)
+    assert intake.asked == [(entry, REQUEST)]
+
+
+async def test_what_is_refused_is_set_aside_whole_with_the_reason(valkey, program, connect):
+    intake = Roomy(verdict=Verdict(Fate.REFUSED, "Nobody of this name."))
+    entry = program.xadd(STREAM, REQUEST)
+    async with connect(valkey).work(lambda _: None, intake):
+        await until(lambda: program.xlen(DEAD))
+        assert pending(program) == 0
+    ((_, fields),) = program.xrange(DEAD)
+    assert fields == {**REQUEST, "reason": "Nobody of this name.", "entry_id": entry}
+
+
+@pytest.mark.parametrize(
+    ("fields", "word"),
+    [
+        ({"trigger_id": "seven"}, "trigger_id is not a UUID"),
+        ({"trigger_id": b"\xff"}, "trigger_id is not a UUID"),
+        ({"type": "agent.chat_message", "message": b"\xff\xfe"}, "not UTF-8"),
+        ({b"\xff": "x"}, "not UTF-8"),
+    ],
+)
+async def test_bytes_that_are_no_text_are_set_aside_as_they_are(valkey, connect, fields, word):
+    intake = Roomy()
+    with valkey.client(texts=False) as program:
+        program.xadd(STREAM, fields)
+        async with connect(valkey).work(lambda _: None, intake):
+            await until(lambda: program.xlen(DEAD))
+        ((_, dead),) = program.xrange(DEAD)
+    for name, value in fields.items():
+        name, value = (x if isinstance(x, bytes) else x.encode() for x in (name, value))
+        assert dead[name] == value
+    assert word in dead[b"reason"].decode()
+    assert intake.asked == []
+
+
+async def test_an_entry_waits_as_long_as_the_database_is_away(valkey, program, connect):
+    intake = Roomy(verdict=Verdict(Fate.LATER))
+    for _ in range(3):
+        program.xadd(STREAM, REQUEST)
+    async with connect(valkey, abandoned_seconds=0.2).work(lambda _: None, intake):
+        await until(lambda: len(intake.asked) >= 3)
+        waiting = program.xpending_range(STREAM, GROUP, "-", "+", 10)
+        assert [each["times_delivered"] for each in waiting] == [1, 1, 1]  # waiting is no attempt
+        # And none looks abandoned, also of those whose turn it is not yet.
+        assert len({each["time_since_delivered"] for each in waiting}) == 1
+        intake.verdict = Verdict(Fate.TAKEN)
+        await until(lambda: pending(program) == 0)
+    assert program.xlen(DEAD) == 0
+
+
+async def test_a_worker_that_ends_hands_what_waits_to_another(valkey, program, connect):
+    entry = program.xadd(STREAM, REQUEST)
+    without = Roomy(verdict=Verdict(Fate.LATER))
+    async with connect(valkey).work(lambda _: None, without):
+        await until(lambda: without.asked)
+    intake = Roomy()
+    async with connect(valkey).work(lambda _: None, intake):
+        await until(lambda: intake.asked, 2)
+    ((again, fields),) = intake.asked
+    assert (again != entry, fields) == (True, REQUEST)
+
+
+async def test_what_fails_is_tried_six_times_and_then_set_aside(valkey, program, connect):
+    intake = Roomy(verdict=Verdict(Fate.FAILED, "it broke"))
+    program.xadd(STREAM, REQUEST)
+    async with connect(valkey, abandoned_seconds=0.05).work(lambda _: None, intake):
+        await until(lambda: program.xlen(DEAD), 20)
+    assert len(intake.asked) == 6
+    ((_, fields),) = program.xrange(DEAD)
+    assert fields["reason"] == "Given up after 6 attempts: it broke"
+
+
+async def test_what_a_killed_worker_had_in_hand_is_taken_by_another(valkey, program, connect):
+    entry = program.xadd(STREAM, REQUEST)
+    with consumer(valkey, "waits") as process:
+        assert await asyncio.to_thread(process.stdout.readline) == f"{entry}\n"
+        process.kill()
+        process.wait()
+    intake = Roomy()
+    options = {"abandoned_seconds": 0.3, "gone_seconds": 0.5}
+    async with connect(valkey, **options).work(lambda _: None, intake):
+        await until(lambda: intake.asked)
+        assert intake.asked == [(entry, REQUEST)]
+        await until(lambda: consumers(program) == [f"worker-{socket.gethostname()}-{os.getpid()}"])
+    assert program.xlen(DEAD) == 0
+
+
+async def test_an_entry_that_kills_its_workers_is_set_aside(valkey, program, connect):
+    program.xadd(STREAM, REQUEST)
+    for _ in range(6):
+        with consumer(valkey, "dies") as process:
+            assert await asyncio.to_thread(process.stdout.readline)
+            assert await asyncio.to_thread(process.wait) == -9
+    intake = Roomy()
+    async with connect(valkey, abandoned_seconds=0.1).work(lambda _: None, intake):
+        await until(lambda: program.xlen(DEAD))
+    ((_, fields),) = program.xrange(DEAD)
+    assert "whoever took it died of it" in fields["reason"]
+    assert intake.asked == []
+
+
+async def test_a_program_that_ends_at_once_has_said_what_it_did(valkey, program):
+    trigger = str(uuid4())
+    code = (
+        "import sys, uuid; from paca.bus.redis import RedisBus;"
+        "RedisBus(sys.argv[1]).wake(uuid.UUID(sys.argv[2]))"
+    )
+    await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", code, valkey.url, trigger], check=True
+    )
+    assert [fields for _, fields in program.xrange(STREAM)] == [{"trigger_id": trigger}]

@@ -1,0 +1,214 @@
+"""Processes of Paca on demand: one process has loaded everything, and each is a fork of it.
+
+Loading takes seconds of CPU, which 200 kills would wait for; from the fork on it is ``manage.py``
+with its arguments. ``python -m tests.chaos.nursery`` is the process that forks; ``Nursery`` is its
+other end.
+"""
+
+import ctypes
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Self
+
+START_SECONDS = 60
+READY = re.compile(r"Paca runs at http://\S+?:(\d+)|Worker\s+takes up to")
+COLLECTED = re.compile(
+    r"^Exception ignored in: <async_generator .*\nTraceback .*\n(?: .*\n)*"
+    r"ValueError: async generator already executing$",
+    re.MULTILINE,
+)
+DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+LOADED = (
+    "anthropic.resources.messages",
+    "docker.errors",
+    "httpx2",
+    "paca.asgi",
+    "paca.bus.redis",
+    "paca.realtime.server",
+    "paca.urls",
+    "paca.web.management.commands.up",
+    "paca.worker.management.commands.run_worker",
+    "tests.chaos.points",
+    "tests.chaos.variants",
+)
+
+
+class Process:
+    """One life of ``manage.py``; what it says goes to its log."""
+
+    def __init__(self, pid: int, log: Path) -> None:
+        self.pid, self.log = pid, log
+        self._is_dead = False
+
+    @property
+    def lives(self) -> bool:
+        # Once and for all: by the end of a part the number may be another process's.
+        if not self._is_dead:
+            try:
+                os.kill(self.pid, 0)
+            except ProcessLookupError:
+                self._is_dead = True
+        return not self._is_dead
+
+    @property
+    def said(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def wait_until_ready(self) -> int:
+        """Return once it works, with the port if it has one. Raises ``ChildProcessError``."""
+        end = time.monotonic() + START_SECONDS
+        while not (ready := READY.search(self.said)):
+            if not self.lives or time.monotonic() > end:
+                raise ChildProcessError(f"did not start:\n{self.said}")
+            time.sleep(0.02)
+        return int(ready[1] or 0)
+
+    def wait_until_dead(self, seconds: float) -> bool:
+        end = time.monotonic() + seconds
+        while self.lives and time.monotonic() < end:
+            time.sleep(0.01)
+        return not self.lives
+
+    def kill(self) -> None:
+        """No chance to tidy up."""
+        if not self.lives:
+            return
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        assert self.wait_until_dead(20), f"process {self.pid} does not die"
+
+
+class Nursery:
+    """``with Nursery(logs, environment) as nursery: nursery.start("up")``."""
+
+    def __init__(self, logs: Path, environment: Mapping[str, str]) -> None:
+        self._logs = logs
+        self._environment = dict(environment)
+        self._started: list[Process] = []
+        self._one_at_a_time = threading.Lock()
+
+    def __enter__(self) -> Self:
+        self._forking = subprocess.Popen(
+            [sys.executable, "-m", __name__],
+            env=self._environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill_all()
+        assert self._forking.stdin is not None
+        assert self._forking.stdout is not None
+        self._forking.stdin.close()
+        self._forking.wait(20)
+        self._forking.stdout.close()
+
+    def start(self, *arguments: str, **variables: str) -> Process:
+        """Fork one, with these arguments of ``manage.py`` and variables of the rig's own."""
+        with self._one_at_a_time:
+            log = self._new_log(arguments[0])
+            order = {"arguments": arguments, "variables": variables, "log": str(log)}
+            assert self._forking.stdin is not None
+            assert self._forking.stdout is not None
+            self._forking.stdin.write(json.dumps(order) + "\n")
+            started = Process(int(self._forking.stdout.readline()), log)
+            self._started.append(started)
+            return started
+
+    def _new_log(self, command: str) -> Path:
+        """Never one that is there, of a control or a run before: what that says would be believed."""
+        number = sum(1 for _ in self._logs.glob("*.log"))
+        log = self._logs / f"{number:04}-{command}.log"
+        log.touch(exist_ok=False)
+        return log
+
+    @property
+    def dead(self) -> list[str]:
+        return [process.log.name for process in self._started if not process.lives]
+
+    @property
+    def largest_mib(self) -> float:
+        """What the largest of them has in memory."""
+        return max(resident_mib(process.pid) for process in self._started if process.lives)
+
+    @property
+    def complaints(self) -> list[str]:
+        # Python's collector may meet a generator that another thread is just closing: it says so, does
+        # nothing, and goes on.
+        said = (COLLECTED.sub("", process.said) for process in self._started)
+        lines = (line for text in said for line in text.splitlines())
+        return [line for line in lines if '"level": "error"' in line or "Traceback" in line]
+
+    def kill_all(self) -> None:
+        for process in self._started:
+            process.kill()
+
+
+def resident_mib(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+# --- the process that forks -------------------------------------------------------------------------
+
+
+def main() -> None:
+    _load()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how they ended
+    for line in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            try:
+                _become(**json.loads(line))
+            finally:
+                os._exit(1)
+        sys.stdout.write(f"{pid}\n")
+        sys.stdout.flush()
+
+
+def _load() -> None:
+    """Import what any of them needs, and start nothing."""
+    import django
+
+    django.setup()
+    for name in LOADED:
+        import_module(name)
+
+
+def _become(arguments: Sequence[str], variables: Mapping[str, Any], log: str) -> None:
+    ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    out = os.open(log, os.O_WRONLY | os.O_APPEND)
+    for fd, source in ((0, os.open(os.devnull, os.O_RDONLY)), (1, out), (2, out)):
+        os.dup2(source, fd)
+    random.seed()
+    os.environ |= variables
+    from tests.chaos import points, variants
+
+    if fault := variables.get(points.VARIABLE):
+        points.plant(fault)
+    if variant := variables.get(variants.VARIABLE):
+        variants.plant(variant)
+    from django.core.management import execute_from_command_line
+
+    execute_from_command_line(["manage.py", *arguments])
+    sys.stdout.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

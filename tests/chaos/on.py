@@ -1,0 +1,79 @@
+"""The parts on one ground: ``python -m tests.chaos.on GROUND SEED PART...``."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+from tests.chaos.ground import SQLITE, Ground, prepared
+from tests.chaos.report import Report
+from tests.house.installation import ROOT
+
+MODULES = {
+    "R1": "random_kills",
+    "R2": "named_points",
+    "R3": "resuming",
+    "R4": "outages",
+    "R5": "viewing",
+    "R7": "poison",
+    "SOAK": "soaking",
+    "STOP": "stopping",
+    "RACE": "racing",
+}
+
+
+def main(name: str, seed: str, *parts: str) -> int:
+    short = bool(os.environ.get("SHORT"))
+    sandbox = os.environ.get("SANDBOX") or ("bubblewrap" if name == SQLITE else "docker")
+    print(f"{name}, commands in {sandbox}", flush=True)
+    reports = []
+    with prepared(name, sandbox=sandbox) as ground:
+        if reason := _reason_against(ground):
+            print(
+                f"{reason}\nNext step: scripts/docker_for_tests.sh and make sandbox-image, or SANDBOX=bubblewrap"
+            )
+            return 2
+        for part in parts:
+            # These modules need Django to be set up.
+            run = import_module(f"tests.chaos.{MODULES[part]}").run
+            reports.append(_report(run, ground, part, seed=int(seed), short=short))
+    for report in reports:
+        print(f"  {report.line}", flush=True)
+    return int(any(report.faults for report in reports))
+
+
+def _reason_against(ground: Ground) -> str | None:
+    import asyncio
+
+    return asyncio.run(ground.sandboxes.unavailable())
+
+
+def _report(
+    run: Callable[..., None], ground: Ground, part: str, *, seed: int, short: bool
+) -> Report:
+    traces = ROOT / "artifacts" / "chaos" / f"{ground.name}-{part}-{seed}"
+    report = Report(f"{part} on {ground.name}", traces)
+    try:
+        run(ground, report, seed=seed, short=short)
+    except BaseException as error:
+        (traces / "traceback.txt").write_text(traceback.format_exc())
+        report.fault(f"the rig came to no end: {type(error).__name__}: {str(error)[:2000]}")
+        if not isinstance(error, Exception):
+            raise
+    if not report.faults:
+        _remove(traces)
+    return report
+
+
+def _remove(folder: Path) -> None:
+    for file in folder.iterdir():
+        file.unlink()
+    folder.rmdir()
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,116 @@
+"""What has to hold, whatever died: each promise asked of the log, the tables, the sandbox and the model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from paca.conversations.models import Event, Trigger
+from tests.chaos.stories import EFFECT, Story
+from tests.support.flow import Told, assert_replay_matches
+
+OUTCOMES = ("agent.tool.returned", "agent.tool.outcome_unknown")
+ANSWERED = "finished/answered"
+
+
+@dataclass(frozen=True)
+class Breach:
+    """A promise that was broken, by its name in docs/reliability.md."""
+
+    promise: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.promise}: {self.what}"
+
+
+def judge(told: Told, story: Story, effects: Counter[str]) -> list[Breach]:
+    """All that is wrong with a conversation that rests, and with what it left in its workspace."""
+    return [*judge_log(told, story), *_effects(told.frames, effects)]
+
+
+def judge_log(told: Told, story: Story) -> list[Breach]:
+    """The same as far as log and tables tell it."""
+    frames = told.frames
+    return [
+        *_numbers(told),
+        *_epochs(told),
+        *_outcomes(frames),
+        *_words(told, story, frames),
+        *_triggers(told, frames),
+        *_state(told),
+    ]
+
+
+def _numbers(told: Told) -> Iterator[Breach]:
+    seqs = list(
+        Event.objects.filter(conversation=told.id).order_by("seq").values_list("seq", flat=True)
+    )
+    if seqs != list(range(1, told.row.last_seq + 1)):
+        yield Breach("D1", f"events are numbered {seqs}, the last should be {told.row.last_seq}")
+
+
+def _epochs(told: Told) -> Iterator[Breach]:
+    rows = Event.objects.filter(conversation=told.id).order_by("seq")
+    epochs = list(rows.values_list("epoch", flat=True))
+    if epochs != sorted(epochs):
+        yield Breach("D7", f"a worker wrote after it had been superseded: epochs {epochs}")
+
+
+def _outcomes(frames: list[dict[str, Any]]) -> Iterator[Breach]:
+    ended: Counter[str] = Counter()
+    for frame in frames:
+        call = frame["data"].get("call_id", "")
+        if frame["type"] in OUTCOMES:
+            ended[call] += 1
+        elif frame["type"] == "agent.tool.started" and ended[call]:
+            yield Breach("D2", f"call {call} was begun again after its outcome")
+    for frame in _of(frames, "agent.tool.called"):
+        if ended[frame["call_id"]] != 1:
+            yield Breach("D2", f"call {frame['call_id']} has {ended[frame['call_id']]} outcomes")
+
+
+def _effects(frames: list[dict[str, Any]], effects: Counter[str]) -> Iterator[Breach]:
+    """Counted where they happened: the log of a call that ran twice looks like any other."""
+    whole = {each["call_id"] for each in _of(frames, "agent.tool.returned") if not each["failed"]}
+    known = set()
+    for call in _of(frames, "agent.tool.called"):
+        for mark in EFFECT.findall(str(call["arguments"].get("command", ""))):
+            known.add(mark)
+            if effects[mark] > 1:
+                yield Breach("D3", f"{mark} happened {effects[mark]} times")
+            if effects[mark] == 0 and call["call_id"] in whole:
+                yield Breach("D2", f"{mark} is told as done and never happened")
+    for mark in effects.keys() - known:
+        yield Breach("D3", f"{mark} happened, and no call in the log asks for it")
+
+
+def _words(told: Told, story: Story, frames: list[dict[str, Any]]) -> Iterator[Breach]:
+    said = [each["text"] for each in _of(frames, "agent.message.spoken")]
+    if told.status == ANSWERED and said != story.words:
+        yield Breach("D4", f"it said {said}, and was to say {story.words}")
+
+
+def _triggers(told: Told, frames: list[dict[str, Any]]) -> Iterator[Breach]:
+    turns = _of(frames, "agent.turn.started")
+    if [turn["number"] for turn in turns] != list(range(1, len(turns) + 1)):
+        yield Breach("D5", f"turns are numbered {[turn['number'] for turn in turns]}")
+    begun = Counter(trigger for turn in turns for trigger in turn["triggers"])
+    for trigger, times in begun.items():
+        if times > 1:
+            yield Breach("D5", f"trigger {trigger} began {times} turns")
+    for trigger in Trigger.objects.filter(conversation=told.id, state__in=("new", "claimed")):
+        yield Breach("D5", f"{trigger} still waits in a conversation that rests")
+
+
+def _state(told: Told) -> Iterator[Breach]:
+    try:
+        assert_replay_matches(told)
+    except AssertionError as error:
+        yield Breach("state", f"the tables are not what the log says: {error}")
+
+
+def _of(frames: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [frame["data"] for frame in frames if frame["type"] == kind]

@@ -1,0 +1,147 @@
+"""Where a process can be made to die, by name: every point between two facts of a turn.
+
+``PACA_FAULT=reply-stored`` in the environment of a process of the rig is a ``kill -9`` of itself when
+it first comes there, ``PACA_FAULT=reply-stored:2`` when it does so the second time. The product knows
+nothing of this: what is wrapped stands here, and a name that leads nowhere any more is an error.
+"""
+
+import asyncio
+import functools
+import inspect
+import os
+import re
+import signal
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from paca import events
+from paca.bus.memory import MemoryBus
+from paca.bus.redis import RedisBus
+from paca.conversations import projections, store
+from paca.engine.ports import ModelCallStarted
+from paca.sandbox.wire import Attachment
+from paca.worker import ending, live, main, sandboxes
+
+VARIABLE = "PACA_FAULT"
+OF_THE_LOG, NONE = re.compile(r"[0-9a-f]{32}").fullmatch, "0" * 32
+OUTCOMES = (events.ToolReturned, events.ToolOutcomeUnknown)
+Arrives = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Point:
+    """Before or after ``owner.name`` is called, if its arguments are such."""
+
+    owner: Any
+    name: str
+    when: str
+    arrives: Arrives = lambda *_, **__: True
+
+
+def _holds(*kinds: type) -> Arrives:
+    def arrives(*given: Any, **_: Any) -> bool:
+        entries = given[2] if len(given) == 3 and isinstance(given[2], tuple) else given
+        return any(isinstance(entry, kinds) for entry in entries)
+
+    return arrives
+
+
+def _asks(*ops: str) -> Arrives:
+    """For a call of the log: the trial of a backend asks its sandbox as well, under other names."""
+    return lambda _attachment, op, **fields: op in ops and OF_THE_LOG(fields.get("call_id", NONE))
+
+
+def _shows(kind: type[events.Event]) -> Arrives:
+    return lambda _live, event: isinstance(event, kind)
+
+
+ACTS = ("run", "read_lines", "write", "replace")
+STORED, HALF_STORED = (store, "append"), (projections, "apply")
+
+# In the order in which a turn comes by.
+POINTS: dict[str, Point] = {
+    "claimed": Point(main, "claim", "after"),
+    "question-stored": Point(*STORED, "after", _holds(ModelCallStarted)),
+    "answer-streams": Point(live.Live, "show", "after", _shows(events.TextStreamed)),
+    "reply-unstored": Point(*STORED, "before", _holds(events.ToolCalled)),
+    "reply-half-stored": Point(*HALF_STORED, "before", _holds(events.ToolCalled)),
+    "reply-stored": Point(*STORED, "after", _holds(events.ToolCalled)),
+    "sandbox-unrecorded": Point(sandboxes, "_record", "before"),
+    "intent-unstored": Point(*STORED, "before", _holds(events.ToolStarted)),
+    "intent-half-stored": Point(*HALF_STORED, "before", _holds(events.ToolStarted)),
+    "intent-stored": Point(*STORED, "after", _holds(events.ToolStarted)),
+    "call-sent": Point(Attachment, "request", "sent", _asks(*ACTS)),
+    "call-answered": Point(Attachment, "request", "after", _asks(*ACTS)),
+    "command-speaks": Point(live.Live, "show", "after", _shows(events.ToolProgressed)),
+    "outcome-unstored": Point(*STORED, "before", _holds(*OUTCOMES)),
+    "outcome-half-stored": Point(*HALF_STORED, "before", _holds(*OUTCOMES)),
+    "outcome-stored": Point(*STORED, "after", _holds(*OUTCOMES)),
+    "turn-unfinished": Point(ending, "end_turn", "before"),
+    "turn-half-ended": Point(*HALF_STORED, "before", _holds(events.ConversationFinished)),
+    "turn-ended": Point(ending, "end_turn", "after"),
+}
+# Where a web server can die between a message and its answer.
+TRIGGER_STORED = "trigger-stored"
+WAKES = [Point(bus, "wake", "before") for bus in (MemoryBus, RedisBus)]
+
+
+def plant(fault: str) -> None:
+    """Make this process die at the point, written ``name`` or ``name:n``."""
+    name, _, times = fault.partition(":")
+    arrivals = Arrivals(int(times or 1))
+    for point in WAKES if name == TRIGGER_STORED else [POINTS[name]]:
+        _wrap(point, arrivals)
+
+
+class Arrivals:
+    """Counts down to the one that is the end."""
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+
+    def here(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+            signal.pause()  # until it arrives: not one line more
+
+
+def _wrap(point: Point, arrivals: Arrivals) -> None:
+    original = getattr(point.owner, point.name)
+    wrapped = _asynchronous if inspect.iscoroutinefunction(original) else _synchronous
+    setattr(point.owner, point.name, functools.wraps(original)(wrapped(original, point, arrivals)))
+
+
+def _synchronous(original: Callable[..., Any], point: Point, arrivals: Arrivals) -> Any:
+    def call(*given: Any, **named: Any) -> Any:
+        arrives = point.arrives(*given, **named)
+        if arrives and point.when == "before":
+            arrivals.here()
+        found = original(*given, **named)
+        if arrives and point.when == "after" and found != []:  # a claim that took nothing
+            arrivals.here()
+        return found
+
+    return call
+
+
+def _asynchronous(original: Callable[..., Any], point: Point, arrivals: Arrivals) -> Any:
+    async def call(*given: Any, **named: Any) -> Any:
+        if not point.arrives(*given, **named):
+            return await original(*given, **named)
+        if point.when == "sent":
+            return await _die_when_it_waits(original(*given, **named), arrivals)
+        found = await original(*given, **named)
+        arrivals.here()
+        return found
+
+    return call
+
+
+async def _die_when_it_waits(request: Coroutine[Any, Any, Any], arrivals: Arrivals) -> Any:
+    """When it waits for the first time, the question is on its way."""
+    asking = asyncio.ensure_future(request)
+    await asyncio.sleep(0)
+    arrivals.here()
+    return await asking

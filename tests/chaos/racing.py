@@ -1,0 +1,105 @@
+"""RACE: messages that come in the moment in which a turn ends are answered, each, and once."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from typing import Any
+
+from paca.conversations.models import Event
+from tests.chaos import oracle
+from tests.chaos.calling import Caller
+from tests.chaos.cast import Cast
+from tests.chaos.ground import Ground
+from tests.chaos.report import Report
+from tests.chaos.stories import Story
+from tests.support.flow import Told
+from tests.support.model_script import Scripted, says
+from tests.support.model_server import ModelServer
+
+LEASE_SECONDS = 3.0
+CONVERSATIONS, MESSAGES = 10, 20
+ANSWER_MS = 150
+AROUND_SECONDS, STEP_SECONDS = 0.05, 0.015
+WAIT_SECONDS = 60
+
+
+def run(ground: Ground, report: Report, *, seed: int, short: bool) -> None:
+    chance, conversations = random.Random(seed), 1 if short else CONVERSATIONS
+    with ModelServer() as model, ground.team(report.traces, lease_seconds=LEASE_SECONDS) as team:
+        cast = Cast(model, "racing")
+        workers = [team.worker() for _ in range(ground.workers)]
+        ports = [worker.wait_until_ready() for worker in workers]
+        caller = Caller(team.port or ports[0], cast)
+        within = 0
+        for number in range(conversations):
+            report.progress(f"{number} of {conversations} conversations")
+            asked = threading.Semaphore(0)
+
+            def reply(_: dict[str, Any], asked: threading.Semaphore = asked) -> Scripted:
+                asked.release()
+                return says("Yes.").slowly(ftd=ANSWER_MS)
+
+            model.script(reply)
+            told = cast.begin(Story(f"race-{number}", []))
+            _race(told, caller, asked, chance)
+            cast.wait_for_all(WAIT_SECONDS)
+            within += _judge(told, model, report)
+        report.figures["messages"] = conversations * MESSAGES
+        report.figures[f"of them within {1000 * AROUND_SECONDS:.0f} ms of the end of a turn"] = (
+            within
+        )
+
+
+def _race(told: Told, caller: Caller, asked: threading.Semaphore, chance: random.Random) -> None:
+    """Each message around the moment in which the answer is stored that may be the last.
+
+    When that is depends on the machine: one that came too late makes the next come earlier.
+    """
+    pause = ANSWER_MS / 1000
+    for number in range(MESSAGES):
+        if not asked.acquire(timeout=WAIT_SECONDS):
+            raise AssertionError(f"message {number} is not answered: {told.types[-5:]}")
+        time.sleep(max(0.0, pause + chance.uniform(-AROUND_SECONDS, AROUND_SECONDS) / 2))
+        seq = caller.send(told, _text(number))
+        before = Event.objects.get(conversation=told.id, seq=seq - 1)
+        came_late = before.type == "agent.conversation.finished"
+        pause += -STEP_SECONDS if came_late else STEP_SECONDS
+
+
+def _text(number: int) -> str:
+    return f"message number {number:03}"
+
+
+def _judge(told: Told, model: ModelServer, report: Report) -> int:
+    """What is wrong with it; gives how many messages came close to the end of a turn."""
+    found = []
+    if told.status != oracle.ANSWERED:
+        found.append(oracle.Breach("D5", f"it ended as {told.status}"))
+    read = max(each["seen_seq"] for each in told.all("usage.recorded"))
+    received = Event.objects.filter(conversation=told.id, type="agent.message.received")
+    if unread := received.filter(seq__gt=read).count():
+        found.append(oracle.Breach("D5", f"{unread} messages were never shown to the model"))
+    last = str(model.requests[-1].body["messages"])
+    for number in range(MESSAGES):
+        if last.count(_text(number)) != 1:
+            found.append(
+                oracle.Breach(
+                    "D5", f"the model reads message {number} {last.count(_text(number))} times"
+                )
+            )
+    if model.violations:
+        found.append(oracle.Breach("history", str(model.violations[:3])))
+    report.breaches(told, found)
+    return _around_an_end(told)
+
+
+def _around_an_end(told: Told) -> int:
+    """How many messages were stored so close to the end of a turn, before or after it."""
+    rows = Event.objects.filter(conversation=told.id).order_by("seq")
+    ends = list(rows.filter(type="agent.turn.finished").values_list("at", flat=True))
+    came = rows.filter(type="agent.message.received").values_list("at", flat=True)
+    return sum(
+        any(abs((at - end).total_seconds()) <= AROUND_SECONDS for end in ends) for at in came
+    )

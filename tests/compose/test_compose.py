@@ -1,0 +1,108 @@
+"""The whole set as compose.yml starts it: images built here, a real sign-in, a real sandbox, a drain."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from tests.compose import stack as stacks
+from tests.compose.stack import Stack
+from tests.house.installation import ROOT
+from tests.support import docker_backend
+from tests.support.flow import until
+
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
+LOOK_AROUND = "Look around the sandbox and tell me what is there."
+
+
+@pytest.fixture(scope="module")
+def stack() -> Iterator[Stack]:
+    docker_backend.skip_without()
+    if not stacks.compose_program():
+        pytest.skip("there is no Compose: apt install docker-compose")
+    base = stacks.run("scripts/docker_for_tests.sh").split()[-1]
+    made = Stack(base)
+    made.build(base)
+    try:
+        made("up", "--detach", "--no-build", "--scale", "worker=2")
+        yield made
+    finally:
+        made("down", "--volumes", "--timeout", "30")
+    assert made.left() == ""
+
+
+@pytest.fixture(scope="module")
+def person(stack: Stack) -> stacks.SignedIn:
+    until(lambda: stack.health("web") == ["healthy"], 300, lambda: stack("logs", "web"))
+    return stack.sign_in()
+
+
+def test_a_person_signs_in_and_a_worker_answers_with_commands_in_docker(stack, person):
+    talk = person.guide().begin(LOOK_AROUND)
+    assert talk.rest(120) == "finished/answered", stack("logs", "worker")
+    assert talk.has("tool.returned")
+    assert [each["backend"] for each in talk.all("sandbox.started")] == ["docker"]
+    until(lambda: person.ready()["status"] == "ready", 60, lambda: json.dumps(person.ready()))
+    assert person.ready()["workers"]["working"] == 2
+    # In their containers both are process 1; neither takes the other for dead.
+    assert not talk.has("conversation.resumed")
+    until(lambda: set(stack.health("worker")) == {"healthy"}, 60)
+
+
+def test_what_is_asked_while_workers_are_stopped_is_answered_when_they_are_back(stack, person):
+    talk = person.guide().begin(LOOK_AROUND)
+    talk.rest(120)
+    stack("stop", "worker")
+    assert [each["State"]["ExitCode"] for each in stack.containers("worker")] == [0, 0]
+    talk.say(LOOK_AROUND)
+    assert talk.row["activity"] == "waiting_for_worker"
+    assert person.ready()["parts"]["workers"] == "no sign of life"
+    stack("start", "worker")
+    assert talk.rest(120) == "finished/answered"
+    assert len([turn for turn in talk.all("turn.finished") if turn["reason"] == "answered"]) == 2
+    person.api("DELETE", f"{talk.path}/")
+    owned = ("--quiet", "--filter", f"name={talk.id}")
+    until(lambda: not stacks.run("docker", "ps", "--all", *owned), 60)
+    until(lambda: not stacks.run("docker", "volume", "ls", *owned), 60)
+
+
+def test_the_web_server_has_no_way_to_docker_and_nobody_is_root(stack, person):
+    (web,) = stack.containers("web")
+    assert "docker.sock" not in str(web["Mounts"])
+    for container in (web, *stack.containers("worker")):
+        assert container["Config"]["User"] == "paca"
+        assert container["HostConfig"]["CapDrop"] == ["ALL"]
+        assert "PACA_ADMIN_PASSWORD" not in str(container["Config"]["Env"]) or container == web
+
+
+def test_no_secret_is_in_the_image(stack):
+    described = stacks.run("docker", "image", "inspect", stacks.PACA_IMAGE)
+    history = stacks.run("docker", "history", "--no-trunc", stacks.PACA_IMAGE)
+    for name in ("SECRET_KEY", "ENCRYPTION_KEY", "POSTGRES_PASSWORD"):
+        assert name not in described + history
+        assert stack.environment[name] not in described + history
+    files = stacks.run(
+        "docker", "run", "--rm", "--entrypoint", "ls", stacks.PACA_IMAGE, "-A", "/srv/paca"
+    )
+    assert files.split() == ["container_health.py", "manage.py", "paca"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["SECRET_KEY", "ENCRYPTION_KEY", "POSTGRES_PASSWORD", "PACA_ADMIN_PASSWORD", "DOCKER_GID"],
+)
+def test_what_has_no_safe_default_is_asked_for_by_name(name):
+    if not stacks.compose_program():
+        pytest.skip("there is no Compose: apt install docker-compose")
+    environment = Stack("any").environment | {name: ""}
+    ended = subprocess.run(
+        [*stacks.compose_program(), "--file", "compose.yml", "config"],
+        cwd=ROOT,
+        env={"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode != 0
+    assert f"{name} is not set" in ended.stderr

@@ -1,0 +1,327 @@
+"""What other programs leave for the workers: everything is checked, and nothing is done twice."""
+
+import threading
+from collections.abc import Callable
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from paca.agents import services as agents
+from paca.agents.models import Agent
+from paca.common.errors import PacaError
+from paca.conversations import removal, services, triggers
+from paca.conversations.models import ChatSession, Conversation, Event, Status, Trigger
+from paca.projects.models import Member
+from paca.projects.services import members
+from tests.realtime.pages import Chat, make_chat
+from tests.support import world
+from tests.support.world import World
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def harbor() -> World:
+    return world.make()
+
+
+def a_message(of: World, **changes: object) -> dict[str, str]:
+    """As the program sends it; a change of None leaves a field out."""
+    fields = {
+        "type": "agent.chat_message",
+        "trigger_type": "chat_message",
+        "conversation_id": uuid4(),
+        "project_id": of.project.pk,
+        "agent_id": of.agent.pk,
+        "actor_member_id": of.owner.pk,
+        "message": "Look at the build, please.",
+        "repo_plugin_ids": "com.paca.github",
+        **changes,
+    }
+    return {name: str(value) for name, value in fields.items() if value is not None}
+
+
+def take_in(fields: dict[str, str], entry_id: str = "1-0") -> None:
+    triggers.take_in(entry_id, fields)
+
+
+# --- a message ----------------------------------------------------------------------------------
+
+
+def test_a_message_begins_the_conversation_whose_id_the_program_chose(harbor: World):
+    fields = a_message(harbor)
+    take_in(fields)
+    begun = Conversation.objects.get(pk=fields["conversation_id"])
+    assert (begun.status, begun.agent, begun.title) == (
+        Status.QUEUED,
+        harbor.agent,
+        "Look at the build, please.",
+    )
+    assert begun.session.member == harbor.owner
+    (trigger,) = begun.triggers.all()
+    assert (trigger.source, trigger.kind, trigger.by) == ("stream", "chat_message", "ada-harbor")
+
+
+def test_the_same_message_three_times_is_one(harbor: World):
+    fields = a_message(harbor, message="A NUL \0 in it")
+    for number in range(3):
+        take_in(fields, f"{number}-0")
+    assert Conversation.objects.count() == ChatSession.objects.count() == 1
+    assert Trigger.objects.count() == 1
+    assert Event.objects.filter(type="agent.message.received").count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_copies_that_are_taken_in_at_the_same_time_are_one(harbor: World):
+    fields, problems = a_message(harbor), []
+
+    def take() -> None:
+        try:
+            take_in(fields)
+        except PacaError as problem:
+            problems.append(problem)
+        finally:
+            connection.close()
+
+    together = [threading.Thread(target=take) for _ in range(4)]
+    for thread in together:
+        thread.start()
+    for thread in together:
+        thread.join()
+    assert problems == []
+    assert Trigger.objects.count() == 1
+
+
+def test_a_message_in_a_chat_goes_on_in_another_conversation_of_it(harbor: World):
+    first = a_message(harbor)
+    take_in(first)
+    chat = ChatSession.objects.get()
+    second = a_message(harbor, chat_session_id=chat.pk)
+    for _ in range(2):
+        take_in(second)
+    chat.refresh_from_db()
+    assert str(chat.conversation_id) == second["conversation_id"]
+    assert ChatSession.objects.count() == 1
+    assert Conversation.objects.filter(session=chat, status=Status.QUEUED).count() == 2
+
+
+def test_what_was_deleted_does_not_begin_again(harbor: World):
+    fields = a_message(harbor)
+    take_in(fields)
+    removal.delete(Conversation.objects.get(), by=harbor.owner)
+    take_in(fields)
+    assert Trigger.objects.count() == 0
+    assert Conversation.objects.get().deleted_at is not None
+
+
+def test_an_unfinished_transaction_leaves_nothing(harbor: World):
+    with pytest.raises(PacaError):
+        take_in(a_message(harbor, message=" "))
+    assert not ChatSession.objects.exists()
+    assert not Conversation.objects.exists()
+
+
+def person(of: World, role: str, name: str = "grace") -> Member:
+    return Chat(of, None).join(name, role)  # type: ignore[arg-type] # it needs no conversation
+
+
+def viewer(of: World) -> dict[str, object]:
+    return {"actor_member_id": person(of, "Viewer").pk}
+
+
+def removed(of: World) -> dict[str, object]:
+    member = person(of, "Member")
+    members.remove(member, by=of.owner)
+    return {"actor_member_id": member.pk}
+
+
+def deactivated(of: World) -> dict[str, object]:
+    member = person(of, "Member")
+    type(member.user).objects.filter(pk=member.user_id).update(is_active=False)
+    return {"actor_member_id": member.pk}
+
+
+def the_agent_itself(of: World) -> dict[str, object]:
+    return {"actor_member_id": of.agent.member.pk}
+
+
+def of_another_project(of: World) -> dict[str, object]:
+    return {"actor_member_id": world.make("Quay").owner.pk}
+
+
+def foreign_agent(of: World) -> dict[str, object]:
+    return {"agent_id": world.make("Quay").agent.pk}
+
+
+def another_project(of: World) -> dict[str, object]:
+    return {"project_id": world.make("Quay").project.pk}
+
+
+def deleted_project(of: World) -> dict[str, object]:
+    type(of.project).objects.update(deleted_at=timezone.now())
+    return {}
+
+
+def retired(of: World) -> dict[str, object]:
+    agents.retire(of.agent, by=of.owner)
+    return {}
+
+
+def inactive(of: World) -> dict[str, object]:
+    Agent.objects.update(status=Agent.Status.INACTIVE)
+    return {}
+
+
+def taken_id(of: World) -> dict[str, object]:
+    return {"conversation_id": make_chat("Quay").id}
+
+
+def own_taken_id(of: World) -> dict[str, object]:
+    sent = services.start_chat(of.agent, text="Hello", by=of.owner)
+    return {"conversation_id": sent.conversation_id}
+
+
+def id_of_another_message(of: World) -> dict[str, object]:
+    fields = a_message(of)
+    take_in(fields)
+    return {"conversation_id": fields["conversation_id"], "message": "Something else"}
+
+
+def foreign_chat(of: World) -> dict[str, object]:
+    make_chat("Quay")
+    return {"chat_session_id": ChatSession.objects.get().pk}
+
+
+WRONG: list[tuple[str, dict[str, object] | Callable[[World], dict[str, object]], str]] = [
+    ("no type", {"type": None}, "type is missing; it must be agent.chat_message or agent.stop"),
+    ("a type unheard of", {"type": "agent.dance"}, "type is 'agent.dance'"),
+    ("a type without prefix", {"type": "chat_message"}, "type is 'chat_message'"),
+    ("a very long type", {"type": "x" * 5000}, "…"),
+    ("an assignment", {"type": "agent.task_assigned"}, "has no tasks"),
+    ("a mention", {"type": "agent.comment_mention"}, "has no comments"),
+    ("a description", {"type": "agent.description_write"}, "has no tasks"),
+    ("another trigger type", {"trigger_type": "task_assigned"}, "does not fit type"),
+    ("a task", {"task_id": uuid4()}, "task_id is set"),
+    ("a comment", {"comment_id": uuid4()}, "comment_id is set"),
+    ("no conversation id", {"conversation_id": None}, "conversation_id is missing"),
+    ("an id that is none", {"conversation_id": "7"}, "conversation_id is '7', which is not a UUID"),
+    ("an id with a NUL", {"conversation_id": "\0" * 36}, "is not a UUID"),
+    ("no project", {"project_id": ""}, "project_id is missing"),
+    ("no agent", {"agent_id": None}, "agent_id is missing"),
+    ("no agent of this id", {"agent_id": uuid4()}, "agent_id is no agent of the project"),
+    ("an agent of another project", foreign_agent, "agent_id is no agent of the project"),
+    ("another project", another_project, "agent_id is no agent of the project"),
+    ("a deleted project", deleted_project, "agent_id is no agent of the project"),
+    ("nobody", {"actor_member_id": None}, "actor_member_id is missing"),
+    ("a stranger", {"actor_member_id": uuid4()}, "actor_member_id is no person of the project"),
+    ("a member of another project", of_another_project, "is no person of the project"),
+    ("somebody removed", removed, "is no person of the project"),
+    ("somebody deactivated", deactivated, "is no person of the project"),
+    ("the agent as actor", the_agent_itself, "is no person of the project"),
+    ("a viewer", viewer, "does not allow to write to agents (conversations:write)"),
+    ("no message", {"message": None}, "message is empty"),
+    ("a blank message", {"message": " \n"}, "message is empty"),
+    ("a message too long", {"message": "x" * 100_001}, "message is too long"),
+    ("a retired agent", retired, "retired"),
+    ("an inactive agent", inactive, "inactive"),
+    ("somebody's chat", foreign_chat, "no chat of this member with this agent"),
+    ("a chat that is no id", {"chat_session_id": "mine"}, "chat_session_id is 'mine'"),
+    ("the id of another conversation", taken_id, "conversation_id is taken"),
+    ("the id of a chat in the browser", own_taken_id, "conversation_id is taken"),
+    ("the id of another message", id_of_another_message, "with another message"),
+]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"), [row[1:] for row in WRONG], ids=[r[0] for r in WRONG]
+)
+def test_what_is_wrong_is_refused_with_the_reason_and_begins_nothing(harbor, changes, reason):
+    given = changes(harbor) if callable(changes) else changes
+    before = Trigger.objects.count()
+    with pytest.raises(PacaError) as refused:
+        take_in(a_message(harbor, **given))
+    assert not isinstance(refused.value, triggers.TooEarly)
+    assert reason in refused.value.detail
+    assert len(refused.value.detail) < 300
+    assert Trigger.objects.count() == before
+
+
+def test_a_member_with_the_right_need_not_be_the_owner(harbor: World):
+    take_in(a_message(harbor, actor_member_id=person(harbor, "Member").pk))
+    assert Conversation.objects.get().status == Status.QUEUED
+
+
+# --- a stop -------------------------------------------------------------------------------------
+
+
+def a_stop(conversation: object, **changes: object) -> dict[str, str]:
+    fields = {"type": "agent.stop", "conversation_id": conversation, **changes}
+    return {name: str(value) for name, value in fields.items()}
+
+
+def test_a_stop_ends_what_waits(harbor: World):
+    fields = a_message(harbor)
+    take_in(fields)
+    take_in(a_stop(fields["conversation_id"], actor_member_id=harbor.owner.pk))
+    stopped = Conversation.objects.get()
+    assert (stopped.status, stopped.reason) == (Status.STOPPED, "by_person")
+    assert Event.objects.filter(type="agent.conversation.stopped").count() == 1
+
+
+def test_a_stop_that_names_nobody_is_by_another_program(harbor: World):
+    fields = a_message(harbor)
+    take_in(fields)
+    take_in(a_stop(fields["conversation_id"]))
+    assert "another program" in Event.objects.get(type="agent.conversation.stopped").payload
+
+
+def test_a_stop_that_comes_again_does_not_stop_what_was_begun_since(harbor: World):
+    fields = a_message(harbor)
+    take_in(fields)
+    stop = a_stop(fields["conversation_id"])
+    take_in(stop, "5-0")
+    current = Conversation.objects.get()
+    services.send(current, text="Go on", by=harbor.owner)
+    take_in(stop, "5-0")
+    current.refresh_from_db()
+    assert current.status == Status.QUEUED
+    take_in(stop, "6-0")
+    current.refresh_from_db()
+    assert current.status == Status.STOPPED
+
+
+def test_a_stop_of_what_has_ended_counts_as_given(harbor: World):
+    fields = a_message(harbor)
+    take_in(fields)
+    take_in(a_stop(fields["conversation_id"]), "5-0")
+    take_in(a_stop(fields["conversation_id"]), "6-0")
+    current = Conversation.objects.get()
+    services.send(current, text="Go on", by=harbor.owner)
+    take_in(a_stop(fields["conversation_id"]), "6-0")
+    current.refresh_from_db()
+    assert current.status == Status.QUEUED
+
+
+def test_a_stop_of_what_nobody_knows_may_be_early(harbor: World):
+    with pytest.raises(triggers.TooEarly):
+        take_in(a_stop(uuid4()))
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        (another_project, "project_id is not that of the conversation"),
+        (foreign_agent, "agent_id is not that of the conversation"),
+        (viewer, "does not allow"),
+        (of_another_project, "is no person of the project"),
+        (lambda _: {"conversation_id": "this one"}, "is not a UUID"),
+    ],
+)
+def test_a_stop_that_does_not_fit_stops_nothing(harbor, changes, reason):
+    fields = a_message(harbor)
+    take_in(fields)
+    with pytest.raises(PacaError, match=reason):
+        take_in(a_stop(fields["conversation_id"]) | {k: str(v) for k, v in changes(harbor).items()})
+    assert Conversation.objects.get(pk=fields["conversation_id"]).status == Status.QUEUED

@@ -1,0 +1,220 @@
+"""The pool: never more connections than threads, all back in the end, and none of them dead."""
+
+import asyncio
+import contextlib
+import http.client
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from paca import events
+from paca.asgi import application
+from paca.common import threads
+from paca.conversations import store
+from paca.worker.database import Database
+from tests.realtime.pages import Chat, cookie_of, make_chat
+from tests.support import direct
+from tests.support.flow import until
+from tests.support.live_server import LiveServer, running
+
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+
+WAITS_FOR_A_LOCK = "wait_event_type = 'Lock'"
+
+
+class Visitor:
+    """A connection to the server, on which one request is sent and, perhaps, its answer read."""
+
+    def __init__(self, live: LiveServer, cookie: str, path: str = "/api/v1/projects/") -> None:
+        self.socket = socket.create_connection(("127.0.0.1", live.port))
+        head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: {cookie}\r\n"
+        self.socket.sendall(f"{head}Connection: close\r\n\r\n".encode())
+
+    def answer(self) -> tuple[int, bytes]:
+        response = http.client.HTTPResponse(self.socket)
+        self.socket.settimeout(60)
+        response.begin()
+        with contextlib.closing(self.socket):
+            return response.status, response.read()
+
+    def leave(self) -> None:
+        self.socket.close()
+
+
+@pytest.fixture
+def chat(transactional_db: None) -> Chat:
+    return make_chat()
+
+
+@pytest.fixture
+def live(transactional_db: None) -> Iterator[LiveServer]:
+    with running(application) as server:
+        yield server
+
+
+@pytest.fixture
+def cookie(chat: Chat) -> str:
+    return cookie_of(chat.owner)
+
+
+@contextlib.contextmanager
+def lists_are_stuck() -> Iterator[None]:
+    """Whoever reads projects waits in the database until this ends."""
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("LOCK TABLE projects_project IN ACCESS EXCLUSIVE MODE")
+        yield
+
+
+def in_use() -> int:
+    """How many connections of the pool somebody has now."""
+    stats: dict[str, Any] = connection.pool.get_stats()
+    return int(stats["pool_size"] - stats["pool_available"])
+
+
+@pytest.fixture(autouse=True)
+def used_before(transactional_db: None) -> int:
+    """What threads of earlier tests hold on to is not what these tests are about."""
+    connection.close()
+    return in_use()
+
+
+@pytest.fixture
+def assert_everything_comes_back(used_before: int) -> Callable[[], None]:
+    def wait() -> None:
+        connection.close()
+        until(lambda: in_use() <= used_before, 20, lambda: str(connection.pool.get_stats()))
+
+    return wait
+
+
+def test_two_hundred_requests_at_once_share_a_few_connections_and_all_are_answered(
+    live, cookie, assert_everything_comes_back
+):
+    with lists_are_stuck():
+        visitors = [Visitor(live, cookie) for _ in range(200)]
+        until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == threads.PAGES)
+        # One more is the test's own, which holds the lock.
+        assert direct.sessions("state <> 'idle'") == threads.PAGES + 1
+        assert direct.sessions() <= threads.OF_A_PROCESS
+    assert [visitor.answer()[0] for visitor in visitors] == [200] * 200
+    assert connection.pool.get_stats()["pool_size"] <= threads.OF_A_PROCESS
+    assert_everything_comes_back()
+
+
+@pytest.mark.anyio
+async def test_the_worker_never_waits_for_pages_that_are_stuck(live, chat, cookie):
+    database = Database()
+    begun, done = threading.Event(), threading.Event()
+
+    def stuck() -> None:
+        with lists_are_stuck():
+            visitors = [Visitor(live, cookie) for _ in range(60)]
+            until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == threads.PAGES)
+            begun.set()
+            assert done.wait(20)
+        assert {visitor.answer()[0] for visitor in visitors} == {200}
+        connection.close()
+
+    pages = asyncio.create_task(asyncio.to_thread(stuck))
+    await asyncio.to_thread(begun.wait, 30)
+    try:
+        said = [events.MessageSpoken(text="x")]
+        stored = [database.call(store.append, chat.id, *said) for _ in range(threads.WORKER)]
+        async with asyncio.timeout(4):  # less than the pool would let it wait
+            await asyncio.gather(*stored)
+    finally:
+        done.set()
+        await pages
+        await asyncio.to_thread(database.close)
+
+
+def test_the_server_says_that_it_lives_while_every_page_is_stuck(live, cookie):
+    with lists_are_stuck():
+        visitors = [Visitor(live, cookie) for _ in range(threads.PAGES + 4)]
+        until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == threads.PAGES)
+        assert Visitor(live, "", "/healthz").answer()[0] == 200
+    assert {visitor.answer()[0] for visitor in visitors} == {200}
+
+
+def test_those_who_leave_while_they_wait_leave_nothing_behind(
+    live, cookie, assert_everything_comes_back
+):
+    with lists_are_stuck():
+        visitors = [Visitor(live, cookie) for _ in range(200)]
+        until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == threads.PAGES)
+        for visitor in visitors:
+            visitor.leave()
+    assert Visitor(live, cookie).answer()[0] == 200
+    assert_everything_comes_back()
+
+
+def test_those_who_read_slowly_hold_neither_place_nor_connection(
+    live, chat, cookie, assert_everything_comes_back
+):
+    store.append(chat.id, *[events.MessageSpoken(text="x" * 100_000)] * 150)
+    log = f"/api/v1/projects/{chat.world.project.pk}/conversations/{chat.id}/events/?limit=200"
+    slow = [Visitor(live, cookie, log) for _ in range(threads.PAGES + 4)]
+    assert Visitor(live, cookie).answer()[0] == 200
+    assert_everything_comes_back()
+    for visitor in slow:
+        status, body = visitor.answer()
+        assert status == 200
+        assert len(json.loads(body)["results"]) > 150
+
+
+def test_those_who_send_slowly_hold_no_place(live, cookie):
+    slow = []
+    for _ in range(threads.PAGES + 4):
+        opened = socket.create_connection(("127.0.0.1", live.port))
+        opened.sendall(
+            b"POST /api/v1/projects/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{"
+        )
+        slow.append(opened)
+    assert Visitor(live, cookie).answer()[0] == 200
+    for opened in slow:
+        opened.close()
+
+
+# --- the database is lost -------------------------------------------------------------------------
+
+
+def test_after_a_restart_the_first_request_is_answered_however_many_connections_died(
+    live, cookie, assert_everything_comes_back
+):
+    with lists_are_stuck():
+        visitors = [Visitor(live, cookie) for _ in range(threads.PAGES)]
+        until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == threads.PAGES)
+    assert {visitor.answer()[0] for visitor in visitors} == {200}
+    assert_everything_comes_back()
+    assert direct.end_sessions() >= threads.PAGES
+    assert Visitor(live, cookie).answer()[0] == 200
+    assert_everything_comes_back()
+
+
+def test_while_the_database_is_away_it_is_said_plainly_and_then_all_goes_on(
+    live, chat, cookie, assert_everything_comes_back
+):
+    page = f"/projects/{chat.world.project.pk}/"
+    connection.close()
+    direct.allow_connections(False)
+    try:
+        direct.end_sessions()
+        asked = [Visitor(live, cookie, path) for path in ("/api/v1/projects/", page, "/readyz")]
+        of_api, of_page, of_ready = [visitor.answer() for visitor in asked]
+    finally:
+        direct.allow_connections(True)
+    assert of_api[0] == 503
+    assert json.loads(of_api[1])["code"] == "unavailable"
+    assert of_page[0] == 503
+    assert b"The database does not answer" in of_page[1]
+    assert of_ready[0] == 503
+    assert json.loads(of_ready[1])["parts"]["database"] == "cannot be opened"
+    until(lambda: Visitor(live, cookie).answer()[0] == 200, 10)
+    assert Visitor(live, cookie, page).answer()[0] == 200
+    assert_everything_comes_back()

@@ -1,0 +1,195 @@
+"""Many write at once: numbers without a gap, each conversation run once, nobody in a deadlock."""
+
+import random
+from collections import Counter
+from contextlib import suppress
+from functools import partial
+
+import pytest
+from django.utils import timezone
+
+from paca import events
+from paca.agents.models import Agent
+from paca.common.errors import PacaError
+from paca.conversations import removal, services, store
+from paca.conversations.models import Blob, ChatSession, Conversation, Event, Trigger
+from paca.engine.run import Outcome
+from paca.worker import claim, ending
+from tests.database.at_once import run_at_once
+from tests.support import world
+from tests.support.world import World
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LARGE = "x" * 70_000
+
+
+def begin(here: World, text: str = "Hello") -> Conversation:
+    sent = services.start_chat(here.agent, text=text, by=here.owner)
+    return Conversation.objects.get(pk=sent.conversation_id)
+
+
+def assert_without_a_gap(conversation: Conversation) -> None:
+    numbers = Event.objects.filter(conversation=conversation).order_by("seq")
+    conversation.refresh_from_db()
+    assert list(numbers.values_list("seq", flat=True)) == [*range(1, conversation.last_seq + 1)]
+
+
+def test_eight_writers_leave_no_gap_and_lose_nothing():
+    here = world.make()
+    busy = [begin(here) for _ in range(3)]
+    before = sum(conversation.last_seq for conversation in Conversation.objects.all())
+
+    def write(number: int) -> None:
+        order = random.Random(number)
+        for turn in range(25):
+            said = [events.MessageReceived(text=f"{number}/{turn}") for _ in range(1 + turn % 3)]
+            store.append(order.choice(busy).pk, *said)
+
+    run_at_once(partial(write, number) for number in range(8))
+    for conversation in busy:
+        assert_without_a_gap(conversation)
+    assert Event.objects.count() == before + 8 * (25 + 24)
+
+
+def test_large_bodies_in_any_order_do_not_block_one_another():
+    """Two logs store the same two bodies, one the other way round."""
+    here = world.make()
+    one, other = begin(here), begin(here)
+    bodies = [events.MessageReceived(text=f"{n} {LARGE}") for n in range(4)]
+
+    def write(conversation: Conversation, said: list[events.MessageReceived]) -> None:
+        store.append(conversation.pk, *said)
+
+    for _ in range(5):
+        run_at_once([partial(write, one, bodies), partial(write, other, bodies[::-1])])
+    assert Blob.objects.count() == 4
+    assert_without_a_gap(one)
+    assert_without_a_gap(other)
+
+
+def test_a_body_that_one_log_forgets_stays_for_another_that_stores_it_at_that_moment():
+    here = world.make()
+    for number in range(6):
+        body = events.MessageReceived(text=f"{number} {LARGE}")
+        leaving, coming = begin(here), begin(here)
+        services.stop(leaving, by=here.owner)
+        store.append(leaving.pk, body)
+        run_at_once(
+            [
+                partial(removal.delete, leaving, by=here.owner),
+                partial(store.append, coming.pk, body),
+            ]
+        )
+        stored = Event.objects.get(conversation=coming, blob__isnull=False)
+        assert LARGE in stored.blob.body
+
+
+def test_two_workers_that_claim_at_once_take_each_conversation_once():
+    here = world.make()
+    here.agent.limit_concurrent = 10
+    here.agent.save()
+    waiting = {begin(here).pk for _ in range(20)}
+    taken: Counter[object] = Counter()
+
+    def work(owner: str) -> None:
+        while claimed := claim.claim(owner, lease_seconds=60, room=3):
+            for one in claimed:
+                taken[one.lease.conversation_id] += 1
+                ending.end_turn(one.lease, [], Outcome("finished", "answered"), steps=1)
+
+    run_at_once(partial(work, f"worker {n}") for n in range(4))
+    # Whoever loses every race of a round comes back with the next sweep.
+    work("the next sweep")
+    assert taken == Counter(waiting)
+    assert set(Conversation.objects.values_list("lease_epoch", flat=True)) == {1}
+
+
+def test_an_agent_is_never_at_work_in_more_conversations_than_it_may_be():
+    here = world.make()
+    here.agent.limit_concurrent = 3
+    here.agent.save()
+    for _ in range(12):
+        begin(here)
+    run_at_once(partial(claim.claim, f"worker {n}", lease_seconds=60, room=12) for n in range(6))
+    assert Conversation.objects.filter(status="running").count() <= 3
+    claim.claim("the next sweep", lease_seconds=60, room=12)
+    assert Conversation.objects.filter(status="running").count() == 3
+
+
+def test_what_is_written_to_an_agent_while_it_is_removed_is_ended_and_not_worked_on():
+    """The removal could not see it, for it was not committed yet."""
+    here = world.make()
+    slipped = begin(here)
+    Agent.objects.update(deleted_at=timezone.now())
+    assert claim.claim("a worker", lease_seconds=60, room=1) == []
+    slipped.refresh_from_db()
+    assert (slipped.status, slipped.reason) == ("stopped", "agent_removed")
+    assert not Trigger.objects.filter(state="new").exists()
+
+
+class Crowd:
+    """People and workers who do everything there is to do with a few chats."""
+
+    def __init__(self, here: World, number: int) -> None:
+        self.here = here
+        self.number = number
+        self.order = random.Random(number)
+
+    def chat(self) -> ChatSession:
+        return self.order.choice(list(ChatSession.objects.select_related("agent", "conversation")))
+
+    def conversation(self) -> Conversation:
+        found = Conversation.objects.filter(deleted_at=None).select_related("agent")
+        return self.order.choice(list(found))
+
+    def write(self) -> None:
+        on_busy = self.order.choice(["queue", "interrupt"])
+        services.send(self.conversation(), text="More", by=self.here.owner, on_busy=on_busy)
+
+    def stop(self) -> None:
+        services.stop(self.conversation(), by=self.here.owner)
+
+    def clear(self) -> None:
+        services.clear(self.chat(), by=self.here.owner)
+
+    def begin(self) -> None:
+        services.start_chat(self.here.agent, text="Hello", by=self.here.owner)
+
+    def delete(self) -> None:
+        removal.delete(self.conversation(), by=self.here.owner)
+
+    def end_all(self) -> None:
+        services.stop_all_of(self.here.agent.pk, by="an admin")
+
+    def work(self) -> None:
+        """A turn of each conversation there is room for."""
+        for claimed in claim.claim(f"worker {self.number}", lease_seconds=60, room=2):
+            lease = claimed.lease
+            spoken = events.MessageSpoken(text=self.order.choice(["Done.", LARGE]))
+            store.append(lease.conversation_id, spoken, lease=lease)
+            while ending.end_turn(lease, [], Outcome("finished", "answered"), steps=1):
+                pass
+
+    def live(self, rounds: int) -> None:
+        acts = [self.write] * 4 + [self.work] * 4 + [self.stop, self.clear, self.begin]
+        acts += [self.delete, self.end_all]
+        for _ in range(rounds):
+            with suppress(PacaError, IndexError):
+                self.order.choice(acts)()
+
+
+def test_nobody_who_writes_at_once_ever_waits_for_one_another_in_a_circle():
+    """PostgreSQL ends a deadlock with an error in one of the two, which would be raised here."""
+    here = world.make()
+    here.agent.limit_concurrent = 4
+    here.agent.save()
+    for _ in range(4):
+        begin(here)
+    run_at_once(partial(Crowd(here, number).live, 40) for number in range(8))
+    for conversation in Conversation.objects.filter(deleted_at=None):
+        assert_without_a_gap(conversation)
+    running = Conversation.objects.filter(status="running")
+    assert running.count() <= 4
+    rests = Conversation.objects.exclude(status__in=["running", "waiting", "queued"])
+    assert not Trigger.objects.filter(conversation__in=rests, state="claimed").exists()

@@ -1,0 +1,410 @@
+"""OpenAI's dialect through litellm, over real HTTP: whole replies, or one error of ours each."""
+
+import asyncio
+import gc
+import os
+import sys
+import tracemalloc
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from paca.engine.llm import litellm_library, registry
+from paca.engine.llm.base import (
+    ContextExceeded,
+    KeyRefused,
+    ModelError,
+    ModelMisconfigured,
+    NoCredit,
+    Overloaded,
+    RateLimited,
+    RequestRefused,
+    StopReason,
+    StreamBroken,
+    Text,
+    TextDelta,
+    ThinkingDelta,
+    ToolResult,
+    Unreachable,
+    Usage,
+    UsageSeen,
+)
+from paca.engine.llm.connections import TimeLimits, close_connections, new_pool
+from tests.engine.llm.asking import asks, assistant, chunks_of, reply_of, steps, user
+from tests.engine.llm.conftest import SHORT
+from tests.support import openai_dialect as dialect
+from tests.support.model_script import Raw, calls, fails, says, thinks
+
+pytestmark = pytest.mark.anyio
+ROOT = Path(__file__).parents[3]
+# One provider for each of litellm's ways to ask: OpenAI's SDK, and its own connections.
+WAYS = ("openai", "groq")
+
+
+@pytest.fixture(params=WAYS)
+async def llm(request, server):
+    async with new_pool() as http:
+        await litellm_library.load(
+            request.param, over_sdk=request.param == "openai"
+        )  # takes seconds, which the limits are not about
+        yield opened(server, f"{request.param}/gpt-test", http=http)
+    await close_connections()
+
+
+def opened(server, model="openai/gpt-test", **changes):
+    how = {
+        "base_url": f"{server.base_url}/v1",
+        "api_key": "sk-test-key",
+        "limits": SHORT,
+        **changes,
+    }
+    return registry.open_llm(model, **how)
+
+
+async def test_an_answer_streams_and_ends_in_the_whole_reply(server, llm):
+    server.script([thinks("Easy.") + says("Hello there, how are you?").slowly(tps=500)])
+    chunks = await chunks_of(llm, asks("Hi"))
+    pieces = [chunk.text for chunk in chunks if isinstance(chunk, TextDelta)]
+    assert len(pieces) > 3
+    assert "".join(pieces) == chunks[-1].text == "Hello there, how are you?"
+    assert isinstance(chunks[0], UsageSeen)
+    assert any(isinstance(chunk, ThinkingDelta) for chunk in chunks)
+    assert chunks[-1].usage == Usage(input=100, output=chunks[-1].usage.output)
+    assert server.violations == []
+
+
+async def test_a_turn_with_calls_goes_back_as_the_server_wants_it(server, llm):
+    server.script([thinks("Hm.") + says("I look.") + calls(bash=["ls", "pwd"]), says("Done.")])
+    reply = await reply_of(llm, asks("Look around."))
+    assert (reply.stop, len(reply.calls)) == (StopReason.TOOLS, 2)
+    results = user(
+        ToolResult(reply.calls[0].call_id, "out"),
+        ToolResult(reply.calls[1].call_id, "no", True),
+        "And?",
+    )
+    history = (user("Look around."), assistant(*reply.blocks), results)
+    assert (await reply_of(llm, asks(*history, may_call=False))).text == "Done."
+    body = server.requests[-1].body
+    assert [message["role"] for message in body["messages"]] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "user",
+    ]
+    assert body["messages"][4]["content"] == "Failed: no"
+    assert body["tool_choice"] == "none"
+    assert body["tools"][0]["function"]["name"] == "bash"
+    assert body["stream_options"] == {"include_usage": True}
+    assert server.violations == []
+
+
+async def test_the_next_step_uses_the_same_connection(server, llm):
+    for _ in range(4):
+        await reply_of(llm, asks("Hi"))
+    assert server.connections == 1
+
+
+async def test_the_key_and_only_the_given_key_is_sent(server, llm, monkeypatch):
+    """Trap 44: a server of one's own would be sent the platform's key."""
+    for name in ("OPENAI_API_KEY", "GROQ_API_KEY", "OPENAI_ORGANIZATION", "OPENAI_PROJECT_ID"):
+        monkeypatch.setenv(name, "sk-platform")
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_BASE", "GROQ_API_BASE"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "x-platform-secret: hidden")
+    await reply_of(llm, asks("Hi"))
+    headers = str(server.requests[0].headers)
+    assert "sk-test-key" in headers
+    assert not any(word in headers for word in ("platform", "hidden", "openai-project"))
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_server_that_wants_no_key_is_not_sent_the_platforms(server, monkeypatch, way):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-platform")
+    monkeypatch.setenv("GROQ_API_KEY", "sk-platform")
+    async with new_pool() as http:
+        await reply_of(opened(server, f"{way}/m", api_key="", http=http), asks("Hi"))
+    await close_connections()
+    assert server.requests[0].headers["authorization"] == "Bearer no-key"
+
+
+async def test_an_address_of_the_environment_is_not_given_the_key(server, monkeypatch):
+    monkeypatch.setenv("GROQ_API_BASE", f"{server.base_url}/v1")
+    with pytest.raises(ModelMisconfigured, match=r"127\.0\.0\.1.*not given for"):
+        await chunks_of(opened(server, "groq/m", base_url=""), asks("Hi"))
+    assert server.requests == []
+    await close_connections()
+
+
+ERRORS = {
+    "429": RateLimited,
+    "529": Overloaded,
+    "500": Overloaded,
+    "503": Overloaded,
+    "401": KeyRefused,
+    "403": KeyRefused,
+    "nocredit": NoCredit,
+    "404": ModelMisconfigured,
+    "413": ContextExceeded,
+    "ctx": ContextExceeded,
+    "badrequest": RequestRefused,
+    "html": StreamBroken,
+    "reset": StreamBroken,
+    "cut": StreamBroken,
+    "cuttool": StreamBroken,
+    "nostop": StreamBroken,
+    "badjson": StreamBroken,
+    "midover": Overloaded,
+    "midrate": RateLimited,
+    "hang": Unreachable,
+    "stall": StreamBroken,
+}
+PASSING = {RateLimited, Overloaded, StreamBroken, Unreachable}
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+async def test_each_fault_is_an_error_of_ours_and_the_next_call_works(server, llm, kind):
+    server.script([fails(kind), says("Hello again.")])
+    with pytest.raises(ModelError) as caught:
+        await chunks_of(llm, asks("Hi"))
+    assert type(caught.value) is ERRORS[kind], caught.value.detail
+    assert caught.value.retryable == (ERRORS[kind] in PASSING)
+    assert len(caught.value.detail) > 20
+    assert len(server.requests) == 1  # nobody else tries again
+    assert (await reply_of(llm, asks("Hi"))).text == "Hello again."
+    assert server.wait_until_idle()
+
+
+@pytest.mark.parametrize(("end", "stride"), [("clean", 7), ("close", 31), ("reset", 29)])
+async def test_a_stream_cut_anywhere_gives_the_whole_reply_or_none(server, end, stride):
+    """litellm's own reading makes a reply of many of these. Each byte: ``test_litellm_stream.py``."""
+    whole = dialect.whole(says("Größe 🦙") + calls(bash="ls -l"), grain=16)
+    finished = whole.index(b'"finish_reason":"tool_calls"')
+    async with new_pool() as http:
+        await litellm_library.load()
+        llm = opened(server, http=http)
+        for at in range(0, len(whole) - 2, stride):
+            server.script([Raw(whole[:at], end=end)])
+            try:
+                reply = await reply_of(llm, asks("Hi"))
+            except StreamBroken:
+                continue
+            # The model had said why it stopped, and the server ended in order.
+            assert end == "clean"
+            assert at > finished
+            assert (reply.text, reply.calls[0].arguments) == ("Größe 🦙", {"command": "ls -l"})
+
+
+@pytest.mark.parametrize(
+    ("value", "least", "most"), [("7", 7, 7), ("0.5", 0.5, 0.5), ("soon", None, None)]
+)
+async def test_retry_after_is_read(server, llm, value, least, most):
+    server.script([fails("429", retry_after=value)])
+    with pytest.raises(RateLimited) as caught:
+        await chunks_of(llm, asks("Hi"))
+    seconds = caught.value.retry_after_seconds
+    assert (seconds is None) if least is None else (least <= seconds <= most)
+
+
+@pytest.mark.parametrize(
+    ("stop", "reason"),
+    [("max_tokens", StopReason.OUTPUT_LIMIT), ("refusal", StopReason.REFUSED)],
+)
+async def test_what_was_cut_or_refused_holds_no_call(server, llm, stop, reason):
+    server.script([(says("I begin.") + calls(bash="rm -r build")).stopping(stop)])
+    reply = await reply_of(llm, asks("Hi"))
+    assert (reply.stop, reply.blocks) == (reason, (Text("I begin."),))
+
+
+@pytest.mark.parametrize("kind", ["hang", "stall"])
+async def test_a_cancelled_call_closes_its_connection_at_once(server, llm, kind):
+    server.script([fails(kind)])
+    task = asyncio.create_task(chunks_of(llm, asks("Hi")))
+    assert await asyncio.to_thread(server.wait_until_busy, 5.0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await asyncio.to_thread(server.wait_until_idle, 1.0)
+
+
+async def test_closing_the_iterator_closes_the_connection(server, llm):
+    server.script([says("word " * 200).slowly(tps=50)])
+    async with aclosing(llm.stream(asks("Hi"))) as chunks:
+        async for chunk in chunks:
+            if isinstance(chunk, TextDelta):
+                break
+    assert await asyncio.to_thread(server.wait_until_idle, 1.0)
+    assert server.closed_by_client == 1
+
+
+async def test_the_whole_answer_has_a_limit_too(server):
+    await litellm_library.load()
+    async with new_pool() as http:
+        limits = TimeLimits(first_token=1, gap=1, total=0.6)
+        server.script([says("word " * 100).slowly(tps=20)])
+        with pytest.raises(StreamBroken, match="in all"):
+            await chunks_of(opened(server, limits=limits, http=http), asks("Hi"))
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_the_cause_of_a_failed_connection_is_named(server, way):
+    causes = {
+        "http://127.0.0.1:9/v1": "refused",
+        f"{server.base_url.replace('http:', 'https:')}/v1": "TLS",
+        "ftp://127.0.0.1/v1": "valid",
+        "http://no-such-host.invalid/v1": "DNS",
+    }
+    async with new_pool() as http:
+        for address, word in causes.items():
+            llm = opened(server, f"{way}/m", base_url=address, http=http)
+            with pytest.raises((Unreachable, ModelMisconfigured), match=word):
+                await chunks_of(llm, asks("Hi"))
+    await close_connections()
+
+
+async def test_an_address_without_the_service_is_told_apart_from_an_unknown_model(server, llm):
+    async with new_pool() as http:
+        elsewhere = opened(server, base_url=f"{server.base_url}/elsewhere", http=http)
+        with pytest.raises(ModelMisconfigured, match="base URL"):
+            await chunks_of(elsewhere, asks("Hi"))
+    server.script([fails("404")])
+    with pytest.raises(ModelMisconfigured, match="know this model"):
+        await chunks_of(llm, asks("Hi"))
+
+
+async def test_a_redirect_is_not_followed_with_the_key(server, llm):
+    server.script([fails("redirect")])
+    with pytest.raises(ModelMisconfigured, match=r"redirect.*elsewhere\.invalid"):
+        await chunks_of(llm, asks("Hi"))
+    assert len(server.requests) == 1
+
+
+async def test_a_refusal_that_repeats_the_key_is_shown_without_it(server, llm):
+    server.script([fails("echokey")])
+    with pytest.raises(KeyRefused) as caught:
+        await chunks_of(llm, asks("Hi"))
+    assert "sk-test-key" not in str(caught.value.detail) + str(caught.value)
+
+
+async def test_an_error_in_mid_stream_that_repeats_the_key_is_shown_without_it(server, llm):
+    told = {"message": "Overloaded for sk-test-key.", "code": "overloaded_error"}
+    server.script([Raw(dialect.frame({"error": told}))])
+    with pytest.raises(Overloaded) as caught:
+        await chunks_of(llm, asks("Hi"))
+    assert "Overloaded for ***." in caught.value.detail
+
+
+async def test_nothing_of_a_call_is_logged(server, llm, caplog, capfd):
+    server.script([fails("500"), says("A secret answer.")])
+    with caplog.at_level(0):
+        with pytest.raises(Overloaded):
+            await chunks_of(llm, asks("A secret question."))
+        await reply_of(llm, asks("A secret question."))
+    written = caplog.text + "".join(capfd.readouterr())
+    assert not any(word in written for word in ("secret", "sk-test-key", "litellm"))
+
+
+async def test_a_server_that_tells_no_usage_is_estimated_and_says_so(server, llm):
+    stream = dialect.chunk({"content": "x" * 400}) + dialect.chunk({}, "stop") + b"data: [DONE]\n\n"
+    server.script([Raw(stream)])
+    usage = (await reply_of(llm, asks("y" * 4000))).usage
+    assert usage.estimated
+    assert (usage.output, 1000 < usage.input < 1200) == (100, True)
+
+
+async def test_tokens_read_from_a_cache_are_counted_apart(server, llm):
+    told = {
+        "prompt_tokens": 1000,
+        "completion_tokens": 7,
+        "prompt_tokens_details": {"cached_tokens": 800},
+    }
+    server.script([Raw(dialect.chunk({"content": "x"}, "stop", usage=told) + b"data: [DONE]\n\n")])
+    usage = (await reply_of(llm, asks("Hi"))).usage
+    assert usage == Usage(input=200, output=7, cache_read=800)
+
+
+async def test_the_parameters_reach_the_server_under_its_names(server):
+    given = {"temperature": 0.5, "top_p": 0.9, "top_k": 40, "effort": "high"}
+    async with new_pool() as http:
+        await reply_of(opened(server, http=http), asks("Hi", parameters=given, max_tokens=77))
+    body = server.requests[0].body
+    names = ("temperature", "top_p", "top_k", "reasoning_effort", "max_tokens")
+    assert [body[name] for name in names] == [0.5, 0.9, 40, "high", 77]
+
+
+async def test_a_parameter_that_the_model_lacks_is_named_and_not_dropped(server):
+    async with new_pool() as http:
+        llm = opened(server, "openai/gpt-4o", http=http)
+        with pytest.raises(ModelMisconfigured, match="thinking"):
+            await chunks_of(llm, asks("Hi", parameters={"thinking_budget": 2048}))
+    assert server.requests == []
+
+
+async def test_mistral_gets_identifiers_of_the_length_it_wants(server):
+    await litellm_library.load("mistral", over_sdk=False)
+    async with new_pool() as http:
+        await reply_of(opened(server, "mistral/m", http=http), asks(*steps(2)))
+    await close_connections()
+    sent = server.requests[0].body["messages"]
+    ids = {m["tool_call_id"] for m in sent if m["role"] == "tool"}
+    assert all(len(one) <= 9 for one in ids)
+    assert server.violations == []
+
+
+async def test_importing_the_library_blocks_no_loop_and_reads_no_keys(tmp_path):
+    """In a process of its own: here it may be there already."""
+    (tmp_path / ".env").write_text("OPENAI_API_KEY=sk-of-a-file\n")
+    program = (
+        "import asyncio, os, time\n"
+        "from paca.engine.llm import litellm_library\n"
+        "async def tick(gaps):\n"
+        "    while True:\n"
+        "        began = time.monotonic(); await asyncio.sleep(0.01)\n"
+        "        gaps.append(time.monotonic() - began)\n"
+        "async def main():\n"
+        "    gaps = []; ticking = asyncio.create_task(tick(gaps))\n"
+        "    await litellm_library.load(); ticking.cancel()\n"
+        "    print(len(gaps), max(gaps), os.environ.get('OPENAI_API_KEY'))\n"
+        "asyncio.run(main())\n"
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        program,
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    out, _ = await process.communicate()
+    ticks, longest, key = out.decode().split()
+    assert int(ticks) > 20
+    assert float(longest) < 15  # the length of a lease
+    assert key == "None"
+
+
+async def test_many_streamed_turns_do_not_fill_the_memory(server, llm):
+    """Trap 38 in small: what stays of a call, whether it went well, broke or was left."""
+    server.record = False
+    server.script(lambda body: calls(bash="ls"))
+
+    async def some_turns(count: int) -> None:
+        for _ in range(count):
+            async with aclosing(llm.stream(asks(*steps(5)))) as chunks:
+                await anext(chunks)
+            await reply_of(llm, asks(*steps(5)))
+
+    await some_turns(15)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        await some_turns(5)
+        gc.collect()
+        before = tracemalloc.get_traced_memory()[0]
+        await some_turns(30)
+        gc.collect()
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert grown / 30 < 20_000

@@ -1,0 +1,101 @@
+"""Reading OpenAI's chunks without a network: every cut, every damage, whole replies or none."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paca.engine.llm.base import ModelError, Reply, StopReason
+from paca.engine.llm.litellm_errors import from_status
+from paca.engine.llm.litellm_stream import Assembler
+from paca.engine.llm.strict import EventReader
+from tests.support import openai_dialect as dialect
+from tests.support.model_script import calls, says, thinks
+
+RICH = thinks("Let me see.") + says("Größe: 4 µm 🦙") + calls(bash="ls -l", think="Hm.")
+
+
+def read(data: bytes, *, size: int = 10**9) -> Reply:
+    """What comes of these bytes when they arrive ``size`` at a time and then end in order."""
+    reader, assembler = EventReader(), Assembler()
+    for at in range(0, len(data), size):
+        for event in reader.feed(data[at : at + size]):
+            assembler.take(event)
+    for event in reader.rest():
+        assembler.take(event)
+    return assembler.finish()
+
+
+def facts(reply: Reply) -> tuple[object, ...]:
+    return (reply.text, reply.stop, [(call.tool, call.arguments) for call in reply.calls])
+
+
+@settings(deadline=None)  # how long the machine takes is not what this is about
+@given(st.integers(1, 400))
+def test_however_the_bytes_arrive_the_reply_is_the_same(size):
+    reply = read(dialect.whole(RICH), size=size)
+    assert facts(reply) == (
+        "Größe: 4 µm 🦙",
+        StopReason.TOOLS,
+        [("bash", {"command": "ls -l"}), ("think", {"thought": "Hm."})],
+    )
+
+
+def test_a_stream_cut_at_any_byte_is_the_whole_reply_or_none():
+    data = dialect.whole(RICH)
+    finished = data.index(b'"finish_reason":"tool_calls"')
+    expected = facts(read(data))
+    whole = 0
+    for at in range(len(data)):
+        try:
+            reply = read(data[:at], size=997)
+        except ModelError:
+            continue
+        assert at > finished, at
+        assert facts(reply) == expected, at
+        whole += 1
+    assert whole
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_a_stream_with_damaged_bytes_gives_a_reply_or_an_error_of_ours(data):
+    stream = bytearray(dialect.whole(RICH))
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(stream) - 1))
+        stream[at : at + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=9))
+    try:
+        reply = read(bytes(stream), size=data.draw(st.integers(1, 999)))
+    except ModelError:
+        return
+    assert all(isinstance(call.arguments, dict) and call.tool for call in reply.calls)
+    repr(reply).encode()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "code"),
+    [
+        (400, {"error": {"message": "Input is longer than the context size"}}, "context_exceeded"),
+        (422, {"detail": [{"msg": "field required"}]}, "request_refused"),
+        (404, {"error": "model 'x' not found"}, "model_misconfigured"),
+        (404, {"detail": "Not Found"}, "model_misconfigured"),
+        (402, {"error": {"message": "Insufficient Balance"}}, "no_credit"),
+        (429, {"error": {"code": "insufficient_quota", "message": "quota"}}, "no_credit"),
+        (429, {"error": {"code": "rate_limit_exceeded", "message": "slow"}}, "rate_limited"),
+        (503, {"message": "loading model"}, "model_overloaded"),
+        (500, "no JSON", "model_overloaded"),
+        (400, [{"error": {"message": "An API key is needed"}}], "request_refused"),
+        (418, {}, "request_refused"),
+    ],
+)
+def test_the_many_shapes_of_refusals_are_errors_of_ours(status, body, code):
+    error = from_status(status, body, {})
+    assert error.code == code
+    assert len(error.detail) > 20
+
+
+@pytest.mark.parametrize("told", [b"1" + b"0" * 30, b"-5", b"true", b'"x"', b"[1]"])
+def test_counts_that_cannot_be_some_are_estimated_as_if_nothing_was_told(told):
+    sound = dialect.whole(says("Hello"))
+    assert not read(sound).usage.estimated
+    (before, after) = sound.split(b'"prompt_tokens":100')
+    assert read(before + b'"prompt_tokens":' + told + after).usage.estimated

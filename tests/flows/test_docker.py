@@ -1,0 +1,212 @@
+"""Journeys in Docker sandboxes: what is left behind, a container that is killed, and memory that ends."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+from django.utils import timezone
+
+from paca.conversations import removal
+from paca.conversations.models import Conversation, Sandbox
+from paca.sandbox.base import SandboxSpec
+from paca.sandbox.docker import Docker
+from paca.sandbox.docker_container import volume_of
+from paca.sandbox.docker_engine import Refused
+from tests.support import docker_backend
+from tests.support.flow import Flow, Told, assert_replay_matches, until
+from tests.support.model_script import calls, says
+from tests.support.worker_process import WorkerProcess
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.docker,
+    pytest.mark.timeout(240),
+]
+# The first model call of a process loads a provider's library, which takes a busy machine long.
+SLOW = 90
+
+
+@pytest.fixture(autouse=True)
+def with_docker() -> None:
+    docker_backend.skip_without()
+
+
+@contextmanager
+def docker_flow(folder: Path, **options) -> Iterator[Flow]:
+    """A world whose containers and volumes are gone after it."""
+    flow = Flow(folder, sandbox="docker", **options)
+    try:
+        with flow:
+            yield flow
+    finally:
+        conversations = set(Conversation.objects.values_list("pk", flat=True))
+        asyncio.run(_forget(docker_backend.make(folder), conversations))
+
+
+async def _forget(backend: Docker, conversations: set[UUID]) -> None:
+    for conversation_id in {*backend.lives(), *backend.kept(), *conversations}:
+        await backend.forget(conversation_id)
+
+
+@pytest.fixture
+def flow(transactional_db: None, tmp_path: Path) -> Iterator[Flow]:
+    with docker_flow(tmp_path) as found:
+        yield found
+
+
+def test_a_conversation_works_in_its_container_and_comes_back_to_its_files(flow):
+    first = flow.ask("Make it", [calls(bash="id -u; echo x > note.txt"), says("Made.")])
+    assert first.outputs[0].startswith("10001")
+    (started,) = first.all("sandbox.started")
+    assert started["backend"] == "docker"
+    flow.ask("Is it there?", [calls(bash="cat note.txt"), says("Yes.")], after=first)
+    assert first.outputs[1].startswith("x")
+    assert len(first.all("sandbox.started")) == 1, "the container is used again"
+    assert_replay_matches(first)
+
+
+@pytest.fixture
+def foreign(tmp_path: Path) -> Iterator[Docker]:
+    """Another installation on the same daemon, with one container."""
+    backend = docker_backend.make(tmp_path / "of another installation", idle_seconds=600)
+    stranger = SandboxSpec(uuid4())
+    asyncio.run(_opened_and_left(backend, stranger))
+    yield backend
+    asyncio.run(backend.forget(stranger.conversation_id))
+
+
+# --- T-39: containers that pile up ------------------------------------------------------------------
+
+
+def test_after_one_sweep_the_containers_are_those_that_rows_ask_for(
+    transactional_db, tmp_path, foreign
+):
+    """T-39: two finished, one deleted, one whose worker was killed, one just used; one of nobody."""
+    with docker_flow(tmp_path) as flow:
+        flow.stop_worker()
+        # Idle for long before they end by themselves: here a sweep is to end them, or nobody.
+        backend = docker_backend.make(tmp_path, idle_seconds=600)
+        process = WorkerProcess(tmp_path, sandbox="docker")
+        with process:
+            done = [says("Done.")]
+            write = calls(bash="echo x > note.txt")
+            finished = [flow.begin("number 0", [write, *done])]
+            flow.rest(finished[0], SLOW)
+            finished.append(flow.ask("number 1", [write, *done]))
+            deleted = flow.ask("to be deleted", [write, *done])
+            left = flow.ask("just used", [write, *done])
+            killed = flow.begin("under way", [calls(bash="echo x; sleep 8; echo y"), *done])
+            until(lambda: killed.has("tool.started"))
+            process.kill()
+            orphan = SandboxSpec(uuid4())
+            asyncio.run(_opened_and_left(backend, orphan))
+            assert _running(backend) >= {killed.id, orphan.conversation_id}
+            removal.delete(deleted.row, by=flow.world.owner)
+            _used(finished, timedelta(hours=-1))
+            _used([left], timedelta(hours=1))  # also if this machine takes long for what follows
+            process.start()
+            until(
+                lambda: _running(backend) == {left.id, killed.id},
+                30,
+                lambda: str(_running(backend)),
+            )
+            until(lambda: not Sandbox.objects.filter(conversation=deleted.id).exists())
+            assert not _has_volume(backend, deleted.id)
+            assert all(_has_volume(backend, told.id) for told in (*finished, left, killed))
+            assert [told.all("sandbox.removed") for told in finished] == [[{"kept": True}]] * 2
+            assert len(_running(foreign)) == 1
+            flow.rest(killed)
+            assert killed.outputs[0].startswith("x\ny\n"), "it was attached to, not repeated"
+
+
+def _used(conversations: list[Told], when: timedelta) -> None:
+    rows = Sandbox.objects.filter(conversation__in=[told.id for told in conversations])
+    rows.update(last_used_at=timezone.now() + when)
+
+
+async def _opened_and_left(backend, spec: SandboxSpec) -> None:
+    sandbox = await backend.open(spec, epoch=1)
+    await sandbox.detach()
+
+
+def _running(backend) -> set[UUID]:
+    return set(backend.lives())
+
+
+def _has_volume(backend: Docker, conversation_id: UUID) -> bool:
+    name = volume_of(backend.holdings.install_id, conversation_id)
+    try:
+        backend.engine.wait(lambda client: client.inspect_volume(name))
+    except Refused:
+        return False
+    return True
+
+
+# --- a container that is killed ----------------------------------------------------------------------
+
+
+TWO_COMMANDS = [
+    calls(bash="echo x >> once.txt; echo begun; sleep 5; echo ended"),
+    calls(bash="cat once.txt"),
+    says("Once."),
+]
+
+
+def test_a_container_killed_from_outside_is_replaced_and_its_end_told_at_once(flow, tmp_path):
+    backend = docker_backend.make(tmp_path)
+    told = flow.begin("Go", TWO_COMMANDS)
+    until(lambda: told.has("tool.started"))
+    time.sleep(0.5)
+    name = docker_backend.described(backend, told.id)["Id"]
+    backend.engine.wait(lambda client: client.kill(name))
+    until(lambda: told.has("sandbox.lost"), 10)
+    flow.rest(told)
+    (lost,) = told.all("sandbox.lost")
+    assert (lost["end"], lost["exit_code"]) == ("killed", 137)
+    assert lost["cause"] in told.all("tool.outcome_unknown")[0]["output"]
+    assert len(told.all("sandbox.started")) == 2
+    assert told.outputs[0].startswith("x\n[exit 0")
+    assert_replay_matches(told)
+
+
+# --- T-59: memory, processes, room ----------------------------------------------------------------------
+
+
+def test_what_takes_too_much_ends_alone_and_the_model_is_told_the_limit(transactional_db, tmp_path):
+    """T-59: out of memory, a fork bomb, a full tmp; files and the other conversation stay."""
+    hungry = [
+        calls(bash="echo x > kept.txt; python3 -c 'x=bytearray(10**9)'"),
+        calls(bash=":(){ :|:& };:; sleep 20"),
+        calls(bash="cat /dev/zero > /tmp/full"),
+        calls(bash="cat kept.txt"),
+        says("Done."),
+    ]
+    modest = [calls(bash="sleep 4; echo fine"), says("Fine.")]
+
+    def answer(body: dict):
+        script = modest if "modest" in str(body["messages"][0]) else hungry
+        return script[sum(message["role"] == "assistant" for message in body["messages"])]
+
+    with docker_flow(tmp_path, sandbox_memory_mib=256) as flow:
+        flow.model.script(answer)
+        other, told = flow.begin("modest"), flow.begin("hungry")
+        flow.rest(told, 60)
+        memory, bomb, room, kept = told.all("tool.returned")
+        assert memory["cause"] == "out_of_memory"
+        assert memory["exit_code"] == 137
+        assert "out of memory (the limit is 256 MiB)" in memory["output"]
+        assert bomb["cause"] in {"too_many_processes", ""}
+        assert bomb["seconds"] < 15
+        assert "No space left" in room["output"]
+        assert kept["output"].startswith("x\n")
+        assert len(told.all("sandbox.started")) == 1
+        flow.rest(other)
+        assert other.answers == ["Fine."]
+        assert other.all("tool.returned")[0]["seconds"] < 10

@@ -1,0 +1,235 @@
+"""Journeys on a Docker daemon that is restarted, killed, slow or silent: a real one, of the tests' own."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+from paca.conversations.models import Trigger, Worker
+from paca.sandbox.manager import DockerAddress
+from tests.support.docker_daemon import DockerDaemon
+from tests.support.docker_proxy import DockerProxy
+from tests.support.flow import Flow, Told, assert_replay_matches, until
+from tests.support.model_script import calls, has_result, says
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.docker,
+    pytest.mark.timeout(240),
+    # Docker's SDK leaves the socket of a connection that fails in its making to the garbage collector.
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a Docker daemon"),
+]
+# The first model call of a process loads a provider's library, which takes a busy machine long.
+SLOW = 90
+TWO_COMMANDS = [
+    calls(bash="echo x >> once.txt; echo begun; sleep 4; echo ended"),
+    calls(bash="cat once.txt"),
+    says("Once."),
+]
+
+
+@pytest.fixture
+def flow(
+    transactional_db: None, tmp_path: Path, daemon: DockerDaemon, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Flow]:
+    monkeypatch.setattr("paca.worker.sandboxes.LONGEST_PAUSE_SECONDS", 1)
+    monkeypatch.setattr("paca.worker.main.SANDBOX_WATCH_SECONDS", 0.2)
+    with Flow(tmp_path, sandbox="docker", docker=DockerAddress(host=daemon.address)) as flow:
+        until(lambda: flow.sandbox_works, SLOW)
+        yield flow
+
+
+def begin_a_command(flow: Flow, daemon: DockerDaemon) -> Told:
+    """In the midst of the first of two, whose effect is there already."""
+    told = flow.begin("Go", TWO_COMMANDS)
+    until(lambda: daemon.files_of(told.id, "once.txt"), SLOW, lambda: str(told.types))
+    return told
+
+
+# --- restarted ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_with_live_restore_a_command_outlives_the_daemon_and_its_result_comes_once(
+    flow, daemon, end
+):
+    """T-53. It ends while the daemon that was killed is away, and under the one that was restarted."""
+    daemon.start(live_restore=True)
+    told = begin_a_command(flow, daemon)
+    getattr(daemon, end)()
+    if end == "kill":
+        time.sleep(5)
+        assert told.status == "waiting/sandbox", told.types
+    daemon.start()
+    assert flow.rest(told) == "finished/answered"
+    assert told.outputs[0].startswith("begun\nended\n")
+    assert told.outputs[1].startswith("x\n[exit 0")
+    assert not told.has("sandbox.lost")
+    assert len(told.all("sandbox.started")) == 1
+    assert_replay_matches(told)
+
+
+def test_a_command_stopped_while_its_daemon_was_away_is_ended_when_the_sandbox_is_next_used(
+    flow, daemon
+):
+    daemon.start(live_restore=True)
+    told = flow.begin("Go", [calls(bash="echo x > once.txt; sleep 600"), says("Never.")])
+    until(lambda: daemon.files_of(told.id, "once.txt"), SLOW, lambda: str(told.types))
+    daemon.kill()
+    until(lambda: told.status == "waiting/sandbox", SLOW, lambda: str(told.types))
+    assert seconds_to_stop(flow, told) < 2
+    daemon.start()
+    assert "sleep 600" in daemon.processes(told.id), "nobody could reach it"
+    flow.ask("And?", [calls(bash="cat once.txt"), says("Once.")], after=told)
+    assert told.outputs[-1].startswith("x\n")
+    assert "sleep 600" not in daemon.processes(told.id)
+    assert len(told.all("sandbox.started")) == 1
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_without_live_restore_the_end_of_the_container_is_told_and_the_run_goes_on(
+    flow, daemon, end
+):
+    """T-53. Nobody can know what became of the command: it is not run again."""
+    told = begin_a_command(flow, daemon)
+    began = time.monotonic()
+    getattr(daemon, end)()
+    if end == "kill":
+        time.sleep(5)
+        assert told.status == "waiting/sandbox", told.types
+        began = time.monotonic()
+    daemon.start()
+    assert time.monotonic() - began < 8, "Docker waits ten seconds for what will not end when asked"
+    assert flow.rest(told) == "finished/answered"
+    (lost,) = told.all("sandbox.lost")
+    assert (lost["end"], lost["exit_code"]) == ("killed", 137)
+    (unknown,) = told.all("tool.outcome_unknown")
+    assert lost["cause"] in unknown["output"], "the model is told as well"
+    assert told.outputs[0].startswith("x\n[exit 0"), "not run again, and its file is kept"
+    assert len(told.all("sandbox.started")) == 2
+    assert daemon.containers() == [str(told.id)]
+    assert_replay_matches(told)
+
+
+# --- away when a conversation begins ----------------------------------------------------------------
+
+
+def test_work_waits_for_a_daemon_that_is_away_and_is_done_once(flow, daemon):
+    """T-53: three triggers while it is away; each runs once when it is back, unless it was stopped."""
+    daemon.stop()
+    flow.model.script(lambda body: _once("x")(body))
+    told = [flow.begin(f"number {n}") for n in range(3)]
+    for one in told:
+        until(lambda one=one: one.status == "waiting/sandbox", SLOW, lambda one=one: str(one.types))
+        (waiting,) = one.all("conversation.waiting")
+        assert "sudo systemctl start docker" in waiting["detail"]
+    until(lambda: Worker.objects.filter(sandbox_fault__contains="systemctl start docker").exists())
+    *done, stopped = told
+    assert seconds_to_stop(flow, stopped) < 2
+    daemon.start()
+    for one in done:
+        flow.rest(one)
+        assert one.status == "finished/answered"
+        assert one.outputs[0].startswith("1\n")
+        assert one.all("conversation.resumed") == [{"worker": "", "waited_for": "sandbox"}]
+        assert_replay_matches(one)
+    assert set(Trigger.objects.filter(control="").values_list("attempts", flat=True)) == {1}
+    until(lambda: Worker.objects.filter(sandbox_fault="").exists())
+    assert set(daemon.containers()) == {str(one.id) for one in done}
+
+
+def _once(word: str):
+    """One command that counts how often it was run, then an answer."""
+    command = calls(bash=f"echo {word} >> n.txt; wc -l < n.txt")
+    return lambda body: says("Done.") if has_result(body) else command
+
+
+def seconds_to_stop(flow: Flow, told: Told) -> float:
+    began = time.monotonic()
+    flow.stop(told)
+    until(lambda: told.row.status == "stopped", 30, lambda: str(told.types))
+    return time.monotonic() - began
+
+
+# --- slow and silent ----------------------------------------------------------------------------------
+
+
+def by_first_words(scripts: dict):
+    """Each conversation has a script of its own, found by how it began."""
+
+    def answer(body: dict):
+        begun = str(body["messages"][0])
+        (script,) = [script for word, script in scripts.items() if word in begun]
+        return script[sum(message["role"] == "assistant" for message in body["messages"])]
+
+    return answer
+
+
+def test_a_daemon_that_answers_nobody_holds_up_only_commands_and_nothing_is_lost(flow, daemon):
+    """For twenty seconds, as while its disk is stuck."""
+    counted = "echo x >> n.txt; {}; wc -l < n.txt"
+    flow.model.script(
+        by_first_words(
+            {
+                "command": [calls(bash=counted.format("sleep 3")), says("Done.")],
+                "begins": [calls(bash=counted.format(":")), says("Done.")],
+                "endless": [calls(bash="echo x > n.txt; sleep 600"), says("Never.")],
+                "talk": [says("Hello.")],
+            }
+        )
+    )
+    working, endless = flow.begin("command"), flow.begin("endless")
+    until(lambda: all(daemon.files_of(each.id, "n.txt") for each in (working, endless)), SLOW)
+    daemon.freeze()
+    frozen_at = time.monotonic()
+    begins = flow.begin("begins")
+    talk = flow.begin("talk")
+    assert flow.rest(talk, 5) == "finished/answered", "who needs no command does not wait"
+    assert seconds_to_stop(flow, endless) < 3
+    for path in ("/healthz", "/readyz"):
+        asked_at = time.monotonic()
+        Client().get(path)
+        assert time.monotonic() - asked_at < 2
+    time.sleep(max(0.0, frozen_at + 20 - time.monotonic()))
+    daemon.thaw()
+    for told in (working, begins):
+        assert flow.rest(told) == "finished/answered"
+        assert told.outputs[0].startswith("1\n")
+        assert not told.has("sandbox.lost")
+        assert_replay_matches(told)
+    until(lambda: "sleep 600" not in daemon.processes(endless.id), 20)
+    assert set(daemon.containers()) <= {str(each.id) for each in (working, begins, endless)}
+
+
+def test_a_daemon_that_takes_three_seconds_a_call_is_waited_for(transactional_db, daemon, tmp_path):
+    with (
+        DockerProxy(tmp_path, to=daemon.path) as proxy,
+        Flow(tmp_path, sandbox="docker", docker=DockerAddress(host=proxy.address)) as flow,
+    ):
+        until(lambda: flow.sandbox_works, SLOW)
+        proxy.seconds_a_call = 3
+        flow.model.script(
+            by_first_words(
+                {
+                    "command": [calls(bash="echo x >> n.txt; wc -l < n.txt"), says("Done.")],
+                    "stopped": [calls(bash="echo x >> n.txt"), says("Never.")],
+                    "talk": [says("Hello.")],
+                }
+            )
+        )
+        working, stopped = flow.begin("command"), flow.begin("stopped")
+        until(lambda: all(each.has("sandbox.starting") for each in (working, stopped)), SLOW)
+        talk = flow.begin("talk")
+        assert flow.rest(talk, 5) == "finished/answered"
+        assert seconds_to_stop(flow, stopped) < 2
+        assert flow.rest(working) == "finished/answered"
+        assert working.outputs[0].startswith("1\n")
+        assert_replay_matches(working)
+        proxy.seconds_a_call = 0
+    assert set(daemon.containers()) <= {str(each.id) for each in (working, stopped)}

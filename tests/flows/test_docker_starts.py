@@ -1,0 +1,89 @@
+"""Containers that do not start: said at once, with what they died of; and names that are taken."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+
+import pytest
+
+from paca.conversations import services
+from paca.sandbox.docker import DEFAULT_IMAGE
+from paca.sandbox.docker_container import name_of
+from paca.sandbox.manager import DockerAddress
+from tests.support import docker_backend
+from tests.support.docker_daemon import DockerDaemon
+from tests.support.flow import Flow, assert_replay_matches, until
+from tests.support.model_script import calls, has_result, says
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.docker,
+    pytest.mark.timeout(240),
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a Docker daemon"),
+]
+SLOW = 90
+IMAGE = "paca-sandbox:mended"
+SOUND = f"FROM {DEFAULT_IMAGE}\n"
+# The program that each container is started with.
+BROKEN = f"{SOUND}USER 0\nRUN rm /usr/bin/python3 && %s && chmod 755 /usr/bin/python3\n"
+DIES = {
+    "printf '#!/bin/sh\\nsleep 1\\necho first words >&2\\necho last words >&2\\nexit 127\\n' > /usr/bin/python3": (
+        "first words\nlast words. It ended with exit code 127."
+    ),
+    "printf '#!/bin/sh\\nexit 3\\n' > /usr/bin/python3": "no reason given. It ended with exit code 3.",
+    "printf '#!/nowhere\\n' > /usr/bin/python3": "no such file or directory",
+}
+
+
+@pytest.mark.parametrize("dies", DIES, ids=["after a second", "at once", "not begun"])
+def test_a_sandbox_that_dies_in_its_first_second_is_told_at_once_and_tried_again_when_mended(
+    transactional_db, daemon: DockerDaemon, tmp_path, dies
+):
+    """T-01."""
+    daemon.build(IMAGE, SOUND)
+    address = DockerAddress(host=daemon.address, image=IMAGE)
+    with Flow(tmp_path, sandbox="docker", docker=address, worker={"concurrency": 1}) as flow:
+        until(lambda: flow.sandbox_works, SLOW)
+        daemon.build(IMAGE, BROKEN % dies)
+        command = calls(bash="echo x >> n.txt; wc -l < n.txt")
+        told = flow.begin("Go", [command, says("Done.")])
+        assert flow.rest(told, SLOW) == "failed/sandbox_error"
+        (failed,) = [each for each in told.frames if each["type"] == "agent.conversation.failed"]
+        assert DIES[dies] in failed["data"]["message"]
+        assert "make sandbox-image" in failed["data"]["message"]
+        assert datetime.fromisoformat(failed["at"]).timestamp() - daemon.last_death() < 2
+        assert not daemon.containers()
+        assert flow.ask("Hello", [says("Hello.")]).answers == ["Hello."], "its place is free"
+        daemon.build(IMAGE, SOUND)
+        flow.model.script([says("Done.")])
+        services.continue_(told.row, by=flow.world.owner)
+        until(lambda: told.status == "finished/answered", SLOW, lambda: str(told.types))
+        assert told.outputs[0].startswith("1\n"), "the call that had not begun"
+        assert_replay_matches(told)
+
+
+def test_thirty_that_begin_at_once_all_work_although_strangers_have_the_names_of_two(
+    transactional_db, daemon: DockerDaemon, tmp_path
+):
+    """T-51."""
+    command = calls(bash="echo x >> n.txt; wc -l < n.txt")
+    address = DockerAddress(host=daemon.address)
+    with Flow(tmp_path, sandbox="docker", docker=address, worker={"concurrency": 10}) as flow:
+        flow.stop_worker()
+        flow.model.script(lambda body: says("Done.") if has_result(body) else command)
+        told = [flow.begin(f"number {n}") for n in range(30)]
+        names = [name_of(docker_backend.install_id(tmp_path), one.id) for one in told]
+        daemon.occupy(names[0], runs=True)
+        daemon.occupy(names[1], runs=False)
+        flow.start_worker()
+        for one in told:
+            flow.rest(one, SLOW)
+            assert one.status == "finished/answered"
+            assert one.outputs[0].startswith("1\n")
+            assert not one.has("conversation.waiting")
+        flow.ask("Again", after=told[0])
+        assert told[0].outputs[1].startswith("2\n")
+        assert len(told[0].all("sandbox.started")) == 1, "it is found again beside the stranger"
+        assert daemon.has(names[0], runs=True), "they are left alone"
+        assert daemon.has(names[1], runs=False)

@@ -1,0 +1,103 @@
+"""A worker that stands still for longer than its lease, in mid-command in Docker, and then goes on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from paca.conversations.models import Event, Worker
+from tests.flows.test_docker import docker_flow
+from tests.support import docker_backend
+from tests.support.flow import Flow, Told, assert_replay_matches, until
+from tests.support.model_script import calls, says
+from tests.support.worker_process import WorkerProcess
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.docker,
+    pytest.mark.timeout(240),
+]
+# The first model call of a process loads a provider's library, which takes a busy machine long.
+SLOW = 90
+A_COMMAND = "echo x >> once.txt; echo begun; sleep 6; echo ended"
+MANY_WORDS = [("bash", {"command": "head -c 60000 /dev/zero | tr '\\0' x"})] * 24
+
+
+@pytest.fixture
+def flow(transactional_db: None, tmp_path: Path) -> Iterator[Flow]:
+    """Without a worker of its own, for now."""
+    docker_backend.skip_without()
+    with docker_flow(tmp_path) as flow:
+        flow.stop_worker()
+        yield flow
+
+
+@pytest.fixture
+def process(flow: Flow, tmp_path: Path) -> Iterator[WorkerProcess]:
+    with WorkerProcess(tmp_path, sandbox="docker") as process:
+        yield process
+
+
+def begin_and_freeze(flow: Flow, process: WorkerProcess) -> Told:
+    """Freeze it in mid-command, and not while it writes: the database would be held up with it."""
+    told = flow.begin("Go")
+    until(lambda: told.has("tool.started"), SLOW, lambda: str(told.types))
+    mine = Worker.objects.filter(pid=process.pid)
+    last = mine.get().heartbeat_at
+    until(lambda: mine.get().heartbeat_at > last)
+    time.sleep(0.1)
+    process.freeze()
+    return told
+
+
+def assert_the_frozen_one_wrote_nothing_more(flow: Flow, told: Told, process: WorkerProcess):
+    """It is awake, takes the next message, and was heard in the turn before for as long as it held it."""
+    flow.stop_worker()
+    written = list(Event.objects.filter(conversation=told.id).values_list("seq", "epoch"))
+    epochs = [epoch for _, epoch in sorted(written) if epoch]
+    assert epochs == sorted(epochs)
+    again = flow.ask("And now?", [says("Awake.")])
+    assert again.answers == ["Awake."]
+    assert list(Event.objects.filter(conversation=told.id).values_list("seq", "epoch")) == written
+    assert Worker.objects.get().pid == process.pid
+
+
+def test_another_takes_over_and_the_frozen_one_writes_nothing_when_it_wakes(flow, process):
+    flow.model.script([calls(bash=A_COMMAND), calls(bash="cat once.txt"), says("Once.")])
+    told = begin_and_freeze(flow, process)
+    flow.start_worker()
+    assert flow.rest(told) == "finished/answered"
+    assert told.outputs[0].startswith("begun\nended\n")
+    assert told.outputs[1].startswith("x\n[exit 0")
+    assert not told.has("sandbox.lost")
+    assert_replay_matches(told)
+    process.thaw()
+    assert_the_frozen_one_wrote_nothing_more(flow, told, process)
+
+
+def test_where_the_frozen_one_holds_up_the_sandbox_the_run_says_so_and_goes_on_after_it(
+    flow, process, monkeypatch
+):
+    """Docker gives each word to all who are attached and waits for the slowest: after a megabyte."""
+    monkeypatch.setattr("paca.sandbox.docker_stream.SILENT_SECONDS", 1)
+    monkeypatch.setattr("paca.sandbox.docker.ATTACH_SECONDS", 2)
+    monkeypatch.setattr("paca.worker.sandboxes.LONGEST_PAUSE_SECONDS", 1)
+    flow.model.script(
+        [calls(bash=A_COMMAND), calls(*MANY_WORDS), calls(bash="cat once.txt"), says("Once.")]
+    )
+    told = begin_and_freeze(flow, process)
+    flow.start_worker()
+    until(lambda: told.status == "waiting/sandbox", SLOW, lambda: str(told.types))
+    (waiting,) = told.all("conversation.waiting")
+    assert "Let that worker go on, or end it." in waiting["detail"]
+    process.thaw()
+    assert flow.rest(told, SLOW) == "finished/answered"
+    assert told.outputs[0].startswith("begun\nended\n")
+    assert told.outputs[-1].startswith("x\n[exit 0")
+    assert len(told.outputs) == len(MANY_WORDS) + 2
+    assert not told.has("sandbox.lost")
+    assert_replay_matches(told)
+    assert_the_frozen_one_wrote_nothing_more(flow, told, process)

@@ -1,0 +1,359 @@
+"""What becomes of sandboxes that nobody uses, and of what is left of nobody's."""
+
+import asyncio
+import os
+import signal
+import socket
+import uuid
+from collections.abc import Callable, Coroutine
+from datetime import timedelta
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.db.models.functions import Now
+
+from paca.conversations import removal
+from paca.conversations.models import Conversation, Sandbox, Worker
+from paca.sandbox.base import Patience, SandboxSpec
+from paca.sandbox.bubblewrap import Bubblewrap
+from paca.sandbox.docker_engine import CALL_SECONDS
+from paca.sandbox.home import Home
+from paca.sandbox.loss import Loss
+from paca.sandbox.manager import DockerAddress, SandboxManager
+from paca.web.sandboxes import install_id
+from paca.worker.database import Database
+from paca.worker.pool import Pool
+from paca.worker.sweep import ORPHAN_SECONDS, Reaped, Sweeper
+from tests.support import docker_backend, runners
+from tests.support.flow import Flow, Told, assert_replay_matches, until
+from tests.support.model_script import calls, says
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
+SERVER = "(while :; do date >> beats; sleep 0.1; done) > /dev/null 2>&1 & echo $! > server.pid"
+PERSISTENT = {"sandbox_life": "persistent"}
+
+
+def swept(manager: SandboxManager, *, idle: float = 60, paused: float = 60, by: str = "") -> Reaped:
+    """What a worker does every few seconds, at once."""
+    database = Database()
+    try:
+        return asyncio.run(
+            Sweeper(by, database, manager, Patience(idle, paused)).sweep_sandboxes(set())
+        )
+    finally:
+        database.close()
+
+
+def unused_for(flow: Flow, told: Told, seconds: float) -> None:
+    """As if its last use, which ends a moment after the turn, were so long ago."""
+    if flow.worker is not None:
+        until(lambda: not flow.worker._worker._held)
+    Sandbox.objects.filter(conversation=told.id).update(
+        last_used_at=Now() - timedelta(seconds=seconds)
+    )
+
+
+def kill_runner(flow: Flow, told: Told) -> None:
+    """On a busy machine a process may take a while to be gone."""
+    runner = runner_of(flow, told)
+    os.kill(runner, signal.SIGKILL)
+    until(lambda: runners.state(runner) in {"Z", "X"})
+
+
+def runner_of(flow: Flow, told: Told) -> int:
+    return runners.pid(Bubblewrap(flow.folder, "any"), told.id)
+
+
+# --- ephemeral and persistent ---------------------------------------------------------------------
+
+
+@pytest.fixture(params=["bubblewrap", pytest.param("docker", marks=pytest.mark.docker)])
+def persistent(request, transactional_db, tmp_path):
+    if request.param == "docker":
+        docker_backend.skip_without()
+    with Flow(tmp_path, sandbox=request.param, **PERSISTENT) as flow:
+        yield flow
+        manager = flow.sandboxes()
+        for conversation in Conversation.objects.values_list("pk", flat=True):
+            asyncio.run(manager.forget(conversation))
+
+
+def test_a_persistent_sandbox_is_paused_and_goes_on_with_the_next_message(persistent, monkeypatch):
+    monkeypatch.setattr("paca.sandbox.docker.RACE_SECONDS", 0)  # it was just attached to
+    flow = persistent
+    told = flow.ask("Serve", [calls(bash=SERVER), says("Runs.")])
+    unused_for(flow, told, 61)
+    assert swept(flow.sandboxes()).ended == 0
+    assert told.has("sandbox.paused")
+    assert Sandbox.objects.get(conversation=told.id).state == "paused"
+    flow.ask(
+        "Still?", [calls(bash="kill -0 $(cat server.pid) && echo serves"), says("Yes.")], after=told
+    )
+    assert told.outputs[1].startswith("serves\n")
+    (started,), (resumed,) = told.all("sandbox.started"), told.all("sandbox.resumed")
+    assert resumed["boot_id"] == started["boot_id"]
+    assert Sandbox.objects.get(conversation=told.id).state == "running"
+    unused_for(flow, told, 121)
+    assert swept(flow.sandboxes()).ended == 1
+    assert told.all("sandbox.removed") == [{"kept": True}]
+    flow.ask("Files?", [calls(bash="wc -l < beats"), says("Yes.")], after=told)
+    assert int(told.outputs[2].split()[0]) > 0
+    assert_replay_matches(told)
+
+
+def test_an_ephemeral_sandbox_ends_and_its_files_stay(flow):
+    told = flow.ask("Serve", [calls(bash=SERVER), says("Runs.")])
+    flow.stop_worker()  # it sweeps as well
+    unused_for(flow, told, 61)
+    assert swept(flow.sandboxes()).ended == 1
+    assert not told.has("sandbox.paused")
+    flow.start_worker()
+    flow.ask(
+        "Still?", [calls(bash="kill -0 $(cat server.pid) || wc -l beats"), says("No.")], after=told
+    )
+    assert "beats" in told.outputs[1]
+
+
+class TakenMeanwhile(SandboxManager):
+    """A worker takes the conversation in the moment in which its sandbox is paused."""
+
+    async def pause(self, conversation_id: uuid.UUID, kept_in: str) -> bool:
+        paused = await super().pause(conversation_id, kept_in)
+        taken = Conversation.objects.filter(pk=conversation_id)
+        await asyncio.to_thread(_on_a_connection_of_its_own, lambda: taken.update(status="queued"))
+        await asyncio.to_thread(_on_a_connection_of_its_own, lambda: taken.update(status="running"))
+        return paused
+
+
+def _on_a_connection_of_its_own(work: Callable[[], Any]) -> None:
+    try:
+        work()
+    finally:
+        connection.close()
+
+
+def test_a_conversation_taken_while_its_sandbox_is_paused_finds_it_awake(
+    transactional_db, tmp_path
+):
+    with Flow(tmp_path, **PERSISTENT) as flow:
+        told = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
+        flow.stop_worker()
+        unused_for(flow, told, 61)
+        swept(TakenMeanwhile(kind="bubblewrap", data_dir=tmp_path, install_id="any"))
+        assert not told.has("sandbox.paused")
+        assert runners.state(runner_of(flow, told)) in {"S", "R"}
+
+
+# --- what nobody has asked for any more -----------------------------------------------------------
+
+
+def made(folder: Path, installation: str, conversation_id: uuid.UUID) -> Path:
+    """The workspace of a conversation, as one installation or another makes it."""
+    home = Home(folder, installation, conversation_id)
+    home.make()
+    return home.workspace
+
+
+def test_folders_of_conversations_that_do_not_exist_are_removed_and_counted(flow):
+    told = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
+    flow.stop_worker()
+    Worker.objects.create(id="counts", pid=1, concurrency=1, heartbeat_at=Now())
+    half_made, whole, foreign = (uuid.uuid4() for _ in range(3))
+    for orphan in (half_made, whole):
+        made(flow.folder, docker_backend.install_id(flow.folder), orphan)
+    (flow.folder / "workspaces" / str(half_made)).rmdir()
+    made(flow.folder, "another database's", foreign)
+    (flow.folder / "workspaces" / "notes of a person").mkdir()
+    reaped = swept(flow.sandboxes(), by="counts")
+    assert (reaped.ended, reaped.workspaces) == (0, 2)
+    left = {path.name for path in (flow.folder / "workspaces").iterdir()}
+    assert left == {str(told.id), str(foreign), "notes of a person"}
+    homes = {path.name for path in (flow.folder / "run" / "sandboxes").iterdir()}
+    assert homes == {str(told.id), str(foreign)}
+    assert Worker.objects.get(id="counts").sandboxes_reaped == reaped.total
+    assert swept(flow.sandboxes()).workspaces == 0
+
+
+def test_files_of_a_deleted_conversation_whose_worker_died_before_it_said_so_are_nobodys(flow):
+    told = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
+    flow.stop_worker()
+    Sandbox.objects.all().delete()
+    assert swept(flow.sandboxes()).workspaces == 0
+    removal.delete(told.row, by=flow.world.owner)
+    assert swept(flow.sandboxes()).workspaces == 1
+    assert not (flow.folder / "workspaces" / str(told.id)).exists()
+
+
+def test_with_a_database_that_knows_no_conversation_no_file_is_touched(transactional_db, tmp_path):
+    """It is not restored yet."""
+    workspace = made(tmp_path, "any", uuid.uuid4())
+    manager = SandboxManager(kind="bubblewrap", data_dir=tmp_path, install_id="any")
+    assert swept(manager).workspaces == 0
+    assert workspace.exists()
+
+
+def test_a_worker_gives_people_a_day_to_see_that_they_restored_an_old_backup(flow, monkeypatch):
+    flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
+    flow.stop_worker()
+    workspace = made(flow.folder, docker_backend.install_id(flow.folder), uuid.uuid4())
+    database, clock = Database(), Clock()
+    monkeypatch.setattr("paca.worker.sweep.time", clock)
+    sweeper = Sweeper("", database, flow.sandboxes(), Patience(), orphan_seconds=ORPHAN_SECONDS)
+    there = []
+    try:
+        for hours in (0, 23, 25):
+            clock.at = hours * 3600.0
+            asyncio.run(sweeper.sweep_sandboxes(set()))
+            there.append(workspace.exists())
+    finally:
+        database.close()
+    assert there == [True, True, False]
+
+
+class Clock:
+    """Goes when it is told to."""
+
+    at = 0.0
+
+    def monotonic(self) -> float:
+        return self.at
+
+
+def test_what_a_process_died_over_is_removed_when_it_is_old(flow):
+    flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
+    flow.stop_worker()
+    old, new = flow.folder / "run" / "making-old", flow.folder / "run" / "making-new"
+    for folder in (old, new):
+        (folder / "lib").mkdir(parents=True)
+    os.utime(old, (0, 0))
+    assert swept(flow.sandboxes()).half_made >= 1
+    assert not old.exists()
+    assert new.exists()
+
+
+def test_a_sandbox_that_is_killed_while_nobody_holds_it_is_told_once(flow):
+    told = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
+    flow.stop_worker()
+    kill_runner(flow, told)
+    for _ in range(2):
+        swept(flow.sandboxes())
+    (lost,) = told.all("sandbox.lost")
+    assert (lost["end"], lost["exit_code"]) == ("killed", 137)
+    assert Sandbox.objects.get(conversation=told.id).state == "ended"
+    flow.start_worker()
+    flow.ask("There?", [calls(bash="cat note.txt"), says("Yes.")], after=told)
+    assert told.outputs[1].startswith("x\n")
+    assert_replay_matches(told)
+
+
+class ReplacedMeanwhile(SandboxManager):
+    """A turn begins and ends, with another life of the sandbox, while its end is looked into."""
+
+    async def loss(self, conversation_id: uuid.UUID, kept_in: str) -> Loss | None:
+        loss = await super().loss(conversation_id, kept_in)
+        rows = Sandbox.objects.filter(conversation=conversation_id)
+        await asyncio.to_thread(
+            _on_a_connection_of_its_own, lambda: rows.update(boot_id="a later one")
+        )
+        return loss
+
+
+def test_of_a_later_life_of_a_sandbox_nothing_is_told(flow):
+    told = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
+    flow.stop_worker()
+    kill_runner(flow, told)
+    swept(ReplacedMeanwhile(kind="bubblewrap", data_dir=flow.folder, install_id="any"))
+    assert not told.has("sandbox.lost")
+    assert Sandbox.objects.get(conversation=told.id).state == "running"
+    swept(flow.sandboxes())
+    assert told.has("sandbox.lost"), "of the one that the row is of, it is"
+
+
+def test_the_command_says_what_it_has_removed(flow, settings):
+    told = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
+    flow.stop_worker()
+    unused_for(flow, told, 3600)
+    made(flow.folder, install_id(), uuid.uuid4())
+    settings.PACA_DATA_DIR, settings.PACA_SANDBOX = flow.folder, "bubblewrap"
+    said = StringIO()
+    call_command("reap_sandboxes", stdout=said)
+    assert "1 unused sandboxes ended, 1 workspaces of nobody removed" in said.getvalue()
+
+
+def test_a_docker_that_hangs_does_not_hold_up_the_sandboxes_of_bubblewrap(flow, tmp_path):
+    told = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
+    flow.stop_worker()
+    unused_for(flow, told, 3600)
+    path = tmp_path / "docker.sock"
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(path))
+        silent.listen(64)
+        flow.sandbox, flow._docker = "auto", DockerAddress(f"unix://{path}")
+        flow.start_worker()
+        until(lambda: told.has("sandbox.removed"), CALL_SECONDS - 2)
+        flow.stop_worker()
+
+
+class Failing(Sweeper):
+    """Tidying up after a cancellation fails, which is tolerated."""
+
+    async def sweep_sandboxes(self, held: set[uuid.UUID]) -> Reaped:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            raise OSError("cannot tidy up")
+
+
+class FailingPool(Pool):
+    """The same where sandboxes stand ready."""
+
+    async def _tend(self) -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            raise OSError("cannot tidy up")
+
+
+def test_a_sweep_that_fails_while_it_is_cancelled_ends_all_the_same():
+    _ends_when_cancelled(Failing("any", None, None, Patience()).mind_sandboxes(set))
+
+
+def test_filling_the_pool_that_fails_while_it_is_cancelled_ends_all_the_same():
+    spec, nothing = SandboxSpec(uuid.uuid4()), {"sandboxes": None, "database": None, "room": None}
+    _ends_when_cancelled(FailingPool(spec, 1, worker_id="any", **nothing).keep())
+
+
+class StubbornPool(Pool):
+    """One of those in it cannot be removed, and the others not at once."""
+
+    async def _remove(self, volume: str) -> None:
+        if volume == "stubborn":
+            raise OSError("cannot be removed")
+        await asyncio.sleep(0.05)
+        self._leaving.discard(volume)
+
+
+def test_a_worker_that_ends_waits_for_what_can_be_removed_though_one_cannot():
+    async def drained() -> set[str]:
+        nothing = {"sandboxes": None, "database": None, "room": None}
+        pool = StubbornPool(SandboxSpec(uuid.uuid4()), 3, worker_id="any", **nothing)
+        pool._leaving |= {"one", "stubborn", "another"}
+        await pool.drain()
+        return pool._leaving
+
+    assert asyncio.run(drained()) == {"stubborn"}
+
+
+def _ends_when_cancelled(work: Coroutine[None, None, None]) -> None:
+    async def cancelled() -> bool:
+        task = asyncio.create_task(work)
+        await asyncio.sleep(0.05)
+        task.cancel()
+        ended, _ = await asyncio.wait({task}, timeout=5)
+        return bool(ended)
+
+    assert asyncio.run(cancelled())

@@ -1,0 +1,50 @@
+"""What the worker logs says of which conversation, turn and call it is, as JSON and without secrets."""
+
+import json
+import logging
+
+import pytest
+
+from paca.common.logs import AboutFilter, JsonFormatter
+from tests.support.model_script import says
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
+
+
+class Kept(logging.Handler):
+    """Keeps each line as the product's own handler would write it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+        self.addFilter(AboutFilter())
+        self.setFormatter(JsonFormatter())
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(self.format(record))
+
+    def entries(self, message: str) -> list[dict]:
+        read = map(json.loads, self.lines)
+        return [entry for entry in read if entry["message"] == message]
+
+
+@pytest.fixture
+def kept():
+    handler = Kept()
+    logging.getLogger("paca").addHandler(handler)
+    yield handler
+    logging.getLogger("paca").removeHandler(handler)
+
+
+def test_each_entry_of_a_run_names_its_conversation_turn_and_call(flow, kept):
+    told = flow.ask("[[fake err=529@0x1 retry=0.1]]")
+    flow.ask("And now?", [says("Done.")], after=told)
+    (retried,) = kept.entries("a model call is tried again")
+    assert retried["conversation"] == str(told.id)
+    assert retried["turn"] == 1
+    assert retried["call"] == told.all("model.retried")[0]["call_id"]
+    ended = kept.entries("a turn has ended")
+    assert [entry["turn"] for entry in ended] == [1, 2]
+    assert {entry["conversation"] for entry in ended} == {str(told.id)}
+    assert {entry["status"] for entry in ended} == {"finished"}
+    assert "sk-test-1234" not in "".join(kept.lines)

@@ -1,0 +1,383 @@
+"""Sandboxes that stand ready: each becomes one conversation's, and nothing of them is left by anybody."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from django.db.models.functions import Now
+
+from paca.conversations import removal
+from paca.conversations.models import ReadySandbox, Sandbox
+from paca.sandbox.base import Patience, SandboxSpec
+from paca.sandbox.docker import Docker
+from paca.sandbox.docker_pool import Standing
+from paca.sandbox.manager import DockerAddress
+from paca.web import insight
+from paca.worker.database import Database
+from paca.worker.sweep import Reaped, Sweeper
+from tests.support import docker_backend
+from tests.support.docker_proxy import DockerProxy
+from tests.support.flow import Flow, Told, assert_replay_matches, until
+from tests.support.model_script import calls, says
+from tests.support.pool_process import PoolProcess
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.docker,
+    pytest.mark.timeout(240),
+]
+SLOW = 90
+WRITE = [calls(bash="echo x > note.txt; echo done"), says("Written.")]
+READ = [calls(bash="cat note.txt"), says("Read.")]
+
+
+@pytest.fixture(autouse=True)
+def with_docker() -> None:
+    docker_backend.skip_without()
+
+
+@contextmanager
+def pool_of(size: int, folder: Path, **options) -> Iterator[Flow]:
+    """A world whose worker keeps so many ready; nothing of it is left on the daemon."""
+    flow = Flow(folder, **{"sandbox": "docker", "worker": {"pool_size": size}, **options})
+    try:
+        with flow:
+            yield flow
+    finally:
+        asyncio.run(_remove_all(docker_backend.make(folder)))
+
+
+async def _remove_all(backend: Docker) -> None:
+    for each in backend.holdings.containers():
+        await backend.holdings.remove(each["Id"])
+    for volume in backend.kept().values():
+        await backend.holdings.remove_volume(volume)
+
+
+@pytest.fixture
+def flow(transactional_db: None, tmp_path: Path) -> Iterator[Flow]:
+    with pool_of(1, tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def backend(tmp_path: Path) -> Docker:
+    return docker_backend.make(tmp_path)
+
+
+def ready(flow: Flow, count: int = 1, *, but: str = "") -> list[str]:
+    """The volumes of those that the flow's worker can hand out, once there are so many."""
+
+    def found() -> list[str]:
+        return [each.volume for each in flow.worker._worker._pool._ready if each.volume != but]
+
+    return until(lambda: len(found()) >= count and found(), SLOW, lambda: str(found()))
+
+
+def containers(backend: Docker) -> list[str]:
+    return sorted(each["Names"][0] for each in backend.holdings.containers())
+
+
+def volumes(backend: Docker) -> set[str]:
+    return set(backend.kept().values())
+
+
+def volume_of(told: Told) -> str:
+    return Sandbox.objects.get(conversation=told.id).volume
+
+
+def swept(flow: Flow, *, idle: float = 60) -> Reaped:
+    """What a worker does every few seconds, at once."""
+    database = Database()
+    try:
+        sweeper = Sweeper("", database, flow.sandboxes(), Patience(idle, 60))
+        return asyncio.run(sweeper.sweep_sandboxes(set()))
+    finally:
+        database.close()
+
+
+# --- taking -----------------------------------------------------------------------------------------
+
+
+def test_a_conversation_takes_the_one_that_stands_ready_and_another_is_made(flow, backend):
+    (volume,) = ready(flow)
+    told = flow.ask("Write", WRITE)
+    assert volume_of(told) == volume
+    assert not told.has("sandbox.lost")
+    (following,) = ready(flow, but=volume)
+    flow.ask("Read", READ, after=told)
+    assert told.outputs[1].startswith("x\n")
+    assert len(told.all("sandbox.started")) == 1
+    assert ready(flow) == [following], "who has one takes no other"
+    assert insight.work().sandboxes["docker", "ready"] == 1
+    assert_replay_matches(told)
+
+
+def test_whose_work_it_is_is_that_of_the_agent_that_takes_it(transactional_db, tmp_path, backend):
+    who = {"git_name": "Rosa Parks", "git_email": "rosa@example.org"}
+    commit = "git init -q . && git commit -q --allow-empty -m x && git log --format='%an %ce'"
+    with pool_of(1, tmp_path, **who) as flow:
+        (volume,) = ready(flow)
+        told = flow.ask("Commit", [calls(bash=commit), says("Done.")])
+        assert volume_of(told) == volume
+        assert told.outputs[0].startswith("Rosa Parks rosa@example.org\n")
+
+
+@pytest.mark.parametrize(
+    "agent", [{"sandbox_life": "persistent"}, {"sandbox_memory_mib": 256}, {"sandbox_cpus": 0.5}]
+)
+def test_an_agent_whose_sandbox_is_another_gets_one_of_its_own(
+    transactional_db, tmp_path, backend, agent
+):
+    with pool_of(1, tmp_path, **agent) as flow:
+        standing = ready(flow)
+        told = flow.ask("Write", WRITE)
+        assert volume_of(told) == ""
+        assert ready(flow) == standing
+
+
+def test_of_two_that_begin_at_once_one_takes_it_and_the_other_has_its_own(flow, backend):
+    (volume,) = ready(flow)
+    flow.model.script(
+        lambda body: [*WRITE][sum(m["role"] == "assistant" for m in body["messages"])]
+    )
+    both = [flow.begin("one"), flow.begin("two")]
+    for told in both:
+        flow.rest(told)
+        assert told.outputs[0].startswith("done\n")
+    taken = [volume_of(told) for told in both]
+    assert taken.count(volume) == 1
+    assert len(set(taken)) == 2
+    names = containers(backend)
+    assert all(any(str(told.id) in name for name in names) for told in both)
+
+
+def test_one_that_was_killed_from_outside_is_not_handed_out(flow, backend):
+    (volume,) = ready(flow)
+    name = f"paca-{backend.holdings.install_id}-ready-{volume}"
+    backend.engine.wait(lambda client: client.kill(name))
+    told = flow.ask("Write", WRITE)
+    assert told.outputs[0].startswith("done\n")
+    assert not told.has("sandbox.lost")
+    assert len(told.all("sandbox.started")) == 1
+    until(lambda: not any(name in each for each in containers(backend)), SLOW)
+    ready(flow, but=volume)
+
+
+def test_when_the_image_is_made_anew_those_of_the_old_one_are_replaced(flow, backend, monkeypatch):
+    (old,) = ready(flow)
+
+    async def another(_: Standing) -> str:
+        return "sha256:another"
+
+    monkeypatch.setattr(Standing, "image", another)
+    (new,) = ready(flow, but=old)
+    until(lambda: old not in volumes(backend), SLOW)
+    assert ready(flow) == [new]
+
+
+# --- files ------------------------------------------------------------------------------------------
+
+
+def ended(flow: Flow, told: Told) -> None:
+    """As if it had not been used for an hour, and swept."""
+    flow.stop_worker()
+    Sandbox.objects.filter(conversation=told.id).update(last_used_at=Now() - timedelta(hours=1))
+    # Not in the first two seconds: somebody may have attached to it in this moment.
+    until(lambda: swept(flow).ended, SLOW)
+
+
+def test_one_that_has_ended_comes_back_to_its_files(flow, backend):
+    ready(flow)
+    told = flow.ask("Write", WRITE)
+    volume = volume_of(told)
+    ended(flow, told)
+    assert containers(backend) == []
+    assert volumes(backend) == {volume}
+    flow.start_worker()
+    ready(flow)
+    flow.ask("Read", READ, after=told)
+    assert told.outputs[1].startswith("x\n")
+    assert volume_of(told) == volume
+    assert_replay_matches(told)
+
+
+def test_what_a_worker_left_without_a_word_is_not_used_when_the_files_are_elsewhere(flow, backend):
+    """It had made a container in the volume of the conversation's name, and died before it said so."""
+    (volume,) = ready(flow)
+    left, replies = threading.Event(), [*WRITE, *READ]
+
+    def reply(_):
+        assert left.wait(SLOW)
+        return replies.pop(0)
+
+    flow.model.script(reply)
+    told = flow.begin("Write")
+    asyncio.run(_made_and_left(backend, told.id))
+    left.set()
+    assert flow.rest(told, SLOW) == "finished/answered"
+    assert volume_of(told) == volume
+    ended(flow, told)
+    flow.start_worker()
+    flow.ask("Read", after=told)
+    assert told.outputs[1].startswith("x\n")
+    assert_replay_matches(told)
+
+
+async def _made_and_left(backend: Docker, conversation_id: UUID) -> None:
+    sandbox = await backend.open(SandboxSpec(conversation_id), epoch=1)
+    await sandbox.detach()
+
+
+def test_freed_or_deleted_its_volume_is_removed_and_no_other(flow, backend):
+    told = []
+    for each in ("freed", "deleted", "kept"):
+        ready(flow, but=volume_of(told[-1]) if told else "")
+        told.append(flow.ask(each, WRITE))
+    freed, deleted, kept = told
+    assert all(map(volume_of, told))
+    left = volume_of(kept)
+    ended(flow, freed)
+    removal.free_workspace(freed.row, by=flow.world.owner)
+    removal.delete(deleted.row, by=flow.world.owner)
+    swept(flow)
+    assert volumes(backend) == {left}
+    assert freed.all("sandbox.removed")[-1] == {"kept": False}
+    flow.start_worker()
+    ready(flow)
+    flow.ask("Read", [calls(bash="ls | wc -l"), says("Nothing.")], after=freed)
+    assert freed.outputs[1].startswith("0\n")
+
+
+def test_what_is_a_conversations_or_stands_ready_is_no_orphan_and_what_was_is(flow, backend):
+    ready(flow)
+    told = flow.ask("Write", WRITE)
+    following = ready(flow, but=volume_of(told))
+    assert swept(flow).workspaces == 0
+    assert volumes(backend) == {volume_of(told), *following}
+    flow.stop_worker()
+    orphan = flow.sandboxes().standing.new_volume()
+    labels = {"paca.managed": "true", "paca.install": backend.holdings.install_id}
+    backend.engine.wait(lambda client: client.create_volume(orphan, labels=labels))
+    assert swept(flow).workspaces == 1
+    assert volumes(backend) == {volume_of(told)}
+
+
+# --- ends -------------------------------------------------------------------------------------------
+
+
+def test_a_worker_that_ends_leaves_none(transactional_db, tmp_path, backend):
+    with pool_of(2, tmp_path) as flow:
+        ready(flow, 2)
+        flow.stop_worker()
+        assert containers(backend) == []
+        assert volumes(backend) == set()
+        assert not ReadySandbox.objects.exists()
+
+
+def test_what_a_killed_worker_had_ready_is_removed_by_another(flow, tmp_path, backend):
+    flow.stop_worker()
+    with PoolProcess(tmp_path, size=2) as process:
+        process.wait_for(2)
+        process.kill()
+    assert len(containers(backend)) == 2
+    flow.start_worker()
+    mine = until(lambda: flow.worker.id)
+    until(
+        lambda: (
+            set(ReadySandbox.objects.values_list("worker", flat=True)) <= {mine}
+            and len(containers(backend)) <= 1
+            and len(volumes(backend)) <= 1
+        ),
+        60,
+        lambda: f"{containers(backend)} {volumes(backend)}",
+    )
+
+
+@pytest.mark.parametrize("point", ["before the row", "after the row", "after the name"])
+def test_killed_while_it_is_taken_a_worker_costs_one_that_stood_ready_at_most(
+    flow, tmp_path, backend, point
+):
+    flow.stop_worker()
+    flow.model.script(WRITE)
+    with PoolProcess(tmp_path, size=1, dies=point) as process:
+        (volume,) = process.wait_for(1)
+        told = flow.begin("Write")
+        assert process.wait(SLOW) == -signal.SIGKILL
+    assert not told.has("tool.started")
+    row = Sandbox.objects.filter(conversation=told.id).first()
+    assert (row.volume if row else None) == (None if point == "before the row" else volume)
+    flow.start_worker()
+    assert flow.rest(told, SLOW) == "finished/answered"
+    assert told.outputs[0].startswith("done\n")
+    flow.ask("Read", READ, after=told)
+    assert told.outputs[1].startswith("x\n")
+    assert (volume_of(told) == volume) == (point != "before the row")
+    of_it = until(lambda: [each for each in containers(backend) if str(told.id) in each])
+    assert len(of_it) == 1
+    name = f"-ready-{volume}"
+    until(lambda: not any(name in each for each in containers(backend)), 60)
+    until(lambda: (volume in volumes(backend)) == (point != "before the row"), 60)
+    assert volume_of(told) in volumes(backend) or volume_of(told) == ""
+    assert_replay_matches(told)
+
+
+def test_one_that_a_silent_worker_may_yet_hand_over_is_never_taken_from_under_it(flow, backend):
+    """Another sweep has given it up; the worker finds that out before it writes into it."""
+    (volume,) = ready(flow)
+    ReadySandbox.objects.all().delete()
+    told = flow.ask("Write", WRITE)
+    assert volume_of(told) != volume
+    assert told.outputs[0].startswith("done\n")
+    until(lambda: volume not in volumes(backend), 60)
+
+
+# --- when it cannot be filled -------------------------------------------------------------------------
+
+
+def test_a_daemon_that_goes_away_and_comes_back_finds_the_pool_filled_anew(
+    transactional_db, tmp_path, backend
+):
+    with (
+        DockerProxy(tmp_path) as proxy,
+        pool_of(1, tmp_path, docker=DockerAddress(proxy.address)) as flow,
+    ):
+        (lost,) = ready(flow)
+        proxy.cut()
+        until(lambda: flow.worker._worker._pool._ready[0].lost, SLOW)
+        proxy.restore()
+        (volume,) = ready(flow, but=lost)
+        told = flow.ask("Write", WRITE)
+        assert volume_of(told) == volume
+        assert lost not in volumes(backend)
+
+
+def test_on_a_full_disk_none_is_made(transactional_db, tmp_path, monkeypatch, backend):
+    asked, is_left = [], False
+
+    def has_room() -> bool:
+        asked.append(is_left)
+        return is_left
+
+    monkeypatch.setattr("paca.worker.main.has_room_on_disk", has_room)
+    with pool_of(1, tmp_path) as flow:
+        until(lambda: len(asked) > 2, SLOW)
+        assert not ReadySandbox.objects.exists()
+        assert not any("-ready-" in name for name in containers(backend))
+        is_left = True
+        ready(flow)
+
+
+def test_with_bubblewrap_it_has_no_effect_and_the_log_says_so(transactional_db, tmp_path, caplog):
+    with pool_of(1, tmp_path, sandbox="bubblewrap") as flow:
+        told = flow.ask("Write", WRITE)
+        assert told.outputs[0].startswith("done\n")
+        until(lambda: "SANDBOX_POOL_SIZE has no effect" in caplog.text, SLOW)

@@ -1,0 +1,349 @@
+"""Journeys through a real Valkey: other programs ask for work, and Redis goes away in the midst of it."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from redis.exceptions import ResponseError
+
+import paca.bus
+from paca.bus.base import Fate
+from paca.bus.redis import RedisBus
+from paca.conversations import selectors
+from paca.conversations.models import Conversation, Trigger
+from paca.worker.database import Database
+from paca.worker.intake import Intake
+from tests.realtime.pages import Page, application, conversation_page, session
+from tests.support.flow import Flow, Told, assert_replay_matches, until
+from tests.support.live_server import LiveServer, running
+from tests.support.model_script import calls, says
+from tests.support.valkey_server import ValkeyServer
+from tests.support.valkey_server import running as valkey_running
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
+
+STREAM, DEAD, MIRROR = "paca:agent:triggers", "paca:agent:triggers:dead", "paca:agent:events"
+LATE_SECONDS = 2.0
+
+
+@pytest.fixture
+def valkey(monkeypatch: pytest.MonkeyPatch) -> Iterator[ValkeyServer]:
+    """The bus of this process is a Redis of its own."""
+    with valkey_running() as server:
+        bus = RedisBus(server.url, abandoned_seconds=0.3)
+        monkeypatch.setattr(paca.bus, "_bus", bus)
+        yield server
+        bus.close()
+
+
+@pytest.fixture
+def flow(valkey: ValkeyServer, transactional_db: None, tmp_path: Path) -> Iterator[Flow]:
+    with Flow(tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def server(valkey: ValkeyServer, transactional_db: None) -> Iterator[LiveServer]:
+    with running(application()) as live:
+        yield live
+
+
+def a_message(flow: Flow, **changes: str) -> dict[str, str]:
+    return {
+        "type": "agent.chat_message",
+        "trigger_type": "chat_message",
+        "conversation_id": str(uuid4()),
+        "project_id": str(flow.world.project.pk),
+        "agent_id": str(flow.world.agent.pk),
+        "actor_member_id": str(flow.world.owner.pk),
+        "message": "Is the build green?",
+        **changes,
+    }
+
+
+def group(program) -> dict:
+    """The workers' group as Redis tells of it; nothing as long as no worker has made it."""
+    with suppress(ResponseError):  # not even the stream is there
+        return next(iter(program.xinfo_groups(STREAM)), {})
+    return {}
+
+
+def acknowledged(program) -> bool:
+    facts = group(program)
+    return facts.get("pending") == 0 and facts.get("lag") == 0
+
+
+# --- other programs -----------------------------------------------------------------------------
+
+
+def test_what_another_program_asks_three_times_is_answered_once(flow, valkey):
+    flow.model.script([says("It is green.")])
+    fields = a_message(flow)
+    with valkey.client() as program:
+        for _ in range(3):
+            program.xadd(STREAM, fields)
+        told = Told(UUID(fields["conversation_id"]))
+        until(lambda: Conversation.objects.filter(pk=told.id).exists())
+        flow.rest(told)
+        until(lambda: acknowledged(program))
+        assert program.xlen(DEAD) == 0
+    assert told.answers == ["It is green."]
+    assert told.row.turn_number == 1
+    assert len(flow.model.requests) == 1
+    assert_replay_matches(told)
+
+
+def test_another_program_stops_a_command_that_runs(flow, valkey):
+    told = flow.begin("Go", [calls(bash="sleep 300")])
+    until(lambda: told.has("tool.started"), 60)
+    with valkey.client() as program:
+        program.xadd(STREAM, {"type": "agent.stop", "conversation_id": str(told.id)})
+        flow.rest(told, 5)
+        until(lambda: acknowledged(program))
+    assert told.status == "stopped/by_person"
+    assert told.all("conversation.stopped")[0]["by"] == "another program"
+    assert_replay_matches(told)
+
+
+def test_on_a_full_disk_what_another_program_asks_waits_and_its_stops_are_heard(
+    flow, valkey, monkeypatch
+):
+    told = flow.begin("Go", [calls(bash="sleep 300"), says("It is green.")])
+    until(lambda: told.has("tool.started"), 60)
+    fields = a_message(flow)
+    later = Told(UUID(fields["conversation_id"]))
+    with valkey.client() as program, monkeypatch.context() as patched:
+        patched.setattr("paca.common.room.LEAST_FREE_MIB", 1 << 40)
+        time.sleep(1.2)  # what it was asking for has come back empty
+        program.xadd(STREAM, fields)
+        program.xadd(STREAM, {"type": "agent.stop", "conversation_id": str(told.id)})
+        assert flow.rest(told, 10) == "stopped/by_person"
+        assert not Conversation.objects.filter(pk=later.id).exists()
+        patched.undo()
+        until(lambda: Conversation.objects.filter(pk=later.id).exists())
+        assert flow.rest(later) == "finished/answered"
+        assert program.xlen(DEAD) == 0
+
+
+def test_a_stop_that_is_faster_than_what_it_stops_is_heard(flow, valkey):
+    fields = a_message(flow, message="[[fake turns=1 ftd=60000]]")
+    told = Told(UUID(fields["conversation_id"]))
+    with valkey.client() as program:
+        program.xadd(STREAM, {"type": "agent.stop", "conversation_id": str(told.id)})
+        until(lambda: group(program).get("pending") == 1)
+        program.xadd(STREAM, fields)
+        until(lambda: Conversation.objects.filter(pk=told.id).exists())
+        assert flow.rest(told) == "stopped/by_person"
+        assert program.xlen(DEAD) == 0
+
+
+def test_a_worker_that_is_busy_with_it_hears_the_stop(valkey, transactional_db, tmp_path):
+    with Flow(tmp_path, worker={"concurrency": 1}) as flow, valkey.client() as program:
+        told = flow.begin("Go", [calls(bash="sleep 300")])
+        until(lambda: told.has("tool.started"), 60)
+        fields = a_message(flow, message="[[fake turns=1 ftd=60000]]")
+        behind = Told(UUID(fields["conversation_id"]))
+        program.xadd(STREAM, fields)
+        for each in (behind, told):
+            program.xadd(STREAM, {"type": "agent.stop", "conversation_id": str(each.id)})
+        assert flow.rest(told, 10) == "stopped/by_person"
+        until(lambda: Conversation.objects.filter(pk=behind.id).exists())
+        assert flow.rest(behind, 10) == "stopped/by_person"
+        until(lambda: acknowledged(program))
+
+
+def test_what_is_wrong_lies_in_the_dead_stream_with_the_reason(flow, valkey):
+    wrong = {
+        "type is 'agent.dance'": a_message(flow, type="agent.dance"),
+        "message is empty": a_message(flow, message=""),
+        "agent_id is no agent": a_message(flow, agent_id=str(uuid4())),
+        "has no tasks": {"type": "agent.task_assigned"},
+        "type is missing": {"hello": "world"},
+        "Given up after 6 attempts": {"type": "agent.stop", "conversation_id": str(uuid4())},
+    }
+    with valkey.client() as program:
+        sent = {program.xadd(STREAM, fields): (reason, fields) for reason, fields in wrong.items()}
+        until(lambda: program.xlen(DEAD) == len(wrong))
+        until(lambda: acknowledged(program))
+        for _, dead in program.xrange(DEAD):
+            reason, fields = sent[dead["entry_id"]]
+            assert reason in dead["reason"]
+            assert dead == {**fields, "reason": dead["reason"], "entry_id": dead["entry_id"]}
+    assert not Trigger.objects.exists()
+
+
+def test_a_worker_that_dies_between_its_commit_and_the_acknowledgement_begins_nothing_twice(
+    flow, valkey
+):
+    """The entry is taken in, and handed out once more, as it would be after a kill."""
+    flow.model.script([says("Once.")])
+    fields = a_message(flow)
+    told = Told(UUID(fields["conversation_id"]))
+    with valkey.client() as program:
+        flow.stop_worker()
+        entry = program.xadd(STREAM, fields)
+        program.xreadgroup("ai-agent-workers", "worker-gone-1", {STREAM: ">"})
+        database = Database()
+        try:
+            verdict = Intake(database, lambda: 1).take_in(entry, fields)
+        finally:
+            database.close()
+        assert verdict.fate is Fate.TAKEN
+        flow.start_worker()
+        flow.rest(told)
+        until(lambda: acknowledged(program))
+    assert told.answers == ["Once."]
+    assert Trigger.objects.count() == 1
+
+
+# --- what other programs are told ---------------------------------------------------------------
+
+
+def test_other_programs_can_follow_a_conversation_and_see_no_secret(flow, valkey):
+    heard: list[dict] = []
+    with valkey.client() as program:
+        channel = program.pubsub(ignore_subscribe_messages=True)
+        channel.subscribe("paca.events")
+        channel.get_message(timeout=5)
+        long = "x" * 30_000
+        replies = [calls(bash=f"echo {long[:20_000]}"), says("Done.")]
+        told = flow.ask("Print it", replies)
+        log = told.frames
+        until(lambda: program.xlen(MIRROR) == len(log))
+        mirror = [fields for _, fields in program.xrange(MIRROR)]
+        while (message := channel.get_message(timeout=0.5)) is not None:
+            heard.append(json.loads(message["data"]))
+        channel.close()
+        everything = json.dumps([mirror, program.xrange(STREAM), heard])
+    for fields, frame in zip(mirror, log, strict=True):
+        payload = fields.pop("payload")
+        assert fields == {
+            "conversation_id": str(told.id),
+            "project_id": str(flow.world.project.pk),
+            "event_type": frame["type"],
+            "event_source": frame["source"],
+            "event_index": str(frame["seq"]),
+            "status": fields["status"],
+        }
+        large = len(json.dumps(frame["data"])) > 16_000
+        assert (payload == "") if large else (json.loads(payload) == frame["data"])
+    assert [fields["status"] for fields in mirror][:1] == ["queued"]
+    assert mirror[-1]["status"] == "finished"
+    finished = [each for each in heard if each["type"] == "agent.conversation.finished"]
+    assert finished == [
+        {
+            "type": "agent.conversation.finished",
+            "payload": {
+                "conversation_id": str(told.id),
+                "project_id": str(flow.world.project.pk),
+                "seq": log[-1]["seq"],
+            },
+        }
+    ]
+    assert "sk-test-1234" not in everything
+
+
+# --- Redis goes away ----------------------------------------------------------------------------
+
+
+def wiped(server: ValkeyServer) -> None:
+    server.wipe()
+
+
+def restarted(server: ValkeyServer) -> None:
+    server.stop()
+    server.start()
+
+
+def killed(server: ValkeyServer) -> None:
+    server.kill()
+    server.start()
+
+
+def frozen(server: ValkeyServer) -> None:
+    server.freeze()
+    time.sleep(2.5)  # longer than anybody waits for its answer
+    server.thaw()
+
+
+def away(server: ValkeyServer) -> None:
+    """Also when the work is done."""
+    server.kill()
+
+
+class Watching(threading.Thread):
+    """A page that stays open until its conversation is finished, and how late each event came."""
+
+    def __init__(self, page: Page) -> None:
+        super().__init__()
+        self.page = page
+        self.late: list[tuple[float, str]] = []
+
+    def run(self) -> None:
+        """What is older than the page came with it, and was not late."""
+        opened = float("inf")
+        with self.page:
+            while True:
+                frame = self.page.next(60)
+                if frame["type"] == "ready":
+                    opened = time.time()
+                elif frame.get("seq") and moment(frame) > opened:
+                    self.late.append((time.time() - moment(frame), frame["type"]))
+                if frame["type"] == "agent.conversation.finished":
+                    return
+
+
+def moment(frame: dict[str, Any]) -> float:
+    return datetime.fromisoformat(frame["at"]).timestamp()
+
+
+STEPS = "[[fake turns=6 cmd='sleep 0.3; echo {i} >> steps; cat steps']]"
+
+
+@pytest.mark.parametrize("outage", [wiped, restarted, killed, frozen, away])
+def test_work_goes_on_and_pages_see_it_once_whatever_happens_to_redis(flow, server, valkey, outage):
+    told = [flow.begin(STEPS) for _ in range(2)]
+    watching = [
+        Watching(conversation_page(server, each.id, session(server, flow.world.user)))
+        for each in told
+    ]
+    for thread in watching:
+        thread.start()
+    until(lambda: all(len(each.outputs) >= 2 for each in told), 60)
+    outage(valkey)
+    late = flow.begin("In between")
+    assert flow.rest(late) == "finished/answered"
+    for each in told:
+        assert flow.rest(each) == "finished/answered"
+        assert len(each.outputs) == 6
+        assert each.outputs[-1].startswith("0\n1\n2\n3\n4\n5\n[exit 0")
+        assert_replay_matches(each)
+    for each, thread in zip(told, watching, strict=True):
+        thread.join(30)
+        assert not thread.is_alive()
+        seen = [frame for frame in thread.page.frames if frame.get("seq") and "turn" in frame]
+        assert seen == list(selectors.all_frames(each.row))
+        assert max(thread.late)[0] < LATE_SECONDS, max(thread.late)
+    assert waited_for_a_worker(late) < LATE_SECONDS
+
+
+def waited_for_a_worker(told: Told) -> float:
+    at = {frame["type"]: datetime.fromisoformat(frame["at"]) for frame in told.frames}
+    return (at["agent.conversation.started"] - at["agent.conversation.queued"]).total_seconds()
+
+
+def test_work_begins_and_is_watched_where_there_never_was_a_redis(valkey, flow, server):
+    valkey.kill()
+    told = flow.begin("Hello", [says("Hello.")])
+    watching = Watching(conversation_page(server, told.id, session(server, flow.world.user)))
+    watching.start()
+    assert flow.rest(told) == "finished/answered"
+    watching.join(10)
+    assert not watching.is_alive()

@@ -1,0 +1,116 @@
+"""An agent that takes the same step again and again is told once, then stopped, and can go on."""
+
+import itertools
+
+import pytest
+
+from paca.conversations import services
+from tests.support.flow import assert_replay_matches, until
+from tests.support.model_script import calls, says
+from tests.support.worker_process import WorkerProcess
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
+
+MOST_MODEL_CALLS = 8
+
+
+def test_the_same_call_with_the_same_result_is_told_once_and_then_pauses(flow):
+    """T-25."""
+    told = flow.begin("[[fake turns=200 cmd='ls']]")
+    flow.rest(told)
+    assert told.status == "paused/stuck"
+    assert len(flow.model.requests) == 5
+    (noticed,) = told.all("guard.noticed")
+    assert (noticed["guard"], noticed["note"][:24]) == ("repeated_step", "You called bash 3 times ")
+    shown = [noticed["note"] in str(asked.body["messages"][-1]) for asked in flow.model.requests]
+    assert shown == [False, False, False, True, False]
+    (paused,) = told.all("conversation.paused")
+    assert paused["detail"].startswith("The agent called bash 5 times")
+    assert flow.model.violations == []
+    assert_replay_matches(told)
+
+
+def test_a_message_goes_on_with_the_history_and_counts_anew(flow):
+    """T-27."""
+    told = flow.ask("[[fake turns=200 cmd='ls']]")
+    other = [calls(bash="ls")] * 2 + [calls(bash="ls -a"), says("Found it.")]
+    flow.ask("Try another way", other, after=told)
+    assert (told.status, told.answers[-1]) == ("finished/answered", "Found it.")
+    assert len(told.all("guard.noticed")) == 1
+    shown = str(flow.model.requests[-1].body["messages"])
+    assert shown.count("exit 0") == 8  # of both turns, nothing folded away
+    assert shown.index("You called bash 3 times") < shown.index("Try another way")
+    assert flow.model.violations == []
+    assert_replay_matches(told)
+
+
+def test_continue_opens_a_fresh_window(flow):
+    told = flow.ask("[[fake turns=200 cmd='ls']]")
+    services.continue_(told.row, by=flow.world.owner)
+    until(lambda: len(told.all("conversation.paused")) == 2)
+    assert told.status == "paused/stuck"
+    assert len(told.all("tool.called")) == 10
+    assert len(told.all("guard.noticed")) == 2
+    assert flow.model.violations == []
+    assert_replay_matches(told)
+
+
+def test_what_an_agent_is_told_while_it_repeats_itself_opens_a_fresh_window(flow):
+    flow.model.script(lambda body: calls(bash="sleep 0.5"))
+    told = flow.begin("Go")
+    until(lambda: len(told.all("tool.returned")) >= 3)
+    flow.send(told, "Go on with that")
+    flow.rest(told)
+    assert told.status == "paused/stuck"
+    since = told.types[told.types.index("message.received", 1) :]
+    assert since.count("tool.called") == 5
+    assert_replay_matches(told)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "[[fake turns=9 cmd='echo x >> n; wc -l n']]",  # it polls, and something happens
+        "[[fake turns=2 par=3 cmd='ls']]",  # equal calls side by side are one step
+        "[[fake turns=9 cmd='ls; : {i}']]",  # another command each time
+    ],
+)
+def test_progress_is_left_alone(flow, script):
+    told = flow.ask(script)
+    assert told.status == "finished/answered"
+    assert not told.has("guard.noticed")
+
+
+def test_two_steps_in_turn_that_change_nothing_are_no_progress_either(flow):
+    turns = itertools.cycle([calls(bash="ls"), calls(list_directory=".")])
+    flow.model.script(lambda body: next(turns))
+    told = flow.ask("Go")
+    assert told.status == "paused/stuck"
+    assert len(told.all("guard.noticed")) == 1
+    assert len(flow.model.requests) == MOST_MODEL_CALLS
+    assert flow.model.violations == []
+
+
+@pytest.mark.parametrize("wrong", ["badargs", "badtool"])
+def test_a_call_that_cannot_be_made_is_a_step_like_any_other(flow, wrong):
+    told = flow.ask(f"[[fake turns=200 cmd='ls' err={wrong}@*]]")
+    assert told.status == "paused/stuck"
+    assert len(flow.model.requests) == 5
+    assert_replay_matches(told)
+
+
+def test_a_new_worker_counts_on_where_the_last_one_stopped(flow):
+    flow.stop_worker()
+    with WorkerProcess(flow.folder) as process:
+        flow.model.script(lambda body: calls(bash="sleep 0.5; ls"))
+        told = flow.begin("Go")
+        for so_far in (2, 4):
+            until(lambda so_far=so_far: len(told.all("tool.returned")) >= so_far)
+            process.kill()
+            process.start()
+        flow.rest(told)
+    assert told.status == "paused/stuck"
+    assert len(told.all("tool.called")) == 5
+    assert len(told.all("guard.noticed")) == 1
+    assert flow.model.violations == []
+    assert_replay_matches(told)

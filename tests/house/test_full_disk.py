@@ -1,0 +1,83 @@
+"""A disk that fills up: new work is refused in time, what runs is never lost, and room mends it."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.house.caller import WORK, Caller, assert_is_whole
+from tests.house.installation import Installation
+from tests.support.flow import until
+
+pytestmark = [pytest.mark.service, pytest.mark.skipif(os.getuid() != 0, reason="mounts a disk")]
+
+SIZE_MIB = 1200  # what is refused below stands in paca/common/room.py
+PATIENCE = 60
+
+
+class Disk:
+    """A small disk of its own, which a test can fill."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        place.mkdir()
+        options = ["-t", "tmpfs", "-o", f"size={SIZE_MIB}m"]
+        subprocess.run(["mount", *options, "paca-test", str(place)], check=True)
+
+    def fill(self, leave_mib: int) -> None:
+        left = os.statvfs(self.place)
+        size = left.f_bavail * left.f_frsize - (leave_mib << 20)
+        with (self.place / "ballast").open("wb", buffering=0) as ballast:
+            for block in (1 << 20, 1 << 12):
+                with suppress(OSError):  # there may be a little less than there was
+                    while ballast.tell() + block <= size:
+                        ballast.write(bytes(block))
+
+    def make_room(self) -> None:
+        (self.place / "ballast").unlink()
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    made = Disk(tmp_path / "disk")
+    yield made
+    subprocess.run(["umount", "--lazy", str(made.place)], check=True)
+
+
+@pytest.fixture
+def paca(disk: Disk) -> Iterator[Installation]:
+    installation = Installation(disk.place / "data")
+    yield installation
+    installation.end()
+
+
+def test_below_a_limit_new_work_is_refused_and_room_mends_it(paca: Installation, disk: Disk):
+    running = paca.up()
+    caller = Caller(paca, running)
+    disk.fill(leave_mib=300)
+    refused = caller.begin("Hello")
+    assert refused.status == 507
+    assert refused.json()["code"] == "disk_full"
+    assert "make room" in refused.json()["detail"]
+    assert running.get("/readyz").status == 503
+    assert "MiB free" in running.get("/readyz").json()["parts"]["disk"]
+    disk.make_room()
+    begun = caller.begin("Hello")
+    assert begun.status == 201, begun.body
+    until(lambda: caller.is_finished(begun.json()["conversation"]), PATIENCE)
+
+
+def test_a_disk_without_any_room_costs_no_run(paca: Installation, disk: Disk):
+    running = paca.up(WORKER_LEASE_SECONDS="3")
+    caller = Caller(paca, running)
+    conversation = caller.begin(WORK).json()["conversation"]
+    until(lambda: caller.has(conversation, "tool.called"), PATIENCE)
+    disk.fill(leave_mib=0)
+    until(lambda: any("full" in line for line in running.lines), PATIENCE)
+    assert running.process.poll() is None
+    disk.make_room()
+    until(lambda: caller.is_finished(conversation), PATIENCE)
+    assert_is_whole(caller.log(conversation))

@@ -1,0 +1,685 @@
+"""What only Docker sandboxes have: a daemon that can be away, an image, containers of a shared machine."""
+
+import asyncio
+import json
+import os
+import subprocess
+import uuid
+from pathlib import Path
+
+import pytest
+
+from paca.engine.workspace import (
+    Command,
+    SandboxLost,
+    SandboxUnavailable,
+    SandboxUnreachable,
+)
+from paca.sandbox import docker_container, docker_selftest, inside
+from paca.sandbox.base import Limits, Sandbox, SandboxSpec, probe_id
+from paca.sandbox.docker import DEFAULT_IMAGE, Docker
+from paca.sandbox.docker_engine import MOST_CALLS_AT_ONCE, Engine, Refused
+from paca.sandbox.manager import DockerAddress, SandboxManager
+from tests.sandbox.conftest import only_docker, write
+from tests.support import docker_backend
+from tests.support.docker_proxy import DockerProxy
+
+pytestmark = [pytest.mark.anyio]
+docker = pytest.mark.docker
+
+
+# --- what a container is --------------------------------------------------------------------------
+
+
+@only_docker
+async def test_a_container_is_confined_as_promised(backend, hands):
+    """The checklist of the threat model, read from the daemon: S1 to S5, S7 to S9, S11 to S14."""
+    seen = docker_backend.described(backend, hands.spec.conversation_id)
+    config, host = seen["Config"], seen["HostConfig"]
+    assert config["User"] == "10001:10001"
+    assert not config["Env"] or all(name.startswith("PATH=") for name in config["Env"])
+    assert host["CapDrop"] == ["ALL"]
+    assert not host["CapAdd"]
+    assert host["Privileged"] is False
+    assert host["ReadonlyRootfs"] is True
+    options = dict(option.partition("=")[::2] for option in host["SecurityOpt"])
+    assert "no-new-privileges:true" in options
+    assert json.loads(options["seccomp"])["defaultAction"] == "SCMP_ACT_ERRNO"
+    assert host["Memory"] == host["MemorySwap"] == 2048 << 20
+    assert host["NetworkMode"] == "none"
+    assert host["LogConfig"]["Type"] == "none"
+    assert not host["Devices"]
+    assert not host["Binds"]
+    assert {host["PidMode"], host["UTSMode"], host["UsernsMode"]} == {""}
+    assert host["IpcMode"] == "private"
+    assert host["Init"] is False
+    assert {limit["Name"]: limit["Hard"] for limit in host["Ulimits"]} == {
+        "core": 0,
+        "nofile": 2048,
+    }
+    for options in host["Tmpfs"].values():
+        assert {"nosuid", "nodev"} <= set(options.split(","))
+        assert "size=" in options
+    assert [(mount["Type"], mount["Destination"]) for mount in seen["Mounts"]] == [
+        ("volume", "/workspace")
+    ]
+    assert {"/proc/kcore", "/proc/keys", "/sys/firmware"} <= set(host["MaskedPaths"])
+    assert {"/proc/sys", "/proc/sysrq-trigger"} <= set(host["ReadonlyPaths"])
+    assert config["Labels"]["paca.conversation_id"] == str(hands.spec.conversation_id)
+    assert config["Labels"]["paca.managed"] == "true"
+
+
+@only_docker
+async def test_a_container_is_made_from_the_images_digest(backend, hands):
+    seen = docker_backend.described(backend, hands.spec.conversation_id)
+    assert seen["Config"]["Image"].startswith("sha256:")
+    assert seen["Config"]["Image"] == await backend.image_id()
+
+
+@only_docker
+async def test_nothing_of_the_host_is_mounted_but_the_workspace(hands):
+    mounts = (await hands.bash("cut -d' ' -f5,6 /proc/self/mountinfo")).output.splitlines()
+    allowed = ("/", "/proc", "/dev", "/sys", "/tmp", "/run", "/home/agent", "/workspace")
+    names = ("/etc/resolv.conf", "/etc/hostname", "/etc/hosts")
+    for mount in mounts:
+        place, options = mount.split()
+        assert (
+            place in names
+            or any(
+                place == root or place.startswith(f"{root.rstrip('/')}/") for root in allowed[1:]
+            )
+            or place == "/"
+        )
+        if place in ("/", "/sys", *names):
+            assert options.split(",")[0] == "ro" or place in names
+    found = await hands.bash(
+        "find / -xdev -name 'docker.sock' 2>/dev/null; ls /dev; ls /sys/kernel"
+    )
+    assert "docker.sock" not in found.output
+    assert not {"sda", "vda", "mem", "kvm", "fuse"} & set(found.output.split())
+    written = await hands.bash("for f in /etc/hosts /etc/resolv.conf; do echo x >> $f; done; true")
+    assert written.output.count("Permission denied") + written.output.count("Read-only") == 2
+
+
+@only_docker
+async def test_nothing_in_the_image_lends_rights(hands):
+    assert (await hands.bash("find / -xdev -perm /6000 -type f 2>/dev/null")).output == ""
+    assert "may not run sudo" not in (await hands.bash("su -c id; sudo id")).output
+    assert "uid=0" not in (await hands.bash("su -c id </dev/null")).output
+
+
+@only_docker
+async def test_the_image_has_what_agents_need(hands):
+    """Also all of Python: Debian's minimal one lacks json."""
+    outcome = await hands.bash(
+        "python3 -c 'import asyncio, ctypes, json, sqlite3, ssl, venv; print(1)' && git --version"
+        " && rg --version && curl --version && make --version && cc --version && pip --version"
+    )
+    assert outcome.exit_code == 0, outcome.output
+
+
+@only_docker
+async def test_a_repository_in_the_workspace_is_the_agents_own(hands):
+    outcome = await hands.bash(
+        "git init -q . && git commit -q --allow-empty -m x && git log --oneline"
+    )
+    assert outcome.exit_code == 0, outcome.output
+
+
+# --- the image ------------------------------------------------------------------------------------
+
+
+@docker
+async def test_a_missing_image_is_told_with_the_command_that_makes_it(tmp_path):
+    docker_backend.skip_without()
+    backend = Docker(Engine(), "tests", image="paca-sandbox:never-made")
+    with pytest.raises(
+        SandboxUnavailable, match="AGENT_SANDBOX_IMAGE=paca-sandbox:never-made make"
+    ):
+        await backend.open(SandboxSpec(uuid.uuid4()), epoch=1)
+
+
+@docker
+async def test_an_image_of_another_version_is_told_with_the_command_that_mends_it(monkeypatch):
+    docker_backend.skip_without()
+    monkeypatch.setattr(inside, "runner_version", lambda: "another")
+    backend = Docker(Engine(), "tests", image=DEFAULT_IMAGE)
+    with pytest.raises(SandboxUnavailable, match="another version of Paca.*make sandbox-image"):
+        await backend.open(SandboxSpec(uuid.uuid4()), epoch=1)
+
+
+@docker
+async def test_a_runner_that_fails_to_start_is_told_with_its_last_words(tmp_path, monkeypatch):
+    docker_backend.skip_without()
+    monkeypatch.setattr(docker_container, "BOOT", "raise SystemExit('the runner is broken')")
+    backend, spec = docker_backend.make(tmp_path), SandboxSpec(uuid.uuid4())
+    with pytest.raises(SandboxUnavailable, match="the runner is broken"):
+        await backend.open(spec, epoch=1)
+    assert backend.lives() == {}
+    await backend.forget(spec.conversation_id)
+
+
+@docker
+async def test_a_probe_that_fails_leaves_neither_container_nor_volume(tmp_path, monkeypatch):
+    docker_backend.skip_without()
+    monkeypatch.setattr(docker_container, "BOOT", "raise SystemExit('the runner is broken')")
+    backend = docker_backend.make(tmp_path)
+    with pytest.raises(SandboxUnavailable, match="the runner is broken"):
+        await backend.probe()
+    assert backend.lives() == {}
+    mine = {"label": f"paca.install={docker_backend.install_id(tmp_path)}"}
+    left = await backend.engine.call(lambda client: client.volumes(filters=mine))
+    assert not left["Volumes"]
+
+
+# --- the daemon -----------------------------------------------------------------------------------
+
+
+async def test_no_daemon_is_told_with_the_command_that_starts_it(tmp_path):
+    backend = Docker(Engine(f"unix://{tmp_path}/docker.sock"), "tests", image=DEFAULT_IMAGE)
+    with pytest.raises(SandboxUnreachable, match="sudo systemctl start docker"):
+        await backend.check()
+    with pytest.raises(SandboxUnreachable, match="systemctl start docker"):
+        backend.lives()
+
+
+ADDRESSES = {
+    "tcp://docker.example:2375": "without TLS",
+    "ssh://somebody@docker.example": "unix:///path/of/docker.sock",
+    "nonsense": "unix:///path/of/docker.sock",
+}
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+async def test_an_address_that_will_not_do_is_told(address):
+    with pytest.raises(SandboxUnavailable, match=ADDRESSES[address]):
+        await Docker(Engine(address), "tests", image=DEFAULT_IMAGE).check()
+
+
+async def test_certificates_that_are_not_there_are_told(tmp_path):
+    engine = Engine("tcp://docker.example:2376", str(tmp_path))
+    with pytest.raises(SandboxUnavailable, match="ca.pem is missing"):
+        await Docker(engine, "tests", image=DEFAULT_IMAGE).check()
+
+
+NO_RIGHT = """
+import asyncio, sys
+from paca.engine.workspace import SandboxUnavailable
+from paca.sandbox.docker import Docker
+from paca.sandbox.docker_engine import Engine
+try:
+    asyncio.run(Docker(Engine(), "tests", image="paca-sandbox:1").check())
+except SandboxUnavailable as reason:
+    print(reason.detail)
+"""
+
+
+@docker
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else for a moment")
+def test_no_right_to_the_socket_is_told_with_the_command_that_gives_it():
+    """T-53."""
+    docker_backend.skip_without()
+    root, site = Path(__file__).resolve().parents[2], Path(pytest.__file__).parents[1]
+    done = subprocess.run(
+        ["/usr/bin/python3", "-c", NO_RIGHT],
+        cwd=root,
+        env={"PYTHONPATH": f"{root}:{site}", "PYTHONDONTWRITEBYTECODE": "1"},
+        user=65_534,
+        group=65_534,
+        extra_groups=[],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "sudo usermod -aG docker" in done.stdout, done.stderr
+
+
+async def test_a_daemon_that_is_silent_holds_nobody_up(tmp_path):
+    """Every call has a deadline of ours, and the pool is free again after it."""
+    held: list[asyncio.StreamWriter] = []
+    server = await asyncio.start_unix_server(
+        lambda _, writer: held.append(writer), tmp_path / "docker.sock"
+    )
+    engine = Engine(f"unix://{tmp_path}/docker.sock")
+    async with asyncio.timeout(15):
+        calls = [engine.call(lambda client: client.ping(), seconds=1) for _ in range(20)]
+        ended = await asyncio.gather(*calls, return_exceptions=True)
+    assert {type(end) for end in ended} == {SandboxUnreachable}
+    assert "did not answer within 1 second" in str(ended[0])
+    async with asyncio.timeout(20):  # who makes a client asks too, and by itself for a minute
+        for _ in range(MOST_CALLS_AT_ONCE):
+            await asyncio.wrap_future(engine._pool.submit(int))
+    server.close()
+    for writer in held:
+        writer.close()
+
+
+@docker
+async def test_killing_containers_under_load_leaves_nobody_waiting(tmp_path):
+    """Trap 30: hangs near the end of a container. Commands end as lost within ten seconds."""
+    docker_backend.skip_without()
+    backend = docker_backend.make(tmp_path)
+    specs = [SandboxSpec(uuid.uuid4()) for _ in range(3)]
+    opened = [await backend.open(spec, epoch=1) for spec in specs]
+    running = [
+        asyncio.create_task(sandbox.run(Command(f"{n}", shell="yes | head -c 20M; sleep 60")))
+        for sandbox in opened
+        for n in range(5)
+    ]
+    await asyncio.sleep(0.5)
+    async with asyncio.timeout(10):
+        await asyncio.gather(*(backend.remove(spec.conversation_id) for spec in specs))
+        ended = await asyncio.gather(*running, return_exceptions=True)
+    assert {type(end) for end in ended} == {SandboxLost}
+    for spec in specs:
+        await backend.forget(spec.conversation_id)
+
+
+@docker
+async def test_a_flood_of_output_does_not_grow_the_worker(tmp_path):
+    """Trap 32."""
+    docker_backend.skip_without()
+    backend, spec = docker_backend.make(tmp_path), SandboxSpec(uuid.uuid4())
+    sandbox = await backend.open(spec, epoch=1)
+    before = _resident()
+    shown: list[int] = []
+    outcome = await sandbox.run(
+        Command("flood", shell="timeout 5 yes aaaaaaaaaaaaaaaaaaaaaaaa; true"),
+        lambda text: shown.append(len(text)),
+    )
+    assert outcome.truncated
+    assert len(outcome.output) <= 64 << 10
+    assert _resident() - before < 30 << 20
+    assert shown
+    await sandbox.destroy(keep_files=False)
+
+
+def _resident() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+# --- a connection that breaks ---------------------------------------------------------------------
+
+
+@docker
+async def test_a_connection_cut_in_mid_command_is_told_and_the_command_is_found_again(tmp_path):
+    docker_backend.skip_without()
+    with DockerProxy(tmp_path) as proxy:
+        backend = Docker(
+            Engine(proxy.address), docker_backend.install_id(tmp_path), image=DEFAULT_IMAGE
+        )
+        spec = SandboxSpec(uuid.uuid4())
+        sandbox = await backend.open(spec, epoch=1)
+        begun = asyncio.Event()
+        running = asyncio.create_task(
+            sandbox.run(
+                Command("slow", shell="echo x >> once; echo begun; sleep 2; cat once"),
+                lambda _: begun.set(),
+            )
+        )
+        await begun.wait()
+        proxy.cut()
+        with pytest.raises(SandboxLost):
+            await running
+        with pytest.raises(SandboxUnreachable):
+            await backend.open(spec, epoch=2)
+        proxy.restore()
+        again = await backend.open(spec, epoch=2)
+        assert again.boot_id == sandbox.boot_id
+        assert (await again.attach("slow")).output == "begun\nx\n"
+        await again.destroy(keep_files=False)
+
+
+@docker
+async def test_a_sandbox_held_up_by_a_frozen_worker_is_waited_for_and_loses_nothing(
+    tmp_path, monkeypatch
+):
+    """Docker gives each word to all who are attached, and waits for the slowest."""
+    docker_backend.skip_without()
+    monkeypatch.setattr("paca.sandbox.docker_stream.SILENT_SECONDS", 1)
+    monkeypatch.setattr("paca.sandbox.docker.ATTACH_SECONDS", 2)
+    backend, spec = docker_backend.make(tmp_path, idle_seconds=4), SandboxSpec(uuid.uuid4())
+    await backend.open(spec, epoch=1)
+    frozen = docker_backend.raw_connection(backend, spec.conversation_id)
+    second = await backend.open(spec, epoch=2)
+    await second.write("keep", "kept.txt", b"kept")
+    with pytest.raises(SandboxLost, match="does not answer"):
+        await _flooded(second)
+    with pytest.raises(SandboxUnreachable, match="somebody who is attached to it reads nothing"):
+        await backend.open(spec, epoch=3)
+    frozen.close()
+    third = await backend.open(spec, epoch=4)
+    assert third.boot_id == second.boot_id
+    assert (await third.run(Command("look", shell="cat kept.txt"))).output == "kept"
+    await backend.forget(spec.conversation_id)
+
+
+async def _flooded(sandbox: Sandbox) -> None:
+    """More words than Docker keeps for who does not read them: it is a megabyte."""
+    for number in range(200):
+        await sandbox.run(Command(f"flood-{number}", shell="head -c 30000 /dev/zero | tr '\\0' x"))
+
+
+@docker
+async def test_a_manager_says_what_is_wrong_and_notices_when_it_is_mended(tmp_path):
+    docker_backend.skip_without()
+    with DockerProxy(tmp_path) as proxy:
+        manager = SandboxManager(
+            kind="docker",
+            data_dir=tmp_path,
+            install_id=docker_backend.install_id(tmp_path),
+            docker=DockerAddress(host=proxy.address),
+        )
+        assert await manager.unavailable() is None
+        proxy.cut()
+        assert "systemctl start docker" in (await manager.unavailable() or "")
+        proxy.restore()
+        assert await manager.unavailable() is None
+
+
+# --- which backend --------------------------------------------------------------------------------
+
+
+async def test_docker_asked_for_is_never_replaced_by_something_weaker(tmp_path):
+    nowhere = DockerAddress(host=f"unix://{tmp_path}/docker.sock")
+    manager = SandboxManager(kind="docker", data_dir=tmp_path, install_id="tests", docker=nowhere)
+    assert "systemctl start docker" in (await manager.unavailable() or "")
+    with pytest.raises(SandboxUnavailable):
+        await manager.open(SandboxSpec(uuid.uuid4()), epoch=1)
+    assert manager.backend_name == "docker"
+    assert not (tmp_path / "workspaces").exists()
+
+
+@docker
+async def test_auto_takes_docker_where_it_answers_and_has_the_image(tmp_path):
+    docker_backend.skip_without()
+    install = docker_backend.install_id(tmp_path)
+    manager = SandboxManager(kind="auto", data_dir=tmp_path, install_id=install)
+    assert await manager.unavailable() is None
+    assert manager.backend_name == "docker"
+    assert "2048 MiB" in manager.facts
+    without = DockerAddress(image="paca-sandbox:never-made")
+    manager = SandboxManager(kind="auto", data_dir=tmp_path, install_id=install, docker=without)
+    assert await manager.unavailable() is None
+    assert manager.backend_name == "bubblewrap"
+    assert "make sandbox-image" in manager.passed_over
+
+
+@docker
+async def test_the_files_of_a_conversation_stay_where_they_were_made(tmp_path):
+    """Docker comes or goes with a restart; a workspace must not seem empty for that."""
+    docker_backend.skip_without()
+    install = docker_backend.install_id(tmp_path)
+    spec = SandboxSpec(uuid.uuid4(), kept_in="bubblewrap")
+    manager = SandboxManager(kind="auto", data_dir=tmp_path, install_id=install)
+    assert await manager.unavailable() is None
+    sandbox = await manager.open(spec, epoch=1)
+    assert (await sandbox.run(Command("a", shell="id -u"))).output != "10001\n"
+    await sandbox.destroy(keep_files=False)
+    only = SandboxManager(kind="docker", data_dir=tmp_path, install_id=install)
+    with pytest.raises(SandboxUnavailable, match="PACA_SANDBOX=auto"):
+        await only.open(spec, epoch=1)
+
+
+class Unsafe:
+    """A backend whose self-test fails; it would open all the same."""
+
+    name, facts = "bubblewrap", ""
+
+    async def check(self) -> None:
+        pass
+
+    async def probe(self) -> None:
+        raise SandboxUnavailable("memory is not limited")
+
+
+async def test_files_that_are_kept_do_not_open_a_sandbox_that_fails_its_self_test(tmp_path):
+    manager = SandboxManager(kind="bubblewrap", data_dir=tmp_path, install_id="tests")
+    manager.backends = [Unsafe()]
+    with pytest.raises(SandboxUnavailable, match="memory is not limited"):
+        await manager.ready("bubblewrap")
+
+
+# --- what is left behind --------------------------------------------------------------------------
+
+
+@only_docker
+async def test_a_sweep_leaves_a_sandbox_that_somebody_has_attached_to_meanwhile(
+    backend, open_sandbox, monkeypatch
+):
+    monkeypatch.setattr("paca.sandbox.docker.RACE_SECONDS", 1)
+    used, unused = await open_sandbox(), await open_sandbox()
+    await asyncio.sleep(1.1)
+    lives = backend.lives()
+    await used.sandbox.detach()
+    again = await open_sandbox(conversation=used.spec.conversation_id, epoch=2)
+    assert await backend.sweep(set(), lives) == [unused.spec.conversation_id]
+    assert (await again.bash("echo mine")).output == "mine\n"
+
+
+@only_docker
+async def test_a_sweep_removes_a_runner_that_does_not_answer(backend, open_sandbox, monkeypatch):
+    monkeypatch.setattr("paca.sandbox.docker.ATTACH_SECONDS", 0.5)
+    hands = await open_sandbox()
+    await hands.sandbox.detach()
+    os.kill(docker_backend.runner_pid(backend, hands.spec.conversation_id), 19)
+    assert await backend.sweep(set(), backend.lives()) == [hands.spec.conversation_id]
+    assert backend.lives() == {}
+
+
+@only_docker
+async def test_a_container_left_by_a_worker_that_died_while_making_it_is_replaced(
+    backend, open_sandbox, monkeypatch
+):
+    monkeypatch.setattr("paca.sandbox.docker.STARTING_SECONDS", 0.2)
+    spec = await _only_made(backend)
+    hands = await open_sandbox(conversation=spec.conversation_id)
+    assert (await hands.bash("echo fine")).output == "fine\n"
+
+
+async def _only_made(backend: Docker) -> SandboxSpec:
+    """A container that nobody has started."""
+    spec = SandboxSpec(uuid.uuid4())
+    assert await backend._created(spec, 1) is not None
+    return spec
+
+
+@only_docker
+async def test_a_container_that_nobody_will_start_any_more_is_swept(backend, monkeypatch):
+    spec = await _only_made(backend)
+    assert await backend.sweep(set(), backend.lives()) == [], "a worker may be about to start it"
+    monkeypatch.setattr(docker_container, "LEFT_SECONDS", -60)
+    assert await backend.sweep(set(), backend.lives()) == [spec.conversation_id]
+    assert await backend.sweep(set(), backend.lives()) == []
+    await backend.forget(spec.conversation_id)
+
+
+@only_docker
+async def test_who_removes_late_leaves_alone_what_another_worker_has_just_made(
+    backend, open_sandbox, monkeypatch
+):
+    """Two find the same dead container; the slower one must not remove what the faster one made."""
+    old = await open_sandbox()
+    conversation = old.spec.conversation_id
+    found = await backend.holdings.find(conversation)
+    await backend.remove(conversation)
+    new = await open_sandbox(conversation=conversation, epoch=2)
+
+    async def as_seen_before(_: uuid.UUID) -> docker_container.Found:
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(backend.holdings, "find", as_seen_before)
+        await backend.remove(conversation)
+    assert (await new.bash("echo mine")).output == "mine\n"
+
+
+@only_docker
+async def test_a_volume_of_nobody_is_seen_though_there_is_no_container_and_no_trial_is(backend):
+    """Whoever makes a sandbox may die between its volume and its container."""
+    left, tried = uuid.uuid4(), probe_id()
+    for conversation in (left, tried):
+        labels = docker_container.labels(backend.holdings.install_id, conversation)
+        name = docker_container.volume_of(backend.holdings.install_id, conversation)
+        await backend.engine.call(
+            lambda client, name=name, labels=labels: client.create_volume(name, labels=labels)
+        )
+    assert set(backend.kept()) == {left}
+    assert backend.lives() == {}
+    for conversation in (left, tried):
+        await backend.forget(conversation)
+    assert backend.kept() == {}
+
+
+@only_docker
+async def test_forgetting_leaves_neither_container_nor_volume(backend, open_sandbox):
+    hands = await open_sandbox()
+    await hands.bash("mkdir -p a/b; touch a/b/c; chmod 0 a/b; ln -s / root; setsid sleep 1234 &")
+    conversation = hands.spec.conversation_id
+    await backend.forget(conversation)
+    await backend.forget(conversation)
+    assert backend.lives() == {}
+    volume = docker_container.volume_of(backend.holdings.install_id, conversation)
+    with pytest.raises(Refused, match="no such volume"):
+        await backend.engine.call(lambda client: client.inspect_volume(volume))
+
+
+def _a_volume(backend: Docker, name: str) -> None:
+    labels = docker_container.labels(backend.holdings.install_id, uuid.uuid4())
+    backend.engine.wait(lambda client: client.create_volume(name, labels=labels))
+
+
+def _volumes(backend: Docker) -> set[str]:
+    found = backend.engine.wait(lambda client: client.volumes())["Volumes"] or ()
+    return {each["Name"] for each in found}
+
+
+@only_docker
+async def test_files_from_before_volumes_bore_their_installation_are_found_and_removed(backend):
+    spec = SandboxSpec(uuid.uuid4(), kept_in="docker")
+    former = docker_container.former_volume_of(spec.conversation_id)
+    _a_volume(backend, former)
+    sandbox = await backend.open(spec, epoch=1)
+    await write(sandbox, "note.txt", "x")
+    await sandbox.destroy()
+    assert backend.kept() == {spec.conversation_id: former}
+    again = await backend.open(spec, epoch=2)
+    assert await again.read("note.txt") == b"x"
+    assert not await backend.free(spec.conversation_id), "it is in use"
+    await again.destroy()
+    assert await backend.free(spec.conversation_id)
+    assert backend.kept() == {}
+    _a_volume(backend, former)
+    await backend.forget(spec.conversation_id)
+    assert former not in _volumes(backend)
+
+
+@only_docker
+async def test_files_are_where_their_row_says(backend):
+    volume = f"paca-{backend.holdings.install_id}-ws-{uuid.uuid4()}"
+    spec = SandboxSpec(uuid.uuid4(), volume=volume)
+    sandbox = await backend.open(spec, epoch=1)
+    await write(sandbox, "note.txt", "x")
+    await sandbox.destroy()
+    assert await backend.free(uuid.uuid4()), "of another conversation there is nothing"
+    again = await backend.open(spec, epoch=2)
+    assert await again.read("note.txt") == b"x"
+    await again.destroy(keep_files=False)
+    assert volume not in _volumes(backend)
+
+
+@only_docker
+async def test_what_bears_our_label_and_a_name_that_we_never_give_holds_up_nothing(
+    backend, open_sandbox
+):
+    hands = await open_sandbox()
+    labels = docker_container.labels(backend.holdings.install_id, "no id")
+    strange = backend.engine.wait(
+        lambda client: client.create_container(DEFAULT_IMAGE, labels=labels)
+    )["Id"]
+    _a_volume(backend, f"of-a-person-{backend.holdings.install_id}")
+    try:
+        assert set(backend.lives()) == {hands.spec.conversation_id}
+        assert set(backend.kept()) == {hands.spec.conversation_id}
+        assert await backend.sweep({hands.spec.conversation_id}) == []
+    finally:
+        await backend.holdings.remove(strange)
+        await backend.holdings.remove_volume(f"of-a-person-{backend.holdings.install_id}")
+
+
+# --- the self-test --------------------------------------------------------------------------------
+
+VERSION_1 = {
+    "memory": str(2048 << 20),
+    "memory_and_swap": str(2048 << 20),
+    "processes": "272",
+    "cpu_quota": "100000",
+    "cpu_period": "100000",
+    "oom": "oom_kill_disable 0",
+    "swap_there": "1",
+    "interfaces": "0",
+    "uid": "10001",
+    "root_is_writable": "0",
+    "CapEff": "0" * 16,
+    "CapBnd": "0" * 16,
+    "NoNewPrivs": "1",
+    "Seccomp": "2",
+}
+VERSION_2 = {
+    **{name: VERSION_1[name] for name in VERSION_1 if not name.startswith(("cpu", "memory_and"))},
+    "swap": "0",
+    "cpu": "100000 100000",
+    "oom": "low 0",
+}
+
+
+@pytest.mark.parametrize("seen", [VERSION_1, VERSION_2], ids=["version 1", "version 2"])
+def test_kept_promises_are_said_as_the_kernel_states_them(seen):
+    assert docker_selftest.broken_promises(seen, Limits()) == []
+    assert docker_selftest.held(seen).startswith("2048 MiB of memory without swap, 1 core")
+
+
+BROKEN = [
+    ("memory", "max", "memory"),
+    ("memory", str(1 << 63), "memory"),
+    ("memory", "", "memory"),
+    ("swap", "max", "swap"),
+    ("processes", "max", "processes"),
+    ("cpu", "max 100000", "processor"),
+    ("interfaces", "1", "network"),
+    ("uid", "0", "root"),
+    ("root_is_writable", "1", "changed"),
+    ("CapBnd", "00000000a80425fb", "capabilities"),
+    ("NoNewPrivs", "0", "rights"),
+    ("Seccomp", "0", "filter"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "word"), BROKEN)
+def test_a_limit_that_was_only_asked_for_is_a_broken_promise(name, value, word):
+    (broken,) = docker_selftest.broken_promises({**VERSION_2, name: value}, Limits())
+    assert word in broken
+
+
+def test_what_cannot_be_read_counts_as_broken():
+    assert len(docker_selftest.broken_promises({}, Limits())) == 11
+
+
+def test_a_machine_without_swap_needs_no_limit_of_it():
+    without = {**VERSION_1, "swap_there": "0", "memory_and_swap": ""}
+    assert docker_selftest.broken_promises(without, Limits()) == []
+
+
+@docker
+async def test_a_container_without_its_limits_is_refused(tmp_path, monkeypatch):
+    docker_backend.skip_without()
+
+    def weak(limits: Limits) -> dict:
+        return {"Tmpfs": {"/tmp": "", "/home/agent": "mode=1777"}}
+
+    monkeypatch.setattr(docker_container, "_bounds", weak)
+    backend = docker_backend.make(tmp_path)
+    with pytest.raises(SandboxUnavailable, match="memory is not limited; .*processes are not"):
+        await backend.probe()
+    assert backend.lives() == {}

@@ -1,0 +1,28 @@
+"""Whose commands they are is told with each: a sandbox may be older than the name."""
+
+import uuid
+
+import pytest
+
+from paca.engine.workspace import Command
+from paca.sandbox.base import SandboxSpec
+
+pytestmark = [pytest.mark.service, pytest.mark.anyio]
+WHO = 'echo "$GIT_AUTHOR_NAME <$GIT_AUTHOR_EMAIL>, $GIT_COMMITTER_NAME <$GIT_COMMITTER_EMAIL>"'
+
+
+async def test_commands_are_in_the_name_under_which_the_sandbox_was_last_opened(backend):
+    said, conversation = [], uuid.uuid4()
+    for epoch, name in enumerate(("rosa", "ada"), 1):
+        spec = SandboxSpec(conversation, git_name=name, git_email=f"{name}@example.org")
+        sandbox = await backend.open(spec, epoch=epoch)
+        said.append(
+            (sandbox.boot_id, (await sandbox.run(Command(f"who-{name}", shell=WHO))).output)
+        )
+        await sandbox.detach()
+    await backend.forget(conversation)
+    assert [output for _, output in said] == [
+        "rosa <rosa@example.org>, rosa <rosa@example.org>\n",
+        "ada <ada@example.org>, ada <ada@example.org>\n",
+    ]
+    assert said[0][0] == said[1][0], "it is the same sandbox"

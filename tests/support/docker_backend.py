@@ -1,0 +1,70 @@
+"""The Docker backend for tests: their own containers, on the daemon and image of this machine."""
+
+import asyncio
+import functools
+import hashlib
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from paca.engine.workspace import SandboxUnavailable
+from paca.sandbox import docker_container
+from paca.sandbox.docker import DEFAULT_IMAGE, Docker
+from paca.sandbox.docker_engine import Engine
+
+
+@functools.cache
+def reason_against() -> str:
+    """Why Docker cannot be tested here; empty if it can. In CI a skipped test fails the run."""
+    backend = Docker(Engine(), "tests", image=DEFAULT_IMAGE)
+    try:
+        with ThreadPoolExecutor(1) as thread:  # who asks may be in an event loop
+            thread.submit(lambda: asyncio.run(backend.check())).result()
+    except SandboxUnavailable as reason:
+        return reason.detail
+    return ""
+
+
+def install_id(data_dir: Path) -> str:
+    """As in the product: two data folders never meet."""
+    return "tests-" + hashlib.sha256(str(data_dir).encode()).hexdigest()[:12]
+
+
+def make(data_dir: Path, *, idle_seconds: float = 30) -> Docker:
+    """A backend whose containers only tests on the same folder share."""
+    return Docker(Engine(), install_id(data_dir), image=DEFAULT_IMAGE, idle_seconds=idle_seconds)
+
+
+def skip_without() -> None:
+    if reason := reason_against():
+        pytest.skip(reason)
+
+
+def described(backend: Docker, conversation_id: UUID) -> dict:
+    """The conversation's container as ``docker inspect`` shows it."""
+    name = docker_container.name_of(backend.holdings.install_id, conversation_id)
+    return backend.engine.wait(lambda client: client.inspect_container(name))
+
+
+def runner_pid(backend: Docker, conversation_id: UUID) -> int:
+    """The runner as this machine sees it: the daemon is a local one."""
+    return described(backend, conversation_id)["State"]["Pid"]
+
+
+def raw_connection(backend: Docker, conversation_id: UUID) -> socket.socket:
+    """The container's standard streams, without a word said yet."""
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(3)
+    connection.connect(backend.engine.host.removeprefix("unix://"))
+    name = described(backend, conversation_id)["Id"]
+    connection.sendall(
+        f"POST /containers/{name}/attach?stream=1&stdin=1&stdout=1 HTTP/1.1\r\nHost: docker\r\n"
+        "Connection: Upgrade\r\nUpgrade: tcp\r\n\r\n".encode()
+    )
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        head += connection.recv(1)
+    return connection

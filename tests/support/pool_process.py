@@ -1,0 +1,125 @@
+"""A worker in a process of its own that keeps sandboxes ready, and may die while one is taken:
+``python -m ... DATABASE FOLDER SIZE POINT``."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any, Self
+
+
+class PoolProcess:
+    """Started with ``with``. ``dies``: where it is killed, as ``kill -9`` does; empty: nowhere."""
+
+    def __init__(self, folder: Path, *, size: int, dies: str = "") -> None:
+        self._arguments = [str(folder), str(size), dies]
+
+    def __enter__(self) -> Self:
+        from django.db import connection
+
+        database = str(connection.settings_dict["NAME"])
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", __name__, database, *self._arguments],
+            env={**os.environ, "PACA_SANDBOX": "docker"},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == "ready\n"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def kill(self) -> None:
+        """No chance to tidy up."""
+        self._process.kill()
+        self._process.wait()
+
+    def wait_for(self, count: int) -> list[str]:
+        """The volumes of so many that it can hand out, once it can."""
+        assert self._process.stdout is not None
+        return [self._process.stdout.readline().strip() for _ in range(count)]
+
+    def wait(self, seconds: float) -> int:
+        return self._process.wait(seconds)
+
+
+def main(database: str, folder: str, size: str, dies: str) -> None:
+    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
+    from django.conf import settings
+
+    settings.DATABASES["default"]["NAME"] = database
+    import django
+
+    django.setup()
+    from paca.sandbox.manager import SandboxManager
+    from paca.worker.main import WorkerSettings
+    from paca.worker.thread import WorkerThread
+    from tests.support import docker_backend
+
+    _tell_what_is_made()
+    _die_at(dies)
+    options: dict[str, Any] = {"concurrency": 5, "sandbox_idle_seconds": 60, "lease_seconds": 3.0}
+    worker = WorkerThread(
+        WorkerSettings(pool_size=int(size), **options),
+        SandboxManager(
+            kind=settings.PACA_SANDBOX,
+            data_dir=Path(folder),
+            install_id=docker_backend.install_id(Path(folder)),
+        ),
+    )
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    worker.start()
+    worker.wait_until_ready()
+    threading.Event().wait()
+
+
+def _tell_what_is_made() -> None:
+    from paca.sandbox.docker_pool import Ready, Standing
+
+    make = Standing.make
+
+    async def made(*arguments: Any, **options: Any) -> Ready:
+        found = await make(*arguments, **options)
+        sys.stdout.write(f"{found.volume}\n")
+        sys.stdout.flush()
+        return found
+
+    Standing.make = made  # type: ignore[method-assign]
+
+
+def _die_at(point: str) -> None:
+    """The three lines between which a sandbox changes hands."""
+    from paca.sandbox.docker_pool import Standing
+    from paca.worker import pool_rows
+
+    def die(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    take, hand_over = pool_rows.take, Standing.hand_over
+
+    def taken(*arguments: Any) -> str:
+        if point == "before the row":
+            die()
+        found = take(*arguments)
+        if point == "after the row":
+            die()
+        return found
+
+    async def handed_over(*arguments: Any) -> bool:
+        found = await hand_over(*arguments)
+        if point == "after the name":
+            die()
+        return found
+
+    pool_rows.take, Standing.hand_over = taken, handed_over  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

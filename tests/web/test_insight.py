@@ -1,0 +1,68 @@
+"""The first page of the admin: how every part does, what is spent, and what waits for a person."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.utils import timezone
+
+from paca.accounts.models import User
+from paca.conversations import services
+from paca.conversations.models import Conversation, Worker
+from paca.worker.claim import MOST_LOST, claim
+from tests.support import world
+
+pytestmark = pytest.mark.django_db
+
+PARTS = {"Database", "Bus", "Workers", "Queue", "Sandbox", "Data"}
+
+
+def a_worker(**facts: object) -> None:
+    known = {"host": "h", "pid": 1, "process_started": "1", "concurrency": 4}
+    Worker.objects.create(id="w", heartbeat_at=timezone.now(), **known, **facts)
+
+
+def parts(client: Client) -> dict[str, str]:
+    page = client.get("/admin/").content.decode()
+    return dict(re.findall(r'data-part="(\w+)" data-state="(\w+)"', page))
+
+
+def test_each_part_is_named_with_its_state(admin_client):
+    a_worker(sandbox="docker")
+    assert parts(admin_client) == dict.fromkeys(PARTS, "ok") | {"Data": parts(admin_client)["Data"]}
+
+
+def test_a_part_that_does_not_work_says_why_and_what_to_do(admin_client):
+    assert parts(admin_client)["Workers"] in ("todo", "broken")
+    a_worker(sandbox="docker", sandbox_fault="No Docker daemon answers. Start it.")
+    assert parts(admin_client)["Sandbox"] == "broken"
+    page = admin_client.get("/admin/").content.decode()
+    assert "No Docker daemon answers. Start it.<" in page
+
+
+def test_what_is_parked_is_listed_and_leads_to_it(admin_client):
+    made = world.make()
+    sent = services.start_chat(made.agent, text="Dig <b>deep</b>", by=made.owner)
+    assert "Parked" not in admin_client.get("/admin/").content.decode()
+    for _ in range(MOST_LOST + 1):
+        claim("w", lease_seconds=30, room=1)
+        Conversation.objects.filter(pk=sent.conversation_id).update(
+            lease_until=timezone.now() - timedelta(hours=1)
+        )
+    page = admin_client.get("/admin/").content.decode()
+    assert f"/admin/conversations/conversation/{sent.conversation_id}/change/" in page
+    assert "Dig &lt;b&gt;deep" in page
+    listed = admin_client.get("/admin/conversations/conversation/?reason=parked")
+    assert listed.status_code == 200
+    assert str(sent.conversation_id) in listed.content.decode()
+
+
+def test_who_may_not_look_at_conversations_sees_nothing_of_it():
+    clerk = User.objects.create_user("clerk", password="a long password 7", is_staff=True)
+    clerk.user_permissions.set(Permission.objects.filter(codename="view_user"))
+    client = Client()
+    client.force_login(clerk)
+    assert parts(client) == {}
+    assert client.get("/admin/").status_code == 200

@@ -1,0 +1,81 @@
+"""Leases are renewed whatever else happens in the database, and each that is lost is told of."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+from django.db import connection
+
+from paca.conversations import services
+from paca.conversations.models import Conversation
+from paca.conversations.store import Lease
+from paca.worker import claim
+from paca.worker.lease import LeaseKeeper
+from paca.worker.presence import Presence
+from tests.support import world
+from tests.support.flow import until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SECONDS = 3.0
+
+
+@pytest.fixture
+def lost() -> list[Lease]:
+    return []
+
+
+@pytest.fixture
+def keeper(lost: list[Lease]) -> Iterator[LeaseKeeper]:
+    presence = Presence(concurrency=2)
+    presence.enter()
+    made = LeaseKeeper(presence, seconds=SECONDS, lost=lost.append)
+    yield made
+    made.end()
+
+
+def two_leases(keeper: LeaseKeeper) -> list[Lease]:
+    here = world.make()
+    for text in ("One", "Two"):
+        services.start_chat(here.agent, text=text, by=here.owner)
+    owner = keeper._presence.id
+    leases = [each.lease for each in claim.claim(owner, lease_seconds=SECONDS, room=2)]
+    assert len(leases) == 2
+    for lease in leases:
+        keeper.hold(lease)
+    return leases
+
+
+def ends(lease: Lease) -> object:
+    return Conversation.objects.values_list("lease_until", flat=True).get(pk=lease.conversation_id)
+
+
+@contextmanager
+def held_by_somebody(lease: Lease) -> Iterator[None]:
+    """As by a process that was stopped in the middle of a transaction."""
+    with psycopg.connect(**connection.get_connection_params()) as somebody:
+        row = "SELECT 1 FROM conversations_conversation WHERE id = %s FOR UPDATE"
+        somebody.execute(row, [lease.conversation_id])
+        yield
+
+
+def test_a_lease_that_another_worker_has_taken_is_lost_and_the_other_is_not(keeper, lost):
+    gone, kept = two_leases(keeper)
+    Conversation.objects.filter(pk=gone.conversation_id).update(lease_owner="another")
+    before = ends(kept)
+    keeper.start()
+    until(lambda: lost, 10)
+    until(lambda: ends(kept) > before, 10)
+    assert lost == [gone]
+
+
+@pytest.mark.postgres
+def test_a_row_that_somebody_holds_on_to_costs_no_other_lease(keeper, lost):
+    stuck, other = two_leases(keeper)
+    before = ends(other)
+    with held_by_somebody(stuck):
+        keeper.start()
+        until(lambda: lost, 9)
+        assert ends(other) > before
+        assert lost == [stuck]

@@ -1,0 +1,121 @@
+"""What a run must not do any more once its lease or its database is lost."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import OperationalError, connections
+
+from paca import events
+from paca.bus import get_bus
+from paca.conversations import services
+from paca.conversations.models import Conversation
+from paca.conversations.store import Lease
+from paca.engine.workspace import Superseded
+from paca.sandbox.base import SandboxSpec
+from paca.sandbox.manager import SandboxManager
+from paca.worker import claim
+from paca.worker.database import Database
+from paca.worker.folds import Fold
+from paca.worker.live import Live
+from paca.worker.runlog import RunLog
+from paca.worker.sandboxes import RunSandboxes
+from tests.support import world
+from tests.support.flow import Told
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
+
+
+class FailsOnce(Database):
+    """The connection breaks in the first call."""
+
+    failed = False
+
+    async def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        if not self.failed:
+            self.failed = True
+            raise OperationalError("server closed the connection unexpectedly")
+        return await super().call(function, *args, **kwargs)
+
+
+@pytest.fixture
+def lease() -> Lease:
+    here = world.make()
+    services.start_chat(here.agent, text="Hello", by=here.owner)
+    (taken,) = claim.claim("one", lease_seconds=60, room=1)
+    return taken.lease
+
+
+@pytest.fixture(params=[Database, FailsOnce])
+def database(request) -> Iterator[Database]:
+    made = request.param()
+    yield made
+    made.close()
+    connections.close_all()
+
+
+def a_log(lease: Lease, database: Database) -> RunLog:
+    live = Live(lease.conversation_id, get_bus())
+    return RunLog(lease, Fold(), (), database=database, live=live)
+
+
+def stored(conversation_id: UUID) -> list[str]:
+    told = Told(conversation_id).all("title.changed")
+    return [fact["title"] for fact in told if fact["title"] in ("first", "second")]
+
+
+def test_what_the_database_failed_for_one_task_fails_for_all_that_follows(lease, database):
+    """Else the run goes on without what the first had taken along, as if it had never been noted."""
+    log = a_log(lease, database)
+
+    async def commits() -> list[bool]:
+        failed = []
+        for title in ("first", "second"):
+            try:
+                await log.commit(events.TitleChanged(title=title))
+                failed.append(False)
+            except OperationalError:
+                failed.append(True)
+        return failed
+
+    fails = isinstance(database, FailsOnce)
+    assert asyncio.run(commits()) == [fails, fails]
+    assert stored(lease.conversation_id) == ([] if fails else ["first", "second"])
+    if fails:
+        with pytest.raises(OperationalError):
+            log.take_noted()
+
+
+@pytest.mark.parametrize("superseded", [False, True])
+def test_files_are_not_emptied_by_a_worker_that_another_has_superseded(lease, tmp_path, superseded):
+    """They may be the new ones of whoever has taken over."""
+    database, conversation_id = Database(), lease.conversation_id
+    note = tmp_path / "workspaces" / str(conversation_id) / "note.txt"
+    note.parent.mkdir(parents=True)
+    note.touch()
+    manager = SandboxManager(kind="bubblewrap", data_dir=tmp_path, install_id="any")
+    spec = SandboxSpec(conversation_id, emptied=True)
+    sandboxes = RunSandboxes(
+        spec, "", manager=manager, log=a_log(lease, database), database=database
+    )
+    if superseded:
+        Conversation.objects.filter(pk=conversation_id).update(lease_owner="two", lease_epoch=9)
+
+    async def opened() -> None:
+        try:
+            await sandboxes.workspace()
+        finally:
+            await sandboxes.let_go()
+            await manager.sweep(set())
+
+    try:
+        if superseded:
+            with pytest.raises(Superseded):
+                asyncio.run(opened())
+        else:
+            asyncio.run(opened())
+    finally:
+        database.close()
+    assert note.exists() == superseded
