@@ -1,16 +1,24 @@
 # Paca's commands. `make run` starts the product; `make test` runs its tests.
 PY := .venv/bin/python
 PYTEST := $(PY) -m pytest
-LOCK := uv pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-header
+# Most tests wait for a process or a clock rather than compute: three at a time fit on two cores.
+TESTERS ?= 3
+LOCK := uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header
 
-.PHONY: help run test check test-browser bench docs lock clean dev-venv
+.PHONY: help run test check test-browser test-docker test-localmodel sandbox-image bench chaos soak mutants docs lock clean dev-venv
 
 help:
 	@echo "make run           start Paca (makes .venv and installs what it needs, the first time)"
 	@echo "make test          all tests that need nothing outside"
 	@echo "make check         format, lint, types, import rules, migrations, then make test"
 	@echo "make test-browser  the tests in a real Chromium (Debian: apt install chromium)"
-	@echo "make bench         figures against their baselines (one of them: ONLY=turn)"
+	@echo "make sandbox-image the image of Docker sandboxes (BASE=another Debian)"
+	@echo "make test-docker   the tests that need Docker: sandboxes, compose.yml, a browser on all of it"
+	@echo "make test-localmodel  a real, very small model on this machine (200 MB; not in CI)"
+	@echo "make bench         figures against their baselines (one of them: ONLY=turn-postgresql)"
+	@echo "make chaos         kill it at random and at every point (SEED=7, PART=R1, ON=sqlite, SHORT=1)"
+	@echo "make soak          ten minutes of ordinary work: speed, memory, descriptors, nothing left"
+	@echo "make mutants       take each guard out in turn: a test must miss it (ONLY=store)"
 	@echo "make docs          write the generated pages of docs/ again"
 	@echo "make lock          resolve requirements*.in to requirements*.txt with hashes (needs uv)"
 	@echo "make clean         remove .venv and caches (your data in var/ stays)"
@@ -23,7 +31,8 @@ dev-venv:
 	@scripts/venv.sh requirements-dev.txt
 
 test: dev-venv
-	$(PYTEST) -m "not browser and not docker"
+	$(PYTEST) -n $(TESTERS) -m "not browser and not docker"
+	$(PY) -m tests.on_services -n $(TESTERS)
 
 check: dev-venv
 	$(PY) -m ruff format --check .
@@ -34,10 +43,31 @@ check: dev-venv
 	$(MAKE) --no-print-directory test
 
 test-browser: dev-venv
-	$(PYTEST) -m browser
+	$(PYTEST) -n 2 --dist loadfile -m "browser and not docker"
+
+test-docker: dev-venv
+	$(PYTEST) -n $(TESTERS) -m "docker and not browser"
+	$(PYTEST) -m "docker and browser"
+
+test-localmodel: dev-venv
+	test -d .venv-localmodel || $(PY) -m venv .venv-localmodel
+	.venv-localmodel/bin/pip install --quiet --no-deps --require-hashes -r tests/localmodel/requirements.txt
+	$(PY) -m tests.localmodel .venv-localmodel/bin/python
+
+sandbox-image:
+	@scripts/sandbox_image.sh
 
 bench: dev-venv
 	$(PY) -m tests.bench
+
+chaos: dev-venv
+	@$(PY) -m tests.chaos
+
+soak: dev-venv
+	@PART=SOAK ON=services $(PY) -m tests.chaos
+
+mutants: dev-venv
+	@$(PY) -m tests.mutants
 
 docs: dev-venv
 	$(PY) scripts/make_docs.py
@@ -47,5 +77,5 @@ lock:
 	$(LOCK) requirements-dev.in -o requirements-dev.txt
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache artifacts
+	rm -rf .venv .venv-localmodel .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache artifacts
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
