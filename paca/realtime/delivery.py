@@ -90,7 +90,8 @@ class Delivery:
             self._news.clear()
 
     def _flush_soon(self) -> None:
-        if self._streams and self._flush is None:
+        # A sending that is due takes this piece along; a second one would come right behind it.
+        if self._streams and self._flush is None and not self._flush_due:
             loop = asyncio.get_running_loop()
             self._flush = loop.call_at(max(loop.time(), self._next_flush), self._flush_now)
 

@@ -1,0 +1,48 @@
+"""One viewer's pace: live text goes out at most every 50 ms, whatever holds the sending up."""
+
+import asyncio
+import json
+
+from paca import events
+from paca.bus.base import Announced, Shown
+from paca.realtime.delivery import LIVE_SECONDS, Delivery
+from paca.realtime.recent import Row
+
+TOPIC = "conversation:1"
+
+
+def word(n: int) -> Shown:
+    event = events.TextStreamed(call_id="c1", offset=2 * n, text=f"{n} ")
+    return Shown(TOPIC, {"type": event.type, "seq": None, "data": event.payload()})
+
+
+def test_words_that_come_while_a_row_is_read_do_not_go_out_one_behind_the_other():
+    asyncio.run(_words_while_a_row_is_read())
+
+
+async def _words_while_a_row_is_read() -> None:
+    loop = asyncio.get_running_loop()
+    sent_at: dict[str, float] = {}
+
+    async def read(after: int, _most: int) -> list[Row]:
+        """A slow database: text has fallen due by the time it answers, and more text comes."""
+        if after:
+            return []
+        delivery.hear(word(0))
+        await asyncio.sleep(LIVE_SECONDS)
+        delivery.hear(word(1))
+        return [Row(seq=1, type="agent.turn.started", call_id="", text='{"data": {"text": "row"}}')]
+
+    async def say(text: str) -> None:
+        sent_at[json.loads(text)["data"]["text"]] = loop.time()
+        if "0 " in text:
+            delivery.hear(word(2))
+
+    delivery = Delivery(read=read, say=say, say_again=lambda: None)
+    following = asyncio.create_task(delivery.follow())
+    await asyncio.sleep(0)
+    delivery.hear(Announced(TOPIC, 1))
+    await asyncio.sleep(4 * LIVE_SECONDS)
+    following.cancel()
+    assert list(sent_at) == ["row", "0 1 ", "2 "]
+    assert sent_at["2 "] - sent_at["0 1 "] >= LIVE_SECONDS * 0.99
