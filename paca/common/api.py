@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import RequestDataTooBig
 from django.core.signals import got_request_exception
-from django.db import IntegrityError, InterfaceError, OperationalError
+from django.db import IntegrityError
 from django.http import Http404, HttpRequest, JsonResponse
 from django.utils.dateparse import parse_datetime
 from django.views.decorators.csrf import csrf_exempt
@@ -18,7 +18,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.throttling import SimpleRateThrottle
 
-from paca.common import request_ids
+from paca.common import database_faults, request_ids
 from paca.common.errors import Invalid, PacaError
 from paca.common.models import BaseModel
 
@@ -41,7 +41,6 @@ CODES: dict[type[exceptions.APIException], str] = {
     exceptions.UnsupportedMediaType: "unsupported_media_type",
     exceptions.Throttled: "throttled",
 }
-NO_DATABASE = "The database does not answer. What is stored is kept; try again in a moment."
 BROKEN = "Something broke on the server. The request id finds it in the log."
 
 
@@ -81,9 +80,10 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
     if isinstance(error, IntegrityError):
         # A law of the database that a race slipped past the checks; they say it more nicely.
         return _answer(409, "conflict", "This clashes with what is already there.")
-    if isinstance(error, OperationalError | InterfaceError):
+    if isinstance(error, database_faults.AWAY):
         logger.error("the database did not answer", exc_info=error)
-        return _answer(503, "unavailable", NO_DATABASE, headers={"Retry-After": "5"})
+        told = database_faults.refusal(error)
+        return _answer(told.status, told.code, told.detail, headers={"Retry-After": "5"})
     return _broken(error, context)
 
 

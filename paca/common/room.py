@@ -1,11 +1,21 @@
 """Room on the disk: below a limit no new work begins, so that what runs can still be stored."""
 
 import shutil
+import time
 from pathlib import Path
 
 from paca.common.errors import PacaError
 
 LEAST_FREE_MIB = 1024
+# For so long a database that was out of room is believed to be so. It may be on another machine, where
+# only a failing write tells; and each turn that cannot be stored has cost a model call.
+FULL_SECONDS = 15.0
+FULL_DATABASE = (
+    "The disk of the database is full: nothing new can be stored, and what is stored is kept. "
+    "An administrator has to make room there; then send it again."
+)
+
+_full_until = 0.0
 
 
 class DiskFull(PacaError):
@@ -21,13 +31,26 @@ def free_mib(folder: Path) -> int:
     return shutil.disk_usage(place).free >> 20
 
 
+def tell_full() -> None:
+    """The database has just refused a write for want of room."""
+    global _full_until
+    _full_until = time.monotonic() + FULL_SECONDS
+
+
+def database_is_full() -> bool:
+    """Whether it was told a moment ago, in this process."""
+    return time.monotonic() < _full_until
+
+
 def is_left(folder: Path) -> bool:
     """Whether new work may begin."""
-    return free_mib(folder) >= LEAST_FREE_MIB
+    return not database_is_full() and free_mib(folder) >= LEAST_FREE_MIB
 
 
 def check(folder: Path) -> None:
     """Raises ``DiskFull``: what it means and what to do."""
+    if database_is_full():
+        raise DiskFull(FULL_DATABASE)
     free = free_mib(folder)
     if free < LEAST_FREE_MIB:
         raise DiskFull(

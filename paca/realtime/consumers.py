@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db import Error as DatabaseError
 
 from paca.bus.base import Announced, Missed, Shown, project_topic
+from paca.common import database_faults
 from paca.common.errors import PacaError
 from paca.conversations import selectors
 from paca.realtime import access, commands, credentials, protocol
@@ -161,6 +162,9 @@ class Consumer(ABC):
             return protocol.error(problem, client_id)
         except Refused:
             raise
+        except database_faults.AWAY as fault:
+            logger.exception("a command failed", extra={"socket": self.scope["path"]})
+            return protocol.error(database_faults.refusal(fault), client_id)
         except Exception:  # whatever a command breaks on, it is an error frame and the socket stays
             logger.exception("a command failed", extra={"socket": self.scope["path"]})
             return protocol.error(protocol.Internal(), client_id)

@@ -70,5 +70,7 @@ def _work(parts: dict[str, str]) -> dict[str, Any]:
 
 
 def _disk() -> str:
+    if room.database_is_full():
+        return "the disk of the database is full"
     free = room.free_mib(settings.PACA_DATA_DIR)
     return "ok" if free >= room.LEAST_FREE_MIB else f"only {free} MiB free"

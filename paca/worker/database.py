@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from django.db import close_old_connections, connections
 
-from paca.common import threads
+from paca.common import database_faults, threads
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -53,7 +53,11 @@ class Database:
 
 def _with_sound_connection(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     close_old_connections()
-    return function(*args, **kwargs)
+    try:
+        return function(*args, **kwargs)
+    except database_faults.AWAY as fault:
+        database_faults.notice(fault)
+        raise
 
 
 async def _awaited(future: asyncio.Future[T]) -> T:

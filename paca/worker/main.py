@@ -168,7 +168,9 @@ class Worker:
 
     async def _claim(self) -> None:
         most = self._room()
-        if most <= 0:
+        if (
+            most <= 0 or room.database_is_full()
+        ):  # each turn that cannot be stored costs a model call
             return
         taken = await self._database.call(
             claim, self.id, lease_seconds=self._settings.lease_seconds, room=most

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from django.db import InterfaceError, OperationalError
 
 from paca import events
+from paca.common import database_faults
 from paca.conversations import selectors, store
 from paca.conversations.selectors import Recorded
 from paca.conversations.store import Appended, Lease
@@ -88,7 +89,7 @@ class RunLog:
                     lease=self.lease,
                     known_seq=self._history.seq,
                 )
-            except (InterfaceError, OperationalError) as error:
+            except database_faults.AWAY as error:
                 self._failed = error
                 raise
             await self._learn(appended)

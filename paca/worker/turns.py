@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from django.db import Error as DatabaseError
-from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
 from paca.bus import get_bus
-from paca.common import logs
+from paca.common import database_faults, logs
 from paca.common.errors import PacaError
 from paca.conversations.models import Control
 from paca.conversations.store import Fenced, Lease
@@ -39,9 +38,6 @@ from paca.worker.sandboxes import RunSandboxes
 
 logger = logging.getLogger(__name__)
 
-# The database is restarted or out of reach. Its other faults would come again, and cost a model call
-# each time.
-AWAY = (InterfaceError, OperationalError)
 INTERNAL = Outcome(
     "failed",
     "internal",
@@ -129,11 +125,11 @@ class Held:
                 await self._work()
             except (Fenced, Superseded):
                 logger.warning("superseded by another worker")
-            except DatabaseError:
+            except DatabaseError as error:
                 # What is stored is right and what is not is not shown: the lease runs out or is
                 # released, and whoever claims the conversation next goes on from its log.
                 logger.exception("the database failed a run")
-                await self._release(in_vain=True)
+                await self._release(in_vain=not database_faults.notice(error))
             finally:
                 self._live.close()
 
@@ -229,7 +225,7 @@ class Held:
             if self._order is None and not self._let_go:
                 await self._end_engine()
                 raise
-        except (Fenced, Superseded, *AWAY):
+        except (Fenced, Superseded, *database_faults.AWAY):
             raise
         except SandboxBroken as error:
             logger.warning("a sandbox does not start")

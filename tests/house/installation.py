@@ -86,6 +86,7 @@ class Running:
 @dataclass
 class Installation:
     data: Path
+    settings: dict[str, str] = field(default_factory=dict)  # of each of its commands
     started: list[Running] = field(default_factory=list)
 
     def environment(self, **settings: str) -> dict[str, str]:
@@ -93,6 +94,7 @@ class Installation:
             **clean_environment(),
             "PACA_DATA_DIR": str(self.data),
             "PACA_PORT": "0",
+            **self.settings,
             **settings,
         }
 

@@ -1,14 +1,13 @@
 """A disk that fills up: new work is refused in time, what runs is never lost, and room mends it."""
 
 import os
-import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.house.caller import WORK, Caller, assert_is_whole
+from tests.house.disk import Disk, mounted
 from tests.house.installation import Installation
 from tests.support.flow import until
 
@@ -18,33 +17,10 @@ SIZE_MIB = 1200  # what is refused below stands in paca/common/room.py
 PATIENCE = 60
 
 
-class Disk:
-    """A small disk of its own, which a test can fill."""
-
-    def __init__(self, place: Path) -> None:
-        self.place = place
-        place.mkdir()
-        options = ["-t", "tmpfs", "-o", f"size={SIZE_MIB}m"]
-        subprocess.run(["mount", *options, "paca-test", str(place)], check=True)
-
-    def fill(self, leave_mib: int) -> None:
-        left = os.statvfs(self.place)
-        size = left.f_bavail * left.f_frsize - (leave_mib << 20)
-        with (self.place / "ballast").open("wb", buffering=0) as ballast:
-            for block in (1 << 20, 1 << 12):
-                with suppress(OSError):  # there may be a little less than there was
-                    while ballast.tell() + block <= size:
-                        ballast.write(bytes(block))
-
-    def make_room(self) -> None:
-        (self.place / "ballast").unlink()
-
-
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Disk]:
-    made = Disk(tmp_path / "disk")
-    yield made
-    subprocess.run(["umount", "--lazy", str(made.place)], check=True)
+    with mounted(tmp_path / "disk", size_mib=SIZE_MIB) as made:
+        yield made
 
 
 @pytest.fixture

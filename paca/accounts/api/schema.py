@@ -54,7 +54,6 @@ FRAMEWORK = {
     "not_acceptable": (406, "Answers are JSON."),
     "not_authenticated": (401, "Sign in first."),
     "throttled": (429, "Too many requests; `Retry-After` says when to come back."),
-    "unavailable": (503, "The database does not answer; `Retry-After` says when to come back."),
     "unsupported_media_type": (415, "Bodies are JSON."),
 }
 RUNS = ("paca.engine", "paca.sandbox")

@@ -2,12 +2,11 @@
 
 import sys
 
-from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
-from paca.common import request_ids
+from paca.common import database_faults, request_ids
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -22,8 +21,10 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def fault(request: HttpRequest) -> HttpResponse:
     """Our own fault: the number under which the log tells more. A database that is away is none."""
-    context = {"request_id": request_ids.current().request_id}
-    if isinstance(sys.exception(), OperationalError | InterfaceError):
+    context: dict[str, object] = {"request_id": request_ids.current().request_id}
+    error = sys.exception()
+    if isinstance(error, database_faults.AWAY):
+        context["is_full"] = database_faults.notice(error)
         # Without the request: who is signed in would be asked of the database.
         content = render_to_string("503.html", context)
         return HttpResponse(content, status=503, headers={"Retry-After": "5"})
