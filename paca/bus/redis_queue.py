@@ -176,11 +176,15 @@ class QueueReader(Link):
     def _ask_until_it_can_answer(
         self, reading: "_Reading", entry_id: bytes, texts: dict[str, str]
     ) -> Verdict:
-        while True:
-            verdict = self._intake.take_in(entry_id.decode(), texts)
-            if verdict.fate is not Fate.LATER or self.over.wait(RETRY_SECONDS):
-                return verdict
+        verdict = self._intake.take_in(entry_id.decode(), texts)
+        if verdict.fate is Fate.LATER:
+            self._looked_at = entry_id  # a stop that is behind it, and perhaps in hand, is unheard
+        while verdict.fate is Fate.LATER and not self.over.wait(RETRY_SECONDS):
             reading.keep(self._in_hand)
+            if self._intake.room() <= 0:  # a disk may be full for long
+                self._hear_stops(reading)
+            verdict = self._intake.take_in(entry_id.decode(), texts)
+        return verdict
 
     def _offer(self, hint: Woken | Missed) -> None:
         if not self._listener.offer(hint):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from django.db import InterfaceError, OperationalError
 
 from paca.bus.base import Fate, Verdict
+from paca.common import room
 from paca.common.errors import PacaError
 from paca.conversations import triggers
 from paca.worker.database import Database
@@ -24,7 +25,7 @@ class Intake:
         self._database = database
 
     def take_in(self, entry_id: str, fields: Mapping[str, str]) -> Verdict:
-        """One transaction. A database that is away is no fault of the entry."""
+        """One transaction. A database that is away or a full disk is no fault of the entry."""
         try:
             done = self._database.submit(triggers.take_in, entry_id, fields)
         except RuntimeError:
@@ -33,9 +34,9 @@ class Intake:
         match error:
             case None:
                 return Verdict(Fate.TAKEN)
-            case OperationalError() | InterfaceError():
+            case OperationalError() | InterfaceError() | room.DiskFull():
                 logger.warning("a trigger waits for the database", extra={"entry": entry_id})
-                return Verdict(Fate.LATER, "the database is away")
+                return Verdict(Fate.LATER, "the database is away, or without room")
             case triggers.TooEarly():
                 return Verdict(Fate.FAILED, error.detail)
             case PacaError():
