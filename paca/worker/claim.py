@@ -223,13 +223,14 @@ def _take_over(rows: assembly.Rows, lease: Lease) -> Claimed:
     return Claimed(lease, rows, assembly.began(conversation))
 
 
-def release(lease: Lease, *, in_vain: bool = False) -> None:
-    """Let go of a conversation whose turn is not over: any worker may take it over at once.
+def release(lease: Lease, *, in_vain: bool = False, pause_seconds: float = 0) -> None:
+    """Let go of a conversation whose turn is not over: any worker may take it over, after the pause.
 
     ``in_vain``: its step came to nothing, and may do so again. This counts like a lost worker, and
     the next one waits a moment.
     """
-    pause = Now() + timedelta(seconds=IN_VAIN_SECONDS) if in_vain else None
+    seconds = IN_VAIN_SECONDS if in_vain else pause_seconds
+    pause = Now() + timedelta(seconds=seconds) if seconds else None
     Conversation.objects.filter(
         pk=lease.conversation_id, lease_owner=lease.owner, lease_epoch=lease.epoch
     ).update(lease_owner="", lease_until=pause, takeovers=F("takeovers") + int(in_vain))

@@ -79,5 +79,5 @@ async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
             except asyncio.CancelledError:
                 continue
         if not task.cancelled() and (error := task.exception()) is not None:
-            raise error from None
+            raise error from error.__cause__  # which tells whether there was no room
         raise

@@ -13,6 +13,7 @@ from django.db import close_old_connections, connection, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from paca.common import database_faults
 from paca.conversations.models import Conversation
 from paca.conversations.store import Lease
 from paca.worker.presence import HEARTBEAT_SECONDS, Presence
@@ -60,8 +61,9 @@ class LeaseKeeper(threading.Thread):
                 close_old_connections()
                 if not self._renew(held):
                     pause = usual / 5
-            except DatabaseError:
+            except DatabaseError as error:
                 logger.exception("leases could not be renewed")
+                database_faults.notice(error)
                 self._give_up_the_stale(held)
         connection.close()
 

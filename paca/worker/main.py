@@ -168,9 +168,8 @@ class Worker:
 
     async def _claim(self) -> None:
         most = self._room()
-        if (
-            most <= 0 or room.database_is_full()
-        ):  # each turn that cannot be stored costs a model call
+        # Each turn that cannot be stored costs a model call.
+        if most <= 0 or room.database_is_full():
             return
         taken = await self._database.call(
             claim, self.id, lease_seconds=self._settings.lease_seconds, room=most

@@ -12,7 +12,7 @@ from django.db import Error as DatabaseError
 from django.utils import timezone
 
 from paca.bus import get_bus
-from paca.common import database_faults, logs
+from paca.common import database_faults, logs, room
 from paca.common.errors import PacaError
 from paca.conversations.models import Control
 from paca.conversations.store import Fenced, Lease
@@ -129,7 +129,11 @@ class Held:
                 # What is stored is right and what is not is not shown: the lease runs out or is
                 # released, and whoever claims the conversation next goes on from its log.
                 logger.exception("the database failed a run")
-                await self._release(in_vain=not database_faults.notice(error))
+                if database_faults.notice(error):
+                    # No fault of the step; but each worker that took it over would ask the model anew.
+                    await self._release(pause_seconds=room.FULL_SECONDS)
+                else:
+                    await self._release(in_vain=True)
             finally:
                 self._live.close()
 
@@ -254,9 +258,11 @@ class Held:
         ground = Ground(log, sandboxes)
         await acting.cancel(log.history.open_calls(), run, ground, why=why)
 
-    async def _release(self, *, in_vain: bool = False) -> None:
+    async def _release(self, *, in_vain: bool = False, pause_seconds: float = 0) -> None:
         try:
-            await self._services.database.call(release, self.lease, in_vain=in_vain)
+            await self._services.database.call(
+                release, self.lease, in_vain=in_vain, pause_seconds=pause_seconds
+            )
         except DatabaseError:
             logger.warning("a lease could not be released; it will run out")
 

@@ -1,0 +1,127 @@
+"""A database without room: no run is lost or parked by it, and no model is asked in vain for long."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from django.db import OperationalError
+
+from paca.common import database_faults, room
+from paca.conversations import services, store
+from paca.conversations.models import Conversation
+from paca.worker import claim
+from paca.worker.claim import MOST_LOST
+from paca.worker.database import Database
+from paca.worker.lease import LeaseKeeper
+from paca.worker.presence import Presence
+from tests.support import world
+from tests.support.flow import Flow, assert_replay_matches, until
+from tests.support.model_script import says
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
+
+
+def no_room() -> OperationalError:
+    error = OperationalError("could not extend file")
+    error.__cause__ = psycopg.errors.DiskFull("could not extend file")
+    return error
+
+
+@pytest.fixture(autouse=True)
+def told_anew(monkeypatch) -> None:
+    """What these tests find full is so for none that follows."""
+    monkeypatch.setattr(room, "_full_until", 0.0)
+
+
+@pytest.fixture
+def flow(tmp_path) -> Iterator[Flow]:
+    with Flow(tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def answers_find_no_room(monkeypatch):
+    """So many times; then there is room."""
+
+    def find(times: int) -> list[float]:
+        append, failed = store.append, []
+
+        def appending(conversation_id, *entries, **options):
+            spoken = any(getattr(each, "type", "") == "agent.message.spoken" for each in entries)
+            if spoken and len(failed) < times:
+                failed.append(time.monotonic())
+                raise no_room()
+            return append(conversation_id, *entries, **options)
+
+        monkeypatch.setattr(store, "append", appending)
+        return failed
+
+    return find
+
+
+def test_a_run_is_carried_on_however_often_there_was_no_room_for_it(
+    flow, answers_find_no_room, monkeypatch
+):
+    monkeypatch.setattr(room, "FULL_SECONDS", 0.3)
+    times = MOST_LOST + 1
+    failed = answers_find_no_room(times)
+    told = flow.begin("Hello", [says("Here.")] * (times + 1))
+    assert flow.rest(told) == "finished/answered"
+    assert told.answers == ["Here."]
+    assert len(flow.model.requests) == len(failed) + 1 == times + 1
+    assert all(later - earlier >= 0.3 for earlier, later in zip(failed, failed[1:], strict=False))
+    assert_replay_matches(told)
+
+
+def test_no_other_worker_asks_the_model_at_once_for_what_found_no_room(flow, answers_find_no_room):
+    """It would learn of the full disk only by asking, and failing as well."""
+    answers_find_no_room(100)
+    told = flow.begin("Hello", [says("Here.")] * 2)
+    until(lambda: told.row.status == "running" and not told.row.lease_owner)
+    assert claim.claim("another", lease_seconds=30, room=10) == []
+    assert told.row.takeovers == 0
+    assert len(flow.model.requests) == 1
+
+
+def test_a_run_that_is_let_go_while_there_is_no_room_still_tells_why():
+    database = Database()
+
+    def write() -> None:
+        time.sleep(0.1)
+        raise no_room()
+
+    async def cancelled() -> None:
+        writing = asyncio.create_task(database.call(write))
+        await asyncio.sleep(0.05)
+        writing.cancel()
+        await writing
+
+    with pytest.raises(OperationalError) as raised:
+        asyncio.run(cancelled())
+    database.close()
+    assert database_faults.notice(raised.value)
+
+
+def test_a_lease_that_finds_no_room_says_so_for_all(monkeypatch):
+    def beat(_: Presence) -> None:
+        raise no_room()
+
+    monkeypatch.setattr(Presence, "beat", beat)
+    keeper = LeaseKeeper(Presence(1), seconds=0.1, lost=lambda _: None)
+    keeper.start()
+    try:
+        until(room.database_is_full, 5)
+    finally:
+        keeper.end()
+
+
+def test_what_is_let_go_with_a_pause_is_taken_after_it():
+    here = world.make()
+    services.start_chat(here.agent, text="Go", by=here.owner)
+    (claimed,) = claim.claim("one", lease_seconds=30, room=1)
+    claim.release(claimed.lease, pause_seconds=0.3)
+    assert claim.claim("two", lease_seconds=30, room=1) == []
+    until(lambda: claim.claim("two", lease_seconds=30, room=1), 5)
+    assert Conversation.objects.get().takeovers == 0
