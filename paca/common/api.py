@@ -81,7 +81,7 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
         # A law of the database that a race slipped past the checks; they say it more nicely.
         return _answer(409, "conflict", "This clashes with what is already there.")
     if isinstance(error, database_faults.AWAY):
-        logger.error("the database did not answer", exc_info=error)
+        logger.error("the database failed a request", exc_info=error)
         told = database_faults.refusal(error)
         return _answer(told.status, told.code, told.detail, headers={"Retry-After": "5"})
     return _broken(error, context)

@@ -12,7 +12,7 @@ SQLITE_FULL = 13
 
 
 class DatabaseAway(PacaError):
-    """The database does not answer. What is stored is kept; try again in a moment."""
+    """The database does not answer. Try again in a moment, and look first: what you sent may be stored."""
 
     code = "unavailable"
     status = 503

@@ -1,0 +1,62 @@
+"""What people read at each door while the database has no room."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+from django.db import OperationalError, connection
+from django.test import Client
+
+from paca.common import room
+from tests.support.world import World
+
+pytestmark = pytest.mark.django_db
+
+PASSWORD = "correct horse battery staple"
+
+
+@pytest.fixture(autouse=True)
+def told_anew(monkeypatch) -> None:
+    monkeypatch.setattr(room, "_full_until", 0.0)
+
+
+@contextmanager
+def no_room() -> Iterator[None]:
+    """Reads are answered, as of a database whose disk is full."""
+
+    def refuse(execute, sql, params, many, context):
+        if sql.startswith(("INSERT", "UPDATE")):
+            raise OperationalError from psycopg.errors.DiskFull("could not extend file")
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(refuse):
+        yield
+
+
+def test_who_cannot_be_signed_in_for_want_of_room_is_told_so(harbor: World):
+    harbor.user.set_password(PASSWORD)
+    harbor.user.save()
+    client = Client(raise_request_exception=False)
+    with no_room():
+        answer = client.post(
+            "/accounts/login/", {"login": harbor.user.username, "password": PASSWORD}
+        )
+    assert_says_so(client, answer)
+
+
+def test_the_admin_says_what_it_had_no_room_for(harbor: World):
+    harbor.user.is_staff = harbor.user.is_superuser = True
+    harbor.user.save()
+    client = Client(raise_request_exception=False)
+    client.force_login(harbor.user)
+    person = {"username": "bob", "name": "Bob", "usable_password": "false"}
+    with no_room():
+        answer = client.post("/admin/accounts/user/add/", person)
+    assert_says_so(client, answer)
+
+
+def assert_says_so(client: Client, answer) -> None:
+    assert answer.status_code == 503
+    assert "The disk of the database is full" in answer.content.decode()
+    assert client.get("/readyz").json()["parts"]["disk"] == "the disk of the database is full"
