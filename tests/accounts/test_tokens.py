@@ -5,7 +5,7 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import OperationalError, connection
 from django.utils import timezone
 
 from paca.accounts.models import ApiToken, AuditEntry, User
@@ -134,6 +134,22 @@ def test_the_last_use_is_noted_once_a_minute() -> None:
     Api(token=secret).get("/projects/")
     token.refresh_from_db()
     assert token.last_used_at == first
+
+
+@pytest.mark.django_db(transaction=True)  # as it is served: in no transaction around all of it
+def test_who_comes_with_a_token_may_read_while_its_use_cannot_be_noted() -> None:
+    _, secret = tokens.create(user := User.objects.create_user("ada"), name="script", by=user)
+    refused = []
+
+    def without_room(execute, sql, params, many, context):
+        if sql.startswith("UPDATE") and ApiToken._meta.db_table in sql:
+            refused.append(sql)
+            raise OperationalError("no room")
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(without_room):
+        assert Api(token=secret).get("/projects/").status_code == 200
+    assert refused
 
 
 def test_the_audit_trail_names_the_token_that_acted() -> None:

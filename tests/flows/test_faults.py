@@ -51,9 +51,9 @@ def test_what_the_database_refuses_for_good_fails_and_is_not_asked_for_again(flo
     assert len(flow.model.requests) == 1
 
 
-@pytest.mark.parametrize("error", [IntegrityError("never"), OperationalError("disk full")])
+@pytest.mark.parametrize("error", [IntegrityError("never"), OperationalError("away")])
 def test_a_step_that_the_database_refuses_again_and_again_is_parked(flow, monkeypatch, error):
-    """Also when it says that it is away and answers all the same, as one without room does."""
+    """Also when it says that it is away and answers all the same."""
     append = store.append
 
     def refusing(conversation_id, *entries, **options):

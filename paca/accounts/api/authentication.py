@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from paca.accounts.models import ApiToken, User
 from paca.common import request_ids
 from paca.common.api import CsrfFailed
+from paca.common.optional import tolerated
 
 # Knowing the minute of a token's last use is enough; a write for each request is not worth it.
 LAST_USE_IS_NOTED_EVERY = timedelta(minutes=1)
@@ -59,5 +60,7 @@ def user_of(authorization: str) -> tuple[User, ApiToken] | None:
 def _note_use(token: ApiToken) -> None:
     now = timezone.now()
     if token.last_used_at is None or token.last_used_at < now - LAST_USE_IS_NOTED_EVERY:
-        # Not save(): the row may have been revoked meanwhile and must not come back.
-        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+        # A disk without room is no reason to let nobody read.
+        with tolerated("noting the use of a token"):
+            # Not save(): the row may have been revoked meanwhile and must not come back.
+            ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
