@@ -64,6 +64,7 @@ def _report(
         report.fault(f"the rig came to no end: {type(error).__name__}: {str(error)[:2000]}")
         if not isinstance(error, Exception):
             raise
+    report.end()
     if not report.faults:
         _remove(traces)
     return report

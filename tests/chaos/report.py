@@ -24,6 +24,7 @@ class Report:
     faults: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
     _told_at: float = 0
+    _seconds: float = 0
 
     def __post_init__(self) -> None:
         self.traces.mkdir(parents=True, exist_ok=True)
@@ -37,6 +38,10 @@ class Report:
         if time.monotonic() - self._told_at > 10:
             self._told_at = time.monotonic()
             self.say(text)
+
+    def end(self) -> None:
+        """The part is over; its line is printed with those of the others."""
+        self._seconds = time.monotonic() - self.began
 
     def fault(self, text: str) -> None:
         self.faults.append(text)
@@ -55,7 +60,7 @@ class Report:
         """The whole part in one line."""
         figures = ", ".join(f"{name} {value}" for name, value in self.figures.items())
         verdict = f"{len(self.faults)} BROKEN, see {self.traces}" if self.faults else "holds"
-        return f"{self.title}: {verdict}; {figures}; {time.monotonic() - self.began:.0f} s"
+        return f"{self.title}: {verdict}; {figures}; {self._seconds:.0f} s"
 
 
 def percentile(values: Sequence[float], share: float) -> float:
