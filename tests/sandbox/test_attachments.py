@@ -74,7 +74,7 @@ def connection_to(backend, conversation) -> socket.socket:
     if backend.name == "docker":
         return docker_backend.raw_connection(backend, conversation)
     connection = socket.socket(socket.AF_UNIX)
-    connection.settimeout(3)
+    connection.settimeout(20)
     with short_path(runners.home(backend, conversation).folder) as folder:
         connection.connect(f"{folder}/socket")
     return connection
@@ -137,13 +137,15 @@ async def test_files_of_the_agent_are_no_part_of_the_truth(open_sandbox):
 
 async def test_the_newer_attachment_wins_and_the_older_is_told(open_sandbox):
     first = await open_sandbox()
-    running = asyncio.create_task(first.bash("sleep 1; echo done", call_id="shared"))
+    line = "until [ -e /tmp/go-on ]; do sleep 0.05; done; echo done"
+    running = asyncio.create_task(first.bash(line, call_id="shared"))
     await asyncio.sleep(0.2)
     second = await open_sandbox(conversation=first.spec.conversation_id)
     with pytest.raises(Superseded):
         await running
     with pytest.raises(Superseded):
         await first.bash("echo x > stolen.txt")
+    await second.bash("touch /tmp/go-on")
     assert (await second.sandbox.attach("shared")).output == "done\n"
     assert (await second.bash("ls")).output == ""
 
@@ -174,7 +176,7 @@ async def gone(pid: int) -> None:
 
 
 class RawWorker:
-    """Speaks to a runner byte by byte, as a broken or dying worker would, by the name "aa"."""
+    """Speaks to a runner byte by byte, as a broken or dying worker would."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.socket = connection
@@ -189,13 +191,13 @@ class RawWorker:
     def send(self, data: bytes) -> None:
         self.socket.sendall(data)
 
-    def heard(self) -> bytes:
-        """The next answer to "aa": a container's stream also shows what others are told."""
+    def heard(self, name: str = "aa") -> bytes:
+        """The next answer to this name: a container's stream also shows what others are told."""
         while True:
             line, end, rest = self._unread.partition(b"\n")
             if end:
                 self._unread = rest
-                if b" aa " in line and b'"re"' in line:
+                if f" {name} ".encode() in line and b'"re"' in line:
                     return line
                 continue
             try:
@@ -242,8 +244,10 @@ async def test_half_a_frame_on_the_same_stream_ends_at_the_next_attachment(open_
     by_hand.send(encode("aa", request)[:-1])
     by_hand.send(SPOIL + encode("bb", {"op": "attach", "id": 1, "epoch": 1}))
     by_hand.send(encode("bb", {**request, "call_id": "whole", "shell": "touch whole.txt"}))
-    await asyncio.sleep(0.5)
+    assert b'"boot_id"' in by_hand.heard("bb")
+    assert b'"ok"' in by_hand.heard("bb"), "it was begun"
     again = await open_sandbox(conversation=hands.spec.conversation_id)
+    assert (await again.sandbox.attach("whole")).exit_code == 0
     assert (await again.bash("ls")).output == "whole.txt\n"
 
 
@@ -376,7 +380,7 @@ async def test_a_running_command_keeps_a_lonely_sandbox_alive(tmp_path, another_
     backend = another_backend(tmp_path, idle_seconds=0.5)
     spec = SandboxSpec(uuid.uuid4())
     sandbox = await backend.open(spec, epoch=1)
-    waiting = asyncio.create_task(sandbox.run(Command("slow", shell="sleep 2; echo done")))
+    waiting = asyncio.create_task(sandbox.run(Command("slow", shell="sleep 5; echo done")))
     await asyncio.sleep(0.2)
     await sandbox.detach()
     with pytest.raises(SandboxLost):

@@ -1,7 +1,6 @@
 """What a command gets and gives, on every backend."""
 
 import asyncio
-import time
 
 import pytest
 
@@ -55,21 +54,30 @@ async def test_the_environment_is_the_commands_own_and_nothing_of_the_host(hands
 
 
 async def test_output_is_shown_while_the_command_runs(hands):
-    seen: list[tuple[float, str]] = []
-    began = time.monotonic()
-    outcome = await hands.bash(
-        "echo one; sleep 0.5; echo two",
-        on_output=lambda text: seen.append((time.monotonic() - began, text)),
-    )
-    assert "".join(text for _, text in seen) == outcome.output == "one\ntwo\n"
-    assert seen[0][0] < outcome.seconds < seen[-1][0] + 0.5
+    """It ends when somebody has seen its first word."""
+    seen: list[str] = []
+    begun = asyncio.Event()
+
+    def show(text: str) -> None:
+        seen.append(text)
+        begun.set()
+
+    line = "echo one; until [ -e /tmp/seen ]; do sleep 0.05; done; echo two"
+    running = asyncio.create_task(hands.bash(line, on_output=show))
+    async with asyncio.timeout(15):
+        await begun.wait()
+    await hands.bash("touch /tmp/seen")
+    outcome = await running
+    assert outcome.cause == ""
+    assert "".join(seen) == outcome.output == "one\ntwo\n"
 
 
 async def test_much_output_comes_in_few_pieces(hands):
     pieces: list[str] = []
-    await hands.bash("for i in $(seq 20000); do echo $i; done", on_output=pieces.append)
+    line = "for i in $(seq 20000); do echo $i; done"
+    outcome = await hands.bash(line, on_output=pieces.append)
     assert "20000" in pieces[-1]
-    assert len(pieces) < 100
+    assert len(pieces) < 50 + 20 * outcome.seconds  # one in 50 ms
 
 
 async def test_a_long_output_keeps_its_head_and_tail_and_stands_whole_in_a_file(hands):
@@ -136,9 +144,8 @@ async def test_a_name_with_a_lone_surrogate_does_no_harm(hands):
     ],
 )
 async def test_what_asks_for_input_ends_at_once(hands, line, says):
-    outcome = await hands.bash(line, seconds=10)
-    assert outcome.cause == ""
-    assert outcome.seconds < 2
+    outcome = await hands.bash(line, seconds=20)
+    assert outcome.cause == "", "it waited until its time was over"
     assert says in outcome.output
 
 
@@ -186,10 +193,10 @@ async def test_cancelling_the_wait_leaves_the_command_running(hands):
 
 
 async def test_commands_run_side_by_side(hands):
-    began = time.monotonic()
-    outcomes = await asyncio.gather(*(hands.bash(f"sleep 0.5; echo {i}") for i in range(8)))
+    """Each ends when all have begun."""
+    line = "touch begun-{0}; until [ $(ls begun-* | wc -l) = 8 ]; do sleep 0.05; done; echo {0}"
+    outcomes = await asyncio.gather(*(hands.bash(line.format(i)) for i in range(8)))
     assert [outcome.output for outcome in outcomes] == [f"{i}\n" for i in range(8)]
-    assert time.monotonic() - began < 3
 
 
 async def test_too_many_commands_at_once_are_refused(hands):
@@ -218,11 +225,10 @@ async def test_a_command_that_cannot_be_is_refused_with_a_reason(hands, command)
 
 
 async def test_a_server_begun_in_the_background_outlives_its_call(hands):
-    asked = time.monotonic()
     began = await hands.bash(
         "(while true; do echo tick; sleep 0.05; done) & echo $! > pid; echo started"
     )
     assert "started" in began.output
-    assert time.monotonic() - asked < 2
+    assert began.cause == "", "the call waited for it"
     await asyncio.sleep(0.5)
     assert (await hands.bash("kill -0 $(cat pid) && echo alive")).output == "alive\n"

@@ -29,15 +29,13 @@ async def test_two_seconds_after_the_limit_nothing_of_the_tree_is_left(hands, li
 
 
 async def test_a_timed_out_command_keeps_what_it_said(hands):
-    outcome = await hands.bash("echo before; sleep 60", seconds=0.5)
+    outcome = await hands.bash("echo before; sleep 60", seconds=2)
     assert (outcome.output, outcome.cause) == ("before\n", "timed_out")
     assert outcome.exit_code == 143
 
 
 async def test_a_polite_command_may_tidy_up_before_it_is_killed(hands):
-    outcome = await hands.bash(
-        "trap 'echo tidy > tidy.txt; exit' TERM; sleep 60 & wait", seconds=0.5
-    )
+    outcome = await hands.bash("trap 'echo tidy > tidy.txt; exit' TERM; sleep 60 & wait", seconds=2)
     assert outcome.cause == "timed_out"
     assert (await hands.bash("cat tidy.txt")).output == "tidy\n"
 
@@ -82,5 +80,9 @@ async def test_nobody_can_look_into_the_runner(hands):
 
 async def test_no_zombies_stay(hands):
     await hands.bash("for i in $(seq 30); do (setsid true &) ; done; sleep 0.3")
-    await asyncio.sleep(0.2)
-    assert (await hands.bash("grep -l '^State:.Z' /proc/[0-9]*/status")).output == ""
+    for _ in range(100):
+        zombies = (await hands.bash("grep -l '^State:.Z' /proc/[0-9]*/status")).output
+        if not zombies:
+            break
+        await asyncio.sleep(0.1)
+    assert zombies == ""

@@ -77,7 +77,7 @@ async def test_what_is_no_text_file_is_described_at_once(
     assert not made.failed, made
     began = time.monotonic()
     result = await boxed.call("read_file", path="file")
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 20
     assert said in result.output
     assert result.failed is failed
 
@@ -94,10 +94,8 @@ async def test_what_is_no_text_file_is_described_at_once(
     ],
 )
 async def test_a_command_that_asks_ends_at_once(boxed: Desk, command: str, asked: bool):
-    began = time.monotonic()
-    result = await boxed.call("bash", command=command)
-    assert time.monotonic() - began < 2
-    assert result.cause == ""
+    result = await boxed.call("bash", command=command, timeout_seconds=20)
+    assert result.cause == "", "it waited until its time was over"
     assert not asked or "It wanted input, and standard input is closed" in result.output
 
 
