@@ -6,7 +6,6 @@ import os
 import re
 import secrets
 import shutil
-import socket
 import subprocess
 import urllib.parse
 import urllib.request
@@ -15,6 +14,7 @@ from http.cookiejar import CookieJar
 from pathlib import Path
 
 from tests.house.installation import ROOT, Running
+from tests.support import ports
 from tests.support.apart import Colleague, Person
 
 HERE = Path(__file__).parent
@@ -57,8 +57,7 @@ class Stack:
     """One project of Compose with secrets, a name and a port of its own."""
 
     def __init__(self, base: str) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = ports.free()
         self.name = f"paca-test-{secrets.token_hex(4)}"
         self.environment = {
             "COMPOSE_PROJECT_NAME": self.name,

