@@ -23,7 +23,7 @@ class Roomy:
         return self.verdict
 
 
-async def until(condition: Callable[[], object], seconds: float = 5) -> None:
+async def until(condition: Callable[[], object], seconds: float = 20) -> None:
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - conditions of any kind, also of other threads
             await asyncio.sleep(0.002)
