@@ -369,7 +369,7 @@ def test_who_is_removed_hears_nothing_more_as_soon_as_the_project_says_so(server
     with conversation_page(server, chat.id, session(server, member.user)) as page:
         page.until("ready")
         members.remove(member, by=chat.owner)
-        assert page.close_code(2) == 4404
+        assert page.close_code(15) == 4404  # and not only when it is asked, every thirty seconds
 
 
 def test_a_person_may_have_twenty_sockets_and_no_more(server, chat):

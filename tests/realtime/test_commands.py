@@ -196,11 +196,14 @@ def test_a_frame_over_a_mebibyte_ends_the_socket_before_it_is_read_whole(page):
 
 
 def test_more_than_twenty_frames_a_second_are_refused_one_by_one(page):
-    for n in range(60):
+    began = time.monotonic()
+    for n in range(200):
         page.send("fly", client_id=str(n))
-    codes = [page.until("error")["code"] for _ in range(60)]
+    codes = [page.until("error")["code"] for _ in range(200)]
+    took = time.monotonic() - began
     assert codes[:20] == ["unknown_command"] * 20
-    assert codes.count("rate_limited") >= 20
+    assert codes.count("unknown_command") <= 20 + 20 * took
+    assert codes.count("unknown_command") + codes.count("rate_limited") == 200
     time.sleep(1)
     assert page.ask("ping")["type"] == "pong"
 

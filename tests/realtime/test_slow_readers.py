@@ -47,7 +47,7 @@ def silent_page(server: LiveServer, chat: Chat) -> Iterator[socket.socket]:
 
 
 def read_all(client: socket.socket) -> bytes:
-    client.settimeout(10)
+    client.settimeout(30)
     found = b""
     while piece := client.recv(65536):
         found += piece

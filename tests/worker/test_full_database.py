@@ -112,7 +112,7 @@ def test_a_lease_that_finds_no_room_says_so_for_all(monkeypatch):
     keeper = LeaseKeeper(Presence(1), seconds=0.1, lost=lambda _: None)
     keeper.start()
     try:
-        until(room.database_is_full, 5)
+        until(room.database_is_full)
     finally:
         keeper.end()
 
@@ -121,7 +121,7 @@ def test_what_is_let_go_with_a_pause_is_taken_after_it():
     here = world.make()
     services.start_chat(here.agent, text="Go", by=here.owner)
     (claimed,) = claim.claim("one", lease_seconds=30, room=1)
-    claim.release(claimed.lease, pause_seconds=0.3)
+    claim.release(claimed.lease, pause_seconds=2)
     assert claim.claim("two", lease_seconds=30, room=1) == []
-    until(lambda: claim.claim("two", lease_seconds=30, room=1), 5)
+    until(lambda: claim.claim("two", lease_seconds=30, room=1), 20)
     assert Conversation.objects.get().takeovers == 0
