@@ -103,7 +103,7 @@ def test_a_broken_stream_is_discarded_whole_and_tried_again(flow):
 def test_a_limited_rate_is_waited_out_as_asked(flow):
     """T-33."""
     told = flow.begin("[[fake turns=1 err=429@0x2 retry=1]]")
-    until(lambda: told.has("model.retried"), 2)
+    until(lambda: told.has("model.retried"))
     flow.rest(told)
     assert told.status == "finished/answered"
     waits = [fact["wait_seconds"] for fact in told.all("model.retried")]
@@ -114,7 +114,7 @@ def test_a_limited_rate_is_waited_out_as_asked(flow):
 def test_an_endless_limit_pauses_and_a_message_goes_on(flow):
     """T-33: nothing is lost and nothing is a dead end."""
     told = flow.begin("[[fake err=429@*]]")
-    flow.rest(told, 30)
+    flow.rest(told)
     assert told.status == "paused/rate_limited"
     flow.ask("Once more", [says("Now it works.")], after=told)
     assert told.status == "finished/answered"
@@ -137,7 +137,7 @@ def test_a_refused_key_fails_with_what_to_do_and_can_be_tried_again(flow):
 def test_an_empty_reply_is_asked_for_again_and_never_stored(flow):
     """T-31."""
     told = flow.begin("[[fake turns=0 err=empty@0x2 say='Here I am.']]")
-    flow.rest(told, 30)
+    flow.rest(told)
     assert told.answers == ["Here I am."]
     assert_replay_matches(told)
 
@@ -161,7 +161,7 @@ def test_a_call_that_was_cut_is_never_run(flow):
 def test_the_step_limit_is_announced_summarised_and_left_by_a_message(transactional_db, tmp_path):
     with Flow(tmp_path, limit_steps=4) as flow:
         told = flow.begin("[[fake turns=20]]")
-        flow.rest(told, 30)
+        flow.rest(told)
         assert told.status == "paused/step_limit"
         assert told.has("limit.neared")
         assert told.has("limit.reached")
@@ -194,7 +194,7 @@ def test_the_token_budget_pauses_before_the_next_call(transactional_db, tmp_path
         flow.model.script([calls(bash="true"), says("never asked for")])
         flow.model.script(lambda body: calls(bash="echo " + "x" * 2000))
         told = flow.begin("Go")
-        flow.rest(told, 30)
+        flow.rest(told)
         assert told.status == "paused/token_budget"
         assert_replay_matches(told)
 

@@ -25,7 +25,7 @@ def test_a_turn_under_way_is_carried_on_when_every_connection_is_cut(flow: Flow)
     for _ in range(6):
         direct.end_sessions()
         time.sleep(0.3)  # between the cuts there is time to come back, and to be cut again
-    flow.rest(told, 30)
+    flow.rest(told)
     assert told.status == "finished/answered"
     assert told.answers == ["Once."]
     assert "whole" in told.outputs[0]
@@ -39,7 +39,7 @@ def test_a_reply_under_way_is_stored_once_when_every_connection_is_cut(flow: Flo
     told = flow.begin("Hello", [says("Slow " * 30).slowly(tps=10), says("Slow " * 30)])
     until(lambda: flow.model.in_flight == 1)
     direct.end_sessions()
-    flow.rest(told, 30)
+    flow.rest(told)
     assert len(told.answers) == 1
     assert_replay_matches(told)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -104,6 +103,7 @@ def test_after_one_sweep_the_containers_are_those_that_rows_ask_for(
             left = flow.ask("just used", [write, *done])
             killed = flow.begin("under way", [calls(bash="echo x; sleep 8; echo y"), *done])
             until(lambda: killed.has("tool.started"))
+            until(lambda: docker_backend.runs(backend, killed.id, "sleep 8"))
             process.kill()
             orphan = SandboxSpec(uuid4())
             asyncio.run(_opened_and_left(backend, orphan))
@@ -163,7 +163,7 @@ def test_a_container_killed_from_outside_is_replaced_and_its_end_told_at_once(fl
     backend = docker_backend.make(tmp_path)
     told = flow.begin("Go", TWO_COMMANDS)
     until(lambda: told.has("tool.started"))
-    time.sleep(0.5)
+    until(lambda: docker_backend.runs(backend, told.id, "sleep 5"))
     name = docker_backend.described(backend, told.id)["Id"]
     backend.engine.wait(lambda client: client.kill(name))
     until(lambda: told.has("sandbox.lost"), 10)

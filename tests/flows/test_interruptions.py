@@ -10,6 +10,7 @@ from tests.support.flow import assert_replay_matches, until
 from tests.support.model_script import calls, fails, says
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
+UNTIL_TOLD = "until [ -e go-on ]; do sleep 0.05; done"
 
 
 @pytest.mark.parametrize("fault", ["hang", "stall"])
@@ -30,10 +31,11 @@ def test_stop_closes_the_connection_to_the_model_within_a_second(flow, fault):
 
 
 def test_stop_ends_a_command_and_its_whole_tree_within_two_seconds(flow):
-    command = "sleep 300 & (trap '' TERM; sleep 301) & echo begun; sleep 302"
+    deaf = "(trap '' TERM; echo x > deaf; sleep 301)"
+    command = f"sleep 300 & {deaf} & echo begun; echo x > begun; sleep 302"
     told = flow.begin("Go", [calls(bash=command)])
-    until(lambda: told.has("tool.started"))
-    time.sleep(0.5)
+    flow.until_written(told, "deaf")
+    flow.until_written(told, "begun")
     began = time.monotonic()
     flow.stop(told)
     flow.rest(told, 3)
@@ -59,7 +61,7 @@ def test_stop_reaches_a_run_that_waits_to_try_again(flow):
 
 def test_each_open_call_gets_one_result_when_three_are_stopped(flow):
     """T-17."""
-    told = flow.begin("Go", [calls(bash=["true", "sleep 20", "echo never"])])
+    told = flow.begin("Go", [calls(bash=["true", "sleep 60", "echo never"])])
     until(lambda: len(told.all("tool.started")) == 2)
     flow.stop(told)
     flow.rest(told, 3)
@@ -70,10 +72,11 @@ def test_each_open_call_gets_one_result_when_three_are_stopped(flow):
 
 
 def test_a_message_while_it_runs_is_read_at_the_next_step(flow):
-    told = flow.begin("Go", [calls(bash="sleep 1"), says("Both done.")])
+    told = flow.begin("Go", [calls(bash=UNTIL_TOLD), says("Both done.")])
     until(lambda: told.has("tool.started"))
     sent = flow.send(told, "And also this")
     assert sent.turn is None
+    flow.file_of(told, "go-on").touch()
     flow.rest(told)
     assert told.answers == ["Both done."]
     last = flow.model.requests[-1].body["messages"][-1]
@@ -99,7 +102,7 @@ def test_an_interrupt_ends_the_turn_and_begins_the_next(flow):
     told = flow.begin("Go", [calls(bash="sleep 30"), says("Changed course.")])
     until(lambda: told.has("tool.started"))
     flow.send(told, "No, do this instead", on_busy="interrupt")
-    flow.rest(told, 5)
+    flow.rest(told, 20)  # and not as long as the command takes
     assert told.status == "finished/answered"
     assert told.answers == ["Changed course."]
     turns = [(turn.status, turn.reason) for turn in told.row.turns.order_by("number")]
@@ -108,12 +111,11 @@ def test_an_interrupt_ends_the_turn_and_begins_the_next(flow):
     assert_replay_matches(told)
 
 
-def test_an_interrupt_of_the_model_keeps_what_was_shown_for_people_only(flow):
+def test_an_interrupt_of_the_model_keeps_what_was_shown_for_people_only(flow, shown):
     told = flow.begin("One", [says("Half a sentence " * 30).slowly(tps=20), says("Instead.")])
-    until(lambda: flow.model.in_flight == 1)
-    time.sleep(0.5)
+    until(lambda: "Half a" in "".join(shown))
     flow.send(told, "Stop that", on_busy="interrupt")
-    flow.rest(told, 5)
+    flow.rest(told)
     (discarded,) = told.all("message.discarded")
     assert discarded["text"].startswith("Half a")
     assert "Half a" not in str(flow.model.requests[-1].body)
@@ -121,23 +123,25 @@ def test_an_interrupt_of_the_model_keeps_what_was_shown_for_people_only(flow):
 
 
 def test_a_busy_conversation_can_refuse_and_then_stores_nothing(flow):
-    told = flow.begin("Go", [calls(bash="sleep 1"), says("done")])
+    told = flow.begin("Go", [calls(bash=UNTIL_TOLD), says("done")])
     until(lambda: told.has("tool.started"))
     with pytest.raises(ConversationBusy):
         flow.send(told, "Now", on_busy="reject")
+    flow.file_of(told, "go-on").touch()
     flow.rest(told)
     assert len(told.all("message.received")) == 1
 
 
 def test_pause_lets_the_step_end_and_resume_goes_on(flow):
-    told = flow.begin("Go", [calls(bash="sleep 0.7; echo kept"), says("done")])
+    # Long enough for a busy worker to hear of it before the step ends.
+    told = flow.begin("Go", [calls(bash="sleep 4; echo kept"), says("done")])
     until(lambda: told.has("tool.started"))
     services.pause(told.row, by=flow.world.owner)
-    flow.rest(told, 5)
+    flow.rest(told)
     assert told.status == "paused/by_person"
     assert "kept" in told.outputs[0]
     services.resume(told.row, by=flow.world.owner)
-    flow.rest(told, 5)
+    flow.rest(told)
     assert told.answers == ["done"]
     assert_replay_matches(told)
 

@@ -30,7 +30,7 @@ from tests.support.valkey_server import running as valkey_running
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
 STREAM, DEAD, MIRROR = "paca:agent:triggers", "paca:agent:triggers:dead", "paca:agent:events"
-LATE_SECONDS = 2.0
+LATE_SECONDS = 5.0  # two by design; a busy machine adds to that
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_another_program_stops_a_command_that_runs(flow, valkey):
     until(lambda: told.has("tool.started"), 60)
     with valkey.client() as program:
         program.xadd(STREAM, {"type": "agent.stop", "conversation_id": str(told.id)})
-        flow.rest(told, 5)
+        flow.rest(told, 20)
         until(lambda: acknowledged(program))
     assert told.status == "stopped/by_person"
     assert told.all("conversation.stopped")[0]["by"] == "another program"
@@ -218,7 +218,9 @@ def test_other_programs_can_follow_a_conversation_and_see_no_secret(flow, valkey
         log = told.frames
         until(lambda: program.xlen(MIRROR) == len(log))
         mirror = [fields for _, fields in program.xrange(MIRROR)]
-        while (message := channel.get_message(timeout=0.5)) is not None:
+        while not any(each["type"] == "agent.conversation.finished" for each in heard):
+            message = channel.get_message(timeout=20)
+            assert message, heard
             heard.append(json.loads(message["data"]))
         channel.close()
         everything = json.dumps([mirror, program.xrange(STREAM), heard])
@@ -345,5 +347,5 @@ def test_work_begins_and_is_watched_where_there_never_was_a_redis(valkey, flow, 
     watching = Watching(conversation_page(server, told.id, session(server, flow.world.user)))
     watching.start()
     assert flow.rest(told) == "finished/answered"
-    watching.join(10)
+    watching.join(30)
     assert not watching.is_alive()

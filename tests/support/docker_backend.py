@@ -49,6 +49,12 @@ def described(backend: Docker, conversation_id: UUID) -> dict:
     return backend.engine.wait(lambda client: client.inspect_container(name))
 
 
+def runs(backend: Docker, conversation_id: UUID, line: str) -> bool:
+    """Whether a process with this command line is in the conversation's container."""
+    name = described(backend, conversation_id)["Id"]
+    return line in str(backend.engine.wait(lambda client: client.top(name))["Processes"])
+
+
 def runner_pid(backend: Docker, conversation_id: UUID) -> int:
     """The runner as this machine sees it: the daemon is a local one."""
     return described(backend, conversation_id)["State"]["Pid"]
@@ -57,7 +63,7 @@ def runner_pid(backend: Docker, conversation_id: UUID) -> int:
 def raw_connection(backend: Docker, conversation_id: UUID) -> socket.socket:
     """The container's standard streams, without a word said yet."""
     connection = socket.socket(socket.AF_UNIX)
-    connection.settimeout(3)
+    connection.settimeout(20)
     connection.connect(backend.engine.host.removeprefix("unix://"))
     name = described(backend, conversation_id)["Id"]
     connection.sendall(

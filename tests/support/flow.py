@@ -171,6 +171,17 @@ class Flow:
     def stop(self, told: Told) -> None:
         services.stop(told.row, by=self.world.owner)
 
+    # --- files, as this machine sees them ---------------------------------------------------------
+
+    def file_of(self, told: Told, name: str) -> Path:
+        """In the workspace of a sandbox made with bubblewrap."""
+        return self.folder / "workspaces" / str(told.id) / name
+
+    def until_written(self, told: Told, name: str) -> None:
+        """Wait until a command has got so far: that a call has started says nothing of its command."""
+        file = self.file_of(told, name)
+        until(lambda: file.exists() and file.read_text(), describe=lambda: str(told.types))
+
     # --- waiting ------------------------------------------------------------------------------
 
     def rest(self, told: Told, seconds: float = 60) -> str:

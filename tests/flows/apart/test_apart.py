@@ -50,11 +50,11 @@ def test_stop_reaches_a_worker_in_another_process_at_once(team, rosa, model, web
 @in_both_dialects
 def test_what_a_killed_worker_held_goes_on_in_the_other_one(team, rosa, model):
     both = team.workers(2)
-    command = "echo x >> once.txt; sleep 4; echo whole"
+    command = "echo x >> once.txt; echo begun; sleep 4; echo whole"
     model.script([calls(bash=command), calls(bash="cat once.txt"), says("Once.")])
     talk = rosa.begin("Go")
-    until(lambda: talk.has("tool.started"), PATIENCE)
-    time.sleep(0.5)  # the command itself has begun
+    with talk.page() as page:
+        page.until("agent.tool.progressed", PATIENCE)
     team.holder(talk.id, both).kill()
     assert talk.rest() == "finished/answered"
     assert talk.answers == ["Once."]
