@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
 
 from tests.house.installation import ROOT, Installation
 
@@ -54,6 +54,7 @@ def product(tmp_path_factory: pytest.TempPathFactory, pictures: Path) -> Iterato
 
 @pytest.fixture(scope="session")
 def playwright() -> Iterator[Playwright]:
+    expect.set_options(timeout=WAIT_MS)
     with sync_playwright() as started:
         yield started
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import acts
-from tests.browser.conftest import Watched
+from tests.browser.conftest import WAIT_MS, Watched
 from tests.house.installation import Running
 from tests.support import docker_backend, valkey_server
 from tests.support.apart import PASSWORD, Apart, Colleague, Person, Talk
@@ -27,7 +27,7 @@ def patience() -> Iterator[None]:
     """A worker that has just started loads a model's library first, which takes a busy machine long."""
     expect.set_options(timeout=120_000)
     yield
-    expect.set_options(timeout=5_000)
+    expect.set_options(timeout=WAIT_MS)
 
 
 @pytest.fixture(scope="module")
