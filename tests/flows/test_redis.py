@@ -30,7 +30,7 @@ from tests.support.valkey_server import running as valkey_running
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
 STREAM, DEAD, MIRROR = "paca:agent:triggers", "paca:agent:triggers:dead", "paca:agent:events"
-LATE_SECONDS = 5.0  # two by design; a busy machine adds to that
+LATE_SECONDS = 2.0  # promised
 
 
 @pytest.fixture
