@@ -6,9 +6,8 @@ import socket
 # Below those that a kernel hands out by itself, to whoever connects or asks for any port.
 LOWEST, HIGHEST = 15_000, 32_000
 
-_chance = (
-    random.SystemRandom()
-)  # one that is shuffled with the tests would choose alike in each process
+# The usual one is seeded alike in each process of a shuffled suite.
+_chance = random.SystemRandom()
 
 
 def free() -> int:
