@@ -11,11 +11,11 @@ pages = get_asgi_application()
 # Django must be set up before anything that imports its models.
 from paca.bus import get_bus  # noqa: E402
 from paca.realtime.database import newest_of, rows_after  # noqa: E402
-from paca.realtime.origin import OriginGuard  # noqa: E402
+from paca.realtime.origin_check import OriginGuard  # noqa: E402
 from paca.realtime.relay import Lifespan, Relay  # noqa: E402
 from paca.realtime.routing import sockets  # noqa: E402
-from paca.web.bodies import Bodies  # noqa: E402
-from paca.web.places import Places  # noqa: E402
+from paca.web.middleware.body_size_limit import Bodies  # noqa: E402
+from paca.web.middleware.concurrency_limit import Places  # noqa: E402
 
 application = ProtocolTypeRouter(
     {

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from paca import env, keys
+from paca import env, installation_keys
 from paca.common import csp, logs
-from paca.web import static_files
+from paca.web import static_url
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -24,7 +24,7 @@ PACA_ADMIN_PASSWORD = env.text(
     "PACA_ADMIN_PASSWORD", meaning="Password of the first admin; else a one-time link is printed."
 )
 DEBUG = env.boolean("DEBUG", meaning="Django's debug pages. Only on a loopback address.")
-PACA_KEYS = keys.read(
+PACA_KEYS = installation_keys.read(
     PACA_DATA_DIR,
     secret_key=env.text(
         "SECRET_KEY",
@@ -158,17 +158,17 @@ INSTALLED_APPS = [
     "paca.projects",
     "paca.agents",
     "paca.conversations",
-    "paca.worker",
+    "paca.ops",
     "paca.realtime",
     "paca.web",
 ]
 
 MIDDLEWARE = [
     "paca.common.request_ids.request_id_middleware",
-    "paca.web.places.give_back_connections",
+    "paca.web.middleware.concurrency_limit.give_back_connections",
     "django.middleware.security.SecurityMiddleware",
-    "paca.web.security.SecurityHeaders",
-    "paca.web.middleware.StaticFiles",
+    "paca.web.middleware.security_headers.SecurityHeaders",
+    "paca.web.middleware.static_files.StaticFiles",
     "csp.middleware.CSPMiddleware",
     "paca.common.csp.AdminPolicy",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -197,7 +197,7 @@ TEMPLATES: list[dict[str, Any]] = [
 # --- security ---------------------------------------------------------------------------------------
 
 # Cookies become Secure, and the browser is told to stay with HTTPS, on each answer to a request that
-# came by HTTPS (paca/web/security.py): the same code serves plain loopback and a TLS proxy.
+# came by HTTPS (paca/web/middleware/security_headers.py): the same code serves plain loopback and a TLS proxy.
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
@@ -233,10 +233,10 @@ REST_FRAMEWORK = {
         "paca.accounts.api.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_PARSER_CLASSES": ["paca.common.parsing.BoundedJSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["paca.common.api.parsers.BoundedJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "paca.accounts.api.schema.Described",
-    "DEFAULT_THROTTLE_CLASSES": ["paca.common.api.RequestsPerMinute"],
+    "DEFAULT_THROTTLE_CLASSES": ["paca.common.api.throttling.RequestsPerMinute"],
     "DEFAULT_THROTTLE_RATES": {
         "api": f"{API_REQUESTS_PER_MINUTE}/min",
         # Each asks somebody else's server.
@@ -245,7 +245,7 @@ REST_FRAMEWORK = {
     # Who may say for whom a request is forwarded is the web server's business (uvicorn's
     # --forwarded-allow-ips); nobody evades a limit by writing a header.
     "NUM_PROXIES": 0,
-    "EXCEPTION_HANDLER": "paca.common.api.exception_handler",
+    "EXCEPTION_HANDLER": "paca.common.api.errors.exception_handler",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
 REST_KNOX = {"AUTH_HEADER_PREFIX": "Bearer", "TOKEN_PREFIX": "paca_"}
@@ -269,7 +269,7 @@ SPECTACULAR_SETTINGS = {
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_ENABLED = False
 ACCOUNT_EMAIL_VERIFICATION = "none"
-ACCOUNT_ADAPTER = "paca.accounts.signing_in.Adapter"
+ACCOUNT_ADAPTER = "paca.accounts.allauth_adapter.Adapter"
 ACCOUNT_RATE_LIMITS = {"login": "30/m/ip", "login_failed": "10/m/ip,5/5m/key"}
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 LOGIN_URL = "account_login"
@@ -279,7 +279,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "Paca",
     "SITE_HEADER": "Paca",
     "SITE_URL": "/",
-    "DASHBOARD_CALLBACK": "paca.web.insight.dashboard",
+    "DASHBOARD_CALLBACK": "paca.ops.dashboard.dashboard",
 }
 
 # --- end of API and accounts ------------------------------------------------------------------------
@@ -287,13 +287,13 @@ UNFOLD: dict[str, Any] = {
 
 # Ours come before those of the libraries: allauth looks for account/login.html, and finds ours.
 TEMPLATES[0]["DIRS"] = [BASE_DIR / "paca" / "web" / "templates"]
-TEMPLATES[0]["OPTIONS"]["context_processors"].append("paca.web.context.theme")
+TEMPLATES[0]["OPTIONS"]["context_processors"].append("paca.web.context_processors.theme")
 CSRF_FAILURE_VIEW = "paca.web.views.errors.csrf"
 
 # Static files are served from where they are installed: there is no step that collects them, and
 # none that can be forgotten. Their address changes with their content, so a browser that has a file
 # never asks for it again; with DEBUG, files may change under a running server.
-STATIC_URL = "/static/" if DEBUG else f"/static/{static_files.digest()}/"
+STATIC_URL = "/static/" if DEBUG else f"/static/{static_url.digest()}/"
 UNFOLD["SITE_FAVICONS"] = [
     {"rel": "icon", "type": "image/svg+xml", "href": f"{STATIC_URL}paca/icons/favicon.svg"}
 ]
@@ -301,6 +301,6 @@ WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 if not DEBUG:
-    WHITENOISE_IMMUTABLE_FILE_TEST = static_files.never_changes
+    WHITENOISE_IMMUTABLE_FILE_TEST = static_url.never_changes
 
 # --- end of Pages -----------------------------------------------------------------------------------

@@ -3,15 +3,15 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from paca.common.api import not_there
-from paca.web import health, metrics
+from paca.common.api.errors import not_there
+from paca.ops import health, metrics
 
 api = [
     path("", include("paca.accounts.api.urls")),
     path("", include("paca.projects.api.urls")),
     path("", include("paca.agents.api.urls")),
     path("", include("paca.conversations.api.urls")),
-    path("", include("paca.realtime.api_urls")),
+    path("", include("paca.realtime.api.urls")),
 ]
 
 urlpatterns = [

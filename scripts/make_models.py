@@ -65,9 +65,9 @@ def main() -> None:
 
 
 async def _providers() -> dict[str, dict[str, Any]]:
-    from paca.engine.llm import litellm_library
+    from paca.engine.llm.litellm import library
 
-    await litellm_library.load()
+    await library.load()
     import litellm
 
     heard: list[bytes] = []
@@ -149,7 +149,7 @@ async def _host_asked(name: str, **how: Any) -> str:
     """Where litellm sends the request by our connections; "" if it does not use them."""
     import httpx
 
-    from paca.engine.llm import litellm_library
+    from paca.engine.llm.litellm import library
 
     seen: list[str] = []
 
@@ -159,7 +159,7 @@ async def _host_asked(name: str, **how: Any) -> str:
 
     async with httpx.AsyncClient() as http:
         try:
-            wrapper = await _ask(name, client=litellm_library.http_client(http, look), **how)
+            wrapper = await _ask(name, client=library.http_client(http, look), **how)
             await anext(wrapper)
         except Exception:  # noqa: BLE001, S110 - it ends so by design
             pass

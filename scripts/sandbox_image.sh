@@ -7,7 +7,7 @@ base=${BASE:-debian:bookworm-slim}
 image=${AGENT_SANDBOX_IMAGE:-paca-sandbox:1}
 python=.venv/bin/python
 [ -x "$python" ] || python=python3
-version=$("$python" -c 'from paca.sandbox import inside; print(inside.runner_version())')
+version=$("$python" -c 'from paca.sandbox import runner_bundle; print(runner_bundle.runner_version())')
 
 # A build must reach Debian's archive, on some machines only through their proxy; neither it nor the
 # host's network is part of what comes out.

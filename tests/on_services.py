@@ -22,7 +22,7 @@ CHOSEN = (
     "tests/agents/test_agents.py",
     "tests/agents/test_api.py",
     "tests/projects",
-    "tests/web/test_health.py",
+    "tests/ops/test_health.py",
     "tests/web/test_pages.py",
 )
 # These start all their services themselves, in the first pass too.

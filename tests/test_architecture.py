@@ -23,24 +23,24 @@ MAY_CATCH_EVERYTHING = {
     "paca/worker/turns.py": "the top of a run",
     "paca/engine/acting.py": "a failing tool is a result for the model",
     "paca/realtime/consumers.py": "a failing command is an error frame, the socket stays",
-    "paca/common/optional.py": "an optional part fails without the run",
+    "paca/common/best_effort.py": "an optional part fails without the run",
     "paca/worker/thread.py": "a thread cannot raise: it hands what it died of to who started it",
 }
 MAY_USE_SQL = {
     "paca/conversations/store.py": "the hot path: two transactions a step",
-    "paca/common/prepared.py": "runs what the ORM has written",
+    "paca/common/prepared_queries.py": "runs what the ORM has written",
 }
 MAY_READ_THE_ENVIRONMENT = {
     "paca/env.py": "the one reader",
     "paca/asgi.py": "names the settings module, as Django wants it",
     "paca/sandbox/runner/main.py": "inside the sandbox: empties it",
     "paca/sandbox/runner/spawn.py": "inside the sandbox: sets where programs are looked for",
-    "paca/engine/llm/litellm_library.py": "tells litellm to leave network and .env files alone",
+    "paca/engine/llm/litellm/library.py": "tells litellm to leave network and .env files alone",
 }
 MAY_CROSS = {
     "paca/worker/turns.py": "the door between engine and database",
     "paca/realtime/database.py": "the door between sockets and database",
-    "paca/agents/connection.py": "a page waits for one word of a model",
+    "paca/agents/connection_test.py": "a page waits for one word of a model",
 }
 
 

@@ -15,10 +15,10 @@ from unfold.widgets import (
     UnfoldBooleanSwitchWidget,
 )
 
-from paca.agents import connection
+from paca.agents import connection_test
 from paca.agents import services as agents
+from paca.agents.model_parameters import NAMES
 from paca.agents.models import Agent
-from paca.agents.parameters import NAMES
 from paca.common.admin import ServiceAdmin, told
 from paca.common.errors import PacaError
 from paca.projects.models import Role
@@ -216,6 +216,6 @@ class AgentAdmin(ServiceAdmin):
                 self.message_user(request, f"{agent.name}: {told(error)}", messages.ERROR)
 
     def _test(self, request: HttpRequest, agent: Agent) -> None:
-        result = connection.test(agent)
+        result = connection_test.test(agent)
         level = messages.SUCCESS if result.works else messages.ERROR
         self.message_user(request, f"{agent.name}: {result.detail}", level)

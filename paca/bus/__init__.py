@@ -29,6 +29,6 @@ def get_bus() -> Bus:
 def _make() -> Bus:
     if not _url:
         return MemoryBus()
-    from paca.bus.redis import RedisBus  # the library is loaded where it is used
+    from paca.bus.redis.bus import RedisBus  # the library is loaded where it is used
 
     return RedisBus(_url)

@@ -26,7 +26,7 @@ from django.db.models.functions import Cast, Coalesce, NullIf
 from paca import events
 from paca.agents.models import Agent
 from paca.common.errors import NotFound
-from paca.common.prepared import Select, Slot
+from paca.common.prepared_queries import Select, Slot
 from paca.conversations.models import ChatSession, Conversation, Event
 from paca.engine.context.history import History, advance
 from paca.engine.limits import Tally

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from paca import events
-from paca.engine.repeats import Repeats
+from paca.engine.loop_guard import Repeats
 from paca.events import Event
 
 HINT_BEFORE_STEPS = 2

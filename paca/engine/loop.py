@@ -7,10 +7,10 @@ from paca.engine import acting, limits
 from paca.engine.context.history import OpenCall
 from paca.engine.llm.base import ModelError, StopReason, Usage
 from paca.engine.llm.prices import cost_usd
+from paca.engine.llm.text_tool_calls.parser import spoilt_call, written_call
+from paca.engine.loop_guard import GUARD
 from paca.engine.ports import World
-from paca.engine.repeats import GUARD
 from paca.engine.run import Outcome, Run, outcome_of
-from paca.engine.text_calls import spoilt_call, written_call
 from paca.engine.think import Thought, think
 
 ANSWERED = Outcome("finished", "answered")

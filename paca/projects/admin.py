@@ -10,7 +10,7 @@ from unfold.admin import TabularInline
 from unfold.decorators import action
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from paca.accounts import rights
+from paca.accounts import permission_patterns
 from paca.common.admin import ServiceAdmin, told
 from paca.common.errors import PacaError
 from paca.projects.models import Member, Project, Role, Workspace, WorkspaceMember
@@ -81,7 +81,7 @@ class RoleForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run 
     permissions = forms.CharField(
         widget=UnfoldAdminTextareaWidget,
         required=False,
-        help_text=f"One a line: *, a group such as tasks:*, or {', '.join(rights.NAMES)}.",
+        help_text=f"One a line: *, a group such as tasks:*, or {', '.join(permission_patterns.NAMES)}.",
     )
 
     class Meta:
@@ -95,7 +95,7 @@ class RoleForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run 
 
     def clean_permissions(self) -> list[str]:
         given = sorted(set(str(self.cleaned_data["permissions"]).split()))
-        if wrong := rights.unknown(given):
+        if wrong := permission_patterns.unknown(given):
             raise forms.ValidationError(f"{', '.join(wrong)}: no such right.")
         return given
 

@@ -2,18 +2,20 @@
 
 from collections.abc import Iterable
 
-from paca.accounts import rights
+from paca.accounts import permission_patterns
 from paca.projects.models import Member
 
 OWNER, MANAGER, MEMBER, VIEWER, AGENT = "Owner", "Manager", "Member", "Viewer", "Agent"
 
-_READS = tuple(name for name in rights.NAMES if name.endswith(":read"))
+_READS = tuple(name for name in permission_patterns.NAMES if name.endswith(":read"))
 _WORK = ("tasks:write", "docs:write", "conversations:write")
 
 # The roles a new project begins with.
 TEMPLATES: dict[str, tuple[str, ...]] = {
     OWNER: ("*",),
-    MANAGER: tuple(n for n in rights.NAMES if n not in {"roles:write", "projects:delete"}),
+    MANAGER: tuple(
+        n for n in permission_patterns.NAMES if n not in {"roles:write", "projects:delete"}
+    ),
     MEMBER: (*_READS, *_WORK, "conversations:approve"),
     VIEWER: tuple(name for name in _READS if name != "traces:read"),
     AGENT: (*_READS, *_WORK),
@@ -26,9 +28,9 @@ def allows(member: Member, right: str) -> bool:
         return False
     if member.kind == Member.Kind.AGENT and right == "conversations:approve":
         return False
-    return rights.covers(member.role.permissions, right)
+    return permission_patterns.covers(member.role.permissions, right)
 
 
 def may_grant(held: Iterable[str], patterns: Iterable[str]) -> bool:
     """Whether someone who holds ``held`` may give these away: nobody gives more than they have."""
-    return rights.expand(patterns) <= rights.expand(held)
+    return permission_patterns.expand(patterns) <= permission_patterns.expand(held)

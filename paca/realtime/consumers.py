@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import Error as DatabaseError
 
 from paca.bus.base import Announced, Missed, Shown, project_topic
-from paca.common import database_faults
+from paca.common import database_errors
 from paca.common.errors import PacaError
 from paca.conversations import selectors
 from paca.realtime import access, commands, credentials, protocol
@@ -20,11 +20,11 @@ from paca.realtime.access import Refused, Standing
 from paca.realtime.credentials import Credential, SignInNeeded
 from paca.realtime.database import in_database, newest_now, newest_of
 from paca.realtime.delivery import Delivery
-from paca.realtime.limits import Allowance
+from paca.realtime.handshake import Scope, query
+from paca.realtime.live_text import Frame
 from paca.realtime.protocol import BadFrame, Close, Command
+from paca.realtime.rate_limit import Allowance
 from paca.realtime.relay import Relay, TooManySockets
-from paca.realtime.scope import Scope, query
-from paca.realtime.streams import Frame
 
 logger = logging.getLogger(__name__)
 
@@ -162,9 +162,9 @@ class Consumer(ABC):
             return protocol.error(problem, client_id)
         except Refused:
             raise
-        except database_faults.AWAY as fault:
+        except database_errors.AWAY as fault:
             logger.exception("a command failed", extra={"socket": self.scope["path"]})
-            return protocol.error(database_faults.refusal(fault), client_id)
+            return protocol.error(database_errors.refusal(fault), client_id)
         except Exception:  # whatever a command breaks on, it is an error frame and the socket stays
             logger.exception("a command failed", extra={"socket": self.scope["path"]})
             return protocol.error(protocol.Internal(), client_id)

@@ -15,7 +15,7 @@ from paca.accounts.api.base import in_scope
 from paca.accounts.models import ApiToken, User
 from paca.common.errors import PacaError
 from paca.realtime import tickets
-from paca.realtime.scope import Scope, header, query
+from paca.realtime.handshake import Scope, header, query
 
 
 class SignInNeeded(PacaError):

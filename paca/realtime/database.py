@@ -7,18 +7,20 @@ from uuid import UUID
 
 from channels.db import database_sync_to_async
 
-from paca.common import threads
+from paca.common import database_threads
 from paca.conversations import selectors
 from paca.conversations.models import Conversation
 from paca.realtime import protocol
-from paca.realtime.recent import Row
-from paca.realtime.streams import Frame
+from paca.realtime.live_text import Frame
+from paca.realtime.recent_events import Row
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 # A pool of our own: in Django's single thread one slow query would hold up every socket.
-_executor = ThreadPoolExecutor(max_workers=threads.SOCKETS, thread_name_prefix="sockets-database")
+_executor = ThreadPoolExecutor(
+    max_workers=database_threads.SOCKETS, thread_name_prefix="sockets-database"
+)
 
 
 async def in_database(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 
 from paca.bus.base import Announced, Missed, Shown
 from paca.realtime import protocol
-from paca.realtime.recent import Row
-from paca.realtime.streams import STREAMED, Streams
+from paca.realtime.live_text import STREAMED, Streams
+from paca.realtime.recent_events import Row
 
 # Between two sendings of live text: at most 20 a second.
 LIVE_SECONDS = 0.05

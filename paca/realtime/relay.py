@@ -9,9 +9,9 @@ from typing import Any
 from uuid import UUID
 
 from paca.bus.base import Announced, Bus, Hint, Missed, Shown, Signal, conversation_topic
-from paca.common.optional import tolerated
-from paca.realtime.recent import RecentRows, Row
-from paca.realtime.scope import Scope
+from paca.common.best_effort import tolerated
+from paca.realtime.handshake import Scope
+from paca.realtime.recent_events import RecentRows, Row
 
 Hear = Callable[[Announced | Shown | Missed], None]
 NewestOf = Callable[[list[UUID]], Awaitable[dict[UUID, int]]]

@@ -6,8 +6,8 @@ from channels.routing import URLRouter
 from django.urls import path, re_path
 
 from paca.realtime.consumers import ConversationConsumer, ProjectConsumer
+from paca.realtime.handshake import Scope
 from paca.realtime.protocol import Close
-from paca.realtime.scope import Scope
 
 
 async def nothing_here(_scope: Scope, receive: Any, send: Any) -> None:

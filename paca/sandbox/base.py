@@ -7,7 +7,7 @@ from typing import Protocol
 from uuid import UUID
 
 from paca.engine.workspace import Workspace
-from paca.sandbox.loss import Loss
+from paca.sandbox.exit_cause import Loss
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from uuid import UUID
 
 from paca.engine.workspace import SandboxUnavailable, SandboxUnreachable
 from paca.sandbox.base import Backend, Sandbox, SandboxSpec
-from paca.sandbox.bubblewrap import Bubblewrap
-from paca.sandbox.docker import DEFAULT_IMAGE, Docker
-from paca.sandbox.docker_engine import PREFIX, Engine
-from paca.sandbox.docker_pool import Standing
-from paca.sandbox.loss import Loss
+from paca.sandbox.bubblewrap.backend import Bubblewrap
+from paca.sandbox.docker.backend import DEFAULT_IMAGE, Docker
+from paca.sandbox.docker.engine import PREFIX, Engine
+from paca.sandbox.docker.warm_pool import Standing
+from paca.sandbox.exit_cause import Loss
 
 logger = logging.getLogger(__name__)
 SWITCHED_OFF = (

@@ -1,13 +1,10 @@
-"""The app of the pages and of the commands that start and examine Paca."""
+"""The app of the pages."""
 
 from django.apps import AppConfig
 
 
 class WebConfig(AppConfig):
-    """Pages, health, ``up`` and ``doctor``."""
+    """Pages, their middleware and their static files."""
 
     name = "paca.web"
     label = "web"
-
-    def ready(self) -> None:
-        from paca.web import checks  # noqa: F401 - importing registers them

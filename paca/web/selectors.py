@@ -10,7 +10,7 @@ from paca.accounts.models import User
 from paca.agents.models import Agent
 from paca.conversations.models import Conversation
 from paca.projects.models import Member, Project
-from paca.web import words
+from paca.web import labels
 
 UNDER_WAY = ("running", "waiting", "queued")
 MOST_WORKING = 8
@@ -21,7 +21,7 @@ class AgentRow:
     """An agent, how it stands, and what it works on."""
 
     agent: Agent
-    state: words.State
+    state: labels.State
     conversations: int
     current: Conversation | None
 
@@ -49,7 +49,7 @@ def _agent_row(agent: Any, under_way: list[Conversation]) -> AgentRow:
     running = [each for each in under_way if each.status != "queued"] or under_way
     return AgentRow(
         agent=agent,
-        state=words.agent_state(agent, statuses),
+        state=labels.agent_state(agent, statuses),
         conversations=agent.conversation_count,
         current=running[0] if running else None,
     )

@@ -2,11 +2,11 @@
 
 from django.urls import path
 
-from paca.web.views import link, pages, styleguide
+from paca.web.views import one_time_link, pages, styleguide
 
 urlpatterns = [
     path("", pages.home, name="home"),
-    path("link/<str:secret>/", link.one_time_link, name="one_time_link"),
+    path("link/<str:secret>/", one_time_link.one_time_link, name="one_time_link"),
     path("projects/<uuid:project>/", pages.overview, name="overview"),
     path("projects/<uuid:project>/agents/", pages.agent_list, name="agents"),
     path("projects/<uuid:project>/agents/<uuid:agent_id>/", pages.agent, name="agent"),

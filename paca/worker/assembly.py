@@ -13,9 +13,9 @@ from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Model, QuerySet, UUIDField
 
-from paca.agents import secrets
+from paca.agents import encryption
 from paca.agents.models import Agent
-from paca.common.prepared import Select, Slot
+from paca.common.prepared_queries import Select, Slot
 from paca.conversations import selectors
 from paca.conversations.models import Conversation, Sandbox, SandboxState, Turn
 from paca.conversations.selectors import Recorded
@@ -26,7 +26,7 @@ from paca.engine.run import Profile
 from paca.projects.models import Project
 from paca.sandbox.base import Limits as SandboxLimits
 from paca.sandbox.base import SandboxSpec
-from paca.worker.folds import Fold
+from paca.worker.history_cache import Fold
 
 M = TypeVar("M", bound=Model)
 
@@ -59,7 +59,7 @@ class Assembled:
     @property
     def api_key(self) -> str:
         """In the clear only while it is handed on. Raises ``SecretUnreadable``."""
-        return secrets.decrypt(self.encrypted_key) if self.encrypted_key else ""
+        return encryption.decrypt(self.encrypted_key) if self.encrypted_key else ""
 
 
 def _columns(model: type[Model], *wanted: str) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from django.db.models.functions import Coalesce, Now
 
 from paca import events
 from paca.agents.models import Agent
-from paca.common.prepared import Select, Slot, Update
+from paca.common.prepared_queries import Select, Slot, Update
 from paca.conversations import store
 from paca.conversations.models import (
     Conversation,

@@ -10,12 +10,12 @@ from typing import Any, ParamSpec, TypeVar
 
 from django.db import close_old_connections, connections
 
-from paca.common import database_faults, threads
+from paca.common import database_errors, database_threads
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-THREADS = threads.WORKER
+THREADS = database_threads.WORKER
 
 
 class Database:
@@ -55,8 +55,8 @@ def _with_sound_connection(function: Callable[..., T], *args: Any, **kwargs: Any
     close_old_connections()
     try:
         return function(*args, **kwargs)
-    except database_faults.AWAY as fault:
-        database_faults.notice(fault)
+    except database_errors.AWAY as fault:
+        database_errors.notice(fault)
         raise
 
 

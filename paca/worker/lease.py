@@ -13,10 +13,10 @@ from django.db import close_old_connections, connection, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from paca.common import database_faults
+from paca.common import database_errors
 from paca.conversations.models import Conversation
 from paca.conversations.store import Lease
-from paca.worker.presence import HEARTBEAT_SECONDS, Presence
+from paca.worker.worker_registry import HEARTBEAT_SECONDS, Presence
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class LeaseKeeper(threading.Thread):
                     pause = usual / 5
             except DatabaseError as error:
                 logger.exception("leases could not be renewed")
-                database_faults.notice(error)
+                database_errors.notice(error)
                 self._give_up_the_stale(held)
         connection.close()
 

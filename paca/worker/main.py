@@ -17,22 +17,22 @@ from django.db import Error as DatabaseError
 
 from paca.bus import get_bus
 from paca.bus.base import Hint, Missed, Signal, Signalled, Woken
-from paca.common import room
-from paca.common.optional import tolerated
+from paca.common import disk_space
+from paca.common.best_effort import tolerated
 from paca.conversations.store import Lease
-from paca.engine.llm.connections import close_connections
+from paca.engine.llm.http_pool import close_connections
 from paca.sandbox.base import Patience
 from paca.sandbox.manager import SandboxManager
 from paca.worker import lease as leases
-from paca.worker import sweep
 from paca.worker.assembly import usual_sandbox
 from paca.worker.claim import claim
-from paca.worker.control import orders_for
+from paca.worker.control_commands import orders_for
 from paca.worker.database import Database
-from paca.worker.intake import Intake
-from paca.worker.pool import Pool
-from paca.worker.presence import Presence
+from paca.worker.external_triggers import Intake
+from paca.worker.sandboxes import sweeper
+from paca.worker.sandboxes.warm_pool import Pool
 from paca.worker.turns import Held, Services
+from paca.worker.worker_registry import Presence
 
 logger = logging.getLogger(__name__)
 
@@ -132,14 +132,14 @@ class Worker:
             for task in beside:
                 task.cancel()
 
-    def _sweeper(self, sandboxes: SandboxManager) -> sweep.Sweeper:
+    def _sweeper(self, sandboxes: SandboxManager) -> sweeper.Sweeper:
         idle, paused = self._settings.sandbox_idle_seconds, self._settings.sandbox_paused_seconds
-        return sweep.Sweeper(
+        return sweeper.Sweeper(
             self.id,
             self._database,
             sandboxes,
             Patience(idle, paused),
-            orphan_seconds=sweep.ORPHAN_SECONDS,
+            orphan_seconds=sweeper.ORPHAN_SECONDS,
         )
 
     def drain(self) -> None:
@@ -169,7 +169,7 @@ class Worker:
     async def _claim(self) -> None:
         most = self._room()
         # Each turn that cannot be stored costs a model call.
-        if most <= 0 or room.database_is_full():
+        if most <= 0 or disk_space.database_is_full():
             return
         taken = await self._database.call(
             claim, self.id, lease_seconds=self._settings.lease_seconds, room=most
@@ -243,7 +243,7 @@ class Worker:
         while not self._draining.is_set():
             self.seen_at = time.monotonic()
             with tolerated("worker sweep"):
-                await sweep.free_what_the_dead_held(self.id, self._database)
+                await sweeper.free_what_the_dead_held(self.id, self._database)
             await self._bring_orders()
             self._look.set()
             try:
@@ -280,4 +280,4 @@ class Worker:
 
 def has_room_on_disk() -> bool:
     """Whether new work may begin, as far as that goes."""
-    return room.is_left(settings.PACA_DATA_DIR)
+    return disk_space.is_left(settings.PACA_DATA_DIR)

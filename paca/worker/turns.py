@@ -12,29 +12,29 @@ from django.db import Error as DatabaseError
 from django.utils import timezone
 
 from paca.bus import get_bus
-from paca.common import database_faults, logs, room
+from paca.common import database_errors, disk_space, logs
 from paca.common.errors import PacaError
 from paca.conversations.models import Control
 from paca.conversations.store import Fenced, Lease
 from paca.engine import acting
 from paca.engine.llm.base import LLM
 from paca.engine.llm.registry import open_llm
-from paca.engine.llm.text_calling import TextCallingLLM
+from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
 from paca.engine.loop import run_until_done
 from paca.engine.ports import Ground, World
 from paca.engine.run import Outcome, Run
 from paca.engine.tools.registry import Toolbox, workspace_tools
 from paca.engine.workspace import SandboxBroken, Superseded
 from paca.sandbox.manager import SandboxManager
-from paca.worker import ending
+from paca.worker import turn_end
 from paca.worker.assembly import Assembled, assemble_next, assemble_run
 from paca.worker.claim import Claimed, release
 from paca.worker.database import Database
-from paca.worker.folds import Folds
-from paca.worker.live import Live
-from paca.worker.pool import Pool
-from paca.worker.runlog import RunLog
-from paca.worker.sandboxes import RunSandboxes
+from paca.worker.history_cache import Folds
+from paca.worker.run_log import RunLog
+from paca.worker.sandboxes.run_sandbox import RunSandboxes
+from paca.worker.sandboxes.warm_pool import Pool
+from paca.worker.stream_buffer import Live
 
 logger = logging.getLogger(__name__)
 
@@ -129,9 +129,9 @@ class Held:
                 # What is stored is right and what is not is not shown: the lease runs out or is
                 # released, and whoever claims the conversation next goes on from its log.
                 logger.exception("the database failed a run")
-                if database_faults.notice(error):
+                if database_errors.notice(error):
                     # No fault of the step; but each worker that took it over would ask the model anew.
-                    await self._release(pause_seconds=room.FULL_SECONDS)
+                    await self._release(pause_seconds=disk_space.FULL_SECONDS)
                 else:
                     await self._release(in_vain=True)
             finally:
@@ -192,7 +192,7 @@ class Held:
             stopped = order.control is Control.STOP
             outcome = Outcome("stopped", order.reason if stopped else "interrupted")
         follows = await self._services.database.call(
-            ending.end_turn,
+            turn_end.end_turn,
             self.lease,
             log.take_noted(),
             outcome,
@@ -229,7 +229,7 @@ class Held:
             if self._order is None and not self._let_go:
                 await self._end_engine()
                 raise
-        except (Fenced, Superseded, *database_faults.AWAY):
+        except (Fenced, Superseded, *database_errors.AWAY):
             raise
         except SandboxBroken as error:
             logger.warning("a sandbox does not start")

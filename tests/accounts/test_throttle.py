@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 
-from paca.common.api import RequestsPerMinute
+from paca.common.api.throttling import RequestsPerMinute
 from tests.support import world
 from tests.support.api import Api
 

@@ -8,7 +8,7 @@ from django.contrib.messages import get_messages
 from django.test import Client
 
 from paca.accounts.models import AuditEntry, User
-from paca.agents import secrets
+from paca.agents import encryption
 from paca.agents import services as agents
 from paca.agents.models import Agent
 from tests.support import world
@@ -57,7 +57,7 @@ def test_an_agent_is_made_with_its_membership(here: World, admin: Client) -> Non
     answer = admin.post("/admin/agents/agent/add/", filled(here, new_llm_key=KEY))
     assert answer.status_code == 302, answer.context["adminform"].form.errors
     agent = Agent.objects.get(handle="bo")
-    assert (agent.member.role, secrets.decrypt(agent.encrypted_key)) == (here.role("agent"), KEY)
+    assert (agent.member.role, encryption.decrypt(agent.encrypted_key)) == (here.role("agent"), KEY)
     entry = AuditEntry.objects.get(action="agent.created", object_id=str(agent.pk))
     assert entry.actor_name == "root"
 
@@ -69,7 +69,7 @@ def test_a_change_is_saved_and_an_empty_key_field_keeps_the_key(here: World, adm
     assert answer.status_code == 302, answer.context["adminform"].form.errors
     agent.refresh_from_db()
     assert (agent.limit_steps, agent.system_prompt) == (7, "Hello")
-    assert secrets.decrypt(agent.encrypted_key) == KEY
+    assert encryption.decrypt(agent.encrypted_key) == KEY
     admin.post(page(agent), filled(here, agent, forget_llm_key="on"))
     agent.refresh_from_db()
     assert not agent.has_key

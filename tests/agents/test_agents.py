@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from paca.accounts.models import AuditEntry
-from paca.agents import connection, secrets
+from paca.agents import connection_test, encryption
 from paca.agents import services as agents
 from paca.agents.models import Agent
 from paca.agents.services.agents import AgentIsRetired
@@ -113,7 +113,7 @@ def test_a_key_is_stored_encrypted_and_shown_by_its_end(here: World) -> None:
     agent.refresh_from_db()
     assert KEY not in str(vars(agent))
     assert (agent.has_key, agent.key_last4) == (True, "WXYZ")
-    assert secrets.decrypt(agent.encrypted_key) == KEY
+    assert encryption.decrypt(agent.encrypted_key) == KEY
 
 
 def test_of_a_short_key_nothing_is_shown(here: World) -> None:
@@ -124,7 +124,7 @@ def test_three_stars_leave_the_key_and_nothing_forgets_it(here: World) -> None:
     agent = make(here, llm_api_key=KEY)
     for same in (None, "***", " *** "):
         agents.configure(agent, by=here.owner, llm_api_key=same)
-        assert secrets.decrypt(agent.encrypted_key) == KEY
+        assert encryption.decrypt(agent.encrypted_key) == KEY
     agents.configure(agent, by=here.owner, llm_api_key="")
     assert (agent.has_key, agent.key_last4) == (False, "")
 
@@ -158,7 +158,7 @@ def test_another_path_or_model_of_the_same_place_needs_no_new_key(here: World) -
     agents.configure(
         agent, by=here.owner, base_url="https://good.example/v2", model="anthropic/claude-haiku-4-5"
     )
-    assert secrets.decrypt(agent.encrypted_key) == KEY
+    assert encryption.decrypt(agent.encrypted_key) == KEY
 
 
 def test_retiring_ends_the_membership_forgets_the_key_and_keeps_the_rest(here: World) -> None:
@@ -187,12 +187,12 @@ def test_a_setting_that_does_not_exist_is_a_mistake_of_the_caller(here: World) -
 
 
 def test_the_demo_answers_without_a_key(here: World) -> None:
-    result = connection.test(here.agent)
+    result = connection_test.test(here.agent)
     assert result.works, result.detail
 
 
 def test_a_missing_key_is_named_as_the_cause(here: World) -> None:
-    result = connection.test(make(here, model=MODEL))
+    result = connection_test.test(make(here, model=MODEL))
     assert not result.works
     assert "needs an API key" in result.detail
 
@@ -200,7 +200,7 @@ def test_a_missing_key_is_named_as_the_cause(here: World) -> None:
 def test_a_crowd_of_tests_is_told_to_come_back_and_does_not_wait_for_ever(
     here: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "TURN_SECONDS", 0.05)
-    with connection._AT_ONCE, connection._AT_ONCE:
-        assert connection.test(here.agent).code == "busy"
-    assert connection.test(here.agent).works
+    monkeypatch.setattr(connection_test, "TURN_SECONDS", 0.05)
+    with connection_test._AT_ONCE, connection_test._AT_ONCE:
+        assert connection_test.test(here.agent).code == "busy"
+    assert connection_test.test(here.agent).works

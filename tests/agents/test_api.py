@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from paca.agents import secrets
+from paca.agents import encryption
 from paca.agents.models import Agent
 from paca.projects import signals
 from tests.support import world
@@ -63,7 +63,7 @@ def test_every_field_that_is_given_comes_back_and_the_key_does_not(here: World, 
     assert shown["key"] == {"set": True, "last4": "WXYZ"}
     assert shown["role_id"] == str(here.role("agent").pk)
     assert KEY not in str(shown)
-    assert secrets.decrypt(Agent.objects.get(pk=shown["id"]).encrypted_key) == KEY
+    assert encryption.decrypt(Agent.objects.get(pk=shown["id"]).encrypted_key) == KEY
 
 
 def test_the_least_that_is_needed_and_the_alias_of_the_role(here: World, api: Api) -> None:
@@ -93,7 +93,7 @@ def test_what_the_page_shows_can_be_sent_back(here: World, api: Api) -> None:
     after = api.patch(path(here, shown["id"]), sent)
     assert after.status_code == 200, after.content
     assert after.json()["key"] == shown["key"]
-    assert secrets.decrypt(Agent.objects.get(pk=shown["id"]).encrypted_key) == KEY
+    assert encryption.decrypt(Agent.objects.get(pk=shown["id"]).encrypted_key) == KEY
 
 
 def test_a_change_of_what_somebody_changed_meanwhile_is_refused(here: World, api: Api) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 import paca
-from paca.agents import parameters, services
-from paca.engine.llm import anthropic_wire, litellm_wire
+from paca.agents import model_parameters, services
+from paca.engine.llm.anthropic import encoder as anthropic_encoder
+from paca.engine.llm.litellm import encoder as litellm_encoder
 
 ROOT = Path(paca.__file__).parent
 # What names the agent to people, in pages and API, and not to its runs.
@@ -25,11 +26,11 @@ def test_each_setting_is_read_where_agents_run(setting: str) -> None:
     assert read.search(source("worker", "conversations"))
 
 
-@pytest.mark.parametrize("name", parameters.NAMES)
+@pytest.mark.parametrize("name", model_parameters.NAMES)
 def test_each_parameter_reaches_the_model(name: str) -> None:
     value = "high" if name == "effort" else 2048
-    without = anthropic_wire._parameters({}, 8192)
-    assert anthropic_wire._parameters({name: value}, 8192) != without
+    without = anthropic_encoder._parameters({}, 8192)
+    assert anthropic_encoder._parameters({name: value}, 8192) != without
     for own_server in (True, False):
-        sent = litellm_wire.parameters({name: value}, 8192, own_server=own_server)
-        assert sent != litellm_wire.parameters({}, 8192, own_server=own_server)
+        sent = litellm_encoder.parameters({name: value}, 8192, own_server=own_server)
+        assert sent != litellm_encoder.parameters({}, 8192, own_server=own_server)

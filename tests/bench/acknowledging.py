@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.bench import ground
 from tests.bench.figures import Figure, percentile
-from tests.house.installation import Installation, Running
+from tests.installation.manage_process import Installation, Running
 from tests.realtime.pages import Page, bearer, conversation_page
 
 MESSAGES = 100

@@ -11,8 +11,8 @@ import json
 import sys
 from typing import Any
 
-from paca.engine.llm import litellm_library
-from paca.engine.llm.litellm_wire import _tool
+from paca.engine.llm.litellm import library
+from paca.engine.llm.litellm.encoder import _tool
 from paca.engine.tools.registry import Toolbox
 from paca.engine.tools.think import Think
 
@@ -71,7 +71,7 @@ async def converse(base_url: str, question: str) -> int:
 
 
 async def main(base_url: str) -> None:
-    await litellm_library.load()
+    await library.load()
     while line := await asyncio.to_thread(sys.stdin.readline):
         count, _, question = line.strip().partition(" ")
         held = (converse(base_url, f"{question} {number}") for number in range(int(count)))

@@ -12,9 +12,9 @@ from uuid import uuid4
 
 from paca.engine.workspace import Command
 from paca.sandbox.base import Sandbox, SandboxSpec
-from paca.sandbox.docker import DEFAULT_IMAGE, Docker
-from paca.sandbox.docker_engine import Engine
-from paca.sandbox.docker_pool import Standing
+from paca.sandbox.docker.backend import DEFAULT_IMAGE, Docker
+from paca.sandbox.docker.engine import Engine
+from paca.sandbox.docker.warm_pool import Standing
 from tests.bench.figures import Figure
 
 ECHO = ["echo", "x"]

@@ -11,7 +11,7 @@ import psutil
 
 from tests.bench import ground
 from tests.bench.figures import Figure
-from tests.house.installation import Installation, clean_environment
+from tests.installation.manage_process import Installation, clean_environment
 
 IDLE_SECONDS = 10
 

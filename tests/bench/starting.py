@@ -12,8 +12,8 @@ from uuid import uuid4
 
 from paca.engine.workspace import Command
 from paca.sandbox.base import SandboxSpec
-from paca.sandbox.inside import find_bwrap
 from paca.sandbox.manager import SandboxManager
+from paca.sandbox.runner_bundle import find_bwrap
 from tests.bench.figures import Figure
 
 WARM_UP = 2

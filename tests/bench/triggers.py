@@ -16,7 +16,7 @@ import redis
 from django.db import transaction
 
 import paca.bus
-from paca.bus.redis import RedisBus
+from paca.bus.redis.bus import RedisBus
 from paca.conversations import services
 from tests.bench import ground
 from tests.bench.figures import Figure, percentile

@@ -12,7 +12,7 @@ from uuid import uuid4
 from channels_redis.core import RedisChannelLayer
 
 from paca.bus.base import Announced, Missed, Shown, conversation_topic
-from paca.bus.redis import RedisBus
+from paca.bus.redis.bus import RedisBus
 from paca.realtime.relay import Relay
 from tests.bench.figures import Figure
 from tests.support.valkey_server import running

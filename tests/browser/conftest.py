@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
 
-from tests.house.installation import ROOT, Installation
+from tests.installation.manage_process import ROOT, Installation
 
 PASSWORD = "a long password 7"
 FLAGS = ("--no-sandbox", "--disable-background-networking", "--disable-component-update")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from tests.house.installation import ROOT
+from tests.installation.manage_process import ROOT
 
 FOLDER = ROOT / "tests" / "web" / "js"
 TESTS = sorted([*FOLDER.glob("*.test.js"), *FOLDER.glob("*.browser.js")])

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from paca.bus.redis import RedisBus
+from paca.bus.redis.bus import RedisBus
 from tests.support.valkey_server import ValkeyServer, running
 
 

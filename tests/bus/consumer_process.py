@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 
 from paca.bus.base import Fate, Verdict
-from paca.bus.redis import RedisBus
+from paca.bus.redis.bus import RedisBus
 
 
 class Intake:

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from paca.bus.base import Announced, News, Row, Shown, Signal, Signalled, Woken
-from paca.bus.redis import RedisBus
+from paca.bus.redis.bus import RedisBus
 from tests.bus.busy import Roomy, until
 from tests.support.tls_front import TlsFront
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from paca.bus.base import Announced, Missed, Shown, Signalled, Woken
-from paca.bus.redis_publisher import Outbox
+from paca.bus.redis.publisher import Outbox
 from tests.bus.busy import Roomy, until
 from tests.support.valkey_server import ValkeyServer
 

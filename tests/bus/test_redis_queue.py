@@ -10,8 +10,8 @@ from uuid import uuid4
 
 import pytest
 
-from paca.bus import redis_link, redis_queue
 from paca.bus.base import Fate, Verdict, Woken
+from paca.bus.redis import connection, trigger_stream
 from tests.bus.busy import Roomy, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.service]
@@ -73,8 +73,8 @@ async def test_a_worker_that_ends_leaves_no_name_and_lets_nobody_wait(
     valkey, program, connect, monkeypatch
 ):
     # One that is not woken to its end would wait for entries longer than this test does.
-    monkeypatch.setattr(redis_queue, "BLOCK_SECONDS", 30.0)
-    monkeypatch.setattr(redis_link, "ANSWER_SECONDS", 60.0)
+    monkeypatch.setattr(trigger_stream, "BLOCK_SECONDS", 30.0)
+    monkeypatch.setattr(connection, "ANSWER_SECONDS", 60.0)
     bus = connect(valkey)
     async with bus.work(lambda _: None, Roomy()):
         await until(lambda: waits_for_entries(program) and consumers(program))
@@ -271,7 +271,7 @@ async def test_an_entry_that_kills_its_workers_is_set_aside(valkey, program, con
 async def test_a_program_that_ends_at_once_has_said_what_it_did(valkey, program):
     trigger = str(uuid4())
     code = (
-        "import sys, uuid; from paca.bus.redis import RedisBus;"
+        "import sys, uuid; from paca.bus.redis.bus import RedisBus;"
         "RedisBus(sys.argv[1]).wake(uuid.UUID(sys.argv[2]))"
     )
     await asyncio.to_thread(

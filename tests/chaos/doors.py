@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from paca.bus.redis import DEAD_TRIGGERS, GROUP, TRIGGERS
+from paca.bus.redis.bus import DEAD_TRIGGERS, GROUP, TRIGGERS
 from tests.chaos import oracle
 from tests.chaos.bad_inputs import Instead, Request, Row, Wire
 from tests.chaos.calling import Caller

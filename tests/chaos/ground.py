@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 from uuid import UUID, uuid4
 
 from tests.chaos.nursery import Nursery, Process
-from tests.house.installation import clean_environment
+from tests.installation.manage_process import clean_environment
 from tests.support import postgres_server
 from tests.support.postgres_server import PostgresServer
 from tests.support.valkey_server import ValkeyServer
@@ -58,7 +58,7 @@ class Ground:
 
     @property
     def sandboxes(self) -> SandboxManager:
-        from paca.web.sandboxes import new_manager
+        from paca.ops.sandbox_factory import new_manager
 
         self._sandboxes = self._sandboxes or new_manager()
         return self._sandboxes

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.chaos.ground import SQLITE, Ground, prepared
 from tests.chaos.report import Report
-from tests.house.installation import ROOT
+from tests.installation.manage_process import ROOT
 
 MODULES = {
     "R1": "random_kills",

@@ -17,11 +17,12 @@ from typing import Any
 
 from paca import events
 from paca.bus.memory import MemoryBus
-from paca.bus.redis import RedisBus
+from paca.bus.redis.bus import RedisBus
 from paca.conversations import projections, store
 from paca.engine.ports import ModelCallStarted
-from paca.sandbox.wire import Attachment
-from paca.worker import ending, live, main, sandboxes
+from paca.sandbox.runner_client import Attachment
+from paca.worker import main, stream_buffer, turn_end
+from paca.worker.sandboxes import run_sandbox
 
 VARIABLE = "PACA_FAULT"
 OF_THE_LOG, NONE = re.compile(r"[0-9a-f]{32}").fullmatch, "0" * 32
@@ -63,23 +64,23 @@ STORED, HALF_STORED = (store, "append"), (projections, "apply")
 POINTS: dict[str, Point] = {
     "claimed": Point(main, "claim", "after"),
     "question-stored": Point(*STORED, "after", _holds(ModelCallStarted)),
-    "answer-streams": Point(live.Live, "show", "after", _shows(events.TextStreamed)),
+    "answer-streams": Point(stream_buffer.Live, "show", "after", _shows(events.TextStreamed)),
     "reply-unstored": Point(*STORED, "before", _holds(events.ToolCalled)),
     "reply-half-stored": Point(*HALF_STORED, "before", _holds(events.ToolCalled)),
     "reply-stored": Point(*STORED, "after", _holds(events.ToolCalled)),
-    "sandbox-unrecorded": Point(sandboxes, "_record", "before"),
+    "sandbox-unrecorded": Point(run_sandbox, "_record", "before"),
     "intent-unstored": Point(*STORED, "before", _holds(events.ToolStarted)),
     "intent-half-stored": Point(*HALF_STORED, "before", _holds(events.ToolStarted)),
     "intent-stored": Point(*STORED, "after", _holds(events.ToolStarted)),
     "call-sent": Point(Attachment, "request", "sent", _asks(*ACTS)),
     "call-answered": Point(Attachment, "request", "after", _asks(*ACTS)),
-    "command-speaks": Point(live.Live, "show", "after", _shows(events.ToolProgressed)),
+    "command-speaks": Point(stream_buffer.Live, "show", "after", _shows(events.ToolProgressed)),
     "outcome-unstored": Point(*STORED, "before", _holds(*OUTCOMES)),
     "outcome-half-stored": Point(*HALF_STORED, "before", _holds(*OUTCOMES)),
     "outcome-stored": Point(*STORED, "after", _holds(*OUTCOMES)),
-    "turn-unfinished": Point(ending, "end_turn", "before"),
+    "turn-unfinished": Point(turn_end, "end_turn", "before"),
     "turn-half-ended": Point(*HALF_STORED, "before", _holds(events.ConversationFinished)),
-    "turn-ended": Point(ending, "end_turn", "after"),
+    "turn-ended": Point(turn_end, "end_turn", "after"),
 }
 # Where a web server can die between a message and its answer.
 TRIGGER_STORED = "trigger-stored"

@@ -6,8 +6,8 @@ import uuid
 from typing import Any
 
 from paca.engine.workspace import Command
-from paca.sandbox.attached import AttachedWorkspace
-from paca.worker import presence
+from paca.sandbox.runner_workspace import AttachedWorkspace
+from paca.worker import worker_registry
 
 VARIABLE = "PACA_VARIANT"
 NO_CALL_TABLE, ELSEWHERE = "no-call-table", "elsewhere"
@@ -31,4 +31,4 @@ def _forget_calls() -> None:
 
 def _be_elsewhere() -> None:
     """No other worker can see whether this process lives: only the time tells."""
-    presence.place = lambda: f"elsewhere {os.getpid()}"  # type: ignore[assignment]
+    worker_registry.place = lambda: f"elsewhere {os.getpid()}"  # type: ignore[assignment]

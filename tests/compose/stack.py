@@ -13,9 +13,9 @@ from base64 import urlsafe_b64encode
 from http.cookiejar import CookieJar
 from pathlib import Path
 
-from tests.house.installation import ROOT, Running
+from tests.installation.manage_process import ROOT, Running
 from tests.support import ports
-from tests.support.apart import Colleague, Person
+from tests.support.split_deployment import Colleague, Person
 
 HERE = Path(__file__).parent
 SERVICES_IMAGE = "paca-test-services:1"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.compose import stack as stacks
 from tests.compose.stack import Stack
-from tests.house.installation import ROOT
+from tests.installation.manage_process import ROOT
 from tests.support import docker_backend
 from tests.support.flow import until
 

@@ -15,7 +15,7 @@ from paca.engine.run import Outcome
 from paca.events import ToolCalled, ToolReturned
 from paca.projects.models import Member
 from paca.projects.services import members
-from paca.worker import claim, ending
+from paca.worker import claim, turn_end
 from tests.support import world
 from tests.support.api import Api
 
@@ -82,7 +82,7 @@ class Chat:
 
     def finish(self, lease: Lease, *entries: Entry) -> None:
         """Let the worker end its turn."""
-        ending.end_turn(lease, entries, Outcome("finished", "answered"), steps=1)
+        turn_end.end_turn(lease, entries, Outcome("finished", "answered"), steps=1)
 
     def rest(self, conversation: Any, *entries: Entry) -> None:
         """A whole turn: taken, written, ended."""

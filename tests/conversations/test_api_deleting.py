@@ -6,7 +6,7 @@ from paca import events
 from paca.accounts.models import AuditEntry
 from paca.bus import get_bus
 from paca.bus.base import project_topic
-from paca.conversations import removal, services, store
+from paca.conversations import deletion, services, store
 from paca.conversations.models import (
     Blob,
     ChatSession,
@@ -119,11 +119,11 @@ def test_a_conversation_that_waits_is_deleted_and_no_worker_takes_it(chat, statu
 
 def test_a_message_on_its_way_finds_nothing_to_arrive_in(chat):
     row = chat.row(chat.begin()["conversation"])
-    removal.delete(row, by=chat.world.owner)
-    with pytest.raises(removal.NotFound):
+    deletion.delete(row, by=chat.world.owner)
+    with pytest.raises(deletion.NotFound):
         services.send(row, text="Too late", by=chat.world.owner)
-    with pytest.raises(removal.NotFound):
-        removal.delete(row, by=chat.world.owner)
+    with pytest.raises(deletion.NotFound):
+        deletion.delete(row, by=chat.world.owner)
 
 
 def test_an_earlier_conversation_of_the_chat_stays(chat):

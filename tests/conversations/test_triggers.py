@@ -11,7 +11,7 @@ from django.utils import timezone
 from paca.agents import services as agents
 from paca.agents.models import Agent
 from paca.common.errors import PacaError
-from paca.conversations import removal, services, triggers
+from paca.conversations import deletion, external_triggers, services
 from paca.conversations.models import ChatSession, Conversation, Event, Status, Trigger
 from paca.projects.models import Member
 from paca.projects.services import members
@@ -44,7 +44,7 @@ def a_message(of: World, **changes: object) -> dict[str, str]:
 
 
 def take_in(fields: dict[str, str], entry_id: str = "1-0") -> None:
-    triggers.take_in(entry_id, fields)
+    external_triggers.take_in(entry_id, fields)
 
 
 # --- a message ----------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def test_a_message_in_a_chat_goes_on_in_another_conversation_of_it(harbor: World
 def test_what_was_deleted_does_not_begin_again(harbor: World):
     fields = a_message(harbor)
     take_in(fields)
-    removal.delete(Conversation.objects.get(), by=harbor.owner)
+    deletion.delete(Conversation.objects.get(), by=harbor.owner)
     take_in(fields)
     assert Trigger.objects.count() == 0
     assert Conversation.objects.get().deleted_at is not None
@@ -242,7 +242,7 @@ def test_what_is_wrong_is_refused_with_the_reason_and_begins_nothing(harbor, cha
     before = Trigger.objects.count()
     with pytest.raises(PacaError) as refused:
         take_in(a_message(harbor, **given))
-    assert not isinstance(refused.value, triggers.TooEarly)
+    assert not isinstance(refused.value, external_triggers.TooEarly)
     assert reason in refused.value.detail
     assert len(refused.value.detail) < 300
     assert Trigger.objects.count() == before
@@ -305,7 +305,7 @@ def test_a_stop_of_what_has_ended_counts_as_given(harbor: World):
 
 
 def test_a_stop_of_what_nobody_knows_may_be_early(harbor: World):
-    with pytest.raises(triggers.TooEarly):
+    with pytest.raises(external_triggers.TooEarly):
         take_in(a_stop(uuid4()))
 
 

@@ -14,7 +14,7 @@ from django.db import connection, transaction
 
 from paca import events
 from paca.asgi import application
-from paca.common import threads
+from paca.common import database_threads
 from paca.conversations import store
 from paca.worker.database import Database
 from tests.realtime.pages import Chat, cookie_of, make_chat
@@ -98,12 +98,12 @@ def test_two_hundred_requests_at_once_share_a_few_connections_and_all_are_answer
 ):
     with lists_are_stuck():
         visitors = [Visitor(live, cookie) for _ in range(200)]
-        until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == threads.PAGES)
+        until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
         # One more is the test's own, which holds the lock.
-        assert direct.sessions("state <> 'idle'") == threads.PAGES + 1
-        assert direct.sessions() <= threads.OF_A_PROCESS
+        assert direct.sessions("state <> 'idle'") == database_threads.PAGES + 1
+        assert direct.sessions() <= database_threads.OF_A_PROCESS
     assert [visitor.answer()[0] for visitor in visitors] == [200] * 200
-    assert connection.pool.get_stats()["pool_size"] <= threads.OF_A_PROCESS
+    assert connection.pool.get_stats()["pool_size"] <= database_threads.OF_A_PROCESS
     assert_everything_comes_back()
 
 
@@ -115,7 +115,7 @@ async def test_the_worker_never_waits_for_pages_that_are_stuck(live, chat, cooki
     def stuck() -> None:
         with lists_are_stuck():
             visitors = [Visitor(live, cookie) for _ in range(60)]
-            until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == threads.PAGES)
+            until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
             begun.set()
             assert done.wait(20)
         assert {visitor.answer()[0] for visitor in visitors} == {200}
@@ -125,7 +125,9 @@ async def test_the_worker_never_waits_for_pages_that_are_stuck(live, chat, cooki
     await asyncio.to_thread(begun.wait, 30)
     try:
         said = [events.MessageSpoken(text="x")]
-        stored = [database.call(store.append, chat.id, *said) for _ in range(threads.WORKER)]
+        stored = [
+            database.call(store.append, chat.id, *said) for _ in range(database_threads.WORKER)
+        ]
         async with asyncio.timeout(4):  # less than the pool would let it wait
             await asyncio.gather(*stored)
     finally:
@@ -136,8 +138,8 @@ async def test_the_worker_never_waits_for_pages_that_are_stuck(live, chat, cooki
 
 def test_the_server_says_that_it_lives_while_every_page_is_stuck(live, cookie):
     with lists_are_stuck():
-        visitors = [Visitor(live, cookie) for _ in range(threads.PAGES + 4)]
-        until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == threads.PAGES)
+        visitors = [Visitor(live, cookie) for _ in range(database_threads.PAGES + 4)]
+        until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
         assert Visitor(live, "", "/healthz").answer()[0] == 200
     assert {visitor.answer()[0] for visitor in visitors} == {200}
 
@@ -147,7 +149,7 @@ def test_those_who_leave_while_they_wait_leave_nothing_behind(
 ):
     with lists_are_stuck():
         visitors = [Visitor(live, cookie) for _ in range(200)]
-        until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == threads.PAGES)
+        until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
         for visitor in visitors:
             visitor.leave()
     assert Visitor(live, cookie).answer()[0] == 200
@@ -159,7 +161,7 @@ def test_those_who_read_slowly_hold_neither_place_nor_connection(
 ):
     store.append(chat.id, *[events.MessageSpoken(text="x" * 100_000)] * 150)
     log = f"/api/v1/projects/{chat.world.project.pk}/conversations/{chat.id}/events/?limit=200"
-    slow = [Visitor(live, cookie, log) for _ in range(threads.PAGES + 4)]
+    slow = [Visitor(live, cookie, log) for _ in range(database_threads.PAGES + 4)]
     assert Visitor(live, cookie).answer()[0] == 200
     assert_everything_comes_back()
     for visitor in slow:
@@ -170,7 +172,7 @@ def test_those_who_read_slowly_hold_neither_place_nor_connection(
 
 def test_those_who_send_slowly_hold_no_place(live, cookie):
     slow = []
-    for _ in range(threads.PAGES + 4):
+    for _ in range(database_threads.PAGES + 4):
         opened = socket.create_connection(("127.0.0.1", live.port))
         opened.sendall(
             b"POST /api/v1/projects/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{"
@@ -188,11 +190,11 @@ def test_after_a_restart_the_first_request_is_answered_however_many_connections_
     live, cookie, assert_everything_comes_back
 ):
     with lists_are_stuck():
-        visitors = [Visitor(live, cookie) for _ in range(threads.PAGES)]
-        until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == threads.PAGES)
+        visitors = [Visitor(live, cookie) for _ in range(database_threads.PAGES)]
+        until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
     assert {visitor.answer()[0] for visitor in visitors} == {200}
     assert_everything_comes_back()
-    assert direct.end_sessions() >= threads.PAGES
+    assert direct.end_sessions() >= database_threads.PAGES
     assert Visitor(live, cookie).answer()[0] == 200
     assert_everything_comes_back()
 

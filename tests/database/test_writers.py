@@ -11,10 +11,10 @@ from django.utils import timezone
 from paca import events
 from paca.agents.models import Agent
 from paca.common.errors import PacaError
-from paca.conversations import removal, services, store
+from paca.conversations import deletion, services, store
 from paca.conversations.models import Blob, ChatSession, Conversation, Event, Trigger
 from paca.engine.run import Outcome
-from paca.worker import claim, ending
+from paca.worker import claim, turn_end
 from tests.database.at_once import run_at_once
 from tests.support import world
 from tests.support.world import World
@@ -77,7 +77,7 @@ def test_a_body_that_one_log_forgets_stays_for_another_that_stores_it_at_that_mo
         store.append(leaving.pk, body)
         run_at_once(
             [
-                partial(removal.delete, leaving, by=here.owner),
+                partial(deletion.delete, leaving, by=here.owner),
                 partial(store.append, coming.pk, body),
             ]
         )
@@ -96,7 +96,7 @@ def test_two_workers_that_claim_at_once_take_each_conversation_once():
         while claimed := claim.claim(owner, lease_seconds=60, room=3):
             for one in claimed:
                 taken[one.lease.conversation_id] += 1
-                ending.end_turn(one.lease, [], Outcome("finished", "answered"), steps=1)
+                turn_end.end_turn(one.lease, [], Outcome("finished", "answered"), steps=1)
 
     run_at_once(partial(work, f"worker {n}") for n in range(4))
     # Whoever loses every race of a round comes back with the next sweep.
@@ -157,7 +157,7 @@ class Crowd:
         services.start_chat(self.here.agent, text="Hello", by=self.here.owner)
 
     def delete(self) -> None:
-        removal.delete(self.conversation(), by=self.here.owner)
+        deletion.delete(self.conversation(), by=self.here.owner)
 
     def end_all(self) -> None:
         services.stop_all_of(self.here.agent.pk, by="an admin")
@@ -168,7 +168,7 @@ class Crowd:
             lease = claimed.lease
             spoken = events.MessageSpoken(text=self.order.choice(["Done.", LARGE]))
             store.append(lease.conversation_id, spoken, lease=lease)
-            while ending.end_turn(lease, [], Outcome("finished", "answered"), steps=1):
+            while turn_end.end_turn(lease, [], Outcome("finished", "answered"), steps=1):
                 pass
 
     def live(self, rounds: int) -> None:

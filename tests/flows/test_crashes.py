@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from paca.conversations.models import Conversation
-from paca.sandbox.bubblewrap import Bubblewrap
+from paca.sandbox.bubblewrap.backend import Bubblewrap
 from tests.support import runners
 from tests.support.flow import Flow, assert_replay_matches, until
 from tests.support.model_script import calls, says

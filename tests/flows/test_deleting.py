@@ -5,12 +5,12 @@ from uuid import UUID
 
 import pytest
 
-from paca.conversations import removal
+from paca.conversations import deletion
 from paca.conversations.models import Sandbox
 from paca.sandbox.base import Patience
 from paca.sandbox.manager import SandboxManager
 from paca.worker.database import Database
-from paca.worker.sweep import Sweeper
+from paca.worker.sandboxes.sweeper import Sweeper
 from tests.support.flow import Flow, Told
 from tests.support.model_script import calls, says
 
@@ -32,7 +32,7 @@ def sweep(flow: Flow, kind: str = "", manager: SandboxManager | None = None) -> 
 
 
 def delete(flow: Flow, told: Told) -> None:
-    removal.delete(told.row, by=flow.world.owner)
+    deletion.delete(told.row, by=flow.world.owner)
 
 
 def test_the_files_of_a_deleted_conversation_go_and_those_of_others_stay(flow):

@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from paca.engine.llm import demo
+from paca.engine.llm.demo import scripted_model
 from tests.support.flow import Flow, assert_replay_matches, until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
-LOOK, PROGRAM, BUG = (prompt for _, prompt in demo.PROMPTS)
+LOOK, PROGRAM, BUG = (prompt for _, prompt in scripted_model.PROMPTS)
 
 
 @pytest.fixture
 def flow(transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Flow]:
     """An agent with the demo model, without its pauses."""
-    monkeypatch.setattr(demo, "PIECES_A_SECOND", 0)
-    with Flow(tmp_path, model=demo.MODEL, base_url="", llm_api_key="") as found:
+    monkeypatch.setattr(scripted_model, "PIECES_A_SECOND", 0)
+    with Flow(tmp_path, model=scripted_model.MODEL, base_url="", llm_api_key="") as found:
         yield found
 
 
@@ -49,12 +49,12 @@ def test_a_job_can_be_asked_for_again(flow):
 
 def test_what_it_does_not_know_is_answered_honestly(flow):
     told = flow.ask("Write me a poem")
-    assert told.answers == [demo.HELP]
+    assert told.answers == [scripted_model.HELP]
     assert_replay_matches(told)
 
 
 def test_a_stopped_job_goes_on_when_asked_to(flow, monkeypatch):
-    monkeypatch.setattr(demo, "PIECES_A_SECOND", 20)
+    monkeypatch.setattr(scripted_model, "PIECES_A_SECOND", 20)
     told = flow.begin(BUG)
     until(lambda: told.has("tool.returned"))
     flow.stop(told)

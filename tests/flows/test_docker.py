@@ -12,12 +12,12 @@ from uuid import UUID, uuid4
 import pytest
 from django.utils import timezone
 
-from paca.conversations import removal
+from paca.conversations import deletion
 from paca.conversations.models import Conversation, Sandbox
 from paca.sandbox.base import SandboxSpec
-from paca.sandbox.docker import Docker
-from paca.sandbox.docker_container import volume_of
-from paca.sandbox.docker_engine import Refused
+from paca.sandbox.docker.backend import Docker
+from paca.sandbox.docker.container import volume_of
+from paca.sandbox.docker.engine import Refused
 from tests.support import docker_backend
 from tests.support.flow import Flow, Told, assert_replay_matches, until
 from tests.support.model_script import calls, says
@@ -108,7 +108,7 @@ def test_after_one_sweep_the_containers_are_those_that_rows_ask_for(
             orphan = SandboxSpec(uuid4())
             asyncio.run(_opened_and_left(backend, orphan))
             assert _running(backend) >= {killed.id, orphan.conversation_id}
-            removal.delete(deleted.row, by=flow.world.owner)
+            deletion.delete(deleted.row, by=flow.world.owner)
             _used(finished, timedelta(hours=-1))
             _used([left], timedelta(hours=1))  # also if this machine takes long for what follows
             process.start()

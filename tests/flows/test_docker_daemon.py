@@ -38,7 +38,7 @@ TWO_COMMANDS = [
 def flow(
     transactional_db: None, tmp_path: Path, daemon: DockerDaemon, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Flow]:
-    monkeypatch.setattr("paca.worker.sandboxes.LONGEST_PAUSE_SECONDS", 1)
+    monkeypatch.setattr("paca.worker.sandboxes.run_sandbox.LONGEST_PAUSE_SECONDS", 1)
     monkeypatch.setattr("paca.worker.main.SANDBOX_WATCH_SECONDS", 0.2)
     with Flow(tmp_path, sandbox="docker", docker=DockerAddress(host=daemon.address)) as flow:
         until(lambda: flow.sandbox_works, SLOW)

@@ -8,8 +8,8 @@ from datetime import datetime
 import pytest
 
 from paca.conversations import services
-from paca.sandbox.docker import DEFAULT_IMAGE
-from paca.sandbox.docker_container import name_of
+from paca.sandbox.docker.backend import DEFAULT_IMAGE
+from paca.sandbox.docker.container import name_of
 from paca.sandbox.manager import DockerAddress
 from tests.support import docker_backend
 from tests.support.docker_daemon import DockerDaemon

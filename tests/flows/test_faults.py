@@ -22,7 +22,7 @@ def test_a_sandbox_that_cannot_be_swept_does_not_end_the_worker(flow, monkeypatc
         raise SandboxUnavailable("Another worker is busy with this sandbox.")
 
     monkeypatch.setattr(SandboxManager, "sweep", locked)
-    monkeypatch.setattr("paca.worker.sweep.SANDBOXES_SECONDS", 0.5)
+    monkeypatch.setattr("paca.worker.sandboxes.sweeper.SANDBOXES_SECONDS", 0.5)
     until(lambda: len(tried) >= 2)
     assert flow.ask("Hello", [says("Still here.")]).answers == ["Still here."]
 

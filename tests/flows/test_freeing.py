@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from paca.conversations import removal
+from paca.conversations import deletion
 from paca.conversations.models import Conversation, Sandbox
 from tests.flows.test_housekeeping import swept, unused_for
 from tests.support import docker_backend
@@ -33,14 +33,14 @@ def written(flow: Flow) -> Told:
 
 
 def free(flow: Flow, told: Told) -> None:
-    removal.free_workspace(told.row, by=flow.world.owner)
+    deletion.free_workspace(told.row, by=flow.world.owner)
 
 
 LOOK = [calls(bash="ls -A; pgrep sleep; true"), says("Empty.")]
 
 
 def test_a_sweep_removes_the_files_and_says_so(world, monkeypatch):
-    monkeypatch.setattr("paca.sandbox.docker.RACE_SECONDS", 0)  # it was just attached to
+    monkeypatch.setattr("paca.sandbox.docker.backend.RACE_SECONDS", 0)  # it was just attached to
     told, other = written(world), written(world)
     world.stop_worker()  # it sweeps as well
     free(world, told)
@@ -71,7 +71,7 @@ def test_a_message_that_comes_first_finds_an_empty_workspace_all_the_same(world)
 def test_files_at_which_commands_work_are_not_removed(world):
     told = world.begin("Go", [calls(bash="echo x > note.txt; sleep 3; cat note.txt"), says("x")])
     until(lambda: told.has("tool.started"))
-    with pytest.raises(removal.ConversationRunning):
+    with pytest.raises(deletion.ConversationRunning):
         free(world, told)
     backend = world.sandbox
     until(lambda: Sandbox.objects.filter(conversation=told.id).exists())

@@ -82,9 +82,9 @@ def test_where_the_frozen_one_holds_up_the_sandbox_the_run_says_so_and_goes_on_a
     flow, process, monkeypatch
 ):
     """Docker gives each word to all who are attached and waits for the slowest: after a megabyte."""
-    monkeypatch.setattr("paca.sandbox.docker_stream.SILENT_SECONDS", 1)
-    monkeypatch.setattr("paca.sandbox.docker.ATTACH_SECONDS", 2)
-    monkeypatch.setattr("paca.worker.sandboxes.LONGEST_PAUSE_SECONDS", 1)
+    monkeypatch.setattr("paca.sandbox.docker.stream.SILENT_SECONDS", 1)
+    monkeypatch.setattr("paca.sandbox.docker.backend.ATTACH_SECONDS", 2)
+    monkeypatch.setattr("paca.worker.sandboxes.run_sandbox.LONGEST_PAUSE_SECONDS", 1)
     flow.model.script(
         [calls(bash=A_COMMAND), calls(*MANY_WORDS), calls(bash="cat once.txt"), says("Once.")]
     )

@@ -16,18 +16,18 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.models.functions import Now
 
-from paca.conversations import removal
+from paca.conversations import deletion
 from paca.conversations.models import Conversation, Sandbox, Worker
+from paca.ops.sandbox_factory import install_id
 from paca.sandbox.base import Patience, SandboxSpec
-from paca.sandbox.bubblewrap import Bubblewrap
-from paca.sandbox.docker_engine import CALL_SECONDS
-from paca.sandbox.home import Home
-from paca.sandbox.loss import Loss
+from paca.sandbox.bubblewrap.backend import Bubblewrap
+from paca.sandbox.bubblewrap.sandbox_directory import Home
+from paca.sandbox.docker.engine import CALL_SECONDS
+from paca.sandbox.exit_cause import Loss
 from paca.sandbox.manager import DockerAddress, SandboxManager
-from paca.web.sandboxes import install_id
 from paca.worker.database import Database
-from paca.worker.pool import Pool
-from paca.worker.sweep import ORPHAN_SECONDS, Reaped, Sweeper
+from paca.worker.sandboxes.sweeper import ORPHAN_SECONDS, Reaped, Sweeper
+from paca.worker.sandboxes.warm_pool import Pool
 from tests.support import docker_backend, runners
 from tests.support.flow import Flow, Told, assert_replay_matches, until
 from tests.support.model_script import calls, says
@@ -83,7 +83,7 @@ def persistent(request, transactional_db, tmp_path):
 
 
 def test_a_persistent_sandbox_is_paused_and_goes_on_with_the_next_message(persistent, monkeypatch):
-    monkeypatch.setattr("paca.sandbox.docker.RACE_SECONDS", 0)  # it was just attached to
+    monkeypatch.setattr("paca.sandbox.docker.backend.RACE_SECONDS", 0)  # it was just attached to
     flow = persistent
     told = flow.ask("Serve", [calls(bash=SERVER), says("Runs.")])
     unused_for(flow, told, 61)
@@ -183,7 +183,7 @@ def test_files_of_a_deleted_conversation_whose_worker_died_before_it_said_so_are
     flow.stop_worker()
     Sandbox.objects.all().delete()
     assert swept(flow.sandboxes()).workspaces == 0
-    removal.delete(told.row, by=flow.world.owner)
+    deletion.delete(told.row, by=flow.world.owner)
     assert swept(flow.sandboxes()).workspaces == 1
     assert not (flow.folder / "workspaces" / str(told.id)).exists()
 
@@ -201,7 +201,7 @@ def test_a_worker_gives_people_a_day_to_see_that_they_restored_an_old_backup(flo
     flow.stop_worker()
     workspace = made(flow.folder, docker_backend.install_id(flow.folder), uuid.uuid4())
     database, clock = Database(), Clock()
-    monkeypatch.setattr("paca.worker.sweep.time", clock)
+    monkeypatch.setattr("paca.worker.sandboxes.sweeper.time", clock)
     sweeper = Sweeper("", database, flow.sandboxes(), Patience(), orphan_seconds=ORPHAN_SECONDS)
     there = []
     try:

@@ -14,15 +14,15 @@ from uuid import UUID
 import pytest
 from django.db.models.functions import Now
 
-from paca.conversations import removal
+from paca.conversations import deletion
 from paca.conversations.models import ReadySandbox, Sandbox
+from paca.ops import dashboard
 from paca.sandbox.base import Patience, SandboxSpec
-from paca.sandbox.docker import Docker
-from paca.sandbox.docker_pool import Standing
+from paca.sandbox.docker.backend import Docker
+from paca.sandbox.docker.warm_pool import Standing
 from paca.sandbox.manager import DockerAddress
-from paca.web import insight
 from paca.worker.database import Database
-from paca.worker.sweep import Reaped, Sweeper
+from paca.worker.sandboxes.sweeper import Reaped, Sweeper
 from tests.support import docker_backend
 from tests.support.docker_proxy import DockerProxy
 from tests.support.flow import Flow, Told, assert_replay_matches, until
@@ -117,7 +117,7 @@ def test_a_conversation_takes_the_one_that_stands_ready_and_another_is_made(flow
     assert told.outputs[1].startswith("x\n")
     assert len(told.all("sandbox.started")) == 1
     assert ready(flow) == [following], "who has one takes no other"
-    assert insight.work().sandboxes["docker", "ready"] == 1
+    assert dashboard.work().sandboxes["docker", "ready"] == 1
     assert_replay_matches(told)
 
 
@@ -246,8 +246,8 @@ def test_freed_or_deleted_its_volume_is_removed_and_no_other(flow, backend):
     assert all(map(volume_of, told))
     left = volume_of(kept)
     ended(flow, freed)
-    removal.free_workspace(freed.row, by=flow.world.owner)
-    removal.delete(deleted.row, by=flow.world.owner)
+    deletion.free_workspace(freed.row, by=flow.world.owner)
+    deletion.delete(deleted.row, by=flow.world.owner)
     swept(flow)
     assert volumes(backend) == {left}
     assert freed.all("sandbox.removed")[-1] == {"kept": False}

@@ -15,11 +15,11 @@ from redis.exceptions import ResponseError
 
 import paca.bus
 from paca.bus.base import Fate
-from paca.bus.redis import RedisBus
+from paca.bus.redis.bus import RedisBus
 from paca.conversations import selectors
 from paca.conversations.models import Conversation, Trigger
 from paca.worker.database import Database
-from paca.worker.intake import Intake
+from paca.worker.external_triggers import Intake
 from tests.realtime.pages import Page, application, conversation_page, session
 from tests.support.flow import Flow, Told, assert_replay_matches, until
 from tests.support.live_server import LiveServer, running
@@ -120,7 +120,7 @@ def test_on_a_full_disk_what_another_program_asks_waits_and_its_stops_are_heard(
     fields = a_message(flow)
     later = Told(UUID(fields["conversation_id"]))
     with valkey.client() as program, monkeypatch.context() as patched:
-        patched.setattr("paca.common.room.LEAST_FREE_MIB", 1 << 40)
+        patched.setattr("paca.common.disk_space.LEAST_FREE_MIB", 1 << 40)
         time.sleep(1.2)  # what it was asking for has come back empty
         program.xadd(STREAM, fields)
         program.xadd(STREAM, {"type": "agent.stop", "conversation_id": str(told.id)})

@@ -55,7 +55,7 @@ def test_a_run_that_waits_is_taken_over_and_waits_on(flow):
 
 
 def test_a_wait_that_is_too_long_ends_with_a_refusal_that_the_model_reads(flow, monkeypatch):
-    monkeypatch.setattr("paca.worker.sandboxes.MOST_WAIT_SECONDS", 1)
+    monkeypatch.setattr("paca.worker.sandboxes.run_sandbox.MOST_WAIT_SECONDS", 1)
     told = flow.ask("Go", [calls(bash="echo x"), says("I cannot.")])
     assert told.status == "finished/answered"
     assert "have not answered" in told.outputs[0]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from paca.engine.llm import demo
+from paca.engine.llm.demo import scripted_model
 from tests.realtime.pages import Page, application, conversation_page, session
 from tests.support.flow import Flow, Told
 from tests.support.live_server import LiveServer, running
@@ -24,8 +24,8 @@ def server(transactional_db) -> Iterator[LiveServer]:
 @pytest.fixture
 def flow(transactional_db, tmp_path: Path, monkeypatch) -> Iterator[Flow]:
     """The demo model, which answers what it does not know with a help text, piece by piece."""
-    monkeypatch.setattr(demo, "PIECES_A_SECOND", 40)
-    with Flow(tmp_path, model=demo.MODEL, base_url="", llm_api_key="") as found:
+    monkeypatch.setattr(scripted_model, "PIECES_A_SECOND", 40)
+    with Flow(tmp_path, model=scripted_model.MODEL, base_url="", llm_api_key="") as found:
         yield found
 
 
@@ -59,10 +59,10 @@ def test_two_pages_one_of_them_late_see_the_same_answer_being_written(server, fl
             for page in pages:
                 page.until(ended, 30)
     for page in pages:
-        assert demo.HELP.startswith(text_of(page))
+        assert scripted_model.HELP.startswith(text_of(page))
         assert page.seqs == list(range(1, page.seqs[-1] + 1))
         (spoken,) = [frame for frame in page.frames if frame["type"] == SPOKEN]
-        assert spoken["data"]["text"] == demo.HELP
+        assert spoken["data"]["text"] == scripted_model.HELP
 
 
 def test_a_page_reloaded_in_mid_answer_misses_nothing_and_sees_nothing_twice(server, flow):
@@ -78,7 +78,7 @@ def test_a_page_reloaded_in_mid_answer_misses_nothing_and_sees_nothing_twice(ser
         page.until("ready")
         seen += page.seqs
     assert seen == list(range(1, told.row.last_seq + 1))
-    assert told.answers == [demo.HELP]
+    assert told.answers == [scripted_model.HELP]
 
 
 def test_an_answer_nobody_waits_for_is_stored_and_shown_to_who_comes_later(server, flow):
@@ -87,25 +87,25 @@ def test_an_answer_nobody_waits_for_is_stored_and_shown_to_who_comes_later(serve
     with page_of(server, flow, told) as page:
         page.until(STREAMED)
     flow.rest(told)
-    assert told.answers == [demo.HELP]
+    assert told.answers == [scripted_model.HELP]
     with page_of(server, flow, told) as page:
         page.until("ready")
     assert [frame["data"]["text"] for frame in page.frames if frame["type"] == SPOKEN] == [
-        demo.HELP
+        scripted_model.HELP
     ]
     assert page.seqs == list(range(1, told.row.last_seq + 1))
 
 
 def test_a_conversation_is_led_over_the_socket_alone(server, flow, monkeypatch):
-    monkeypatch.setattr(demo, "PIECES_A_SECOND", 4)
+    monkeypatch.setattr(scripted_model, "PIECES_A_SECOND", 4)
     told = flow.begin("Write me a poem")
     with page_of(server, flow, told) as page:
         page.until(STREAMED)
         assert page.ask("stop", client_id="1")["type"] == "ack"
         page.until("agent.conversation.stopped", 5)
-        monkeypatch.setattr(demo, "PIECES_A_SECOND", 0)
+        monkeypatch.setattr(scripted_model, "PIECES_A_SECOND", 0)
         sent = page.ask("message", client_id="2", text="And another one")
         assert sent["turn"] == 2
         page.until(ended, 20)
     assert told.status == "finished/answered"
-    assert told.answers[-1] == demo.HELP
+    assert told.answers[-1] == scripted_model.HELP

@@ -10,11 +10,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from paca.engine.llm import checking, connections
+from paca.engine.llm import connection_check, http_pool
 from paca.engine.llm.base import LLM, Reply, Request, StopReason, TextDelta
-from paca.engine.llm.connections import TimeLimits
+from paca.engine.llm.http_pool import TimeLimits
 from paca.engine.llm.registry import open_llm
-from paca.engine.llm.text_calling import TextCallingLLM
+from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
 from tests.engine.llm.asking import BASH, asks
 
 MODEL = "llamacpp/smollm2"
@@ -50,7 +50,7 @@ async def reply_of(llm: LLM, request: Request) -> Reply:
 
 
 async def the_connection_can_be_tested(address: str) -> str:
-    found = await checking.check_connection(MODEL, base_url=address)
+    found = await connection_check.check_connection(MODEL, base_url=address)
     assert found.works, found.detail
     assert found.models == ("smollm2",), found.models
     return found.detail
@@ -99,7 +99,7 @@ async def main(python: str) -> None:
         for trial in TRIALS:
             found = await trial(address)
             print(f"ok  {trial.__name__.replace('_', ' ')}: {found}", flush=True)
-    await connections.close_connections()
+    await http_pool.close_connections()
 
 
 if __name__ == "__main__":

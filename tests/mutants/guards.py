@@ -43,7 +43,7 @@ MUTANTS = (
     ),
     Mutant(
         "runner: the table of calls",
-        "paca/sandbox/runner/work.py",
+        "paca/sandbox/runner/requests.py",
         "if call_id in self._calls.all:",
         "if False:",
         (
@@ -83,7 +83,7 @@ MUTANTS = (
     ),
     Mutant(
         "ending: the inbox in the transaction that ends a turn",
-        "paca/worker/ending.py",
+        "paca/worker/turn_end.py",
         "    elif follows and orders.exists():",
         "    elif False:",
         (
@@ -100,10 +100,10 @@ MUTANTS = (
     ),
     Mutant(
         "presence: a pid may be another process's by now",
-        "paca/worker/presence.py",
+        "paca/worker/worker_registry.py",
         "return process_started(pid) != started",
         'return process_started(pid) == ""',
-        ("tests/worker/test_presence.py::test_a_pid_that_another_process_has_now_is_gone",),
+        ("tests/worker/test_worker_registry.py::test_a_pid_that_another_process_has_now_is_gone",),
     ),
     Mutant(
         "leases: a held row keeps no other waiting",
@@ -126,7 +126,7 @@ MUTANTS = (
     ),
     Mutant(
         "realtime: the origin of a socket",
-        "paca/realtime/origin.py",
+        "paca/realtime/origin_check.py",
         'return is_ours(header(scope, b"origin"), host=header(scope, b"host"))',
         "return True",
         ("tests/realtime/test_access.py",),
@@ -174,7 +174,7 @@ MUTANTS = (
     ),
     Mutant(
         "docker: the label of the installation in every sweep",
-        "paca/sandbox/docker_holdings.py",
+        "paca/sandbox/docker/inventory.py",
         """        listed: list[dict[str, Any]] = self._engine.wait(
             lambda client: client.containers(all=True, filters={"label": self._mine})
         )
@@ -202,7 +202,7 @@ MUTANTS = (
     ),
     Mutant(
         "model: the length of an answer",
-        "paca/engine/llm/bodies.py",
+        "paca/engine/llm/response_body.py",
         "if self._came > LONGEST_ANSWER_BYTES:",
         "if False:",
         (
@@ -211,9 +211,9 @@ MUTANTS = (
     ),
     Mutant(
         "web: the length of a body that does not tell it",
-        "paca/web/bodies.py",
+        "paca/web/middleware/body_size_limit.py",
         "if came <= self._most:",
         "if True:",
-        ("tests/web/test_bodies.py",),
+        ("tests/web/test_body_size_limit.py",),
     ),
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from paca.accounts import rights
+from paca.accounts import permission_patterns
 from paca.projects import permissions
 from paca.projects.models import Member, Role
 
@@ -40,7 +40,7 @@ def member(*patterns: str, kind: str = "human") -> Member:
     return Member(role=Role(permissions=list(patterns)), kind=kind)
 
 
-@pytest.mark.parametrize("right", rights.NAMES)
+@pytest.mark.parametrize("right", permission_patterns.NAMES)
 def test_the_usual_roles_allow_what_the_table_says(right: str) -> None:
     answers = [permissions.allows(member(*permissions.TEMPLATES[n]), right) for n in NAMES]
     assert answers == [bool(cell) for cell in TABLE[right]]

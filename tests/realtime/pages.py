@@ -23,7 +23,7 @@ from paca.projects.models import Member
 from paca.projects.services import members, workspaces
 from paca.realtime.consumers import ConversationConsumer, ProjectConsumer
 from paca.realtime.database import newest_of, rows_after
-from paca.realtime.origin import OriginGuard
+from paca.realtime.origin_check import OriginGuard
 from paca.realtime.relay import SWEEP_SECONDS, Lifespan, Relay
 from tests.support import world
 

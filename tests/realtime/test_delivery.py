@@ -6,7 +6,7 @@ import json
 from paca import events
 from paca.bus.base import Announced, Shown
 from paca.realtime.delivery import LIVE_SECONDS, Delivery
-from paca.realtime.recent import Row
+from paca.realtime.recent_events import Row
 
 TOPIC = "conversation:1"
 

@@ -4,7 +4,7 @@ import psycopg
 import pytest
 from django.db import OperationalError
 
-from paca.common import room
+from paca.common import disk_space
 from paca.conversations import store
 from tests.realtime.pages import conversation_page, session
 
@@ -21,12 +21,12 @@ def test_a_message_that_cannot_be_stored_says_why_and_the_socket_stays(
     def refuse(*_: object, **__: object) -> None:
         raise OperationalError from cause
 
-    monkeypatch.setattr(room, "_full_until", 0.0)
+    monkeypatch.setattr(disk_space, "_full_until", 0.0)
     with conversation_page(server, chat.id, session(server, chat.owner)) as page:
         page.until("ready")
         with monkeypatch.context() as meanwhile:
             meanwhile.setattr(store, "append", refuse)
             answer = page.ask("message", client_id="m-1", text="How deep is the harbour?")
         assert (answer["type"], answer["client_id"], answer["code"]) == ("error", "m-1", code)
-        monkeypatch.setattr(room, "_full_until", 0.0)
+        monkeypatch.setattr(disk_space, "_full_until", 0.0)
         assert page.ask("message", client_id="m-1", text="How deep is it?")["type"] == "ack"

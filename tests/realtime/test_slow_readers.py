@@ -12,7 +12,7 @@ import pytest
 from paca import events
 from paca.bus import get_bus
 from paca.bus.base import conversation_topic
-from paca.realtime.socket_protocol import SocketProtocol
+from paca.ops.uvicorn.websocket_protocol import SocketProtocol
 from tests.realtime.pages import Chat, application, bearer, conversation_page, session, token_of
 from tests.support.live_server import LiveServer, running
 

@@ -8,7 +8,7 @@ import pytest
 
 from paca.engine.workspace import Command, CommandOutcome, OnOutput, Workspace
 from paca.sandbox.base import Backend, Limits, Sandbox, SandboxSpec
-from paca.sandbox.bubblewrap import Bubblewrap
+from paca.sandbox.bubblewrap.backend import Bubblewrap
 from tests.support import docker_backend
 
 BACKENDS: dict[str, Callable[..., Backend]] = {

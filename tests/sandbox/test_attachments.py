@@ -18,10 +18,10 @@ from paca.engine.workspace import (
     SandboxUnavailable,
     Superseded,
 )
-from paca.sandbox import life
 from paca.sandbox.base import SandboxSpec
-from paca.sandbox.bubblewrap import Bubblewrap
-from paca.sandbox.home import short_path
+from paca.sandbox.bubblewrap import host_process
+from paca.sandbox.bubblewrap.backend import Bubblewrap
+from paca.sandbox.bubblewrap.sandbox_directory import short_path
 from paca.sandbox.runner.frames import SPOIL, encode
 from tests.sandbox.conftest import only_bubblewrap
 from tests.support import docker_backend, runners
@@ -169,7 +169,7 @@ async def test_a_lower_epoch_is_refused_though_the_runner_is_gone(open_sandbox):
 
 async def gone(pid: int) -> None:
     for _ in range(200):
-        if life.start_time(pid) is None:
+        if host_process.start_time(pid) is None:
             return
         await asyncio.sleep(0.05)
     raise AssertionError(f"process {pid} is still there")
@@ -369,7 +369,7 @@ async def test_a_sandbox_nobody_needs_ends_by_itself(tmp_path, another_backend):
     await sandbox.run(Command("server", shell="sleep 1234 & echo begun"))
     pid = runners.pid(backend, conversation)
     await asyncio.sleep(1.5)
-    assert life.start_time(pid) is not None, "attached: it stays"
+    assert host_process.start_time(pid) is not None, "attached: it stays"
     await sandbox.detach()
     await gone(pid)
     again = await backend.open(SandboxSpec(conversation), epoch=1)
@@ -414,10 +414,10 @@ async def test_destroying_leaves_nothing_on_the_host(backend, tmp_path, open_san
     hands = await open_sandbox()
     home = runners.home(backend, hands.spec.conversation_id)
     await hands.bash("mkdir -p a/b; touch a/b/c; chmod 0 a/b; ln -s / root; setsid sleep 1234 &")
-    pid = life.read(home.folder).pid
+    pid = host_process.read(home.folder).pid
     assert any(folder.exists() for folder in home.group.folders) == (os.geteuid() == 0)
     await hands.sandbox.destroy(keep_files=False)
-    assert life.start_time(pid) is None
+    assert host_process.start_time(pid) is None
     assert not home.workspace.exists()
     assert not home.folder.exists()
     assert not any(folder.exists() for folder in home.group.folders)

@@ -15,10 +15,11 @@ from paca.engine.workspace import (
     SandboxUnavailable,
     SandboxUnreachable,
 )
-from paca.sandbox import docker_container, docker_selftest, inside
+from paca.sandbox import runner_bundle
 from paca.sandbox.base import Limits, Sandbox, SandboxSpec, probe_id
-from paca.sandbox.docker import DEFAULT_IMAGE, Docker
-from paca.sandbox.docker_engine import MOST_CALLS_AT_ONCE, Engine, Refused
+from paca.sandbox.docker import container, self_test
+from paca.sandbox.docker.backend import DEFAULT_IMAGE, Docker
+from paca.sandbox.docker.engine import MOST_CALLS_AT_ONCE, Engine, Refused
 from paca.sandbox.manager import DockerAddress, SandboxManager
 from tests.sandbox.conftest import only_docker, write
 from tests.support import docker_backend
@@ -142,7 +143,7 @@ async def test_a_missing_image_is_told_with_the_command_that_makes_it(tmp_path):
 @docker
 async def test_an_image_of_another_version_is_told_with_the_command_that_mends_it(monkeypatch):
     docker_backend.skip_without()
-    monkeypatch.setattr(inside, "runner_version", lambda: "another")
+    monkeypatch.setattr(runner_bundle, "runner_version", lambda: "another")
     backend = Docker(Engine(), "tests", image=DEFAULT_IMAGE)
     with pytest.raises(SandboxUnavailable, match="another version of Paca.*make sandbox-image"):
         await backend.open(SandboxSpec(uuid.uuid4()), epoch=1)
@@ -151,7 +152,7 @@ async def test_an_image_of_another_version_is_told_with_the_command_that_mends_i
 @docker
 async def test_a_runner_that_fails_to_start_is_told_with_its_last_words(tmp_path, monkeypatch):
     docker_backend.skip_without()
-    monkeypatch.setattr(docker_container, "BOOT", "raise SystemExit('the runner is broken')")
+    monkeypatch.setattr(container, "BOOT", "raise SystemExit('the runner is broken')")
     backend, spec = docker_backend.make(tmp_path), SandboxSpec(uuid.uuid4())
     with pytest.raises(SandboxUnavailable, match="the runner is broken"):
         await backend.open(spec, epoch=1)
@@ -162,7 +163,7 @@ async def test_a_runner_that_fails_to_start_is_told_with_its_last_words(tmp_path
 @docker
 async def test_a_probe_that_fails_leaves_neither_container_nor_volume(tmp_path, monkeypatch):
     docker_backend.skip_without()
-    monkeypatch.setattr(docker_container, "BOOT", "raise SystemExit('the runner is broken')")
+    monkeypatch.setattr(container, "BOOT", "raise SystemExit('the runner is broken')")
     backend = docker_backend.make(tmp_path)
     with pytest.raises(SandboxUnavailable, match="the runner is broken"):
         await backend.probe()
@@ -205,8 +206,8 @@ async def test_certificates_that_are_not_there_are_told(tmp_path):
 NO_RIGHT = """
 import asyncio, sys
 from paca.engine.workspace import SandboxUnavailable
-from paca.sandbox.docker import Docker
-from paca.sandbox.docker_engine import Engine
+from paca.sandbox.docker.backend import Docker
+from paca.sandbox.docker.engine import Engine
 try:
     asyncio.run(Docker(Engine(), "tests", image="paca-sandbox:1").check())
 except SandboxUnavailable as reason:
@@ -337,8 +338,8 @@ async def test_a_sandbox_held_up_by_a_frozen_worker_is_waited_for_and_loses_noth
 ):
     """Docker gives each word to all who are attached, and waits for the slowest."""
     docker_backend.skip_without()
-    monkeypatch.setattr("paca.sandbox.docker_stream.SILENT_SECONDS", 1)
-    monkeypatch.setattr("paca.sandbox.docker.ATTACH_SECONDS", 2)
+    monkeypatch.setattr("paca.sandbox.docker.stream.SILENT_SECONDS", 1)
+    monkeypatch.setattr("paca.sandbox.docker.backend.ATTACH_SECONDS", 2)
     backend, spec = docker_backend.make(tmp_path, idle_seconds=4), SandboxSpec(uuid.uuid4())
     await backend.open(spec, epoch=1)
     frozen = docker_backend.raw_connection(backend, spec.conversation_id)
@@ -448,7 +449,7 @@ async def test_files_that_are_kept_do_not_open_a_sandbox_that_fails_its_self_tes
 async def test_a_sweep_leaves_a_sandbox_that_somebody_has_attached_to_meanwhile(
     backend, open_sandbox, monkeypatch
 ):
-    monkeypatch.setattr("paca.sandbox.docker.RACE_SECONDS", 1)
+    monkeypatch.setattr("paca.sandbox.docker.backend.RACE_SECONDS", 1)
     used, unused = await open_sandbox(), await open_sandbox()
     await asyncio.sleep(1.1)
     lives = backend.lives()
@@ -460,7 +461,7 @@ async def test_a_sweep_leaves_a_sandbox_that_somebody_has_attached_to_meanwhile(
 
 @only_docker
 async def test_a_sweep_removes_a_runner_that_does_not_answer(backend, open_sandbox, monkeypatch):
-    monkeypatch.setattr("paca.sandbox.docker.ATTACH_SECONDS", 0.5)
+    monkeypatch.setattr("paca.sandbox.docker.backend.ATTACH_SECONDS", 0.5)
     hands = await open_sandbox()
     await hands.sandbox.detach()
     os.kill(docker_backend.runner_pid(backend, hands.spec.conversation_id), 19)
@@ -472,7 +473,7 @@ async def test_a_sweep_removes_a_runner_that_does_not_answer(backend, open_sandb
 async def test_a_container_left_by_a_worker_that_died_while_making_it_is_replaced(
     backend, open_sandbox, monkeypatch
 ):
-    monkeypatch.setattr("paca.sandbox.docker.STARTING_SECONDS", 0.2)
+    monkeypatch.setattr("paca.sandbox.docker.backend.STARTING_SECONDS", 0.2)
     spec = await _only_made(backend)
     hands = await open_sandbox(conversation=spec.conversation_id)
     assert (await hands.bash("echo fine")).output == "fine\n"
@@ -489,7 +490,7 @@ async def _only_made(backend: Docker) -> SandboxSpec:
 async def test_a_container_that_nobody_will_start_any_more_is_swept(backend, monkeypatch):
     spec = await _only_made(backend)
     assert await backend.sweep(set(), backend.lives()) == [], "a worker may be about to start it"
-    monkeypatch.setattr(docker_container, "LEFT_SECONDS", -60)
+    monkeypatch.setattr(container, "LEFT_SECONDS", -60)
     assert await backend.sweep(set(), backend.lives()) == [spec.conversation_id]
     assert await backend.sweep(set(), backend.lives()) == []
     await backend.forget(spec.conversation_id)
@@ -506,7 +507,7 @@ async def test_who_removes_late_leaves_alone_what_another_worker_has_just_made(
     await backend.remove(conversation)
     new = await open_sandbox(conversation=conversation, epoch=2)
 
-    async def as_seen_before(_: uuid.UUID) -> docker_container.Found:
+    async def as_seen_before(_: uuid.UUID) -> container.Found:
         return found
 
     with monkeypatch.context() as patch:
@@ -520,8 +521,8 @@ async def test_a_volume_of_nobody_is_seen_though_there_is_no_container_and_no_tr
     """Whoever makes a sandbox may die between its volume and its container."""
     left, tried = uuid.uuid4(), probe_id()
     for conversation in (left, tried):
-        labels = docker_container.labels(backend.holdings.install_id, conversation)
-        name = docker_container.volume_of(backend.holdings.install_id, conversation)
+        labels = container.labels(backend.holdings.install_id, conversation)
+        name = container.volume_of(backend.holdings.install_id, conversation)
         await backend.engine.call(
             lambda client, name=name, labels=labels: client.create_volume(name, labels=labels)
         )
@@ -540,13 +541,13 @@ async def test_forgetting_leaves_neither_container_nor_volume(backend, open_sand
     await backend.forget(conversation)
     await backend.forget(conversation)
     assert backend.lives() == {}
-    volume = docker_container.volume_of(backend.holdings.install_id, conversation)
+    volume = container.volume_of(backend.holdings.install_id, conversation)
     with pytest.raises(Refused, match="no such volume"):
         await backend.engine.call(lambda client: client.inspect_volume(volume))
 
 
 def _a_volume(backend: Docker, name: str) -> None:
-    labels = docker_container.labels(backend.holdings.install_id, uuid.uuid4())
+    labels = container.labels(backend.holdings.install_id, uuid.uuid4())
     backend.engine.wait(lambda client: client.create_volume(name, labels=labels))
 
 
@@ -558,7 +559,7 @@ def _volumes(backend: Docker) -> set[str]:
 @only_docker
 async def test_files_from_before_volumes_bore_their_installation_are_found_and_removed(backend):
     spec = SandboxSpec(uuid.uuid4(), kept_in="docker")
-    former = docker_container.former_volume_of(spec.conversation_id)
+    former = container.former_volume_of(spec.conversation_id)
     _a_volume(backend, former)
     sandbox = await backend.open(spec, epoch=1)
     await write(sandbox, "note.txt", "x")
@@ -594,7 +595,7 @@ async def test_what_bears_our_label_and_a_name_that_we_never_give_holds_up_nothi
     backend, open_sandbox
 ):
     hands = await open_sandbox()
-    labels = docker_container.labels(backend.holdings.install_id, "no id")
+    labels = container.labels(backend.holdings.install_id, "no id")
     strange = backend.engine.wait(
         lambda client: client.create_container(DEFAULT_IMAGE, labels=labels)
     )["Id"]
@@ -636,8 +637,8 @@ VERSION_2 = {
 
 @pytest.mark.parametrize("seen", [VERSION_1, VERSION_2], ids=["version 1", "version 2"])
 def test_kept_promises_are_said_as_the_kernel_states_them(seen):
-    assert docker_selftest.broken_promises(seen, Limits()) == []
-    assert docker_selftest.held(seen).startswith("2048 MiB of memory without swap, 1 core")
+    assert self_test.broken_promises(seen, Limits()) == []
+    assert self_test.held(seen).startswith("2048 MiB of memory without swap, 1 core")
 
 
 BROKEN = [
@@ -658,17 +659,17 @@ BROKEN = [
 
 @pytest.mark.parametrize(("name", "value", "word"), BROKEN)
 def test_a_limit_that_was_only_asked_for_is_a_broken_promise(name, value, word):
-    (broken,) = docker_selftest.broken_promises({**VERSION_2, name: value}, Limits())
+    (broken,) = self_test.broken_promises({**VERSION_2, name: value}, Limits())
     assert word in broken
 
 
 def test_what_cannot_be_read_counts_as_broken():
-    assert len(docker_selftest.broken_promises({}, Limits())) == 11
+    assert len(self_test.broken_promises({}, Limits())) == 11
 
 
 def test_a_machine_without_swap_needs_no_limit_of_it():
     without = {**VERSION_1, "swap_there": "0", "memory_and_swap": ""}
-    assert docker_selftest.broken_promises(without, Limits()) == []
+    assert self_test.broken_promises(without, Limits()) == []
 
 
 @docker
@@ -678,7 +679,7 @@ async def test_a_container_without_its_limits_is_refused(tmp_path, monkeypatch):
     def weak(limits: Limits) -> dict:
         return {"Tmpfs": {"/tmp": "", "/home/agent": "mode=1777"}}
 
-    monkeypatch.setattr(docker_container, "_bounds", weak)
+    monkeypatch.setattr(container, "_bounds", weak)
     backend = docker_backend.make(tmp_path)
     with pytest.raises(SandboxUnavailable, match="memory is not limited; .*processes are not"):
         await backend.probe()

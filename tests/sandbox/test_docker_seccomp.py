@@ -2,7 +2,8 @@
 
 import json
 
-from paca.sandbox import docker_seccomp, seccomp
+from paca.sandbox import seccomp
+from paca.sandbox.docker import seccomp_profile
 
 # What Docker's own profile keeps from a container without capabilities.
 REFUSED_BY_DOCKER = [
@@ -76,13 +77,13 @@ REFUSED_BY_DOCKER = [
 
 
 def test_nothing_is_allowed_that_docker_or_the_other_backend_refuses():
-    allowed = set(docker_seccomp.allowed_names())
+    allowed = set(seccomp_profile.allowed_names())
     assert not allowed & (set(REFUSED_BY_DOCKER) | set(seccomp.REFUSED))
     assert not allowed & {"clone", "clone3", "socket", "personality"}, "these depend on arguments"
 
 
 def test_what_is_on_no_list_is_refused():
-    profile = json.loads(docker_seccomp.profile())
+    profile = json.loads(seccomp_profile.profile())
     assert profile["defaultAction"] == "SCMP_ACT_ERRNO"
     rules = profile["syscalls"]
     named = [name for rule in rules for name in rule["names"]]
@@ -92,7 +93,7 @@ def test_what_is_on_no_list_is_refused():
 
 def test_arguments_are_compared_as_the_kernel_reads_them():
     """A comparison of all 64 bits could be deceived by those the kernel ignores."""
-    rules = json.loads(docker_seccomp.profile())["syscalls"]
+    rules = json.loads(seccomp_profile.profile())["syscalls"]
     compared = [argument for rule in rules for argument in rule.get("args", ())]
     assert {argument["op"] for argument in compared} == {"SCMP_CMP_MASKED_EQ"}
     families = {rule["args"][0]["valueTwo"] for rule in rules if rule["names"] == ["socket"]}

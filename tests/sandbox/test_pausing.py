@@ -115,7 +115,7 @@ async def test_one_that_is_left_paused_while_it_is_in_use_goes_on_when_it_is_ask
     """Whoever paused it may have died before he saw that a worker has it. Docker's are asked all the time."""
     hands = await open_sandbox()
     assert await backend.pause(hands.spec.conversation_id)
-    monkeypatch.setattr("paca.sandbox.wire.ANSWER_SECONDS", 1)
+    monkeypatch.setattr("paca.sandbox.runner_client.ANSWER_SECONDS", 1)
     with pytest.raises(SandboxLost):
         await hands.bash("echo late")
     assert hands.sandbox.lost

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paca.sandbox.runner.file_type import binary_kind
 from paca.sandbox.runner.frames import MAX_FRAME, SPOIL, Parser, dumps, encode, loads
-from paca.sandbox.runner.kinds import binary_kind
 from paca.sandbox.runner.output import HEAD, TAIL, Output
 from paca.sandbox.runner.textdiff import compare
 

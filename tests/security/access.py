@@ -40,7 +40,7 @@ ROWS: dict[str, tuple[int, ...]] = {
     #                                nobody outs view memb mana owne stra scop revo root
     "GET /healthz": (200,) * 10,
     "GET /readyz": (503,) * 10,  # no worker runs beside the tests
-    "GET /metrics": (404,) * 10,  # METRICS_TOKEN is not set; tests/web/test_metrics.py knows more
+    "GET /metrics": (404,) * 10,  # METRICS_TOKEN is not set; tests/ops/test_metrics.py knows more
     # -- the person's own ----------------------------------------------------------------
     "GET /api/v1/tokens/":             (401, 200, 200, 200, 200, 200, 200, 403, 401, 200),
     "POST /api/v1/tokens/":            (401, 201, 201, 201, 201, 201, 201, 403, 401, 201),

@@ -11,9 +11,9 @@ from uuid import UUID
 import pytest
 
 from paca.engine.workspace import SandboxUnavailable
-from paca.sandbox import docker_container
-from paca.sandbox.docker import DEFAULT_IMAGE, Docker
-from paca.sandbox.docker_engine import Engine
+from paca.sandbox.docker import container
+from paca.sandbox.docker.backend import DEFAULT_IMAGE, Docker
+from paca.sandbox.docker.engine import Engine
 
 
 @functools.cache
@@ -45,7 +45,7 @@ def skip_without() -> None:
 
 def described(backend: Docker, conversation_id: UUID) -> dict:
     """The conversation's container as ``docker inspect`` shows it."""
-    name = docker_container.name_of(backend.holdings.install_id, conversation_id)
+    name = container.name_of(backend.holdings.install_id, conversation_id)
     return backend.engine.wait(lambda client: client.inspect_container(name))
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Self
 from uuid import UUID
 
-from paca.sandbox.docker import DEFAULT_IMAGE
-from paca.sandbox.docker_container import RUNNER
-from paca.sandbox.docker_engine import Engine
-from paca.sandbox.inside import runner_version
+from paca.sandbox.docker.backend import DEFAULT_IMAGE
+from paca.sandbox.docker.container import RUNNER
+from paca.sandbox.docker.engine import Engine
+from paca.sandbox.runner_bundle import runner_version
 from tests.support.flow import until
 
 LENGTH_OF_UUID = 36

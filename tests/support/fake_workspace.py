@@ -20,7 +20,7 @@ from paca.engine.workspace import (
     OutsideWorkspace,
     TextNotUnique,
 )
-from paca.sandbox.runner.kinds import SNIFFED, binary_kind
+from paca.sandbox.runner.file_type import SNIFFED, binary_kind
 from paca.sandbox.runner.textdiff import compare
 
 Answer = CommandOutcome | Callable[[Command], CommandOutcome]

@@ -16,7 +16,7 @@ from django.conf import settings
 from paca.conversations import selectors, services
 from paca.conversations.models import Conversation, Event, Worker
 from paca.conversations.services import Sent
-from paca.engine.llm import litellm_library
+from paca.engine.llm.litellm import library
 from paca.sandbox.manager import DockerAddress, SandboxManager
 from paca.worker.main import WorkerSettings
 from paca.worker.thread import WorkerThread
@@ -94,7 +94,7 @@ class Flow:
     def __enter__(self) -> Self:
         if self.dialect == "openai":
             # Takes a minute on a machine that is busy, and is not what any journey is about.
-            asyncio.run(litellm_library.load())
+            asyncio.run(library.load())
         self.model.__enter__()
         self.world = world.make(
             **{

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from paca.realtime.server import Server
+from paca.ops.uvicorn.server import Server
 
 
 class LiveServer:

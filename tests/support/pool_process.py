@@ -81,7 +81,7 @@ def main(database: str, folder: str, size: str, dies: str) -> None:
 
 
 def _tell_what_is_made() -> None:
-    from paca.sandbox.docker_pool import Ready, Standing
+    from paca.sandbox.docker.warm_pool import Ready, Standing
 
     make = Standing.make
 
@@ -96,13 +96,13 @@ def _tell_what_is_made() -> None:
 
 def _die_at(point: str) -> None:
     """The three lines between which a sandbox changes hands."""
-    from paca.sandbox.docker_pool import Standing
-    from paca.worker import pool_rows
+    from paca.sandbox.docker.warm_pool import Standing
+    from paca.worker.sandboxes import warm_pool_queries
 
     def die(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    take, hand_over = pool_rows.take, Standing.hand_over
+    take, hand_over = warm_pool_queries.take, Standing.hand_over
 
     def taken(*arguments: Any) -> str:
         if point == "before the row":
@@ -118,7 +118,7 @@ def _die_at(point: str) -> None:
             die()
         return found
 
-    pool_rows.take, Standing.hand_over = taken, handed_over  # type: ignore[method-assign]
+    warm_pool_queries.take, Standing.hand_over = taken, handed_over  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
-from paca.sandbox import life
 from paca.sandbox.base import Backend
-from paca.sandbox.home import Home, short_path
+from paca.sandbox.bubblewrap import host_process
+from paca.sandbox.bubblewrap.sandbox_directory import Home, short_path
 from tests.support import docker_backend
 
 
@@ -22,7 +22,7 @@ def pid(backend: Backend, conversation_id: UUID) -> int:
     """Process 1 of the sandbox, as this machine numbers it."""
     if backend.name == "docker":
         return docker_backend.runner_pid(backend, conversation_id)
-    return life.read(home(backend, conversation_id).folder).pid
+    return host_process.read(home(backend, conversation_id).folder).pid
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def silenced(backend: Backend, conversation_id: UUID) -> Iterator[None]:
         runner = pid(backend, conversation_id)
         os.kill(runner, signal.SIGSTOP)
         yield
-        if life.process(runner) is not None:
+        if host_process.process(runner) is not None:
             os.kill(runner, signal.SIGCONT)
         return
     place = home(backend, conversation_id)
@@ -51,4 +51,4 @@ def silenced(backend: Backend, conversation_id: UUID) -> Iterator[None]:
 
 def state(runner: int) -> str:
     """What it does, as /proc has it: S sleeps, T stands still."""
-    return life.state(runner)
+    return host_process.state(runner)

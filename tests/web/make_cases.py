@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from paca.web import identity, words
+from paca.web import avatars, labels
 
 FILE = Path(__file__).parent / "js" / "cases.json"
 IDS = ("", "a", "agent-rosa", "0191e8a2-7c1d-7e3f-8a4b-5c6d7e8f9a0b", "Ünï¢ødé 🦙")
@@ -22,13 +22,13 @@ NAMES = (
 
 
 def cases() -> dict[str, Any]:
-    reasons = ("", *words.BECAUSE)
+    reasons = ("", *labels.BECAUSE)
     return {
         "members": [
-            {"id": each, "tone": identity.tone_of(each), "cells": identity.weave(each)}
+            {"id": each, "tone": avatars.tone_of(each), "cells": avatars.weave(each)}
             for each in (*IDS, *(f"agent-{number}" for number in range(40)))
         ],
-        "initials": [[name, identity.initials(name)] for name in NAMES],
+        "initials": [[name, avatars.initials(name)] for name in NAMES],
         "states": [
             {
                 "status": status,
@@ -37,8 +37,8 @@ def cases() -> dict[str, Any]:
                 "icon": s.icon,
                 "because": s.because,
             }
-            for status, reason in itertools.product(words.STATES, reasons)
-            for s in [words.state_of(status, reason)]
+            for status, reason in itertools.product(labels.STATES, reasons)
+            for s in [labels.state_of(status, reason)]
         ],
     }
 

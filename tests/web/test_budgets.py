@@ -4,7 +4,7 @@ import gzip
 from collections.abc import Iterable
 from pathlib import Path
 
-from paca.web import static_files
+from paca.web import static_url
 from tests.web.sources import SHEETS, STATIC
 
 KB = 1024
@@ -15,7 +15,7 @@ def travels(paths: Iterable[Path]) -> float:
 
 
 def needed_by(entry: str) -> list[Path]:
-    return [static_files.OWN / each for each in static_files.modules_of(entry)]
+    return [static_url.OWN / each for each in static_url.modules_of(entry)]
 
 
 def test_the_style_sheets_stay_small() -> None:
@@ -42,4 +42,4 @@ def test_colours_for_code_are_fetched_only_when_code_is_shown() -> None:
 def test_every_import_of_a_page_leads_to_a_file() -> None:
     entries = [*(STATIC / "pages").glob("*.js"), STATIC / "styleguide" / "page.js"]
     for entry in entries:
-        assert all(path.is_file() for path in needed_by(str(entry.relative_to(static_files.OWN))))
+        assert all(path.is_file() for path in needed_by(str(entry.relative_to(static_url.OWN))))

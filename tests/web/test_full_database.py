@@ -8,7 +8,7 @@ import pytest
 from django.db import OperationalError, connection
 from django.test import Client
 
-from paca.common import room
+from paca.common import disk_space
 from tests.support.world import World
 
 pytestmark = pytest.mark.django_db
@@ -18,7 +18,7 @@ PASSWORD = "correct horse battery staple"
 
 @pytest.fixture(autouse=True)
 def told_anew(monkeypatch) -> None:
-    monkeypatch.setattr(room, "_full_until", 0.0)
+    monkeypatch.setattr(disk_space, "_full_until", 0.0)
 
 
 @contextmanager

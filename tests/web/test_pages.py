@@ -14,7 +14,7 @@ from paca.accounts import services as accounts
 from paca.accounts.models import User
 from paca.agents import services as agents
 from paca.conversations import services as conversations
-from paca.engine.llm import demo
+from paca.engine.llm.demo import scripted_model
 from paca.projects import permissions
 from paca.projects.services import members
 from tests.support.world import World
@@ -53,9 +53,9 @@ def test_the_overview_invites_to_write_to_the_agent(ada: Client, harbor: World) 
         f'data-start="/api/v1/projects/{harbor.project.id}/agents/{harbor.agent.id}/chat-sessions/"'
         in text
     )
-    assert [prompt for _title, prompt in demo.PROMPTS if f'data-prompt="{prompt}"' in text] == [
-        prompt for _title, prompt in demo.PROMPTS
-    ]
+    assert [
+        prompt for _title, prompt in scripted_model.PROMPTS if f'data-prompt="{prompt}"' in text
+    ] == [prompt for _title, prompt in scripted_model.PROMPTS]
 
 
 def test_of_several_agents_one_is_chosen_and_inactive_ones_are_not_offered(

@@ -6,7 +6,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from paca.web import static_files
+from paca.web import static_url
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
@@ -46,11 +46,11 @@ def test_static_files_may_be_kept_for_ever_because_their_address_changes(client:
 
 
 def test_the_digest_names_the_content_of_the_files(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(static_files, "OWN", tmp_path)
+    monkeypatch.setattr(static_url, "OWN", tmp_path)
     (tmp_path / "a.js").write_text("one")
-    before = static_files.digest()
+    before = static_url.digest()
     (tmp_path / "a.js").write_text("two")
-    assert static_files.digest() != before
+    assert static_url.digest() != before
 
 
 def test_static_files_travel_compressed_when_the_browser_can_read_it(client: Client) -> None:

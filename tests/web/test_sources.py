@@ -61,7 +61,7 @@ def test_sheets_fetch_nothing_and_know_colours_only_by_name(path: Path) -> None:
 def test_every_icon_that_is_shown_is_in_the_sprite_and_none_is_there_for_nothing() -> None:
     there = set(re.findall(r'<symbol id="([\w-]+)"', (STATIC / "icons" / "icons.svg").read_text()))
     text = "\n".join(without_comments(path) for path in MARKUP)
-    text += (STATIC.parents[1] / "words.py").read_text()
+    text += (STATIC.parents[1] / "labels.py").read_text()
     shown = {each for found in ICON.findall(text) for each in found if each}
     assert shown - there == set()
     unused = {each for each in there if not re.search(rf"""["#]{re.escape(each)}["\\]""", text)}

@@ -8,7 +8,7 @@ from django.utils import timezone
 from paca import events
 from paca.conversations import services, store
 from paca.conversations.models import Conversation
-from paca.worker import claim, ending
+from paca.worker import claim, turn_end
 from paca.worker.claim import MOST_LOST, PARKED
 from tests.support import world
 from tests.support.flow import Told
@@ -72,8 +72,8 @@ def test_a_pause_that_comes_while_a_turn_ends_keeps_what_was_written():
     by = told.row.session.member
     services.send(told.row, text="And this", by=by)
     services.pause(told.row, by=by)
-    answered = ending.Outcome("finished", "answered")
-    assert ending.end_turn(claimed.lease, [], answered, steps=1) is False
+    answered = turn_end.Outcome("finished", "answered")
+    assert turn_end.end_turn(claimed.lease, [], answered, steps=1) is False
     assert told.status == "paused/by_person"
     services.resume(told.row, by=by)
     take()

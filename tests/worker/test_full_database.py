@@ -8,14 +8,14 @@ import psycopg
 import pytest
 from django.db import OperationalError
 
-from paca.common import database_faults, room
+from paca.common import database_errors, disk_space
 from paca.conversations import services, store
 from paca.conversations.models import Conversation
 from paca.worker import claim
 from paca.worker.claim import MOST_LOST
 from paca.worker.database import Database
 from paca.worker.lease import LeaseKeeper
-from paca.worker.presence import Presence
+from paca.worker.worker_registry import Presence
 from tests.support import world
 from tests.support.flow import Flow, assert_replay_matches, until
 from tests.support.model_script import says
@@ -32,7 +32,7 @@ def no_room() -> OperationalError:
 @pytest.fixture(autouse=True)
 def told_anew(monkeypatch) -> None:
     """What these tests find full is so for none that follows."""
-    monkeypatch.setattr(room, "_full_until", 0.0)
+    monkeypatch.setattr(disk_space, "_full_until", 0.0)
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def answers_find_no_room(monkeypatch):
 def test_a_run_is_carried_on_however_often_there_was_no_room_for_it(
     flow, answers_find_no_room, monkeypatch
 ):
-    monkeypatch.setattr(room, "FULL_SECONDS", 0.3)
+    monkeypatch.setattr(disk_space, "FULL_SECONDS", 0.3)
     times = MOST_LOST + 1
     failed = answers_find_no_room(times)
     told = flow.begin("Hello", [says("Here.")] * (times + 1))
@@ -101,7 +101,7 @@ def test_a_run_that_is_let_go_while_there_is_no_room_still_tells_why():
     with pytest.raises(OperationalError) as raised:
         asyncio.run(cancelled())
     database.close()
-    assert database_faults.notice(raised.value)
+    assert database_errors.notice(raised.value)
 
 
 def test_a_lease_that_finds_no_room_says_so_for_all(monkeypatch):
@@ -112,7 +112,7 @@ def test_a_lease_that_finds_no_room_says_so_for_all(monkeypatch):
     keeper = LeaseKeeper(Presence(1), seconds=0.1, lost=lambda _: None)
     keeper.start()
     try:
-        until(room.database_is_full)
+        until(disk_space.database_is_full)
     finally:
         keeper.end()
 

@@ -12,7 +12,7 @@ from paca.conversations.models import Conversation
 from paca.conversations.store import Lease
 from paca.worker import claim
 from paca.worker.lease import LeaseKeeper
-from paca.worker.presence import Presence
+from paca.worker.worker_registry import Presence
 from tests.support import world
 from tests.support.flow import until
 

@@ -18,10 +18,10 @@ from paca.sandbox.base import SandboxSpec
 from paca.sandbox.manager import SandboxManager
 from paca.worker import claim
 from paca.worker.database import Database
-from paca.worker.folds import Fold
-from paca.worker.live import Live
-from paca.worker.runlog import RunLog
-from paca.worker.sandboxes import RunSandboxes
+from paca.worker.history_cache import Fold
+from paca.worker.run_log import RunLog
+from paca.worker.sandboxes.run_sandbox import RunSandboxes
+from paca.worker.stream_buffer import Live
 from tests.support import world
 from tests.support.flow import Told
 

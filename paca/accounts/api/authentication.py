@@ -10,8 +10,8 @@ from rest_framework.request import Request
 
 from paca.accounts.models import ApiToken, User
 from paca.common import request_ids
-from paca.common.api import CsrfFailed
-from paca.common.optional import tolerated
+from paca.common.api.errors import CsrfFailed
+from paca.common.best_effort import tolerated
 
 # Knowing the minute of a token's last use is enough; a write for each request is not worth it.
 LAST_USE_IS_NOTED_EVERY = timedelta(minutes=1)

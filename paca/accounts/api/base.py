@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from paca.accounts import rights
+from paca.accounts import permission_patterns
 from paca.accounts.models import ApiToken, User
-from paca.common.api import Pages
+from paca.common.api.pagination import Pages
 from paca.common.errors import NotAllowed
 
 
@@ -62,4 +62,4 @@ class ApiView(APIView):
 
 def in_scope(token: ApiToken | None, right: str) -> bool:
     """Whether a token may use the right; no token and no scopes set no bounds."""
-    return token is None or not token.scopes or rights.covers(token.scopes, right)
+    return token is None or not token.scopes or permission_patterns.covers(token.scopes, right)

@@ -9,11 +9,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from paca.accounts import rights
+from paca.accounts import permission_patterns
 from paca.accounts.api.base import ApiView
 from paca.accounts.models import ApiToken
 from paca.accounts.services import tokens
-from paca.common.api import Input, Pages
+from paca.common.api.pagination import Pages
+from paca.common.api.serializers import Input
 from paca.common.errors import NotAllowed, NotFound
 
 
@@ -51,7 +52,7 @@ class TokenIn(Input):
     scopes = serializers.ListField(
         child=serializers.CharField(),
         required=False,
-        max_length=len(rights.PATTERNS),
+        max_length=len(permission_patterns.PATTERNS),
         help_text="Rights such as conversations:write. None: all that you may do.",
     )
     lasts_days = serializers.IntegerField(

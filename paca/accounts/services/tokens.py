@@ -7,7 +7,7 @@ from django.utils import timezone
 from knox import crypto
 from knox.settings import CONSTANTS, knox_settings
 
-from paca.accounts import audit, rights
+from paca.accounts import audit, permission_patterns
 from paca.accounts.models import ApiToken, User
 from paca.common import validation
 from paca.common.errors import Invalid
@@ -26,7 +26,7 @@ def create(
 ) -> tuple[ApiToken, str]:
     """Make a token; the second of the pair is the token itself, which cannot be seen again."""
     scopes = sorted(set(scopes or []))
-    if wrong := rights.unknown(scopes):
+    if wrong := permission_patterns.unknown(scopes):
         raise Invalid(fields={"scopes": [f"{', '.join(wrong)}: no such right."]})
     secret = knox_settings.TOKEN_PREFIX + crypto.create_token_string()
     token = ApiToken(

@@ -11,11 +11,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from paca.accounts.api.idempotency import idempotent
-from paca.agents import connection, selectors
+from paca.agents import connection_test, selectors
 from paca.agents import services as agents
-from paca.agents.api.shapes import AgentIn, AgentOut, ConnectionOut, to_columns, to_paths
+from paca.agents.api.serializers import AgentIn, AgentOut, ConnectionOut, to_columns, to_paths
 from paca.agents.models import Agent
-from paca.common.api import Pages, RequestsPerMinute, require_unchanged
+from paca.common.api.pagination import Pages
+from paca.common.api.preconditions import require_unchanged
+from paca.common.api.throttling import RequestsPerMinute
 from paca.common.errors import Invalid
 from paca.projects import selectors as projects
 from paca.projects.api.base import ProjectView
@@ -99,7 +101,7 @@ class TestConnection(ProjectView):
     @extend_schema(request=None, responses=ConnectionOut, tags=["agents"])
     def post(self, request: Request, agent_id: UUID) -> Response:
         """Ask the agent's model one word; a failure names its cause."""
-        result = connection.test(selectors.get(self.project, agent_id))
+        result = connection_test.test(selectors.get(self.project, agent_id))
         return Response(ConnectionOut(result).data)
 
 

@@ -6,7 +6,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from paca.accounts import audit
-from paca.agents import secrets
+from paca.agents import encryption
 from paca.agents.models import Agent
 from paca.agents.services import checks
 from paca.common.errors import Conflict, Invalid, NotFound
@@ -131,7 +131,7 @@ def _apply(agent: Agent, changes: dict[str, Any]) -> None:
 
 
 def _store_key(agent: Agent, key: str) -> None:
-    agent.encrypted_key = secrets.encrypt(key) if key else ""
+    agent.encrypted_key = encryption.encrypt(key) if key else ""
     # Of a short key, four characters would be too much of it.
     agent.key_last4 = key[-4:] if len(key) >= 12 else ""
 

@@ -2,7 +2,7 @@
 
 from urllib.parse import urlsplit
 
-from paca.agents import parameters
+from paca.agents import model_parameters
 from paca.agents.models import Agent
 from paca.common import validation
 from paca.common.errors import Invalid
@@ -16,7 +16,7 @@ Complaints = dict[str, list[str]]
 def complaints(agent: Agent, *, new_key: str | None = None) -> Complaints:
     """All complaints, by field; ``new_key`` is the key that is about to be stored, if one is."""
     found: Complaints = {}
-    if wrong := parameters.complaints(agent.parameters):
+    if wrong := model_parameters.complaints(agent.parameters):
         found["parameters"] = wrong
     for field, complaint in (
         ("model", _about_model(agent)),

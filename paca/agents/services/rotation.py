@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from django.db import models
 
-from paca.agents import secrets
+from paca.agents import encryption
 from paca.agents.models import Agent
 
 # Every column that holds a secret. A test finds columns that are missing here.
@@ -20,11 +20,11 @@ def check() -> int:
     for _, _, _, stored in _secrets():
         total += 1
         try:
-            secrets.decrypt(stored)
-        except secrets.SecretUnreadable:
+            encryption.decrypt(stored)
+        except encryption.SecretUnreadable:
             unreadable += 1
     if unreadable:
-        raise secrets.SecretUnreadable(
+        raise encryption.SecretUnreadable(
             f"{unreadable} of {total} secrets cannot be read with ENCRYPTION_KEY, so nothing was "
             "changed. Put the key they were stored under behind the new one: ENCRYPTION_KEY=new,old"
         )
@@ -35,11 +35,11 @@ def rotate() -> Iterator[int]:
     """Store what is under another key anew, one row at a time; yields how many are done."""
     done = 0
     for model, column, pk, stored in _secrets():
-        if secrets.is_current(stored):
+        if encryption.is_current(stored):
             continue
-        fresh = secrets.encrypt(secrets.decrypt(stored))
-        if secrets.decrypt(fresh) != secrets.decrypt(stored):
-            raise secrets.SecretUnreadable("A secret came out changed; it was left as it was.")
+        fresh = encryption.encrypt(encryption.decrypt(stored))
+        if encryption.decrypt(fresh) != encryption.decrypt(stored):
+            raise encryption.SecretUnreadable("A secret came out changed; it was left as it was.")
         # Only if nobody has stored another meanwhile: theirs is under the first key already.
         rows = model._default_manager.filter(pk=pk, **{column: stored})
         done += rows.update(**{column: fresh})
@@ -48,7 +48,7 @@ def rotate() -> Iterator[int]:
 
 def not_current() -> int:
     """How many secrets are not under the first key."""
-    return sum(not secrets.is_current(stored) for _, _, _, stored in _secrets())
+    return sum(not encryption.is_current(stored) for _, _, _, stored in _secrets())
 
 
 def _secrets() -> Iterator[tuple[type[models.Model], str, object, str]]:

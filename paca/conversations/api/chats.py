@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from paca.accounts.api.idempotency import idempotent
 from paca.agents import selectors as agents
 from paca.conversations import selectors, services
-from paca.conversations.api.shapes import (
+from paca.conversations.api.serializers import (
     IDEMPOTENCY_KEY,
     ByActivity,
     ChatBegunOut,

@@ -9,9 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from paca.accounts.api.idempotency import idempotent
-from paca.common.api import require_unchanged
-from paca.conversations import removal, selectors, services
-from paca.conversations.api.shapes import (
+from paca.common.api.preconditions import require_unchanged
+from paca.conversations import deletion, selectors, services
+from paca.conversations.api.serializers import (
     IDEMPOTENCY_KEY,
     IF_MATCH,
     ByActivity,
@@ -81,7 +81,7 @@ class OneConversation(ProjectView):
         """Delete it for everybody, with all that was said and its files; not while the agent works
         (409). What it cost stays in the figures."""
         conversation = selectors.get(self.project, conversation_id)
-        removal.delete(conversation, by=self.member)
+        deletion.delete(conversation, by=self.member)
         return self.no_content()
 
 
@@ -95,7 +95,7 @@ class Workspace(ProjectView):
         """Remove its files for good, within seconds: the log then says agent.sandbox.removed. What was
         said stays, and the next message begins with an empty workspace. Not while the agent works (409)."""
         conversation = selectors.get(self.project, conversation_id)
-        removal.free_workspace(conversation, by=self.member)
+        deletion.free_workspace(conversation, by=self.member)
         return Response(ConversationOut(conversation).data, status=202)
 
 

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from paca.conversations import export, selectors
-from paca.conversations.api.shapes import EventsQuery, ExportQuery, LogPageOut
+from paca.conversations.api.serializers import EventsQuery, ExportQuery, LogPageOut
 from paca.projects.api.base import ProjectView
 
 CHUNK_BYTES = 64 * 1024

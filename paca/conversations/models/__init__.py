@@ -10,7 +10,7 @@ from paca.conversations.models.conversation import (
 )
 from paca.conversations.models.inbox import Control, Trigger, TriggerState
 from paca.conversations.models.log import Blob, Event
-from paca.conversations.models.machines import ReadySandbox, Sandbox, SandboxState, Worker
+from paca.conversations.models.workers import ReadySandbox, Sandbox, SandboxState, Worker
 
 __all__ = [
     "Blob",

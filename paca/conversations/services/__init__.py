@@ -1,6 +1,7 @@
 """What people do with conversations: begin, write, stop, pause, go on, clear, rename."""
 
 from paca.conversations.services.inbox import AgentUnavailable
+from paca.conversations.services.lifecycle import continue_, pause, resume, stop, stop_all_of
 from paca.conversations.services.messages import (
     LONGEST_MESSAGE,
     ON_BUSY,
@@ -13,7 +14,6 @@ from paca.conversations.services.messages import (
     start_chat,
     title_from,
 )
-from paca.conversations.services.orders import continue_, pause, resume, stop, stop_all_of
 
 __all__ = [
     "LONGEST_MESSAGE",

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from paca.agents.models import Agent
 from paca.bus import get_bus
-from paca.common import room
+from paca.common import disk_space
 from paca.common.errors import Conflict
 from paca.conversations.models import Control, Conversation, Trigger, TriggerState
 from paca.conversations.models.conversation import HELD
@@ -31,7 +31,7 @@ class Named(Protocol):
 
 def check_may_begin(agent: Agent) -> None:
     """Raises why no new work may be given to this agent now."""
-    room.check(settings.PACA_DATA_DIR)
+    disk_space.check(settings.PACA_DATA_DIR)
     if agent.deleted_at is not None:
         raise AgentUnavailable(f"{agent.name} is retired and takes no new work.")
     if agent.status == Agent.Status.INACTIVE:

@@ -22,7 +22,7 @@ from paca.conversations.models import (
 )
 from paca.conversations.models.conversation import HELD
 from paca.conversations.services.inbox import check_may_begin, locked, put
-from paca.conversations.services.orders import stop
+from paca.conversations.services.lifecycle import stop
 from paca.projects.models import Member
 
 LONGEST_MESSAGE = 100_000

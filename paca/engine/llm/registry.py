@@ -4,11 +4,12 @@ import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from paca.engine.llm import demo, providers
-from paca.engine.llm.anthropic_client import AnthropicLLM
+from paca.engine.llm import providers
+from paca.engine.llm.anthropic.client import AnthropicLLM
 from paca.engine.llm.base import LLM, ModelMisconfigured
-from paca.engine.llm.connections import TimeLimits
-from paca.engine.llm.litellm_client import LiteLLM
+from paca.engine.llm.demo import scripted_model
+from paca.engine.llm.http_pool import TimeLimits
+from paca.engine.llm.litellm.client import LiteLLM
 from paca.engine.llm.prices import TARIFFS
 
 if TYPE_CHECKING:
@@ -31,7 +32,10 @@ def known_models() -> list[KnownModel]:
     by_provider = providers.names()
     others = sorted(providers.models(), key=lambda name: by_provider.index(name.partition("/")[0]))
     listed = [KnownModel(name, _label(name), needs_key=True) for name in (*TARIFFS, *others)]
-    return [KnownModel(demo.MODEL, "Demo guide (no real model)", needs_key=False), *listed]
+    return [
+        KnownModel(scripted_model.MODEL, "Demo guide (no real model)", needs_key=False),
+        *listed,
+    ]
 
 
 def open_llm(
@@ -78,9 +82,9 @@ class Opener(Protocol):
 
 
 def _demo(name: str, **_: object) -> LLM:
-    if f"demo/{name}" != demo.MODEL:
-        raise ModelMisconfigured(f'There is one demo model, "{demo.MODEL}".')
-    return demo.DemoLLM()
+    if f"demo/{name}" != scripted_model.MODEL:
+        raise ModelMisconfigured(f'There is one demo model, "{scripted_model.MODEL}".')
+    return scripted_model.DemoLLM()
 
 
 def _anthropic(

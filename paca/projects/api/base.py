@@ -6,7 +6,7 @@ from uuid import UUID
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from paca.accounts import rights
+from paca.accounts import permission_patterns
 from paca.accounts.api.base import ApiView, OutOfScope, in_scope
 from paca.common.errors import NotAllowed
 from paca.projects import permissions, selectors
@@ -57,7 +57,7 @@ class ProjectView(ApiView):
 
     def require_may_grant_all(self, patterns: list[str]) -> None:
         """The same for a list of permissions."""
-        held = [name for name in rights.NAMES if self.allowed(name)]
+        held = [name for name in permission_patterns.NAMES if self.allowed(name)]
         if not permissions.may_grant(held, patterns):
             raise CannotGiveRole
 

@@ -9,11 +9,12 @@ from rest_framework.response import Response
 
 from paca.accounts.api.base import ApiView
 from paca.accounts.api.idempotency import idempotent
-from paca.common.api import Pages, require_unchanged
+from paca.common.api.pagination import Pages
+from paca.common.api.preconditions import require_unchanged
 from paca.common.errors import Invalid
 from paca.projects import selectors
 from paca.projects.api.base import ProjectView
-from paca.projects.api.shapes import NewProjectIn, ProjectIn, ProjectOut
+from paca.projects.api.serializers import NewProjectIn, ProjectIn, ProjectOut
 from paca.projects.models import Project, Workspace
 from paca.projects.services import projects
 

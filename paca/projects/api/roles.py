@@ -8,10 +8,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from paca.accounts.api.idempotency import idempotent
-from paca.common.api import Pages, require_unchanged
+from paca.common.api.pagination import Pages
+from paca.common.api.preconditions import require_unchanged
 from paca.projects import selectors
 from paca.projects.api.base import ProjectView
-from paca.projects.api.shapes import RoleIn, RoleOut
+from paca.projects.api.serializers import RoleIn, RoleOut
 from paca.projects.services import roles
 
 RIGHTS = {

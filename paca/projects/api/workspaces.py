@@ -8,10 +8,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from paca.accounts.api.base import ApiView
-from paca.common.api import Pages, require_unchanged
+from paca.common.api.pagination import Pages
+from paca.common.api.preconditions import require_unchanged
 from paca.common.errors import NotAllowed
 from paca.projects import selectors
-from paca.projects.api.shapes import WorkspaceIn, WorkspaceOut
+from paca.projects.api.serializers import WorkspaceIn, WorkspaceOut
 from paca.projects.models import Workspace
 from paca.projects.services import workspaces
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import transaction
 
-from paca.accounts import audit, rights
+from paca.accounts import audit, permission_patterns
 from paca.common import validation
 from paca.common.errors import Conflict, Invalid
 from paca.projects.models import Member, Project, Role
@@ -63,6 +63,6 @@ def delete(role: Role, *, by: Member) -> None:
 
 def _check(role: Role) -> None:
     role.permissions = sorted(set(role.permissions))
-    if wrong := rights.unknown(role.permissions):
+    if wrong := permission_patterns.unknown(role.permissions):
         raise Invalid(fields={"permissions": [f"{', '.join(wrong)}: no such right."]})
     validation.check(role)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import stat
 
-from paca.sandbox.runner import regular
-from paca.sandbox.runner.kinds import SNIFFED, binary_kind
-from paca.sandbox.runner.lines import MOST_LINES, described, window
+from paca.sandbox.runner import file_io
+from paca.sandbox.runner.errors import Refused
+from paca.sandbox.runner.file_type import SNIFFED, binary_kind
+from paca.sandbox.runner.line_window import MOST_LINES, described, window
 from paca.sandbox.runner.listing import MOST_ENTRIES, entry, list_into
 from paca.sandbox.runner.output import OutputFile
-from paca.sandbox.runner.refusals import Refused
+from paca.sandbox.runner.safe_path import Place
 from paca.sandbox.runner.textdiff import compare
-from paca.sandbox.runner.walk import Place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ class Files:
 
     def stat(self, path: str) -> dict[str, Any]:
         with Place(self.root, path) as place:
-            return entry(place.path, regular.status(place))
+            return entry(place.path, file_io.status(place))
 
     def list(self, path: str, depth: int, limit: int) -> list[dict[str, Any]]:
         limit = max(1, min(limit, MOST_ENTRIES))
         with Place(self.root, path) as place:
-            if not stat.S_ISDIR(regular.status(place).st_mode):
+            if not stat.S_ISDIR(file_io.status(place).st_mode):
                 raise Refused("not_a_file", "This is not a directory.")
             fd = os.open(
                 place.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=place.folder
@@ -54,7 +54,7 @@ class Files:
 
     def read(self, path: str, offset: int, limit: int) -> bytes:
         with Place(self.root, path) as place:
-            fd = regular.open_regular(place)
+            fd = file_io.open_regular(place)
         try:
             return os.pread(fd, max(0, min(limit, LARGEST_READ)), max(0, offset))
         finally:
@@ -62,19 +62,19 @@ class Files:
 
     def read_lines(self, path: str, first: int, count: int) -> dict[str, Any]:
         with Place(self.root, path) as place:
-            fd = regular.open_regular(place)
+            fd = file_io.open_regular(place)
             name = place.path
         try:
             size = os.fstat(fd).st_size
             binary = binary_kind(os.pread(fd, SNIFFED, 0))
-            if size > regular.LARGEST:
+            if size > file_io.LARGEST:
                 if binary:
                     return described(name, size, "", binary=binary)
                 raise Refused(
                     "file_too_large",
                     f"The file has {size} bytes; read a part with head, tail or sed.",
                 )
-            data = regular.read_all(fd, size)
+            data = file_io.read_all(fd, size)
         finally:
             os.close(fd)
         digest = sha256(data)
@@ -113,13 +113,13 @@ class Files:
         if call_id in self._written:
             return self._written[call_id]
         with Place(self.root, path, make=make) as place:
-            before, mode = regular.current(place)
+            before, mode = file_io.current(place)
             if expected is not None and (before is None or sha256(before) != expected):
                 raise Refused("file_changed")
             after = edit(before)
-            if len(after) > regular.LARGEST:
+            if len(after) > file_io.LARGEST:
                 raise Refused("file_too_large")
-            regular.put(place, after, mode)
+            file_io.put(place, after, mode)
             change = _change_of(place.path, before, after)
         self._written[call_id] = change
         if len(self._written) > KEPT_WRITES:
@@ -131,7 +131,7 @@ class Files:
     def folder(self, path: str) -> int:
         """A descriptor of a folder, for a command to start in."""
         with Place(self.root, path) as place:
-            if not stat.S_ISDIR(regular.status(place).st_mode):
+            if not stat.S_ISDIR(file_io.status(place).st_mode):
                 raise Refused("no_such_file", "The working directory is not a directory.")
             return os.open(
                 place.name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=place.folder
@@ -145,7 +145,7 @@ class Files:
         path = f"{OUTPUTS}/{safe}.txt"
         try:
             with Place(self.root, f"{OUTPUTS}/../.gitignore", make=True) as place:
-                regular.put(place, b"*\n", 0o644)
+                file_io.put(place, b"*\n", 0o644)
             with Place(self.root, path, make=True, follow=False) as place:
                 _drop_oldest(place.folder)
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

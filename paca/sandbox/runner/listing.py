@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from paca.sandbox.runner.walk import shown
+from paca.sandbox.runner.safe_path import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import select
 import time
 
 from paca.sandbox.runner.channel import Channel
-from paca.sandbox.runner.refusals import Refused
+from paca.sandbox.runner.errors import Refused
 from paca.sandbox.runner.signals import SIGCHLD, set_wakeup_fd, signal
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from paca.sandbox.runner.work import Work
+    from paca.sandbox.runner.requests import Work
 
 # A short command's beginning, output and end go out together: each way out may lead through many hands.
 TOGETHER_SECONDS = 0.003
@@ -68,7 +68,7 @@ class Server:
     def _work(self) -> Work:
         """Loaded when the first worker has its welcome: that takes longer than everything before."""
         if self._loaded is None:
-            from paca.sandbox.runner.work import Work
+            from paca.sandbox.runner.requests import Work
 
             self._loaded = Work(self._settings, poll=self._poll, tell=self._tell)
         return self._loaded

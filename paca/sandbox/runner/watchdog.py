@@ -6,7 +6,7 @@ import os
 import time
 
 from paca.sandbox.runner import processes
-from paca.sandbox.runner.calls import Calls
+from paca.sandbox.runner.call_table import Calls
 from paca.sandbox.runner.signals import SIGKILL
 
 TYPE_CHECKING = False

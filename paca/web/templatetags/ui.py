@@ -8,7 +8,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from paca.projects.models import Member
-from paca.web import identity, static_files, words
+from paca.web import avatars, labels, static_url
 
 register = template.Library()
 
@@ -27,7 +27,7 @@ def icon(name: str, classes: str = "") -> SafeString:
 @register.simple_tag
 def module(entry: str) -> SafeString:
     """A script of the page, and the modules it needs, fetched all at once."""
-    needed = static_files.modules_of(entry)
+    needed = static_url.modules_of(entry)
     preloads = format_html_join(
         "", '<link rel="modulepreload" href="{}">\n', ((static(each),) for each in needed)
     )
@@ -47,24 +47,24 @@ def person_avatar(member_id: str, name: str, size: str = "") -> SafeString:
     """The same for a person of whom only id and name are at hand."""
     return format_html(
         '<span class="avatar tone-{} {}" role="img" aria-label="{}">{}</span>',
-        identity.tone_of(member_id),
+        avatars.tone_of(member_id),
         size,
         name,
-        identity.initials(name),
+        avatars.initials(name),
     )
 
 
 @register.simple_tag
 def agent_avatar(agent_id: str, name: str, size: str = "") -> SafeString:
     """The same for an agent of which only id and name are at hand."""
-    cells = ((x * 5 + 0.25, y * 5 + 0.25) for x, y in identity.weave(str(agent_id)))
+    cells = ((x * 5 + 0.25, y * 5 + 0.25) for x, y in avatars.weave(str(agent_id)))
     woven = format_html_join(
         "", '<rect x="{}" y="{}" width="4.5" height="4.5" rx="1.2"></rect>', cells
     )
     return format_html(
         '<span class="avatar is-agent tone-{} {}" role="img" aria-label="{}, agent">'
         '<svg viewBox="0 0 25 25" aria-hidden="true">{}</svg></span>',
-        identity.tone_of(str(agent_id)),
+        avatars.tone_of(str(agent_id)),
         size,
         name,
         woven,
@@ -72,7 +72,7 @@ def agent_avatar(agent_id: str, name: str, size: str = "") -> SafeString:
 
 
 @register.simple_tag
-def state(shown: words.State, classes: str = "pill") -> SafeString:
+def state(shown: labels.State, classes: str = "pill") -> SafeString:
     """A state: icon, word and reason; never colour alone."""
     because = f" · {shown.because}" if shown.because else ""
     return format_html(
@@ -86,15 +86,15 @@ def state(shown: words.State, classes: str = "pill") -> SafeString:
 
 
 @register.filter
-def state_of(conversation: object) -> words.State:
+def state_of(conversation: object) -> labels.State:
     """The state of a conversation's row."""
-    return words.state_of(conversation.status, conversation.reason)  # type: ignore[attr-defined]
+    return labels.state_of(conversation.status, conversation.reason)  # type: ignore[attr-defined]
 
 
 @register.filter
 def activity(conversation: object) -> str:
     """What a conversation under way does right now."""
-    return words.ACTIVITIES.get(conversation.activity, "")  # type: ignore[attr-defined]
+    return labels.ACTIVITIES.get(conversation.activity, "")  # type: ignore[attr-defined]
 
 
 @register.simple_tag

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
-from paca.common import database_faults, request_ids
+from paca.common import database_errors, request_ids
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -23,8 +23,8 @@ def fault(request: HttpRequest) -> HttpResponse:
     """Our own fault: the number under which the log tells more. A database that is away is none."""
     context: dict[str, object] = {"request_id": request_ids.current().request_id}
     error = sys.exception()
-    if isinstance(error, database_faults.AWAY):
-        context["is_full"] = database_faults.notice(error)
+    if isinstance(error, database_errors.AWAY):
+        context["is_full"] = database_errors.notice(error)
         # Without the request: who is signed in would be asked of the database.
         content = render_to_string("503.html", context)
         return HttpResponse(content, status=503, headers={"Retry-After": "5"})

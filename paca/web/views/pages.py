@@ -13,12 +13,12 @@ from django.views.decorators.http import require_safe
 
 from paca.agents import selectors as agents
 from paca.conversations import selectors as conversations
-from paca.engine.llm import demo
+from paca.engine.llm.demo import scripted_model
 from paca.projects import permissions
 from paca.projects.models import Member, Project
 from paca.web import selectors
-from paca.web.views.door import project_page
-from paca.web.views.links import configure_url, next_url, page_urls, start_url
+from paca.web.page_urls import configure_url, next_url, page_urls, start_url
+from paca.web.views.decorators import project_page
 
 A_PAGE = 30
 RECENT = 5
@@ -61,7 +61,7 @@ def overview(request: HttpRequest, member: Member) -> HttpResponse:
         rows=rows,
         usable=usable,
         chosen=chosen,
-        prompts=demo.PROMPTS,
+        prompts=scripted_model.PROMPTS,
         start_url=start_url(chosen) if chosen else "",
         people=selectors.people(member.project),
         recent=conversations.listed(member.project)[:RECENT],
@@ -104,7 +104,7 @@ def agent(request: HttpRequest, member: Member, agent_id: UUID) -> HttpResponse:
         "agents",
         agent=found,
         configure_url=configure_url(request.user, found),
-        prompts=demo.PROMPTS if found.is_demo else (),
+        prompts=scripted_model.PROMPTS if found.is_demo else (),
         start_url=start_url(found),
         recent=conversations.listed(member.project, agent=str(found.id))[:A_PAGE],
     )

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from paca.agents.models import Agent
 from paca.conversations.models import Conversation
 from paca.projects.models import Project
-from paca.web import words
+from paca.web import labels
 
 NAMES = ("Rosa", "Milo", "Ines", "Theo", "Juno")
 PEOPLE = ("Ada Okafor", "Jonas Lind", "Mei Tanaka")
@@ -35,7 +35,7 @@ def sheet(request: HttpRequest) -> HttpResponse:
         "project": project,
         "agents": agents,
         "people": PEOPLE,
-        "states": [words.state_of(status) for status in words.STATES],
+        "states": [labels.state_of(status) for status in labels.STATES],
         "conversations": [
             _conversation(project, agents[at % len(agents)], at, *row)
             for at, row in enumerate(TITLES)

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from paca.engine.llm.anthropic_client import AnthropicLLM
-from paca.engine.llm.connections import TimeLimits, new_pool
+from paca.engine.llm.anthropic.client import AnthropicLLM
+from paca.engine.llm.http_pool import TimeLimits, new_pool
 from tests.support.model_server import ModelServer
 
 SHORT = TimeLimits(connect=5, first_token=1.5, gap=1.0, total=10)

@@ -10,8 +10,8 @@ from contextlib import aclosing
 
 import pytest
 
-from paca.engine.llm import failures
-from paca.engine.llm.anthropic_client import AnthropicLLM
+from paca.engine.llm import provider_errors
+from paca.engine.llm.anthropic.client import AnthropicLLM
 from paca.engine.llm.base import (
     ContextExceeded,
     KeyRefused,
@@ -31,7 +31,7 @@ from paca.engine.llm.base import (
     Unreachable,
     UsageSeen,
 )
-from paca.engine.llm.connections import TimeLimits
+from paca.engine.llm.http_pool import TimeLimits
 from tests.engine.llm.asking import asks, assistant, chunks_of, reply_of, steps, user
 from tests.support import anthropic_dialect as dialect
 from tests.support.model_script import Raw, calls, fails, says, thinks
@@ -228,7 +228,7 @@ def test_a_name_that_cannot_be_resolved_is_told_as_such():
         except OSError as inner:
             raise ConnectionError("All connection attempts failed") from inner
     except ConnectionError as error:
-        told = failures.from_transport(error, "https://no-such-host.invalid")
+        told = provider_errors.from_transport(error, "https://no-such-host.invalid")
     assert (type(told), "DNS" in told.detail) == (Unreachable, True)
 
 
@@ -317,7 +317,7 @@ async def test_a_thousand_turns_of_a_process_do_not_fill_its_memory(server, llm)
 
 
 async def test_an_answer_that_goes_on_without_end_is_ended(server, llm, monkeypatch):
-    monkeypatch.setattr("paca.engine.llm.bodies.LONGEST_ANSWER_BYTES", 100_000)
+    monkeypatch.setattr("paca.engine.llm.response_body.LONGEST_ANSWER_BYTES", 100_000)
     server.script([Raw(dialect.whole(says("x" * 90_000), grain=90_000))])
     assert (await reply_of(llm, asks("Hi"))).text == "x" * 90_000
     server.script([Raw(dialect.whole(says("x" * 110_000), grain=10_000))])

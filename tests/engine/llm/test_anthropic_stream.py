@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paca.engine.llm.anthropic_stream import Assembler
+from paca.engine.llm.anthropic.stream import Assembler
 from paca.engine.llm.base import (
     ContextExceeded,
     ModelError,
@@ -20,7 +20,7 @@ from paca.engine.llm.base import (
     Usage,
     UsageSeen,
 )
-from paca.engine.llm.strict import EventReader
+from paca.engine.llm.strict_parsing import EventReader
 from tests.support import anthropic_dialect as dialect
 from tests.support.anthropic_dialect import frame
 from tests.support.model_script import Call, Scripted, calls, says, thinks

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from paca.engine.llm import demo
 from paca.engine.llm.base import Message, Reply, StopReason, Text, TextDelta, ToolResult, ToolSpec
+from paca.engine.llm.demo import scripted_model
 from tests.engine.llm.asking import asks, assistant, chunks_of, reply_of, user
 
 pytestmark = pytest.mark.anyio
@@ -15,7 +15,7 @@ TOOLS = tuple(
     ToolSpec(name, "A tool.", {"type": "object"})
     for name in ("bash", "read_file", "write_file", "edit_file", "list_directory")
 )
-LOOK, PROGRAM, BUG = (text for _, text in demo.PROMPTS)
+LOOK, PROGRAM, BUG = (text for _, text in scripted_model.PROMPTS)
 
 
 class Sandbox:
@@ -63,13 +63,15 @@ def sandbox(tmp_path) -> Sandbox:
 
 
 def asked(*messages, **changes):
-    return asks(*messages, **{"tools": TOOLS, "model": demo.MODEL, **changes})
+    return asks(*messages, **{"tools": TOOLS, "model": scripted_model.MODEL, **changes})
 
 
 async def carry_on(sandbox, history: list[Message], *, most=12, **changes) -> Reply:
     """Ask and carry out until an answer comes; each ask gets a model that remembers nothing."""
     for _ in range(most):
-        reply = await reply_of(demo.DemoLLM(pieces_a_second=0), asked(*history, **changes))
+        reply = await reply_of(
+            scripted_model.DemoLLM(pieces_a_second=0), asked(*history, **changes)
+        )
         history.append(assistant(*reply.blocks))
         if not reply.calls:
             return reply
@@ -116,7 +118,7 @@ async def test_to_what_it_does_not_know_it_says_so_and_what_to_do(sandbox):
     for words in ("What is the capital of France?", "continue", "<script>", "go on"):
         reply = await carry_on(sandbox, [user(words)])
         assert sandbox.calls == []
-        assert all(title in reply.text for title, _ in demo.PROMPTS)
+        assert all(title in reply.text for title, _ in scripted_model.PROMPTS)
         assert "API key" in reply.text
         assert "not a language model" in reply.text
 
@@ -160,7 +162,7 @@ async def test_without_calls_it_sums_up_and_later_goes_on(sandbox):
     """As at the step limit: the tools stay in the request, but may not be called."""
     history = [user(PROGRAM)]
     for _ in range(2):
-        reply = await reply_of(demo.DemoLLM(pieces_a_second=0), asked(*history))
+        reply = await reply_of(scripted_model.DemoLLM(pieces_a_second=0), asked(*history))
         history += [assistant(*reply.blocks), user(*(sandbox.run(c) for c in reply.calls))]
     summary = await carry_on(sandbox, history, may_call=False)
     assert "2 of 3 steps" in summary.text
@@ -179,7 +181,7 @@ async def test_tools_it_may_not_use_are_named(sandbox):
 async def begun(sandbox, *after) -> list[Message]:
     """A job whose first step has been carried out, with more words in the same message."""
     history = [user(BUG)]
-    reply = await reply_of(demo.DemoLLM(pieces_a_second=0), asked(*history))
+    reply = await reply_of(scripted_model.DemoLLM(pieces_a_second=0), asked(*history))
     results = [sandbox.run(call) for call in reply.calls]
     return [*history, assistant(*reply.blocks), user(*results, *after)]
 
@@ -212,7 +214,7 @@ async def test_other_words_after_an_interruption_end_the_job(sandbox):
     )
     reply = await carry_on(sandbox, history)
     assert len(sandbox.calls) == 2
-    assert reply.text == demo.HELP
+    assert reply.text == scripted_model.HELP
 
 
 async def test_it_says_that_there_is_no_network_only_where_there_is_none(sandbox):
@@ -238,7 +240,7 @@ async def test_output_cannot_break_out_of_its_quotation(sandbox):
 
 async def test_it_streams_in_small_pieces_at_a_humane_pace():
     began = time.monotonic()
-    chunks = await chunks_of(demo.DemoLLM(pieces_a_second=200), asked(LOOK))
+    chunks = await chunks_of(scripted_model.DemoLLM(pieces_a_second=200), asked(LOOK))
     pieces = [chunk.text for chunk in chunks if isinstance(chunk, TextDelta)]
     assert len(pieces) > 5
     assert "".join(pieces) == chunks[-1].text
@@ -252,4 +254,4 @@ async def test_the_whole_of_each_job_takes_a_few_seconds(sandbox):
         history = [user(prompt)]
         await carry_on(sandbox, history)
         said = " ".join(b.text for m in history[1:] for b in m.blocks if isinstance(b, Text))
-        assert 1 < len(said.split()) / demo.PIECES_A_SECOND < 8
+        assert 1 < len(said.split()) / scripted_model.PIECES_A_SECOND < 8

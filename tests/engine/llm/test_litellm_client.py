@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from paca.engine.llm import litellm_library, registry
+from paca.engine.llm import registry
 from paca.engine.llm.base import (
     ContextExceeded,
     KeyRefused,
@@ -30,7 +30,8 @@ from paca.engine.llm.base import (
     Usage,
     UsageSeen,
 )
-from paca.engine.llm.connections import TimeLimits, close_connections, new_pool
+from paca.engine.llm.http_pool import TimeLimits, close_connections, new_pool
+from paca.engine.llm.litellm import library
 from tests.engine.llm.asking import asks, assistant, chunks_of, reply_of, steps, user
 from tests.engine.llm.conftest import SHORT
 from tests.support import openai_dialect as dialect
@@ -45,7 +46,7 @@ WAYS = ("openai", "groq")
 @pytest.fixture(params=WAYS)
 async def llm(request, server):
     async with new_pool() as http:
-        await litellm_library.load(
+        await library.load(
             request.param, over_sdk=request.param == "openai"
         )  # takes seconds, which the limits are not about
         yield opened(server, f"{request.param}/gpt-test", http=http)
@@ -183,7 +184,7 @@ async def test_a_stream_cut_anywhere_gives_the_whole_reply_or_none(server, end, 
     whole = dialect.whole(says("Größe 🦙") + calls(bash="ls -l"), grain=16)
     finished = whole.index(b'"finish_reason":"tool_calls"')
     async with new_pool() as http:
-        await litellm_library.load()
+        await library.load()
         llm = opened(server, http=http)
         for at in range(0, len(whole) - 2, stride):
             server.script([Raw(whole[:at], end=end)])
@@ -240,7 +241,7 @@ async def test_closing_the_iterator_closes_the_connection(server, llm):
 
 
 async def test_the_whole_answer_has_a_limit_too(server):
-    await litellm_library.load()
+    await library.load()
     async with new_pool() as http:
         limits = TimeLimits(first_token=1, gap=1, total=0.6)
         server.script([says("word " * 100).slowly(tps=20)])
@@ -343,7 +344,7 @@ async def test_a_parameter_that_the_model_lacks_is_named_and_not_dropped(server)
 
 
 async def test_mistral_gets_identifiers_of_the_length_it_wants(server):
-    await litellm_library.load("mistral", over_sdk=False)
+    await library.load("mistral", over_sdk=False)
     async with new_pool() as http:
         await reply_of(opened(server, "mistral/m", http=http), asks(*steps(2)))
     await close_connections()
@@ -358,14 +359,14 @@ async def test_importing_the_library_blocks_no_loop_and_reads_no_keys(tmp_path):
     (tmp_path / ".env").write_text("OPENAI_API_KEY=sk-of-a-file\n")
     program = (
         "import asyncio, os, time\n"
-        "from paca.engine.llm import litellm_library\n"
+        "from paca.engine.llm.litellm import library\n"
         "async def tick(gaps):\n"
         "    while True:\n"
         "        began = time.monotonic(); await asyncio.sleep(0.01)\n"
         "        gaps.append(time.monotonic() - began)\n"
         "async def main():\n"
         "    gaps = []; ticking = asyncio.create_task(tick(gaps))\n"
-        "    await litellm_library.load(); ticking.cancel()\n"
+        "    await library.load(); ticking.cancel()\n"
         "    print(len(gaps), max(gaps), os.environ.get('OPENAI_API_KEY'))\n"
         "asyncio.run(main())\n"
     )

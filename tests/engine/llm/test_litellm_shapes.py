@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from paca.engine.llm import litellm_library, registry
+from paca.engine.llm import registry
 from paca.engine.llm.base import ModelError, StopReason
-from paca.engine.llm.connections import new_pool
+from paca.engine.llm.http_pool import new_pool
+from paca.engine.llm.litellm import library
 from tests.engine.llm.asking import asks, reply_of
 from tests.support.model_script import Raw
 
@@ -162,7 +163,7 @@ SPOILT: dict[str, bytes] = {
 
 @pytest.fixture
 async def llm(server):
-    await litellm_library.load()
+    await library.load()
     async with new_pool() as http:
         yield registry.open_llm(
             "openai/gpt-test", base_url=f"{server.base_url}/v1", api_key="k", http=http

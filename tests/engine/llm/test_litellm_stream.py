@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paca.engine.llm.base import ModelError, Reply, StopReason
-from paca.engine.llm.litellm_errors import from_status
-from paca.engine.llm.litellm_stream import Assembler
-from paca.engine.llm.strict import EventReader
+from paca.engine.llm.litellm.errors import from_status
+from paca.engine.llm.litellm.stream import Assembler
+from paca.engine.llm.strict_parsing import EventReader
 from tests.support import openai_dialect as dialect
 from tests.support.model_script import calls, says, thinks
 

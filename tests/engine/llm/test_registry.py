@@ -7,10 +7,12 @@ from contextlib import suppress
 
 import pytest
 
-from paca.engine.llm import checking, connections, demo, litellm_library, registry
-from paca.engine.llm.anthropic_client import AnthropicLLM
+from paca.engine.llm import connection_check, http_pool, registry
+from paca.engine.llm.anthropic.client import AnthropicLLM
 from paca.engine.llm.base import ModelMisconfigured
-from paca.engine.llm.connections import close_connections
+from paca.engine.llm.demo import scripted_model
+from paca.engine.llm.http_pool import close_connections
+from paca.engine.llm.litellm import library
 from tests.engine.llm.asking import asks, reply_of
 from tests.support.model_script import fails, says
 
@@ -21,7 +23,9 @@ LAZY = ("anthropic", "openai", "litellm", "mcp", "httpx2", "django")
 def test_importing_and_opening_loads_no_sdk():
     program = (
         "import sys\n"
-        "from paca.engine.llm import anthropic_client, demo, prices, registry, retrying\n"
+        "from paca.engine.llm import anthropic, demo, prices, registry, retrying\n"
+        "from paca.engine.llm.anthropic import client\n"
+        "from paca.engine.llm.demo import scripted_model\n"
         "registry.open_llm('anthropic/claude-opus-5-5', api_key='k')\n"
         "registry.known_models()\n"
         f"print(*[name for name in {LAZY!r} if name in sys.modules])"
@@ -33,7 +37,7 @@ def test_importing_and_opening_loads_no_sdk():
 
 
 def test_a_provider_and_model_open_their_adapter():
-    assert isinstance(registry.open_llm("demo/guide"), demo.DemoLLM)
+    assert isinstance(registry.open_llm("demo/guide"), scripted_model.DemoLLM)
     assert isinstance(registry.open_llm("anthropic/claude-x", api_key="k"), AnthropicLLM)
 
 
@@ -55,7 +59,7 @@ def test_an_unknown_demo_and_a_missing_key_are_refused_with_a_sentence():
 
 def test_the_known_models_can_all_be_opened_and_have_names_for_people():
     known = registry.known_models()
-    assert known[0].name == demo.MODEL
+    assert known[0].name == scripted_model.MODEL
     for model in known:
         registry.open_llm(model.name, api_key="k" if model.needs_key else "")
     labels = {model.name: model.label for model in known}
@@ -72,14 +76,14 @@ async def test_runs_of_one_loop_share_its_connections(server):
     assert server.connections == 1
     await close_connections()
     await close_connections()
-    assert asyncio.get_running_loop() not in connections._pools
+    assert asyncio.get_running_loop() not in http_pool._pools
 
 
 async def tried(server, reply=None, **changes):
     if reply is not None:
         server.script([reply])
     given = {"base_url": server.base_url, "api_key": "k", **changes}
-    return await checking.check_connection("anthropic/claude-test", **given)
+    return await connection_check.check_connection("anthropic/claude-test", **given)
 
 
 @pytest.mark.anyio
@@ -120,7 +124,7 @@ async def test_what_is_wrong_before_any_call_is_named_too(server):
 
 @pytest.mark.anyio
 async def test_the_demo_is_always_there():
-    result = await checking.check_connection("demo/guide")
+    result = await connection_check.check_connection("demo/guide")
     assert result.works
 
 
@@ -137,7 +141,7 @@ async def tried_elsewhere(server, reply=None, model=OPENAI, **changes):
     if reply is not None:
         server.script([reply])
     given = {"base_url": f"{server.base_url}/v1", "api_key": "k", **changes}
-    return await checking.check_connection(model, **given)
+    return await connection_check.check_connection(model, **given)
 
 
 @pytest.mark.anyio
@@ -175,7 +179,7 @@ async def test_a_parameter_that_the_model_lacks_is_found_by_the_test(server):
 
 @pytest.mark.anyio
 async def test_an_address_that_is_not_there_is_told_at_once(server, monkeypatch):
-    monkeypatch.setattr(checking, "_ask_in_child", None)  # it does not come to that
+    monkeypatch.setattr(connection_check, "_ask_in_child", None)  # it does not come to that
     tls = f"{server.base_url.replace('http:', 'https:')}/v1"
     causes = {"http://127.0.0.1:9/v1": "refused", tls: "TLS", "http://nowhere.invalid/v1": "DNS"}
     for address, word in causes.items():
@@ -222,8 +226,8 @@ async def test_a_list_of_models_without_an_end_does_not_fill_the_memory():
 
     server = await asyncio.start_server(endless, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    assert await checking.served_models(f"http://127.0.0.1:{port}/v1", "") == ()
-    assert 0 < sent < 8 * checking.LONGEST_LIST
+    assert await connection_check.served_models(f"http://127.0.0.1:{port}/v1", "") == ()
+    assert 0 < sent < 8 * connection_check.LONGEST_LIST
     server.close()
     await asyncio.wait_for(hung_up.wait(), 5)
 
@@ -239,7 +243,7 @@ def test_a_local_server_needs_no_key_and_one_elsewhere_does():
 
 @pytest.mark.anyio
 async def test_ollama_is_asked_below_v1_even_when_its_address_leaves_that_out(server):
-    await litellm_library.load()
+    await library.load()
     llm = registry.open_llm("ollama/qwen3", base_url=server.base_url)
     await reply_of(llm, asks("Hi"))
     await close_connections()

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from paca.sandbox.base import Limits, SandboxSpec
-from paca.sandbox.bubblewrap import Bubblewrap
+from paca.sandbox.bubblewrap.backend import Bubblewrap
 from tests.engine.tools.conftest import Desk
 
 pytestmark = [pytest.mark.anyio, pytest.mark.service]

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from paca.accounts import rights
+from paca.accounts import permission_patterns
 from paca.accounts.models import User
 from paca.accounts.services import tokens
 from paca.common.errors import Invalid
@@ -22,7 +22,7 @@ class Command(BaseCommand):
             "--scope",
             action="append",
             default=[],
-            help=f"a right it is limited to; may be repeated: {', '.join(rights.NAMES)}",
+            help=f"a right it is limited to; may be repeated: {', '.join(permission_patterns.NAMES)}",
         )
         parser.add_argument("--days", type=int, help="how long it lasts; else until revoked")
 

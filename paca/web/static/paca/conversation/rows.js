@@ -8,7 +8,7 @@ import { clock, duration, fullDate, secondsBetween, timeOfDay } from "../core/ti
 import { toolCard } from "./tool-card.js";
 import { groupInWords, outcome, toolOf } from "./tools.js";
 import { costInWords, tokensInWords } from "./usage.js";
-import { noteInWords, retryInWords, steps } from "./words.js";
+import { noteInWords, retryInWords, steps } from "./labels.js";
 
 /** `context`: agent, me, members, model, isOpen(entry), onToggle, prose(key, text, done), acts. */
 export function rowTemplate(row, context) {

@@ -1,6 +1,6 @@
 // From the state to the rows of the page. Pure, and stable: what has not changed is the same object.
 
-import { activityOf } from "./words.js";
+import { activityOf } from "./labels.js";
 import { phrase } from "./tools.js";
 
 const OPEN = ["queued", "running"];

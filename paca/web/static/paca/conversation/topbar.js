@@ -3,7 +3,7 @@
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { icon } from "../core/icons.js";
 import { visible } from "../core/terminal.js";
-import { stateOf } from "./words.js";
+import { stateOf } from "./labels.js";
 
 const STOPPABLE = new Set(["queued", "running", "waiting"]);
 

@@ -1,7 +1,7 @@
 // Icons and members as templates: the sprite's symbols, woven squares for agents, circles for people.
 
 import { html, svg } from "../../vendor/lit-html/lit-html.js";
-import { initials, toneOf, weave } from "./identity.js";
+import { initials, toneOf, weave } from "./avatars.js";
 
 const SPRITE = new URL("../icons/icons.svg", import.meta.url).pathname;
 

@@ -6,7 +6,7 @@ import { call } from "./api.js";
 import { PacaElement } from "./element.js";
 import { avatar, icon } from "./icons.js";
 import { visible } from "./terminal.js";
-import { stateOf } from "../conversation/words.js";
+import { stateOf } from "../conversation/labels.js";
 
 const UNDER_WAY = new Set(["queued", "running", "waiting"]);
 const EVERY_MS = 15_000;

@@ -1,0 +1,216 @@
+"""What the API shows of an agent, and what it takes."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from paca.agents.models import Agent
+from paca.agents.services import UNCHANGED_KEY
+from paca.common.api.serializers import Input
+
+# Where a nested field of the API stands in the table.
+COLUMNS = {
+    "prompts": {"system": "system_prompt", "chat_message": "chat_message_prompt"},
+    "limits": {
+        "steps": "limit_steps",
+        "tokens": "limit_tokens",
+        "cost_usd": "limit_cost_usd",
+        "seconds": "limit_seconds",
+        "concurrent": "limit_concurrent",
+    },
+    "sandbox": {
+        "memory_mib": "sandbox_memory_mib",
+        "cpus": "sandbox_cpus",
+        "life": "sandbox_life",
+    },
+    "git": {"name": "git_name", "email": "git_email"},
+}
+PATHS = {
+    column: f"{group}.{name}" for group, names in COLUMNS.items() for name, column in names.items()
+}
+
+
+class KeyOut(serializers.Serializer[Any]):
+    """Of a key, only whether there is one and its last characters."""
+
+    set = serializers.BooleanField(source="has_key")
+    last4 = serializers.CharField(source="key_last4")
+
+
+class PromptsOut(serializers.Serializer[Any]):
+    """What the agent is told."""
+
+    system = serializers.CharField(source="system_prompt")
+    chat_message = serializers.CharField(source="chat_message_prompt")
+
+
+class LimitsOut(serializers.Serializer[Any]):
+    """How far it may go; null is the server's default for steps, and no limit for the others."""
+
+    steps = serializers.IntegerField(source="limit_steps", allow_null=True)
+    tokens = serializers.IntegerField(source="limit_tokens", allow_null=True)
+    cost_usd = serializers.FloatField(source="limit_cost_usd", allow_null=True)
+    seconds = serializers.IntegerField(source="limit_seconds", allow_null=True)
+    concurrent = serializers.IntegerField(source="limit_concurrent")
+
+
+class SandboxOut(serializers.Serializer[Any]):
+    """Where its commands run; null is the server's default. There is no network in there."""
+
+    memory_mib = serializers.IntegerField(source="sandbox_memory_mib", allow_null=True)
+    cpus = serializers.FloatField(source="sandbox_cpus", allow_null=True)
+    network = serializers.CharField(source="sandbox_network")
+    life = serializers.CharField(source="sandbox_life")
+
+
+class GitOut(serializers.Serializer[Any]):
+    """As whom it commits."""
+
+    name = serializers.CharField(source="git_name")
+    email = serializers.CharField(source="git_email")
+
+
+class AgentOut(serializers.ModelSerializer[Agent]):
+    """An agent, without its secrets."""
+
+    member_id = serializers.UUIDField(source="member.id")
+    role_id = serializers.UUIDField(source="member.role_id")
+    is_demo = serializers.BooleanField()
+    key = KeyOut(source="*")
+    parameters = serializers.DictField()
+    prompts = PromptsOut(source="*")
+    limits = LimitsOut(source="*")
+    sandbox = SandboxOut(source="*")
+    git = GitOut(source="*")
+
+    class Meta:
+        model = Agent
+        fields = (
+            "id",
+            "member_id",
+            "role_id",
+            "name",
+            "handle",
+            "description",
+            "status",
+            "model",
+            "is_demo",
+            "base_url",
+            "key",
+            "parameters",
+            "text_tool_calls",
+            "prompts",
+            "limits",
+            "sandbox",
+            "git",
+            "created_at",
+            "updated_at",
+        )
+
+
+class ConnectionOut(serializers.Serializer[Any]):
+    """How a test of the connection went."""
+
+    works = serializers.BooleanField()
+    detail = serializers.CharField()
+    code = serializers.CharField(help_text="The cause of a failure; empty when it works.")
+    seconds = serializers.FloatField()
+    models = serializers.ListField(
+        child=serializers.CharField(), help_text="What the base URL says it serves, if it does."
+    )
+
+
+class PromptsIn(Input):
+    """What the agent is told."""
+
+    system = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
+    chat_message = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
+
+
+class LimitsIn(Input):
+    """How far it may go."""
+
+    steps = serializers.IntegerField(required=False, allow_null=True)
+    tokens = serializers.IntegerField(required=False, allow_null=True)
+    cost_usd = serializers.DecimalField(
+        max_digits=10, decimal_places=2, required=False, allow_null=True
+    )
+    seconds = serializers.IntegerField(required=False, allow_null=True)
+    concurrent = serializers.IntegerField(required=False)
+
+
+class SandboxIn(Input):
+    """Where its commands run."""
+
+    memory_mib = serializers.IntegerField(required=False, allow_null=True)
+    cpus = serializers.DecimalField(max_digits=5, decimal_places=2, required=False, allow_null=True)
+    network = serializers.ChoiceField(
+        choices=["none"],
+        required=False,
+        help_text="Commands have no network; nothing else can be chosen.",
+    )
+    life = serializers.ChoiceField(
+        choices=Agent.SandboxLife.choices,
+        required=False,
+        help_text="What becomes of running processes when nobody has used the sandbox for a while: "
+        "ephemeral ends them, persistent pauses them first. Files are kept either way.",
+    )
+
+
+class GitIn(Input):
+    """As whom it commits."""
+
+    name = serializers.CharField(required=False)
+    email = serializers.CharField(required=False)
+
+
+class AgentIn(Input):
+    """What an agent is made of. Bounds and laws are checked by the service, in one place."""
+
+    name = serializers.CharField()
+    handle = serializers.CharField()
+    model = serializers.CharField(help_text="provider/model, such as demo/guide")
+    role_id = serializers.UUIDField(required=False)
+    project_role_id = serializers.UUIDField(required=False, help_text="The same as role_id.")
+    description = serializers.CharField(required=False, allow_blank=True)
+    status = serializers.ChoiceField(choices=Agent.Status.choices, required=False)
+    base_url = serializers.CharField(required=False, allow_blank=True)
+    llm_api_key = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=1000,
+        write_only=True,
+        help_text=f"Never shown again. {UNCHANGED_KEY} keeps the stored one, empty forgets it.",
+    )
+    parameters = serializers.DictField(required=False)
+    text_tool_calls = serializers.BooleanField(
+        required=False,
+        help_text="For a model that cannot call tools: it writes its calls as text, and they are run.",
+    )
+    prompts = PromptsIn(required=False)
+    limits = LimitsIn(required=False)
+    sandbox = SandboxIn(required=False)
+    git = GitIn(required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        alias = attrs.pop("project_role_id", None)
+        if alias is not None and attrs.setdefault("role_id", alias) != alias:
+            raise serializers.ValidationError({"project_role_id": ["Differs from role_id."]})
+        if not self.partial and "role_id" not in attrs:
+            raise serializers.ValidationError({"role_id": ["This field is required."]})
+        return attrs
+
+
+def to_columns(given: dict[str, Any]) -> dict[str, Any]:
+    """The checked input with its groups taken apart, as the services take it."""
+    flat = {name: value for name, value in given.items() if name not in COLUMNS}
+    for group, names in COLUMNS.items():
+        for name, value in given.get(group, {}).items():
+            if name in names:
+                flat[names[name]] = value
+    return flat
+
+
+def to_paths(complaints: dict[str, list[str]]) -> dict[str, list[str]]:
+    """A service's complaints about columns, named as the API names the fields."""
+    return {PATHS.get(column, column): texts for column, texts in complaints.items()}

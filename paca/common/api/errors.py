@@ -1,0 +1,136 @@
+"""How the API answers errors: one JSON shape, ``{code, detail, fields?, request_id}``, with a stable code."""
+
+import logging
+import math
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from django.core.exceptions import RequestDataTooBig
+from django.core.signals import got_request_exception
+from django.db import IntegrityError
+from django.http import Http404, HttpRequest, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
+from rest_framework import exceptions
+from rest_framework.response import Response
+
+from paca.common import database_errors, request_ids
+from paca.common.errors import Invalid, PacaError
+
+logger = logging.getLogger(__name__)
+
+# The codes of errors that the framework raises; those of Paca's own stand in each PacaError.
+CODES: dict[type[exceptions.APIException], str] = {
+    exceptions.ParseError: "malformed",
+    exceptions.ValidationError: "invalid",
+    exceptions.NotAuthenticated: "not_authenticated",
+    exceptions.AuthenticationFailed: "authentication_failed",
+    exceptions.PermissionDenied: "permission_denied",
+    exceptions.NotFound: "not_found",
+    exceptions.MethodNotAllowed: "method_not_allowed",
+    exceptions.NotAcceptable: "not_acceptable",
+    exceptions.UnsupportedMediaType: "unsupported_media_type",
+    exceptions.Throttled: "throttled",
+}
+BROKEN = "Something broke on the server. The request id finds it in the log."
+
+
+class CsrfFailed(exceptions.PermissionDenied):
+    """A change by session cookie needs the CSRF token of the page."""
+
+    default_code = "csrf_failed"
+
+
+class TooLarge(PacaError):
+    """The body is too large: a request holds at most 2.5 MiB."""
+
+    code = "too_large"
+    status = 413
+
+
+def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
+    """Answer every error as ``{code, detail, fields?, request_id}``."""
+    if isinstance(error, RequestDataTooBig):
+        error = TooLarge()
+    if isinstance(error, PacaError):
+        fields = error.fields if isinstance(error, Invalid) else {}
+        if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            logger.error("the API answered an error", exc_info=error, extra=dict(error.facts))
+        return _answer(error.status, error.code, error.detail, fields)
+    if isinstance(error, Http404):
+        error = exceptions.NotFound()
+    if isinstance(error, exceptions.APIException):
+        return _framework_answer(error)
+    if isinstance(error, IntegrityError):
+        # A law of the database that a race slipped past the checks; they say it more nicely.
+        return _answer(409, "conflict", "This clashes with what is already there.")
+    if isinstance(error, database_errors.AWAY):
+        logger.error("the database failed a request", exc_info=error)
+        told = database_errors.refusal(error)
+        return _answer(told.status, told.code, told.detail, headers={"Retry-After": "5"})
+    return _broken(error, context)
+
+
+def _framework_answer(error: exceptions.APIException) -> Response:
+    headers = {}
+    if challenge := getattr(error, "auth_header", None):
+        headers["WWW-Authenticate"] = challenge
+    if wait := getattr(error, "wait", None):
+        headers["Retry-After"] = str(max(1, math.ceil(wait)))
+    if isinstance(error, exceptions.ValidationError):
+        return _answer(400, "invalid", Invalid().detail, flat(error.detail), headers)
+    code = next((CODES[kind] for kind in type(error).__mro__ if kind in CODES), "error")
+    if isinstance(error, CsrfFailed):
+        code = error.default_code
+    return _answer(error.status_code, code, str(error.detail), {}, headers)
+
+
+def _broken(error: Exception, context: Mapping[str, Any]) -> Response:
+    logger.error("the API broke", exc_info=error)
+    # Tells error reporters, and Django's test client, which raises it again.
+    got_request_exception.send(sender=None, request=context.get("request"))
+    return _answer(500, "internal_error", BROKEN)
+
+
+def _answer(
+    status: int,
+    code: str,
+    detail: str,
+    fields: Mapping[str, list[str]] | None = None,
+    headers: dict[str, str] | None = None,
+) -> Response:
+    return Response(error_body(code, detail, fields), status=status, headers=headers)
+
+
+def error_body(
+    code: str, detail: str, fields: Mapping[str, list[str]] | None = None
+) -> dict[str, Any]:
+    """An error as the API shows it."""
+    body: dict[str, Any] = {"code": code, "detail": detail}
+    if fields:
+        body["fields"] = dict(fields)
+    return {**body, "request_id": request_ids.current().request_id}
+
+
+def flat(detail: Any, path: str = "") -> dict[str, list[str]]:
+    """Nested complaints with dotted names: ``{"limits.steps": ["Must be ..."]}``."""
+    if isinstance(detail, Mapping):
+        items = [(str(name), value) for name, value in detail.items()]
+    elif isinstance(detail, list) and any(isinstance(item, Mapping | list) for item in detail):
+        items = [(str(index), value) for index, value in enumerate(detail)]
+    else:
+        texts = detail if isinstance(detail, list) else [detail]
+        return {path or "body": [str(text) for text in texts]}
+    found: dict[str, list[str]] = {}
+    for name, value in items:
+        # What is wrong with a whole stands under the name of the whole.
+        below = "" if name == "non_field_errors" else f".{name}" if path else name
+        found.update(flat(value, path + below))
+    return found
+
+
+@csrf_exempt
+def not_there(request: HttpRequest, rest: str = "") -> JsonResponse:
+    """What every unknown address of the API answers; stands last in the addresses."""
+    detail = "There is nothing at this address. Addresses of the API end with a slash."
+    return JsonResponse(error_body("not_found", detail), status=404)

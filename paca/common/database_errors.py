@@ -1,0 +1,37 @@
+"""What a database that fails means for who asked: it is away, or its disk is full."""
+
+from django.db import Error, InterfaceError, OperationalError
+
+from paca.common import disk_space
+from paca.common.errors import PacaError
+
+# It is restarted, out of reach or without room. Its other faults would come again.
+AWAY = (InterfaceError, OperationalError)
+POSTGRESQL_DISK_FULL = "53100"
+SQLITE_FULL = 13
+
+
+class DatabaseAway(PacaError):
+    """The database does not answer. Try again in a moment, and look first: what you sent may be stored."""
+
+    code = "unavailable"
+    status = 503
+
+
+def refusal(error: Error) -> PacaError:
+    """What to answer who met it. A full disk is remembered, see ``paca.common.disk_space``."""
+    if notice(error):
+        return disk_space.DiskFull(disk_space.FULL_DATABASE)
+    return DatabaseAway()
+
+
+def notice(error: Error) -> bool:
+    """Whether it is for want of room; then new work is refused for a while."""
+    cause = error.__cause__
+    is_full = (
+        getattr(cause, "sqlstate", None) == POSTGRESQL_DISK_FULL
+        or getattr(cause, "sqlite_errorcode", None) == SQLITE_FULL
+    )
+    if is_full:
+        disk_space.tell_full()
+    return is_full

@@ -1,0 +1,256 @@
+"""What the API shows of conversations and chats, and what it takes."""
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from paca.common.api.pagination import Pages
+from paca.common.api.serializers import Input
+from paca.conversations import selectors
+from paca.conversations.models import ChatSession, Conversation, Status
+from paca.conversations.services import ON_BUSY, Sent
+
+# The same as on the socket, so that one message may be sent over either and counts once.
+CLIENT_ID = r"^[A-Za-z0-9_.:-]{1,100}\Z"
+HIGHEST_SEQ = 2**63 - 1
+
+
+IDEMPOTENCY_KEY = OpenApiParameter(
+    "Idempotency-Key",
+    str,
+    OpenApiParameter.HEADER,
+    description="The same request with the same key is carried out once and answered alike (24 h).",
+)
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="The updated_at you have loaded: 412 if it has been changed meanwhile.",
+)
+
+
+class ByActivity(Pages):
+    """The latest spoken in comes first."""
+
+    ordering = ("-last_activity_at", "-id")
+
+
+# --- what is shown ------------------------------------------------------------------------------
+
+
+class AgentBriefOut(serializers.Serializer[Any]):
+    """The agent of a conversation."""
+
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    handle = serializers.CharField()
+
+
+class UsageOut(serializers.Serializer[Any]):
+    """Tokens and dollars of all model calls; the cost is null when a price is unknown."""
+
+    input = serializers.IntegerField()
+    output = serializers.IntegerField()
+    cache_read = serializers.IntegerField()
+    cache_write = serializers.IntegerField()
+    cost_usd = serializers.FloatField(allow_null=True)
+
+
+class ConversationOut(serializers.Serializer[Conversation]):
+    """A conversation. The fields describe it; ``selectors.describe`` fills them, here and on sockets."""
+
+    id = serializers.UUIDField()
+    project_id = serializers.UUIDField()
+    agent = AgentBriefOut()
+    trigger_type = serializers.CharField()
+    status = serializers.ChoiceField(choices=Status.choices)
+    reason = serializers.CharField(
+        help_text=(
+            "Why it has this status; empty while it runs. A paused one goes on with a message or"
+            " `continue/`: `stuck` means that it took the same step again and again."
+        )
+    )
+    detail = serializers.CharField(help_text="The same as a sentence, where there is more to say.")
+    activity = serializers.CharField(help_text="What it does at this moment.")
+    title = serializers.CharField()
+    chat_session_id = serializers.UUIDField(allow_null=True)
+    last_seq = serializers.IntegerField(help_text="Number of its last event.")
+    usage = UsageOut()
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+
+    def to_representation(self, instance: Conversation) -> dict[str, Any]:
+        return selectors.describe(instance)
+
+
+class ChatSessionOut(serializers.ModelSerializer[ChatSession]):
+    """Your chat with an agent, and the conversation that it goes on in at present."""
+
+    conversation = ConversationOut()
+
+    class Meta:
+        model = ChatSession
+        fields = ("id", "agent_id", "conversation", "created_at", "updated_at")
+
+
+class ChatBegunOut(serializers.Serializer[Any]):
+    """Where a first message went, by id; ``turn`` counts from 1."""
+
+    session = serializers.UUIDField()
+    conversation = serializers.UUIDField()
+    turn = serializers.IntegerField(allow_null=True)
+
+
+class ChatClearedOut(serializers.Serializer[Any]):
+    """The chat, and the empty conversation that it goes on in."""
+
+    session = serializers.UUIDField()
+    conversation = serializers.UUIDField()
+
+
+class SentOut(serializers.Serializer[Any]):
+    """Where a message went. ``turn`` is null while it waits behind the running turn."""
+
+    conversation = serializers.UUIDField()
+    turn = serializers.IntegerField(allow_null=True)
+    event_seq = serializers.IntegerField(help_text="Number of the message's own event.")
+
+    def to_representation(self, instance: Sent) -> dict[str, Any]:
+        return {
+            "conversation": str(instance.conversation_id),
+            "turn": instance.turn,
+            "event_seq": instance.event_seq,
+        }
+
+
+class FrameOut(serializers.Serializer[Any]):
+    """One event of the log; ``data`` depends on ``type``, see docs/events.md."""
+
+    type = serializers.CharField()
+    seq = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    source = serializers.CharField()  # type: ignore[assignment] # declared fields leave the class
+    turn = serializers.IntegerField(allow_null=True)
+    data = serializers.DictField()  # type: ignore[assignment]
+
+
+class LogPageOut(serializers.Serializer[selectors.Page]):
+    """Some events in order, and the first and last number of the whole log (0: it is empty)."""
+
+    results = FrameOut(many=True)
+    first_seq = serializers.IntegerField()
+    last_seq = serializers.IntegerField()
+
+    def to_representation(self, instance: selectors.Page) -> dict[str, Any]:
+        # The frames are JSON already; field by field they would cost more than reading them.
+        return {
+            "results": instance.results,
+            "first_seq": instance.first_seq,
+            "last_seq": instance.last_seq,
+        }
+
+
+# --- what is taken ------------------------------------------------------------------------------
+
+
+class NothingIn(Input):
+    """A request that says all by its address."""
+
+
+class MessageIn(Input):
+    """A message to an agent, under either of two names."""
+
+    text = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
+    message = serializers.CharField(
+        required=False, allow_blank=True, trim_whitespace=False, help_text="The same as text."
+    )
+    client_id = serializers.RegexField(
+        CLIENT_ID,
+        required=False,
+        trim_whitespace=False,
+        help_text="Your own name for the message; sent twice, it is one message.",
+        error_messages={"invalid": "1 to 100 letters, digits and . _ : -"},
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        alias = attrs.pop("message", None)
+        if alias is not None and attrs.setdefault("text", alias) != alias:
+            raise serializers.ValidationError({"message": ["Differs from text."]})
+        if "text" not in attrs:
+            raise serializers.ValidationError({"text": ["This field is required."]})
+        return attrs
+
+
+class FollowUpIn(MessageIn):
+    """A message to an agent that may be at work."""
+
+    on_busy = serializers.ChoiceField(
+        choices=ON_BUSY,
+        required=False,
+        help_text="While a turn runs: queue (read at its next step), interrupt (it ends, this "
+        "begins the next), or reject (409, nothing is stored).",
+    )
+
+
+class TitleIn(Input):
+    """What can be changed of a conversation."""
+
+    title = serializers.CharField(allow_blank=True)
+
+
+class Query(Input):
+    """What may stand behind the question mark; a name that is not known is refused too."""
+
+    @classmethod
+    def asked(cls, request: Request) -> dict[str, Any]:
+        """The checked query of a request."""
+        query = cls(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        return dict(query.validated_data)
+
+
+class ListQuery(Query):
+    """Which page of a list."""
+
+    cursor = serializers.CharField(required=False, help_text="From next or previous.")
+    limit = serializers.IntegerField(
+        required=False, min_value=1, max_value=Pages.max_page_size, help_text="50 if not given."
+    )
+
+
+class ConversationsQuery(ListQuery):
+    """Which conversations."""
+
+    status = serializers.ChoiceField(choices=Status.choices, required=False)
+    agent = serializers.UUIDField(required=False)
+    search = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=200,
+        help_text="Words that all stand in the title or in what was said.",
+    )
+
+
+class EventsQuery(Query):
+    """Which part of a log: after a number, before one, or the newest."""
+
+    after = serializers.IntegerField(required=False, min_value=0, max_value=HIGHEST_SEQ)
+    before = serializers.IntegerField(required=False, min_value=1, max_value=HIGHEST_SEQ)
+    limit = serializers.IntegerField(
+        required=False, min_value=1, max_value=selectors.PAGE, default=selectors.PAGE
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if "after" in attrs and "before" in attrs:
+            raise serializers.ValidationError({"before": ["Give after or before, not both."]})
+        return attrs
+
+
+class ExportQuery(Query):
+    """In which form."""
+
+    format = serializers.ChoiceField(choices=["json", "markdown"], required=False, default="json")

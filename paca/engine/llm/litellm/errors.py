@@ -1,0 +1,154 @@
+"""What an OpenAI-like server, or litellm before it was asked, says went wrong, in our words."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from paca.engine.llm.base import (
+    ContextExceeded,
+    KeyRefused,
+    ModelError,
+    ModelMisconfigured,
+    NoCredit,
+    Overloaded,
+    RateLimited,
+    RequestRefused,
+    StreamBroken,
+)
+from paca.engine.llm.provider_errors import (
+    BY_STATUS,
+    LONGEST_QUOTE,
+    NO_CREDIT,
+    causes,
+    from_transport,
+    redirected,
+    retry_after,
+    sentence,
+)
+
+QUOTA = (*NO_CREDIT, "insufficient_quota", "exceeded your current quota", "insufficient balance")
+TOO_LONG = (
+    "context_length_exceeded",
+    "maximum context length",
+    "context length",
+    "context size",
+    "context window",
+    "prompt is too long",
+    "too many tokens",
+)
+BY_CODE: dict[str, type[ModelError]] = {
+    "rate_limit_exceeded": RateLimited,
+    "rate_limit_error": RateLimited,
+    "server_error": Overloaded,
+    "overloaded_error": Overloaded,
+    "invalid_api_key": KeyRefused,
+    "context_length_exceeded": ContextExceeded,
+    "insufficient_quota": NoCredit,
+    "content_filter": RequestRefused,
+}
+NOT_SUPPORTED = re.compile(r"does not support parameters?:? (\[[^\]]*\]|'[^']*'|\S+)")
+NO_API = "There is no chat completions API at this base URL (HTTP 404). Most servers want /v1 at its end."
+
+
+def from_status(status: int, body: object, headers: Mapping[str, str]) -> ModelError:
+    """The error of an answer that is not 200."""
+    if 300 <= status < 400:
+        return redirected(status, headers)
+    said = _message(body)
+    if status == 404 and not _speaks_of_a_model(body, said):
+        return ModelMisconfigured(NO_API)
+    cls = _class_of(status, body, said)
+    words = sentence(cls)
+    detail = f"{words} The provider says: {said}" if said else f"{words} (HTTP {status})"
+    return cls(detail, retry_after_seconds=retry_after(headers) if cls.retryable else None)
+
+
+def from_event(event: dict[str, Any]) -> ModelError:
+    """The error that a stream holds which began well."""
+    error = event["error"]
+    code = error.get("code") or error.get("type") if isinstance(error, dict) else None
+    said = _message(event)
+    cls = BY_CODE.get(str(code), StreamBroken)
+    if cls is StreamBroken and str(code).isdigit():
+        cls = _class_of(int(str(code)), event, said)
+    return cls(f"{sentence(cls)} The provider says, in mid-answer: {said or code}")
+
+
+def from_library(error: BaseException, address: str) -> ModelError:
+    """The error of a call that brought no stream: the server's own answer is somewhere below it."""
+    found = list(causes(error))
+    for cause in found:
+        if isinstance(cause, ModelError):
+            return cause
+        response = getattr(cause, "response", None)
+        if _is_a_servers(cause) and response is not None:
+            return from_status(response.status_code, _body(response), response.headers)
+    if any(_is_a_connections(cause) for cause in found):
+        return from_transport(error, address)
+    return _from_litellm(error)
+
+
+def _is_a_servers(cause: BaseException) -> bool:
+    """litellm makes up answers of its own; those of the SDK and of httpx are a server's."""
+    made_by = type(cause).__module__.partition(".")[0]
+    return made_by in ("openai", "httpx") and hasattr(cause, "response")
+
+
+def _is_a_connections(cause: BaseException) -> bool:
+    made_by = type(cause).__module__.partition(".")[0]
+    return isinstance(cause, OSError) or made_by in ("httpx", "httpx2", "httpcore", "httpcore2")
+
+
+def _body(response: Any) -> object:
+    try:
+        return response.json()
+    except (ValueError, RuntimeError):  # no JSON, or closed before it was read
+        return {}
+
+
+def _from_litellm(error: BaseException) -> ModelError:
+    """What litellm itself refuses, before anything is sent."""
+    said = str(error)
+    if refused := NOT_SUPPORTED.search(said):
+        names = refused[1].strip("[]'\"").replace("'", "")
+        return ModelMisconfigured(f"This model does not take the parameter {names}.")
+    words = said.partition("\n")[0].rpartition("Exception - ")[2][:LONGEST_QUOTE]
+    status = getattr(error, "status_code", None)
+    kind = BY_STATUS.get(status, RequestRefused) if isinstance(status, int) else RequestRefused
+    return kind(f"{sentence(kind)} litellm says: {words or type(error).__name__}")
+
+
+def _class_of(status: int, body: object, said: str) -> type[ModelError]:
+    text = f"{said} {_code(body)}".lower()
+    if 400 <= status < 500 and any(words in text for words in QUOTA):
+        return NoCredit
+    if status in (400, 413, 422) and any(words in text for words in TOO_LONG):
+        return ContextExceeded
+    if status >= 500:
+        return Overloaded
+    return BY_STATUS.get(status, RequestRefused)
+
+
+def _speaks_of_a_model(body: object, said: str) -> bool:
+    return "model" in f"{said} {_code(body)}".lower()
+
+
+def _message(body: object) -> str:
+    """The words of the many shapes of an error: OpenAI's, FastAPI's, Ollama's, and a bare text."""
+    found: object = body
+    for _ in range(3):
+        if isinstance(found, list) and found:
+            found = found[0]
+        if not isinstance(found, dict):
+            break
+        found = next(
+            (found[key] for key in ("error", "message", "detail", "msg") if found.get(key)), ""
+        )
+    return found[:LONGEST_QUOTE] if isinstance(found, str) else ""
+
+
+def _code(body: object) -> str:
+    error = body.get("error") if isinstance(body, dict) else None
+    facts = error if isinstance(error, dict) else {}
+    return json.dumps([facts.get("type"), facts.get("code")])[:LONGEST_QUOTE]

@@ -1,0 +1,141 @@
+"""The arguments of bwrap: what a sandbox sees of this machine, and as whom it runs."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from paca.sandbox.base import Limits
+from paca.sandbox.runner import HOME, SHARED_MEMORY, TMP, WORKSPACE
+from paca.sandbox.runner_bundle import AT, Interpreter
+
+SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+FIRST_UID, UIDS = 1_900_000_000, 100_000_000  # above what distributions and containers hand out
+SMALL_FIRST_UID, SMALL_UIDS = 30_000, 30_000
+
+
+def shows(path: Path) -> bool:
+    """Whether a path of the host lies in what every sandbox sees of it."""
+    return any(path.is_relative_to(f"/{name}") for name in ("usr", *SYSTEM))
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The user inside. ``drop``: we are root, so the runner turns into it and no one else uses it."""
+
+    uid: int
+    gid: int
+    drop: bool
+
+
+def identity_for(conversation_id: UUID) -> Identity:
+    """As root a user of the conversation's own: its files and its process limit are then its own."""
+    if os.geteuid() != 0:
+        return Identity(os.geteuid(), os.getegid(), drop=False)
+    number = conversation_id.int
+    uid = FIRST_UID + number % UIDS
+    if not _is_mapped(FIRST_UID + UIDS):  # root of a container, which has few users to give
+        uid = SMALL_FIRST_UID + number % SMALL_UIDS
+    return Identity(uid, uid, drop=True)
+
+
+def _is_mapped(uid: int) -> bool:
+    for line in Path("/proc/self/uid_map").read_text().splitlines():
+        first, _, count = (int(word) for word in line.split())
+        if first <= uid < first + count:
+            return True
+    return False
+
+
+def name_user(folder: Path, identity: Identity) -> None:
+    """Write the two files of /etc that give the user inside a name."""
+    (folder / "passwd").write_text(
+        "root:x:0:0:root:/root:/usr/sbin/nologin\n"
+        f"agent:x:{identity.uid}:{identity.gid}:agent:{HOME}:/bin/bash\n"
+    )
+    (folder / "group").write_text(f"root:x:0:\nagent:x:{identity.gid}:\n")
+
+
+def arguments(
+    *,
+    identity: Identity,
+    limits: Limits,
+    workspace: Path,
+    etc: Path,
+    names: Path,
+    runner: Path,
+    interpreter: Interpreter,
+    seccomp: int | None,
+) -> list[str]:
+    """bwrap's arguments up to the program to run. Everything not named here does not exist inside."""
+    tmp = str(limits.memory_mib * (1 << 20) // 4)
+    return [
+        *_namespaces(identity),
+        *("--as-pid-1", "--new-session", "--clearenv", "--hostname", "sandbox"),
+        *([] if seccomp is None else ["--seccomp", str(seccomp)]),
+        *_folders(),
+        *_system(),
+        *_etc(etc, names),
+        *("--proc", "/proc", "--dev", "/dev"),
+        *("--size", tmp, "--perms", "1777", "--tmpfs", SHARED_MEMORY),
+        *("--size", tmp, "--perms", "1777", "--tmpfs", TMP),
+        *("--symlink", "../tmp", f"/var{TMP}", "--symlink", "../run", "/var/run"),
+        *("--size", tmp, "--perms", "0700", "--tmpfs", HOME),
+        *("--bind", str(workspace), WORKSPACE),
+        *_ours(runner, interpreter),
+        *("--remount-ro", "/dev", "--remount-ro", "/"),
+        *("--chdir", "/"),
+    ]
+
+
+def _namespaces(identity: Identity) -> list[str]:
+    apart = ["ipc", "pid", "net", "uts", "cgroup-try"]
+    if not identity.drop:
+        return [
+            "--unshare-user",
+            "--disable-userns",
+            *(f"--unshare-{name}" for name in apart),
+            *("--cap-drop", "ALL"),
+        ]
+    # Real root needs no user namespace; these three the runner uses once, to stop being root.
+    return [
+        *(f"--unshare-{name}" for name in apart),
+        *("--cap-drop", "ALL"),
+        *("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_CHOWN"),
+    ]
+
+
+def _folders() -> list[str]:
+    # Made by the way, they would be open to root only.
+    python = [f"{AT}/python", f"{AT}/python/bin", f"{AT}/python/lib"]
+    folders = ["/home", "/opt", "/run", "/var", AT, *python]
+    return [word for folder in folders for word in ("--perms", "0755", "--dir", folder)]
+
+
+def _system() -> list[str]:
+    found = ["--ro-bind", "/usr", "/usr"]
+    for name in SYSTEM:
+        path = Path("/", name)
+        if path.is_symlink():
+            found += ["--symlink", str(path.readlink()), f"/{name}"]
+        elif path.is_dir():
+            found += ["--ro-bind", str(path), f"/{name}"]
+    return found
+
+
+def _etc(etc: Path, names: Path) -> list[str]:
+    found = ["--ro-bind", str(etc), "/etc"]
+    for name in ("passwd", "group"):
+        found += ["--ro-bind", str(names / name), f"/etc/{name}"]
+    return found
+
+
+def _ours(runner: Path, interpreter: Interpreter) -> list[str]:
+    found = ["--ro-bind", str(runner), f"{AT}/runner"]
+    for source, target in interpreter.binds:
+        found += ["--ro-bind", str(source), target]
+    for target in interpreter.masked:
+        found += ["--tmpfs", target, "--remount-ro", target]
+    if interpreter.library_path:
+        found += ["--setenv", "LD_LIBRARY_PATH", interpreter.library_path]
+    return found

@@ -1,0 +1,224 @@
+"""The requests a worker may make, by name."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from binascii import a2b_base64, b2a_base64
+
+from paca.sandbox.runner import HOME, SHARED_MEMORY, TMP, WORKSPACE
+from paca.sandbox.runner.call_table import Call, Calls
+from paca.sandbox.runner.errors import Refused
+from paca.sandbox.runner.files import Files
+from paca.sandbox.runner.output import Output
+from paca.sandbox.runner.spawn import (
+    LONGEST_ARGUMENT,
+    SHELL,
+    bound_everything,
+    close_to_others,
+    environment,
+    spawn,
+)
+from paca.sandbox.runner.watchdog import Watchdog
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Reply = Callable[[Any], None]
+    Tell = Callable[[dict[str, Any], bool], bool]
+
+LONGEST_TIMEOUT = 86_400.0
+ATTEMPTS_IN_A_CROWD = 50
+
+
+class Work:
+    """Carries out requests on the calls and files of this sandbox.
+
+    ``tell`` sends news to the worker and says False if it must wait; its second argument says
+    that the news is dispensable.
+    """
+
+    def __init__(self, settings: dict[str, Any], *, poll: select.epoll, tell: Tell) -> None:
+        bound_everything(settings)
+        close_to_others()
+        self._settings = settings
+        self._environment = environment(settings)
+        self._null: int = settings["null"]
+        self._tell = tell
+        self._files = Files(WORKSPACE)
+        self._calls = Calls(
+            poll=poll, on_live=self._show, on_end=self._ended, oom_kills=settings["oom_kills"]
+        )
+        self._watchdog = Watchdog(
+            self._calls,
+            settings,
+            root=WORKSPACE,
+            in_memory=[TMP, HOME, SHARED_MEMORY],
+            cgroup=settings["cgroup"],
+        )
+        self._followed: set[str] = set()
+        self._killers: dict[str, list[Reply]] = {}
+        self._requests: dict[str, Callable[[dict[str, Any], Reply], None]] = {
+            "run": self._run,
+            "follow": self._follow,
+            "kill": self._kill,
+            "ping": lambda m, reply: reply(None),
+            "stat": lambda m, reply: reply(self._files.stat(m["path"])),
+            "list": lambda m, reply: reply(self._files.list(m["path"], m["depth"], m["limit"])),
+            "read": self._read,
+            "read_lines": lambda m, reply: reply(
+                self._files.read_lines(m["path"], m["first"], m["count"])
+            ),
+            "write": self._write,
+            "replace": self._replace,
+        }
+
+    def do(self, message: dict[str, Any], reply: Reply) -> None:
+        """Carry out a request; raises ``Refused``."""
+        request = self._requests.get(message.get("op", ""))
+        if request is None:
+            raise Refused("workspace_error", "This runner does not know the request.")
+        request(message, reply)
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._calls.running)
+
+    def reap(self) -> None:
+        self._calls.reap()
+
+    def readable(self, fd: int) -> None:
+        if self._calls.owns(fd):
+            self._calls.readable(fd)
+
+    def tick(self, now: float) -> float:
+        """Do what is due; seconds until the next time."""
+        wait = self._calls.tick(now)
+        watch = self._watchdog.tick(now)
+        return wait if watch is None else min(wait, watch)
+
+    def unfollow(self) -> None:
+        """The worker is gone: its calls go on unwatched."""
+        self._followed.clear()
+        self._killers.clear()
+
+    # --- calls ------------------------------------------------------------------------------------
+
+    def _run(self, message: dict[str, Any], reply: Reply) -> None:
+        call_id: str = message["call_id"]
+        if call_id in self._calls.all:
+            self._follow(message, reply)
+            return
+        argv = _argv(message)
+        env = {**self._environment, **message["env"], "PACA_CALL": call_id}
+        encoded = {_bytes(name): _bytes(value) for name, value in env.items()}
+        timeout = min(float(message["timeout"]), LONGEST_TIMEOUT)
+        output = Output(lambda: self._files.output_file(call_id))
+        cwd = self._files.folder(message["cwd"])
+
+        def start(out: int) -> int:
+            return self._spawn(argv, encoded, cwd, out)
+
+        self._followed.add(call_id)
+        try:
+            call = self._calls.begin(call_id, timeout, start, output)
+        except Refused:
+            self._followed.discard(call_id)
+            raise
+        finally:
+            os.close(cwd)
+        reply({"seconds": call.seconds_left})
+
+    def _spawn(self, argv: list[bytes], env: dict[bytes, bytes], cwd: int, out: int) -> int:
+        """Start a command, also in a crowd that fills its container to the last process."""
+        for attempt in range(ATTEMPTS_IN_A_CROWD):
+            try:
+                return spawn(argv, env, cwd=cwd, out=out, null=self._null, limits=self._settings)
+            except BlockingIOError:
+                if attempt == 0:
+                    self._watchdog.make_room()
+                self.reap()
+                self._calls.tick(time.monotonic())
+                time.sleep(0.01)
+        return spawn(argv, env, cwd=cwd, out=out, null=self._null, limits=self._settings)
+
+    def _follow(self, message: dict[str, Any], reply: Reply) -> None:
+        call = self._calls.all.get(message["call_id"])
+        if call is None:
+            raise Refused("call_unknown")
+        reply({"seconds": call.seconds_left})
+        call.output.take_live()
+        if text := call.output.text():
+            self._tell({"call": call.id, "text": text}, False)
+        if call.ended:
+            self._tell({"call": call.id, "ended": call.outcome()}, False)
+        else:
+            self._followed.add(call.id)
+
+    def _kill(self, message: dict[str, Any], reply: Reply) -> None:
+        call = self._calls.running.get(message["call_id"])
+        if call is None:
+            reply(None)
+            return
+        self._killers.setdefault(call.id, []).append(reply)
+        self._calls.kill(call, "cancelled")
+
+    def _show(self, call: Call) -> None:
+        if call.id not in self._followed:
+            call.output.take_live()
+            return
+        if self._tell({"call": call.id, "text": call.output.live}, True):
+            call.output.take_live()
+
+    def _ended(self, call: Call) -> None:
+        if call.id in self._followed:
+            if text := call.output.take_live():
+                self._tell({"call": call.id, "text": text}, True)
+            self._tell({"call": call.id, "ended": call.outcome()}, False)
+            self._followed.discard(call.id)
+        for reply in self._killers.pop(call.id, ()):
+            reply(None)
+
+    # --- files ------------------------------------------------------------------------------------
+
+    def _read(self, message: dict[str, Any], reply: Reply) -> None:
+        data = self._files.read(message["path"], message["offset"], message["limit"])
+        reply(b2a_base64(data, newline=False).decode("ascii"))
+
+    def _write(self, message: dict[str, Any], reply: Reply) -> None:
+        content = a2b_base64(message["content"], strict_mode=True)
+        reply(self._files.write(message["call_id"], message["path"], content, message["expected"]))
+
+    def _replace(self, message: dict[str, Any], reply: Reply) -> None:
+        reply(
+            self._files.replace(
+                message["call_id"],
+                message["path"],
+                message["old"],
+                message["new"],
+                message["every"],
+                message["expected"],
+            )
+        )
+
+
+def _bytes(text: str) -> bytes:
+    if "\0" in text:
+        raise Refused("workspace_error", "A command cannot contain NUL.")
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _argv(message: dict[str, Any]) -> list[bytes]:
+    shell, argv = message.get("shell"), message.get("argv")
+    found = [_bytes(word) for word in ([SHELL, "-c", shell] if shell is not None else argv or ())]
+    if not found:
+        raise Refused("workspace_error", "The command is empty.")
+    if max(len(word) for word in found) > LONGEST_ARGUMENT:
+        raise Refused(
+            "workspace_error",
+            "The command is longer than 128 KiB; write it to a file and run that.",
+        )
+    return found

@@ -1,0 +1,136 @@
+"""Encryption at rest, and bringing every secret under a new key."""
+
+from io import StringIO
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from django.apps import apps
+from django.core.management import CommandError, call_command
+
+from paca.agents import encryption
+from paca.agents import services as agents
+from paca.agents.models import Agent
+from paca.agents.services import rotation
+from paca.common.errors import ConfigurationError
+from tests.support import world
+
+OLD, NEW, WRONG = (Fernet.generate_key().decode() for _ in range(3))
+
+
+@pytest.fixture(autouse=True)
+def old_key(settings: Any) -> None:
+    settings.ENCRYPTION_KEY = [OLD]
+
+
+def with_keys(count: int) -> list[Agent]:
+    here = world.make()
+    return [
+        agents.create(
+            here.project,
+            name=f"Agent {number}",
+            handle=f"agent{number}",
+            model="demo/guide",
+            role=here.role("agent"),
+            by=here.owner,
+            llm_api_key=f"sk-secret-number-{number}",
+        )
+        for number in range(count)
+    ]
+
+
+def rotate() -> str:
+    out = StringIO()
+    call_command("rotate_secrets", stdout=out)
+    return out.getvalue()
+
+
+def plain() -> set[str]:
+    stored = Agent.objects.exclude(encrypted_key="").values_list("encrypted_key", flat=True)
+    return {encryption.decrypt(secret) for secret in stored}
+
+
+def test_a_secret_comes_back_and_looks_different_each_time() -> None:
+    first, second = encryption.encrypt("sk-1"), encryption.encrypt("sk-1")
+    assert first != second
+    assert encryption.decrypt(first) == encryption.decrypt(second) == "sk-1"
+
+
+def test_an_older_key_still_reads_and_a_changed_secret_is_refused(settings: Any) -> None:
+    stored = encryption.encrypt("sk-1")
+    settings.ENCRYPTION_KEY = [NEW, OLD]
+    assert encryption.decrypt(stored) == "sk-1"
+    for damaged in (stored[:-2] + "AA", "", "nonsense"):
+        with pytest.raises(encryption.SecretUnreadable):
+            encryption.decrypt(damaged)
+
+
+@pytest.mark.parametrize("keys", [[], ["short"], [OLD, "not base64 at all!"]])
+def test_a_missing_or_malformed_key_is_said_plainly(keys: list[str], settings: Any) -> None:
+    settings.ENCRYPTION_KEY = keys
+    with pytest.raises(ConfigurationError, match="ENCRYPTION_KEY"):
+        encryption.encrypt("sk-1")
+
+
+@pytest.mark.django_db
+def test_after_a_rotation_the_old_key_can_go(settings: Any) -> None:
+    with_keys(3)
+    before = plain()
+    settings.ENCRYPTION_KEY = [NEW, OLD]
+    assert "3 secrets, all readable." in rotate()
+    settings.ENCRYPTION_KEY = [NEW]
+    assert plain() == before
+
+
+@pytest.mark.django_db
+def test_an_interrupted_rotation_goes_on_where_it_stopped(settings: Any) -> None:
+    with_keys(5)
+    before = plain()
+    settings.ENCRYPTION_KEY = [NEW, OLD]
+    steps = rotation.rotate()
+    next(steps), next(steps)
+    steps.close()
+    assert rotation.not_current() == 3
+    assert plain() == before
+    rotate()
+    settings.ENCRYPTION_KEY = [NEW]
+    assert plain() == before
+
+
+@pytest.mark.django_db
+def test_a_wrong_key_changes_nothing_and_says_what_to_do(settings: Any) -> None:
+    with_keys(2)
+    before = list(Agent.objects.values_list("encrypted_key", flat=True))
+    settings.ENCRYPTION_KEY = [NEW, WRONG]
+    with pytest.raises(CommandError, match="2 of 2 secrets cannot be read") as refused:
+        rotate()
+    assert refused.value.returncode == 1
+    assert "ENCRYPTION_KEY=new,old" in str(refused.value)
+    assert list(Agent.objects.values_list("encrypted_key", flat=True)) == before
+
+
+@pytest.mark.django_db
+def test_a_key_stored_meanwhile_is_not_overwritten(settings: Any) -> None:
+    (agent,) = with_keys(1)
+    settings.ENCRYPTION_KEY = [NEW, OLD]
+    encrypt = encryption.encrypt
+
+    def meanwhile(secret: str) -> str:
+        fresh = encrypt("sk-of-the-person-who-was-faster")
+        Agent.objects.filter(pk=agent.pk).update(encrypted_key=fresh)
+        return encrypt(secret)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encryption, "encrypt", meanwhile)
+        assert list(rotation.rotate()) == [0]
+    assert plain() == {"sk-of-the-person-who-was-faster"}
+
+
+def test_every_column_that_holds_a_secret_is_rotated() -> None:
+    named = {
+        (model, field.name)
+        for model in apps.get_models()
+        for field in model._meta.get_fields()
+        if field.name.startswith("encrypted_")
+    }
+    assert named == set(rotation.COLUMNS)

@@ -1,0 +1,169 @@
+"""The first quarter of an hour on PostgreSQL, Valkey and Docker, with a web server and two workers apart."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser import acts
+from tests.browser.conftest import WAIT_MS, Watched
+from tests.installation.manage_process import Running
+from tests.support import docker_backend, valkey_server
+from tests.support.flow import until
+from tests.support.model_script import calls, says
+from tests.support.model_server import ModelServer
+from tests.support.postgres_server import PostgresServer
+from tests.support.split_deployment import PASSWORD, Apart, Colleague, Person, Talk
+
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
+DOCKER = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+
+
+@pytest.fixture(autouse=True)
+def patience() -> Iterator[None]:
+    """A worker that has just started loads a model's library first, which takes a busy machine long."""
+    expect.set_options(timeout=120_000)
+    yield
+    expect.set_options(timeout=WAIT_MS)
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer) -> Iterator[Apart]:
+    docker_backend.skip_without()
+    folder = tmp_path_factory.mktemp("apart")
+    with valkey_server.running() as valkey:
+        apart = Apart(folder, postgres, valkey.url, PACA_SANDBOX="docker", DOCKER_HOST=DOCKER)
+        yield apart
+        apart.end()
+
+
+@pytest.fixture(scope="module")
+def web(team: Apart) -> Running:
+    return team.web("web")
+
+
+@pytest.fixture(scope="module")
+def person(team: Apart, web: Running) -> Iterator[Person]:
+    """Whose conversations leave nothing on the daemon."""
+    found = team.person(web)
+    yield found
+    team.workers(1)
+    listed = found.api("GET", f"{found.project}/conversations/")["results"]
+    for conversation in listed:
+        talk = Talk(found, conversation["id"])
+        talk.stop()
+        talk.rest()
+        found.api("DELETE", f"{talk.path}/")
+    # The workers take away what belonged to them.
+    until(lambda: not _left(team, [conversation["id"] for conversation in listed]), 60)
+
+
+def _left(team: Apart, conversations: list[str]) -> list[tuple]:
+    statement = "SELECT id FROM conversations_sandbox WHERE conversation_id::text = ANY(%s)"
+    return team.postgres.execute(statement, conversations, database=team.database)
+
+
+@pytest.fixture
+def model() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def page(chromium: Browser, web: Running, watched: Watched) -> Iterator[Page]:
+    context = chromium.new_context(
+        base_url=f"http://127.0.0.1:{web.port}", viewport={"width": 1440, "height": 900}
+    )
+    context.set_default_timeout(120_000)
+    context.on("page", watched.look_at)
+    found = context.new_page()
+    found.goto("/")
+    found.get_by_label("Username").fill("admin")
+    found.get_by_label("Password").fill(PASSWORD)
+    found.get_by_role("button", name="Sign in").click()
+    found.wait_for_url("**/projects/**")
+    yield found
+    context.close()
+
+
+def begin(page: Page, agent: Colleague, text: str) -> str:
+    """Choose the agent, write to it; gives the conversation."""
+    page.goto(f"{agent.person.project}/?agent={agent.id}")
+    acts.write(page, text)
+    page.wait_for_url("**/conversations/*-*/")
+    return page.url.rstrip("/").rpartition("/")[2]
+
+
+@pytest.mark.parametrize("dialect", ["anthropic", "openai"])
+def test_a_run_is_watched_reloaded_taken_over_and_stopped(
+    team: Apart, person: Person, model: ModelServer, page: Page, dialect: str, pictures: Path
+) -> None:
+    both = team.workers(2)
+    agent = person.agent(f"rosa-{dialect}", model, dialect)
+    command = "echo x >> once.txt; pwd; sleep 6; echo whole"
+    slow = says("A word and another one. " * 20).slowly(tps=30)
+    count = "wc -l < once.txt"
+    model.script(
+        [says("I look.") + calls(bash=command), calls(bash=count), slow, calls(bash="sleep 300")]
+    )
+
+    conversation = begin(page, agent, "Look around")
+    expect(page.locator("details.tool", has_text="once.txt").first).to_be_visible()
+    until(lambda: _command_runs(person, conversation), 60)
+    team.holder(conversation, both).kill()
+    expect(page.locator(".flow")).to_contain_text("another one has taken over")
+    expect(page.locator(".prose.is-writing")).to_be_visible()
+
+    before = page.locator(".prose").last.inner_text()
+    page.reload()
+    expect(page.locator(".flow")).to_contain_text(before[:40])
+    acts.wait_until(page, "finished")
+    seen = acts.stored_rows(page)
+    assert len(seen) == len(set(seen))
+    outputs = [each["data"]["output"] for each in _results(person, conversation)]
+    assert "/workspace" in outputs[0]
+    assert "whole" in outputs[0]
+    assert outputs[1].splitlines()[0].strip() == "1", "the command ran twice"
+    page.screenshot(path=pictures / f"apart-{dialect}.png")
+
+    acts.write(page, "And once more")
+    expect(page.locator("details.tool", has_text="sleep 300")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    acts.wait_until(page, "stopped")
+    assert model.violations == []
+
+
+def _events(person: Person, conversation: str) -> list[dict]:
+    path = f"{person.project}/conversations/{conversation}/events/?limit=200"
+    return person.api("GET", path)["results"]
+
+
+def _results(person: Person, conversation: str) -> list[dict]:
+    return [each for each in _events(person, conversation) if each["type"] == "agent.tool.returned"]
+
+
+def _command_runs(person: Person, conversation: str) -> bool:
+    if not any(each["type"] == "agent.tool.started" for each in _events(person, conversation)):
+        return False
+    time.sleep(1)  # the command itself has begun
+    return True
+
+
+def test_the_page_says_that_no_worker_runs_until_one_does(
+    team: Apart, person: Person, model: ModelServer, page: Page, pictures: Path
+) -> None:
+    team.workers(0)
+    agent = person.agent("nils", model, "anthropic")
+    model.script([says("Here I am.")])
+    begin(page, agent, "Is anybody there?")
+    notice = page.get_by_role("status").filter(has_text="No worker is running")
+    expect(notice).to_contain_text("manage.py run_worker")
+    page.screenshot(path=pictures / "no-worker.png")
+    team.workers(1)
+    acts.wait_until(page, "finished")
+    expect(page.locator(".flow")).to_contain_text("Here I am.")
+    expect(notice).to_have_count(0)

@@ -1,0 +1,77 @@
+"""What is built once says each time what the ORM would say."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from django.db.models import CharField, DurationField, F, UUIDField
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from paca.agents.models import Agent
+from paca.common.prepared_queries import Select, Slot, Update
+from paca.conversations import services
+from paca.conversations.models import Conversation
+from tests.support import world
+
+pytestmark = pytest.mark.django_db
+
+BY_ID = Select(
+    lambda: Agent.objects.filter(pk=Slot("id", UUIDField())).values_list(
+        "pk", "name", "parameters", "limit_cost_usd", "created_at", "project__name"
+    )
+)
+LEASED = Update(
+    lambda: Conversation.objects.filter(
+        pk=Slot("id", UUIDField()), agent__isnull=False, status=Slot("status", CharField())
+    ),
+    lease_owner=Slot("owner", CharField()),
+    lease_epoch=F("lease_epoch") + 1,
+    lease_until=Now() + Slot("length", DurationField()),
+)
+
+
+def test_rows_are_what_the_orm_reads_for_each_value():
+    made = [
+        world.make("One", parameters={"effort": "high"}, limit_cost_usd="1.5").agent,
+        world.make("Two", handle="rosa2").agent,
+    ]
+    for agent in made:
+        read = Agent.objects.filter(pk=agent.pk).values_list(
+            "pk", "name", "parameters", "limit_cost_usd", "created_at", "project__name"
+        )
+        assert BY_ID.rows(id=agent.pk) == list(read)
+    assert BY_ID.rows(id=uuid4()) == []
+
+
+def test_an_update_writes_its_values_to_the_rows_it_is_for_alone():
+    here = world.make()
+    one, other = (
+        services.start_chat(here.agent, text=text, by=here.owner).conversation_id
+        for text in ("one", "other")
+    )
+    values = {"owner": "it's me", "length": timedelta(seconds=90)}
+    assert LEASED.run(id=one, status="running", **values) == 0
+    assert LEASED.run(id=one, status="queued", **values) == 1
+    written, untouched = Conversation.objects.get(pk=one), Conversation.objects.get(pk=other)
+    assert (written.lease_owner, written.lease_epoch) == ("it's me", 1)
+    assert written.lease_until is not None
+    left = written.lease_until - timezone.now()
+    assert timedelta(seconds=60) < left <= timedelta(seconds=90)
+    assert (untouched.lease_owner, untouched.lease_epoch) == ("", 0)
+
+
+@pytest.mark.parametrize("name", ["it's", "100 %s", "%%", '"', "back\\slash", "?"])
+def test_a_constant_text_is_what_it_is_whatever_it_holds(name):
+    agent = world.make().agent
+    named = Select(
+        lambda: Agent.objects.filter(name=name, pk=Slot("id", UUIDField())).values_list("name")
+    )
+    assert named.rows(id=agent.pk) == []
+    Agent.objects.update(name=name)
+    assert named.rows(id=agent.pk) == [(name,)]
+
+
+def test_a_slot_without_a_value_is_an_error():
+    with pytest.raises(KeyError):
+        BY_ID.rows()

@@ -1,0 +1,170 @@
+"""What is sent: every message as the provider wants it, and a prefix that only grows."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from paca.engine.llm.anthropic.encoder import Encoder
+from paca.engine.llm.base import ModelMisconfigured, Request, Thinking, ToolResult, ToolUse
+from tests.engine.llm.asking import asks, assistant, steps, user
+from tests.support import anthropic_dialect as dialect
+
+
+def sent(request: Request, encoder: Encoder | None = None) -> dict[str, Any]:
+    return json.loads((encoder or Encoder()).encode(request))
+
+
+def without_marks(body: dict[str, Any]) -> dict[str, Any]:
+    """What the provider's cache compares: the marks themselves are not part of it."""
+    return json.loads(json.dumps(body).replace(', "cache_control": {"type": "ephemeral"}', ""))
+
+
+def test_every_kind_of_block_is_written_as_the_provider_wants_it():
+    body = sent(
+        asks(
+            "Look.",
+            assistant(Thinking("Hm.", "sig"), Thinking("", redacted="opaque"), "I look.",
+                      ToolUse("c1", "bash", {"command": "ls"}), ToolUse("c2", "bash", {})),
+            user(ToolResult("c1", "a.txt"), ToolResult("c2", "no", failed=True), "And?"),
+        )
+    )  # fmt: skip
+    assert not list(dialect.problems(body))
+    assert body["messages"][1]["content"] == [
+        {"type": "thinking", "thinking": "Hm.", "signature": "sig"},
+        {"type": "redacted_thinking", "data": "opaque"},
+        {"type": "text", "text": "I look."},
+        {"type": "tool_use", "id": "c1", "name": "bash", "input": {"command": "ls"}},
+        {"type": "tool_use", "id": "c2", "name": "bash", "input": {}},
+    ]
+    assert body["messages"][2]["content"][:2] == [
+        {"type": "tool_result", "tool_use_id": "c1", "content": "a.txt"},
+        {"type": "tool_result", "tool_use_id": "c2", "content": "no", "is_error": True},
+    ]
+
+
+def test_thinking_that_nobody_signed_is_not_sent():
+    body = sent(asks("Hi", assistant(Thinking("unsigned"), "Hello."), "And?"))
+    assert [block["type"] for block in body["messages"][1]["content"]] == ["text"]
+
+
+def test_an_empty_result_is_sent_in_words():
+    body = sent(asks("Hi", assistant(ToolUse("c", "bash", {})), user(ToolResult("c", ""))))
+    assert body["messages"][2]["content"][0]["content"] == "(no output)"
+
+
+def test_four_cache_marks_stand_at_system_tools_and_the_last_two_messages_of_the_user():
+    body = sent(asks(*steps(5)))
+    marked = [
+        number
+        for number, message in enumerate(body["messages"])
+        if "cache_control" in message["content"][-1]
+    ]
+    assert marked == [8, 10]
+    assert "cache_control" in body["system"][0]
+    assert "cache_control" in body["tools"][-1]
+    assert json.dumps(body).count("cache_control") == 4
+
+
+def test_each_request_begins_with_the_one_before_it():
+    history = steps(12)
+    encoder = Encoder()
+    before = None
+    for length in range(1, len(history) + 1, 2):
+        body = without_marks(sent(asks(*history[:length]), encoder))
+        if before is not None:
+            assert body["messages"][: len(before["messages"])] == before["messages"]
+            assert {**body, "messages": 0} == {**before, "messages": 0}
+        before = body
+
+
+def test_what_was_encoded_before_is_the_same_as_what_is_encoded_anew():
+    history = steps(9)
+    encoder = Encoder()
+    for length in (1, 3, 5, 19, 7, 19):
+        request = asks(*history[:length])
+        assert encoder.encode(request) == Encoder().encode(request)
+    other = asks(*steps(3)[:-1], user(ToolResult("call2", "changed")))
+    assert encoder.encode(other) == Encoder().encode(other)
+
+
+def test_a_long_history_is_encoded_once():
+    history = steps(400)
+    encoder = Encoder()
+    encoder.encode(asks(*history))
+    began = time.thread_time()
+    for _ in range(20):
+        encoder.encode(asks(*history))
+    again = (time.thread_time() - began) / 20
+    began = time.thread_time()
+    for _ in range(5):
+        Encoder().encode(asks(*history))
+    anew = (time.thread_time() - began) / 5
+    assert again < anew / 3
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (
+            {"temperature": 0.3, "top_p": 0.9, "top_k": 5},
+            {"temperature": 0.3, "top_p": 0.9, "top_k": 5},
+        ),
+        ({"max_tokens": 99}, {"max_tokens": 99}),
+        ({"effort": "low"}, {"output_config": {"effort": "low"}}),
+        (
+            {"thinking_budget": 2000},
+            {"thinking": {"type": "enabled", "budget_tokens": 2000}, "max_tokens": 10192},
+        ),
+        ({"thinking_budget": 2000, "max_tokens": 500}, {"max_tokens": 2500}),
+        ({"temperature": None}, {}),
+    ],
+)
+def test_the_agents_parameters_are_sent(given, expected):
+    body = sent(asks("Hi", parameters=given))
+    assert {name: body.get(name) for name in expected} == expected
+    assert not {"thinking_budget", "effort"} & body.keys()
+    if given == {"temperature": None}:
+        assert "temperature" not in body
+
+
+@pytest.mark.parametrize("name", ["model", "messages", "system", "tools", "tool_choice", "stream"])
+def test_what_the_engine_decides_is_no_parameter(name):
+    with pytest.raises(ModelMisconfigured, match=name):
+        sent(asks("Hi", parameters={name: "x"}))
+
+
+def test_calls_are_forbidden_while_the_tools_stay_in_the_prefix():
+    body = sent(asks("Sum it up.", may_call=False))
+    assert body["tool_choice"] == {"type": "none"}
+    assert body["tools"][0]["name"] == "bash"
+    assert "tool_choice" not in sent(asks("Sum it up."))
+    assert "tool_choice" not in sent(asks("Sum it up.", may_call=False, tools=()))
+
+
+@pytest.mark.parametrize(
+    ("model", "asked_for"),
+    [
+        ("claude-opus-5-5", True),
+        ("claude-sonnet-5", True),
+        ("claude-fable-5-1", True),
+        ("claude-opus-4-8", False),
+        ("claude-haiku-4-5-20251001", False),
+    ],
+)
+def test_models_that_think_by_themselves_are_asked_to_show_it(model, asked_for):
+    body = sent(asks("Hi", model=f"anthropic/{model}"))
+    assert body["model"] == model
+    assert body.get("thinking", {}).get("display") == ("summarized" if asked_for else None)
+
+
+def test_without_system_and_tools_neither_is_sent():
+    assert not {"system", "tools"} & sent(asks("Hi", system="", tools=())).keys()
+
+
+def test_what_no_encoding_has_is_replaced_and_not_raised():
+    assert (
+        sent(asks("half \ud800 a character"))["messages"][0]["content"][0]["text"]
+        == "half ? a character"
+    )

@@ -1,0 +1,163 @@
+"""When a model that takes the same step again and again is told, and when it is stopped."""
+
+import dataclasses
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paca import events
+from paca.conversations import store
+from paca.engine.loop_guard import GUARD, STOP, TELL, Repeats
+from paca.engine.tools.base import ToolContext
+from paca.engine.tools.commands import command_output
+from paca.engine.workspace import CommandOutcome
+from paca.events import Event
+from tests.support.logs import logs
+
+NOWHERE = ToolContext("c", workspace=None)  # type: ignore[arg-type]
+
+
+def step(number: int, *asked: str, output: str = "same", tool: str = "bash") -> list[Event]:
+    """One reply that asks for these commands side by side, and their results, the last one first."""
+    ids = [f"call-{number}-{place}" for place in range(len(asked))]
+    called: list[Event] = [
+        events.ToolCalled(
+            call_id=id_, tool=tool, arguments={"command": command}, model_call_id=f"reply-{number}"
+        )
+        for id_, command in zip(ids, asked, strict=True)
+    ]
+    results: list[Event] = [
+        events.ToolReturned(call_id=id_, output=output, seconds=number) for id_ in reversed(ids)
+    ]
+    return [*called, *results]
+
+
+def fold(happened: list[Event]) -> Repeats:
+    repeats = Repeats()
+    for event in happened:
+        repeats = repeats.advance(event)
+    return repeats
+
+
+def taken(*steps: str) -> Repeats:
+    """After these steps, each a command."""
+    return fold([event for n, command in enumerate(steps) for event in step(n, command)])
+
+
+def alike(steps: list[str], period: int, rounds: int) -> bool:
+    """Said in another way: the last so many rounds of so many steps are the same."""
+    last = steps[-period * rounds :]
+    return len(last) == period * rounds and last == last[:period] * rounds
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(st.sampled_from("abc"), max_size=20))
+def test_it_is_stuck_after_five_equal_steps_or_four_rounds_of_two(steps):
+    repeats = taken(*steps)
+    assert repeats.is_stuck == (alike(steps, 1, 5) or alike(steps, 2, 4))
+    assert repeats.is_to_be_told == (alike(steps, 1, 3) or alike(steps, 2, 3))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from("ab"), max_size=9))
+def test_nobody_is_told_of_what_was_not_suspect_a_step_before(steps):
+    """The newest outcome is looked at only then: the loop relies on it."""
+    if steps and taken(*steps).is_to_be_told:
+        assert taken(*steps[:-1]).is_suspect
+
+
+@settings(max_examples=300, deadline=None)
+@given(logs(), logs())
+def test_a_message_or_a_new_turn_opens_a_fresh_window(before, after):
+    for opening in (events.MessageReceived(text="Try another way"), events.TurnStarted(number=2)):
+        assert fold([*before, opening, *after]) == fold(after)
+
+
+@settings(max_examples=300, deadline=None)
+@given(logs(), st.text())
+def test_the_rows_of_a_log_come_to_what_was_folded_as_it_grew(log, text):
+    """A worker that takes over counts on where the last stopped."""
+    log = [*log, *step(90, text, output=text + "\ud800\0")]
+    stored = [
+        events.load(event.type, json.loads(store.to_json(event.payload())))
+        for event in log
+        if event.type != "agent.event.unknown"
+    ]
+    assert fold(stored) == fold(log)
+
+
+def test_equal_calls_side_by_side_are_one_step():
+    assert fold(step(0, "ls", "ls", "ls")).most_rounds == 1
+    two = [*step(0, "ls", "ls", "ls"), *step(1, "ls", "ls")]
+    assert fold(two).rounds(1) == 2
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"output": "other"},
+        {"failed": True},
+        {"exit_code": 1},
+        {"cause": "timed_out"},
+    ],
+)
+def test_a_step_with_another_result_is_another_step(changed):
+    log = [event for n in range(STOP[1]) for event in step(n, "poll")]
+    assert isinstance(log[-1], events.ToolReturned)
+    assert fold(log).is_stuck
+    assert fold([*log[:-1], dataclasses.replace(log[-1], **changed)]).most_rounds == 1
+
+
+def test_a_step_with_other_arguments_or_another_tool_is_another_step():
+    assert taken("a", "b", "c", "d", "e").most_rounds == 1
+    assert fold([*step(0, "x"), *step(1, "x", tool="read_file")]).most_rounds == 1
+
+
+def test_a_call_without_a_result_is_not_yet_a_step():
+    log = [event for n in range(STOP[1]) for event in step(n, "ls")]
+    assert not fold(log[:-1]).is_stuck
+
+
+@pytest.mark.parametrize("cause", ["", "timed_out", "out_of_memory", "disk_full", "cancelled"])
+def test_how_long_a_command_took_and_where_its_output_lies_make_no_difference(cause):
+    def run(number: int, seconds: float) -> list[Event]:
+        call_id = f"call-{number}"
+        outcome = CommandOutcome(1, "words", seconds, True, f"{call_id}.txt", cause)
+        output = command_output(outcome, NOWHERE, limit_seconds=60).output
+        asked = events.ToolCalled(
+            call_id=call_id, tool="bash", arguments={}, model_call_id=f"reply-{number}"
+        )
+        return [asked, events.ToolReturned(call_id=call_id, output=output)]
+
+    times = (0.001, 0.2, 3.456, 61)
+    assert fold([e for n, s in enumerate(times) for e in run(n, s)]).rounds(1) == len(times)
+
+
+def test_a_time_that_the_command_itself_put_out_does_make_a_difference():
+    outputs = [f"ready after {n} s\n[exit 0 after 0.01 s]" for n in range(4)]
+    log = [event for n, output in enumerate(outputs) for event in step(n, "x", output=output)]
+    assert fold(log).most_rounds == 1
+
+
+def test_the_model_is_told_once_until_it_does_something_else():
+    log = [event for n in range(TELL) for event in step(n, "ls")]
+    assert fold(log).is_to_be_told
+    log.append(events.GuardNoticed(guard=GUARD, note=fold(log).note))
+    again = [*log, *step(TELL, "ls")]
+    assert not fold(log).is_to_be_told
+    assert not fold(again).is_to_be_told
+    other = [*again, *step(7, "cat"), *(event for n in (8, 9, 10) for event in step(n, "ls"))]
+    assert fold(other).is_to_be_told
+    assert not fold(log[:-1] + [events.GuardNoticed(guard="text_tool_call", note="x")]).told
+
+
+def test_it_is_said_what_was_done_again_and_again():
+    assert taken(*["ls"] * 3).note.startswith("You called bash 3 times in the same way")
+    assert taken(*["ls"] * 5).detail.startswith("The agent called bash 5 times")
+    turns = [event for n in range(8) for event in step(n, "x", tool=("bash", "read_file")[n % 2])]
+    assert fold(turns).detail == (
+        "The agent took the same two steps (bash, then read_file) 4 times in turn,"
+        " with the same results."
+    )

@@ -1,0 +1,43 @@
+"""Two web servers and the services under them, for all journeys here; each asks for its workers."""
+
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+
+from tests.installation.manage_process import Running
+from tests.support import valkey_server
+from tests.support.flow import DIALECT
+from tests.support.model_server import ModelServer
+from tests.support.postgres_server import PostgresServer
+from tests.support.split_deployment import Apart, Colleague, Person
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer) -> Iterator[Apart]:
+    with valkey_server.running() as valkey:
+        apart = Apart(tmp_path_factory.mktemp("apart"), postgres, valkey.url)
+        yield apart
+        apart.end()
+
+
+@pytest.fixture(scope="module")
+def webs(team: Apart) -> tuple[Running, Running]:
+    return team.web("web-1"), team.web("web-2")
+
+
+@pytest.fixture(scope="module")
+def person(team: Apart, webs: tuple[Running, Running]) -> Person:
+    return team.person(webs[0])
+
+
+@pytest.fixture
+def model() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def rosa(person: Person, model: ModelServer, request: pytest.FixtureRequest) -> Colleague:
+    """An agent of this test's own, in the dialect that its parameter names, else in that of the run."""
+    return person.agent(f"r{uuid4().hex[:10]}", model, getattr(request, "param", DIALECT))

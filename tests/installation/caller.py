@@ -1,0 +1,65 @@
+"""A program that gives the demo agent of an installation work, over the API."""
+
+import http.client
+import json
+
+from tests.installation.manage_process import Answer, Installation, Running
+
+WORK = "Write a small program that finds prime numbers, and run it."
+LOOK = "Look around the sandbox and tell me what is there."
+OUTCOMES = ("agent.tool.returned", "agent.tool.outcome_unknown")
+
+
+class Caller:
+    """Signs in with a token made at the command line."""
+
+    def __init__(self, paca: Installation, running: Running) -> None:
+        self._running = running
+        self._token = paca.run("create_token", "admin").stdout.split()[-1]
+        project = self.get("/api/v1/projects/")["results"][0]["id"]
+        self.project = f"/api/v1/projects/{project}/"
+        self.agent = self.get(f"{self.project}agents/")["results"][0]["id"]
+
+    def get(self, path: str) -> dict:
+        return self._running.get(path, Authorization=f"Bearer {self._token}").json()
+
+    def begin(self, text: str) -> Answer:
+        return self._post(f"{self.project}agents/{self.agent}/chat-sessions/", {"message": text})
+
+    def write(self, conversation: str, text: str) -> None:
+        address = f"{self.project}conversations/{conversation}/messages/"
+        assert self._post(address, {"text": text}).status == 202
+
+    def _post(self, address: str, body: dict) -> Answer:
+        line = http.client.HTTPConnection("127.0.0.1", self._running.port, timeout=30)
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        line.request("POST", address, json.dumps(body), headers)
+        got = line.getresponse()
+        answer = Answer(got.status, got.headers, got.read())
+        line.close()
+        return answer
+
+    def conversations(self) -> list[dict]:
+        return self.get(f"{self.project}conversations/")["results"]
+
+    def outputs(self, conversation: str) -> list[str]:
+        log = self.log(conversation)
+        return [each["data"]["output"] for each in log if each["type"] == "agent.tool.returned"]
+
+    def log(self, conversation: str) -> list[dict]:
+        return self.get(f"{self.project}conversations/{conversation}/events/")["results"]
+
+    def has(self, conversation: str, kind: str) -> bool:
+        return any(each["type"] == f"agent.{kind}" for each in self.log(conversation))
+
+    def is_finished(self, conversation: str) -> bool:
+        return self.log(conversation)[-1]["type"] == "agent.conversation.finished"
+
+
+def assert_is_whole(log: list[dict]) -> None:
+    """Numbered from 1 without a gap, and each call, of which there are some, with one outcome."""
+    assert [event["seq"] for event in log] == list(range(1, len(log) + 1))
+    calls = [each["data"]["call_id"] for each in log if each["type"] == "agent.tool.called"]
+    ended = [each["data"]["call_id"] for each in log if each["type"] in OUTCOMES]
+    assert calls
+    assert sorted(calls) == sorted(ended)

@@ -1,0 +1,63 @@
+"""A database that this version, or this key, cannot go on from is refused and left as it is."""
+
+import shutil
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from tests.installation.manage_process import Installation
+from tests.installation.test_refusals import GOOD_KEY, assert_refused
+
+pytestmark = pytest.mark.service
+
+STORE_A_KEY = """
+from paca.agents import services
+from paca.agents.models import Agent
+services.configure(Agent.objects.get(), by=None, model="anthropic/claude-x", llm_api_key="k-0123456789abcdef")
+"""
+
+
+def test_a_database_of_a_newer_version_is_refused(used: Installation):
+    with closing(sqlite3.connect(used.data / "paca.sqlite3")) as database:
+        database.execute(
+            "INSERT INTO django_migrations (app, name, applied) VALUES ('agents', '0999_later', '2030-01-01')"
+        )
+        database.commit()
+    assert_refused(used.run("up"), "agents.0999_later is not known here", "update the code")
+
+
+def test_a_damaged_database_is_refused(used: Installation):
+    file = used.data / "paca.sqlite3"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:100] + b"\xff" * 8000 + whole[8100:])
+    damaged = file.read_bytes()
+    assert_refused(used.run("up"), "cannot be used: database disk image is malformed", "backup")
+    assert file.read_bytes() == damaged
+
+
+@pytest.mark.parametrize("how", ["the variable", "the file", "no file"])
+def test_a_wrong_encryption_key_is_refused_and_the_right_one_works_again(
+    used: Installation, how: str
+):
+    stored = used.run("shell", "-v0", "-c", STORE_A_KEY)
+    assert stored.returncode == 0, stored.stderr
+    kept = used.data / "encryption_key"
+    shutil.copy2(kept, used.data / "saved")
+    given = {"ENCRYPTION_KEY": GOOD_KEY} if how == "the variable" else {}
+    if how == "the file":
+        kept.write_text(GOOD_KEY)
+    if how == "no file":
+        kept.unlink()
+    assert_refused(
+        used.run("up", **given), "ENCRYPTION_KEY is not the one", "put the former key back"
+    )
+    assert kept.exists() is (how != "no file"), "a new key was kept"
+    shutil.copy2(used.data / "saved", kept)
+    assert used.run("doctor").stdout.count("every stored secret can be read") == 1
+
+
+def test_the_former_key_may_stand_second(used: Installation):
+    assert used.run("shell", "-v0", "-c", STORE_A_KEY).returncode == 0
+    both = f"{GOOD_KEY},{(used.data / 'encryption_key').read_text().strip()}"
+    assert "every stored secret can be read" in used.run("doctor", ENCRYPTION_KEY=both).stdout

@@ -1,0 +1,82 @@
+"""`doctor` says of every part its state, what it means and one next step."""
+
+import json
+
+import pytest
+
+from tests.installation.manage_process import Installation
+
+pytestmark = pytest.mark.service
+STATES = {"ok", "todo", "broken"}
+
+
+def parts_of(said: str) -> dict[str, dict[str, str]]:
+    return json.loads(said)["parts"]
+
+
+def test_before_the_first_start_it_says_what_to_run_and_makes_nothing(paca: Installation):
+    ended = paca.run("doctor")
+    assert ended.returncode == 0, ended.stderr
+    assert "todo    Data" in ended.stdout
+    assert "Next step: make run" in ended.stdout
+    assert not paca.data.exists()
+
+
+def test_as_json_it_is_one_object_with_every_part(used: Installation):
+    ended = used.run("doctor", "--json")
+    assert ended.returncode == 0, ended.stdout
+    assert json.loads(ended.stdout)["ok"] is True
+    parts = parts_of(ended.stdout)
+    assert list(parts) == [
+        "python",
+        "data",
+        "secrets",
+        "database",
+        "encryption",
+        "access",
+        "model",
+        "workers",
+        "queue",
+        "bus",
+        "sandbox",
+        "server",
+    ]
+    for part in parts.values():
+        assert part["state"] in STATES
+        assert part["meaning"]
+        assert part["next_step"] or part["state"] == "ok"
+    assert parts["sandbox"]["state"] == "ok"
+    assert parts["model"]["state"] == "todo"
+    assert parts["workers"]["state"] == parts["server"]["state"] == "todo"
+    assert parts["workers"]["next_step"] == parts["server"]["next_step"] == "make run"
+
+
+def test_it_sees_the_running_server_and_its_worker(first):
+    paca, running = first
+    parts = parts_of(paca.run("doctor", "--json").stdout)
+    assert parts["server"]["state"] == parts["workers"]["state"] == parts["queue"]["state"] == "ok"
+    assert f"process {running.process.pid}" in parts["server"]["meaning"]
+    assert parts["workers"]["meaning"] == "1 at work, room for 10 more conversations"
+    assert parts["queue"]["meaning"] == "nothing waits for a worker"
+
+
+def test_a_broken_part_is_named_and_the_exit_code_says_so(used: Installation):
+    (used.data / "paca.sqlite3").write_bytes(b"garbage " * 1000)
+    ended = used.run("doctor")
+    assert ended.returncode == 1
+    assert "broken  Database" in ended.stdout
+    assert "Next step: restore it from a backup" in ended.stdout
+    assert "Traceback" not in ended.stdout + ended.stderr
+    assert json.loads(used.run("doctor", "--json").stdout)["ok"] is False
+
+
+def test_commands_refused_on_purpose_are_no_fault(used: Installation):
+    ended = used.run("doctor", "--json", PACA_SANDBOX="none")
+    assert ended.returncode == 0
+    assert parts_of(ended.stdout)["sandbox"]["state"] == "todo"
+
+
+def test_a_folder_open_to_others_is_worth_closing(used: Installation):
+    used.data.chmod(0o755)
+    data = parts_of(used.run("doctor", "--json").stdout)["data"]
+    assert (data["state"], data["next_step"]) == ("todo", f"chmod 700 {used.data}")

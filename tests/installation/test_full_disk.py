@@ -1,0 +1,59 @@
+"""A disk that fills up: new work is refused in time, what runs is never lost, and room mends it."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.installation.caller import WORK, Caller, assert_is_whole
+from tests.installation.disk import Disk, mounted
+from tests.installation.manage_process import Installation
+from tests.support.flow import until
+
+pytestmark = [pytest.mark.service, pytest.mark.skipif(os.getuid() != 0, reason="mounts a disk")]
+
+SIZE_MIB = 1200  # what is refused below stands in paca/common/disk_space.py
+PATIENCE = 60
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    with mounted(tmp_path / "disk", size_mib=SIZE_MIB) as made:
+        yield made
+
+
+@pytest.fixture
+def paca(disk: Disk) -> Iterator[Installation]:
+    installation = Installation(disk.place / "data")
+    yield installation
+    installation.end()
+
+
+def test_below_a_limit_new_work_is_refused_and_room_mends_it(paca: Installation, disk: Disk):
+    running = paca.up()
+    caller = Caller(paca, running)
+    disk.fill(leave_mib=300)
+    refused = caller.begin("Hello")
+    assert refused.status == 507
+    assert refused.json()["code"] == "disk_full"
+    assert "make room" in refused.json()["detail"]
+    assert running.get("/readyz").status == 503
+    assert "MiB free" in running.get("/readyz").json()["parts"]["disk"]
+    disk.make_room()
+    begun = caller.begin("Hello")
+    assert begun.status == 201, begun.body
+    until(lambda: caller.is_finished(begun.json()["conversation"]), PATIENCE)
+
+
+def test_a_disk_without_any_room_costs_no_run(paca: Installation, disk: Disk):
+    running = paca.up(WORKER_LEASE_SECONDS="3")
+    caller = Caller(paca, running)
+    conversation = caller.begin(WORK).json()["conversation"]
+    until(lambda: caller.has(conversation, "tool.called"), PATIENCE)
+    disk.fill(leave_mib=0)
+    until(lambda: any("full" in line for line in running.lines), PATIENCE)
+    assert running.process.poll() is None
+    disk.make_room()
+    until(lambda: caller.is_finished(conversation), PATIENCE)
+    assert_is_whole(caller.log(conversation))

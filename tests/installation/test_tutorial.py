@@ -1,0 +1,53 @@
+"""What the tutorial shows is what happens: its output, and its commands, which are run here."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.installation.manage_process import ROOT, Installation, Running
+
+pytestmark = pytest.mark.service
+TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+
+
+def blocks(kind: str) -> list[str]:
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", TUTORIAL, re.M | re.S)
+    return [text for language, text in fenced if language == kind]
+
+
+def test_the_start_looks_as_the_tutorial_shows_it(first: tuple[Installation, Running]):
+    """Line by line; numbers, folders and secrets differ."""
+    _, running = first
+
+    def bare(line: str) -> str:
+        return re.sub(r"[\d.]+|/\S*|\S*…\S*", "", line).strip()
+
+    (shown,) = blocks("")
+    said = [bare(line) for line in running.lines if not line.startswith("{")]
+    for line in filter(None, shown.splitlines()):
+        assert bare(line) in said, line
+
+
+def test_the_commands_of_the_tutorial_work(used: Installation):
+    running = used.up()
+    commands = [text for text in blocks("sh") if "make run" not in text]
+    assert len(commands) == 4
+    script = "set -eu\n" + "".join(commands)
+    script = script.replace(".venv/bin/python", sys.executable)
+    script = script.replace("python3", sys.executable)
+    script = script.replace("127.0.0.1:8000", f"127.0.0.1:{running.port}")
+    ended = subprocess.run(
+        ["bash", "-c", script],
+        cwd=ROOT,
+        env=used.environment(),
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "/link/" in ended.stdout
+    assert '"agent.tool.returned"' in ended.stdout
+    assert "ok      Server" in ended.stdout

@@ -1,0 +1,154 @@
+"""Health answers: alive touches nothing, ready names the part that is not."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connections
+from django.utils import timezone
+
+from paca.agents import services as agents
+from paca.conversations import services
+from paca.conversations.models import Conversation, Worker
+from paca.ops import worker_status
+from paca.worker import claim
+from tests.support import world
+
+
+def a_worker_is_alive(name: str = "w", **facts: object) -> None:
+    known = {"host": "secret-host", "pid": 1, "process_started": "1", "concurrency": 2}
+    Worker.objects.create(id=name, heartbeat_at=timezone.now(), **{**known, **facts})
+
+
+def nothing_happens_for(seconds: float) -> None:
+    Conversation.objects.update(updated_at=timezone.now() - timedelta(seconds=seconds))
+
+
+def ask(client) -> dict:
+    return client.get("/readyz").json()
+
+
+def test_alive_touches_nothing(client):
+    # Without the database mark any query is an error here, and so is to open what was closed.
+    assert connections["default"].connection is None
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+    assert "no-store" in answer.headers["Cache-Control"]
+    assert "Set-Cookie" not in answer.headers
+
+
+@pytest.mark.django_db
+def test_ready_names_a_worker_that_gives_no_sign_of_life(client):
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json()["status"] == "not ready"
+    assert answer.json()["parts"]["workers"] == "no sign of life"
+    assert answer.json()["parts"]["database"] == "ok"
+
+
+@pytest.mark.django_db
+def test_a_worker_is_alive_until_it_has_been_silent_for_a_while(client):
+    a_worker_is_alive()
+    assert ask(client)["parts"]["workers"] == "ok"
+    Worker.objects.update(heartbeat_at=timezone.now() - timedelta(seconds=16))
+    assert ask(client)["parts"]["workers"] == "no sign of life"
+
+
+@pytest.mark.django_db
+def test_workers_that_drain_are_counted_and_take_nothing(client):
+    a_worker_is_alive("one")
+    a_worker_is_alive("two", draining=True)
+    assert ask(client)["workers"] == {"working": 1, "draining": 1, "room": 2}
+    Worker.objects.update(draining=True)
+    assert ask(client)["parts"]["workers"] == "all are draining"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_queue_tells_what_waits_and_how_long_the_first_of_it_has(client):
+    here = world.make(limit_concurrent=1)
+    other = agents.create(
+        here.project,
+        role=here.role("agent"),
+        by=here.owner,
+        name="N",
+        handle="n",
+        model="demo/guide",
+    )
+    for agent in (here.agent, other):
+        services.start_chat(agent, text="Go", by=here.owner)
+    nothing_happens_for(7)
+    queue = ask(client)["queue"]
+    assert queue["waiting"] == 2
+    assert 7 <= queue["oldest_seconds"] < 60
+    a_worker_is_alive()
+    claim.claim("w", lease_seconds=60, room=2)
+    services.start_chat(here.agent, text="Its agent has no hand free", by=here.owner)
+    assert ask(client)["queue"] == {"waiting": 0, "oldest_seconds": 0.0}
+    assert ask(client)["workers"]["room"] == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_queue_that_nobody_takes_from_is_a_fault_and_a_long_one_is_not(client):
+    here = world.make(limit_concurrent=1)
+    services.start_chat(here.agent, text="Go", by=here.owner)
+    nothing_happens_for(worker_status.LATE_SECONDS + 15)
+    assert ask(client)["parts"]["queue"] == "ok", "that nobody is there is the workers' fault"
+    a_worker_is_alive()
+    assert "although workers have room" in ask(client)["parts"]["queue"]
+    Worker.objects.update(concurrency=0)
+    assert ask(client)["parts"]["queue"] == "ok"
+
+
+@pytest.mark.django_db
+def test_commands_can_run_if_one_of_the_workers_can_run_them(client):
+    a_worker_is_alive("one", sandbox="docker", sandbox_fault="No daemon at /var/run/docker.sock.")
+    assert ask(client)["parts"]["sandbox"] == "unavailable"
+    a_worker_is_alive("two", sandbox="docker")
+    assert ask(client)["parts"]["sandbox"] == "ok"
+
+
+@pytest.mark.django_db
+def test_commands_refused_on_purpose_are_no_fault(client):
+    a_worker_is_alive(sandbox="none", sandbox_fault="Commands are switched off.")
+    assert client.get("/readyz").status_code == 200
+
+
+@pytest.mark.django_db
+def test_nobody_learns_who_or_where(client):
+    a_worker_is_alive(sandbox="docker", sandbox_fault="No daemon at /var/run/docker.sock.")
+    said = client.get("/readyz").content.decode()
+    assert "secret-host" not in said
+    assert "/" not in said
+
+
+@pytest.mark.django_db
+def test_a_redis_that_does_not_answer_is_named(client, settings):
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json()["parts"]["bus"] == "does not answer"
+
+
+@pytest.mark.django_db
+def test_ready_names_a_full_disk(client, settings, monkeypatch):
+    monkeypatch.setattr("paca.common.disk_space.LEAST_FREE_MIB", 1 << 40)
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert "MiB free" in answer.json()["parts"]["disk"]
+
+
+@pytest.mark.parametrize("address", ["/healthz", "/readyz"])
+def test_health_is_only_read(client, address):
+    assert client.post(address).status_code == 405
+
+
+@pytest.mark.django_db
+def test_workers_of_many_hosts_that_share_no_files_are_noticed():
+    a_worker_is_alive("one", sandbox="bubblewrap", place="boot-1 pid:[1] a")
+    a_worker_is_alive("two", sandbox="bubblewrap", place="boot-1 pid:[2] b")
+    assert worker_status.scattered() == ""
+    a_worker_is_alive("three", sandbox="bubblewrap", place="boot-2 pid:[1] a")
+    assert "workers on 2" in worker_status.scattered()
+    Worker.objects.update(sandbox="docker")
+    assert worker_status.scattered() == ""
+    Worker.objects.filter(id="one").update(sandbox="bubblewrap")
+    assert "different ways (bubblewrap, docker)" in worker_status.scattered()

@@ -1,0 +1,169 @@
+"""How the web server begins and ends: ready, drained, said goodbye, gone."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+# A program that serves a socket which says "worker" when the worker begins to drain.
+PROGRAM = textwrap.dedent(
+    """
+    import asyncio, socket, sys, time
+    from paca.ops.uvicorn import server
+
+    drain_seconds = float(sys.argv[1])
+    draining = asyncio.Event()
+
+    async def application(scope, receive, send):
+        if scope["type"] == "lifespan":
+            await receive()
+            scope["state"]["loop"] = asyncio.get_running_loop()
+            global loop
+            loop = asyncio.get_running_loop()
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            print("lifespan ended", flush=True)
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+        await receive()
+        await send({"type": "websocket.accept"})
+        if scope["path"] == "/bye":
+            await send({"type": "websocket.close", "code": 4401})
+            return
+        await send({"type": "websocket.send", "text": "hello"})
+        await draining.wait()
+        await send({"type": "websocket.send", "text": "the worker has stored its last event"})
+        await receive()
+
+    def drain():
+        print("draining", flush=True)
+        loop.call_soon_threadsafe(draining.set)
+        time.sleep(drain_seconds)
+        print("drained", flush=True)
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    server.serve(
+        listener,
+        application=application,
+        on_ready=lambda: print(port, flush=True),
+        before_stop=drain,
+    )
+    print("served", flush=True)
+    """
+)
+
+
+@contextmanager
+def program(drain_seconds: float = 0.3) -> Iterator[tuple[subprocess.Popen, str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(drain_seconds)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"},
+    )
+    try:
+        port = process.stdout.readline().strip()
+        assert port, process.stderr.read()
+        yield process, f"ws://127.0.0.1:{port}/"
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_drains_the_worker_then_says_1012_then_returns(number):
+    with program() as (process, url), connect(url) as page:
+        assert page.recv(timeout=5) == "hello"
+        process.send_signal(number)
+        assert page.recv(timeout=5) == "the worker has stored its last event"
+        with pytest.raises(ConnectionClosed) as closed:
+            page.recv(timeout=5)
+        assert closed.value.rcvd.code == 1012
+        out, err = process.communicate(timeout=10)
+        assert out.split("\n")[:-1] == ["draining", "drained", "lifespan ended", "served"]
+        assert (process.returncode, err) == (0, "")
+
+
+def test_while_the_worker_drains_the_server_still_answers():
+    with program(drain_seconds=5) as (process, url):
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.readline() == "draining\n"
+        with connect(url) as page:
+            assert page.recv(timeout=4) == "hello"
+        process.communicate(timeout=30)
+        assert process.returncode == 0
+
+
+def test_a_second_signal_ends_it_at_once():
+    with program(drain_seconds=30) as (process, url), connect(url) as page:
+        page.recv(timeout=5)
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.readline() == "draining\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(15) == 128 + signal.SIGTERM
+
+
+NO_TEXT = b"\x81\x82" + bytes(4) + b"\xff\xfe"
+GOODBYE = b"\x88\x82" + bytes(4) + (1000).to_bytes(2, "big")
+
+
+@pytest.mark.parametrize(
+    ("sent", "closed"),
+    [(NO_TEXT, 1007), (NO_TEXT * 2, 1007), (NO_TEXT + GOODBYE, 1000)],
+    ids=["once", "twice at once", "with a goodbye behind it"],
+)
+def test_text_that_is_no_text_ends_its_line_and_is_no_error_of_the_server(sent, closed):
+    with program() as (process, url):
+        with raw(url) as line:
+            line.sendall(sent)
+            assert goodbye(line) == closed
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=10)
+        assert (process.returncode, err) == (0, "")
+
+
+def test_text_that_is_no_text_behind_a_goodbye_is_no_error_of_the_server():
+    with program() as (process, url):
+        with raw(url, "/bye") as line:
+            assert goodbye(line) == 4401
+            line.sendall(NO_TEXT + GOODBYE)
+            assert line.recv(1024) == b""  # it has been heard
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=10)
+        assert (process.returncode, err) == (0, "")
+
+
+@contextmanager
+def raw(url: str, path: str = "/") -> Iterator[socket.socket]:
+    """A page that was let in, and answers nothing by itself."""
+    port = int(url.rpartition(":")[2].strip("/"))
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as line:
+        line.sendall(
+            b"GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+            % path.encode()
+        )
+        found = b""
+        while not found.endswith(b"\r\n\r\n"):
+            found += line.recv(1)
+        yield line
+
+
+def goodbye(line: socket.socket) -> int:
+    """The code that the server closes with."""
+    found = b""
+    while len(found.partition(b"\x88\x02")[2]) < 2:
+        piece = line.recv(1024)
+        assert piece, found
+        found += piece
+    return int.from_bytes(found.partition(b"\x88\x02")[2][:2], "big")

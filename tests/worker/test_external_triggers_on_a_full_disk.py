@@ -1,0 +1,30 @@
+"""What other programs ask for while a disk is full: it waits."""
+
+import pytest
+
+from paca.bus.base import Fate
+from paca.common import disk_space
+from paca.worker.database import Database
+from paca.worker.external_triggers import Intake
+from tests.support import world
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_what_another_program_asks_for_waits_until_there_is_room(monkeypatch):
+    """It must not be set aside as if nobody would ever be able to take it in."""
+    here, database = world.make(), Database()
+    request = {
+        "type": "agent.chat_message",
+        "conversation_id": "7d0f1e0a-5b5e-4d5b-9b1e-2f6c3a1d9e77",
+        "project_id": str(here.project.pk),
+        "agent_id": str(here.agent.pk),
+        "actor_member_id": str(here.owner.pk),
+        "message": "Hello",
+    }
+    intake = Intake(database, lambda: 1)
+    monkeypatch.setattr(disk_space, "_full_until", float("inf"))
+    assert intake.take_in("1-0", request).fate is Fate.LATER
+    monkeypatch.setattr(disk_space, "_full_until", 0.0)
+    assert intake.take_in("1-0", request).fate is Fate.TAKEN
+    database.close()
