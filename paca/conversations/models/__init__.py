@@ -1,4 +1,4 @@
-"""The tables of conversations: their log, their inbox, their calls and who runs them."""
+"""The tables of conversations: log, inbox, calls, workers and sandboxes."""
 
 from paca.conversations.models.calls import ModelCall, ToolCall
 from paca.conversations.models.conversation import (
@@ -10,7 +10,8 @@ from paca.conversations.models.conversation import (
 )
 from paca.conversations.models.inbox import Control, Trigger, TriggerState
 from paca.conversations.models.log import Blob, Event
-from paca.conversations.models.workers import ReadySandbox, Sandbox, SandboxState, Worker
+from paca.conversations.models.sandboxes import ReadySandbox, Sandbox, SandboxState
+from paca.conversations.models.workers import Worker
 
 __all__ = [
     "Blob",
