@@ -19,7 +19,7 @@ from paca.engine.tools.shaping import head_and_tail, screen_text
 from paca.engine.workspace import (
     CallUnknown,
     SandboxBroken,
-    SandboxLost,
+    SandboxGone,
     Superseded,
     WorkspaceError,
 )
@@ -160,7 +160,7 @@ async def _act(call: Prepared, run: Run, world: World, boot_id: str) -> events.E
     )
     try:
         output = await _performed(call, context, world, boot_id)
-    except (SandboxLost, CallUnknown) as error:
+    except (SandboxGone, CallUnknown) as error:
         cause = await world.sandboxes.loss(boot_id)
         if call.tool.effect is Effect.READ_ONLY:
             return _refused(call.id, f"{error.detail} {cause}".rstrip(), cause="sandbox_lost")
@@ -190,7 +190,7 @@ async def _performed(
     while True:
         try:
             return await perform(call.tool, call.arguments, context)
-        except SandboxLost:
+        except SandboxGone:
             if not repeatable or await world.sandboxes.loss(boot_id):
                 raise
             if not await _lives(boot_id, world):

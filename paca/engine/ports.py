@@ -8,7 +8,7 @@ from typing import Protocol
 from paca.engine.context.history import History
 from paca.engine.limits import Tally
 from paca.engine.llm.base import LLM
-from paca.engine.workspace import Workspace
+from paca.engine.workspace import SandboxWorkspace
 from paca.events import Event
 
 
@@ -65,8 +65,8 @@ class Sandboxes(Protocol):
         knows yet. Stored when first known."""
         ...
 
-    async def workspace(self) -> Workspace:
-        """The started sandbox. Raises ``SandboxUnavailable`` or ``SandboxLost``."""
+    async def workspace(self) -> SandboxWorkspace:
+        """The started sandbox. Raises ``SandboxUnavailable`` or ``SandboxGone``."""
         ...
 
 

@@ -83,7 +83,7 @@ class FileChange:
     diff: str = ""
 
 
-class Workspace(Protocol):
+class SandboxWorkspace(Protocol):
     """One conversation's files and processes. Paths that leave ``/workspace`` are refused.
 
     Reading never blocks on a FIFO and never loads a huge file whole.
@@ -222,7 +222,7 @@ class SandboxUnreachable(SandboxUnavailable):
     code = "sandbox_unreachable"
 
 
-class SandboxLost(WorkspaceError):
+class SandboxGone(WorkspaceError):
     """The sandbox ended while it was in use."""
 
     code = "sandbox_lost"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from paca.engine.workspace import Workspace
+from paca.engine.workspace import SandboxWorkspace
 from paca.sandbox.exit_cause import Loss
 
 
@@ -86,7 +86,7 @@ def is_probe(conversation_id: UUID) -> bool:
     return conversation_id.version == PROBE_VERSION
 
 
-class Sandbox(Workspace, Protocol):
+class Sandbox(SandboxWorkspace, Protocol):
     """A started sandbox, held by one worker at a time."""
 
     @property

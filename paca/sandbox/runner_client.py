@@ -63,7 +63,7 @@ class Attachment(asyncio.Protocol):
         seconds: float,
         orphan_seconds: float | None = None,
     ) -> "Attachment":
-        """Attach over a connected socket. Raises ``Superseded``, ``SandboxLost`` or ``TimeoutError``."""
+        """Attach over a connected socket. Raises ``Superseded``, ``SandboxGone`` or ``TimeoutError``."""
         _, attachment = await asyncio.get_running_loop().create_connection(cls, sock=connected)
         await attachment.attach(epoch=epoch, seconds=seconds, orphan_seconds=orphan_seconds)
         return attachment
@@ -92,7 +92,7 @@ class Attachment(asyncio.Protocol):
     async def request(self, op: str, **fields: Any) -> Any:
         """Ask and wait for the answer; raises the exception that the runner's refusal names."""
         if self._gone is not None or self._transport is None:
-            raise self._gone or workspace.SandboxLost()
+            raise self._gone or workspace.SandboxGone()
         number = next(self._numbers)
         frame = encode(self._nonce, {"op": op, "id": number, **fields})
         if len(frame) > MAX_FRAME:
@@ -104,7 +104,7 @@ class Attachment(asyncio.Protocol):
                 return await answer
         except TimeoutError:
             # Lost, so that it is opened anew: one that stands still then goes on, or is replaced.
-            silent = workspace.SandboxLost("The sandbox does not answer.")
+            silent = workspace.SandboxGone("The sandbox does not answer.")
             self._end(silent)
             self._transport.abort()
             raise silent from None
@@ -122,7 +122,7 @@ class Attachment(asyncio.Protocol):
             async with asyncio.timeout(float(begun["seconds"]) + ANSWER_SECONDS):
                 return await watch.outcome
         except TimeoutError:
-            raise workspace.SandboxLost("The sandbox does not answer.") from None
+            raise workspace.SandboxGone("The sandbox does not answer.") from None
         finally:
             self._forget(call_id, watch)
 
@@ -137,7 +137,7 @@ class Attachment(asyncio.Protocol):
 
     def close(self) -> None:
         """Let go; the runner and its calls live on."""
-        self._end(workspace.SandboxLost("This worker has let go of the sandbox."))
+        self._end(workspace.SandboxGone("This worker has let go of the sandbox."))
         if self._transport is not None:
             self._transport.close()
 
@@ -157,7 +157,7 @@ class Attachment(asyncio.Protocol):
                 self._heard(message)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._end(workspace.SandboxLost())
+        self._end(workspace.SandboxGone())
 
     def _heard(self, message: dict[str, Any]) -> None:
         if "re" in message:

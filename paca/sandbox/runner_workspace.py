@@ -10,7 +10,7 @@ from paca.engine.workspace import (
     FileInfo,
     FileLines,
     OnOutput,
-    SandboxLost,
+    SandboxGone,
 )
 from paca.sandbox.runner_client import Attachment
 
@@ -18,7 +18,7 @@ Made = TypeVar("Made")
 
 
 class AttachedWorkspace:
-    """The ``Workspace`` Protocol over one attachment. ``environment``: what commands find besides what
+    """The ``SandboxWorkspace`` Protocol over one attachment. ``environment``: what commands find besides what
     the runner gives to all."""
 
     def __init__(self, attachment: Attachment, environment: dict[str, str]) -> None:
@@ -114,4 +114,4 @@ def _made(cls: type[Made], facts: Any) -> Made:
     try:
         return cls(**facts)
     except TypeError:
-        raise SandboxLost("The sandbox gave an answer that makes no sense.") from None
+        raise SandboxGone("The sandbox gave an answer that makes no sense.") from None

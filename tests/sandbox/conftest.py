@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from paca.engine.workspace import Command, CommandOutcome, OnOutput, Workspace
+from paca.engine.workspace import Command, CommandOutcome, OnOutput, SandboxWorkspace
 from paca.sandbox.base import Backend, Limits, Sandbox, SandboxSpec
 from paca.sandbox.bubblewrap.backend import Bubblewrap
 from tests.support import docker_backend
@@ -68,7 +68,7 @@ class Hands:
         )
 
 
-async def write(workspace: Workspace, path: str, content: bytes | str) -> None:
+async def write(workspace: SandboxWorkspace, path: str, content: bytes | str) -> None:
     data = content.encode() if isinstance(content, str) else content
     await workspace.write(f"write-{next(numbers)}", path, data)
 

@@ -14,7 +14,7 @@ import pytest
 from paca.engine.workspace import (
     CallUnknown,
     Command,
-    SandboxLost,
+    SandboxGone,
     SandboxUnavailable,
     Superseded,
 )
@@ -117,7 +117,7 @@ async def test_a_timeout_holds_though_nobody_watches(tmp_path, open_sandbox):
     running = asyncio.create_task(first.bash("sleep 60", seconds=1, call_id="slow"))
     await asyncio.sleep(0.2)
     await first.sandbox.detach()
-    with pytest.raises(SandboxLost):
+    with pytest.raises(SandboxGone):
         await running
     await asyncio.sleep(2)
     second = await open_sandbox(conversation=first.spec.conversation_id, epoch=2)
@@ -308,9 +308,9 @@ async def test_a_dead_runner_is_noticed_and_replaced(backend, open_sandbox):
     running = asyncio.create_task(hands.bash("sleep 60", call_id="lost"))
     await asyncio.sleep(0.3)
     os.kill(runners.pid(backend, hands.spec.conversation_id), signal.SIGKILL)
-    with pytest.raises(SandboxLost):
+    with pytest.raises(SandboxGone):
         await running
-    with pytest.raises(SandboxLost):
+    with pytest.raises(SandboxGone):
         await hands.bash("echo x")
     again = await open_sandbox(conversation=hands.spec.conversation_id, epoch=2)
     assert again.sandbox.boot_id != hands.sandbox.boot_id
@@ -383,7 +383,7 @@ async def test_a_running_command_keeps_a_lonely_sandbox_alive(tmp_path, another_
     waiting = asyncio.create_task(sandbox.run(Command("slow", shell="sleep 5; echo done")))
     await asyncio.sleep(0.2)
     await sandbox.detach()
-    with pytest.raises(SandboxLost):
+    with pytest.raises(SandboxGone):
         await waiting
     await asyncio.sleep(1)
     again = await backend.open(spec, epoch=1)
@@ -401,7 +401,7 @@ async def test_a_sweep_ends_only_what_nobody_keeps(
     assert await backend.sweep({kept.spec.conversation_id}) == [unwanted.spec.conversation_id]
     assert (await kept.bash("echo alive")).output == "alive\n"
     assert (await other.run(Command("a", shell="echo alive"))).output == "alive\n"
-    with pytest.raises(SandboxLost):
+    with pytest.raises(SandboxGone):
         await unwanted.bash("echo alive")
     assert await backend.sweep({kept.spec.conversation_id}) == []
     again = await open_sandbox(conversation=unwanted.spec.conversation_id)

@@ -11,7 +11,7 @@ import pytest
 
 from paca.engine.workspace import (
     Command,
-    SandboxLost,
+    SandboxGone,
     SandboxUnavailable,
     SandboxUnreachable,
 )
@@ -271,7 +271,7 @@ async def test_killing_containers_under_load_leaves_nobody_waiting(tmp_path):
     async with asyncio.timeout(10):
         await asyncio.gather(*(backend.remove(spec.conversation_id) for spec in specs))
         ended = await asyncio.gather(*running, return_exceptions=True)
-    assert {type(end) for end in ended} == {SandboxLost}
+    assert {type(end) for end in ended} == {SandboxGone}
     for spec in specs:
         await backend.forget(spec.conversation_id)
 
@@ -321,7 +321,7 @@ async def test_a_connection_cut_in_mid_command_is_told_and_the_command_is_found_
         )
         await begun.wait()
         proxy.cut()
-        with pytest.raises(SandboxLost):
+        with pytest.raises(SandboxGone):
             await running
         with pytest.raises(SandboxUnreachable):
             await backend.open(spec, epoch=2)
@@ -345,7 +345,7 @@ async def test_a_sandbox_held_up_by_a_frozen_worker_is_waited_for_and_loses_noth
     frozen = docker_backend.raw_connection(backend, spec.conversation_id)
     second = await backend.open(spec, epoch=2)
     await second.write("keep", "kept.txt", b"kept")
-    with pytest.raises(SandboxLost, match="does not answer"):
+    with pytest.raises(SandboxGone, match="does not answer"):
         await _flooded(second)
     with pytest.raises(SandboxUnreachable, match="somebody who is attached to it reads nothing"):
         await backend.open(spec, epoch=3)

@@ -12,20 +12,20 @@ from paca.engine.workspace import (
     NoSuchText,
     NotAFile,
     OutsideWorkspace,
+    SandboxWorkspace,
     TextNotUnique,
-    Workspace,
 )
 from paca.sandbox.base import SandboxSpec
 from tests.sandbox.conftest import BACKENDS, PARAMETERS, write
-from tests.support.fake_workspace import FakeWorkspace
+from tests.support.fake_sandbox_workspace import FakeSandboxWorkspace
 
 pytestmark = [pytest.mark.service, pytest.mark.anyio]
 
 
 @pytest.fixture(params=[*PARAMETERS, "fake"])
-async def workspace(request, tmp_path, anyio_backend) -> AsyncIterator[Workspace]:
+async def workspace(request, tmp_path, anyio_backend) -> AsyncIterator[SandboxWorkspace]:
     if request.param == "fake":
-        yield FakeWorkspace()
+        yield FakeSandboxWorkspace()
         return
     sandbox = await BACKENDS[request.param](tmp_path).open(SandboxSpec(uuid.uuid4()), epoch=1)
     yield sandbox

@@ -9,7 +9,7 @@ import uuid
 
 import pytest
 
-from paca.engine.workspace import SandboxLost
+from paca.engine.workspace import SandboxGone
 from paca.sandbox.base import SandboxSpec
 from paca.sandbox.exit_cause import End, judged
 from tests.sandbox.conftest import Hands, only_docker
@@ -44,7 +44,7 @@ async def test_one_that_is_killed_is_noticed_within_two_seconds_with_its_exit_co
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may make the groups that count")
 async def test_one_that_dies_for_lack_of_memory_says_so(backend, open_sandbox):
     hands = await open_sandbox(memory_mib=64)
-    with contextlib.suppress(SandboxLost):
+    with contextlib.suppress(SandboxGone):
         for size in range(1, 20):  # what it runs dies first: only its own needs can end it
             await hands.bash(FILL_ALL_MEMORY)
             await hands.put("large.txt", b"x" * (size << 20))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from paca.engine.workspace import Command, SandboxLost
+from paca.engine.workspace import Command, SandboxGone
 from paca.sandbox.base import Patience, SandboxSpec
 from tests.sandbox.conftest import only_bubblewrap
 
@@ -116,7 +116,7 @@ async def test_one_that_is_left_paused_while_it_is_in_use_goes_on_when_it_is_ask
     hands = await open_sandbox()
     assert await backend.pause(hands.spec.conversation_id)
     monkeypatch.setattr("paca.sandbox.runner_client.ANSWER_SECONDS", 1)
-    with pytest.raises(SandboxLost):
+    with pytest.raises(SandboxGone):
         await hands.bash("echo late")
     assert hands.sandbox.lost
     monkeypatch.undo()
@@ -140,5 +140,5 @@ async def test_a_paused_one_does_not_take_commands_until_it_is_opened(backend, o
     await asyncio.sleep(0.5)
     assert not running.done()
     await hands.sandbox.detach()
-    with pytest.raises(SandboxLost):
+    with pytest.raises(SandboxGone):
         await running

@@ -15,9 +15,9 @@ from paca.engine.workspace import (
     CallUnknown,
     OnOutput,
     OutsideWorkspace,
-    SandboxLost,
+    SandboxGone,
     SandboxUnavailable,
-    Workspace,
+    SandboxWorkspace,
     WorkspaceError,
 )
 
@@ -81,7 +81,7 @@ class ToolContext:
     """
 
     call_id: str
-    workspace: Callable[[], Awaitable[Workspace]]
+    workspace: Callable[[], Awaitable[SandboxWorkspace]]
     on_output: OnOutput | None = None
     seen: dict[str, str] = field(default_factory=dict)
     command_timeout_seconds: float = 60
@@ -122,7 +122,7 @@ class Tool(ABC):
 async def perform(tool: Tool, arguments: ToolArguments, context: ToolContext) -> ToolOutput:
     """Act within the call's time limit; what the workspace refuses becomes a failed output.
 
-    Only ``SandboxLost`` and ``CallUnknown`` pass: what became of the call is then not ours to say.
+    Only ``SandboxGone`` and ``CallUnknown`` pass: what became of the call is then not ours to say.
     """
     limit = tool.limit_seconds(arguments, context)
     try:
@@ -132,7 +132,7 @@ async def perform(tool: Tool, arguments: ToolArguments, context: ToolContext) ->
             return await tool.act(arguments, context)
     except TimeoutError:
         return await _given_up(tool, limit, context)
-    except (SandboxLost, CallUnknown):
+    except (SandboxGone, CallUnknown):
         raise
     except WorkspaceError as error:
         return _refusal(error, arguments)

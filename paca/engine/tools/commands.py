@@ -14,7 +14,7 @@ from paca.engine.tools.shaping import (
     screen_text,
     seconds_phrase,
 )
-from paca.engine.workspace import CommandOutcome, SandboxLost, Workspace, WorkspaceError
+from paca.engine.workspace import CommandOutcome, SandboxGone, SandboxWorkspace, WorkspaceError
 
 # What programs say when they wanted to ask somebody.
 _ASKED = re.compile(
@@ -41,7 +41,9 @@ def wanted_input(command: str, output: str) -> bool:
     return bool(_READS.search(command[:4000]) or _ASKED.search(output[-4000:]))
 
 
-async def keep_whole(outcome: CommandOutcome, call_id: str, workspace: Workspace) -> CommandOutcome:
+async def keep_whole(
+    outcome: CommandOutcome, call_id: str, workspace: SandboxWorkspace
+) -> CommandOutcome:
     """See that an output which is about to be cut for the model stands whole in a file.
 
     The runner does so with what it cuts itself; what it lets pass can still be too much here.
@@ -53,7 +55,7 @@ async def keep_whole(outcome: CommandOutcome, call_id: str, workspace: Workspace
         ignore = f"{posixpath.dirname(OUTPUT_FOLDER)}/.gitignore"
         await workspace.write(f"{call_id}-ignore", ignore, b"*\n")
         await workspace.write(f"{call_id}-output", path, outcome.output.encode())
-    except SandboxLost:
+    except SandboxGone:
         raise
     except WorkspaceError:  # full, or the agent took the folder away: the ends must do
         return outcome

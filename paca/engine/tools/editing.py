@@ -21,8 +21,8 @@ from paca.engine.workspace import (
     NoSuchFile,
     NoSuchText,
     NotAFile,
+    SandboxWorkspace,
     TextNotUnique,
-    Workspace,
 )
 
 MAX_WRITE_CHARACTERS = 1_000_000
@@ -67,7 +67,11 @@ class WriteFile(Tool):
         )
 
     async def _write(
-        self, arguments: Arguments, context: ToolContext, workspace: Workspace, content: bytes
+        self,
+        arguments: Arguments,
+        context: ToolContext,
+        workspace: SandboxWorkspace,
+        content: bytes,
     ) -> FileChange:
         known = context.seen.get(plain(arguments.path))
         if known is not None:
@@ -122,7 +126,7 @@ class EditFile(Tool):
         return _changed_output(f"Edited {change.path}: {_amount(change)}.", change.diff)
 
     async def _replace(
-        self, arguments: Arguments, context: ToolContext, workspace: Workspace
+        self, arguments: Arguments, context: ToolContext, workspace: SandboxWorkspace
     ) -> FileChange:
         return await workspace.replace(
             context.call_id,
@@ -154,7 +158,7 @@ def _lines_in(text: str) -> int:
     return text.count("\n") + (not text.endswith("\n") and text != "")
 
 
-async def _alike(workspace: Workspace, path: str, old: str) -> list[int]:
+async def _alike(workspace: SandboxWorkspace, path: str, old: str) -> list[int]:
     """The numbers of the lines that hold the first line of ``old``, blanks aside."""
     wanted = "".join((old.strip().splitlines() or [""])[0].split())
     lines = await workspace.read_lines(path)

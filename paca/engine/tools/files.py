@@ -14,7 +14,7 @@ from paca.engine.tools.base import (
     ToolOutput,
 )
 from paca.engine.tools.shaping import OUTPUT_BYTES, count, cut_line, size_phrase
-from paca.engine.workspace import FileLines, NoSuchFile, NotAFile, Workspace
+from paca.engine.workspace import FileLines, NoSuchFile, NotAFile, SandboxWorkspace
 
 MAX_LINES = 2000
 
@@ -103,7 +103,7 @@ def remember(context: ToolContext, asked: str, answered: str, digest: str) -> No
     context.seen[plain(asked)] = context.seen[answered] = digest
 
 
-async def missing(workspace: Workspace, path: str) -> ToolOutput:
+async def missing(workspace: SandboxWorkspace, path: str) -> ToolOutput:
     """There is no such file; name those whose names are alike."""
     folder, name = posixpath.split(plain(path))
     try:
@@ -118,7 +118,7 @@ async def missing(workspace: Workspace, path: str) -> ToolOutput:
     return ToolOutput(f"There is no file {path}.{hint}", failed=True)
 
 
-async def not_a_file(workspace: Workspace, path: str, error: NotAFile) -> ToolOutput:
+async def not_a_file(workspace: SandboxWorkspace, path: str, error: NotAFile) -> ToolOutput:
     """The path is something else than a file; say what, and what to use."""
     if (await workspace.stat(path)).kind == "directory":
         return ToolOutput(f"{path} is a folder. Use list_directory.", failed=True)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
-from paca.engine.workspace import SandboxLost, SandboxUnavailable, Superseded
+from paca.engine.workspace import SandboxGone, SandboxUnavailable, Superseded
 from paca.sandbox import runner_bundle
 from paca.sandbox.base import MayReplace, Patience, Sandbox, SandboxSpec, always, probe_id
 from paca.sandbox.bubblewrap import bwrap_arguments, cgroups, host_process, launcher
@@ -226,7 +226,7 @@ class Bubblewrap:
             await asyncio.to_thread(known.thaw)
         try:
             attachment = await _attach(home, epoch, lasting)
-        except (OSError, SandboxLost, TimeoutError):
+        except (OSError, SandboxGone, TimeoutError):
             logger.warning(
                 "a sandbox does not answer and is replaced", extra={"home": str(home.folder)}
             )
@@ -244,7 +244,7 @@ class Bubblewrap:
         host_process.write(home.folder, replace(born, kills=home.group.kills()))
         try:
             return await _attach(home, epoch)
-        except (OSError, SandboxLost, TimeoutError):
+        except (OSError, SandboxGone, TimeoutError):
             await born.end()
             raise launcher.failure(home.log) from None
 

@@ -6,7 +6,7 @@ import time
 from uuid import UUID
 
 from paca.engine.workspace import (
-    SandboxLost,
+    SandboxGone,
     SandboxUnavailable,
     SandboxUnreachable,
     Superseded,
@@ -85,7 +85,7 @@ class Docker:
                 self.facts = await selftest.examine(sandbox, spec, daemon, self._image)
             finally:
                 await sandbox.detach()
-        except SandboxLost as loss:
+        except SandboxGone as loss:
             raise SandboxUnavailable(f"{PREFIX}the container ended by itself.") from loss
         finally:
             await self.forget(spec.conversation_id)
@@ -199,13 +199,13 @@ class Docker:
             await self.holdings.unpause(found)  # it knows best whether somebody has just resumed it
         try:
             attachment = await self._connected(found)
-        except SandboxLost:
+        except SandboxGone:
             return True
         try:
             unused = time.monotonic() - seen_at / 1000 + RACE_SECONDS
             async with asyncio.timeout(ATTACH_SECONDS):
                 return bool(await attachment.request("retire", unused_seconds=unused))
-        except (SandboxLost, TimeoutError):
+        except (SandboxGone, TimeoutError):
             return True
         finally:
             attachment.close()
@@ -294,7 +294,7 @@ class Docker:
                 said = attachment.said
                 attachment.close()
                 raise
-        except (Refused, SandboxLost, TimeoutError) as error:
+        except (Refused, SandboxGone, TimeoutError) as error:
             code = await exit_cause.ended_with(self.engine, found)
             await self._remove(found)
             said = error.detail if isinstance(error, Refused) else said
@@ -309,7 +309,7 @@ class Docker:
             await attachment.attach(
                 epoch=epoch, seconds=ATTACH_SECONDS, orphan_seconds=self._patience.lasting(spec)
             )
-        except (Refused, SandboxLost, TimeoutError):
+        except (Refused, SandboxGone, TimeoutError):
             logger.warning("a sandbox does not answer and is replaced", extra={"id": found.id})
             return None
         except SandboxUnreachable:

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from paca.engine.workspace import Command, SandboxUnavailable, Workspace
+from paca.engine.workspace import Command, SandboxUnavailable, SandboxWorkspace
 from paca.sandbox.base import Limits, SandboxSpec
 from paca.sandbox.docker.container import CPU_PERIOD, SPARE_PROCESSES
 from paca.sandbox.docker.engine import PREFIX
@@ -30,7 +30,7 @@ sed -nE 's/^(CapEff|CapBnd|NoNewPrivs|Seccomp):\s+/\1=/p' /proc/self/status
 
 
 async def examine(
-    workspace: Workspace, spec: SandboxSpec, daemon: dict[str, Any], image: str
+    workspace: SandboxWorkspace, spec: SandboxSpec, daemon: dict[str, Any], image: str
 ) -> str:
     """One line on what holds. Raises ``SandboxUnavailable`` if something that must does not."""
     outcome = await workspace.run(Command("self-test", shell=LOOK, timeout_seconds=20))

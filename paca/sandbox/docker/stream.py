@@ -87,7 +87,7 @@ class ContainerAttachment(Attachment):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self._open.done():
-            self._open.set_exception(workspace.SandboxLost())
+            self._open.set_exception(workspace.SandboxGone())
         super().connection_lost(exc)
 
     def _end(self, error: PacaError) -> None:
@@ -133,7 +133,7 @@ class ContainerAttachment(Attachment):
         if self.lost or self._transport is None:
             return
         if time.monotonic() - self._heard_at > SILENT_SECONDS + 2 * self._alive_every:
-            self._end(workspace.SandboxLost("The sandbox does not answer."))
+            self._end(workspace.SandboxGone("The sandbox does not answer."))
             self._transport.abort()
             return
         # Its answer has no number that anybody waits for: that it comes is all there is to it.

@@ -16,11 +16,11 @@ from paca.conversations.models import Conversation, ToolCall
 from paca.conversations.models import Sandbox as SandboxRow
 from paca.conversations.store import Fenced, Lease
 from paca.engine.workspace import (
-    SandboxLost,
+    SandboxGone,
     SandboxUnavailable,
     SandboxUnreachable,
+    SandboxWorkspace,
     Superseded,
-    Workspace,
     WorkspaceError,
 )
 from paca.sandbox.base import Backend, Sandbox, SandboxSpec
@@ -78,7 +78,7 @@ class RunSandboxes:
             return boot_id == self._known_boot_id
         return self.ready and boot_id == self._sandbox.boot_id
 
-    async def workspace(self) -> Workspace:
+    async def workspace(self) -> SandboxWorkspace:
         async with self._opening:
             if self._sandbox is None or self._sandbox.lost:
                 await self._end_watch()
@@ -186,7 +186,7 @@ class RunSandboxes:
     async def _end_what_was_stopped(self, sandbox: Sandbox) -> None:
         """A stop that came while the sandbox could not be reached has ended the call, not its processes."""
         stopped = await self._database.call(_stopped, self._spec.conversation_id, sandbox.boot_id)
-        with suppress(SandboxLost):  # whoever uses it next is told
+        with suppress(SandboxGone):  # whoever uses it next is told
             for call_id in stopped:
                 await sandbox.kill(call_id)
 

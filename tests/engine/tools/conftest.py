@@ -10,8 +10,8 @@ import pytest
 
 from paca.engine.tools.base import ToolContext, ToolOutput, perform
 from paca.engine.tools.registry import Toolbox, workspace_tools
-from paca.engine.workspace import Workspace
-from tests.engine.tools.host_workspace import HostWorkspace
+from paca.engine.workspace import SandboxWorkspace
+from tests.engine.tools.host_workspace import HostSandboxWorkspace
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Desk:
         context = ToolContext(call_id, self._open, seen=self.seen, **self.limits)
         return await perform(tool, parsed, context)
 
-    async def _open(self) -> Workspace:
+    async def _open(self) -> SandboxWorkspace:
         self.opened += 1
         return self.workspace
 
@@ -44,7 +44,7 @@ class Desk:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
-    return Desk(HostWorkspace(tmp_path / "workspace"))
+    return Desk(HostSandboxWorkspace(tmp_path / "workspace"))
 
 
 @pytest.fixture(autouse=True)

@@ -32,8 +32,8 @@ def digest_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-class HostWorkspace:
-    """Keeps the promises of ``Workspace`` as far as the tools rely on them."""
+class HostSandboxWorkspace:
+    """Keeps the promises of ``SandboxWorkspace`` as far as the tools rely on them."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()

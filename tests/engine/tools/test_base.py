@@ -11,7 +11,7 @@ from paca.engine.workspace import (
     CallUnknown,
     FileTooLarge,
     OutsideWorkspace,
-    SandboxLost,
+    SandboxGone,
     SandboxUnavailable,
     WorkspaceError,
 )
@@ -61,7 +61,7 @@ async def test_a_refusal_is_a_result(desk: Desk, error: WorkspaceError, said: st
     assert await act(desk, error) == ToolOutput(said, failed=True, cause=cause)
 
 
-@pytest.mark.parametrize("error", [SandboxLost(), CallUnknown()])
+@pytest.mark.parametrize("error", [SandboxGone(), CallUnknown()])
 async def test_an_outcome_that_nobody_knows_is_not_made_up(desk: Desk, error: WorkspaceError):
     with pytest.raises(type(error)):
         await act(desk, error)

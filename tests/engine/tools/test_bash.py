@@ -9,12 +9,12 @@ from paca.engine.tools.commands import wanted_input
 from paca.engine.tools.shaping import OUTPUT_BYTES
 from paca.engine.workspace import Command, CommandOutcome, OnOutput
 from tests.engine.tools.conftest import Desk
-from tests.engine.tools.host_workspace import HostWorkspace
+from tests.engine.tools.host_workspace import HostSandboxWorkspace
 
 pytestmark = pytest.mark.anyio
 
 
-class Ends(HostWorkspace):
+class Ends(HostSandboxWorkspace):
     """Every command ends as told."""
 
     def __init__(self, root: Path, **facts: Any) -> None:

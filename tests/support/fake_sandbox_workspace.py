@@ -26,7 +26,7 @@ from paca.sandbox.runner.textdiff import compare
 Answer = CommandOutcome | Callable[[Command], CommandOutcome]
 
 
-class FakeWorkspace:
+class FakeSandboxWorkspace:
     """``files`` by plain path; ``answers`` by command line; every executed command is in ``ran``."""
 
     def __init__(
