@@ -235,7 +235,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_PARSER_CLASSES": ["paca.common.api.parsers.BoundedJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_SCHEMA_CLASS": "paca.accounts.api.schema.Described",
+    "DEFAULT_SCHEMA_CLASS": "paca.accounts.api.schema.ApiAutoSchema",
     "DEFAULT_THROTTLE_CLASSES": ["paca.common.api.throttling.RequestsPerMinute"],
     "DEFAULT_THROTTLE_RATES": {
         "api": f"{API_REQUESTS_PER_MINUTE}/min",
@@ -259,7 +259,7 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "paca.accounts.api.schema.with_errors",
+        "paca.accounts.api.schema.add_error_responses",
     ],
     "ENUM_NAME_OVERRIDES": {"AgentStatus": "paca.agents.models.AgentStatus"},
     "SWAGGER_UI_DIST": "SIDECAR",

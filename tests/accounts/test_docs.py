@@ -57,15 +57,17 @@ def test_headers_stand_where_they_have_an_effect(description: dict) -> None:
 
 def test_every_code_is_listed_with_its_meaning(description: dict) -> None:
     text = description["info"]["description"]
-    for code, (status, meaning) in schema.codes().items():
+    for code, (status, meaning) in schema.error_codes().items():
         assert f"| `{code}` | {status} | {meaning} |" in text
         assert meaning
-    assert {"not_found", "last_owner", "changed_meanwhile", "throttled"} <= set(schema.codes())
+    assert {"not_found", "last_owner", "changed_meanwhile", "throttled"} <= set(
+        schema.error_codes()
+    )
 
 
 def test_one_code_has_one_status() -> None:
     seen: dict[str, int] = {}
-    for kind in schema.kinds():
+    for kind in schema.error_classes():
         assert seen.setdefault(kind.code, int(kind.status)) == int(kind.status), kind
 
 

@@ -20,7 +20,7 @@ def test_a_conversation_shows_exactly_what_the_schema_promises():
     begun = chat.begin("Hello")
     shown = chat.api.get(chat.of(begun["conversation"])).json()
     schema = chat.api.client.get("/api/v1/schema/", HTTP_ACCEPT="application/json").json()
-    assert set(shown) == set(schema["components"]["schemas"]["ConversationOut"]["properties"])
+    assert set(shown) == set(schema["components"]["schemas"]["Conversation"]["properties"])
     assert shown["agent"] == {
         "id": str(chat.world.agent.pk),
         "name": "Rosa",

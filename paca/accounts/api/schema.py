@@ -1,106 +1,118 @@
-"""What the API's description says beside what a view declares: headers, errors, their codes."""
+"""Adds headers and error responses to the OpenAPI schema that the views declare."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter
+from rest_framework.serializers import Serializer
 
 from paca.common.errors import PacaError
 
-KEY = OpenApiParameter(
+IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
     str,
     OpenApiParameter.HEADER,
-    description="The same key with the same request, within a day, is carried out once.",
+    description="A request that is repeated with the same key within a day is carried out once.",
 )
 IF_MATCH = OpenApiParameter(
     "If-Match",
     str,
     OpenApiParameter.HEADER,
-    description="The updated_at of what you have loaded; 412 if it has changed meanwhile.",
+    description="The `updated_at` of the object as you loaded it; 412 if it has changed since.",
 )
 ERROR = {
     "type": "object",
-    "description": "What every refusal looks like.",
+    "description": "Every error response has this form.",
     "properties": {
-        "code": {"type": "string", "description": "Stable; for programs."},
+        "code": {"type": "string", "description": "Stable, for programs."},
         "detail": {"type": "string", "description": "One sentence, for people."},
         "fields": {
             "type": "object",
-            "description": "What is wrong with which field of the request.",
+            "description": "The errors of each field of the request.",
             "additionalProperties": {"type": "array", "items": {"type": "string"}},
         },
-        "request_id": {"type": "string", "description": "Finds the request in the log."},
+        "request_id": {
+            "type": "string",
+            "description": "Identifies the request in the server's log.",
+        },
     },
     "required": ["code", "detail", "request_id"],
 }
 INTRODUCTION = """People and agents of a project, and their conversations.
 
 Sign in with `Authorization: Bearer paca_...` (`python manage.py create_token USER`) or with the
-session cookie and its CSRF token. Lists come as `{results, next, previous}`; follow `next`. What
-belongs to a project you are not in is answered as what does not exist: 404.
+session cookie and its CSRF token. Lists are `{results, next, previous}`; `next` is the address of
+the next page. Objects of projects that you are no member of answer 404, as if they did not exist.
 
 | Code | Status | Meaning |
 |---|---|---|
 """
-# Of errors that the framework raises; the others say it themselves.
-FRAMEWORK = {
+# Errors that Django REST framework raises. Paca's own errors carry their status and meaning.
+FRAMEWORK_ERRORS = {
     "authentication_failed": (401, "The token is wrong, revoked or expired."),
     "csrf_failed": (403, "A change by session cookie needs the CSRF token of the page."),
     "internal_error": (500, "Something broke on the server."),
-    "malformed": (400, "The body is no JSON."),
-    "method_not_allowed": (405, "This address does not know this method."),
+    "malformed": (400, "The body is not valid JSON."),
+    "method_not_allowed": (405, "This address does not accept this method."),
     "not_acceptable": (406, "Answers are JSON."),
     "not_authenticated": (401, "Sign in first."),
-    "throttled": (429, "Too many requests; `Retry-After` says when to come back."),
+    "throttled": (429, "Too many requests; `Retry-After` says when to try again."),
     "unsupported_media_type": (415, "Bodies are JSON."),
 }
-RUNS = ("paca.engine", "paca.sandbox")
+# Errors of these packages end a turn. Events report them, not the API.
+RUN_PACKAGES = ("paca.engine", "paca.sandbox")
 
 
-class Described(AutoSchema):
-    """Adds the headers that a method honours."""
+class ApiAutoSchema(AutoSchema):
+    """Declares the request headers that a method reads, and names the components."""
 
     def get_override_parameters(self) -> list[Any]:
         found = list(super().get_override_parameters())
         handler = getattr(self.view, self.method.lower(), None)
         if getattr(handler, "idempotent", False):
-            found.append(KEY)
+            found.append(IDEMPOTENCY_KEY)
         if self.method == "PATCH":
             found.append(IF_MATCH)
         return found
 
+    def get_serializer_name(self, serializer: Serializer[Any], direction: Any) -> str:
+        """``ProjectSerializer`` is the component ``Project``, ``ProjectInput`` ``ProjectRequest``."""
+        name: str = super().get_serializer_name(serializer, direction)
+        return name.removesuffix("Input")
 
-def with_errors(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Say of every operation what its refusals look like, and list their codes at the top."""
+
+def add_error_responses(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Add the error response to every operation, and the table of error codes to the introduction."""
     result["components"]["schemas"]["Error"] = ERROR
     reference = {"schema": {"$ref": "#/components/schemas/Error"}}
-    refusal = {"description": "A refusal.", "content": {"application/json": reference}}
+    response = {"description": "An error.", "content": {"application/json": reference}}
     for methods in result["paths"].values():
         for operation in methods.values():
-            operation["responses"]["default"] = refusal
-    rows = (f"| `{code}` | {status} | {text} |" for code, (status, text) in sorted(codes().items()))
+            operation["responses"]["default"] = response
+    rows = (
+        f"| `{code}` | {status} | {text} |"
+        for code, (status, text) in sorted(error_codes().items())
+    )
     result["info"]["description"] = INTRODUCTION + "\n".join(rows)
     return result
 
 
-def codes() -> dict[str, tuple[int, str]]:
-    """Every code that the API answers, with its status and meaning."""
-    ours = {kind.code: (int(kind.status), _meaning(kind)) for kind in kinds()}
-    return {**FRAMEWORK, **ours}
+def error_codes() -> dict[str, tuple[int, str]]:
+    """Every error code of the API with its status and its meaning."""
+    ours = {error.code: (int(error.status), _meaning(error)) for error in error_classes()}
+    return {**FRAMEWORK_ERRORS, **ours}
 
 
-def kinds() -> Iterator[type[PacaError]]:
-    """The errors of Paca's own that the API answers."""
-    waiting: list[type[PacaError]] = [PacaError]
-    while waiting:
-        for kind in waiting.pop().__subclasses__():
-            waiting.append(kind)
-            # What goes wrong in a run is told by events, not by the API.
-            if "code" in vars(kind) and not kind.__module__.startswith(RUNS):
-                yield kind
+def error_classes() -> Iterator[type[PacaError]]:
+    """Paca's own errors that the API can answer with."""
+    unvisited: list[type[PacaError]] = [PacaError]
+    while unvisited:
+        for error in unvisited.pop().__subclasses__():
+            unvisited.append(error)
+            if "code" in vars(error) and not error.__module__.startswith(RUN_PACKAGES):
+                yield error
 
 
-def _meaning(kind: type[PacaError]) -> str:
-    return (kind.__doc__ or "").strip().partition("\n")[0]
+def _meaning(error: type[PacaError]) -> str:
+    return (error.__doc__ or "").strip().partition("\n")[0]

@@ -24,7 +24,7 @@ class OnlyByHand(NotAllowed):
     code = "only_by_hand"
 
 
-class TokenOut(serializers.ModelSerializer[ApiToken]):
+class TokenSerializer(serializers.ModelSerializer[ApiToken]):
     """A token without its secret."""
 
     begins_with = serializers.CharField(source="token_key")
@@ -36,16 +36,16 @@ class TokenOut(serializers.ModelSerializer[ApiToken]):
         fields = ("id", "name", "begins_with", "scopes", "created_at", "expires_at", "last_used_at")
 
 
-class NewTokenOut(TokenOut):
+class NewTokenSerializer(TokenSerializer):
     """A token just made: the only time its secret is shown."""
 
     token = serializers.CharField()
 
-    class Meta(TokenOut.Meta):
-        fields = (*TokenOut.Meta.fields, "token")  # type: ignore[assignment]
+    class Meta(TokenSerializer.Meta):
+        fields = (*TokenSerializer.Meta.fields, "token")  # type: ignore[assignment]
 
 
-class TokenIn(Input):
+class TokenInput(Input):
     """What a new token needs."""
 
     name = serializers.CharField(max_length=100)
@@ -66,21 +66,21 @@ class TokenIn(Input):
 class Tokens(ApiView):
     """The person's tokens."""
 
-    @extend_schema(responses=TokenOut(many=True), tags=["tokens"])
+    @extend_schema(responses=TokenSerializer(many=True), tags=["tokens"])
     def get(self, request: Request) -> Response:
         """List your tokens, the newest first."""
-        return Pages.answer(ApiToken.objects.of(self.person), self, TokenOut)
+        return Pages.answer(ApiToken.objects.of(self.person), self, TokenSerializer)
 
-    @extend_schema(request=TokenIn, responses={201: NewTokenOut}, tags=["tokens"])
+    @extend_schema(request=TokenInput, responses={201: NewTokenSerializer}, tags=["tokens"])
     def post(self, request: Request) -> Response:
         """Make a token. Its secret is in this answer and nowhere else."""
         if self.token is not None:
             raise OnlyByHand
-        given = TokenIn.read(request)
+        given = TokenInput.read(request)
         days = given.pop("lasts_days", None)
         lasts = timedelta(days=days) if days else None
         token, secret = tokens.create(self.person, lasts=lasts, by=self.person, **given)
-        shown: dict[str, Any] = {**TokenOut(token).data, "token": secret}
+        shown: dict[str, Any] = {**TokenSerializer(token).data, "token": secret}
         return Response(shown, status=201)
 
 

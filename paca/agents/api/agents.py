@@ -13,7 +13,13 @@ from rest_framework.response import Response
 from paca.accounts.api.idempotency import idempotent
 from paca.agents import connection_test, selectors
 from paca.agents import services as agents
-from paca.agents.api.serializers import AgentIn, AgentOut, ConnectionOut, to_columns, to_paths
+from paca.agents.api.serializers import (
+    AgentInput,
+    AgentSerializer,
+    ConnectionTestSerializer,
+    to_columns,
+    to_paths,
+)
 from paca.agents.models import Agent
 from paca.common.api.pagination import Pages
 from paca.common.api.preconditions import require_unchanged
@@ -35,22 +41,22 @@ class Agents(ProjectView):
 
     required_permission = RIGHTS
 
-    @extend_schema(responses=AgentOut(many=True), tags=["agents"])
+    @extend_schema(responses=AgentSerializer(many=True), tags=["agents"])
     def get(self, request: Request) -> Response:
         """List the agents."""
         found = Agent.objects.of_project(self.project).select_related("member")
-        return Pages.answer(found, self, AgentOut)
+        return Pages.answer(found, self, AgentSerializer)
 
-    @extend_schema(request=AgentIn, responses={201: AgentOut}, tags=["agents"])
+    @extend_schema(request=AgentInput, responses={201: AgentSerializer}, tags=["agents"])
     @idempotent
     def post(self, request: Request) -> Response:
         """Make an agent, which is a member of the project from then on."""
-        given = to_columns(AgentIn.read(request))
+        given = to_columns(AgentInput.read(request))
         role = projects.role(self.project, given.pop("role_id"))
         self.require_may_grant(role)
         with _as_the_api_names_it():
             agent = agents.create(self.project, role=role, by=self.member, **given)
-        return Response(AgentOut(agent).data, status=201)
+        return Response(AgentSerializer(agent).data, status=201)
 
 
 class OneAgent(ProjectView):
@@ -58,15 +64,15 @@ class OneAgent(ProjectView):
 
     required_permission = RIGHTS
 
-    @extend_schema(responses=AgentOut, tags=["agents"])
+    @extend_schema(responses=AgentSerializer, tags=["agents"])
     def get(self, request: Request, agent_id: UUID) -> Response:
         """Show an agent."""
-        return Response(AgentOut(selectors.get(self.project, agent_id)).data)
+        return Response(AgentSerializer(selectors.get(self.project, agent_id)).data)
 
-    @extend_schema(request=AgentIn, responses=AgentOut, tags=["agents"])
+    @extend_schema(request=AgentInput, responses=AgentSerializer, tags=["agents"])
     def patch(self, request: Request, agent_id: UUID) -> Response:
         """Change what is given; the rest stays."""
-        given: dict[str, Any] = to_columns(AgentIn.read(request, partial=True))
+        given: dict[str, Any] = to_columns(AgentInput.read(request, partial=True))
         with transaction.atomic(), _as_the_api_names_it():
             agent = selectors.get(self.project, agent_id, for_change=True)
             require_unchanged(request, agent)
@@ -75,7 +81,7 @@ class OneAgent(ProjectView):
                 self.require_may_grant(given["role"])
                 self.require_may_grant(agent.member.role)
             agents.configure(agent, by=self.member, **given)
-        return Response(AgentOut(agent).data)
+        return Response(AgentSerializer(agent).data)
 
     @extend_schema(responses={204: None}, tags=["agents"])
     def delete(self, request: Request, agent_id: UUID) -> Response:
@@ -98,11 +104,11 @@ class TestConnection(ProjectView):
     required_permission = "agents:write"
     throttle_classes = (RequestsPerMinute, TestsPerMinute)
 
-    @extend_schema(request=None, responses=ConnectionOut, tags=["agents"])
+    @extend_schema(request=None, responses=ConnectionTestSerializer, tags=["agents"])
     def post(self, request: Request, agent_id: UUID) -> Response:
         """Ask the agent's model one word; a failure names its cause."""
         result = connection_test.test(selectors.get(self.project, agent_id))
-        return Response(ConnectionOut(result).data)
+        return Response(ConnectionTestSerializer(result).data)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from paca.engine.llm import registry as llm_registry
 from paca.engine.tools import registry as tool_registry
 
 
-class ModelOut(serializers.Serializer[Any]):
+class LlmModelSerializer(serializers.Serializer[Any]):
     """A model that can be chosen; others of the same provider work too."""
 
     model = serializers.CharField(source="name")
@@ -20,7 +20,7 @@ class ModelOut(serializers.Serializer[Any]):
     needs_key = serializers.BooleanField()
 
 
-class ToolOut(serializers.Serializer[Any]):
+class ToolSerializer(serializers.Serializer[Any]):
     """A tool of every agent."""
 
     name = serializers.CharField()
@@ -36,10 +36,10 @@ class Models(ApiView):
 
     required_permission = "agents:read"
 
-    @extend_schema(responses=ModelOut(many=True), tags=["agents"])
+    @extend_schema(responses=LlmModelSerializer(many=True), tags=["agents"])
     def get(self, request: Request) -> Response:
         """List the models that can be chosen."""
-        return _whole(ModelOut(llm_registry.known_models(), many=True).data)
+        return _whole(LlmModelSerializer(llm_registry.known_models(), many=True).data)
 
 
 class Tools(ApiView):
@@ -47,11 +47,11 @@ class Tools(ApiView):
 
     required_permission = "agents:read"
 
-    @extend_schema(responses=ToolOut(many=True), tags=["agents"])
+    @extend_schema(responses=ToolSerializer(many=True), tags=["agents"])
     def get(self, request: Request) -> Response:
         """List the tools that agents have."""
         tools = tool_registry.Toolbox(tool_registry.workspace_tools()).catalogue()
-        return _whole(ToolOut(tools, many=True).data)
+        return _whole(ToolSerializer(tools, many=True).data)
 
 
 def _whole(results: Any) -> Response:

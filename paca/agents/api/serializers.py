@@ -30,21 +30,21 @@ PATHS = {
 }
 
 
-class KeyOut(serializers.Serializer[Any]):
+class KeySerializer(serializers.Serializer[Any]):
     """Of a key, only whether there is one and its last characters."""
 
     set = serializers.BooleanField(source="has_key")
     last4 = serializers.CharField(source="key_last4")
 
 
-class PromptsOut(serializers.Serializer[Any]):
+class PromptsSerializer(serializers.Serializer[Any]):
     """What the agent is told."""
 
     system = serializers.CharField(source="system_prompt")
     chat_message = serializers.CharField(source="chat_message_prompt")
 
 
-class LimitsOut(serializers.Serializer[Any]):
+class LimitsSerializer(serializers.Serializer[Any]):
     """How far it may go; null is the server's default for steps, and no limit for the others."""
 
     steps = serializers.IntegerField(source="limit_steps", allow_null=True)
@@ -54,7 +54,7 @@ class LimitsOut(serializers.Serializer[Any]):
     concurrent = serializers.IntegerField(source="limit_concurrent")
 
 
-class SandboxOut(serializers.Serializer[Any]):
+class SandboxSerializer(serializers.Serializer[Any]):
     """Where its commands run; null is the server's default. There is no network in there."""
 
     memory_mib = serializers.IntegerField(source="sandbox_memory_mib", allow_null=True)
@@ -63,25 +63,25 @@ class SandboxOut(serializers.Serializer[Any]):
     life = serializers.CharField(source="sandbox_life")
 
 
-class GitOut(serializers.Serializer[Any]):
+class GitSerializer(serializers.Serializer[Any]):
     """As whom it commits."""
 
     name = serializers.CharField(source="git_name")
     email = serializers.CharField(source="git_email")
 
 
-class AgentOut(serializers.ModelSerializer[Agent]):
+class AgentSerializer(serializers.ModelSerializer[Agent]):
     """An agent, without its secrets."""
 
     member_id = serializers.UUIDField(source="member.id")
     role_id = serializers.UUIDField(source="member.role_id")
     is_demo = serializers.BooleanField()
-    key = KeyOut(source="*")
+    key = KeySerializer(source="*")
     parameters = serializers.DictField()
-    prompts = PromptsOut(source="*")
-    limits = LimitsOut(source="*")
-    sandbox = SandboxOut(source="*")
-    git = GitOut(source="*")
+    prompts = PromptsSerializer(source="*")
+    limits = LimitsSerializer(source="*")
+    sandbox = SandboxSerializer(source="*")
+    git = GitSerializer(source="*")
 
     class Meta:
         model = Agent
@@ -108,7 +108,7 @@ class AgentOut(serializers.ModelSerializer[Agent]):
         )
 
 
-class ConnectionOut(serializers.Serializer[Any]):
+class ConnectionTestSerializer(serializers.Serializer[Any]):
     """How a test of the connection went."""
 
     works = serializers.BooleanField()
@@ -120,14 +120,14 @@ class ConnectionOut(serializers.Serializer[Any]):
     )
 
 
-class PromptsIn(Input):
+class PromptsInput(Input):
     """What the agent is told."""
 
     system = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
     chat_message = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
 
 
-class LimitsIn(Input):
+class LimitsInput(Input):
     """How far it may go."""
 
     steps = serializers.IntegerField(required=False, allow_null=True)
@@ -139,7 +139,7 @@ class LimitsIn(Input):
     concurrent = serializers.IntegerField(required=False)
 
 
-class SandboxIn(Input):
+class SandboxInput(Input):
     """Where its commands run."""
 
     memory_mib = serializers.IntegerField(required=False, allow_null=True)
@@ -157,14 +157,14 @@ class SandboxIn(Input):
     )
 
 
-class GitIn(Input):
+class GitInput(Input):
     """As whom it commits."""
 
     name = serializers.CharField(required=False)
     email = serializers.CharField(required=False)
 
 
-class AgentIn(Input):
+class AgentInput(Input):
     """What an agent is made of. Bounds and laws are checked by the service, in one place."""
 
     name = serializers.CharField()
@@ -187,10 +187,10 @@ class AgentIn(Input):
         required=False,
         help_text="For a model that cannot call tools: it writes its calls as text, and they are run.",
     )
-    prompts = PromptsIn(required=False)
-    limits = LimitsIn(required=False)
-    sandbox = SandboxIn(required=False)
-    git = GitIn(required=False)
+    prompts = PromptsInput(required=False)
+    limits = LimitsInput(required=False)
+    sandbox = SandboxInput(required=False)
+    git = GitInput(required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         alias = attrs.pop("project_role_id", None)

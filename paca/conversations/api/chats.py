@@ -13,14 +13,14 @@ from paca.conversations import selectors, services
 from paca.conversations.api.serializers import (
     IDEMPOTENCY_KEY,
     ByActivity,
-    ChatBegunOut,
-    ChatClearedOut,
-    ChatSessionOut,
-    FollowUpIn,
+    ChatClearedSerializer,
+    ChatSessionSerializer,
+    ChatStartedSerializer,
+    EmptyInput,
+    FollowUpInput,
     ListQuery,
-    MessageIn,
-    NothingIn,
-    SentOut,
+    MessageInput,
+    SentSerializer,
 )
 from paca.projects.api.base import ProjectView
 
@@ -32,28 +32,30 @@ class ChatSessions(ProjectView):
     pagination_class = ByActivity
 
     @extend_schema(
-        parameters=[ListQuery], responses=ChatSessionOut(many=True), tags=["conversations"]
+        parameters=[ListQuery], responses=ChatSessionSerializer(many=True), tags=["conversations"]
     )
     def get(self, request: Request, agent_id: UUID) -> Response:
         """List them, the latest first. What others chat about stands in the conversations."""
         ListQuery.asked(request)
         agent = agents.get(self.project, agent_id)
-        return ByActivity.answer(selectors.sessions_of(agent.pk, self.member), self, ChatSessionOut)
+        return ByActivity.answer(
+            selectors.sessions_of(agent.pk, self.member), self, ChatSessionSerializer
+        )
 
     @extend_schema(
         parameters=[IDEMPOTENCY_KEY],
-        request=MessageIn,
-        responses={201: ChatBegunOut},
+        request=MessageInput,
+        responses={201: ChatStartedSerializer},
         tags=["conversations"],
     )
     @idempotent
     def post(self, request: Request, agent_id: UUID) -> Response:
         """Begin a chat with its first message."""
-        given = MessageIn.read(request)
+        given = MessageInput.read(request)
         agent = agents.get(self.project, agent_id)
         sent = services.start_chat(agent, by=self.member, **given)
         begun = {"session": sent.session_id, "conversation": sent.conversation_id}
-        return Response(ChatBegunOut({**begun, "turn": sent.turn}).data, status=201)
+        return Response(ChatStartedSerializer({**begun, "turn": sent.turn}).data, status=201)
 
 
 class ChatMessages(ProjectView):
@@ -63,20 +65,20 @@ class ChatMessages(ProjectView):
 
     @extend_schema(
         parameters=[IDEMPOTENCY_KEY],
-        request=FollowUpIn,
-        responses={202: SentOut},
+        request=FollowUpInput,
+        responses={202: SentSerializer},
         tags=["conversations"],
     )
     @idempotent
     def post(self, request: Request, agent_id: UUID, session_id: UUID) -> Response:
         """Write in the chat: its conversation goes on, with the same files and all that was said."""
-        given = FollowUpIn.read(request)
+        given = FollowUpInput.read(request)
         agent = agents.get(self.project, agent_id)
         with transaction.atomic():
             session = selectors.session(agent.pk, self.member, session_id, for_change=True)
             assert session.conversation is not None  # those without one are not found
             sent = services.send(session.conversation, by=self.member, **given)
-        return Response(SentOut(sent).data, status=202)
+        return Response(SentSerializer(sent).data, status=202)
 
 
 class ClearChat(ProjectView):
@@ -86,17 +88,17 @@ class ClearChat(ProjectView):
 
     @extend_schema(
         parameters=[IDEMPOTENCY_KEY],
-        request=NothingIn,
-        responses={201: ChatClearedOut},
+        request=EmptyInput,
+        responses={201: ChatClearedSerializer},
         tags=["conversations"],
     )
     @idempotent
     def post(self, request: Request, agent_id: UUID, session_id: UUID) -> Response:
         """Close the chat's conversation, which stays readable, and open an empty one."""
-        NothingIn.read(request)
+        EmptyInput.read(request)
         agent = agents.get(self.project, agent_id)
         with transaction.atomic():
             session = selectors.session(agent.pk, self.member, session_id, for_change=True)
             opened = services.clear(session, by=self.member)
         cleared = {"session": session.pk, "conversation": opened.pk}
-        return Response(ChatClearedOut(cleared).data, status=201)
+        return Response(ChatClearedSerializer(cleared).data, status=201)

@@ -15,12 +15,12 @@ from paca.conversations.api.serializers import (
     IDEMPOTENCY_KEY,
     IF_MATCH,
     ByActivity,
-    ConversationOut,
+    ConversationSerializer,
     ConversationsQuery,
-    FollowUpIn,
-    NothingIn,
-    SentOut,
-    TitleIn,
+    EmptyInput,
+    FollowUpInput,
+    SentSerializer,
+    TitleInput,
 )
 from paca.projects.api.base import ProjectView
 
@@ -33,7 +33,7 @@ class Conversations(ProjectView):
 
     @extend_schema(
         parameters=[ConversationsQuery],
-        responses=ConversationOut(many=True),
+        responses=ConversationSerializer(many=True),
         tags=["conversations"],
     )
     def get(self, request: Request) -> Response:
@@ -45,7 +45,7 @@ class Conversations(ProjectView):
             status=asked.get("status", ""),
             agent=asked.get("agent"),
         )
-        return ByActivity.answer(found, self, ConversationOut)
+        return ByActivity.answer(found, self, ConversationSerializer)
 
 
 class OneConversation(ProjectView):
@@ -57,24 +57,27 @@ class OneConversation(ProjectView):
         "DELETE": "conversations:write",
     }
 
-    @extend_schema(responses=ConversationOut, tags=["conversations"])
+    @extend_schema(responses=ConversationSerializer, tags=["conversations"])
     def get(self, request: Request, conversation_id: UUID) -> Response:
         """Show a conversation. What was said in it are its events."""
         conversation = selectors.get(self.project, conversation_id)
-        return Response(ConversationOut(conversation).data)
+        return Response(ConversationSerializer(conversation).data)
 
     @extend_schema(
-        parameters=[IF_MATCH], request=TitleIn, responses=ConversationOut, tags=["conversations"]
+        parameters=[IF_MATCH],
+        request=TitleInput,
+        responses=ConversationSerializer,
+        tags=["conversations"],
     )
     def patch(self, request: Request, conversation_id: UUID) -> Response:
         """Give it another title."""
-        given = TitleIn.read(request, partial=True)
+        given = TitleInput.read(request, partial=True)
         with transaction.atomic():
             conversation = selectors.get(self.project, conversation_id, for_change=True)
             require_unchanged(request, conversation)
             if given:
                 services.rename(conversation, by=self.member, **given)
-        return Response(ConversationOut(selectors.get(self.project, conversation_id)).data)
+        return Response(ConversationSerializer(selectors.get(self.project, conversation_id)).data)
 
     @extend_schema(responses={204: None}, tags=["conversations"])
     def delete(self, request: Request, conversation_id: UUID) -> Response:
@@ -90,13 +93,13 @@ class Workspace(ProjectView):
 
     required_permission = "conversations:write"
 
-    @extend_schema(responses={202: ConversationOut}, tags=["conversations"])
+    @extend_schema(responses={202: ConversationSerializer}, tags=["conversations"])
     def delete(self, request: Request, conversation_id: UUID) -> Response:
         """Remove its files for good, within seconds: the log then says agent.sandbox.removed. What was
         said stays, and the next message begins with an empty workspace. Not while the agent works (409)."""
         conversation = selectors.get(self.project, conversation_id)
         deletion.free_workspace(conversation, by=self.member)
-        return Response(ConversationOut(conversation).data, status=202)
+        return Response(ConversationSerializer(conversation).data, status=202)
 
 
 class Messages(ProjectView):
@@ -106,17 +109,17 @@ class Messages(ProjectView):
 
     @extend_schema(
         parameters=[IDEMPOTENCY_KEY],
-        request=FollowUpIn,
-        responses={202: SentOut},
+        request=FollowUpInput,
+        responses={202: SentSerializer},
         tags=["conversations"],
     )
     @idempotent
     def post(self, request: Request, conversation_id: UUID) -> Response:
         """Write to the agent, whoever began the conversation."""
-        given = FollowUpIn.read(request)
+        given = FollowUpInput.read(request)
         conversation = selectors.get(self.project, conversation_id)
         sent = services.send(conversation, by=self.member, **given)
-        return Response(SentOut(sent).data, status=202)
+        return Response(SentSerializer(sent).data, status=202)
 
 
 class Order(ProjectView):
@@ -129,16 +132,16 @@ class Order(ProjectView):
         self, order: Callable[..., None], request: Request, conversation_id: UUID
     ) -> Response:
         """Do it, and answer with the conversation as it then stands."""
-        NothingIn.read(request)
+        EmptyInput.read(request)
         order(selectors.get(self.project, conversation_id), by=self.member)
         conversation = selectors.get(self.project, conversation_id)
-        return Response(ConversationOut(conversation).data, status=202)
+        return Response(ConversationSerializer(conversation).data, status=202)
 
 
 _order = extend_schema(
     parameters=[IDEMPOTENCY_KEY],
-    request=NothingIn,
-    responses={202: ConversationOut},
+    request=EmptyInput,
+    responses={202: ConversationSerializer},
     tags=["conversations"],
 )
 

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from paca.conversations import export, selectors
-from paca.conversations.api.serializers import EventsQuery, ExportQuery, LogPageOut
+from paca.conversations.api.serializers import EventsQuery, ExportQuery, LogPageSerializer
 from paca.projects.api.base import ProjectView
 
 CHUNK_BYTES = 64 * 1024
@@ -26,12 +26,12 @@ class Events(ProjectView):
 
     required_permission = "conversations:read"
 
-    @extend_schema(parameters=[EventsQuery], responses=LogPageOut, tags=["conversations"])
+    @extend_schema(parameters=[EventsQuery], responses=LogPageSerializer, tags=["conversations"])
     def get(self, request: Request, conversation_id: UUID) -> Response:
         """Read events after a number, before one, or the newest; always in their order."""
         asked = EventsQuery.asked(request)
         conversation = selectors.get(self.project, conversation_id)
-        return Response(LogPageOut(selectors.page(conversation, **asked)).data)
+        return Response(LogPageSerializer(selectors.page(conversation, **asked)).data)
 
 
 class OwnFormats(BaseContentNegotiation):

@@ -40,7 +40,7 @@ class ByActivity(Pages):
 # --- what is shown ------------------------------------------------------------------------------
 
 
-class AgentBriefOut(serializers.Serializer[Any]):
+class AgentSummarySerializer(serializers.Serializer[Any]):
     """The agent of a conversation."""
 
     id = serializers.UUIDField()
@@ -48,7 +48,7 @@ class AgentBriefOut(serializers.Serializer[Any]):
     handle = serializers.CharField()
 
 
-class UsageOut(serializers.Serializer[Any]):
+class UsageSerializer(serializers.Serializer[Any]):
     """Tokens and dollars of all model calls; the cost is null when a price is unknown."""
 
     input = serializers.IntegerField()
@@ -58,12 +58,12 @@ class UsageOut(serializers.Serializer[Any]):
     cost_usd = serializers.FloatField(allow_null=True)
 
 
-class ConversationOut(serializers.Serializer[Conversation]):
+class ConversationSerializer(serializers.Serializer[Conversation]):
     """A conversation. The fields describe it; ``selectors.describe`` fills them, here and on sockets."""
 
     id = serializers.UUIDField()
     project_id = serializers.UUIDField()
-    agent = AgentBriefOut()
+    agent = AgentSummarySerializer()
     trigger_type = serializers.CharField()
     status = serializers.ChoiceField(choices=Status.choices)
     reason = serializers.CharField(
@@ -77,7 +77,7 @@ class ConversationOut(serializers.Serializer[Conversation]):
     title = serializers.CharField()
     chat_session_id = serializers.UUIDField(allow_null=True)
     last_seq = serializers.IntegerField(help_text="Number of its last event.")
-    usage = UsageOut()
+    usage = UsageSerializer()
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(allow_null=True)
@@ -87,17 +87,17 @@ class ConversationOut(serializers.Serializer[Conversation]):
         return selectors.describe(instance)
 
 
-class ChatSessionOut(serializers.ModelSerializer[ChatSession]):
+class ChatSessionSerializer(serializers.ModelSerializer[ChatSession]):
     """Your chat with an agent, and the conversation that it goes on in at present."""
 
-    conversation = ConversationOut()
+    conversation = ConversationSerializer()
 
     class Meta:
         model = ChatSession
         fields = ("id", "agent_id", "conversation", "created_at", "updated_at")
 
 
-class ChatBegunOut(serializers.Serializer[Any]):
+class ChatStartedSerializer(serializers.Serializer[Any]):
     """Where a first message went, by id; ``turn`` counts from 1."""
 
     session = serializers.UUIDField()
@@ -105,14 +105,14 @@ class ChatBegunOut(serializers.Serializer[Any]):
     turn = serializers.IntegerField(allow_null=True)
 
 
-class ChatClearedOut(serializers.Serializer[Any]):
+class ChatClearedSerializer(serializers.Serializer[Any]):
     """The chat, and the empty conversation that it goes on in."""
 
     session = serializers.UUIDField()
     conversation = serializers.UUIDField()
 
 
-class SentOut(serializers.Serializer[Any]):
+class SentSerializer(serializers.Serializer[Any]):
     """Where a message went. ``turn`` is null while it waits behind the running turn."""
 
     conversation = serializers.UUIDField()
@@ -127,7 +127,7 @@ class SentOut(serializers.Serializer[Any]):
         }
 
 
-class FrameOut(serializers.Serializer[Any]):
+class FrameSerializer(serializers.Serializer[Any]):
     """One event of the log; ``data`` depends on ``type``, see docs/events.md."""
 
     type = serializers.CharField()
@@ -138,10 +138,10 @@ class FrameOut(serializers.Serializer[Any]):
     data = serializers.DictField()  # type: ignore[assignment]
 
 
-class LogPageOut(serializers.Serializer[selectors.Page]):
+class LogPageSerializer(serializers.Serializer[selectors.Page]):
     """Some events in order, and the first and last number of the whole log (0: it is empty)."""
 
-    results = FrameOut(many=True)
+    results = FrameSerializer(many=True)
     first_seq = serializers.IntegerField()
     last_seq = serializers.IntegerField()
 
@@ -157,11 +157,11 @@ class LogPageOut(serializers.Serializer[selectors.Page]):
 # --- what is taken ------------------------------------------------------------------------------
 
 
-class NothingIn(Input):
+class EmptyInput(Input):
     """A request that says all by its address."""
 
 
-class MessageIn(Input):
+class MessageInput(Input):
     """A message to an agent, under either of two names."""
 
     text = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
@@ -185,7 +185,7 @@ class MessageIn(Input):
         return attrs
 
 
-class FollowUpIn(MessageIn):
+class FollowUpInput(MessageInput):
     """A message to an agent that may be at work."""
 
     on_busy = serializers.ChoiceField(
@@ -196,7 +196,7 @@ class FollowUpIn(MessageIn):
     )
 
 
-class TitleIn(Input):
+class TitleInput(Input):
     """What can be changed of a conversation."""
 
     title = serializers.CharField(allow_blank=True)

@@ -11,7 +11,7 @@ from paca.accounts.api.base import ApiView
 from paca.conversations.models import Worker
 
 
-class WorkersOut(serializers.Serializer[Any]):
+class WorkersSerializer(serializers.Serializer[Any]):
     """How many processes take conversations now."""
 
     working = serializers.IntegerField()
@@ -22,7 +22,7 @@ class Workers(ApiView):
 
     required_permission = "conversations:read"
 
-    @extend_schema(responses=WorkersOut, tags=["conversations"])
+    @extend_schema(responses=WorkersSerializer, tags=["conversations"])
     def get(self, request: Request) -> Response:
         """Count those that take conversations: were heard of a moment ago and do not drain."""
-        return Response(WorkersOut({"working": Worker.objects.working().count()}).data)
+        return Response(WorkersSerializer({"working": Worker.objects.working().count()}).data)

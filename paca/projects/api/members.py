@@ -12,7 +12,7 @@ from paca.common.api.pagination import Pages
 from paca.common.api.preconditions import require_unchanged
 from paca.projects import selectors
 from paca.projects.api.base import ProjectView
-from paca.projects.api.serializers import MemberChange, MemberIn, MemberOut
+from paca.projects.api.serializers import MemberInput, MemberRoleInput, MemberSerializer
 from paca.projects.services import members
 
 RIGHTS = {
@@ -28,21 +28,21 @@ class Members(ProjectView):
 
     required_permission = RIGHTS
 
-    @extend_schema(responses=MemberOut(many=True), tags=["members"])
+    @extend_schema(responses=MemberSerializer(many=True), tags=["members"])
     def get(self, request: Request) -> Response:
         """List humans and agents."""
-        return Pages.answer(self.project.members.live().with_names(), self, MemberOut)
+        return Pages.answer(self.project.members.live().with_names(), self, MemberSerializer)
 
-    @extend_schema(request=MemberIn, responses={201: MemberOut}, tags=["members"])
+    @extend_schema(request=MemberInput, responses={201: MemberSerializer}, tags=["members"])
     @idempotent
     def post(self, request: Request) -> Response:
         """Add a person of the workspace. Agents join by being made."""
-        given = MemberIn.read(request)
+        given = MemberInput.read(request)
         role = selectors.role(self.project, given["role_id"])
         self.require_may_grant(role)
         person = selectors.colleague(self.project, given["username"])
         member = members.add_person(self.project, user=person, role=role, by=self.member)
-        return Response(MemberOut(member).data, status=201)
+        return Response(MemberSerializer(member).data, status=201)
 
 
 class OneMember(ProjectView):
@@ -50,15 +50,15 @@ class OneMember(ProjectView):
 
     required_permission = RIGHTS
 
-    @extend_schema(responses=MemberOut, tags=["members"])
+    @extend_schema(responses=MemberSerializer, tags=["members"])
     def get(self, request: Request, member_id: UUID) -> Response:
         """Show a member."""
-        return Response(MemberOut(selectors.member(self.project, member_id)).data)
+        return Response(MemberSerializer(selectors.member(self.project, member_id)).data)
 
-    @extend_schema(request=MemberChange, responses=MemberOut, tags=["members"])
+    @extend_schema(request=MemberRoleInput, responses=MemberSerializer, tags=["members"])
     def patch(self, request: Request, member_id: UUID) -> Response:
         """Give the member another role."""
-        given = MemberChange.read(request)
+        given = MemberRoleInput.read(request)
         with transaction.atomic():
             member = selectors.member(self.project, member_id)
             role = selectors.role(self.project, given["role_id"])
@@ -66,7 +66,7 @@ class OneMember(ProjectView):
             self.require_may_grant(member.role)
             self.require_may_grant(role)
             members.give_role(member, role=role, by=self.member)
-        return Response(MemberOut(member).data)
+        return Response(MemberSerializer(member).data)
 
     @extend_schema(responses={204: None}, tags=["members"])
     def delete(self, request: Request, member_id: UUID) -> Response:

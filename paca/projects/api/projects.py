@@ -14,7 +14,7 @@ from paca.common.api.preconditions import require_unchanged
 from paca.common.errors import Invalid
 from paca.projects import selectors
 from paca.projects.api.base import ProjectView
-from paca.projects.api.serializers import NewProjectIn, ProjectIn, ProjectOut
+from paca.projects.api.serializers import NewProjectInput, ProjectInput, ProjectSerializer
 from paca.projects.models import Project, Workspace
 from paca.projects.services import projects
 
@@ -28,27 +28,29 @@ class Projects(ApiView):
 
     required_permission = {"GET": "projects:read", "POST": "projects:write"}
 
-    @extend_schema(parameters=[WORKSPACE], responses=ProjectOut(many=True), tags=["projects"])
+    @extend_schema(
+        parameters=[WORKSPACE], responses=ProjectSerializer(many=True), tags=["projects"]
+    )
     def get(self, request: Request) -> Response:
         """List the projects you are a member of."""
         found = Project.objects.of(self.person)
         if wanted := request.headers.get("X-Workspace-ID"):
             found = found.filter(workspace=selectors.workspace(self.person, wanted))
-        return Pages.answer(found, self, ProjectOut)
+        return Pages.answer(found, self, ProjectSerializer)
 
     @extend_schema(
         parameters=[WORKSPACE],
-        request=NewProjectIn,
-        responses={201: ProjectOut},
+        request=NewProjectInput,
+        responses={201: ProjectSerializer},
         tags=["projects"],
     )
     @idempotent
     def post(self, request: Request) -> Response:
         """Begin a project; you become its owner."""
-        given = NewProjectIn.read(request)
+        given = NewProjectInput.read(request)
         wanted = given.pop("workspace_id", None) or request.headers.get("X-Workspace-ID")
         project = projects.create(self._workspace(wanted), by=self.person, **given)
-        return Response(ProjectOut(project).data, status=201)
+        return Response(ProjectSerializer(project).data, status=201)
 
     def _workspace(self, wanted: UUID | str | None) -> Workspace:
         if wanted is not None:
@@ -68,20 +70,20 @@ class OneProject(ProjectView):
         "DELETE": "projects:delete",
     }
 
-    @extend_schema(responses=ProjectOut, tags=["projects"])
+    @extend_schema(responses=ProjectSerializer, tags=["projects"])
     def get(self, request: Request) -> Response:
         """Show the project."""
-        return Response(ProjectOut(self.project).data)
+        return Response(ProjectSerializer(self.project).data)
 
-    @extend_schema(request=ProjectIn, responses=ProjectOut, tags=["projects"])
+    @extend_schema(request=ProjectInput, responses=ProjectSerializer, tags=["projects"])
     def patch(self, request: Request) -> Response:
         """Change its name or description."""
-        given = ProjectIn.read(request, partial=True)
+        given = ProjectInput.read(request, partial=True)
         with transaction.atomic():
             project = Project.objects.select_for_update(no_key=True).get(pk=self.project.pk)
             require_unchanged(request, project)
             projects.change(project, by=self.member, **given)
-        return Response(ProjectOut(project).data)
+        return Response(ProjectSerializer(project).data)
 
     @extend_schema(responses={204: None}, tags=["projects"])
     def delete(self, request: Request) -> Response:

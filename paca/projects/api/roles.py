@@ -12,7 +12,7 @@ from paca.common.api.pagination import Pages
 from paca.common.api.preconditions import require_unchanged
 from paca.projects import selectors
 from paca.projects.api.base import ProjectView
-from paca.projects.api.serializers import RoleIn, RoleOut
+from paca.projects.api.serializers import RoleInput, RoleSerializer
 from paca.projects.services import roles
 
 RIGHTS = {
@@ -28,19 +28,19 @@ class Roles(ProjectView):
 
     required_permission = RIGHTS
 
-    @extend_schema(responses=RoleOut(many=True), tags=["roles"])
+    @extend_schema(responses=RoleSerializer(many=True), tags=["roles"])
     def get(self, request: Request) -> Response:
         """List the roles."""
-        return Pages.answer(self.project.roles.all(), self, RoleOut)
+        return Pages.answer(self.project.roles.all(), self, RoleSerializer)
 
-    @extend_schema(request=RoleIn, responses={201: RoleOut}, tags=["roles"])
+    @extend_schema(request=RoleInput, responses={201: RoleSerializer}, tags=["roles"])
     @idempotent
     def post(self, request: Request) -> Response:
         """Make a role that may do no more than you."""
-        given = RoleIn.read(request)
+        given = RoleInput.read(request)
         self.require_may_grant_all(given["permissions"])
         role = roles.create(self.project, by=self.member, **given)
-        return Response(RoleOut(role).data, status=201)
+        return Response(RoleSerializer(role).data, status=201)
 
 
 class OneRole(ProjectView):
@@ -48,22 +48,22 @@ class OneRole(ProjectView):
 
     required_permission = RIGHTS
 
-    @extend_schema(responses=RoleOut, tags=["roles"])
+    @extend_schema(responses=RoleSerializer, tags=["roles"])
     def get(self, request: Request, role_id: UUID) -> Response:
         """Show a role."""
-        return Response(RoleOut(selectors.role(self.project, role_id)).data)
+        return Response(RoleSerializer(selectors.role(self.project, role_id)).data)
 
-    @extend_schema(request=RoleIn, responses=RoleOut, tags=["roles"])
+    @extend_schema(request=RoleInput, responses=RoleSerializer, tags=["roles"])
     def patch(self, request: Request, role_id: UUID) -> Response:
         """Rename it or change what it may do."""
-        given = RoleIn.read(request, partial=True)
+        given = RoleInput.read(request, partial=True)
         with transaction.atomic():
             role = selectors.role(self.project, role_id)
             require_unchanged(request, role)
             self.require_may_grant(role)
             self.require_may_grant_all(given.get("permissions", []))
             roles.change(role, by=self.member, **given)
-        return Response(RoleOut(role).data)
+        return Response(RoleSerializer(role).data)
 
     @extend_schema(responses={204: None}, tags=["roles"])
     def delete(self, request: Request, role_id: UUID) -> Response:

@@ -9,7 +9,7 @@ from paca.common.api.serializers import Input
 from paca.projects.models import Member, Project, Role, Workspace
 
 
-class WorkspaceOut(serializers.ModelSerializer[Workspace]):
+class WorkspaceSerializer(serializers.ModelSerializer[Workspace]):
     """A workspace."""
 
     class Meta:
@@ -17,13 +17,13 @@ class WorkspaceOut(serializers.ModelSerializer[Workspace]):
         fields = ("id", "name", "created_at", "updated_at")
 
 
-class WorkspaceIn(Input):
+class WorkspaceInput(Input):
     """What can be changed of a workspace."""
 
     name = serializers.CharField(max_length=100)
 
 
-class ProjectOut(serializers.ModelSerializer[Project]):
+class ProjectSerializer(serializers.ModelSerializer[Project]):
     """A project."""
 
     class Meta:
@@ -31,20 +31,20 @@ class ProjectOut(serializers.ModelSerializer[Project]):
         fields = ("id", "workspace_id", "name", "description", "created_at", "updated_at")
 
 
-class ProjectIn(Input):
+class ProjectInput(Input):
     """What a project is made of."""
 
     name = serializers.CharField(max_length=100)
     description = serializers.CharField(max_length=10_000, required=False, allow_blank=True)
 
 
-class NewProjectIn(ProjectIn):
+class NewProjectInput(ProjectInput):
     """A new project also needs a workspace, unless the person has just one."""
 
     workspace_id = serializers.UUIDField(required=False)
 
 
-class RoleOut(serializers.ModelSerializer[Role]):
+class RoleSerializer(serializers.ModelSerializer[Role]):
     """A role."""
 
     permissions = serializers.ListField(child=serializers.CharField())
@@ -54,7 +54,7 @@ class RoleOut(serializers.ModelSerializer[Role]):
         fields = ("id", "name", "permissions", "created_at", "updated_at")
 
 
-class RoleIn(Input):
+class RoleInput(Input):
     """What a role is made of."""
 
     name = serializers.CharField(max_length=50)
@@ -63,7 +63,7 @@ class RoleIn(Input):
     )
 
 
-class MemberOut(serializers.ModelSerializer[Member]):
+class MemberSerializer(serializers.ModelSerializer[Member]):
     """A member: one human or one agent."""
 
     role = serializers.SerializerMethodField()
@@ -86,14 +86,14 @@ class MemberOut(serializers.ModelSerializer[Member]):
         return {"id": str(member.role_id), "name": member.role.name}
 
 
-class MemberIn(Input):
+class MemberInput(Input):
     """Whom to add, in which role."""
 
     username = serializers.CharField(max_length=64)
     role_id = serializers.UUIDField()
 
 
-class MemberChange(Input):
+class MemberRoleInput(Input):
     """What can be changed of a member."""
 
     role_id = serializers.UUIDField()

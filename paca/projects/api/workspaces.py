@@ -12,7 +12,7 @@ from paca.common.api.pagination import Pages
 from paca.common.api.preconditions import require_unchanged
 from paca.common.errors import NotAllowed
 from paca.projects import selectors
-from paca.projects.api.serializers import WorkspaceIn, WorkspaceOut
+from paca.projects.api.serializers import WorkspaceInput, WorkspaceSerializer
 from paca.projects.models import Workspace
 from paca.projects.services import workspaces
 
@@ -24,10 +24,10 @@ class Workspaces(ApiView):
 
     required_permission = RIGHTS
 
-    @extend_schema(responses=WorkspaceOut(many=True), tags=["projects"])
+    @extend_schema(responses=WorkspaceSerializer(many=True), tags=["projects"])
     def get(self, request: Request) -> Response:
         """List the workspaces you belong to."""
-        return Pages.answer(Workspace.objects.of(self.person), self, WorkspaceOut)
+        return Pages.answer(Workspace.objects.of(self.person), self, WorkspaceSerializer)
 
 
 class OneWorkspace(ApiView):
@@ -35,19 +35,19 @@ class OneWorkspace(ApiView):
 
     required_permission = RIGHTS
 
-    @extend_schema(responses=WorkspaceOut, tags=["projects"])
+    @extend_schema(responses=WorkspaceSerializer, tags=["projects"])
     def get(self, request: Request, workspace_id: UUID) -> Response:
         """Show a workspace."""
-        return Response(WorkspaceOut(selectors.workspace(self.person, workspace_id)).data)
+        return Response(WorkspaceSerializer(selectors.workspace(self.person, workspace_id)).data)
 
-    @extend_schema(request=WorkspaceIn, responses=WorkspaceOut, tags=["projects"])
+    @extend_schema(request=WorkspaceInput, responses=WorkspaceSerializer, tags=["projects"])
     def patch(self, request: Request, workspace_id: UUID) -> Response:
         """Rename a workspace you own."""
         with transaction.atomic():
             workspace = selectors.workspace(self.person, workspace_id)
             if not selectors.owns(self.person, workspace):
                 raise NotAllowed("Only an owner of the workspace may rename it.")
-            given = WorkspaceIn.read(request)
+            given = WorkspaceInput.read(request)
             require_unchanged(request, workspace)
             workspaces.rename(workspace, by=self.person, **given)
-        return Response(WorkspaceOut(workspace).data)
+        return Response(WorkspaceSerializer(workspace).data)

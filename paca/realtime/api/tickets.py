@@ -9,7 +9,7 @@ from paca.accounts.api.base import ApiView
 from paca.realtime import tickets
 
 
-class TicketOut(serializers.Serializer[dict[str, str]]):
+class TicketSerializer(serializers.Serializer[dict[str, str]]):
     """A ticket: put it into the socket's address as ``?ticket=``."""
 
     ticket = serializers.CharField()
@@ -20,7 +20,7 @@ class Tickets(ApiView):
 
     required_permission = "conversations:read"
 
-    @extend_schema(request=None, responses={201: TicketOut}, tags=["sockets"])
+    @extend_schema(request=None, responses={201: TicketSerializer}, tags=["sockets"])
     def post(self, request: Request) -> Response:
         """Get a ticket. It opens one socket within 30 seconds, as you and within your token's scopes."""
         if self.token is not None:
