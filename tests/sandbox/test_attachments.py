@@ -324,7 +324,7 @@ async def test_a_runner_that_does_not_answer_is_replaced(backend, open_sandbox, 
     await hands.sandbox.detach()
     pid = runners.pid(backend, hands.spec.conversation_id)
     with runners.silenced(backend, hands.spec.conversation_id):
-        monkeypatch.setattr(f"paca.sandbox.{backend.name}.ATTACH_SECONDS", 1)
+        monkeypatch.setattr(f"paca.sandbox.{backend.name}.backend.ATTACH_SECONDS", 1)
         starting = asyncio.create_task(
             open_sandbox(conversation=hands.spec.conversation_id, epoch=2)
         )
@@ -343,7 +343,7 @@ async def test_one_that_is_silent_to_a_superseded_worker_is_left_to_the_other(
     async def no() -> bool:
         return False
 
-    monkeypatch.setattr(f"paca.sandbox.{backend.name}.ATTACH_SECONDS", 1)
+    monkeypatch.setattr(f"paca.sandbox.{backend.name}.backend.ATTACH_SECONDS", 1)
     with runners.silenced(backend, hands.spec.conversation_id), pytest.raises(Superseded):
         await backend.open(hands.spec, epoch=2, may_replace=no)
     monkeypatch.undo()
