@@ -16,7 +16,7 @@ from django.db import connection
 
 from paca import events
 from paca.conversations.models import Status
-from paca.engine.ports import Entry, ModelCallStarted
+from paca.engine.ports import LogEntry, ModelCallStarted
 from paca.events import Event
 
 
@@ -145,14 +145,14 @@ def _add_usage(added: dict[str, float], event: events.UsageRecorded) -> None:
 # --- turns, calls and the inbox ---------------------------------------------------------------------
 
 
-def apply(cursor: Any, place: Place, entries: Sequence[Entry]) -> None:
+def apply(cursor: Any, place: Place, entries: Sequence[LogEntry]) -> None:
     """Write the rows which these entries imply beside the log."""
     for entry in entries:
         _project(entry, cursor, place)
 
 
 @functools.singledispatch
-def _project(entry: Entry, cursor: Any, place: Place) -> None:
+def _project(entry: LogEntry, cursor: Any, place: Place) -> None:
     """Most events change nothing beside the log and the conversation's row."""
 
 

@@ -29,7 +29,6 @@ from paca.common.errors import NotFound
 from paca.common.prepared_queries import Select, Slot
 from paca.conversations.models import ChatSession, Conversation, Event
 from paca.engine.context.history import History, advance
-from paca.engine.limits import Tally
 from paca.projects.models import Member, Project
 
 PAGE = 200
@@ -276,11 +275,3 @@ def history_for_model(recorded: Iterable[Recorded]) -> History:
     for entry in recorded:
         history = advance(history, entry.event, entry.seq)
     return history
-
-
-def tally(recorded: Iterable[Recorded]) -> Tally:
-    """What the latest turn of a log has used."""
-    found = Tally()
-    for entry in recorded:
-        found = found.advance(entry.event)
-    return found

@@ -19,7 +19,7 @@ from paca.bus import get_bus
 from paca.bus.base import News, Row, conversation_topic, project_topic
 from paca.common.errors import Conflict, NotFound, PacaError
 from paca.conversations import projections
-from paca.engine.ports import Entry
+from paca.engine.ports import LogEntry
 from paca.events import Event
 
 PAYLOAD_LIMIT_BYTES = 64 * 1024
@@ -59,7 +59,7 @@ class Appended:
 
 def append(
     conversation_id: UUID,
-    *entries: Entry,
+    *entries: LogEntry,
     lease: Lease | None = None,
     source: str | None = None,
     known_seq: int | None = None,

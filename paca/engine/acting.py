@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from paca import events
 from paca.common.errors import PacaError
 from paca.engine.context.history import OpenCall
-from paca.engine.ports import Ground, World
+from paca.engine.ports import RunServices, ToolServices
 from paca.engine.run import Run
 from paca.engine.tools.base import Effect, Tool, ToolArguments, ToolContext, ToolOutput, perform
 from paca.engine.tools.shaping import head_and_tail, screen_text
@@ -48,20 +48,20 @@ class Prepared:
         return self.open.call.call_id
 
 
-async def carry_out(calls: Sequence[OpenCall], run: Run, world: World) -> None:
+async def carry_out(calls: Sequence[OpenCall], run: Run, services: RunServices) -> None:
     """Give every call its result. The last outcomes are noted for the next commit, not stored."""
-    prepared = [found for call in calls if (found := _prepare(call, run, world))]
+    prepared = [found for call in calls if (found := _prepare(call, run, services))]
     for batch in _batches(prepared):
-        begun, boot_id = await _begin(batch, world)
-        await _finish(begun, run, world, boot_id)
+        begun, boot_id = await _begin(batch, services)
+        await _finish(begun, run, services, boot_id)
 
 
-def _prepare(call: OpenCall, run: Run, world: World) -> Prepared | None:
+def _prepare(call: OpenCall, run: Run, services: RunServices) -> Prepared | None:
     """The call made ready, or its error noted as the result."""
     try:
         tool, arguments = run.toolbox.parse(call.call.tool, call.call.arguments)
     except PacaError as error:
-        world.log.note(_refused(call.call.call_id, error.detail, cause="invalid"))
+        services.log.add(_refused(call.call.call_id, error.detail, cause="invalid"))
         return None
     return Prepared(call, tool, arguments)
 
@@ -81,20 +81,22 @@ def _batches(calls: Sequence[Prepared]) -> Iterator[list[Prepared]]:
         yield batch
 
 
-async def _begin(batch: list[Prepared], world: World) -> tuple[list[Prepared], str]:
+async def _begin(batch: list[Prepared], services: RunServices) -> tuple[list[Prepared], str]:
     """Store the intents, which name the life of the runner that the calls begin in; gives it too.
 
     A call that another worker has begun keeps its intent; if that life of the runner is over,
     its outcome is unknown unless it may be done twice.
     """
-    boot_id, unavailable = await _boot(batch, world)
+    boot_id, unavailable = await _boot(batch, services)
     begun = []
     for call in batch:
         if unavailable and call.tool.uses_workspace and call.open.boot_id is None:
-            world.log.note(_refused(call.id, unavailable, cause="refused"))
+            services.log.add(_refused(call.id, unavailable, cause="refused"))
         elif _is_unknown(call, boot_id):
-            world.log.note(
-                _unknown(call.id, "sandbox", await world.sandboxes.loss(call.open.boot_id or ""))
+            services.log.add(
+                _unknown(
+                    call.id, "sandbox", await services.sandbox.exit_cause(call.open.boot_id or "")
+                )
             )
         else:
             begun.append(call)
@@ -104,18 +106,18 @@ async def _begin(batch: list[Prepared], world: World) -> tuple[list[Prepared], s
         if call.open.boot_id is None or call.open.boot_id != boot_id
     ]
     if intents:
-        await world.log.commit(*intents)
+        await services.log.commit(*intents)
     return begun, boot_id
 
 
-async def _boot(batch: list[Prepared], world: World) -> tuple[str, str]:
+async def _boot(batch: list[Prepared], services: RunServices) -> tuple[str, str]:
     """The runner's life these calls will begin in, or why there is none."""
     if not any(call.tool.uses_workspace for call in batch):
         return "", ""
-    if not world.sandboxes.ready:
-        await world.log.commit()  # the reply is seen before the wait for the sandbox
+    if not services.sandbox.is_attached:
+        await services.log.commit()  # the reply is seen before the wait for the sandbox
     try:
-        return (await world.sandboxes.workspace()).boot_id, ""
+        return (await services.sandbox.workspace()).boot_id, ""
     except SandboxBroken:
         raise  # told to people, who can mend it: these calls have not begun and are tried again
     except WorkspaceError as error:
@@ -129,39 +131,39 @@ def _is_unknown(call: Prepared, boot_id: str) -> bool:
     return call.open.boot_id != boot_id or not call.tool.reattachable
 
 
-async def _finish(batch: list[Prepared], run: Run, world: World, boot_id: str) -> None:
+async def _finish(batch: list[Prepared], run: Run, services: RunServices, boot_id: str) -> None:
     """Run the batch; each outcome but the last is stored at once, so that people see it."""
-    running = {asyncio.create_task(_act(call, run, world, boot_id)) for call in batch}
+    running = {asyncio.create_task(_act(call, run, services, boot_id)) for call in batch}
     try:
         while running:
             done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            world.log.note(*(task.result() for task in done))
+            services.log.add(*(task.result() for task in done))
             if running:
-                await world.log.commit()
+                await services.log.commit()
     finally:
         for task in running:
             task.cancel()
         ended = await asyncio.gather(*running, return_exceptions=True)
         # What had ended in the moment of a Stop ended well: it is no cancelled call.
-        world.log.note(*(event for event in ended if isinstance(event, events.Event)))
+        services.log.add(*(event for event in ended if isinstance(event, events.Event)))
 
 
-async def _act(call: Prepared, run: Run, world: World, boot_id: str) -> events.Event:
+async def _act(call: Prepared, run: Run, services: RunServices, boot_id: str) -> events.Event:
     """Do one call; whatever happens becomes a result that the model can read."""
     began = time.monotonic()
     context = ToolContext(
         call_id=call.id,
-        workspace=world.sandboxes.workspace,
-        on_output=_Progress(call.id, world),
+        workspace=services.sandbox.workspace,
+        on_output=_Progress(call.id, services),
         seen=run.seen_files,
         command_timeout_seconds=run.profile.command_timeout_seconds,
         memory_mib=run.profile.sandbox_memory_mib,
         workspace_mib=run.profile.sandbox_workspace_mib,
     )
     try:
-        output = await _performed(call, context, world, boot_id)
+        output = await _performed(call, context, services, boot_id)
     except (SandboxGone, CallUnknown) as error:
-        cause = await world.sandboxes.loss(boot_id)
+        cause = await services.sandbox.exit_cause(boot_id)
         if call.tool.effect is Effect.READ_ONLY:
             return _refused(call.id, f"{error.detail} {cause}".rstrip(), cause="sandbox_lost")
         return _unknown(call.id, "sandbox", cause)
@@ -183,7 +185,7 @@ async def _act(call: Prepared, run: Run, world: World, boot_id: str) -> events.E
 
 
 async def _performed(
-    call: Prepared, context: ToolContext, world: World, boot_id: str
+    call: Prepared, context: ToolContext, services: RunServices, boot_id: str
 ) -> ToolOutput:
     """Do it; again, if only the connection broke. The runner knows the call: it runs once all the same."""
     repeatable = call.tool.reattachable or call.tool.effect in MAY_BE_REPEATED
@@ -191,42 +193,42 @@ async def _performed(
         try:
             return await perform(call.tool, call.arguments, context)
         except SandboxGone:
-            if not repeatable or await world.sandboxes.loss(boot_id):
+            if not repeatable or await services.sandbox.exit_cause(boot_id):
                 raise
-            if not await _lives(boot_id, world):
+            if not await _lives(boot_id, services):
                 raise
 
 
-async def _lives(boot_id: str, world: World) -> bool:
+async def _lives(boot_id: str, services: RunServices) -> bool:
     """Whether the sandbox is the same as before, once it can be reached again."""
     try:
-        return (await world.sandboxes.workspace()).boot_id == boot_id
+        return (await services.sandbox.workspace()).boot_id == boot_id
     except WorkspaceError:
         return False
 
 
-async def cancel(calls: Sequence[OpenCall], run: Run, world: Ground, *, why: str) -> None:
+async def cancel(calls: Sequence[OpenCall], run: Run, services: ToolServices, *, why: str) -> None:
     """End what runs and note a result for each open call: within two seconds, unless the sandbox
     has yet to be attached to."""
     begun = [call for call in calls if call.boot_id is not None]
-    ended = await asyncio.gather(*(_end(call, run, world) for call in begun))
+    ended = await asyncio.gather(*(_end(call, run, services) for call in begun))
     outputs = dict(zip((call.call.call_id for call in begun), ended, strict=True))
     for call in calls:
         call_id = call.call.call_id
         text = f"{why} {outputs[call_id]}".rstrip() if call_id in outputs else f"Not run. {why}"
-        world.log.note(_refused(call_id, text, cause="cancelled"))
+        services.log.add(_refused(call_id, text, cause="cancelled"))
 
 
-async def _end(call: OpenCall, run: Run, world: Ground) -> str:
+async def _end(call: OpenCall, run: Run, services: ToolServices) -> str:
     """Kill one call's process tree; what it had put out until then."""
-    if not call.boot_id or not world.sandboxes.may_run(call.boot_id):
+    if not call.boot_id or not services.sandbox.may_be_running(call.boot_id):
         return ""
-    limit = STOP_SECONDS if world.sandboxes.ready else REATTACH_SECONDS
+    limit = STOP_SECONDS if services.sandbox.is_attached else REATTACH_SECONDS
     try:
         if not run.toolbox.get(call.call.tool).reattachable:
             return ""
         async with asyncio.timeout(limit):
-            workspace = await world.sandboxes.workspace()
+            workspace = await services.sandbox.workspace()
             if workspace.boot_id != call.boot_id:
                 return ""
             await workspace.kill(call.call.call_id)
@@ -249,11 +251,11 @@ def _unknown(call_id: str, what: str, cause: str = "") -> events.ToolOutcomeUnkn
 class _Progress:
     """Shows a running command's output, each piece at its offset."""
 
-    def __init__(self, call_id: str, world: World) -> None:
-        self._call_id, self._world, self._offset = call_id, world, 0
+    def __init__(self, call_id: str, services: RunServices) -> None:
+        self._call_id, self._world, self._offset = call_id, services, 0
 
     def __call__(self, text: str) -> None:
-        self._world.log.show(
+        self._world.log.show_live(
             events.ToolProgressed(call_id=self._call_id, offset=self._offset, text=text)
         )
         self._offset += len(text)

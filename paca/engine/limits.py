@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from paca import events
-from paca.engine.loop_guard import Repeats
+from paca.engine.loop_guard import LoopGuard
 from paca.events import Event
 
 HINT_BEFORE_STEPS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class TurnLimits:
     """None means no limit. Steps and seconds are a turn's, tokens and dollars a conversation's."""
 
     steps: int
@@ -22,7 +22,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class TurnProgress:
     """What was used: a fold over the log, so that a new worker counts on where the last stopped."""
 
     steps: int = 0
@@ -32,17 +32,17 @@ class Tally:
     hinted: bool = False
     summarising: bool = False
     corrected: bool = False
-    repeats: Repeats = Repeats()
+    loop_guard: LoopGuard = LoopGuard()
 
-    def advance(self, event: Event) -> Tally:
+    def advance(self, event: Event) -> TurnProgress:
         """The tally after one more event."""
         counted = self._count(event)
-        return replace(counted, repeats=self.repeats.advance(event))
+        return replace(counted, loop_guard=self.loop_guard.advance(event))
 
-    def _count(self, event: Event) -> Tally:
+    def _count(self, event: Event) -> TurnProgress:
         match event:
             case events.TurnStarted():
-                return Tally(tokens=self.tokens, cost_usd=self.cost_usd)
+                return TurnProgress(tokens=self.tokens, cost_usd=self.cost_usd)
             case events.UsageRecorded():
                 return replace(
                     self,
@@ -75,22 +75,22 @@ class Reached:
     limit: float
 
 
-def reached(tally: Tally, limits: Limits, seconds: float) -> Reached | None:
+def reached(progress: TurnProgress, limits: TurnLimits, seconds: float) -> Reached | None:
     """The first limit that forbids another model call, asked before each."""
-    if limits.tokens is not None and tally.tokens >= limits.tokens:
+    if limits.tokens is not None and progress.tokens >= limits.tokens:
         return Reached("token_budget", limits.tokens)
-    if limits.cost_usd is not None and tally.cost_usd >= limits.cost_usd:
+    if limits.cost_usd is not None and progress.cost_usd >= limits.cost_usd:
         return Reached("cost_budget", limits.cost_usd)
     if limits.seconds is not None and seconds >= limits.seconds:
         return Reached("time_limit", limits.seconds)
-    if tally.steps >= limits.steps:
+    if progress.steps >= limits.steps:
         return Reached("step_limit", limits.steps)
     return None
 
 
-def hint(tally: Tally, limits: Limits) -> events.LimitNeared | None:
+def hint(progress: TurnProgress, limits: TurnLimits) -> events.LimitNeared | None:
     """Tell the model once, a little before its last step."""
-    left = limits.steps - tally.steps
-    if tally.hinted or tally.steps == 0 or left > HINT_BEFORE_STEPS:
+    left = limits.steps - progress.steps
+    if progress.hinted or progress.steps == 0 or left > HINT_BEFORE_STEPS:
         return None
     return events.LimitNeared(which="step_limit", left=left)

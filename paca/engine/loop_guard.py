@@ -1,8 +1,8 @@
-"""Notices a model that takes the same step again and again: a fold over the log, as all limits are.
+"""The loop guard: notices a model that repeats the same step. Its state is a fold over the log.
 
-A step is the calls of one reply with what came back; the words around them do not count, since a
-model that says something new each time and does the same stands still. Replies without calls need
-no guard here: each ends the turn, but for a few that are counted elsewhere.
+A step is the tool calls of one reply with their results. The reply's text does not count: a model
+that says something new each time and does the same makes no progress. Replies without calls need
+no guard here. Each of them ends the turn, except continuations, which ``TurnProgress`` counts.
 """
 
 from __future__ import annotations
@@ -17,36 +17,37 @@ from paca.engine.tools.commands import without_time
 from paca.events import Event
 
 GUARD = "repeated_step"
-SUSPECT, TELL = 2, 3
-STOP = {1: 5, 2: 4}  # rounds of one step, and of two in turn: eight model calls at most
-MOST_KEPT = max(period * rounds for period, rounds in STOP.items())
+SUSPECT_ROUNDS, WARN_ROUNDS = 2, 3
+# Period (in steps) to the rounds at which the turn pauses: eight model calls at most.
+STUCK_ROUNDS = {1: 5, 2: 4}
+MAX_STEPS_KEPT = max(period * rounds for period, rounds in STUCK_ROUNDS.items())
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """What was asked for and what came back, each by its digest; no result yet: empty."""
+class CallDigest:
+    """A tool call and its result, both as digests. ``result`` is empty until the call has one."""
 
     id: str
     tool: str
-    asked: str
+    request: str
     result: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """The calls of one reply."""
+class StepDigest:
+    """The tool calls of one reply."""
 
     reply_id: str
-    calls: tuple[Call, ...] = ()
+    calls: tuple[CallDigest, ...] = ()
 
     @property
     def is_done(self) -> bool:
         return all(call.result for call in self.calls)
 
     @property
-    def trace(self) -> frozenset[tuple[str, str]]:
-        """What makes two steps the same: three equal calls side by side are as good as one."""
-        return frozenset((call.asked, call.result) for call in self.calls)
+    def signature(self) -> frozenset[tuple[str, str]]:
+        """Equal for equal steps. Several equal calls in one step count as one."""
+        return frozenset((call.request, call.result) for call in self.calls)
 
     @property
     def tools(self) -> str:
@@ -54,38 +55,38 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeats:
-    """The latest steps since somebody last said something. ``told``: the model knows that they repeat."""
+class LoopGuard:
+    """The latest steps since the last message. ``warned``: the model was told that it repeats itself."""
 
-    steps: tuple[Step, ...] = ()
-    told: bool = False
+    steps: tuple[StepDigest, ...] = ()
+    warned: bool = False
 
-    def advance(self, event: Event) -> Repeats:
-        """The same after one more event; what a person says opens a fresh window."""
+    def advance(self, event: Event) -> LoopGuard:
+        """The guard after one more event. A message of a person starts it afresh."""
         match event:
             case events.TurnStarted() | events.MessageReceived():
-                return Repeats()
+                return LoopGuard()
             case events.ToolCalled():
                 return self._called(event)
             case events.ToolReturned():
                 output = without_time(event.output).replace(event.call_id, "")
-                got = [output, event.failed, event.exit_code, event.cause]
-                return self._returned(event.call_id, _digest(got))
+                result = [output, event.failed, event.exit_code, event.cause]
+                return self._returned(event.call_id, _digest(result))
             case events.ToolOutcomeUnknown():
                 return self._returned(event.call_id, _digest(event.output))
             case events.GuardNoticed(guard=guard) if guard == GUARD:
-                return replace(self, told=True)
+                return replace(self, warned=True)
         return self
 
-    def _called(self, event: events.ToolCalled) -> Repeats:
-        call = Call(event.call_id, event.tool, _digest([event.tool, event.arguments]))
-        *before, last = self.steps or (Step(event.model_call_id),)
+    def _called(self, event: events.ToolCalled) -> LoopGuard:
+        call = CallDigest(event.call_id, event.tool, _digest([event.tool, event.arguments]))
+        *before, last = self.steps or (StepDigest(event.model_call_id),)
         if last.reply_id != event.model_call_id:
-            before, last = [*before, last], Step(event.model_call_id)
+            before, last = [*before, last], StepDigest(event.model_call_id)
         steps = (*before, replace(last, calls=(*last.calls, call)))
-        return replace(self, steps=steps[-MOST_KEPT - 1 :])
+        return replace(self, steps=steps[-MAX_STEPS_KEPT - 1 :])
 
-    def _returned(self, call_id: str, result: str) -> Repeats:
+    def _returned(self, call_id: str, result: str) -> LoopGuard:
         if not self.steps:
             return self
         *before, last = self.steps
@@ -94,60 +95,68 @@ class Repeats:
             for call in last.calls
         )
         after = replace(self, steps=(*before, replace(last, calls=calls)))
-        return replace(after, told=after.told and after.is_suspect)
+        return replace(after, warned=after.warned and after.is_suspect)
 
-    # --- what they come to --------------------------------------------------------------------
+    # --- verdicts -----------------------------------------------------------------------------
 
     def rounds(self, period: int) -> int:
-        """How many times in a row the latest ``period`` steps were taken, counting whole rounds."""
-        traces = [step.trace for step in self.steps if step.is_done]
+        """How many whole times in a row the latest ``period`` steps were taken."""
+        signatures = [step.signature for step in self.steps if step.is_done]
         alike = 0
-        while alike + period < len(traces) and traces[-1 - alike] == traces[-1 - alike - period]:
+        while (
+            alike + period < len(signatures)
+            and signatures[-1 - alike] == signatures[-1 - alike - period]
+        ):
             alike += 1
         return (alike + period) // period
 
     @property
     def most_rounds(self) -> int:
-        return max(map(self.rounds, STOP))
+        return max(map(self.rounds, STUCK_ROUNDS))
 
     @property
     def is_suspect(self) -> bool:
-        """Whether one more step of the kind would be one too many to stay silent about."""
-        return self.most_rounds >= SUSPECT
+        """Whether one more equal step would call for a warning."""
+        return self.most_rounds >= SUSPECT_ROUNDS
 
     @property
-    def is_to_be_told(self) -> bool:
-        return self.most_rounds >= TELL and not self.told
+    def needs_warning(self) -> bool:
+        """Whether the model repeats itself and was not told yet."""
+        return self.most_rounds >= WARN_ROUNDS and not self.warned
 
     @property
     def is_stuck(self) -> bool:
-        return any(self.rounds(period) >= most for period, most in STOP.items())
+        """Whether the turn pauses, since the warning did not help."""
+        return any(self.rounds(period) >= most for period, most in STUCK_ROUNDS.items())
 
-    # --- in words -----------------------------------------------------------------------------
+    # --- texts --------------------------------------------------------------------------------
 
     @property
-    def note(self) -> str:
-        """What the model is told."""
+    def model_message(self) -> str:
+        """The warning that the model reads."""
         return (
-            f"{self._what('You')} Doing it once more will not change that: try another way. If you"
+            f"{self._describe('You')} Doing it once more will not change that: try another way. If you"
             " wait for something, wait for it within one command. If you cannot go on, say what"
             " you need."
         )
 
     @property
-    def detail(self) -> str:
-        """What people are told."""
-        return self._what("The agent")
+    def pause_detail(self) -> str:
+        """The detail of the pause that people read."""
+        return self._describe("The agent")
 
-    def _what(self, who: str) -> str:
-        once = self.rounds(1)
-        if once >= TELL:
-            return f"{who} called {self.steps[-1].tools} {once} times in the same way, with the same result."
+    def _describe(self, subject: str) -> str:
+        times = self.rounds(1)
+        if times >= WARN_ROUNDS:
+            return f"{subject} called {self.steps[-1].tools} {times} times in the same way, with the same result."
         tools = ", then ".join(step.tools for step in self.steps[-2:])
-        return f"{who} took the same two steps ({tools}) {self.rounds(2)} times in turn, with the same results."
+        return f"{subject} took the same two steps ({tools}) {self.rounds(2)} times in turn, with the same results."
 
 
 def _digest(value: Any) -> str:
-    """Of the value as it is stored, without NUL and lone surrogates: a rebuilt fold finds the same."""
+    """The digest of the value as the database stores it: without NUL and lone surrogates.
+
+    A fold that is rebuilt from stored events then finds the same digests as the running one.
+    """
     text = json.dumps(value, ensure_ascii=False, sort_keys=True).replace("\\u0000", "\u2400")
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from paca.engine.context.history import History
-from paca.engine.limits import Tally
+from paca.engine.limits import TurnProgress
 from paca.engine.llm.base import LLM
 from paca.engine.workspace import SandboxWorkspace
 from paca.events import Event
@@ -21,7 +21,7 @@ class ModelCallStarted:
     attempt: int = 1
 
 
-Entry = Event | ModelCallStarted
+LogEntry = Event | ModelCallStarted
 
 
 class Log(Protocol):
@@ -33,34 +33,34 @@ class Log(Protocol):
         ...
 
     @property
-    def tally(self) -> Tally:
+    def progress(self) -> TurnProgress:
         """What the running turn has used, folded from the same rows."""
         ...
 
-    def note(self, *entries: Entry) -> None:
+    def add(self, *entries: LogEntry) -> None:
         """Keep these for the next commit."""
         ...
 
-    async def commit(self, *entries: Entry) -> None:
+    async def commit(self, *entries: LogEntry) -> None:
         """Store what was noted, then these, in one transaction, and learn what others wrote."""
         ...
 
-    def show(self, event: Event) -> None:
+    def show_live(self, event: Event) -> None:
         """Let viewers see this at once; it is never stored."""
         ...
 
 
-class Sandboxes(Protocol):
+class ConversationSandbox(Protocol):
     """The one sandbox of this conversation, started when first needed."""
 
     @property
-    def ready(self) -> bool: ...
+    def is_attached(self) -> bool: ...
 
-    def may_run(self, boot_id: str) -> bool:
+    def may_be_running(self, boot_id: str) -> bool:
         """Whether calls begun in this life of the runner may still go on, as far as we know."""
         ...
 
-    async def loss(self, boot_id: str) -> str:
+    async def exit_cause(self, boot_id: str) -> str:
         """How that life of the runner came to its end, in a sentence; empty if it goes on, or nobody
         knows yet. Stored when first known."""
         ...
@@ -71,15 +71,15 @@ class Sandboxes(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class ToolServices:
     """What a call of a tool stands on."""
 
     log: Log
-    sandboxes: Sandboxes
+    sandbox: ConversationSandbox
 
 
 @dataclass(frozen=True, slots=True)
-class World(Ground):
+class RunServices(ToolServices):
     """Everything outside the engine that a run may touch."""
 
     llm: LLM

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from paca.engine.limits import Limits
+from paca.engine.limits import TurnLimits
 from paca.engine.llm.base import (
     ContextExceeded,
     KeyRefused,
@@ -19,13 +19,13 @@ from paca.engine.tools.registry import Toolbox
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class AgentProfile:
     """The agent as the engine knows it: rows of the database never come here."""
 
     name: str
     model: str
     system: str
-    limits: Limits
+    limits: TurnLimits
     key_last4: str = ""
     base_url: str = ""
     demo: bool = False
@@ -42,7 +42,7 @@ class Profile:
 class Run:
     """One conversation being worked on. ``began`` is the turn's start on the monotonic clock."""
 
-    profile: Profile
+    profile: AgentProfile
     toolbox: Toolbox
     began: float = field(default_factory=time.monotonic)
     seen_files: dict[str, str] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TurnOutcome:
     """How a turn ended: a status with one of its reasons, and what a person should know."""
 
     status: str
@@ -64,19 +64,19 @@ class Outcome:
     next_step: str = ""
 
 
-def outcome_of(error: ModelError, profile: Profile) -> Outcome:
+def outcome_of_model_error(error: ModelError, profile: AgentProfile) -> TurnOutcome:
     """What a model's last error means: wait and go on later, or something to repair."""
     if error.retryable:
         reason = "rate_limited" if isinstance(error, RateLimited) else "model_unavailable"
-        return Outcome("paused", reason, error.detail)
+        return TurnOutcome("paused", reason, error.detail)
     if isinstance(error, RequestRefused | ContextExceeded):
-        return Outcome(
+        return TurnOutcome(
             "failed", "model_refused", error.detail, "Change the request, then try again."
         )
-    return Outcome("failed", "configuration", error.detail, _repair(error, profile))
+    return TurnOutcome("failed", "configuration", error.detail, _repair(error, profile))
 
 
-def _repair(error: ModelError, profile: Profile) -> str:
+def _repair(error: ModelError, profile: AgentProfile) -> str:
     if isinstance(error, NoCredit):
         return "Add credit to the account, then press Try again."
     if isinstance(error, KeyRefused):

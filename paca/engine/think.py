@@ -24,8 +24,8 @@ from paca.engine.llm.base import (
     Usage,
 )
 from paca.engine.llm.prices import cost_usd
-from paca.engine.ports import ModelCallStarted, World
-from paca.engine.run import Profile, Run
+from paca.engine.ports import ModelCallStarted, RunServices
+from paca.engine.run import AgentProfile, Run
 from paca.engine.tools.base import Effect
 
 logger = logging.getLogger(__name__)
@@ -41,22 +41,22 @@ class Thought:
     goes_on: bool
 
 
-async def think(run: Run, world: World, *, may_call: bool = True) -> Thought:
+async def think(run: Run, services: RunServices, *, may_call: bool = True) -> Thought:
     """Ask the model, and note its words and calls for the next commit.
 
     Raises the last ``ModelError`` when retrying did not help. However it ends, each attempt is
     noted with what it used.
     """
-    call = _Call(world, run)
+    call = _Call(services, run)
     try:
         await call.begin()
-        request = _request(run, world, may_call=may_call)
-        async with retrying.ask(world.llm, request, retries=run.profile.retries) as asking:
+        request = _request(run, services, may_call=may_call)
+        async with retrying.ask(services.llm, request, retries=run.profile.retries) as asking:
             call.asking = asking
             async for step in asking:
                 match step:
                     case retrying.Streamed(delta=delta):
-                        world.log.show(call.piece(delta))
+                        services.log.show_live(call.piece(delta))
                     case retrying.AttemptFailed(attempt=attempt, error=error):
                         call.book(attempt)
                         call.discard(attempt, error)
@@ -70,11 +70,11 @@ async def think(run: Run, world: World, *, may_call: bool = True) -> Thought:
     raise ModelError  # the iteration above ends with an answer or an error
 
 
-def _request(run: Run, world: World, *, may_call: bool) -> Request:
+def _request(run: Run, services: RunServices, *, may_call: bool) -> Request:
     return Request(
         model=run.profile.model,
         system=run.profile.system,
-        messages=world.log.history.messages(),
+        messages=services.log.history.messages(),
         tools=run.toolbox.specs(),
         max_tokens=run.profile.max_tokens,
         parameters=run.profile.parameters,
@@ -86,7 +86,7 @@ def _request(run: Run, world: World, *, may_call: bool) -> Request:
 class _Call:
     """The attempt under way: its id, how much of it has been streamed, whether it is booked."""
 
-    world: World
+    services: RunServices
     run: Run
     asking: retrying.Asking | None = None
     attempt: int = 1
@@ -98,9 +98,9 @@ class _Call:
 
     async def begin(self) -> None:
         """Store its row, with the results that wait to be stored and the hint if it is due."""
-        near = limits.hint(self.world.log.tally, self.run.profile.limits)
-        await self.world.log.commit(*([near] if near else []), self._row())
-        self.seen_seq = self.world.log.history.seq
+        near = limits.hint(self.services.log.progress, self.run.profile.limits)
+        await self.services.log.commit(*([near] if near else []), self._row())
+        self.seen_seq = self.services.log.history.seq
 
     def _row(self) -> ModelCallStarted:
         return ModelCallStarted(call_id=self.id, model=self.run.profile.model, attempt=self.attempt)
@@ -115,7 +115,7 @@ class _Call:
     def book(self, attempt: retrying.Attempt) -> None:
         """Note what the attempt used, however it ended."""
         self.booked = True
-        self.world.log.note(
+        self.services.log.add(
             events.UsageRecorded(
                 call_id=self.id,
                 model=self.run.profile.model,
@@ -132,7 +132,7 @@ class _Call:
         if attempt.shown:
             cause = error.code if error else "cancelled"
             text = "" if error else attempt.text
-            self.world.log.note(events.MessageDiscarded(call_id=self.id, cause=cause, text=text))
+            self.services.log.add(events.MessageDiscarded(call_id=self.id, cause=cause, text=text))
 
     def close(self) -> None:
         """Book the attempt that something ended from outside, even one that had not begun to ask."""
@@ -155,24 +155,24 @@ class _Call:
         self.id, self.attempt = uuid.uuid4().hex, step.attempt + 1
         self.text_length = self.thought_length = 0
         self.booked = False
-        await self.world.log.commit(retried, self._row())
+        await self.services.log.commit(retried, self._row())
 
     def record(self, reply: Reply, *, may_call: bool) -> Thought:
         """Note the reply's blocks in the order they were said: a provider may insist on it."""
         cut = reply.stop is StopReason.OUTPUT_LIMIT
-        goes_on = cut and self.world.log.tally.continuations < MOST_CONTINUATIONS
+        goes_on = cut and self.services.log.progress.continuations < MOST_CONTINUATIONS
         spoken = False
         for block in reply.blocks:
             match block:
                 case Thinking():
-                    self.world.log.note(self._thought(block))
+                    self.services.log.add(self._thought(block))
                 case Text() if reply.text.strip() and not spoken:
                     spoken = True  # its live text is one, whatever blocks the provider made of it
-                    self.world.log.note(self._spoken(reply.text, truncated=goes_on))
+                    self.services.log.add(self._spoken(reply.text, truncated=goes_on))
                 case ToolUse() if may_call:
-                    self.world.log.note(self._called(block))
+                    self.services.log.add(self._called(block))
         if goes_on and not spoken:
-            self.world.log.note(self._spoken("", truncated=True))
+            self.services.log.add(self._spoken("", truncated=True))
         return Thought(reply, goes_on)
 
     def _thought(self, block: Thinking) -> events.ThoughtRecorded:
@@ -201,7 +201,7 @@ class _Call:
         )
 
 
-def used(usage: Usage, profile: Profile) -> dict[str, Any]:
+def used(usage: Usage, profile: AgentProfile) -> dict[str, Any]:
     """Tokens and cost, as they are recorded; null is what nobody told."""
     cost = 0.0 if profile.demo else cost_usd(profile.model, usage, base_url=profile.base_url)
     if usage.estimated:

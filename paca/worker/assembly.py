@@ -20,9 +20,9 @@ from paca.conversations import selectors
 from paca.conversations.models import Conversation, Sandbox, SandboxState, Turn
 from paca.conversations.selectors import Recorded
 from paca.conversations.store import Fenced, Lease
-from paca.engine.context.prompt import Identity, assemble
-from paca.engine.limits import Limits
-from paca.engine.run import Profile
+from paca.engine.context.prompt import AgentIdentity, assemble_system_prompt
+from paca.engine.limits import TurnLimits
+from paca.engine.run import AgentProfile
 from paca.projects.models import Project
 from paca.sandbox.base import Limits as SandboxLimits
 from paca.sandbox.base import SandboxSpec
@@ -48,7 +48,7 @@ class Rows:
 class Assembled:
     """All that a run needs from the database, read once when it begins."""
 
-    profile: Profile
+    profile: AgentProfile
     encrypted_key: str
     known: Fold
     recorded: list[Recorded]
@@ -141,18 +141,20 @@ def assemble_run(rows: Rows, turn_began: datetime, known: Fold) -> Assembled:
     )
 
 
-def _profile(rows: Rows, spec: SandboxSpec) -> Profile:
+def _profile(rows: Rows, spec: SandboxSpec) -> AgentProfile:
     agent = rows.agent
-    identity = Identity(agent.name, agent.handle, rows.project.name, agent.description)
+    identity = AgentIdentity(agent.name, agent.handle, rows.project.name, agent.description)
     parameters = dict(agent.parameters)
-    return Profile(
+    return AgentProfile(
         name=agent.name,
         key_last4=agent.key_last4,
         model=agent.model,
         base_url=agent.base_url,
         demo=agent.is_demo,
         text_tool_calls=agent.text_tool_calls,
-        system=assemble(identity, system=agent.system_prompt, trigger=agent.chat_message_prompt),
+        system=assemble_system_prompt(
+            identity, system=agent.system_prompt, trigger=agent.chat_message_prompt
+        ),
         limits=_limits(agent),
         max_tokens=parameters.pop("max_tokens", DEFAULT_MAX_TOKENS),
         parameters=parameters,
@@ -163,8 +165,8 @@ def _profile(rows: Rows, spec: SandboxSpec) -> Profile:
     )
 
 
-def _limits(agent: Agent) -> Limits:
-    return Limits(
+def _limits(agent: Agent) -> TurnLimits:
+    return TurnLimits(
         steps=agent.limit_steps or settings.AGENT_MAX_STEPS,
         tokens=agent.limit_tokens,
         cost_usd=None if agent.limit_cost_usd is None else float(agent.limit_cost_usd),

@@ -5,20 +5,20 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from paca.engine.context.history import History
-from paca.engine.limits import Tally
+from paca.engine.limits import TurnProgress
 
 MOST_KEPT = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """History and tally up to ``history.seq``. The log only grows: what is folded stays true.
+    """History and progress up to ``history.seq``. The log only grows: what is folded stays true.
 
     ``seen_files``: path to digest of the files that the model has read here, as it knows them.
     """
 
     history: History = History()
-    tally: Tally = Tally()
+    progress: TurnProgress = TurnProgress()
     seen_files: dict[str, str] = field(default_factory=dict)
 
 

@@ -13,8 +13,8 @@ from paca.conversations import selectors, store
 from paca.conversations.selectors import Recorded
 from paca.conversations.store import Appended, Lease
 from paca.engine.context.history import History, advance
-from paca.engine.limits import Tally
-from paca.engine.ports import Entry
+from paca.engine.limits import TurnProgress
+from paca.engine.ports import LogEntry
 from paca.events import Event
 from paca.worker.database import Database, uninterrupted
 from paca.worker.history_cache import Fold
@@ -35,11 +35,11 @@ class RunLog:
     ) -> None:
         """``recorded`` is all that the log holds above ``known``."""
         self.lease = lease
-        self._history, self._tally = known.history, known.tally
+        self._history, self._progress = known.history, known.progress
         self.seen_files = known.seen_files
         self._database = database
         self._live = live
-        self._noted: list[Entry] = []
+        self._noted: list[LogEntry] = []
         self._failed: InterfaceError | OperationalError | None = None
         self._one_at_a_time = asyncio.Lock()
         self._fold(recorded)
@@ -49,18 +49,18 @@ class RunLog:
         return self._history
 
     @property
-    def tally(self) -> Tally:
-        return self._tally
+    def progress(self) -> TurnProgress:
+        return self._progress
 
     @property
     def fold(self) -> Fold:
         """What the log has come to."""
-        return Fold(self._history, self._tally, self.seen_files)
+        return Fold(self._history, self._progress, self.seen_files)
 
-    def note(self, *entries: Entry) -> None:
+    def add(self, *entries: LogEntry) -> None:
         self._noted.extend(entries)
 
-    def take_noted(self) -> tuple[Entry, ...]:
+    def take_noted(self) -> tuple[LogEntry, ...]:
         """What was noted, for a transaction that is not ours.
 
         Raises what the database failed a commit before with: nobody knows whether what was noted then is
@@ -71,8 +71,8 @@ class RunLog:
         noted, self._noted = tuple(self._noted), []
         return noted
 
-    async def commit(self, *entries: Entry) -> None:
-        self.note(*entries)
+    async def commit(self, *entries: LogEntry) -> None:
+        self.add(*entries)
         if self._noted:
             await uninterrupted(self._commit())
 
@@ -109,7 +109,7 @@ class RunLog:
             )
         )
 
-    def show(self, event: Event) -> None:
+    def show_live(self, event: Event) -> None:
         self._live.show(event)
 
     def _fold(self, recorded: Iterable[Recorded]) -> None:
@@ -118,7 +118,7 @@ class RunLog:
 
     def _take(self, event: Event, seq: int) -> None:
         self._history = advance(self._history, event, seq)
-        self._tally = self._tally.advance(event)
+        self._progress = self._progress.advance(event)
         if isinstance(
             event, events.UsageRecorded | events.ToolReturned | events.ToolOutcomeUnknown
         ):

@@ -10,8 +10,8 @@ from paca import events
 from paca.conversations import store
 from paca.conversations.models import Control, Conversation, Trigger, TriggerState
 from paca.conversations.store import Lease
-from paca.engine.ports import Entry
-from paca.engine.run import Outcome
+from paca.engine.ports import LogEntry
+from paca.engine.run import TurnOutcome
 from paca.events import Event
 from paca.worker.claim import start_turn
 
@@ -25,7 +25,7 @@ ANSWERS_FOLLOW = {
 
 @transaction.atomic
 def end_turn(
-    lease: Lease, noted: Sequence[Entry], outcome: Outcome, *, steps: int, by: str = ""
+    lease: Lease, noted: Sequence[LogEntry], outcome: TurnOutcome, *, steps: int, by: str = ""
 ) -> bool:
     """End the running turn; True if something was written meanwhile and the next has begun.
 
@@ -44,7 +44,7 @@ def end_turn(
     orders.filter(control__in=(Control.STOP, Control.PAUSE)).update(state=TriggerState.DONE)
     follows = (outcome.status, outcome.reason) in ANSWERS_FOLLOW and stop is None
     if follows and pause is not None and orders.exists():
-        outcome, by = Outcome("paused", "by_person"), pause.by  # what was written waits
+        outcome, by = TurnOutcome("paused", "by_person"), pause.by  # what was written waits
     elif follows and orders.exists():
         store.append(
             lease.conversation_id, start_turn(lease.conversation_id, number + 1), lease=lease
@@ -53,7 +53,7 @@ def end_turn(
     if outcome.status == "stopped" or stop is not None:
         orders.update(state=TriggerState.DONE)
     if stop is not None and _interrupted(outcome):  # the turn was interrupted, then all was stopped
-        outcome, by = Outcome("stopped", stop.kind), stop.by
+        outcome, by = TurnOutcome("stopped", stop.kind), stop.by
     store.append(lease.conversation_id, _ending(outcome, by), lease=lease)
     return False
 
@@ -62,11 +62,11 @@ def _turn_number(lease: Lease) -> int:
     return Conversation.objects.values_list("turn_number", flat=True).get(pk=lease.conversation_id)
 
 
-def _interrupted(outcome: Outcome) -> bool:
+def _interrupted(outcome: TurnOutcome) -> bool:
     return (outcome.status, outcome.reason) == ("stopped", "interrupted")
 
 
-def _ending(outcome: Outcome, by: str) -> Event:
+def _ending(outcome: TurnOutcome, by: str) -> Event:
     match outcome.status:
         case "finished":
             return events.ConversationFinished(reason=outcome.reason)

@@ -21,8 +21,8 @@ from paca.engine.llm.base import LLM
 from paca.engine.llm.registry import open_llm
 from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
 from paca.engine.loop import run_until_done
-from paca.engine.ports import Ground, World
-from paca.engine.run import Outcome, Run
+from paca.engine.ports import RunServices, ToolServices
+from paca.engine.run import Run, TurnOutcome
 from paca.engine.tools.registry import Toolbox, workspace_tools
 from paca.engine.workspace import SandboxBroken, Superseded
 from paca.sandbox.manager import SandboxManager
@@ -38,7 +38,7 @@ from paca.worker.stream_buffer import Live
 
 logger = logging.getLogger(__name__)
 
-INTERNAL = Outcome(
+INTERNAL = TurnOutcome(
     "failed",
     "internal",
     "This server failed while it worked on the conversation. Everything up to here is kept.",
@@ -74,7 +74,7 @@ class Held:
         self._claimed = claimed
         self._services = services
         self._live = Live(claimed.lease.conversation_id, get_bus())
-        self._engine: asyncio.Task[Outcome] | None = None
+        self._engine: asyncio.Task[TurnOutcome] | None = None
         self._order: Order | None = None
         self._heard: set[UUID] = set()
         self._let_go = False
@@ -190,13 +190,13 @@ class Held:
         if order is not None:
             await self._cancel_calls(order, run, log, sandboxes)
             stopped = order.control is Control.STOP
-            outcome = Outcome("stopped", order.reason if stopped else "interrupted")
+            outcome = TurnOutcome("stopped", order.reason if stopped else "interrupted")
         follows = await self._services.database.call(
             turn_end.end_turn,
             self.lease,
             log.take_noted(),
             outcome,
-            steps=log.tally.steps,
+            steps=log.progress.steps,
             by=order.by if order else run.pause_asked_by,
         )
         told = {
@@ -204,7 +204,7 @@ class Held:
             "reason": outcome.reason,
             "seconds": round(run.seconds, 3),
         }
-        logger.info("a turn has ended", extra={**told, "steps": log.tally.steps})
+        logger.info("a turn has ended", extra={**told, "steps": log.progress.steps})
         if follows:
             self._begin_next_turn()
             await log.catch_up()
@@ -218,12 +218,12 @@ class Held:
 
     async def _run_engine(
         self, run: Run, assembled: Assembled, log: RunLog, sandboxes: RunSandboxes
-    ) -> Outcome:
+    ) -> TurnOutcome:
         """The engine's outcome; whatever else it raises ends the turn, told to people."""
         try:
-            world = World(log, sandboxes, _model_of(assembled))
+            services = RunServices(log, sandboxes, _model_of(assembled))
             if self._order is None and not self._let_go:
-                self._engine = asyncio.create_task(run_until_done(run, world))
+                self._engine = asyncio.create_task(run_until_done(run, services))
                 return await self._engine
         except asyncio.CancelledError:
             if self._order is None and not self._let_go:
@@ -233,10 +233,12 @@ class Held:
             raise
         except SandboxBroken as error:
             logger.warning("a sandbox does not start")
-            return Outcome("failed", "sandbox_error", error.detail, "Mend it, then try again.")
+            return TurnOutcome("failed", "sandbox_error", error.detail, "Mend it, then try again.")
         except PacaError as error:
             logger.warning("a run failed")
-            return Outcome("failed", "configuration", error.detail, "Correct it, then try again.")
+            return TurnOutcome(
+                "failed", "configuration", error.detail, "Correct it, then try again."
+            )
         except Exception:  # the top of a run: told to people, never silent
             logger.exception("a run failed")
         finally:
@@ -255,8 +257,8 @@ class Held:
         await log.commit()
         verb = "Stopped" if order.control is Control.STOP else "Interrupted"
         why = f"{verb} by {order.by or 'a person'}."
-        ground = Ground(log, sandboxes)
-        await acting.cancel(log.history.open_calls(), run, ground, why=why)
+        services = ToolServices(log, sandboxes)
+        await acting.cancel(log.history.open_calls(), run, services, why=why)
 
     async def _release(self, *, in_vain: bool = False, pause_seconds: float = 0) -> None:
         try:

@@ -11,7 +11,7 @@ from paca import events
 from paca.conversations import services, store
 from paca.conversations.models import Conversation, Trigger
 from paca.engine.ports import ModelCallStarted
-from paca.engine.run import Outcome
+from paca.engine.run import TurnOutcome
 from paca.worker import turn_end
 from paca.worker.claim import claim
 from tests.chaos import oracle
@@ -53,7 +53,7 @@ def told() -> Told:
         events.UsageRecorded(call_id=again, model="m"),
         events.MessageSpoken(call_id=again, text=DONE),
     ]
-    turn_end.end_turn(claimed.lease, said, Outcome("finished", "answered"), steps=2)
+    turn_end.end_turn(claimed.lease, said, TurnOutcome("finished", "answered"), steps=2)
     return Told(sent.conversation_id)
 
 

@@ -10,8 +10,8 @@ from paca.accounts.models import User
 from paca.conversations import store
 from paca.conversations.models import Conversation
 from paca.conversations.store import Lease
-from paca.engine.ports import Entry
-from paca.engine.run import Outcome
+from paca.engine.ports import LogEntry
+from paca.engine.run import TurnOutcome
 from paca.events import ToolCalled, ToolReturned
 from paca.projects.models import Member
 from paca.projects.services import members
@@ -72,7 +72,7 @@ class Chat:
 
     # --- the worker ---------------------------------------------------------------------------
 
-    def run(self, conversation: Any, *entries: Entry) -> Lease:
+    def run(self, conversation: Any, *entries: LogEntry) -> Lease:
         """Let a worker take the conversation and write."""
         (claimed,) = claim.claim("test", lease_seconds=60, room=1)
         assert claimed.lease.conversation_id == UUID(str(conversation))
@@ -80,16 +80,16 @@ class Chat:
             store.append(claimed.lease.conversation_id, *entries, lease=claimed.lease)
         return claimed.lease
 
-    def finish(self, lease: Lease, *entries: Entry) -> None:
+    def finish(self, lease: Lease, *entries: LogEntry) -> None:
         """Let the worker end its turn."""
-        turn_end.end_turn(lease, entries, Outcome("finished", "answered"), steps=1)
+        turn_end.end_turn(lease, entries, TurnOutcome("finished", "answered"), steps=1)
 
-    def rest(self, conversation: Any, *entries: Entry) -> None:
+    def rest(self, conversation: Any, *entries: LogEntry) -> None:
         """A whole turn: taken, written, ended."""
         self.finish(self.run(conversation, *entries))
 
 
-def bash(command: str, output: str, **facts: Any) -> list[Entry]:
+def bash(command: str, output: str, **facts: Any) -> list[LogEntry]:
     """A call of a tool and its outcome."""
     arguments = {"command": command}
     return [

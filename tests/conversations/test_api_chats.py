@@ -4,13 +4,13 @@ import pytest
 
 from paca.agents import services as agents
 from paca.conversations.models import ChatSession, Conversation
-from paca.engine.ports import Entry
+from paca.engine.ports import LogEntry
 from paca.events import MessageSpoken
 from tests.conversations.chatting import Chat, refusal
 
 pytestmark = pytest.mark.django_db
 
-HI: list[Entry] = [MessageSpoken(text="Hi.")]
+HI: list[LogEntry] = [MessageSpoken(text="Hi.")]
 
 
 def texts(chat: Chat, conversation: str) -> list[str]:

@@ -13,7 +13,7 @@ from paca.agents.models import Agent
 from paca.common.errors import PacaError
 from paca.conversations import deletion, services, store
 from paca.conversations.models import Blob, ChatSession, Conversation, Event, Trigger
-from paca.engine.run import Outcome
+from paca.engine.run import TurnOutcome
 from paca.worker import claim, turn_end
 from tests.database.at_once import run_at_once
 from tests.support import world
@@ -96,7 +96,7 @@ def test_two_workers_that_claim_at_once_take_each_conversation_once():
         while claimed := claim.claim(owner, lease_seconds=60, room=3):
             for one in claimed:
                 taken[one.lease.conversation_id] += 1
-                turn_end.end_turn(one.lease, [], Outcome("finished", "answered"), steps=1)
+                turn_end.end_turn(one.lease, [], TurnOutcome("finished", "answered"), steps=1)
 
     run_at_once(partial(work, f"worker {n}") for n in range(4))
     # Whoever loses every race of a round comes back with the next sweep.
@@ -168,7 +168,7 @@ class Crowd:
             lease = claimed.lease
             spoken = events.MessageSpoken(text=self.order.choice(["Done.", LARGE]))
             store.append(lease.conversation_id, spoken, lease=lease)
-            while turn_end.end_turn(lease, [], Outcome("finished", "answered"), steps=1):
+            while turn_end.end_turn(lease, [], TurnOutcome("finished", "answered"), steps=1):
                 pass
 
     def live(self, rounds: int) -> None:

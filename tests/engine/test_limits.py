@@ -3,14 +3,14 @@
 import pytest
 
 from paca import events
-from paca.engine.limits import Limits, Tally, hint, reached
+from paca.engine.limits import TurnLimits, TurnProgress, hint, reached
 
 
-def used(*happened: events.Event) -> Tally:
-    tally = Tally()
+def used(*happened: events.Event) -> TurnProgress:
+    progress = TurnProgress()
     for event in happened:
-        tally = tally.advance(event)
-    return tally
+        progress = progress.advance(event)
+    return progress
 
 
 def call(**facts: object) -> events.UsageRecorded:
@@ -18,19 +18,19 @@ def call(**facts: object) -> events.UsageRecorded:
 
 
 @pytest.mark.parametrize(
-    ("limits", "tally", "seconds", "reason"),
+    ("limits", "progress", "seconds", "reason"),
     [
-        (Limits(steps=2), used(call(), call()), 0, "step_limit"),
-        (Limits(steps=2), used(call(), call(outcome="failed")), 0, None),
-        (Limits(steps=9, tokens=100), used(call(input=60, output=40)), 0, "token_budget"),
-        (Limits(steps=9, tokens=100), used(call(input=60, output=39)), 0, None),
-        (Limits(steps=9, cost_usd=0.5), used(call(cost_usd=0.5)), 0, "cost_budget"),
-        (Limits(steps=9, cost_usd=0.5), used(call(cost_usd=None)), 0, None),
-        (Limits(steps=9, seconds=60), Tally(), 60, "time_limit"),
+        (TurnLimits(steps=2), used(call(), call()), 0, "step_limit"),
+        (TurnLimits(steps=2), used(call(), call(outcome="failed")), 0, None),
+        (TurnLimits(steps=9, tokens=100), used(call(input=60, output=40)), 0, "token_budget"),
+        (TurnLimits(steps=9, tokens=100), used(call(input=60, output=39)), 0, None),
+        (TurnLimits(steps=9, cost_usd=0.5), used(call(cost_usd=0.5)), 0, "cost_budget"),
+        (TurnLimits(steps=9, cost_usd=0.5), used(call(cost_usd=None)), 0, None),
+        (TurnLimits(steps=9, seconds=60), TurnProgress(), 60, "time_limit"),
     ],
 )
-def test_a_limit_ends_the_turn_before_the_next_call(limits, tally, seconds, reason):
-    found = reached(tally, limits, seconds)
+def test_a_limit_ends_the_turn_before_the_next_call(limits, progress, seconds, reason):
+    found = reached(progress, limits, seconds)
     assert (found.reason if found else None) == reason
 
 
@@ -39,13 +39,13 @@ def test_failed_attempts_count_towards_the_budget():
 
 
 def test_a_new_turn_counts_steps_anew_and_money_on():
-    tally = used(call(cost_usd=1.0), events.TurnStarted(number=2))
-    assert (tally.steps, tally.cost_usd) == (0, 1.0)
+    progress = used(call(cost_usd=1.0), events.TurnStarted(number=2))
+    assert (progress.steps, progress.cost_usd) == (0, 1.0)
 
 
 def test_the_hint_comes_once_and_never_before_the_first_step():
-    limits = Limits(steps=2)
-    assert hint(Tally(), limits) is None
+    limits = TurnLimits(steps=2)
+    assert hint(TurnProgress(), limits) is None
     near = hint(used(call()), limits)
     assert near == events.LimitNeared(which="step_limit", left=1)
     assert hint(used(call(), near), limits) is None

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from paca import events
 from paca.conversations import store
-from paca.engine.loop_guard import GUARD, STOP, TELL, Repeats
+from paca.engine.loop_guard import GUARD, STUCK_ROUNDS, WARN_ROUNDS, LoopGuard
 from paca.engine.tools.base import ToolContext
 from paca.engine.tools.commands import command_output
 from paca.engine.workspace import CommandOutcome
@@ -34,14 +34,14 @@ def step(number: int, *asked: str, output: str = "same", tool: str = "bash") -> 
     return [*called, *results]
 
 
-def fold(happened: list[Event]) -> Repeats:
-    repeats = Repeats()
+def fold(happened: list[Event]) -> LoopGuard:
+    loop_guard = LoopGuard()
     for event in happened:
-        repeats = repeats.advance(event)
-    return repeats
+        loop_guard = loop_guard.advance(event)
+    return loop_guard
 
 
-def taken(*steps: str) -> Repeats:
+def taken(*steps: str) -> LoopGuard:
     """After these steps, each a command."""
     return fold([event for n, command in enumerate(steps) for event in step(n, command)])
 
@@ -55,16 +55,16 @@ def alike(steps: list[str], period: int, rounds: int) -> bool:
 @settings(max_examples=500, deadline=None)
 @given(st.lists(st.sampled_from("abc"), max_size=20))
 def test_it_is_stuck_after_five_equal_steps_or_four_rounds_of_two(steps):
-    repeats = taken(*steps)
-    assert repeats.is_stuck == (alike(steps, 1, 5) or alike(steps, 2, 4))
-    assert repeats.is_to_be_told == (alike(steps, 1, 3) or alike(steps, 2, 3))
+    loop_guard = taken(*steps)
+    assert loop_guard.is_stuck == (alike(steps, 1, 5) or alike(steps, 2, 4))
+    assert loop_guard.needs_warning == (alike(steps, 1, 3) or alike(steps, 2, 3))
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from("ab"), max_size=9))
 def test_nobody_is_told_of_what_was_not_suspect_a_step_before(steps):
     """The newest outcome is looked at only then: the loop relies on it."""
-    if steps and taken(*steps).is_to_be_told:
+    if steps and taken(*steps).needs_warning:
         assert taken(*steps[:-1]).is_suspect
 
 
@@ -104,7 +104,7 @@ def test_equal_calls_side_by_side_are_one_step():
     ],
 )
 def test_a_step_with_another_result_is_another_step(changed):
-    log = [event for n in range(STOP[1]) for event in step(n, "poll")]
+    log = [event for n in range(STUCK_ROUNDS[1]) for event in step(n, "poll")]
     assert isinstance(log[-1], events.ToolReturned)
     assert fold(log).is_stuck
     assert fold([*log[:-1], dataclasses.replace(log[-1], **changed)]).most_rounds == 1
@@ -116,7 +116,7 @@ def test_a_step_with_other_arguments_or_another_tool_is_another_step():
 
 
 def test_a_call_without_a_result_is_not_yet_a_step():
-    log = [event for n in range(STOP[1]) for event in step(n, "ls")]
+    log = [event for n in range(STUCK_ROUNDS[1]) for event in step(n, "ls")]
     assert not fold(log[:-1]).is_stuck
 
 
@@ -142,22 +142,22 @@ def test_a_time_that_the_command_itself_put_out_does_make_a_difference():
 
 
 def test_the_model_is_told_once_until_it_does_something_else():
-    log = [event for n in range(TELL) for event in step(n, "ls")]
-    assert fold(log).is_to_be_told
-    log.append(events.GuardNoticed(guard=GUARD, note=fold(log).note))
-    again = [*log, *step(TELL, "ls")]
-    assert not fold(log).is_to_be_told
-    assert not fold(again).is_to_be_told
+    log = [event for n in range(WARN_ROUNDS) for event in step(n, "ls")]
+    assert fold(log).needs_warning
+    log.append(events.GuardNoticed(guard=GUARD, note=fold(log).model_message))
+    again = [*log, *step(WARN_ROUNDS, "ls")]
+    assert not fold(log).needs_warning
+    assert not fold(again).needs_warning
     other = [*again, *step(7, "cat"), *(event for n in (8, 9, 10) for event in step(n, "ls"))]
-    assert fold(other).is_to_be_told
-    assert not fold(log[:-1] + [events.GuardNoticed(guard="text_tool_call", note="x")]).told
+    assert fold(other).needs_warning
+    assert not fold(log[:-1] + [events.GuardNoticed(guard="text_tool_call", note="x")]).warned
 
 
 def test_it_is_said_what_was_done_again_and_again():
-    assert taken(*["ls"] * 3).note.startswith("You called bash 3 times in the same way")
-    assert taken(*["ls"] * 5).detail.startswith("The agent called bash 5 times")
+    assert taken(*["ls"] * 3).model_message.startswith("You called bash 3 times in the same way")
+    assert taken(*["ls"] * 5).pause_detail.startswith("The agent called bash 5 times")
     turns = [event for n in range(8) for event in step(n, "x", tool=("bash", "read_file")[n % 2])]
-    assert fold(turns).detail == (
+    assert fold(turns).pause_detail == (
         "The agent took the same two steps (bash, then read_file) 4 times in turn,"
         " with the same results."
     )

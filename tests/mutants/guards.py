@@ -194,7 +194,7 @@ MUTANTS = (
     Mutant(
         "loop: the same step again and again",
         "paca/engine/loop.py",
-        "if repeats.is_stuck:",
+        "if loop_guard.is_stuck:",
         "if False:",
         (
             "tests/flows/test_repeating.py::test_the_same_call_with_the_same_result_is_told_once_and_then_pauses",

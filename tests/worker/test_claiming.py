@@ -72,7 +72,7 @@ def test_a_pause_that_comes_while_a_turn_ends_keeps_what_was_written():
     by = told.row.session.member
     services.send(told.row, text="And this", by=by)
     services.pause(told.row, by=by)
-    answered = turn_end.Outcome("finished", "answered")
+    answered = turn_end.TurnOutcome("finished", "answered")
     assert turn_end.end_turn(claimed.lease, [], answered, steps=1) is False
     assert told.status == "paused/by_person"
     services.resume(told.row, by=by)

@@ -14,7 +14,7 @@ before you have checked the state.
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class AgentIdentity:
     """Who the agent is, and where."""
 
     name: str
@@ -23,7 +23,7 @@ class Identity:
     description: str = ""
 
 
-def assemble(identity: Identity, *, system: str, trigger: str) -> str:
+def assemble_system_prompt(identity: AgentIdentity, *, system: str, trigger: str) -> str:
     """System prompt of the agent, identity, rules, and what it is told for this kind of trigger."""
     who = (
         f"You are {identity.name} (@{identity.handle}), a member of the project {identity.project}."

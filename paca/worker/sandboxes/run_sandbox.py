@@ -41,7 +41,7 @@ RESUMED = events.ConversationResumed(waited_for="sandbox")
 
 
 class RunSandboxes:
-    """Satisfies ``engine.ports.Sandboxes`` for one held conversation.
+    """Satisfies ``engine.ports.ConversationSandbox`` for one held conversation.
 
     ``known_boot_id`` is the life of the runner that was last recorded as running, if any.
     """
@@ -69,14 +69,14 @@ class RunSandboxes:
         self._watch: asyncio.Task[None] | None = None
 
     @property
-    def ready(self) -> bool:
+    def is_attached(self) -> bool:
         return self._sandbox is not None and not self._sandbox.lost
 
-    def may_run(self, boot_id: str) -> bool:
+    def may_be_running(self, boot_id: str) -> bool:
         """Also before we have attached: after a take-over the one recorded may still be at work."""
         if self._sandbox is None:
             return boot_id == self._known_boot_id
-        return self.ready and boot_id == self._sandbox.boot_id
+        return self.is_attached and boot_id == self._sandbox.boot_id
 
     async def workspace(self) -> SandboxWorkspace:
         async with self._opening:
@@ -88,9 +88,9 @@ class RunSandboxes:
 
     # --- ends -------------------------------------------------------------------------------------
 
-    async def loss(self, boot_id: str) -> str:
+    async def exit_cause(self, boot_id: str) -> str:
         async with self._opening:
-            if boot_id == self._known_boot_id and not self.ready:
+            if boot_id == self._known_boot_id and not self.is_attached:
                 with suppress(SandboxUnavailable):  # said when it can be asked
                     await self._note_loss(await self._manager.ready(self._spec.kept_in))
             return self._losses.get(boot_id, "")
@@ -100,7 +100,7 @@ class RunSandboxes:
         await sandbox.ended()
         # Whoever has superseded us says what there is to say, and so does the next write.
         with suppress(Fenced, DatabaseError):
-            await self.loss(sandbox.boot_id)
+            await self.exit_cause(sandbox.boot_id)
 
     async def _end_watch(self) -> None:
         watch, self._watch = self._watch, None
@@ -170,12 +170,12 @@ class RunSandboxes:
         )
         seconds = round(time.monotonic() - began, 3)
         if sandbox.resumed and sandbox.boot_id == self._known_boot_id:
-            self._log.note(events.SandboxResumed(boot_id=sandbox.boot_id, seconds=seconds))
+            self._log.add(events.SandboxResumed(boot_id=sandbox.boot_id, seconds=seconds))
         if self._known_boot_id not in ("", sandbox.boot_id):
             self._losses[self._known_boot_id] = SILENT.cause
-            self._log.note(_lost(SILENT))
+            self._log.add(_lost(SILENT))
         if sandbox.boot_id != self._known_boot_id:
-            self._log.note(
+            self._log.add(
                 events.SandboxStarted(backend=name, boot_id=sandbox.boot_id, seconds=seconds)
             )
             self._known_boot_id = sandbox.boot_id
