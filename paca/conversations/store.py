@@ -118,8 +118,10 @@ def _advance_row(
     columns, values = projections.row_changes(stored, now, leased=lease is not None)
     where, keys = "id = %s AND deleted_at IS NULL", [projections.key(conversation_id)]
     if lease is not None:
-        where += " AND lease_owner = %s AND lease_epoch = %s"
-        keys += [lease.owner, lease.epoch]
+        # guard: store-lease-owner
+        where, keys = f"{where} AND lease_owner = %s", [*keys, lease.owner]
+        # guard: store-lease-epoch
+        where, keys = f"{where} AND lease_epoch = %s", [*keys, lease.epoch]
     assignments = ", ".join(["next_seq = next_seq + %s", *columns])
     try:
         cursor.execute(

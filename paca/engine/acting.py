@@ -128,6 +128,7 @@ def _is_unknown(call: Prepared, boot_id: str) -> bool:
     """Begun in a life of the runner that is over, and not harmless to do twice."""
     if call.open.boot_id is None or call.tool.effect in MAY_BE_REPEATED:
         return False
+    # guard: engine-unknown-outcome
     return call.open.boot_id != boot_id or not call.tool.reattachable
 
 

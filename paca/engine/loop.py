@@ -65,6 +65,7 @@ async def _end_if_stuck(services: RunServices) -> TurnOutcome | None:
         return None
     await services.log.commit()  # the newest outcome is only noted so far, and counts
     loop_guard = services.log.progress.loop_guard
+    # guard: loop-stuck
     if loop_guard.is_stuck:
         return TurnOutcome("paused", "stuck", loop_guard.pause_detail)
     if loop_guard.needs_warning:

@@ -53,6 +53,7 @@ def to_conversation(credential: Credential, conversation_id: UUID) -> Conversati
     with _closing():
         visitor = verify(credential)
         conversation = selectors.visible(conversation_id)
+        # guard: realtime-membership
         member = member_of(visitor.user, conversation.project_id)
         standing = ConversationStanding(visitor, member, conversation)
         standing.demand("conversations:read")

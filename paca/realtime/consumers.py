@@ -223,6 +223,7 @@ class ConversationConsumer(Consumer):
 
     @contextmanager
     def join(self, standing: Standing) -> Iterator[None]:
+        # guard: realtime-watch-before-replay
         with super().join(standing), self.relay.watch(self.id, self.delivery.hear):
             yield
 

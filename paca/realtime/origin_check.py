@@ -34,6 +34,7 @@ class OriginGuard:
 
     def _welcome(self, scope: Scope) -> bool:
         if has_header(scope, b"origin"):
+            # guard: realtime-origin
             return is_ours(header(scope, b"origin"), host=header(scope, b"host"))
         return has_header(scope, b"authorization") or bool(query(scope, "ticket"))
 

@@ -154,6 +154,7 @@ def _take(candidate: Candidate, owner: str, lease_seconds: float) -> Claimed | N
     lease = Lease(candidate.id, owner, candidate.lease_epoch + 1)
     if queued:
         return _begin_turn(rows, lease)
+    # guard: worker-parks-deadly-step
     if lost >= MOST_LOST:
         _park(rows.conversation, lease)
         return None

@@ -81,6 +81,7 @@ class LeaseKeeper(threading.Thread):
             ours |= Q(pk=lease.conversation_id, lease_epoch=lease.epoch)
         mine = Conversation.objects.filter(ours, lease_owner=self._presence.id)
         with transaction.atomic():
+            # guard: worker-lease-skips-locked-rows
             free = mine.select_for_update(of=("self",), no_key=True, skip_locked=True)
             renewed = set(free.values_list("pk", flat=True))
             mine.filter(pk__in=renewed).update(lease_until=Now() + timedelta(seconds=self._seconds))

@@ -45,6 +45,7 @@ def end_turn(
     follows = (outcome.status, outcome.reason) in ANSWERS_FOLLOW and stop is None
     if follows and pause is not None and orders.exists():
         outcome, by = TurnOutcome("paused", "by_person"), pause.by  # what was written waits
+    # guard: worker-inbox-at-turn-end
     elif follows and orders.exists():
         store.append(
             lease.conversation_id, start_turn(lease.conversation_id, number + 1), lease=lease

@@ -93,6 +93,7 @@ def process_started(pid: int) -> str:
 def is_gone(pid: int, started: str) -> bool:
     """Whether the process of this place that began then has ended. In doubt it has not."""
     try:
+        # guard: worker-reused-pid
         return process_started(pid) != started
     except OSError:
         return not _can_be_signalled(pid)

@@ -17,15 +17,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.mutants.changes import changed, markers
 from tests.mutants.guards import MUTANTS, Mutant
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def main() -> int:
-    chosen = [mutant for mutant in MUTANTS if os.environ.get("ONLY", "") in mutant.name]
+    chosen = [mutant for mutant in MUTANTS if os.environ.get("ONLY", "") in mutant.guard]
     if not chosen:
-        print("ONLY names no guard; there are:", *(mutant.name for mutant in MUTANTS), sep="\n  ")
+        print("ONLY names no guard; there are:", *(mutant.guard for mutant in MUTANTS), sep="\n  ")
         return 2
     with tempfile.TemporaryDirectory(prefix="paca-mutants-") as folder:
         tree = Path(folder)
@@ -70,7 +71,7 @@ def _told(mutant: Mutant, tree: Path) -> bool:
     """Try it and print its line; whether the tests noticed."""
     began = time.monotonic()
     verdict = _verdict(mutant, tree)
-    print(f"  {verdict:<20} {time.monotonic() - began:4.0f} s  {mutant.name}", flush=True)
+    print(f"  {verdict:<20} {time.monotonic() - began:4.0f} s  {mutant.guard}", flush=True)
     return verdict == "killed"
 
 
@@ -86,19 +87,13 @@ def _verdict(mutant: Mutant, tree: Path) -> str:
 
 @contextmanager
 def _without_guard(mutant: Mutant, tree: Path) -> Iterator[None]:
-    file = tree / mutant.file
-    whole = file.read_text(encoding="utf-8")
-    times = whole.count(mutant.guard)
-    if times != 1:
-        raise SystemExit(
-            f"{mutant.name}: its guard stands {times} times in {mutant.file}. "
-            "The code has moved: correct tests/mutants/guards.py"
-        )
-    file.write_text(whole.replace(mutant.guard, mutant.instead), encoding="utf-8")
+    file = dict(markers(tree))[mutant.guard]
+    source = file.read_text(encoding="utf-8")
+    file.write_text(changed(source, mutant.guard, mutant.change), encoding="utf-8")
     try:
         yield
     finally:
-        file.write_text(whole, encoding="utf-8")
+        file.write_text(source, encoding="utf-8")
 
 
 def _run(

@@ -36,6 +36,7 @@ def idempotent(handler: Handler) -> Handler:
     @wraps(handler)
     def answer(view: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
         key = request.headers.get("Idempotency-Key", "").strip()
+        # guard: api-idempotency-key
         if not key:
             return handler(view, request, *args, **kwargs)
         if len(key) > 255 or not key.isprintable():

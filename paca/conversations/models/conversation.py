@@ -55,6 +55,7 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
     """Conversations in the product's words."""
 
     def for_project(self, project: Project | UUID) -> ConversationQuerySet:
+        # guard: conversation-of-the-project
         return self.filter(project=project, deleted_at__isnull=True)
 
     def newest_first(self) -> ConversationQuerySet:

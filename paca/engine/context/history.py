@@ -154,6 +154,7 @@ def _started(history: History, event: events.ToolStarted) -> History:
 
 def _returned(history: History, event: events.ToolReturned | events.ToolOutcomeUnknown) -> History:
     """The first result of an open call counts; a second one, or an orphan, does not."""
+    # guard: history-first-result-counts
     if not any(entry.call.call_id == event.call_id for entry in history.open_calls()):
         return history
     failed = isinstance(event, events.ToolOutcomeUnknown) or event.failed
@@ -197,6 +198,7 @@ def _sayable(reply: tuple[Block, ...]) -> tuple[Block, ...]:
 
 def _results(reply: tuple[Block, ...], results: tuple[ToolResult, ...]) -> tuple[Block, ...]:
     known = {result.call_id: result for result in results}
+    # guard: history-each-call-has-a-result
     return tuple(
         known.get(block.call_id, ToolResult(block.call_id, NO_RESULT, failed=True))
         for block in reply

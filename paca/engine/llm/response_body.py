@@ -34,6 +34,7 @@ class Deadlines:
         """So much more has come. Raises ``StreamBroken`` once it is too much to be an answer."""
         self.begun = True
         self._came += len(data)
+        # guard: model-answer-length
         if self._came > LONGEST_ANSWER_BYTES:
             raise StreamBroken("The model's answer goes on without end; it was ended at 64 MiB.")
 

@@ -48,6 +48,7 @@ class Holdings:
 
     def containers(self) -> list[dict[str, Any]]:
         """As Docker lists them, also those that have ended."""
+        # guard: docker-installation-label
         listed: list[dict[str, Any]] = self._engine.wait(
             lambda client: client.containers(all=True, filters={"label": self._mine})
         )

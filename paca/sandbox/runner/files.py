@@ -110,10 +110,12 @@ class Files:
         *,
         make: bool,
     ) -> dict[str, Any]:
+        # guard: runner-written-files
         if call_id in self._written:
             return self._written[call_id]
         with Place(self.root, path, make=make) as place:
             before, mode = file_io.current(place)
+            # guard: runner-expected-digest
             if expected is not None and (before is None or sha256(before) != expected):
                 raise Refused("file_changed")
             after = edit(before)

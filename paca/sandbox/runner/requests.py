@@ -109,6 +109,7 @@ class Work:
 
     def _run(self, message: dict[str, Any], reply: Reply) -> None:
         call_id: str = message["call_id"]
+        # guard: runner-call-table
         if call_id in self._calls.all:
             self._follow(message, reply)
             return

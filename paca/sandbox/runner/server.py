@@ -177,6 +177,7 @@ class Server:
 
     def _attach(self, channel: Channel, nonce: str, message: dict[str, Any]) -> None:
         epoch = message.get("epoch")
+        # guard: runner-attachment-epoch
         if not isinstance(epoch, int) or epoch < self._epoch:
             channel.send({"re": message.get("id"), "error": {"code": "superseded"}}, nonce=nonce)
             channel.flush()

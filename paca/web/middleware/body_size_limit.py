@@ -35,6 +35,7 @@ class Bodies:
             nonlocal came, refused
             message = await receive()
             came += len(message.get("body", b""))
+            # guard: web-body-length
             if came <= self._most:
                 return message
             if not refused:
