@@ -47,13 +47,20 @@ class Caller:
         return [each["data"]["output"] for each in log if each["type"] == "agent.tool.returned"]
 
     def log(self, conversation: str) -> list[dict]:
-        return self.get(f"{self.project}conversations/{conversation}/events/")["results"]
+        page = self._events(conversation)
+        assert "results" in page, page
+        return page["results"]
+
+    def _events(self, conversation: str) -> dict:
+        return self.get(f"{self.project}conversations/{conversation}/events/")
 
     def has(self, conversation: str, kind: str) -> bool:
         return any(each["type"] == f"agent.{kind}" for each in self.log(conversation))
 
     def is_finished(self, conversation: str) -> bool:
-        return self.log(conversation)[-1]["type"] == "agent.conversation.finished"
+        """False also while the API answers an error: a database with a full disk may restart."""
+        events = self._events(conversation).get("results")
+        return bool(events) and events[-1]["type"] == "agent.conversation.finished"
 
 
 def assert_is_whole(log: list[dict]) -> None:
