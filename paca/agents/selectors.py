@@ -7,10 +7,10 @@ from paca.common.errors import NotFound
 from paca.projects.models import Project
 
 
-def get(project: Project, agent_id: UUID, *, for_change: bool = False) -> Agent:
+def get(project: Project, agent_id: UUID, *, for_update: bool = False) -> Agent:
     """An agent of the project that is not retired; ``for_change`` locks it until the commit."""
     found = Agent.objects.of_project(project).select_related("member__role")
-    if for_change:
+    if for_update:
         found = found.select_for_update(of=("self",), no_key=True)
     try:
         return found.get(pk=agent_id)

@@ -18,7 +18,7 @@ from paca.conversations.models import (
     SandboxState,
     Trigger,
 )
-from paca.conversations.models.conversation import HELD
+from paca.conversations.models.conversation import ACTIVE_STATUSES
 from paca.projects.models import Member
 
 
@@ -36,7 +36,7 @@ def delete(conversation: Conversation, *, by: Member) -> None:
     Refused while it runs: the worker could book neither the end nor the cost of what is under way.
     """
     current = _locked(conversation)
-    if current.status in HELD:
+    if current.status in ACTIVE_STATUSES:
         raise ConversationRunning
     services.stop(current, by=by)
     ChatSession.objects.filter(conversation=current).delete()
@@ -50,22 +50,22 @@ def delete(conversation: Conversation, *, by: Member) -> None:
     transaction.on_commit(lambda: get_bus().live(topic, changed))
 
 
-class NoWorkspace(Conflict):
+class NoFiles(Conflict):
     """This conversation has no files in a sandbox."""
 
     code = "no_workspace"
 
 
 @transaction.atomic
-def free_workspace(conversation: Conversation, *, by: Member) -> None:
+def delete_files(conversation: Conversation, *, by: Member) -> None:
     """Have the files in its sandbox removed for good, by the worker's sweep, or by the next turn before
     it begins anew. All that was said stays. Refused while it runs: its commands are at work on them.
     """
     current = _locked(conversation)
-    if current.status in HELD:
+    if current.status in ACTIVE_STATUSES:
         raise ConversationRunning
     if not Sandbox.objects.filter(conversation=current).update(state=SandboxState.FREEING):
-        raise NoWorkspace
+        raise NoFiles
     audit.record("conversation.workspace_freed", current, by=by, project_id=current.project_id)
 
 
@@ -76,7 +76,7 @@ def _locked(conversation: Conversation) -> Conversation:
     """
     chats = ChatSession.objects.select_for_update(no_key=True).filter(conversation=conversation)
     of_chats = Q(session__in=[chat.pk for chat in chats])
-    held = Conversation.objects.filter(of_chats | Q(pk=conversation.pk)).for_change()
+    held = Conversation.objects.filter(of_chats | Q(pk=conversation.pk)).for_update()
     current = next((each for each in held if each.pk == conversation.pk), None)
     if current is None or current.deleted_at is not None:
         raise NotFound("There is no conversation at this address.")

@@ -19,36 +19,36 @@ from paca.projects.permissions import allows
 
 SOURCE = "stream"
 MESSAGE = "agent.chat_message"
-NOT_YET = {
+UNSUPPORTED_TYPES = {
     "agent.task_assigned": "tasks",
     "agent.comment_mention": "comments",
     "agent.description_write": "tasks",
 }
 # They would name what the agent is to look at, and it could not.
-UNKNOWN_THINGS = ("task_id", "comment_id", "doc_id")
+UNSUPPORTED_FIELDS = ("task_id", "comment_id", "doc_id")
 
 
-class Refused(PacaError):
+class TriggerRefused(PacaError):
     """Nobody will ever be able to take this in."""
 
     code = "trigger_refused"
 
 
-class TooEarly(PacaError):
+class TriggerTooEarly(PacaError):
     """What this is about is not there yet; it may be on its way."""
 
     code = "trigger_too_early"
 
 
 @dataclass(frozen=True, slots=True)
-class AnotherProgram:
+class ExternalProgram:
     """Who gave an order that names no member."""
 
     name: str = "another program"
 
 
 @transaction.atomic
-def take_in(entry_id: str, fields: Mapping[str, str]) -> None:
+def carry_out(entry_id: str, fields: Mapping[str, str]) -> None:
     """Do what the entry asks for, once: however often it comes, it starts or stops one thing.
 
     Raises ``Refused`` or another ``PacaError`` with a reason for whoever sent it, or ``TooEarly``.
@@ -58,13 +58,13 @@ def take_in(entry_id: str, fields: Mapping[str, str]) -> None:
         _begin(fields)
     elif kind == STOP:
         _stop(entry_id, fields)
-    elif kind in NOT_YET:
-        raise Refused(
-            f"This version has no {NOT_YET[kind]}, so it cannot take {kind}. "
+    elif kind in UNSUPPORTED_TYPES:
+        raise TriggerRefused(
+            f"This version has no {UNSUPPORTED_TYPES[kind]}, so it cannot take {kind}. "
             f"Send what is to be done as {MESSAGE}."
         )
     else:
-        raise Refused(f"type is {_quoted(kind)}; it must be {MESSAGE} or {STOP}.")
+        raise TriggerRefused(f"type is {_quoted(kind)}; it must be {MESSAGE} or {STOP}.")
 
 
 # --- a message ----------------------------------------------------------------------------------
@@ -73,10 +73,12 @@ def take_in(entry_id: str, fields: Mapping[str, str]) -> None:
 def _begin(fields: Mapping[str, str]) -> None:
     """A conversation under the id that the other program has chosen, begun with its message."""
     if (named := fields.get("trigger_type", "chat_message")) != "chat_message":
-        raise Refused(f"trigger_type is {_quoted(named)}, which does not fit type {MESSAGE}.")
-    for thing in UNKNOWN_THINGS:
+        raise TriggerRefused(
+            f"trigger_type is {_quoted(named)}, which does not fit type {MESSAGE}."
+        )
+    for thing in UNSUPPORTED_FIELDS:
         if fields.get(thing):
-            raise Refused(f"{thing} is set, and this version has no such thing to look up.")
+            raise TriggerRefused(f"{thing} is set, and this version has no such thing to look up.")
     conversation_id, text = _id(fields, "conversation_id"), fields.get("message", "")
     agent = _agent(_id(fields, "project_id"), _id(fields, "agent_id"))
     by = _actor(agent.project_id, _id(fields, "actor_member_id"))
@@ -87,7 +89,9 @@ def _begin(fields: Mapping[str, str]) -> None:
         return
     names = {"source": SOURCE, "client_id": str(conversation_id)}
     if session is not None:
-        services.start_anew(session, text=text, conversation_id=conversation_id, **names)
+        services.start_next_conversation(
+            session, text=text, conversation_id=conversation_id, **names
+        )
     else:
         services.start_chat(agent, text=text, by=by, conversation_id=conversation_id, **names)
 
@@ -100,10 +104,10 @@ def _check_is_the_same(known: Conversation, agent: Agent, by: Member, text: str)
         conversation=known, source=SOURCE, idempotency_key=f"{by.pk}:{known.pk}"
     ).first()
     if taken is None or taken.event_seq is None or known.agent_id != agent.pk:
-        raise Refused("conversation_id is taken. Choose a new UUID for each trigger.")
+        raise TriggerRefused("conversation_id is taken. Choose a new UUID for each trigger.")
     (message,) = selectors.frames_after(known.pk, taken.event_seq - 1, 1)
     if message["data"]["text"] != json.loads(store.to_json(text)):
-        raise Refused(
+        raise TriggerRefused(
             "conversation_id was used before, with another message. "
             "Choose a new UUID for each trigger."
         )
@@ -112,7 +116,7 @@ def _check_is_the_same(known: Conversation, agent: Agent, by: Member, text: str)
 def _agent(project_id: UUID, agent_id: UUID) -> Agent:
     found = Agent.objects.filter(pk=agent_id, project=project_id, project__deleted_at=None).first()
     if found is None:
-        raise Refused("agent_id is no agent of the project that project_id names.")
+        raise TriggerRefused("agent_id is no agent of the project that project_id names.")
     return found
 
 
@@ -121,7 +125,7 @@ def _actor(project_id: UUID, member_id: UUID) -> Member:
     people = Member.objects.live().with_names().filter(kind=Member.Kind.HUMAN)
     found = people.filter(pk=member_id, project=project_id, user__is_active=True).first()
     if found is None:
-        raise Refused("actor_member_id is no person of the project that project_id names.")
+        raise TriggerRefused("actor_member_id is no person of the project that project_id names.")
     if not allows(found, "conversations:write"):
         raise NotAllowed(
             f"The role of {found.name}, whom actor_member_id names, does not allow to write "
@@ -139,7 +143,7 @@ def _session(agent: Agent, by: Member, fields: Mapping[str, str]) -> ChatSession
     )
     found = chats.filter(pk=_id(fields, "chat_session_id"), agent=agent, member=by).first()
     if found is None:
-        raise Refused("chat_session_id is no chat of this member with this agent.")
+        raise TriggerRefused("chat_session_id is no chat of this member with this agent.")
     return found
 
 
@@ -152,11 +156,11 @@ def _stop(entry_id: str, fields: Mapping[str, str]) -> None:
     current = Conversation.objects.filter(pk=conversation_id, deleted_at=None).first()
     if current is None:
         # The stop of what was begun a moment ago, which another worker is just taking in?
-        raise TooEarly("conversation_id names no conversation.")
+        raise TriggerTooEarly("conversation_id names no conversation.")
     for name, actual in (("project_id", current.project_id), ("agent_id", current.agent_id)):
         if fields.get(name) and _id(fields, name) != actual:
-            raise Refused(f"{name} is not that of the conversation.")
-    by: Member | AnotherProgram = AnotherProgram()
+            raise TriggerRefused(f"{name} is not that of the conversation.")
+    by: Member | ExternalProgram = ExternalProgram()
     if fields.get("actor_member_id"):
         by = _actor(current.project_id, _id(fields, "actor_member_id"))
     services.stop(current, by=by, source=SOURCE, key=entry_id)
@@ -165,11 +169,11 @@ def _stop(entry_id: str, fields: Mapping[str, str]) -> None:
 def _id(fields: Mapping[str, str], name: str) -> UUID:
     given = fields.get(name, "")
     if not given:
-        raise Refused(f"{name} is missing.")
+        raise TriggerRefused(f"{name} is missing.")
     try:
         return UUID(given)
     except ValueError:
-        raise Refused(f"{name} is {_quoted(given)}, which is not a UUID.") from None
+        raise TriggerRefused(f"{name} is {_quoted(given)}, which is not a UUID.") from None
 
 
 def _quoted(text: str) -> str:

@@ -15,7 +15,7 @@ from uuid import UUID
 from django.db import connection
 
 from paca import events
-from paca.conversations.models import Status
+from paca.conversations.models import ConversationStatus
 from paca.engine.ports import LogEntry, ModelCallStarted
 from paca.events import Event
 
@@ -43,14 +43,14 @@ def moment(value: datetime) -> Any:
 
 # --- the conversation's own row -----------------------------------------------------------------
 
-_STATUS: dict[type[Event], Status] = {
-    events.ConversationQueued: Status.QUEUED,
-    events.ConversationStarted: Status.RUNNING,
-    events.ConversationWaiting: Status.WAITING,
-    events.ConversationPaused: Status.PAUSED,
-    events.ConversationFinished: Status.FINISHED,
-    events.ConversationFailed: Status.FAILED,
-    events.ConversationStopped: Status.STOPPED,
+_STATUS: dict[type[Event], ConversationStatus] = {
+    events.ConversationQueued: ConversationStatus.QUEUED,
+    events.ConversationStarted: ConversationStatus.RUNNING,
+    events.ConversationWaiting: ConversationStatus.WAITING,
+    events.ConversationPaused: ConversationStatus.PAUSED,
+    events.ConversationFinished: ConversationStatus.FINISHED,
+    events.ConversationFailed: ConversationStatus.FAILED,
+    events.ConversationStopped: ConversationStatus.STOPPED,
 }
 _ACTIVITY: dict[type[Event], str] = {
     events.ConversationQueued: "waiting_for_worker",
@@ -71,7 +71,7 @@ _ACTIVITY: dict[type[Event], str] = {
 }
 
 
-def shows_in_lists(event: Event) -> bool:
+def changes_lists(event: Event) -> bool:
     """Whether a list of conversations looks different after this event."""
     return type(event) in _STATUS or isinstance(
         event, events.TitleChanged | events.ConversationResumed
@@ -100,7 +100,7 @@ def _changes(event: Event, now: datetime, *, leased: bool) -> dict[str, Any]:
         changes |= _status_changes(event, status, now, leased=leased)
     match event:
         case events.ConversationResumed():
-            changes |= {"status": Status.RUNNING.value, "reason": "", "detail": ""}
+            changes |= {"status": ConversationStatus.RUNNING.value, "reason": "", "detail": ""}
         case events.TurnStarted(number=number):
             changes["turn_number"] = number
         case events.TitleChanged(title=title):
@@ -112,19 +112,21 @@ def _changes(event: Event, now: datetime, *, leased: bool) -> dict[str, Any]:
     return changes
 
 
-def _status_changes(event: Event, status: Status, now: datetime, *, leased: bool) -> dict[str, Any]:
+def _status_changes(
+    event: Event, status: ConversationStatus, now: datetime, *, leased: bool
+) -> dict[str, Any]:
     changes: dict[str, Any] = {
         "status": status.value,
         "reason": getattr(event, "reason", getattr(event, "code", "")),
         "detail": getattr(event, "message", getattr(event, "detail", "")),
     }
-    if status is Status.WAITING:
+    if status is ConversationStatus.WAITING:
         return changes  # it is held all the while
-    if status is Status.RUNNING:
+    if status is ConversationStatus.RUNNING:
         return changes | {"started_at": moment(now), "finished_at": None}
-    if status is not Status.QUEUED:
+    if status is not ConversationStatus.QUEUED:
         changes |= {"finished_at": moment(now), "last_activity_at": moment(now)}
-    if leased or status is not Status.QUEUED:
+    if leased or status is not ConversationStatus.QUEUED:
         changes |= {"lease_owner": "", "lease_until": None}
     return changes
 
@@ -324,7 +326,7 @@ def _sandbox_is(cursor: Any, place: Place, state: str) -> None:
     )
 
 
-def take_messages(cursor: Any, place: Place) -> None:
+def claim_messages(cursor: Any, place: Place) -> None:
     """The running turn answers what was written to it meanwhile."""
     cursor.execute(
         "UPDATE conversations_trigger SET state = 'claimed', turn = %s"

@@ -35,7 +35,7 @@ PAGE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedEvent:
     """One row of a log, loaded."""
 
     seq: int
@@ -57,21 +57,21 @@ class Page:
 # --- conversations ------------------------------------------------------------------------------
 
 
-def get(project: Project, conversation_id: UUID, *, for_change: bool = False) -> Conversation:
+def get(project: Project, conversation_id: UUID, *, for_update: bool = False) -> Conversation:
     """The conversation if it is this project's; ``for_change`` locks it until the commit.
 
     Raises ``NotFound``.
     """
     rows = Conversation.objects.for_project(project).select_related("agent")
-    if for_change:
-        rows = rows.for_change()
+    if for_update:
+        rows = rows.for_update()
     found = rows.filter(id=conversation_id).first()
     if found is None:
         raise NotFound("There is no conversation at this address.")
     return found
 
 
-def visible(conversation_id: UUID) -> Conversation:
+def get_by_id(conversation_id: UUID) -> Conversation:
     """The conversation, whatever its project: the caller checks the membership."""
     found = (
         Conversation.objects.filter(id=conversation_id, deleted_at__isnull=True)
@@ -113,7 +113,7 @@ def _saying(word: str) -> QuerySet[Event]:
     return said.filter(text__icontains=word)
 
 
-def sessions_of(agent_id: UUID, member: Member) -> QuerySet[ChatSession]:
+def chat_sessions(agent_id: UUID, member: Member) -> QuerySet[ChatSession]:
     """A person's chats with an agent, the one last spoken in first."""
     return (
         ChatSession.objects.filter(agent_id=agent_id, member=member, conversation__isnull=False)
@@ -124,14 +124,14 @@ def sessions_of(agent_id: UUID, member: Member) -> QuerySet[ChatSession]:
 
 
 def session(
-    agent_id: UUID, member: Member, session_id: UUID, *, for_change: bool = False
+    agent_id: UUID, member: Member, session_id: UUID, *, for_update: bool = False
 ) -> ChatSession:
     """One of a person's own chats with an agent; ``for_change`` locks it until the commit.
 
     Raises ``NotFound``, also for a chat of somebody else.
     """
-    rows = sessions_of(agent_id, member)
-    if for_change:
+    rows = chat_sessions(agent_id, member)
+    if for_update:
         rows = rows.select_for_update(of=("self",), no_key=True)
     found = rows.filter(id=session_id).first()
     if found is None:
@@ -259,17 +259,17 @@ _RECORDED = Select(
 )
 
 
-def recorded_after(conversation_id: UUID, seq: int) -> list[Recorded]:
+def events_after(conversation_id: UUID, seq: int) -> list[RecordedEvent]:
     """All events above ``seq``, loaded, in order."""
     return [
-        Recorded(number, events.load(kind, json.loads(payload or blob)), source, turn, at)
+        RecordedEvent(number, events.load(kind, json.loads(payload or blob)), source, turn, at)
         for number, kind, payload, blob, source, turn, at in _RECORDED.rows(
             id=conversation_id, seq=seq
         )
     ]
 
 
-def history_for_model(recorded: Iterable[Recorded]) -> History:
+def history_for_model(recorded: Iterable[RecordedEvent]) -> History:
     """What a log means to the model: the fold of all its events."""
     history = History()
     for entry in recorded:

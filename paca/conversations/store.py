@@ -32,7 +32,7 @@ class Fenced(PacaError):
     status = 409
 
 
-class IllegalMove(Conflict):
+class IllegalStatusMove(Conflict):
     """The conversation cannot go from its present status to this one."""
 
     code = "illegal_move"
@@ -48,7 +48,7 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class Appended:
+class AppendResult:
     """What one transaction stored: its events got the numbers ``first_seq`` to ``last_seq``."""
 
     events: tuple[Event, ...]
@@ -63,7 +63,7 @@ def append(
     lease: Lease | None = None,
     source: str | None = None,
     known_seq: int | None = None,
-) -> Appended:
+) -> AppendResult:
     """Store events with the next numbers, their projections and the lease check, all or nothing.
 
     Without a ``lease`` the writer is a person or the system. ``known_seq`` is the last event a
@@ -81,11 +81,11 @@ def append(
         rows = _insert(cursor, place, first_seq, stored, source, in_turn=lease is not None)
         projections.apply(cursor, place, entries)
         if known_seq is not None and first_seq > known_seq + 1:
-            projections.take_messages(cursor, place)
+            projections.claim_messages(cursor, place)
         project = UUID(str(project_id))
         news = News(str(project), status, rows)
         transaction.on_commit(lambda: _tell(conversation_id, project, stored, last_seq, news))
-    return Appended(stored, first_seq, last_seq, now)
+    return AppendResult(stored, first_seq, last_seq, now)
 
 
 def _tell(
@@ -94,12 +94,12 @@ def _tell(
     """Hint at what is committed: its viewers read the rows, the project's lists are read again."""
     bus = get_bus()
     bus.announce(conversation_topic(conversation_id), last_seq, news)
-    if any(projections.shows_in_lists(event) for event in stored):
+    if any(projections.changes_lists(event) for event in stored):
         changed = {"type": "conversation.changed", "id": str(conversation_id), "version": last_seq}
         bus.live(project_topic(project_id), changed)
 
 
-def take_inbox(conversation_id: UUID, *, turn: int) -> list[str]:
+def claim_triggers(conversation_id: UUID, *, turn: int) -> list[str]:
     """Claim all that waits for an answer for this turn; gives the triggers' ids, the oldest first."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -132,7 +132,7 @@ def _advance_row(
         row = cursor.fetchone()
     except IntegrityError as error:
         if "conversation_moves_as_allowed" in str(error):
-            raise IllegalMove from error
+            raise IllegalStatusMove from error
         raise
     if row is None:
         raise Fenced if lease is not None else NotFound

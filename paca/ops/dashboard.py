@@ -10,9 +10,9 @@ from django.http import HttpRequest
 
 from paca.conversations.models import (
     Conversation,
+    ConversationStatus,
     ReadySandbox,
     Sandbox,
-    Status,
     Trigger,
     TriggerState,
     Worker,
@@ -56,7 +56,7 @@ def work() -> Work:
     return Work(
         workers=worker_status.workers(),
         queue=worker_status.queue(),
-        statuses=dict.fromkeys(Status.values, 0) | dict(counted),
+        statuses=dict.fromkeys(ConversationStatus.values, 0) | dict(counted),
         parked=parked().count(),
         dead_triggers=Trigger.objects.filter(state=TriggerState.DEAD).count(),
         sandboxes={(backend, state): count for backend, state, count in lives} | _ready(),
@@ -86,7 +86,7 @@ def spent() -> Spent:
 def parked() -> QuerySet[Conversation]:
     """What has cost worker after worker, and waits for a person."""
     return Conversation.objects.filter(
-        status=Status.PAUSED, reason="parked", deleted_at=None
+        status=ConversationStatus.PAUSED, reason="parked", deleted_at=None
     ).order_by("-last_activity_at")
 
 

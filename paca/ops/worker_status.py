@@ -7,7 +7,7 @@ from django.db.models import Count, Min, Q, Sum
 from django.utils import timezone
 
 from paca.conversations.models import Conversation, Worker
-from paca.conversations.models.conversation import HELD
+from paca.conversations.models.conversation import ACTIVE_STATUSES
 from paca.worker import claim
 
 # Work that a worker has room for is taken within a second or two; this long, something is wrong.
@@ -39,7 +39,7 @@ def workers() -> Workers:
         places=Sum("concurrency", filter=Q(draining=False), default=0),
     )
     held = Conversation.objects.filter(
-        status__in=HELD, lease_owner__in=Worker.objects.working().values("pk")
+        status__in=ACTIVE_STATUSES, lease_owner__in=Worker.objects.working().values("pk")
     ).count()
     return Workers(counted["working"], counted["ending"], max(0, counted["places"] - held))
 

@@ -52,7 +52,7 @@ def to_conversation(credential: Credential, conversation_id: UUID) -> Conversati
     """Where the visitor stands in a conversation they may at least read. Raises ``Refused``."""
     with _closing():
         visitor = verify(credential)
-        conversation = selectors.visible(conversation_id)
+        conversation = selectors.get_by_id(conversation_id)
         # guard: realtime-membership
         member = member_of(visitor.user, conversation.project_id)
         standing = ConversationStanding(visitor, member, conversation)

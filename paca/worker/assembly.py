@@ -18,7 +18,7 @@ from paca.agents.models import Agent
 from paca.common.prepared_queries import Select, Slot
 from paca.conversations import selectors
 from paca.conversations.models import Conversation, Sandbox, SandboxState, Turn
-from paca.conversations.selectors import Recorded
+from paca.conversations.selectors import RecordedEvent
 from paca.conversations.store import Fenced, Lease
 from paca.engine.context.prompt import AgentIdentity, assemble_system_prompt
 from paca.engine.limits import TurnLimits
@@ -51,7 +51,7 @@ class Assembled:
     profile: AgentProfile
     encrypted_key: str
     known: Fold
-    recorded: list[Recorded]
+    recorded: list[RecordedEvent]
     turn_began: datetime
     sandbox: SandboxSpec
     sandbox_boot_id: str
@@ -134,7 +134,7 @@ def assemble_run(rows: Rows, turn_began: datetime, known: Fold) -> Assembled:
         profile=_profile(rows, spec),
         encrypted_key=agent.encrypted_key,
         known=known,
-        recorded=selectors.recorded_after(conversation.pk, known.history.seq),
+        recorded=selectors.events_after(conversation.pk, known.history.seq),
         turn_began=turn_began,
         sandbox=spec,
         sandbox_boot_id=sandbox.boot_id if sandbox and sandbox.state in SandboxState.LIVING else "",

@@ -29,13 +29,13 @@ from paca.common.prepared_queries import Select, Slot, Update
 from paca.conversations import store
 from paca.conversations.models import (
     Conversation,
+    ConversationStatus,
     ModelCall,
-    Status,
     Trigger,
     TriggerState,
 )
-from paca.conversations.models.conversation import HELD
-from paca.conversations.services import stop_all_of
+from paca.conversations.models.conversation import ACTIVE_STATUSES
+from paca.conversations.services import stop_agent_conversations
 from paca.conversations.store import Lease
 from paca.worker import assembly
 
@@ -83,12 +83,12 @@ def claimable() -> QuerySet[Conversation]:
     Agents that are paused let work queue; what they have begun is still carried on. Those that are
     full do as well: however much waits for one agent, it never hides the others'.
     """
-    others = Conversation.objects.filter(agent=OuterRef("agent"), status__in=HELD)
+    others = Conversation.objects.filter(agent=OuterRef("agent"), status__in=ACTIVE_STATUSES)
     busy = Subquery(others.order_by().values("agent").annotate(n=Count("pk")).values("n"))
-    waits = Q(status=Status.QUEUED, agent__limit_concurrent__gt=Coalesce(busy, 0)) & ~Q(
+    waits = Q(status=ConversationStatus.QUEUED, agent__limit_concurrent__gt=Coalesce(busy, 0)) & ~Q(
         agent__status=Agent.Status.PAUSED
     )
-    found = Conversation.objects.claimable().filter(waits | Q(status__in=HELD))
+    found = Conversation.objects.claimable().filter(waits | Q(status__in=ACTIVE_STATUSES))
     return found.order_by("updated_at")
 
 
@@ -113,7 +113,7 @@ _AGENT_LOCK = Select(
 )
 _AT_WORK = Select(
     lambda: (
-        Conversation.objects.filter(agent=Slot("agent", UUIDField()), status__in=HELD)
+        Conversation.objects.filter(agent=Slot("agent", UUIDField()), status__in=ACTIVE_STATUSES)
         .order_by()
         .values("agent")
         .annotate(n=Count("pk"))
@@ -135,7 +135,7 @@ _TAKE = Update(
 
 @transaction.atomic
 def _take(candidate: Candidate, owner: str, lease_seconds: float) -> Claimed | None:
-    queued = candidate.status == Status.QUEUED
+    queued = candidate.status == ConversationStatus.QUEUED
     # Who lets go of it in order leaves no name: a worker that ends has not died of it.
     lost = 0 if queued else candidate.takeovers + bool(candidate.lease_owner)
     if queued and not _may_begin(candidate.agent_id):
@@ -166,7 +166,7 @@ def _may_begin(agent_id: UUID) -> bool:
     [(deleted_at, most)] = _AGENT_LOCK.rows(id=agent_id)
     if deleted_at is not None:
         # It was written to at the moment of its removal, which did not see that yet.
-        stop_all_of(agent_id, by="")
+        stop_agent_conversations(agent_id, by="")
         return False
     # Counted when the lock is ours: what was claimed while we waited for it counts.
     busy = sum(int(n) for (n,) in _AT_WORK.rows(agent=agent_id))
@@ -187,7 +187,7 @@ def _begin_turn(rows: assembly.Rows, lease: Lease) -> Claimed:
 
 def start_turn(conversation_id: UUID, number: int) -> events.TurnStarted:
     """Claim all that waits for an answer, for the turn that the returned event begins."""
-    taken = store.take_inbox(conversation_id, turn=number)
+    taken = store.claim_triggers(conversation_id, turn=number)
     return events.TurnStarted(number=number, triggers=taken)
 
 

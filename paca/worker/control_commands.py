@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from uuid import UUID
 
-from paca.conversations.models import Control, Trigger, TriggerState
+from paca.conversations.models import ControlCommand, Trigger, TriggerState
 from paca.worker.turns import Order
 
 
@@ -15,7 +15,7 @@ def orders_for(conversations: Collection[UUID]) -> list[tuple[UUID, Order]]:
         return []
     waiting = (
         Trigger.objects.filter(conversation__in=conversations, state=TriggerState.NEW)
-        .exclude(control=Control.NONE)
+        .exclude(control=ControlCommand.NONE)
         .order_by("created_at")
     )
     return [(trigger.conversation_id, _order(trigger)) for trigger in waiting]
@@ -23,4 +23,4 @@ def orders_for(conversations: Collection[UUID]) -> list[tuple[UUID, Order]]:
 
 def _order(trigger: Trigger) -> Order:
     reason = "agent_removed" if trigger.kind == "agent_removed" else "by_person"
-    return Order(trigger.id, Control(trigger.control), trigger.by, reason)
+    return Order(trigger.id, ControlCommand(trigger.control), trigger.by, reason)

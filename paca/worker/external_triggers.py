@@ -27,7 +27,7 @@ class Intake:
     def take_in(self, entry_id: str, fields: Mapping[str, str]) -> Verdict:
         """One transaction. A database that is away or a full disk is no fault of the entry."""
         try:
-            done = self._database.submit(external_triggers.take_in, entry_id, fields)
+            done = self._database.submit(external_triggers.carry_out, entry_id, fields)
         except RuntimeError:
             return Verdict(Fate.LATER, "this worker has ended")
         error = done.exception()
@@ -37,7 +37,7 @@ class Intake:
             case OperationalError() | InterfaceError() | disk_space.DiskFull():
                 logger.warning("a trigger waits for the database", extra={"entry": entry_id})
                 return Verdict(Fate.LATER, "the database is away, or without room")
-            case external_triggers.TooEarly():
+            case external_triggers.TriggerTooEarly():
                 return Verdict(Fate.FAILED, error.detail)
             case PacaError():
                 return Verdict(Fate.REFUSED, error.detail)

@@ -10,8 +10,8 @@ from django.db import InterfaceError, OperationalError
 from paca import events
 from paca.common import database_errors
 from paca.conversations import selectors, store
-from paca.conversations.selectors import Recorded
-from paca.conversations.store import Appended, Lease
+from paca.conversations.selectors import RecordedEvent
+from paca.conversations.store import AppendResult, Lease
 from paca.engine.context.history import History, advance
 from paca.engine.limits import TurnProgress
 from paca.engine.ports import LogEntry
@@ -28,7 +28,7 @@ class RunLog:
         self,
         lease: Lease,
         known: Fold,
-        recorded: Iterable[Recorded],
+        recorded: Iterable[RecordedEvent],
         *,
         database: Database,
         live: Live,
@@ -94,7 +94,7 @@ class RunLog:
                 raise
             await self._learn(appended)
 
-    async def _learn(self, appended: Appended) -> None:
+    async def _learn(self, appended: AppendResult) -> None:
         if appended.first_seq == self._history.seq + 1:
             for seq, event in enumerate(appended.events, appended.first_seq):
                 self._take(event, seq)
@@ -105,14 +105,14 @@ class RunLog:
         """Read and fold what stands in the log above what we know."""
         self._fold(
             await self._database.call(
-                selectors.recorded_after, self.lease.conversation_id, self._history.seq
+                selectors.events_after, self.lease.conversation_id, self._history.seq
             )
         )
 
     def show_live(self, event: Event) -> None:
         self._live.show(event)
 
-    def _fold(self, recorded: Iterable[Recorded]) -> None:
+    def _fold(self, recorded: Iterable[RecordedEvent]) -> None:
         for entry in recorded:
             self._take(entry.event, entry.seq)
 

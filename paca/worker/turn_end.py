@@ -8,7 +8,7 @@ from django.db import transaction
 
 from paca import events
 from paca.conversations import store
-from paca.conversations.models import Control, Conversation, Trigger, TriggerState
+from paca.conversations.models import ControlCommand, Conversation, Trigger, TriggerState
 from paca.conversations.store import Lease
 from paca.engine.ports import LogEntry
 from paca.engine.run import TurnOutcome
@@ -39,9 +39,11 @@ def end_turn(
     interrupted = [events.ConversationInterrupted(by=by)] if _interrupted(outcome) else []
     store.append(lease.conversation_id, *noted, *interrupted, finished, lease=lease)
     orders = Trigger.objects.filter(conversation=lease.conversation_id, state=TriggerState.NEW)
-    stop = orders.filter(control=Control.STOP).first()
-    pause = orders.filter(control=Control.PAUSE).first()
-    orders.filter(control__in=(Control.STOP, Control.PAUSE)).update(state=TriggerState.DONE)
+    stop = orders.filter(control=ControlCommand.STOP).first()
+    pause = orders.filter(control=ControlCommand.PAUSE).first()
+    orders.filter(control__in=(ControlCommand.STOP, ControlCommand.PAUSE)).update(
+        state=TriggerState.DONE
+    )
     follows = (outcome.status, outcome.reason) in ANSWERS_FOLLOW and stop is None
     if follows and pause is not None and orders.exists():
         outcome, by = TurnOutcome("paused", "by_person"), pause.by  # what was written waits

@@ -14,7 +14,7 @@ from django.utils import timezone
 from paca.bus import get_bus
 from paca.common import database_errors, disk_space, logs
 from paca.common.errors import PacaError
-from paca.conversations.models import Control
+from paca.conversations.models import ControlCommand
 from paca.conversations.store import Fenced, Lease
 from paca.engine import acting
 from paca.engine.llm.base import LLM
@@ -61,7 +61,7 @@ class Order:
     """What somebody wants of the run, other than that it goes on; ``id`` is its trigger's."""
 
     id: UUID
-    control: Control
+    control: ControlCommand
     by: str
     reason: str
 
@@ -95,11 +95,11 @@ class Held:
         if order.id in self._heard:
             return
         self._heard.add(order.id)
-        if order.control is Control.PAUSE:
+        if order.control is ControlCommand.PAUSE:
             if self._run is not None:
                 self._run.pause_asked_by = order.by or "someone"
             return
-        if self._order is None or order.control is Control.STOP:
+        if self._order is None or order.control is ControlCommand.STOP:
             self._order = order
         self._cancel_engine()
 
@@ -189,7 +189,7 @@ class Held:
         order, self._order = self._order, None
         if order is not None:
             await self._cancel_calls(order, run, log, sandboxes)
-            stopped = order.control is Control.STOP
+            stopped = order.control is ControlCommand.STOP
             outcome = TurnOutcome("stopped", order.reason if stopped else "interrupted")
         follows = await self._services.database.call(
             turn_end.end_turn,
@@ -255,7 +255,7 @@ class Held:
     ) -> None:
         """Store what the engine had noted, then end each open call with a result."""
         await log.commit()
-        verb = "Stopped" if order.control is Control.STOP else "Interrupted"
+        verb = "Stopped" if order.control is ControlCommand.STOP else "Interrupted"
         why = f"{verb} by {order.by or 'a person'}."
         services = ToolServices(log, sandboxes)
         await acting.cancel(log.history.open_calls(), run, services, why=why)

@@ -124,7 +124,7 @@ def free_leases_of_the_dead(me: str) -> int:
     ]
     left = Conversation.objects.filter(lease_owner__in=dead, lease_until__isnull=False)
     with transaction.atomic():
-        found = list(left.for_change().values_list("pk", flat=True)) if dead else []
+        found = list(left.for_update().values_list("pk", flat=True)) if dead else []
         freed = left.filter(pk__in=found).update(lease_until=None)
     Worker.objects.filter(id__in=dead).delete()
     others.filter(heartbeat_at__lt=Now() - timedelta(seconds=FORGOTTEN_SECONDS)).delete()

@@ -8,7 +8,7 @@ import pytest
 from django.http import HttpResponse
 
 from paca.conversations.models import ChatSession
-from paca.conversations.services import LONGEST_MESSAGE
+from paca.conversations.services import MAX_MESSAGE_CHARACTERS
 from tests.conversations.chatting import Chat, refusal
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +31,7 @@ MESSAGES: Rows = [
     ({"text": "\ud800"}, "text", "Surrogate characters are not allowed: U+D800."),
     ({"text": "a", "message": "b"}, "message", "Differs from text."),
     (
-        {"text": "x" * (LONGEST_MESSAGE + 1)},
+        {"text": "x" * (MAX_MESSAGE_CHARACTERS + 1)},
         "text",
         "At most 100,000 characters; this has 100,001.",
     ),

@@ -12,8 +12,8 @@ from paca import events
 from paca.common.errors import NotFound
 from paca.conversations import selectors, services, store
 from paca.conversations.models import Conversation, Event, ModelCall, ToolCall, Turn
-from paca.conversations.models.conversation import MOVES, Status
-from paca.conversations.store import Fenced, IllegalMove, Lease
+from paca.conversations.models.conversation import ALLOWED_MOVES, ConversationStatus
+from paca.conversations.store import Fenced, IllegalStatusMove, Lease
 from paca.engine.ports import ModelCallStarted
 from paca.worker.claim import release
 from tests.support import world
@@ -98,12 +98,12 @@ def test_what_fails_in_the_middle_leaves_nothing_behind():
     assert Conversation.objects.get(pk=conversation.pk).next_seq == 1
 
 
-@pytest.mark.parametrize("old", Status.values)
-@pytest.mark.parametrize("new", Status.values)
+@pytest.mark.parametrize("old", ConversationStatus.values)
+@pytest.mark.parametrize("new", ConversationStatus.values)
 def test_the_database_allows_exactly_the_moves_of_the_contract(old, new):
     conversation = a_conversation(status=old)
     move = Conversation.objects.filter(pk=conversation.pk)
-    if new == old or new in MOVES[Status(old)]:
+    if new == old or new in ALLOWED_MOVES[ConversationStatus(old)]:
         assert move.update(status=new) == 1
     else:
         with pytest.raises(IntegrityError, match="conversation_moves_as_allowed"):
@@ -112,7 +112,7 @@ def test_the_database_allows_exactly_the_moves_of_the_contract(old, new):
 
 def test_an_illegal_move_is_told_as_one():
     conversation = a_conversation(status="finished")
-    with pytest.raises(IllegalMove):
+    with pytest.raises(IllegalStatusMove):
         store.append(conversation.pk, events.ConversationPaused(reason="by_person"))
 
 
@@ -214,7 +214,7 @@ def test_a_row_of_an_unknown_type_is_shown_whole():
         at=timezone.now(),
         payload='{"a": 1}',
     )
-    loaded = selectors.recorded_after(conversation.pk, 1)[0].event
+    loaded = selectors.events_after(conversation.pk, 1)[0].event
     assert loaded == events.UnknownEvent(
         original_type="agent.future.happened", payload_as_read={"a": 1}
     )

@@ -12,7 +12,7 @@ from paca.agents import services as agents
 from paca.agents.models import Agent
 from paca.common.errors import PacaError
 from paca.conversations import deletion, external_triggers, services
-from paca.conversations.models import ChatSession, Conversation, Event, Status, Trigger
+from paca.conversations.models import ChatSession, Conversation, ConversationStatus, Event, Trigger
 from paca.projects.models import Member
 from paca.projects.services import members
 from tests.realtime.pages import Chat, make_chat
@@ -43,8 +43,8 @@ def a_message(of: World, **changes: object) -> dict[str, str]:
     return {name: str(value) for name, value in fields.items() if value is not None}
 
 
-def take_in(fields: dict[str, str], entry_id: str = "1-0") -> None:
-    external_triggers.take_in(entry_id, fields)
+def carry_out(fields: dict[str, str], entry_id: str = "1-0") -> None:
+    external_triggers.carry_out(entry_id, fields)
 
 
 # --- a message ----------------------------------------------------------------------------------
@@ -52,10 +52,10 @@ def take_in(fields: dict[str, str], entry_id: str = "1-0") -> None:
 
 def test_a_message_begins_the_conversation_whose_id_the_program_chose(harbor: World):
     fields = a_message(harbor)
-    take_in(fields)
+    carry_out(fields)
     begun = Conversation.objects.get(pk=fields["conversation_id"])
     assert (begun.status, begun.agent, begun.title) == (
-        Status.QUEUED,
+        ConversationStatus.QUEUED,
         harbor.agent,
         "Look at the build, please.",
     )
@@ -67,7 +67,7 @@ def test_a_message_begins_the_conversation_whose_id_the_program_chose(harbor: Wo
 def test_the_same_message_three_times_is_one(harbor: World):
     fields = a_message(harbor, message="A NUL \0 in it")
     for number in range(3):
-        take_in(fields, f"{number}-0")
+        carry_out(fields, f"{number}-0")
     assert Conversation.objects.count() == ChatSession.objects.count() == 1
     assert Trigger.objects.count() == 1
     assert Event.objects.filter(type="agent.message.received").count() == 1
@@ -79,7 +79,7 @@ def test_copies_that_are_taken_in_at_the_same_time_are_one(harbor: World):
 
     def take() -> None:
         try:
-            take_in(fields)
+            carry_out(fields)
         except PacaError as problem:
             problems.append(problem)
         finally:
@@ -96,29 +96,29 @@ def test_copies_that_are_taken_in_at_the_same_time_are_one(harbor: World):
 
 def test_a_message_in_a_chat_goes_on_in_another_conversation_of_it(harbor: World):
     first = a_message(harbor)
-    take_in(first)
+    carry_out(first)
     chat = ChatSession.objects.get()
     second = a_message(harbor, chat_session_id=chat.pk)
     for _ in range(2):
-        take_in(second)
+        carry_out(second)
     chat.refresh_from_db()
     assert str(chat.conversation_id) == second["conversation_id"]
     assert ChatSession.objects.count() == 1
-    assert Conversation.objects.filter(session=chat, status=Status.QUEUED).count() == 2
+    assert Conversation.objects.filter(session=chat, status=ConversationStatus.QUEUED).count() == 2
 
 
 def test_what_was_deleted_does_not_begin_again(harbor: World):
     fields = a_message(harbor)
-    take_in(fields)
+    carry_out(fields)
     deletion.delete(Conversation.objects.get(), by=harbor.owner)
-    take_in(fields)
+    carry_out(fields)
     assert Trigger.objects.count() == 0
     assert Conversation.objects.get().deleted_at is not None
 
 
 def test_an_unfinished_transaction_leaves_nothing(harbor: World):
     with pytest.raises(PacaError):
-        take_in(a_message(harbor, message=" "))
+        carry_out(a_message(harbor, message=" "))
     assert not ChatSession.objects.exists()
     assert not Conversation.objects.exists()
 
@@ -170,7 +170,7 @@ def retired(of: World) -> dict[str, object]:
 
 
 def inactive(of: World) -> dict[str, object]:
-    Agent.objects.update(status=Agent.Status.INACTIVE)
+    Agent.objects.update(status=Agent.ConversationStatus.INACTIVE)
     return {}
 
 
@@ -185,7 +185,7 @@ def own_taken_id(of: World) -> dict[str, object]:
 
 def id_of_another_message(of: World) -> dict[str, object]:
     fields = a_message(of)
-    take_in(fields)
+    carry_out(fields)
     return {"conversation_id": fields["conversation_id"], "message": "Something else"}
 
 
@@ -241,16 +241,16 @@ def test_what_is_wrong_is_refused_with_the_reason_and_begins_nothing(harbor, cha
     given = changes(harbor) if callable(changes) else changes
     before = Trigger.objects.count()
     with pytest.raises(PacaError) as refused:
-        take_in(a_message(harbor, **given))
-    assert not isinstance(refused.value, external_triggers.TooEarly)
+        carry_out(a_message(harbor, **given))
+    assert not isinstance(refused.value, external_triggers.TriggerTooEarly)
     assert reason in refused.value.detail
     assert len(refused.value.detail) < 300
     assert Trigger.objects.count() == before
 
 
 def test_a_member_with_the_right_need_not_be_the_owner(harbor: World):
-    take_in(a_message(harbor, actor_member_id=person(harbor, "Member").pk))
-    assert Conversation.objects.get().status == Status.QUEUED
+    carry_out(a_message(harbor, actor_member_id=person(harbor, "Member").pk))
+    assert Conversation.objects.get().status == ConversationStatus.QUEUED
 
 
 # --- a stop -------------------------------------------------------------------------------------
@@ -263,50 +263,50 @@ def a_stop(conversation: object, **changes: object) -> dict[str, str]:
 
 def test_a_stop_ends_what_waits(harbor: World):
     fields = a_message(harbor)
-    take_in(fields)
-    take_in(a_stop(fields["conversation_id"], actor_member_id=harbor.owner.pk))
+    carry_out(fields)
+    carry_out(a_stop(fields["conversation_id"], actor_member_id=harbor.owner.pk))
     stopped = Conversation.objects.get()
-    assert (stopped.status, stopped.reason) == (Status.STOPPED, "by_person")
+    assert (stopped.status, stopped.reason) == (ConversationStatus.STOPPED, "by_person")
     assert Event.objects.filter(type="agent.conversation.stopped").count() == 1
 
 
 def test_a_stop_that_names_nobody_is_by_another_program(harbor: World):
     fields = a_message(harbor)
-    take_in(fields)
-    take_in(a_stop(fields["conversation_id"]))
+    carry_out(fields)
+    carry_out(a_stop(fields["conversation_id"]))
     assert "another program" in Event.objects.get(type="agent.conversation.stopped").payload
 
 
 def test_a_stop_that_comes_again_does_not_stop_what_was_begun_since(harbor: World):
     fields = a_message(harbor)
-    take_in(fields)
+    carry_out(fields)
     stop = a_stop(fields["conversation_id"])
-    take_in(stop, "5-0")
+    carry_out(stop, "5-0")
     current = Conversation.objects.get()
     services.send(current, text="Go on", by=harbor.owner)
-    take_in(stop, "5-0")
+    carry_out(stop, "5-0")
     current.refresh_from_db()
-    assert current.status == Status.QUEUED
-    take_in(stop, "6-0")
+    assert current.status == ConversationStatus.QUEUED
+    carry_out(stop, "6-0")
     current.refresh_from_db()
-    assert current.status == Status.STOPPED
+    assert current.status == ConversationStatus.STOPPED
 
 
 def test_a_stop_of_what_has_ended_counts_as_given(harbor: World):
     fields = a_message(harbor)
-    take_in(fields)
-    take_in(a_stop(fields["conversation_id"]), "5-0")
-    take_in(a_stop(fields["conversation_id"]), "6-0")
+    carry_out(fields)
+    carry_out(a_stop(fields["conversation_id"]), "5-0")
+    carry_out(a_stop(fields["conversation_id"]), "6-0")
     current = Conversation.objects.get()
     services.send(current, text="Go on", by=harbor.owner)
-    take_in(a_stop(fields["conversation_id"]), "6-0")
+    carry_out(a_stop(fields["conversation_id"]), "6-0")
     current.refresh_from_db()
-    assert current.status == Status.QUEUED
+    assert current.status == ConversationStatus.QUEUED
 
 
 def test_a_stop_of_what_nobody_knows_may_be_early(harbor: World):
-    with pytest.raises(external_triggers.TooEarly):
-        take_in(a_stop(uuid4()))
+    with pytest.raises(external_triggers.TriggerTooEarly):
+        carry_out(a_stop(uuid4()))
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,11 @@ def test_a_stop_of_what_nobody_knows_may_be_early(harbor: World):
 )
 def test_a_stop_that_does_not_fit_stops_nothing(harbor, changes, reason):
     fields = a_message(harbor)
-    take_in(fields)
+    carry_out(fields)
     with pytest.raises(PacaError, match=reason):
-        take_in(a_stop(fields["conversation_id"]) | {k: str(v) for k, v in changes(harbor).items()})
-    assert Conversation.objects.get(pk=fields["conversation_id"]).status == Status.QUEUED
+        carry_out(
+            a_stop(fields["conversation_id"]) | {k: str(v) for k, v in changes(harbor).items()}
+        )
+    assert (
+        Conversation.objects.get(pk=fields["conversation_id"]).status == ConversationStatus.QUEUED
+    )

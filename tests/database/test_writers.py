@@ -160,7 +160,7 @@ class Crowd:
         deletion.delete(self.conversation(), by=self.here.owner)
 
     def end_all(self) -> None:
-        services.stop_all_of(self.here.agent.pk, by="an admin")
+        services.stop_agent_conversations(self.here.agent.pk, by="an admin")
 
     def work(self) -> None:
         """A turn of each conversation there is room for."""

@@ -33,7 +33,7 @@ def written(flow: Flow) -> Told:
 
 
 def free(flow: Flow, told: Told) -> None:
-    deletion.free_workspace(told.row, by=flow.world.owner)
+    deletion.delete_files(told.row, by=flow.world.owner)
 
 
 LOOK = [calls(bash="ls -A; pgrep sleep; true"), says("Empty.")]

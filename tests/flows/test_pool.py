@@ -246,7 +246,7 @@ def test_freed_or_deleted_its_volume_is_removed_and_no_other(flow, backend):
     assert all(map(volume_of, told))
     left = volume_of(kept)
     ended(flow, freed)
-    deletion.free_workspace(freed.row, by=flow.world.owner)
+    deletion.delete_files(freed.row, by=flow.world.owner)
     deletion.delete(deleted.row, by=flow.world.owner)
     swept(flow)
     assert volumes(backend) == {left}

@@ -15,7 +15,7 @@ from django.conf import settings
 
 from paca.conversations import selectors, services
 from paca.conversations.models import Conversation, Event, Worker
-from paca.conversations.services import Sent
+from paca.conversations.services import MessageReceipt
 from paca.engine.llm.litellm import library
 from paca.sandbox.manager import DockerAddress, SandboxManager
 from paca.worker.main import WorkerSettings
@@ -165,7 +165,7 @@ class Flow:
         self.rest(told)
         return told
 
-    def send(self, told: Told, text: str, **options: Any) -> Sent:
+    def send(self, told: Told, text: str, **options: Any) -> MessageReceipt:
         return services.send(told.row, text=text, by=self.world.owner, **options)
 
     def stop(self, told: Told) -> None:
@@ -204,7 +204,7 @@ def until(
 
 def assert_replay_matches(told: Told) -> None:
     """The log equals the state: folding the stored events gives what the tables say."""
-    recorded = selectors.recorded_after(told.id, 0)
+    recorded = selectors.events_after(told.id, 0)
     assert [entry.seq for entry in recorded] == list(range(1, told.row.last_seq + 1))
     used = [entry.event for entry in recorded if entry.event.type == "agent.usage.recorded"]
     usage = told.row.usage

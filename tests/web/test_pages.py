@@ -22,7 +22,7 @@ from tests.support.world import World
 HOSTILE = """<img src=x onerror=alert(1)>"'><script>alert(1)</script>"""
 
 
-def chat(harbor: World, text: str = "Find the bug") -> conversations.Sent:
+def chat(harbor: World, text: str = "Find the bug") -> conversations.MessageReceipt:
     return conversations.start_chat(harbor.agent, text=text, by=harbor.owner)
 
 

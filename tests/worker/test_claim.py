@@ -7,7 +7,7 @@ from django.db import connection, transaction
 
 from paca.agents import services as agents
 from paca.conversations import services
-from paca.conversations.models import Status
+from paca.conversations.models import ConversationStatus
 from paca.worker import claim
 from tests.support import world
 
@@ -32,7 +32,10 @@ def test_a_full_agent_with_much_before_it_does_not_hide_the_work_of_others():
     assert first.lease.conversation_id != second.lease.conversation_id
     assert second.lease.conversation_id == waiting.conversation_id
     assert claim.claim("one", lease_seconds=60, room=9) == []
-    assert here.agent.conversations.filter(status=Status.QUEUED).count() == claim.MOST_CANDIDATES
+    assert (
+        here.agent.conversations.filter(status=ConversationStatus.QUEUED).count()
+        == claim.MOST_CANDIDATES
+    )
 
 
 def test_who_looks_for_work_reads_what_waits_and_not_all_that_ever_was():

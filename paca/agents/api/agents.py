@@ -74,7 +74,7 @@ class OneAgent(ProjectView):
         """Change what is given; the rest stays."""
         given: dict[str, Any] = to_columns(AgentInput.read(request, partial=True))
         with transaction.atomic(), _as_the_api_names_it():
-            agent = selectors.get(self.project, agent_id, for_change=True)
+            agent = selectors.get(self.project, agent_id, for_update=True)
             require_unchanged(request, agent)
             if (role_id := given.pop("role_id", None)) is not None:
                 given["role"] = projects.role(self.project, role_id)
@@ -87,7 +87,7 @@ class OneAgent(ProjectView):
     def delete(self, request: Request, agent_id: UUID) -> Response:
         """Retire it: it leaves the project, what it did stays readable."""
         with transaction.atomic():
-            agent = selectors.get(self.project, agent_id, for_change=True)
+            agent = selectors.get(self.project, agent_id, for_update=True)
             agents.retire(agent, by=self.member)
         return self.no_content()
 

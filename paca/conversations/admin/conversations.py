@@ -19,8 +19,8 @@ from paca.accounts.models import User
 from paca.common.errors import PacaError
 from paca.conversations import services
 from paca.conversations.admin.base import COLOURS, FoundById, OfConversation, dollars
-from paca.conversations.models import Conversation, Event, Status
-from paca.conversations.models.conversation import ENDED
+from paca.conversations.models import Conversation, ConversationStatus, Event
+from paca.conversations.models.conversation import ENDED_STATUSES
 
 PREVIEW_CHARACTERS = 160
 
@@ -134,7 +134,7 @@ class ConversationAdmin(FoundById):
     def stop(self, request: HttpRequest, queryset: QuerySet[Conversation]) -> None:
         assert isinstance(request.user, User)
         by = Administrator(request.user.get_full_name())
-        unfinished = list(queryset.exclude(status__in=ENDED))
+        unfinished = list(queryset.exclude(status__in=ENDED_STATUSES))
         for conversation in unfinished:
             services.stop(conversation, by=by)
         self.message_user(request, f"{len(unfinished)} conversations told to stop.")
@@ -144,7 +144,7 @@ class ConversationAdmin(FoundById):
         """What has cost worker after worker waits for this; to drop it is to stop it."""
         assert isinstance(request.user, User)
         by = Administrator(request.user.get_full_name())
-        parked = list(queryset.filter(status=Status.PAUSED, reason="parked"))
+        parked = list(queryset.filter(status=ConversationStatus.PAUSED, reason="parked"))
         refused = 0
         for conversation in parked:
             try:

@@ -20,7 +20,7 @@ from paca.conversations.api.serializers import (
     FollowUpInput,
     ListQuery,
     MessageInput,
-    SentSerializer,
+    MessageReceiptSerializer,
 )
 from paca.projects.api.base import ProjectView
 
@@ -39,7 +39,7 @@ class ChatSessions(ProjectView):
         ListQuery.asked(request)
         agent = agents.get(self.project, agent_id)
         return ByActivity.answer(
-            selectors.sessions_of(agent.pk, self.member), self, ChatSessionSerializer
+            selectors.chat_sessions(agent.pk, self.member), self, ChatSessionSerializer
         )
 
     @extend_schema(
@@ -66,7 +66,7 @@ class ChatMessages(ProjectView):
     @extend_schema(
         parameters=[IDEMPOTENCY_KEY],
         request=FollowUpInput,
-        responses={202: SentSerializer},
+        responses={202: MessageReceiptSerializer},
         tags=["conversations"],
     )
     @idempotent
@@ -75,10 +75,10 @@ class ChatMessages(ProjectView):
         given = FollowUpInput.read(request)
         agent = agents.get(self.project, agent_id)
         with transaction.atomic():
-            session = selectors.session(agent.pk, self.member, session_id, for_change=True)
+            session = selectors.session(agent.pk, self.member, session_id, for_update=True)
             assert session.conversation is not None  # those without one are not found
             sent = services.send(session.conversation, by=self.member, **given)
-        return Response(SentSerializer(sent).data, status=202)
+        return Response(MessageReceiptSerializer(sent).data, status=202)
 
 
 class ClearChat(ProjectView):
@@ -98,7 +98,7 @@ class ClearChat(ProjectView):
         EmptyInput.read(request)
         agent = agents.get(self.project, agent_id)
         with transaction.atomic():
-            session = selectors.session(agent.pk, self.member, session_id, for_change=True)
+            session = selectors.session(agent.pk, self.member, session_id, for_update=True)
             opened = services.clear(session, by=self.member)
         cleared = {"session": session.pk, "conversation": opened.pk}
         return Response(ChatClearedSerializer(cleared).data, status=201)

@@ -19,7 +19,7 @@ from paca.conversations.api.serializers import (
     ConversationsQuery,
     EmptyInput,
     FollowUpInput,
-    SentSerializer,
+    MessageReceiptSerializer,
     TitleInput,
 )
 from paca.projects.api.base import ProjectView
@@ -73,7 +73,7 @@ class OneConversation(ProjectView):
         """Give it another title."""
         given = TitleInput.read(request, partial=True)
         with transaction.atomic():
-            conversation = selectors.get(self.project, conversation_id, for_change=True)
+            conversation = selectors.get(self.project, conversation_id, for_update=True)
             require_unchanged(request, conversation)
             if given:
                 services.rename(conversation, by=self.member, **given)
@@ -98,7 +98,7 @@ class Workspace(ProjectView):
         """Remove its files for good, within seconds: the log then says agent.sandbox.removed. What was
         said stays, and the next message begins with an empty workspace. Not while the agent works (409)."""
         conversation = selectors.get(self.project, conversation_id)
-        deletion.free_workspace(conversation, by=self.member)
+        deletion.delete_files(conversation, by=self.member)
         return Response(ConversationSerializer(conversation).data, status=202)
 
 
@@ -110,7 +110,7 @@ class Messages(ProjectView):
     @extend_schema(
         parameters=[IDEMPOTENCY_KEY],
         request=FollowUpInput,
-        responses={202: SentSerializer},
+        responses={202: MessageReceiptSerializer},
         tags=["conversations"],
     )
     @idempotent
@@ -119,7 +119,7 @@ class Messages(ProjectView):
         given = FollowUpInput.read(request)
         conversation = selectors.get(self.project, conversation_id)
         sent = services.send(conversation, by=self.member, **given)
-        return Response(SentSerializer(sent).data, status=202)
+        return Response(MessageReceiptSerializer(sent).data, status=202)
 
 
 class Order(ProjectView):

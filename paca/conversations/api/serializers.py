@@ -9,8 +9,8 @@ from rest_framework.request import Request
 from paca.common.api.pagination import Pages
 from paca.common.api.serializers import Input
 from paca.conversations import selectors
-from paca.conversations.models import ChatSession, Conversation, Status
-from paca.conversations.services import ON_BUSY, Sent
+from paca.conversations.models import ChatSession, Conversation, ConversationStatus
+from paca.conversations.services import ON_BUSY_CHOICES, MessageReceipt
 
 # The same as on the socket, so that one message may be sent over either and counts once.
 CLIENT_ID = r"^[A-Za-z0-9_.:-]{1,100}\Z"
@@ -65,7 +65,7 @@ class ConversationSerializer(serializers.Serializer[Conversation]):
     project_id = serializers.UUIDField()
     agent = AgentSummarySerializer()
     trigger_type = serializers.CharField()
-    status = serializers.ChoiceField(choices=Status.choices)
+    status = serializers.ChoiceField(choices=ConversationStatus.choices)
     reason = serializers.CharField(
         help_text=(
             "Why it has this status; empty while it runs. A paused one goes on with a message or"
@@ -112,14 +112,14 @@ class ChatClearedSerializer(serializers.Serializer[Any]):
     conversation = serializers.UUIDField()
 
 
-class SentSerializer(serializers.Serializer[Any]):
+class MessageReceiptSerializer(serializers.Serializer[Any]):
     """Where a message went. ``turn`` is null while it waits behind the running turn."""
 
     conversation = serializers.UUIDField()
     turn = serializers.IntegerField(allow_null=True)
     event_seq = serializers.IntegerField(help_text="Number of the message's own event.")
 
-    def to_representation(self, instance: Sent) -> dict[str, Any]:
+    def to_representation(self, instance: MessageReceipt) -> dict[str, Any]:
         return {
             "conversation": str(instance.conversation_id),
             "turn": instance.turn,
@@ -189,7 +189,7 @@ class FollowUpInput(MessageInput):
     """A message to an agent that may be at work."""
 
     on_busy = serializers.ChoiceField(
-        choices=ON_BUSY,
+        choices=ON_BUSY_CHOICES,
         required=False,
         help_text="While a turn runs: queue (read at its next step), interrupt (it ends, this "
         "begins the next), or reject (409, nothing is stored).",
@@ -225,7 +225,7 @@ class ListQuery(Query):
 class ConversationsQuery(ListQuery):
     """Which conversations."""
 
-    status = serializers.ChoiceField(choices=Status.choices, required=False)
+    status = serializers.ChoiceField(choices=ConversationStatus.choices, required=False)
     agent = serializers.UUIDField(required=False)
     search = serializers.CharField(
         required=False,

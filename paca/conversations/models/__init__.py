@@ -4,11 +4,11 @@ from paca.conversations.models.calls import ModelCall, ToolCall
 from paca.conversations.models.conversation import (
     ChatSession,
     Conversation,
-    Status,
+    ConversationStatus,
     TriggerType,
     Turn,
 )
-from paca.conversations.models.inbox import Control, Trigger, TriggerState
+from paca.conversations.models.inbox import ControlCommand, Trigger, TriggerState
 from paca.conversations.models.log import Blob, Event
 from paca.conversations.models.sandboxes import ReadySandbox, Sandbox, SandboxState
 from paca.conversations.models.workers import Worker
@@ -16,14 +16,14 @@ from paca.conversations.models.workers import Worker
 __all__ = [
     "Blob",
     "ChatSession",
-    "Control",
+    "ControlCommand",
     "Conversation",
     "Event",
     "ModelCall",
     "ReadySandbox",
     "Sandbox",
     "SandboxState",
-    "Status",
+    "ConversationStatus",
     "ToolCall",
     "Trigger",
     "TriggerState",

@@ -13,7 +13,7 @@ from paca.common.models import BaseModel
 from paca.projects.models import Member, Project
 
 
-class Status(models.TextChoices):
+class ConversationStatus(models.TextChoices):
     """Where a conversation stands; the database refuses moves that are not in ``MOVES``."""
 
     QUEUED = "queued"
@@ -25,24 +25,37 @@ class Status(models.TextChoices):
     STOPPED = "stopped"
 
 
-MOVES: dict[Status, tuple[Status, ...]] = {
-    Status.QUEUED: (Status.RUNNING, Status.STOPPED, Status.FAILED),
-    Status.RUNNING: (
-        Status.WAITING,
-        Status.PAUSED,
-        Status.FINISHED,
-        Status.FAILED,
-        Status.STOPPED,
+ALLOWED_MOVES: dict[ConversationStatus, tuple[ConversationStatus, ...]] = {
+    ConversationStatus.QUEUED: (
+        ConversationStatus.RUNNING,
+        ConversationStatus.STOPPED,
+        ConversationStatus.FAILED,
     ),
-    Status.WAITING: (Status.RUNNING, Status.PAUSED, Status.STOPPED, Status.FAILED),
-    Status.PAUSED: (Status.QUEUED, Status.STOPPED),
-    Status.FINISHED: (Status.QUEUED,),
-    Status.FAILED: (Status.QUEUED,),
-    Status.STOPPED: (Status.QUEUED,),
+    ConversationStatus.RUNNING: (
+        ConversationStatus.WAITING,
+        ConversationStatus.PAUSED,
+        ConversationStatus.FINISHED,
+        ConversationStatus.FAILED,
+        ConversationStatus.STOPPED,
+    ),
+    ConversationStatus.WAITING: (
+        ConversationStatus.RUNNING,
+        ConversationStatus.PAUSED,
+        ConversationStatus.STOPPED,
+        ConversationStatus.FAILED,
+    ),
+    ConversationStatus.PAUSED: (ConversationStatus.QUEUED, ConversationStatus.STOPPED),
+    ConversationStatus.FINISHED: (ConversationStatus.QUEUED,),
+    ConversationStatus.FAILED: (ConversationStatus.QUEUED,),
+    ConversationStatus.STOPPED: (ConversationStatus.QUEUED,),
 }
 
-HELD = (Status.RUNNING, Status.WAITING)
-ENDED = (Status.FINISHED, Status.FAILED, Status.STOPPED)
+ACTIVE_STATUSES = (ConversationStatus.RUNNING, ConversationStatus.WAITING)
+ENDED_STATUSES = (
+    ConversationStatus.FINISHED,
+    ConversationStatus.FAILED,
+    ConversationStatus.STOPPED,
+)
 
 
 class TriggerType(models.TextChoices):
@@ -61,7 +74,7 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
     def newest_first(self) -> ConversationQuerySet:
         return self.order_by("-last_activity_at", "-id")
 
-    def for_change(self) -> ConversationQuerySet:
+    def for_update(self) -> ConversationQuerySet:
         """Locked until the commit, in one order, so that no two wait for one another in a circle.
 
         Before them an agent and then a chat may be locked, never after. The lock leaves the keys
@@ -69,13 +82,15 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
         """
         return self.order_by("pk").select_for_update(of=("self",), no_key=True)
 
-    def free(self) -> ConversationQuerySet:
+    def unleased(self) -> ConversationQuerySet:
         """Nobody holds a live lease, by the database's clock."""
         return self.filter(Q(lease_until__isnull=True) | Q(lease_until__lt=Now()))
 
     def claimable(self) -> ConversationQuerySet:
         """Queued, or begun by a worker that no longer renews its lease."""
-        return self.free().filter(status__in=(Status.QUEUED, *HELD), deleted_at__isnull=True)
+        return self.unleased().filter(
+            status__in=(ConversationStatus.QUEUED, *ACTIVE_STATUSES), deleted_at__isnull=True
+        )
 
 
 class Conversation(BaseModel):
@@ -90,7 +105,9 @@ class Conversation(BaseModel):
     )
     trigger_type = models.CharField(max_length=20, choices=TriggerType.choices)
     title = models.CharField(max_length=200, blank=True)
-    status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
+    status = models.CharField(
+        max_length=10, choices=ConversationStatus.choices, default=ConversationStatus.QUEUED
+    )
     reason = models.CharField(max_length=30, blank=True)
     detail = models.TextField(blank=True)
     activity = models.CharField(max_length=30, blank=True)
@@ -130,7 +147,8 @@ class Conversation(BaseModel):
         ]
         constraints = [
             models.CheckConstraint(
-                name="conversation_status_is_known", condition=Q(status__in=Status.values)
+                name="conversation_status_is_known",
+                condition=Q(status__in=ConversationStatus.values),
             ),
             models.CheckConstraint(
                 name="conversation_seq_starts_at_one", condition=Q(next_seq__gte=1)

@@ -16,7 +16,7 @@ class TriggerState(models.TextChoices):
     DEAD = "dead"
 
 
-class Control(models.TextChoices):
+class ControlCommand(models.TextChoices):
     """What a trigger asks of a run that is under way."""
 
     NONE = ""
@@ -32,7 +32,7 @@ class Trigger(BaseModel):
         Conversation, on_delete=models.CASCADE, related_name="triggers"
     )
     kind = models.CharField(max_length=20)
-    control = models.CharField(max_length=10, choices=Control.choices, blank=True)
+    control = models.CharField(max_length=10, choices=ControlCommand.choices, blank=True)
     source = models.CharField(max_length=20)
     idempotency_key = models.CharField(max_length=200, blank=True)
     by = models.CharField(max_length=200, blank=True)

@@ -1,35 +1,41 @@
 """What people do with conversations: begin, write, stop, pause, go on, clear, rename."""
 
 from paca.conversations.services.inbox import AgentUnavailable
-from paca.conversations.services.lifecycle import continue_, pause, resume, stop, stop_all_of
+from paca.conversations.services.lifecycle import (
+    continue_,
+    pause,
+    resume,
+    stop,
+    stop_agent_conversations,
+)
 from paca.conversations.services.messages import (
-    LONGEST_MESSAGE,
-    ON_BUSY,
+    MAX_MESSAGE_CHARACTERS,
+    ON_BUSY_CHOICES,
     ConversationBusy,
-    Sent,
+    MessageReceipt,
     clear,
     rename,
     send,
-    start_anew,
     start_chat,
+    start_next_conversation,
     title_from,
 )
 
 __all__ = [
-    "LONGEST_MESSAGE",
-    "ON_BUSY",
+    "MAX_MESSAGE_CHARACTERS",
+    "ON_BUSY_CHOICES",
     "AgentUnavailable",
     "ConversationBusy",
-    "Sent",
+    "MessageReceipt",
     "clear",
     "continue_",
     "pause",
     "rename",
     "resume",
     "send",
-    "start_anew",
+    "start_next_conversation",
     "start_chat",
     "stop",
-    "stop_all_of",
+    "stop_agent_conversations",
     "title_from",
 ]

@@ -11,8 +11,8 @@ from paca.agents.models import Agent
 from paca.bus import get_bus
 from paca.common import disk_space
 from paca.common.errors import Conflict
-from paca.conversations.models import Control, Conversation, Trigger, TriggerState
-from paca.conversations.models.conversation import HELD
+from paca.conversations.models import ControlCommand, Conversation, Trigger, TriggerState
+from paca.conversations.models.conversation import ACTIVE_STATUSES
 from paca.projects.models import Member
 
 
@@ -29,7 +29,7 @@ class Named(Protocol):
     def name(self) -> str: ...
 
 
-def check_may_begin(agent: Agent) -> None:
+def check_agent_available(agent: Agent) -> None:
     """Raises why no new work may be given to this agent now."""
     disk_space.check(settings.PACA_DATA_DIR)
     if agent.deleted_at is not None:
@@ -40,7 +40,7 @@ def check_may_begin(agent: Agent) -> None:
 
 def locked(conversation: Conversation) -> Conversation:
     """The row as it is now, held until the transaction ends."""
-    return Conversation.objects.select_related("agent").for_change().get(pk=conversation.pk)
+    return Conversation.objects.select_related("agent").for_update().get(pk=conversation.pk)
 
 
 def put(
@@ -51,7 +51,7 @@ def put(
     source: str = "api",
     key: str = "",
     event_seq: int | None = None,
-    control: Control = Control.NONE,
+    control: ControlCommand = ControlCommand.NONE,
     actor: Member | None = None,
 ) -> None:
     """Enter a cause into the inbox, and hint at it once it is certain."""
@@ -69,7 +69,7 @@ def put(
 
     def hint() -> None:
         get_bus().wake(trigger.id, about)
-        if current.status in HELD:
+        if current.status in ACTIVE_STATUSES:
             get_bus().signal(current.id)
 
     transaction.on_commit(hint)
@@ -91,7 +91,7 @@ def _facts(current: Conversation, what: str, actor: Member | None) -> dict[str, 
     return facts
 
 
-def drop_waiting(current: Conversation) -> None:
+def discard_new_triggers(current: Conversation) -> None:
     Trigger.objects.filter(conversation=current, state=TriggerState.NEW).update(
         state=TriggerState.DONE
     )

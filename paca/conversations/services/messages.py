@@ -14,19 +14,19 @@ from paca.common.errors import Conflict, Invalid, NotFound
 from paca.conversations import store
 from paca.conversations.models import (
     ChatSession,
-    Control,
+    ControlCommand,
     Conversation,
-    Status,
+    ConversationStatus,
     Trigger,
     TriggerType,
 )
-from paca.conversations.models.conversation import HELD
-from paca.conversations.services.inbox import check_may_begin, locked, put
+from paca.conversations.models.conversation import ACTIVE_STATUSES
+from paca.conversations.services.inbox import check_agent_available, locked, put
 from paca.conversations.services.lifecycle import stop
 from paca.projects.models import Member
 
-LONGEST_MESSAGE = 100_000
-ON_BUSY = ("queue", "interrupt", "reject")
+MAX_MESSAGE_CHARACTERS = 100_000
+ON_BUSY_CHOICES = ("queue", "interrupt", "reject")
 
 
 class ConversationBusy(Conflict):
@@ -36,7 +36,7 @@ class ConversationBusy(Conflict):
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class MessageReceipt:
     """Where a message went. ``turn`` is None while it is queued behind the running turn."""
 
     conversation_id: UUID
@@ -55,7 +55,7 @@ def start_chat(
     source: str = "api",
     client_id: str = "",
     conversation_id: UUID | None = None,
-) -> Sent:
+) -> MessageReceipt:
     """Begin a chat session with its first conversation and message.
 
     The same ``client_id`` of the same person begins one chat. The conversation gets this id, or
@@ -71,22 +71,22 @@ def start_chat(
             return earlier
     else:
         session = ChatSession.objects.create(agent=agent, member=by)
-    return start_anew(
+    return start_next_conversation(
         session, text=text, source=source, client_id=client_id, conversation_id=conversation_id
     )
 
 
 @transaction.atomic
-def start_anew(
+def start_next_conversation(
     session: ChatSession,
     *,
     text: str,
     source: str = "api",
     client_id: str = "",
     conversation_id: UUID | None = None,
-) -> Sent:
+) -> MessageReceipt:
     """Go on in the chat with another conversation; the one before stays readable, and runs on."""
-    check_may_begin(session.agent)
+    check_agent_available(session.agent)
     conversation = _open(session, conversation_id)
     return send(conversation, text=text, by=session.member, source=source, client_id=client_id)
 
@@ -98,7 +98,7 @@ def _open(session: ChatSession, conversation_id: UUID | None = None) -> Conversa
         agent=session.agent,
         session=session,
         trigger_type=TriggerType.CHAT_MESSAGE,
-        status=Status.FINISHED,
+        status=ConversationStatus.FINISHED,
         reason="answered",
     )
     session.conversation = conversation
@@ -115,24 +115,24 @@ def send(
     on_busy: str = "queue",
     source: str = "api",
     client_id: str = "",
-) -> Sent:
+) -> MessageReceipt:
     """Write to the agent: stored and shown at once, read at the next step or in a new turn.
 
     The same ``client_id`` of the same person is one message. Raises
     ``ConversationBusy`` with ``on_busy="reject"`` while a turn runs.
     """
     _check_text(text)
-    if on_busy not in ON_BUSY:
-        raise Invalid(f"on_busy must be one of {', '.join(ON_BUSY)}.")
+    if on_busy not in ON_BUSY_CHOICES:
+        raise Invalid(f"on_busy must be one of {', '.join(ON_BUSY_CHOICES)}.")
     current = locked(conversation)
     key = _key(by, client_id)
     if key and (earlier := _earlier(source, key, conversation=current)):
         return earlier
-    check_may_begin(current.agent)
-    busy = current.status in (*HELD, Status.QUEUED)
+    check_agent_available(current.agent)
+    busy = current.status in (*ACTIVE_STATUSES, ConversationStatus.QUEUED)
     if busy and on_busy == "reject":
         raise ConversationBusy
-    interrupt = on_busy == "interrupt" and current.status in HELD
+    interrupt = on_busy == "interrupt" and current.status in ACTIVE_STATUSES
     stored = store.append(current.id, *_message(current, text, by, client_id, on_busy, busy))
     put(
         current,
@@ -141,10 +141,10 @@ def send(
         source=source,
         key=key,
         event_seq=stored.first_seq,
-        control=Control.INTERRUPT if interrupt else Control.NONE,
+        control=ControlCommand.INTERRUPT if interrupt else ControlCommand.NONE,
         actor=by,
     )
-    return Sent(current.id, current.session_id, _next_turn(current), stored.first_seq)
+    return MessageReceipt(current.id, current.session_id, _next_turn(current), stored.first_seq)
 
 
 def _message(
@@ -182,7 +182,7 @@ def _shown(text: str) -> str:
 def clear(session: ChatSession, *, by: Member) -> Conversation:
     """Close the session's conversation, which stays readable, and open an empty one."""
     session = _held(session)
-    check_may_begin(session.agent)
+    check_agent_available(session.agent)
     if session.conversation is not None:
         stop(session.conversation, by=by)
     return _open(session)
@@ -211,8 +211,8 @@ def rename(conversation: Conversation, *, title: str, by: Member) -> None:
 def _check_text(text: str) -> None:
     if not text.strip():
         raise Invalid("The message is empty.", fields={"text": ["Write something."]})
-    if len(text) > LONGEST_MESSAGE:
-        fact = f"At most {LONGEST_MESSAGE:,} characters; this has {len(text):,}."
+    if len(text) > MAX_MESSAGE_CHARACTERS:
+        fact = f"At most {MAX_MESSAGE_CHARACTERS:,} characters; this has {len(text):,}."
         raise Invalid("The message is too long.", fields={"text": [fact]})
 
 
@@ -220,7 +220,7 @@ def _key(by: Member, client_id: str) -> str:
     return f"{by.id}:{client_id}"[:200] if client_id else ""
 
 
-def _earlier(source: str, key: str, **where: Any) -> Sent | None:
+def _earlier(source: str, key: str, **where: Any) -> MessageReceipt | None:
     """What was answered when this message came the first time."""
     trigger = (
         Trigger.objects.filter(
@@ -233,9 +233,9 @@ def _earlier(source: str, key: str, **where: Any) -> Sent | None:
         return None
     current = trigger.conversation
     turn = trigger.turn or _next_turn(current)
-    return Sent(current.id, current.session_id, turn, trigger.event_seq, duplicate=True)
+    return MessageReceipt(current.id, current.session_id, turn, trigger.event_seq, duplicate=True)
 
 
 def _next_turn(current: Conversation) -> int | None:
     """The turn that answers what is written now, unless one runs, which may or may not."""
-    return None if current.status in HELD else current.turn_number + 1
+    return None if current.status in ACTIVE_STATUSES else current.turn_number + 1

@@ -17,7 +17,7 @@ from paca.common.errors import NotFound
 from paca.conversations import store
 from paca.conversations.models import Conversation, SandboxState, Worker
 from paca.conversations.models import Sandbox as SandboxRow
-from paca.conversations.models.conversation import HELD
+from paca.conversations.models.conversation import ACTIVE_STATUSES
 from paca.events import Event
 from paca.sandbox.base import Patience
 from paca.sandbox.exit_cause import End, Loss
@@ -42,7 +42,7 @@ def in_use(patience: Patience) -> set[UUID]:
     )
     wanted = (recent | pausable) & ~Q(sandbox__state=SandboxState.FREEING)
     # One that is held may have a sandbox of which there is no row yet.
-    kept = Conversation.objects.filter(wanted | Q(status__in=HELD), deleted_at=None)
+    kept = Conversation.objects.filter(wanted | Q(status__in=ACTIVE_STATUSES), deleted_at=None)
     return set(kept.values_list("pk", flat=True))
 
 
@@ -127,9 +127,13 @@ def _note(kept: Kept, states: tuple[str, ...], event: Event) -> bool:
     """Once, whoever else sweeps; never for one that is held, whose worker sees to it itself, nor of a
     later life than the one that was looked at: a turn may have begun and ended meanwhile."""
     with suppress(NotFound):  # it was deleted a moment ago
-        held = list(Conversation.objects.filter(pk=kept.conversation_id).for_change())
+        held = list(Conversation.objects.filter(pk=kept.conversation_id).for_update())
         rows = SandboxRow.objects.filter(conversation=kept.conversation_id, boot_id=kept.boot_id)
-        if held and held[0].status not in HELD and rows.filter(state__in=states).exists():
+        if (
+            held
+            and held[0].status not in ACTIVE_STATUSES
+            and rows.filter(state__in=states).exists()
+        ):
             store.append(kept.conversation_id, event)
             return True
     return False
@@ -137,7 +141,7 @@ def _note(kept: Kept, states: tuple[str, ...], event: Event) -> bool:
 
 def _at_rest(**state: object) -> QuerySet[SandboxRow]:
     rows = SandboxRow.objects.filter(**state, conversation__deleted_at=None)
-    return rows.exclude(conversation__status__in=HELD)
+    return rows.exclude(conversation__status__in=ACTIVE_STATUSES)
 
 
 def _kept(rows: QuerySet[SandboxRow]) -> list[Kept]:

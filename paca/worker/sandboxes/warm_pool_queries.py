@@ -24,7 +24,7 @@ def take(lease: Lease, ready: str | None) -> str:
     mine = Conversation.objects.filter(
         pk=lease.conversation_id, lease_owner=lease.owner, lease_epoch=lease.epoch, deleted_at=None
     )
-    if not list(mine.for_change()):
+    if not list(mine.for_update()):
         raise Fenced
     known = SandboxRow.objects.filter(conversation=lease.conversation_id)
     volumes = list(known.values_list("volume", flat=True))
