@@ -21,7 +21,7 @@ from paca.conversations import services
 from tests.bench import ground
 from tests.bench.figures import Figure, percentile
 from tests.support import world
-from tests.support.flow import Told
+from tests.support.flow import ObservedConversation
 from tests.support.model_script import Scripted, says
 from tests.support.model_server import ModelServer
 from tests.support.valkey_server import ValkeyServer, running
@@ -88,7 +88,7 @@ class Ours:
             sent = services.start_chat(self._world.agent, text="Hello", by=self._world.owner)
         # Until then this process does nothing else, or the model server in it would answer late.
         assert self._asked.wait(30)
-        told = Told(sent.conversation_id)
+        told = ObservedConversation(sent.conversation_id)
         while told.status in ("queued/", "running/"):
             time.sleep(BETWEEN_SECONDS)
         assert told.status == "finished/answered", told.status

@@ -22,7 +22,7 @@ from paca.conversations.models import Worker
 from tests.bench import ground
 from tests.bench.figures import Figure
 from tests.support import world
-from tests.support.flow import Told
+from tests.support.flow import ObservedConversation
 from tests.support.model_script import Scripted, calls, says
 from tests.support.model_server import ModelServer
 from tests.support.worker_process import WorkerProcess
@@ -90,11 +90,11 @@ class Ours:
         watched = Watched(self._pid, turns)
         self._server.script(watched)
         sent = services.start_chat(self._world.agent, text=QUESTION, by=self._world.owner)
-        told = Told(sent.conversation_id)
+        told = ObservedConversation(sent.conversation_id)
         while told.status in ("queued/", "running/"):
             time.sleep(0.02)
         assert told.status == "finished/answered", told.status
-        assert len(told.all("tool.returned")) == turns
+        assert len(told.event_data("tool.returned")) == turns
         return watched
 
 

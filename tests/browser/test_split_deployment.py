@@ -12,7 +12,7 @@ from tests.browser import acts
 from tests.browser.conftest import WAIT_MS, Watched
 from tests.installation.manage_process import Running
 from tests.support import docker_backend, valkey_server
-from tests.support.flow import until
+from tests.support.flow import wait_until
 from tests.support.model_script import calls, says
 from tests.support.model_server import ModelServer
 from tests.support.postgres_server import PostgresServer
@@ -58,7 +58,7 @@ def person(team: Apart, web: Running) -> Iterator[Person]:
         talk.rest()
         found.api("DELETE", f"{talk.path}/")
     # The workers take away what belonged to them.
-    until(lambda: not _left(team, [conversation["id"] for conversation in listed]), 60)
+    wait_until(lambda: not _left(team, [conversation["id"] for conversation in listed]), 60)
 
 
 def _left(team: Apart, conversations: list[str]) -> list[tuple]:
@@ -112,7 +112,7 @@ def test_a_run_is_watched_reloaded_taken_over_and_stopped(
 
     conversation = begin(page, agent, "Look around")
     expect(page.locator("details.tool", has_text="once.txt").first).to_be_visible()
-    until(lambda: _command_runs(person, conversation), 60)
+    wait_until(lambda: _command_runs(person, conversation), 60)
     team.holder(conversation, both).kill()
     expect(page.locator(".flow")).to_contain_text("another one has taken over")
     expect(page.locator(".prose.is-writing")).to_be_visible()

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from tests.chaos.cast import Cast
-from tests.support.flow import Told
+from tests.support.flow import ObservedConversation
 
 
 class Caller:
@@ -22,20 +22,22 @@ class Caller:
             "Content-Type": "application/json",
         }
 
-    def begin(self, text: str) -> Told:
+    def begin(self, text: str) -> ObservedConversation:
         """A conversation, begun with this message."""
-        return Told(UUID(self._post(self._cast.chats, {"message": text})["conversation"]))
+        return ObservedConversation(
+            UUID(self._post(self._cast.chats, {"message": text})["conversation"])
+        )
 
-    def stop(self, told: Told) -> None:
+    def stop(self, told: ObservedConversation) -> None:
         self._post(f"{self._cast.conversations}{told.id}/stop/", {})
 
-    def send(self, told: Told, text: str) -> int:
+    def send(self, told: ObservedConversation, text: str) -> int:
         """The number of the message in the log."""
         sent = self._post(f"{self._cast.conversations}{told.id}/messages/", {"text": text})
         seq: int = sent["event_seq"]
         return seq
 
-    def open(self, told: Told) -> None:
+    def open(self, told: ObservedConversation) -> None:
         """All that people read of a conversation."""
         for what in ("", "events/", "export/?format=json", "export/?format=markdown"):
             self._ask("GET", f"{self._cast.conversations}{told.id}/{what}")

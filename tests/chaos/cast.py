@@ -14,7 +14,7 @@ from paca.conversations.models import Event
 from paca.projects.services import members, workspaces
 from tests.chaos.stories import Stories, Story
 from tests.support import world
-from tests.support.flow import RESTS, Told, until
+from tests.support.flow import IDLE_STATUSES, ObservedConversation, wait_until
 from tests.support.model_server import ModelServer
 from tests.support.world import World
 
@@ -31,7 +31,7 @@ class Cast:
             llm_api_key="sk-test-1234",
             limit_concurrent=10,
         )
-        self.running: list[tuple[Told, Story]] = []
+        self.running: list[tuple[ObservedConversation, Story]] = []
         self.begun = self.calls = self.parked = 0
 
     @property
@@ -42,12 +42,12 @@ class Cast:
         """Be ready to tell it to whoever begins it."""
         return self._stories.add(story)
 
-    def begin(self, story: Story) -> Told:
+    def begin(self, story: Story) -> ObservedConversation:
         self.know(story)
         sent = services.start_chat(self._world.agent, text=story.opening, by=self._world.owner)
-        return self.adopt(Told(sent.conversation_id), story)
+        return self.adopt(ObservedConversation(sent.conversation_id), story)
 
-    def adopt(self, told: Told, story: Story) -> Told:
+    def adopt(self, told: ObservedConversation, story: Story) -> ObservedConversation:
         """Watch what was begun otherwise."""
         self.begun += 1
         self.running.append((told, story))
@@ -63,7 +63,7 @@ class Cast:
         finally:
             agents.update(status=Agent.Status.ACTIVE)
 
-    def rested(self) -> list[tuple[Told, Story]]:
+    def rested(self) -> list[tuple[ObservedConversation, Story]]:
         """Those that have come to their end since; one that is parked is carried on, as people do."""
         found = []
         for told, story in list(self.running):
@@ -71,27 +71,29 @@ class Cast:
             if (row.status, row.reason) == ("paused", "parked"):
                 self.parked += 1
                 services.continue_(row, by=self._world.owner)
-            elif row.status in RESTS:
+            elif row.status in IDLE_STATUSES:
                 self.running.remove((told, story))
                 called = Event.objects.filter(conversation=told.id, type="agent.tool.called")
                 self.calls += called.count()
                 found.append((told, story))
         return found
 
-    def wait_for_all(self, seconds: float) -> list[tuple[Told, Story]]:
+    def wait_for_all(self, seconds: float) -> list[tuple[ObservedConversation, Story]]:
         """Until none runs any more; all of them."""
-        found: list[tuple[Told, Story]] = []
+        found: list[tuple[ObservedConversation, Story]] = []
 
         def over() -> bool:
             found.extend(self.rested())
             return not self.running
 
-        until(over, seconds, self.where)
+        wait_until(over, seconds, self.where)
         return found
 
     def where(self) -> str:
         """How far those are that still run."""
-        return "; ".join(f"{told.id} {told.status} {told.types[-4:]}" for told, _ in self.running)
+        return "; ".join(
+            f"{told.id} {told.status} {told.event_types[-4:]}" for told, _ in self.running
+        )
 
     # --- over the API -------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from tests.chaos.stories import DONE, Story, leaves
 from tests.conversations.test_triggers import a_message
 from tests.realtime.pages import Page
 from tests.support import world
-from tests.support.flow import RESTS, Told, until
+from tests.support.flow import IDLE_STATUSES, ObservedConversation, wait_until
 from tests.support.model_script import calls, says
 from tests.support.valkey_server import ValkeyServer
 
@@ -43,7 +43,7 @@ class Scene:
     cast: Cast
     port: int
     report: Report
-    target: Told
+    target: ObservedConversation
     waits: list[float] = field(default_factory=list)
     complaints: int = 0  # of the processes, that have been told
 
@@ -80,7 +80,11 @@ class Scene:
         story = self.cast.know(Story(mark, [calls(bash=leaves(mark)), says(DONE)]))
         began = time.monotonic()
         told = self.caller.begin(story.opening)
-        until(lambda: told.row.status in RESTS, WAIT_SECONDS, lambda: f"{mark}: {told.types}")
+        wait_until(
+            lambda: told.row.status in IDLE_STATUSES,
+            WAIT_SECONDS,
+            lambda: f"{mark}: {told.event_types}",
+        )
         self.waits.append(time.monotonic() - began)
         if self.waits[-1] > NEIGHBOUR_SECONDS:
             self.report.fault(f"{mark} was answered after {self.waits[-1]:.1f} s")
@@ -111,7 +115,7 @@ def stream(rows: Sequence[Row], scene: Scene) -> list[Seen]:
             (group,) = (g for g in client.xinfo_groups(TRIGGERS) if g["name"] == GROUP.encode())
             return group["lag"] == 0 and group["pending"] == 0
 
-        until(handled, WAIT_SECONDS)
+        wait_until(handled, WAIT_SECONDS)
         aside = {
             fields[b"entry_id"]: fields[b"reason"] for _, fields in client.xrange(DEAD_TRIGGERS)
         }
@@ -133,14 +137,14 @@ def channels(rows: Sequence[Row], scene: Scene) -> list[Seen]:
     """A message each, while somebody looks on; whoever listens must not even lose its connection."""
     found = []
     with scene.valkey.client() as client, scene.page() as page:
-        page.until("ready")
+        page.wait_until("ready")
         for number, row in enumerate(rows):
             channel, message = row.put
             data = message if isinstance(message, bytes) else json.dumps(message).encode()
             before = _listeners(client)
             heard = client.publish(channel, scene.named(data))
             page.send("ping", client_id=str(number))
-            page.until(lambda frame: frame.get("type") == "pong")
+            page.wait_until(lambda frame: frame.get("type") == "pong")
             time.sleep(BETWEEN_FRAMES_SECONDS)
             found.append({"heard": heard > 0, "listens": _listeners(client) == before})
     return found
@@ -196,20 +200,20 @@ def _code(said: bytes) -> Any:
 def frames(rows: Sequence[Row], scene: Scene) -> list[Seen]:
     found: list[Seen] = []
     with scene.page() as page:
-        page.until("ready")
+        page.wait_until("ready")
         for row in rows:
             if isinstance(row.put, Wire):
                 found.append(_closed(row.put, scene))
                 continue
             page.socket.send(row.put)
-            found.append(page.until(lambda frame: frame["type"] in {"error", "ack"}))
+            found.append(page.wait_until(lambda frame: frame["type"] in {"error", "ack"}))
             time.sleep(BETWEEN_FRAMES_SECONDS)
     return found
 
 
 def _closed(wire: Wire, scene: Scene) -> Seen:
     with scene.page() as page:
-        page.until("ready")
+        page.wait_until("ready")
         page.socket.socket.sendall(wire.data)
         return {"closed": page.close_code()}
 
@@ -254,21 +258,21 @@ def _told(told: Sequence[tuple[Row, Story]], scene: Scene, at_once: int) -> list
     return [seen[story.mark] for _, story in told]
 
 
-def judge(told: Told, story: Story, scene: Scene, case: object = "") -> None:
+def judge(told: ObservedConversation, story: Story, scene: Scene, case: object = "") -> None:
     """By the oracle, and by opening it; then its sandbox is removed, with its files."""
     scene.caller.open(told)
-    in_sandbox = told.has("sandbox.started")
+    in_sandbox = told.has_event("sandbox.started")
     effects = scene.ground.effects(told) if in_sandbox else Counter[str]()
     scene.report.breaches(told, oracle.judge(told, story, effects), f"{story.mark} {case}"[:600])
     if in_sandbox:
         scene.ground.forget(told)
 
 
-def _facts(told: Told) -> Seen:
-    ended = {each["call_id"]: each for each in told.all("tool.returned")}
-    results = [ended[c["call_id"]] for c in told.all("tool.called") if c["call_id"] in ended]
+def _facts(told: ObservedConversation) -> Seen:
+    ended = {each["call_id"]: each for each in told.event_data("tool.returned")}
+    results = [ended[c["call_id"]] for c in told.event_data("tool.called") if c["call_id"] in ended]
     outputs = [result["output"] for result in results]
-    causes = [each["cause"] for each in told.all("model.retried")]
+    causes = [each["cause"] for each in told.event_data("model.retried")]
     return {
         "status": told.status,
         "retried": len(causes),

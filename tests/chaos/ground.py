@@ -23,7 +23,7 @@ from tests.support.valkey_server import ValkeyServer
 if TYPE_CHECKING:
     from paca.sandbox.base import Sandbox
     from paca.sandbox.manager import SandboxManager
-    from tests.support.flow import Told
+    from tests.support.flow import ObservedConversation
 
 SQLITE, SERVICES = "sqlite", "services"
 GROUNDS = (SQLITE, SERVICES)
@@ -63,7 +63,7 @@ class Ground:
         self._sandboxes = self._sandboxes or new_manager()
         return self._sandboxes
 
-    def read(self, told: Told, path: str) -> str:
+    def read(self, told: ObservedConversation, path: str) -> str:
         """A file of the conversation's workspace, as it is inside its sandbox; empty if there is none."""
         from paca.engine.workspace import NoSuchFile
 
@@ -75,7 +75,7 @@ class Ground:
 
         return self._inside(told, content)
 
-    def run_inside(self, told: Told, line: str) -> str:
+    def run_inside(self, told: ObservedConversation, line: str) -> str:
         """What a shell says in the conversation's sandbox."""
         from paca.engine.workspace import Command
 
@@ -84,7 +84,7 @@ class Ground:
 
         return self._inside(told, output)
 
-    def _inside(self, told: Told, act: Callable[[Sandbox], Awaitable[str]]) -> str:
+    def _inside(self, told: ObservedConversation, act: Callable[[Sandbox], Awaitable[str]]) -> str:
         return self._runner.run(self._act(told.id, told.row.lease_epoch, act))
 
     async def _act(
@@ -99,7 +99,7 @@ class Ground:
         finally:
             await sandbox.detach()
 
-    def effects(self, told: Told) -> Counter[str]:
+    def effects(self, told: ObservedConversation) -> Counter[str]:
         from tests.chaos.stories import EFFECTS
 
         return Counter(self.read(told, EFFECTS).split())
@@ -114,7 +114,7 @@ class Ground:
             for conversation_id in conversations:
                 self._runner.run(self.sandboxes.forget(conversation_id))
 
-    def forget(self, told: Told) -> None:
+    def forget(self, told: ObservedConversation) -> None:
         """Remove the sandbox with its files."""
         self._runner.run(self.sandboxes.forget(told.id))
 

@@ -17,7 +17,7 @@ from tests.chaos.ground import GROUNDS, SERVICES, Ground, Team
 from tests.chaos.oracle import Breach
 from tests.chaos.report import Report
 from tests.chaos.stories import DONE, Story, leaves
-from tests.support.flow import Told, until
+from tests.support.flow import ObservedConversation, wait_until
 from tests.support.model_script import calls, says
 from tests.support.model_server import ModelServer
 
@@ -108,7 +108,7 @@ def _try(case: Case, number: int, ground: Ground, team: Team, cast: Cast, report
     told = cast.begin(story)
     if not doomed.wait_until_dead(REST_SECONDS):
         report.fault(
-            f"{case}: the process never came to the point; {told.status} {told.types[-4:]}"
+            f"{case}: the process never came to the point; {told.status} {told.event_types[-4:]}"
         )
     if case.gone:
         ground.end_sandboxes()
@@ -125,14 +125,14 @@ def _story(case: Case, mark: str) -> Story:
     return Story(mark, [says("I begin.") + first, says("I go on.") + tested, says(DONE)])
 
 
-def _judge(case: Case, told: Told, story: Story, ground: Ground) -> list[Breach]:
+def _judge(case: Case, told: ObservedConversation, story: Story, ground: Ground) -> list[Breach]:
     found = oracle.judge(told, story, ground.effects(told))
     if told.status != oracle.ANSWERED:
         found.append(Breach("end", f"it ended as {told.status}"))
-    unknown = told.all("tool.outcome_unknown")
+    unknown = told.event_data("tool.outcome_unknown")
     if len(unknown) != case.unknown:
         found.append(Breach("D3", f"{len(unknown)} calls have an unknown outcome"))
-    failed = [each["output"] for each in told.all("tool.returned") if each["failed"]]
+    failed = [each["output"] for each in told.event_data("tool.returned") if each["failed"]]
     if failed:
         found.append(Breach("D2", f"a call failed that was sound: {failed}"))
     expected = (
@@ -157,7 +157,10 @@ def _message_whose_server_dies(ground: Ground, team: Team, cast: Cast, report: R
     if (status := _send(sound.wait_until_ready(), cast, story)) != http.HTTPStatus.CREATED:
         report.fault(f"{case}: sent again, the message is answered with {status}")
     worker = team.worker() if ground.name == SERVICES else sound
-    begun = [Told(row.pk) for row in Conversation.objects.filter(title__contains=story.mark)]
+    begun = [
+        ObservedConversation(row.pk)
+        for row in Conversation.objects.filter(title__contains=story.mark)
+    ]
     for told in begun:
         _wait_until_answered(told)
         report.breaches(told, oracle.judge(told, story, Counter()), case)
@@ -167,8 +170,8 @@ def _message_whose_server_dies(ground: Ground, team: Team, cast: Cast, report: R
         process.kill()
 
 
-def _wait_until_answered(told: Told) -> None:
-    until(lambda: told.status == oracle.ANSWERED, REST_SECONDS, lambda: told.status)
+def _wait_until_answered(told: ObservedConversation) -> None:
+    wait_until(lambda: told.status == oracle.ANSWERED, REST_SECONDS, lambda: told.status)
 
 
 def _send(port: int, cast: Cast, story: Story) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from paca.conversations.models import Event, Trigger
 from tests.chaos.stories import EFFECT, Story
-from tests.support.flow import Told, assert_replay_matches
+from tests.support.flow import ObservedConversation, assert_replay_matches
 
 OUTCOMES = ("agent.tool.returned", "agent.tool.outcome_unknown")
 ANSWERED = "finished/answered"
@@ -26,12 +26,12 @@ class Breach:
         return f"{self.promise}: {self.what}"
 
 
-def judge(told: Told, story: Story, effects: Counter[str]) -> list[Breach]:
+def judge(told: ObservedConversation, story: Story, effects: Counter[str]) -> list[Breach]:
     """All that is wrong with a conversation that rests, and with what it left in its workspace."""
     return [*judge_log(told, story), *_effects(told.frames, effects)]
 
 
-def judge_log(told: Told, story: Story) -> list[Breach]:
+def judge_log(told: ObservedConversation, story: Story) -> list[Breach]:
     """The same as far as log and tables tell it."""
     frames = told.frames
     return [
@@ -44,7 +44,7 @@ def judge_log(told: Told, story: Story) -> list[Breach]:
     ]
 
 
-def _numbers(told: Told) -> Iterator[Breach]:
+def _numbers(told: ObservedConversation) -> Iterator[Breach]:
     seqs = list(
         Event.objects.filter(conversation=told.id).order_by("seq").values_list("seq", flat=True)
     )
@@ -52,7 +52,7 @@ def _numbers(told: Told) -> Iterator[Breach]:
         yield Breach("D1", f"events are numbered {seqs}, the last should be {told.row.last_seq}")
 
 
-def _epochs(told: Told) -> Iterator[Breach]:
+def _epochs(told: ObservedConversation) -> Iterator[Breach]:
     rows = Event.objects.filter(conversation=told.id).order_by("seq")
     epochs = list(rows.values_list("epoch", flat=True))
     if epochs != sorted(epochs):
@@ -87,13 +87,15 @@ def _effects(frames: list[dict[str, Any]], effects: Counter[str]) -> Iterator[Br
         yield Breach("D3", f"{mark} happened, and no call in the log asks for it")
 
 
-def _words(told: Told, story: Story, frames: list[dict[str, Any]]) -> Iterator[Breach]:
+def _words(
+    told: ObservedConversation, story: Story, frames: list[dict[str, Any]]
+) -> Iterator[Breach]:
     said = [each["text"] for each in _of(frames, "agent.message.spoken")]
     if told.status == ANSWERED and said != story.words:
         yield Breach("D4", f"it said {said}, and was to say {story.words}")
 
 
-def _triggers(told: Told, frames: list[dict[str, Any]]) -> Iterator[Breach]:
+def _triggers(told: ObservedConversation, frames: list[dict[str, Any]]) -> Iterator[Breach]:
     turns = _of(frames, "agent.turn.started")
     if [turn["number"] for turn in turns] != list(range(1, len(turns) + 1)):
         yield Breach("D5", f"turns are numbered {[turn['number'] for turn in turns]}")
@@ -105,7 +107,7 @@ def _triggers(told: Told, frames: list[dict[str, Any]]) -> Iterator[Breach]:
         yield Breach("D5", f"{trigger} still waits in a conversation that rests")
 
 
-def _state(told: Told) -> Iterator[Breach]:
+def _state(told: ObservedConversation) -> Iterator[Breach]:
     try:
         assert_replay_matches(told)
     except AssertionError as error:

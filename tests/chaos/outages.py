@@ -16,7 +16,7 @@ from tests.chaos.oracle import Breach
 from tests.chaos.report import Report
 from tests.chaos.stories import DONE, Story, leaves
 from tests.support import anthropic_dialect
-from tests.support.flow import Told, until
+from tests.support.flow import ObservedConversation, wait_until
 from tests.support.model_script import Raw, Scripted, calls, says
 from tests.support.model_server import ModelServer
 
@@ -64,7 +64,7 @@ def _through(
 ) -> None:
     """Some conversations in the midst of their work, the outage, and their end."""
     told = [cast.begin(_story(f"{mark}-{n}", chance)) for n in range(AT_ONCE)]
-    until(lambda: all(one.has("tool.started") for one in told), REST_SECONDS, cast.where)
+    wait_until(lambda: all(one.has_event("tool.started") for one in told), REST_SECONDS, cast.where)
     time.sleep(chance.uniform(0, 2))
     outage(ground, chance)
     late = cast.begin(_story(f"{mark}-late", chance))  # and one whose wake-up may be lost
@@ -80,13 +80,19 @@ def _story(mark: str, chance: random.Random) -> Story:
 
 
 def _judge_all(
-    ground: Ground, cast: Cast, report: Report, case: str, *, sandbox_lost: bool, late: Told
+    ground: Ground,
+    cast: Cast,
+    report: Report,
+    case: str,
+    *,
+    sandbox_lost: bool,
+    late: ObservedConversation,
 ) -> None:
     for told, story in cast.wait_for_all(REST_SECONDS):
         breaches = oracle.judge(told, story, ground.effects(told))
         if told.status != oracle.ANSWERED:
             breaches.append(Breach("end", f"it ended as {told.status}"))
-        unknown = told.all("tool.outcome_unknown")
+        unknown = told.event_data("tool.outcome_unknown")
         if unknown and (not sandbox_lost or told == late):
             breaches.append(Breach("D2", "an outcome is unknown, and its sandbox lived"))
         report.breaches(told, breaches, case)
@@ -160,10 +166,12 @@ def _cut_streams(
     """Cut at any byte, by an end, a close or a reset: asked again, and nothing of the half is kept."""
     report.say(f"model cut, {count} times")
     for number in range(count):
-        until(lambda: len(cast.running) < 8 or not _finish_some(ground, cast, report), REST_SECONDS)
+        wait_until(
+            lambda: len(cast.running) < 8 or not _finish_some(ground, cast, report), REST_SECONDS
+        )
         cast.begin(_cut_story(f"cut-{number}", chance))
     while cast.running:
-        until(lambda: not _finish_some(ground, cast, report), REST_SECONDS, cast.where)
+        wait_until(lambda: not _finish_some(ground, cast, report), REST_SECONDS, cast.where)
     report.figures["model-cut"] = count
 
 

@@ -14,7 +14,7 @@ from tests.chaos.cast import Cast
 from tests.chaos.ground import Ground
 from tests.chaos.report import Report
 from tests.chaos.stories import Story
-from tests.support.flow import Told
+from tests.support.flow import ObservedConversation
 from tests.support.model_script import Scripted, says
 from tests.support.model_server import ModelServer
 
@@ -52,7 +52,9 @@ def run(ground: Ground, report: Report, *, seed: int, short: bool) -> None:
         )
 
 
-def _race(told: Told, caller: Caller, asked: threading.Semaphore, chance: random.Random) -> None:
+def _race(
+    told: ObservedConversation, caller: Caller, asked: threading.Semaphore, chance: random.Random
+) -> None:
     """Each message around the moment in which the answer is stored that may be the last.
 
     When that is depends on the machine: one that came too late makes the next come earlier.
@@ -60,7 +62,7 @@ def _race(told: Told, caller: Caller, asked: threading.Semaphore, chance: random
     pause = ANSWER_MS / 1000
     for number in range(MESSAGES):
         if not asked.acquire(timeout=WAIT_SECONDS):
-            raise AssertionError(f"message {number} is not answered: {told.types[-5:]}")
+            raise AssertionError(f"message {number} is not answered: {told.event_types[-5:]}")
         time.sleep(max(0.0, pause + chance.uniform(-AROUND_SECONDS, AROUND_SECONDS) / 2))
         seq = caller.send(told, _text(number))
         before = Event.objects.get(conversation=told.id, seq=seq - 1)
@@ -72,12 +74,12 @@ def _text(number: int) -> str:
     return f"message number {number:03}"
 
 
-def _judge(told: Told, model: ModelServer, report: Report) -> int:
+def _judge(told: ObservedConversation, model: ModelServer, report: Report) -> int:
     """What is wrong with it; gives how many messages came close to the end of a turn."""
     found = []
     if told.status != oracle.ANSWERED:
         found.append(oracle.Breach("D5", f"it ended as {told.status}"))
-    read = max(each["seen_seq"] for each in told.all("usage.recorded"))
+    read = max(each["seen_seq"] for each in told.event_data("usage.recorded"))
     received = Event.objects.filter(conversation=told.id, type="agent.message.received")
     if unread := received.filter(seq__gt=read).count():
         found.append(oracle.Breach("D5", f"{unread} messages were never shown to the model"))
@@ -95,7 +97,7 @@ def _judge(told: Told, model: ModelServer, report: Report) -> int:
     return _around_an_end(told)
 
 
-def _around_an_end(told: Told) -> int:
+def _around_an_end(told: ObservedConversation) -> int:
     """How many messages were stored so close to the end of a turn, before or after it."""
     rows = Event.objects.filter(conversation=told.id).order_by("seq")
     ends = list(rows.filter(type="agent.turn.finished").values_list("at", flat=True))

@@ -21,7 +21,7 @@ from tests.chaos.nursery import Process
 from tests.chaos.oracle import Breach
 from tests.chaos.report import Report
 from tests.chaos.stories import Story, working
-from tests.support.flow import Told, until
+from tests.support.flow import ObservedConversation, wait_until
 from tests.support.model_server import ModelServer
 
 LEASE_SECONDS = 1.5
@@ -69,7 +69,7 @@ def run(ground: Ground, report: Report, *, seed: int, short: bool) -> None:
 
 def _chaos(
     ground: Ground, report: Report, name: str, *, size: Size, **variables: str
-) -> list[tuple[Told, list[Breach]]]:
+) -> list[tuple[ObservedConversation, list[Breach]]]:
     with ModelServer() as model, ground.team(report.traces, lease_seconds=LEASE_SECONDS) as team:
         cast = Cast(model, name)
         with _killers(ground, team, name, size, variables) as killing:
@@ -85,14 +85,14 @@ def _chaos(
 
 def _told(
     ground: Ground, report: Report, cast: Cast, killing: Killing, name: str, size: Size
-) -> Iterator[tuple[Told, list[Breach]]]:
+) -> Iterator[tuple[ObservedConversation, list[Breach]]]:
     """Every conversation with what is wrong with it, each as soon as it rests."""
     while True:
         if killing.goes_on or cast.calls < size.calls:
             _begin_more(cast, name, size)
         if not cast.running:
             return
-        for told, story in until(lambda: _rested(cast, killing), REST_SECONDS, cast.where):
+        for told, story in wait_until(lambda: _rested(cast, killing), REST_SECONDS, cast.where):
             yield told, _judge(ground, told, story)
         report.progress(f"{killing.done} of {size.kills} kills, {cast.calls} of {size.calls} calls")
 
@@ -104,12 +104,12 @@ def _begin_more(cast: Cast, name: str, size: Size) -> None:
         cast.begin(working(mark, chance, steps=size.steps, long=size.long, lease=LEASE_SECONDS))
 
 
-def _rested(cast: Cast, killing: Killing) -> list[tuple[Told, Story]]:
+def _rested(cast: Cast, killing: Killing) -> list[tuple[ObservedConversation, Story]]:
     killing.check()
     return cast.rested()
 
 
-def _judge(ground: Ground, told: Told, story: Story) -> list[Breach]:
+def _judge(ground: Ground, told: ObservedConversation, story: Story) -> list[Breach]:
     breaches = oracle.judge(told, story, ground.effects(told))
     if told.status != oracle.ANSWERED:
         breaches.append(Breach("end", f"it ended as {told.status}"))

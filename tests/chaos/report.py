@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tests.chaos.oracle import Breach
-    from tests.support.flow import Told
+    from tests.support.flow import ObservedConversation
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Report:
         self.faults.append(text)
         self.say(f"BROKEN {text}")
 
-    def breaches(self, told: Told, found: Sequence[Breach], case: str = "") -> None:
+    def breaches(self, told: ObservedConversation, found: Sequence[Breach], case: str = "") -> None:
         """Note what the oracle found, and keep the conversation's log."""
         for breach in found:
             self.fault(f"{case} {told.id} {breach}".strip())

@@ -12,7 +12,7 @@ from tests.chaos.ground import SQLITE, Ground
 from tests.chaos.nursery import Process
 from tests.chaos.report import Report, percentile
 from tests.chaos.stories import DONE, Story, leaves
-from tests.support.flow import Told, until
+from tests.support.flow import ObservedConversation, wait_until
 from tests.support.model_script import calls, says
 from tests.support.model_server import ModelServer
 
@@ -48,7 +48,7 @@ def _measure(
         for number in range(kills):
             report.progress(f"{kind}: {number} of {kills} kills")
             told = [cast.begin(_story(f"{kind[0]}{number}-{n}")) for n in range(AT_ONCE)]
-            until(lambda told=told: all(map(_calls, told)), REST_SECONDS, cast.where)
+            wait_until(lambda told=told: all(map(_calls, told)), REST_SECONDS, cast.where)
             time.sleep(chance.uniform(0, 1))
             victim, held = _most_loaded(workers, told)
             before = {one: one.row.last_seq for one in held}
@@ -64,14 +64,16 @@ def _story(mark: str) -> Story:
     return Story(mark, [says("I begin.") + calls(bash=leaves(mark, seconds=6)), says(DONE)])
 
 
-def _calls(told: Told) -> bool:
-    return told.has("tool.started")
+def _calls(told: ObservedConversation) -> bool:
+    return told.has_event("tool.started")
 
 
-def _most_loaded(workers: list[Process], told: list[Told]) -> tuple[Process, list[Told]]:
+def _most_loaded(
+    workers: list[Process], told: list[ObservedConversation]
+) -> tuple[Process, list[ObservedConversation]]:
     """Whoever holds most of them, and which those are."""
 
-    def held(worker: Process) -> list[Told]:
+    def held(worker: Process) -> list[ObservedConversation]:
         rows = Conversation.objects.filter(lease_owner__contains=f"-{worker.pid}-")
         ids = set(rows.values_list("pk", flat=True))
         return [one for one in told if one.id in ids]
@@ -80,10 +82,12 @@ def _most_loaded(workers: list[Process], told: list[Told]) -> tuple[Process, lis
     return victim, held(victim)
 
 
-def _next_event(told: Told, after: int) -> float:
+def _next_event(told: ObservedConversation, after: int) -> float:
     """When the first event above this number was written."""
     rows = Event.objects.filter(conversation=told.id, seq__gt=after).order_by("seq")
-    first: Event = until(rows.first, REST_SECONDS, lambda: f"{told.status} {told.types[-3:]}")
+    first: Event = wait_until(
+        rows.first, REST_SECONDS, lambda: f"{told.status} {told.event_types[-3:]}"
+    )
     return first.at.timestamp()
 
 

@@ -13,7 +13,7 @@ from tests.chaos.cast import Cast
 from tests.chaos.ground import Ground
 from tests.chaos.report import Report, percentile
 from tests.chaos.stories import DONE, Story
-from tests.support.flow import Told, until
+from tests.support.flow import ObservedConversation, wait_until
 from tests.support.model_script import Scripted, calls, fails, says
 from tests.support.model_server import ModelServer
 
@@ -33,18 +33,18 @@ class State:
     """How a conversation gets there, how one sees that it has, and how long Stop may take."""
 
     reply: Scripted
-    reached: Callable[[Told], bool]
+    reached: Callable[[ObservedConversation], bool]
     seconds: float
 
 
 STATES = {
-    "asking the model": State(fails("hang"), lambda told: told.has("turn.started"), 1),
+    "asking the model": State(fails("hang"), lambda told: told.has_event("turn.started"), 1),
     "hearing the model": State(
-        says("word " * 500).slowly(tps=5), lambda told: told.has("turn.started"), 1
+        says("word " * 500).slowly(tps=5), lambda told: told.has_event("turn.started"), 1
     ),
-    "running a command": State(calls(bash=TREE), lambda told: told.has("tool.started"), 2),
+    "running a command": State(calls(bash=TREE), lambda told: told.has_event("tool.started"), 2),
     "waiting to ask again": State(
-        Scripted(fault="429", retry_after="60"), lambda told: told.has("model.retried"), 1
+        Scripted(fault="429", retry_after="60"), lambda told: told.has_event("model.retried"), 1
     ),
 }
 QUEUED = "waiting for a worker"
@@ -64,17 +64,17 @@ def run(ground: Ground, report: Report, *, seed: int, short: bool) -> None:
             for number in range(times):
                 report.progress(f"{name}: {number} of {times}")
                 told = cast.begin(Story(f"{name.replace(' ', '-')}-{number}", [state.reply]))
-                until(partial(state.reached, told), WAIT_SECONDS, cast.where)
+                wait_until(partial(state.reached, told), WAIT_SECONDS, cast.where)
                 waits.append(_stopped_after(told, caller))
                 _judge(ground, cast, report, name)
             _tell(report, name, waits, state.seconds)
         _while_queued(cast, caller, report, times)
 
 
-def _stopped_after(told: Told, caller: Caller) -> float:
+def _stopped_after(told: ObservedConversation, caller: Caller) -> float:
     """Seconds from the order's row in the inbox to the row that says that it is over."""
     caller.stop(told)
-    until(lambda: told.has("conversation.stopped"), WAIT_SECONDS)
+    wait_until(lambda: told.has_event("conversation.stopped"), WAIT_SECONDS)
     stopped = Event.objects.get(conversation=told.id, type="agent.conversation.stopped")
     return (stopped.at - told.row.triggers.get(control="stop").created_at).total_seconds()
 
@@ -84,7 +84,7 @@ def _judge(ground: Ground, cast: Cast, report: Report, case: str) -> None:
         breaches = oracle.judge(told, story, ground.effects(told))
         if told.status != "stopped/by_person":
             breaches.append(oracle.Breach("Stop", f"it ended as {told.status}"))
-        if told.has("sandbox.started"):
+        if told.has_event("sandbox.started"):
             runs = ground.run_inside(told, WHO_RUNS)
             if runs.strip() != "nobody":
                 breaches.append(oracle.Breach("Stop", f"inside there still runs {runs!r}"))

@@ -17,7 +17,7 @@ from paca.worker.claim import claim
 from tests.chaos import oracle
 from tests.chaos.stories import DONE, Story, leaves
 from tests.support import world
-from tests.support.flow import Told
+from tests.support.flow import ObservedConversation
 from tests.support.model_script import calls, says
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,7 +28,7 @@ CALL = uuid4().hex
 
 
 @pytest.fixture
-def told() -> Told:
+def told() -> ObservedConversation:
     """A conversation that was carried out as its story says."""
     made = world.make()
     sent = services.start_chat(made.agent, text=STORY.opening, by=made.owner)
@@ -54,10 +54,10 @@ def told() -> Told:
         events.MessageSpoken(call_id=again, text=DONE),
     ]
     turn_end.end_turn(claimed.lease, said, TurnOutcome("finished", "answered"), steps=2)
-    return Told(sent.conversation_id)
+    return ObservedConversation(sent.conversation_id)
 
 
-def promises(told: Told, **effects: int) -> set[str]:
+def promises(told: ObservedConversation, **effects: int) -> set[str]:
     """Which ones the oracle finds broken."""
     counted = Counter(EFFECTS | {name.replace("_", "."): n for name, n in effects.items()})
     return {breach.promise for breach in oracle.judge(told, STORY, counted)}
@@ -73,33 +73,33 @@ def test_effects_are_counted_where_they_happened(told):
     assert promises(told, other=1) == {"D3"}
 
 
-def _lose_an_event(told: Told) -> None:
+def _lose_an_event(told: ObservedConversation) -> None:
     Conversation.objects.filter(pk=told.id).update(next_seq=F("next_seq") + 1)
 
 
-def _write_as_a_former_worker(told: Told) -> None:
+def _write_as_a_former_worker(told: ObservedConversation) -> None:
     Conversation.objects.filter(pk=told.id).update(lease_epoch=0)
     store.append(told.id, events.SandboxRemoved(kept=True))
 
 
-def _end_the_call_again(told: Told) -> None:
+def _end_the_call_again(told: ObservedConversation) -> None:
     store.append(told.id, events.ToolReturned(call_id=CALL, output="whole"))
 
 
-def _begin_the_call_again(told: Told) -> None:
+def _begin_the_call_again(told: ObservedConversation) -> None:
     store.append(told.id, events.ToolStarted(call_id=CALL, boot_id="b"))
 
 
-def _answer_again(told: Told) -> None:
+def _answer_again(told: ObservedConversation) -> None:
     store.append(told.id, events.MessageSpoken(call_id=uuid4().hex, text=DONE))
 
 
-def _leave_a_message_waiting(told: Told) -> None:
+def _leave_a_message_waiting(told: ObservedConversation) -> None:
     Trigger.objects.filter(conversation=told.id).update(state="new")
 
 
-def _begin_a_turn_for_the_same_message(told: Told) -> None:
-    (first,) = told.all("turn.started")
+def _begin_a_turn_for_the_same_message(told: ObservedConversation) -> None:
+    (first,) = told.event_data("turn.started")
     store.append(told.id, events.TurnStarted(number=2, triggers=first["triggers"]))
 
 
@@ -115,6 +115,8 @@ def _begin_a_turn_for_the_same_message(told: Told) -> None:
         (_write_as_a_former_worker, "D7"),
     ],
 )
-def test_what_is_wrong_is_found(told: Told, wrong: Callable[[Told], None], broken: str):
+def test_what_is_wrong_is_found(
+    told: ObservedConversation, wrong: Callable[[ObservedConversation], None], broken: str
+):
     wrong(told)
     assert broken in promises(told)

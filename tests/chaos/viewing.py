@@ -20,7 +20,7 @@ from tests.chaos.ground import SQLITE, Ground
 from tests.chaos.nursery import resident_mib
 from tests.chaos.report import Report, percentile
 from tests.chaos.stories import DONE, Story
-from tests.support.flow import Told
+from tests.support.flow import ObservedConversation
 from tests.support.model_script import says
 from tests.support.model_server import ModelServer
 
@@ -53,7 +53,9 @@ def run(ground: Ground, report: Report, *, seed: int, short: bool) -> None:
 class Show:
     """One log that grows, and those who watch it. Each keeps the numbers it was sent, in order."""
 
-    def __init__(self, told: Told, port: int, tokens: Sequence[str], chance: random.Random) -> None:
+    def __init__(
+        self, told: ObservedConversation, port: int, tokens: Sequence[str], chance: random.Random
+    ) -> None:
         self.told = told
         self.port = port
         self.path = f"/ws/conversations/{told.id}/"

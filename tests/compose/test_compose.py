@@ -10,7 +10,7 @@ from tests.compose import stack as stacks
 from tests.compose.stack import Stack
 from tests.installation.manage_process import ROOT
 from tests.support import docker_backend
-from tests.support.flow import until
+from tests.support.flow import wait_until
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 LOOK_AROUND = "Look around the sandbox and tell me what is there."
@@ -34,7 +34,7 @@ def stack() -> Iterator[Stack]:
 
 @pytest.fixture(scope="module")
 def person(stack: Stack) -> stacks.SignedIn:
-    until(lambda: stack.health("web") == ["healthy"], 300, lambda: stack("logs", "web"))
+    wait_until(lambda: stack.health("web") == ["healthy"], 300, lambda: stack("logs", "web"))
     return stack.sign_in()
 
 
@@ -43,11 +43,11 @@ def test_a_person_signs_in_and_a_worker_answers_with_commands_in_docker(stack, p
     assert talk.rest(120) == "finished/answered", stack("logs", "worker")
     assert talk.has("tool.returned")
     assert [each["backend"] for each in talk.all("sandbox.started")] == ["docker"]
-    until(lambda: person.ready()["status"] == "ready", 60, lambda: json.dumps(person.ready()))
+    wait_until(lambda: person.ready()["status"] == "ready", 60, lambda: json.dumps(person.ready()))
     assert person.ready()["workers"]["working"] == 2
     # In their containers both are process 1; neither takes the other for dead.
     assert not talk.has("conversation.resumed")
-    until(lambda: set(stack.health("worker")) == {"healthy"}, 60)
+    wait_until(lambda: set(stack.health("worker")) == {"healthy"}, 60)
 
 
 def test_what_is_asked_while_workers_are_stopped_is_answered_when_they_are_back(stack, person):
@@ -63,8 +63,8 @@ def test_what_is_asked_while_workers_are_stopped_is_answered_when_they_are_back(
     assert len([turn for turn in talk.all("turn.finished") if turn["reason"] == "answered"]) == 2
     person.api("DELETE", f"{talk.path}/")
     owned = ("--quiet", "--filter", f"name={talk.id}")
-    until(lambda: not stacks.run("docker", "ps", "--all", *owned), 60)
-    until(lambda: not stacks.run("docker", "volume", "ls", *owned), 60)
+    wait_until(lambda: not stacks.run("docker", "ps", "--all", *owned), 60)
+    wait_until(lambda: not stacks.run("docker", "volume", "ls", *owned), 60)
 
 
 def test_the_web_server_has_no_way_to_docker_and_nobody_is_root(stack, person):

@@ -19,7 +19,7 @@ from paca.conversations import store
 from paca.worker.database import Database
 from tests.realtime.pages import Chat, cookie_of, make_chat
 from tests.support import direct
-from tests.support.flow import until
+from tests.support.flow import wait_until
 from tests.support.live_server import LiveServer, running
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
@@ -88,7 +88,7 @@ def used_before(transactional_db: None) -> int:
 def assert_everything_comes_back(used_before: int) -> Callable[[], None]:
     def wait() -> None:
         connection.close()
-        until(lambda: in_use() <= used_before, 20, lambda: str(connection.pool.get_stats()))
+        wait_until(lambda: in_use() <= used_before, 20, lambda: str(connection.pool.get_stats()))
 
     return wait
 
@@ -98,7 +98,7 @@ def test_two_hundred_requests_at_once_share_a_few_connections_and_all_are_answer
 ):
     with lists_are_stuck():
         visitors = [Visitor(live, cookie) for _ in range(200)]
-        until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
+        wait_until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
         # One more is the test's own, which holds the lock.
         assert direct.sessions("state <> 'idle'") == database_threads.PAGES + 1
         assert direct.sessions() <= database_threads.OF_A_PROCESS
@@ -115,7 +115,7 @@ async def test_the_worker_never_waits_for_pages_that_are_stuck(live, chat, cooki
     def stuck() -> None:
         with lists_are_stuck():
             visitors = [Visitor(live, cookie) for _ in range(60)]
-            until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
+            wait_until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
             begun.set()
             assert done.wait(20)
         assert {visitor.answer()[0] for visitor in visitors} == {200}
@@ -139,7 +139,7 @@ async def test_the_worker_never_waits_for_pages_that_are_stuck(live, chat, cooki
 def test_the_server_says_that_it_lives_while_every_page_is_stuck(live, cookie):
     with lists_are_stuck():
         visitors = [Visitor(live, cookie) for _ in range(database_threads.PAGES + 4)]
-        until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
+        wait_until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
         assert Visitor(live, "", "/healthz").answer()[0] == 200
     assert {visitor.answer()[0] for visitor in visitors} == {200}
 
@@ -149,7 +149,7 @@ def test_those_who_leave_while_they_wait_leave_nothing_behind(
 ):
     with lists_are_stuck():
         visitors = [Visitor(live, cookie) for _ in range(200)]
-        until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
+        wait_until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
         for visitor in visitors:
             visitor.leave()
     assert Visitor(live, cookie).answer()[0] == 200
@@ -191,7 +191,7 @@ def test_after_a_restart_the_first_request_is_answered_however_many_connections_
 ):
     with lists_are_stuck():
         visitors = [Visitor(live, cookie) for _ in range(database_threads.PAGES)]
-        until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
+        wait_until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
     assert {visitor.answer()[0] for visitor in visitors} == {200}
     assert_everything_comes_back()
     assert direct.end_sessions() >= database_threads.PAGES
@@ -217,6 +217,6 @@ def test_while_the_database_is_away_it_is_said_plainly_and_then_all_goes_on(
     assert b"The database does not answer" in of_page[1]
     assert of_ready[0] == 503
     assert json.loads(of_ready[1])["parts"]["database"] == "cannot be opened"
-    until(lambda: Visitor(live, cookie).answer()[0] == 200, 10)
+    wait_until(lambda: Visitor(live, cookie).answer()[0] == 200, 10)
     assert Visitor(live, cookie, page).answer()[0] == 200
     assert_everything_comes_back()

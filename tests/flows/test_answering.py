@@ -5,17 +5,17 @@ import pytest
 from paca.agents import services as agents
 from paca.agents.models import Agent
 from paca.conversations import services
-from tests.support.flow import Flow, assert_replay_matches, until
+from tests.support.flow import Flow, assert_replay_matches, wait_until
 from tests.support.model_script import calls, fails, says, thinks
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
 
 def test_a_question_is_answered_and_every_event_is_stored(flow):
-    told = flow.ask("Hello", [thinks("A greeting.") + says("Hello, Ada.")])
-    assert told.status == "finished/answered"
-    assert told.answers == ["Hello, Ada."]
-    assert told.types == [
+    conversation = flow.ask("Hello", [thinks("A greeting.") + says("Hello, Ada.")])
+    assert conversation.status == "finished/answered"
+    assert conversation.answers == ["Hello, Ada."]
+    assert conversation.event_types == [
         "message.received",
         "title.changed",
         "conversation.queued",
@@ -27,44 +27,48 @@ def test_a_question_is_answered_and_every_event_is_stored(flow):
         "turn.finished",
         "conversation.finished",
     ]
-    assert_replay_matches(told)
+    assert_replay_matches(conversation)
 
 
 def test_a_command_runs_in_the_sandbox_and_its_output_reaches_the_model(flow):
-    told = flow.ask("Where?", [says("I look.") + calls(bash="echo $((6*7))"), says("42.")])
-    assert told.answers == ["I look.", "42."]
-    (returned,) = told.all("tool.returned")
+    conversation = flow.ask("Where?", [says("I look.") + calls(bash="echo $((6*7))"), says("42.")])
+    assert conversation.answers == ["I look.", "42."]
+    (returned,) = conversation.event_data("tool.returned")
     assert returned["exit_code"] == 0
     assert "42" in returned["output"]
     assert "42" in str(flow.model.requests[-1].body["messages"][-1])
     assert flow.model.violations == []
-    assert_replay_matches(told)
+    assert_replay_matches(conversation)
 
 
 def test_a_follow_up_has_the_same_files_and_the_whole_history(flow):
-    told = flow.ask(
+    conversation = flow.ask(
         "Make notes", [calls(write_file={"path": "n.txt", "content": "x"}), says("Done")]
     )
-    flow.ask("Is it there?", [calls(bash="cat n.txt"), says("Yes.")], after=told)
-    assert told.answers == ["Done", "Yes."]
-    assert told.outputs[-1].startswith("x")
-    assert [turn.number for turn in told.row.turns.order_by("number")] == [1, 2]
+    flow.ask("Is it there?", [calls(bash="cat n.txt"), says("Yes.")], after=conversation)
+    assert conversation.answers == ["Done", "Yes."]
+    assert conversation.outputs[-1].startswith("x")
+    assert [turn.number for turn in conversation.row.turns.order_by("number")] == [1, 2]
     first, last = flow.model.requests[0].body, flow.model.requests[-1].body
     assert last["tools"] == first["tools"]
     assert last["system"] == first["system"]
-    assert_replay_matches(told)
+    assert_replay_matches(conversation)
 
 
 def test_reads_run_side_by_side_and_writes_in_order(flow):
     reads = calls(*[("list_directory", {"path": "."})] * 3)
     writes = calls(bash=[f"sleep 0.1; echo {n} >> log.txt" for n in range(3)])
-    told = flow.ask("Go", [reads, writes, calls(bash="cat log.txt"), says("ok")])
-    assert told.outputs[-1].split()[:3] == ["0", "1", "2"]
-    started = [frame["seq"] for frame in told.frames if frame["type"] == "agent.tool.started"]
-    returned = [frame["seq"] for frame in told.frames if frame["type"] == "agent.tool.returned"]
+    conversation = flow.ask("Go", [reads, writes, calls(bash="cat log.txt"), says("ok")])
+    assert conversation.outputs[-1].split()[:3] == ["0", "1", "2"]
+    started = [
+        frame["seq"] for frame in conversation.frames if frame["type"] == "agent.tool.started"
+    ]
+    returned = [
+        frame["seq"] for frame in conversation.frames if frame["type"] == "agent.tool.returned"
+    ]
     assert max(started[:3]) < min(returned[:3])
     assert started[4] > returned[3]
-    assert_replay_matches(told)
+    assert_replay_matches(conversation)
 
 
 @pytest.mark.parametrize(
@@ -78,114 +82,114 @@ def test_reads_run_side_by_side_and_writes_in_order(flow):
     ],
 )
 def test_a_wrong_call_becomes_a_result_the_model_can_use(flow, call, expected):
-    told = flow.ask("Go", [calls(call), says("I see.")])
-    (returned,) = told.all("tool.returned")
+    conversation = flow.ask("Go", [calls(call), says("I see.")])
+    (returned,) = conversation.event_data("tool.returned")
     assert returned["failed"]
     assert expected in returned["output"]
-    assert told.status == "finished/answered"
-    assert_replay_matches(told)
+    assert conversation.status == "finished/answered"
+    assert_replay_matches(conversation)
 
 
 def test_a_broken_stream_is_discarded_whole_and_tried_again(flow):
     """T-65: cut in mid-text, in mid-call, an error inside the stream, a reset, an HTML page."""
     faults = "cut@1x1,cuttool@2x1,midover@3x1,reset@4x1,html@5x1"
     text = f"[[fake turns=6 err={faults} cmd='echo {{i}} >> n.txt']]"
-    told = flow.begin(text)
-    flow.rest(told, 60)
-    assert told.status == "finished/answered"
-    assert len(told.all("model.retried")) == 5
-    flow.ask("And?", [calls(bash="cat n.txt"), says("ok")], after=told)
-    assert told.outputs[-1].split()[:6] == ["0", "1", "2", "3", "4", "5"]
+    conversation = flow.begin(text)
+    flow.wait_until_idle(conversation, 60)
+    assert conversation.status == "finished/answered"
+    assert len(conversation.event_data("model.retried")) == 5
+    flow.ask("And?", [calls(bash="cat n.txt"), says("ok")], after=conversation)
+    assert conversation.outputs[-1].split()[:6] == ["0", "1", "2", "3", "4", "5"]
     assert flow.model.violations == []
-    assert_replay_matches(told)
+    assert_replay_matches(conversation)
 
 
 def test_a_limited_rate_is_waited_out_as_asked(flow):
     """T-33."""
-    told = flow.begin("[[fake turns=1 err=429@0x2 retry=1]]")
-    until(lambda: told.has("model.retried"))
-    flow.rest(told)
-    assert told.status == "finished/answered"
-    waits = [fact["wait_seconds"] for fact in told.all("model.retried")]
+    conversation = flow.begin("[[fake turns=1 err=429@0x2 retry=1]]")
+    wait_until(lambda: conversation.has_event("model.retried"))
+    flow.wait_until_idle(conversation)
+    assert conversation.status == "finished/answered"
+    waits = [fact["wait_seconds"] for fact in conversation.event_data("model.retried")]
     assert len(waits) == 2
     assert all(1 <= wait < 2.5 for wait in waits)
 
 
 def test_an_endless_limit_pauses_and_a_message_goes_on(flow):
     """T-33: nothing is lost and nothing is a dead end."""
-    told = flow.begin("[[fake err=429@*]]")
-    flow.rest(told)
-    assert told.status == "paused/rate_limited"
-    flow.ask("Once more", [says("Now it works.")], after=told)
-    assert told.status == "finished/answered"
-    assert told.answers == ["Now it works."]
-    assert_replay_matches(told)
+    conversation = flow.begin("[[fake err=429@*]]")
+    flow.wait_until_idle(conversation)
+    assert conversation.status == "paused/rate_limited"
+    flow.ask("Once more", [says("Now it works.")], after=conversation)
+    assert conversation.status == "finished/answered"
+    assert conversation.answers == ["Now it works."]
+    assert_replay_matches(conversation)
 
 
 def test_a_refused_key_fails_with_what_to_do_and_can_be_tried_again(flow):
-    told = flow.ask("Hello", [fails("401")])
-    assert told.status == "failed/configuration"
-    (failed,) = told.all("conversation.failed")
+    conversation = flow.ask("Hello", [fails("401")])
+    assert conversation.status == "failed/configuration"
+    (failed,) = conversation.event_data("conversation.failed")
     assert "refused the key" in failed["message"]
     assert (
         failed["next_step"] == "Replace the key of Rosa, which ends in 1234, then press Try again."
     )
-    flow.ask("Again", [says("Hello.")], after=told)
-    assert told.status == "finished/answered"
+    flow.ask("Again", [says("Hello.")], after=conversation)
+    assert conversation.status == "finished/answered"
 
 
 def test_an_empty_reply_is_asked_for_again_and_never_stored(flow):
     """T-31."""
-    told = flow.begin("[[fake turns=0 err=empty@0x2 say='Here I am.']]")
-    flow.rest(told)
-    assert told.answers == ["Here I am."]
-    assert_replay_matches(told)
+    conversation = flow.begin("[[fake turns=0 err=empty@0x2 say='Here I am.']]")
+    flow.wait_until_idle(conversation)
+    assert conversation.answers == ["Here I am."]
+    assert_replay_matches(conversation)
 
 
 def test_a_cut_answer_is_continued_up_to_three_times(flow):
     pieces = [says(f"part {n} ").stopping("max_tokens") for n in range(5)]
-    told = flow.ask("Write a book", pieces)
-    assert len(told.answers) == len(flow.model.requests) == 4
-    assert told.status == "finished/answered"
+    conversation = flow.ask("Write a book", pieces)
+    assert len(conversation.answers) == len(flow.model.requests) == 4
+    assert conversation.status == "finished/answered"
     assert flow.model.violations == []
-    assert_replay_matches(told)
+    assert_replay_matches(conversation)
 
 
 def test_a_call_that_was_cut_is_never_run(flow):
     cut = (says("I run it.") + calls(bash="touch never.txt")).stopping("max_tokens")
-    told = flow.ask("Go", [cut, calls(bash="ls"), says("done")])
-    assert "never.txt" not in told.outputs[-1]
-    assert told.status == "finished/answered"
+    conversation = flow.ask("Go", [cut, calls(bash="ls"), says("done")])
+    assert "never.txt" not in conversation.outputs[-1]
+    assert conversation.status == "finished/answered"
 
 
 def test_the_step_limit_is_announced_summarised_and_left_by_a_message(transactional_db, tmp_path):
     with Flow(tmp_path, limit_steps=4) as flow:
-        told = flow.begin("[[fake turns=20]]")
-        flow.rest(told)
-        assert told.status == "paused/step_limit"
-        assert told.has("limit.neared")
-        assert told.has("limit.reached")
-        assert len(told.all("tool.called")) == 4
-        assert told.frames[-3]["type"] == "agent.message.spoken"
-        flow.ask("[[fake turns=1]] go on", after=told)
-        assert told.status == "finished/answered"
+        conversation = flow.begin("[[fake turns=20]]")
+        flow.wait_until_idle(conversation)
+        assert conversation.status == "paused/step_limit"
+        assert conversation.has_event("limit.neared")
+        assert conversation.has_event("limit.reached")
+        assert len(conversation.event_data("tool.called")) == 4
+        assert conversation.frames[-3]["type"] == "agent.message.spoken"
+        flow.ask("[[fake turns=1]] go on", after=conversation)
+        assert conversation.status == "finished/answered"
         assert flow.model.violations == []
-        assert_replay_matches(told)
+        assert_replay_matches(conversation)
 
 
 def test_a_limit_that_is_raised_holds_for_what_has_been_begun(transactional_db, tmp_path):
     """T-37."""
     with Flow(tmp_path, limit_steps=3) as flow:
-        told = flow.begin("[[fake turns=20]]")
-        flow.rest(told)
-        services.continue_(told.row, by=flow.world.owner)
-        until(lambda: len(told.all("turn.finished")) == 2)
-        assert told.status == "paused/step_limit"
-        assert len(told.all("tool.called")) == 6  # it counts anew
+        conversation = flow.begin("[[fake turns=20]]")
+        flow.wait_until_idle(conversation)
+        services.continue_(conversation.row, by=flow.world.owner)
+        wait_until(lambda: len(conversation.event_data("turn.finished")) == 2)
+        assert conversation.status == "paused/step_limit"
+        assert len(conversation.event_data("tool.called")) == 6  # it counts anew
         Agent.objects.update(limit_steps=50)
-        flow.ask("[[fake turns=9]] go on", after=told)
-        assert told.status == "finished/answered"
-        assert len(told.all("tool.called")) == 15
+        flow.ask("[[fake turns=9]] go on", after=conversation)
+        assert conversation.status == "finished/answered"
+        assert len(conversation.event_data("tool.called")) == 15
         assert flow.model.violations == []
 
 
@@ -193,29 +197,29 @@ def test_the_token_budget_pauses_before_the_next_call(transactional_db, tmp_path
     with Flow(tmp_path, limit_tokens=1000) as flow:
         flow.model.script([calls(bash="true"), says("never asked for")])
         flow.model.script(lambda body: calls(bash="echo " + "x" * 2000))
-        told = flow.begin("Go")
-        flow.rest(told)
-        assert told.status == "paused/token_budget"
-        assert_replay_matches(told)
+        conversation = flow.begin("Go")
+        flow.wait_until_idle(conversation)
+        assert conversation.status == "paused/token_budget"
+        assert_replay_matches(conversation)
 
 
 def test_a_call_that_was_only_written_down_is_corrected_once_and_never_run(flow):
     """T-29: never silently finished, and nobody is corrected for ever."""
     written = says('```json\n{"name": "bash", "arguments": {"command": "touch never.txt"}}\n```')
-    told = flow.ask("Go", [written, calls(bash="ls"), written])
-    assert told.status == "finished/answered"
-    assert len(told.all("guard.noticed")) == 1
-    assert "never.txt" not in told.outputs[0]
+    conversation = flow.ask("Go", [written, calls(bash="ls"), written])
+    assert conversation.status == "finished/answered"
+    assert len(conversation.event_data("guard.noticed")) == 1
+    assert "never.txt" not in conversation.outputs[0]
     assert flow.model.violations == []
-    assert_replay_matches(told)
+    assert_replay_matches(conversation)
 
 
 def test_a_limit_in_dollars_is_refused_where_the_price_is_unknown(transactional_db, tmp_path):
     """Behind another address somebody else sets the price; tokens can still be counted."""
     with Flow(tmp_path, limit_cost_usd="1.00") as flow:
-        told = flow.ask("Go", [says("never asked")])
-        assert told.status == "failed/configuration"
+        conversation = flow.ask("Go", [says("never asked")])
+        assert conversation.status == "failed/configuration"
         assert flow.model.requests == []
         agents.configure(flow.world.agent, by=flow.world.owner, limit_tokens=100_000)
-        flow.ask("Again", [says("Now.")], after=told)
-        assert told.answers == ["Now."]
+        flow.ask("Again", [says("Now.")], after=conversation)
+        assert conversation.answers == ["Now."]

@@ -11,7 +11,7 @@ from paca.sandbox.base import Patience
 from paca.sandbox.manager import SandboxManager
 from paca.worker.database import Database
 from paca.worker.sandboxes.sweeper import Sweeper
-from tests.support.flow import Flow, Told
+from tests.support.flow import Flow, ObservedConversation
 from tests.support.model_script import calls, says
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
@@ -31,30 +31,30 @@ def sweep(flow: Flow, kind: str = "", manager: SandboxManager | None = None) -> 
         database.close()
 
 
-def delete(flow: Flow, told: Told) -> None:
-    deletion.delete(told.row, by=flow.world.owner)
+def delete(flow: Flow, conversation: ObservedConversation) -> None:
+    deletion.delete(conversation.row, by=flow.world.owner)
 
 
 def test_the_files_of_a_deleted_conversation_go_and_those_of_others_stay(flow):
     replies = [calls(bash="echo x > note.txt; chmod 500 ."), says("Done.")]
-    told, other = flow.ask("Write", replies), flow.ask("Write too", replies)
+    conversation, other = flow.ask("Write", replies), flow.ask("Write too", replies)
     workspaces = flow.folder / "workspaces"
-    assert (workspaces / str(told.id) / "note.txt").exists()
-    delete(flow, told)
+    assert (workspaces / str(conversation.id) / "note.txt").exists()
+    delete(flow, conversation)
     sweep(flow)
-    assert not (workspaces / str(told.id)).exists()
+    assert not (workspaces / str(conversation.id)).exists()
     assert (workspaces / str(other.id) / "note.txt").exists()
     assert list(Sandbox.objects.values_list("conversation", flat=True)) == [other.id]
 
 
 def test_without_a_sandbox_the_files_wait_for_one_that_can_remove_them(flow):
-    told = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
+    conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()  # it sweeps as well
-    delete(flow, told)
+    delete(flow, conversation)
     sweep(flow, kind="none")
-    assert Sandbox.objects.filter(conversation=told.id).exists()
+    assert Sandbox.objects.filter(conversation=conversation.id).exists()
     sweep(flow)
-    assert not (flow.folder / "workspaces" / str(told.id)).exists()
+    assert not (flow.folder / "workspaces" / str(conversation.id)).exists()
 
 
 class FirstStuck(SandboxManager):
@@ -73,8 +73,8 @@ def test_one_whose_files_cannot_be_removed_holds_up_no_other(flow):
     replies = [calls(bash="echo x > note.txt"), says("Done.")]
     both = [flow.ask("Write", replies), flow.ask("Write too", replies)]
     flow.stop_worker()  # it sweeps as well
-    for told in both:
-        delete(flow, told)
+    for conversation in both:
+        delete(flow, conversation)
     manager = FirstStuck(kind="bubblewrap", data_dir=flow.folder, install_id="any")
     sweep(flow, manager=manager)
     assert list(Sandbox.objects.values_list("conversation", flat=True)) == [manager.stuck]

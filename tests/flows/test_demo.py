@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from paca.engine.llm.demo import scripted_model
-from tests.support.flow import Flow, assert_replay_matches, until
+from tests.support.flow import Flow, assert_replay_matches, wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
@@ -22,12 +22,12 @@ def flow(transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_every_prompt_is_carried_out_in_one_conversation(flow):
-    told = flow.ask(PROGRAM)
-    flow.ask(BUG, after=told)
-    flow.ask(LOOK, after=told)
-    assert told.status == "finished/answered"
-    assert not any("try once more" in answer for answer in told.answers)
-    answers = [fact for fact in told.all("message.spoken") if "```" in fact["text"]]
+    conversation = flow.ask(PROGRAM)
+    flow.ask(BUG, after=conversation)
+    flow.ask(LOOK, after=conversation)
+    assert conversation.status == "finished/answered"
+    assert not any("try once more" in answer for answer in conversation.answers)
+    answers = [fact for fact in conversation.event_data("message.spoken") if "```" in fact["text"]]
     assert [fact["demo"] for fact in answers] == [True] * 3
     program, bug, look = (fact["text"] for fact in answers)
     assert "17 primes below 60" in program
@@ -35,31 +35,31 @@ def test_every_prompt_is_carried_out_in_one_conversation(flow):
     assert "AssertionError" in bug
     assert "OK" in bug
     assert "primes.py" in look
-    assert {usage["cost_usd"] for usage in told.all("usage.recorded")} == {0.0}
+    assert {usage["cost_usd"] for usage in conversation.event_data("usage.recorded")} == {0.0}
     assert flow.model.requests == []
-    assert_replay_matches(told)
+    assert_replay_matches(conversation)
 
 
 def test_a_job_can_be_asked_for_again(flow):
-    told = flow.ask(BUG)
-    flow.ask(BUG, after=told)
-    assert "The bug is found and fixed" in told.answers[-1]
-    assert not any("try once more" in answer for answer in told.answers)
+    conversation = flow.ask(BUG)
+    flow.ask(BUG, after=conversation)
+    assert "The bug is found and fixed" in conversation.answers[-1]
+    assert not any("try once more" in answer for answer in conversation.answers)
 
 
 def test_what_it_does_not_know_is_answered_honestly(flow):
-    told = flow.ask("Write me a poem")
-    assert told.answers == [scripted_model.HELP]
-    assert_replay_matches(told)
+    conversation = flow.ask("Write me a poem")
+    assert conversation.answers == [scripted_model.HELP]
+    assert_replay_matches(conversation)
 
 
 def test_a_stopped_job_goes_on_when_asked_to(flow, monkeypatch):
     monkeypatch.setattr(scripted_model, "PIECES_A_SECOND", 20)
-    told = flow.begin(BUG)
-    until(lambda: told.has("tool.returned"))
-    flow.stop(told)
-    flow.rest(told)
-    assert told.status == "stopped/by_person"
-    flow.ask("continue", after=told)
-    assert "The bug is found and fixed" in told.answers[-1]
-    assert_replay_matches(told)
+    conversation = flow.begin(BUG)
+    wait_until(lambda: conversation.has_event("tool.returned"))
+    flow.stop(conversation)
+    flow.wait_until_idle(conversation)
+    assert conversation.status == "stopped/by_person"
+    flow.ask("continue", after=conversation)
+    assert "The bug is found and fixed" in conversation.answers[-1]
+    assert_replay_matches(conversation)

@@ -19,7 +19,7 @@ from paca.sandbox.docker.backend import Docker
 from paca.sandbox.docker.container import volume_of
 from paca.sandbox.docker.engine import Refused
 from tests.support import docker_backend
-from tests.support.flow import Flow, Told, assert_replay_matches, until
+from tests.support.flow import Flow, ObservedConversation, assert_replay_matches, wait_until
 from tests.support.model_script import calls, says
 from tests.support.worker_process import WorkerProcess
 
@@ -63,11 +63,11 @@ def flow(transactional_db: None, tmp_path: Path) -> Iterator[Flow]:
 def test_a_conversation_works_in_its_container_and_comes_back_to_its_files(flow):
     first = flow.ask("Make it", [calls(bash="id -u; echo x > note.txt"), says("Made.")])
     assert first.outputs[0].startswith("10001")
-    (started,) = first.all("sandbox.started")
+    (started,) = first.event_data("sandbox.started")
     assert started["backend"] == "docker"
     flow.ask("Is it there?", [calls(bash="cat note.txt"), says("Yes.")], after=first)
     assert first.outputs[1].startswith("x")
-    assert len(first.all("sandbox.started")) == 1, "the container is used again"
+    assert len(first.event_data("sandbox.started")) == 1, "the container is used again"
     assert_replay_matches(first)
 
 
@@ -97,13 +97,13 @@ def test_after_one_sweep_the_containers_are_those_that_rows_ask_for(
             done = [says("Done.")]
             write = calls(bash="echo x > note.txt")
             finished = [flow.begin("number 0", [write, *done])]
-            flow.rest(finished[0], SLOW)
+            flow.wait_until_idle(finished[0], SLOW)
             finished.append(flow.ask("number 1", [write, *done]))
             deleted = flow.ask("to be deleted", [write, *done])
             left = flow.ask("just used", [write, *done])
             killed = flow.begin("under way", [calls(bash="echo x; sleep 8; echo y"), *done])
-            until(lambda: killed.has("tool.started"))
-            until(lambda: docker_backend.runs(backend, killed.id, "sleep 8"))
+            wait_until(lambda: killed.has_event("tool.started"))
+            wait_until(lambda: docker_backend.runs(backend, killed.id, "sleep 8"))
             process.kill()
             orphan = SandboxSpec(uuid4())
             asyncio.run(_opened_and_left(backend, orphan))
@@ -112,22 +112,28 @@ def test_after_one_sweep_the_containers_are_those_that_rows_ask_for(
             _used(finished, timedelta(hours=-1))
             _used([left], timedelta(hours=1))  # also if this machine takes long for what follows
             process.start()
-            until(
+            wait_until(
                 lambda: _running(backend) == {left.id, killed.id},
                 30,
                 lambda: str(_running(backend)),
             )
-            until(lambda: not Sandbox.objects.filter(conversation=deleted.id).exists())
+            wait_until(lambda: not Sandbox.objects.filter(conversation=deleted.id).exists())
             assert not _has_volume(backend, deleted.id)
-            assert all(_has_volume(backend, told.id) for told in (*finished, left, killed))
-            assert [told.all("sandbox.removed") for told in finished] == [[{"kept": True}]] * 2
+            assert all(
+                _has_volume(backend, conversation.id) for conversation in (*finished, left, killed)
+            )
+            assert [conversation.event_data("sandbox.removed") for conversation in finished] == [
+                [{"kept": True}]
+            ] * 2
             assert len(_running(foreign)) == 1
-            flow.rest(killed)
+            flow.wait_until_idle(killed)
             assert killed.outputs[0].startswith("x\ny\n"), "it was attached to, not repeated"
 
 
-def _used(conversations: list[Told], when: timedelta) -> None:
-    rows = Sandbox.objects.filter(conversation__in=[told.id for told in conversations])
+def _used(conversations: list[ObservedConversation], when: timedelta) -> None:
+    rows = Sandbox.objects.filter(
+        conversation__in=[conversation.id for conversation in conversations]
+    )
     rows.update(last_used_at=timezone.now() + when)
 
 
@@ -161,19 +167,19 @@ TWO_COMMANDS = [
 
 def test_a_container_killed_from_outside_is_replaced_and_its_end_told_at_once(flow, tmp_path):
     backend = docker_backend.make(tmp_path)
-    told = flow.begin("Go", TWO_COMMANDS)
-    until(lambda: told.has("tool.started"))
-    until(lambda: docker_backend.runs(backend, told.id, "sleep 5"))
-    name = docker_backend.described(backend, told.id)["Id"]
+    conversation = flow.begin("Go", TWO_COMMANDS)
+    wait_until(lambda: conversation.has_event("tool.started"))
+    wait_until(lambda: docker_backend.runs(backend, conversation.id, "sleep 5"))
+    name = docker_backend.described(backend, conversation.id)["Id"]
     backend.engine.wait(lambda client: client.kill(name))
-    until(lambda: told.has("sandbox.lost"), 10)
-    flow.rest(told)
-    (lost,) = told.all("sandbox.lost")
+    wait_until(lambda: conversation.has_event("sandbox.lost"), 10)
+    flow.wait_until_idle(conversation)
+    (lost,) = conversation.event_data("sandbox.lost")
     assert (lost["end"], lost["exit_code"]) == ("killed", 137)
-    assert lost["cause"] in told.all("tool.outcome_unknown")[0]["output"]
-    assert len(told.all("sandbox.started")) == 2
-    assert told.outputs[0].startswith("x\n[exit 0")
-    assert_replay_matches(told)
+    assert lost["cause"] in conversation.event_data("tool.outcome_unknown")[0]["output"]
+    assert len(conversation.event_data("sandbox.started")) == 2
+    assert conversation.outputs[0].startswith("x\n[exit 0")
+    assert_replay_matches(conversation)
 
 
 # --- T-59: memory, processes, room ----------------------------------------------------------------------
@@ -196,9 +202,9 @@ def test_what_takes_too_much_ends_alone_and_the_model_is_told_the_limit(transact
 
     with docker_flow(tmp_path, sandbox_memory_mib=256) as flow:
         flow.model.script(answer)
-        other, told = flow.begin("modest"), flow.begin("hungry")
-        flow.rest(told, 60)
-        memory, bomb, room, kept = told.all("tool.returned")
+        other, conversation = flow.begin("modest"), flow.begin("hungry")
+        flow.wait_until_idle(conversation, 60)
+        memory, bomb, room, kept = conversation.event_data("tool.returned")
         assert memory["cause"] == "out_of_memory"
         assert memory["exit_code"] == 137
         assert "out of memory (the limit is 256 MiB)" in memory["output"]
@@ -206,7 +212,7 @@ def test_what_takes_too_much_ends_alone_and_the_model_is_told_the_limit(transact
         assert bomb["seconds"] < 15
         assert "No space left" in room["output"]
         assert kept["output"].startswith("x\n")
-        assert len(told.all("sandbox.started")) == 1
-        flow.rest(other)
+        assert len(conversation.event_data("sandbox.started")) == 1
+        flow.wait_until_idle(other)
         assert other.answers == ["Fine."]
-        assert other.all("tool.returned")[0]["seconds"] < 10
+        assert other.event_data("tool.returned")[0]["seconds"] < 10

@@ -14,7 +14,7 @@ from paca.conversations.models import Trigger, Worker
 from paca.sandbox.manager import DockerAddress
 from tests.support.docker_daemon import DockerDaemon
 from tests.support.docker_proxy import DockerProxy
-from tests.support.flow import Flow, Told, assert_replay_matches, until
+from tests.support.flow import Flow, ObservedConversation, assert_replay_matches, wait_until
 from tests.support.model_script import calls, has_result, says
 
 pytestmark = [
@@ -41,15 +41,19 @@ def flow(
     monkeypatch.setattr("paca.worker.sandboxes.run_sandbox.LONGEST_PAUSE_SECONDS", 1)
     monkeypatch.setattr("paca.worker.main.SANDBOX_WATCH_SECONDS", 0.2)
     with Flow(tmp_path, sandbox="docker", docker=DockerAddress(host=daemon.address)) as flow:
-        until(lambda: flow.sandbox_works, SLOW)
+        wait_until(lambda: flow.sandbox_is_available, SLOW)
         yield flow
 
 
-def begin_a_command(flow: Flow, daemon: DockerDaemon) -> Told:
+def begin_a_command(flow: Flow, daemon: DockerDaemon) -> ObservedConversation:
     """In the midst of the first of two, whose effect is there already."""
-    told = flow.begin("Go", TWO_COMMANDS)
-    until(lambda: daemon.files_of(told.id, "once.txt"), SLOW, lambda: str(told.types))
-    return told
+    conversation = flow.begin("Go", TWO_COMMANDS)
+    wait_until(
+        lambda: daemon.files_of(conversation.id, "once.txt"),
+        SLOW,
+        lambda: str(conversation.event_types),
+    )
+    return conversation
 
 
 # --- restarted ------------------------------------------------------------------------------------
@@ -61,35 +65,47 @@ def test_with_live_restore_a_command_outlives_the_daemon_and_its_result_comes_on
 ):
     """T-53. It ends while the daemon that was killed is away, and under the one that was restarted."""
     daemon.start(live_restore=True)
-    told = begin_a_command(flow, daemon)
+    conversation = begin_a_command(flow, daemon)
     getattr(daemon, end)()
     if end == "kill":
         time.sleep(5)
-        until(lambda: told.status == "waiting/sandbox", SLOW, lambda: str(told.types))
+        wait_until(
+            lambda: conversation.status == "waiting/sandbox",
+            SLOW,
+            lambda: str(conversation.event_types),
+        )
     daemon.start()
-    assert flow.rest(told) == "finished/answered"
-    assert told.outputs[0].startswith("begun\nended\n")
-    assert told.outputs[1].startswith("x\n[exit 0")
-    assert not told.has("sandbox.lost")
-    assert len(told.all("sandbox.started")) == 1
-    assert_replay_matches(told)
+    assert flow.wait_until_idle(conversation) == "finished/answered"
+    assert conversation.outputs[0].startswith("begun\nended\n")
+    assert conversation.outputs[1].startswith("x\n[exit 0")
+    assert not conversation.has_event("sandbox.lost")
+    assert len(conversation.event_data("sandbox.started")) == 1
+    assert_replay_matches(conversation)
 
 
 def test_a_command_stopped_while_its_daemon_was_away_is_ended_when_the_sandbox_is_next_used(
     flow, daemon
 ):
     daemon.start(live_restore=True)
-    told = flow.begin("Go", [calls(bash="echo x > once.txt; sleep 600"), says("Never.")])
-    until(lambda: daemon.files_of(told.id, "once.txt"), SLOW, lambda: str(told.types))
+    conversation = flow.begin("Go", [calls(bash="echo x > once.txt; sleep 600"), says("Never.")])
+    wait_until(
+        lambda: daemon.files_of(conversation.id, "once.txt"),
+        SLOW,
+        lambda: str(conversation.event_types),
+    )
     daemon.kill()
-    until(lambda: told.status == "waiting/sandbox", SLOW, lambda: str(told.types))
-    assert seconds_to_stop(flow, told) < 2
+    wait_until(
+        lambda: conversation.status == "waiting/sandbox",
+        SLOW,
+        lambda: str(conversation.event_types),
+    )
+    assert seconds_to_stop(flow, conversation) < 2
     daemon.start()
-    assert "sleep 600" in daemon.processes(told.id), "nobody could reach it"
-    flow.ask("And?", [calls(bash="cat once.txt"), says("Once.")], after=told)
-    assert told.outputs[-1].startswith("x\n")
-    assert "sleep 600" not in daemon.processes(told.id)
-    assert len(told.all("sandbox.started")) == 1
+    assert "sleep 600" in daemon.processes(conversation.id), "nobody could reach it"
+    flow.ask("And?", [calls(bash="cat once.txt"), says("Once.")], after=conversation)
+    assert conversation.outputs[-1].startswith("x\n")
+    assert "sleep 600" not in daemon.processes(conversation.id)
+    assert len(conversation.event_data("sandbox.started")) == 1
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
@@ -97,24 +113,28 @@ def test_without_live_restore_the_end_of_the_container_is_told_and_the_run_goes_
     flow, daemon, end
 ):
     """T-53. Nobody can know what became of the command: it is not run again."""
-    told = begin_a_command(flow, daemon)
+    conversation = begin_a_command(flow, daemon)
     began = time.monotonic()
     getattr(daemon, end)()
     if end == "kill":
         time.sleep(5)
-        until(lambda: told.status == "waiting/sandbox", SLOW, lambda: str(told.types))
+        wait_until(
+            lambda: conversation.status == "waiting/sandbox",
+            SLOW,
+            lambda: str(conversation.event_types),
+        )
         began = time.monotonic()
     daemon.start()
     assert time.monotonic() - began < 8, "Docker waits ten seconds for what will not end when asked"
-    assert flow.rest(told) == "finished/answered"
-    (lost,) = told.all("sandbox.lost")
+    assert flow.wait_until_idle(conversation) == "finished/answered"
+    (lost,) = conversation.event_data("sandbox.lost")
     assert (lost["end"], lost["exit_code"]) == ("killed", 137)
-    (unknown,) = told.all("tool.outcome_unknown")
+    (unknown,) = conversation.event_data("tool.outcome_unknown")
     assert lost["cause"] in unknown["output"], "the model is told as well"
-    assert told.outputs[0].startswith("x\n[exit 0"), "not run again, and its file is kept"
-    assert len(told.all("sandbox.started")) == 2
-    assert daemon.containers() == [str(told.id)]
-    assert_replay_matches(told)
+    assert conversation.outputs[0].startswith("x\n[exit 0"), "not run again, and its file is kept"
+    assert len(conversation.event_data("sandbox.started")) == 2
+    assert daemon.containers() == [str(conversation.id)]
+    assert_replay_matches(conversation)
 
 
 # --- away when a conversation begins ----------------------------------------------------------------
@@ -124,23 +144,29 @@ def test_work_waits_for_a_daemon_that_is_away_and_is_done_once(flow, daemon):
     """T-53: three triggers while it is away; each runs once when it is back, unless it was stopped."""
     daemon.stop()
     flow.model.script(lambda body: _once("x")(body))
-    told = [flow.begin(f"number {n}") for n in range(3)]
-    for one in told:
-        until(lambda one=one: one.status == "waiting/sandbox", SLOW, lambda one=one: str(one.types))
-        (waiting,) = one.all("conversation.waiting")
+    conversations = [flow.begin(f"number {n}") for n in range(3)]
+    for one in conversations:
+        wait_until(
+            lambda one=one: one.status == "waiting/sandbox",
+            SLOW,
+            lambda one=one: str(one.event_types),
+        )
+        (waiting,) = one.event_data("conversation.waiting")
         assert "sudo systemctl start docker" in waiting["detail"]
-    until(lambda: Worker.objects.filter(sandbox_fault__contains="systemctl start docker").exists())
-    *done, stopped = told
+    wait_until(
+        lambda: Worker.objects.filter(sandbox_fault__contains="systemctl start docker").exists()
+    )
+    *done, stopped = conversations
     assert seconds_to_stop(flow, stopped) < 2
     daemon.start()
     for one in done:
-        flow.rest(one)
+        flow.wait_until_idle(one)
         assert one.status == "finished/answered"
         assert one.outputs[0].startswith("1\n")
-        assert one.all("conversation.resumed") == [{"worker": "", "waited_for": "sandbox"}]
+        assert one.event_data("conversation.resumed") == [{"worker": "", "waited_for": "sandbox"}]
         assert_replay_matches(one)
     assert set(Trigger.objects.filter(control="").values_list("attempts", flat=True)) == {1}
-    until(lambda: Worker.objects.filter(sandbox_fault="").exists())
+    wait_until(lambda: Worker.objects.filter(sandbox_fault="").exists())
     assert set(daemon.containers()) == {str(one.id) for one in done}
 
 
@@ -150,10 +176,12 @@ def _once(word: str):
     return lambda body: says("Done.") if has_result(body) else command
 
 
-def seconds_to_stop(flow: Flow, told: Told) -> float:
+def seconds_to_stop(flow: Flow, conversation: ObservedConversation) -> float:
     began = time.monotonic()
-    flow.stop(told)
-    until(lambda: told.row.status == "stopped", 30, lambda: str(told.types))
+    flow.stop(conversation)
+    wait_until(
+        lambda: conversation.row.status == "stopped", 30, lambda: str(conversation.event_types)
+    )
     return time.monotonic() - began
 
 
@@ -185,12 +213,14 @@ def test_a_daemon_that_answers_nobody_holds_up_only_commands_and_nothing_is_lost
         )
     )
     working, endless = flow.begin("command"), flow.begin("endless")
-    until(lambda: all(daemon.files_of(each.id, "n.txt") for each in (working, endless)), SLOW)
+    wait_until(lambda: all(daemon.files_of(each.id, "n.txt") for each in (working, endless)), SLOW)
     daemon.freeze()
     frozen_at = time.monotonic()
     begins = flow.begin("begins")
     talk = flow.begin("talk")
-    assert flow.rest(talk, 5) == "finished/answered", "who needs no command does not wait"
+    assert flow.wait_until_idle(talk, 5) == "finished/answered", (
+        "who needs no command does not wait"
+    )
     assert seconds_to_stop(flow, endless) < 3
     for path in ("/healthz", "/readyz"):
         asked_at = time.monotonic()
@@ -198,12 +228,12 @@ def test_a_daemon_that_answers_nobody_holds_up_only_commands_and_nothing_is_lost
         assert time.monotonic() - asked_at < 2
     time.sleep(max(0.0, frozen_at + 20 - time.monotonic()))
     daemon.thaw()
-    for told in (working, begins):
-        assert flow.rest(told) == "finished/answered"
-        assert told.outputs[0].startswith("1\n")
-        assert not told.has("sandbox.lost")
-        assert_replay_matches(told)
-    until(lambda: "sleep 600" not in daemon.processes(endless.id), 20)
+    for conversation in (working, begins):
+        assert flow.wait_until_idle(conversation) == "finished/answered"
+        assert conversation.outputs[0].startswith("1\n")
+        assert not conversation.has_event("sandbox.lost")
+        assert_replay_matches(conversation)
+    wait_until(lambda: "sleep 600" not in daemon.processes(endless.id), 20)
     assert set(daemon.containers()) <= {str(each.id) for each in (working, begins, endless)}
 
 
@@ -212,7 +242,7 @@ def test_a_daemon_that_takes_three_seconds_a_call_is_waited_for(transactional_db
         DockerProxy(tmp_path, to=daemon.path) as proxy,
         Flow(tmp_path, sandbox="docker", docker=DockerAddress(host=proxy.address)) as flow,
     ):
-        until(lambda: flow.sandbox_works, SLOW)
+        wait_until(lambda: flow.sandbox_is_available, SLOW)
         proxy.seconds_a_call = 3
         flow.model.script(
             by_first_words(
@@ -224,11 +254,13 @@ def test_a_daemon_that_takes_three_seconds_a_call_is_waited_for(transactional_db
             )
         )
         working, stopped = flow.begin("command"), flow.begin("stopped")
-        until(lambda: all(each.has("sandbox.starting") for each in (working, stopped)), SLOW)
+        wait_until(
+            lambda: all(each.has_event("sandbox.starting") for each in (working, stopped)), SLOW
+        )
         talk = flow.begin("talk")
-        assert flow.rest(talk, 5) == "finished/answered"
+        assert flow.wait_until_idle(talk, 5) == "finished/answered"
         assert seconds_to_stop(flow, stopped) < 2
-        assert flow.rest(working) == "finished/answered"
+        assert flow.wait_until_idle(working) == "finished/answered"
         assert working.outputs[0].startswith("1\n")
         assert_replay_matches(working)
         proxy.seconds_a_call = 0

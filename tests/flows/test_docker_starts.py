@@ -13,7 +13,7 @@ from paca.sandbox.docker.container import name_of
 from paca.sandbox.manager import DockerAddress
 from tests.support import docker_backend
 from tests.support.docker_daemon import DockerDaemon
-from tests.support.flow import Flow, assert_replay_matches, until
+from tests.support.flow import Flow, assert_replay_matches, wait_until
 from tests.support.model_script import calls, has_result, says
 
 pytestmark = [
@@ -44,12 +44,14 @@ def test_a_sandbox_that_dies_in_its_first_second_is_told_at_once_and_tried_again
     daemon.build(IMAGE, SOUND)
     address = DockerAddress(host=daemon.address, image=IMAGE)
     with Flow(tmp_path, sandbox="docker", docker=address, worker={"concurrency": 1}) as flow:
-        until(lambda: flow.sandbox_works, SLOW)
+        wait_until(lambda: flow.sandbox_is_available, SLOW)
         daemon.build(IMAGE, BROKEN % dies)
         command = calls(bash="echo x >> n.txt; wc -l < n.txt")
-        told = flow.begin("Go", [command, says("Done.")])
-        assert flow.rest(told, SLOW) == "failed/sandbox_error"
-        (failed,) = [each for each in told.frames if each["type"] == "agent.conversation.failed"]
+        conversation = flow.begin("Go", [command, says("Done.")])
+        assert flow.wait_until_idle(conversation, SLOW) == "failed/sandbox_error"
+        (failed,) = [
+            each for each in conversation.frames if each["type"] == "agent.conversation.failed"
+        ]
         assert DIES[dies] in failed["data"]["message"]
         assert "make sandbox-image" in failed["data"]["message"]
         assert datetime.fromisoformat(failed["at"]).timestamp() - daemon.last_death() < 10
@@ -57,10 +59,14 @@ def test_a_sandbox_that_dies_in_its_first_second_is_told_at_once_and_tried_again
         assert flow.ask("Hello", [says("Hello.")]).answers == ["Hello."], "its place is free"
         daemon.build(IMAGE, SOUND)
         flow.model.script([says("Done.")])
-        services.continue_(told.row, by=flow.world.owner)
-        until(lambda: told.status == "finished/answered", SLOW, lambda: str(told.types))
-        assert told.outputs[0].startswith("1\n"), "the call that had not begun"
-        assert_replay_matches(told)
+        services.continue_(conversation.row, by=flow.world.owner)
+        wait_until(
+            lambda: conversation.status == "finished/answered",
+            SLOW,
+            lambda: str(conversation.event_types),
+        )
+        assert conversation.outputs[0].startswith("1\n"), "the call that had not begun"
+        assert_replay_matches(conversation)
 
 
 def test_thirty_that_begin_at_once_all_work_although_strangers_have_the_names_of_two(
@@ -72,18 +78,20 @@ def test_thirty_that_begin_at_once_all_work_although_strangers_have_the_names_of
     with Flow(tmp_path, sandbox="docker", docker=address, worker={"concurrency": 10}) as flow:
         flow.stop_worker()
         flow.model.script(lambda body: says("Done.") if has_result(body) else command)
-        told = [flow.begin(f"number {n}") for n in range(30)]
-        names = [name_of(docker_backend.install_id(tmp_path), one.id) for one in told]
+        conversations = [flow.begin(f"number {n}") for n in range(30)]
+        names = [name_of(docker_backend.install_id(tmp_path), one.id) for one in conversations]
         daemon.occupy(names[0], runs=True)
         daemon.occupy(names[1], runs=False)
         flow.start_worker()
-        for one in told:
-            flow.rest(one, SLOW)
+        for one in conversations:
+            flow.wait_until_idle(one, SLOW)
             assert one.status == "finished/answered"
             assert one.outputs[0].startswith("1\n")
-            assert not one.has("conversation.waiting")
-        flow.ask("Again", after=told[0])
-        assert told[0].outputs[1].startswith("2\n")
-        assert len(told[0].all("sandbox.started")) == 1, "it is found again beside the stranger"
+            assert not one.has_event("conversation.waiting")
+        flow.ask("Again", after=conversations[0])
+        assert conversations[0].outputs[1].startswith("2\n")
+        assert len(conversations[0].event_data("sandbox.started")) == 1, (
+            "it is found again beside the stranger"
+        )
         assert daemon.has(names[0], runs=True), "they are left alone"
         assert daemon.has(names[1], runs=False)

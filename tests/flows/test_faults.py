@@ -8,7 +8,7 @@ from paca.conversations import store
 from paca.engine.workspace import SandboxUnavailable
 from paca.sandbox.manager import SandboxManager
 from paca.worker.claim import MOST_LOST
-from tests.support.flow import assert_replay_matches, until
+from tests.support.flow import assert_replay_matches, wait_until
 from tests.support.model_script import calls, says
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
@@ -23,18 +23,18 @@ def test_a_sandbox_that_cannot_be_swept_does_not_end_the_worker(flow, monkeypatc
 
     monkeypatch.setattr(SandboxManager, "sweep", locked)
     monkeypatch.setattr("paca.worker.sandboxes.sweeper.SANDBOXES_SECONDS", 0.5)
-    until(lambda: len(tried) >= 2)
+    wait_until(lambda: len(tried) >= 2)
     assert flow.ask("Hello", [says("Still here.")]).answers == ["Still here."]
 
 
 def test_a_key_that_cannot_be_read_fails_with_the_setting_to_repair(flow):
     Agent.objects.update(encrypted_key="stored under another key")
-    told = flow.begin("Hello")
-    assert flow.rest(told) == "failed/configuration"
-    (failed,) = told.all("conversation.failed")
+    conversation = flow.begin("Hello")
+    assert flow.wait_until_idle(conversation) == "failed/configuration"
+    (failed,) = conversation.event_data("conversation.failed")
     assert "ENCRYPTION_KEY" in failed["message"]
     assert flow.model.requests == []
-    assert_replay_matches(told)
+    assert_replay_matches(conversation)
 
 
 def test_what_the_database_refuses_for_good_fails_and_is_not_asked_for_again(flow, monkeypatch):
@@ -46,8 +46,8 @@ def test_what_the_database_refuses_for_good_fails_and_is_not_asked_for_again(flo
         return append(conversation_id, *entries, **options)
 
     monkeypatch.setattr(store, "append", refusing)
-    told = flow.begin("Hello", [calls(bash="true"), says("Never asked.")])
-    assert flow.rest(told) == "failed/internal"
+    conversation = flow.begin("Hello", [calls(bash="true"), says("Never asked.")])
+    assert flow.wait_until_idle(conversation) == "failed/internal"
     assert len(flow.model.requests) == 1
 
 
@@ -62,7 +62,7 @@ def test_a_step_that_the_database_refuses_again_and_again_is_parked(flow, monkey
         return append(conversation_id, *entries, **options)
 
     monkeypatch.setattr(store, "append", refusing)
-    told = flow.begin("Hello", [says("Once more.")] * (MOST_LOST + 1))
-    assert flow.rest(told) == "paused/parked"
+    conversation = flow.begin("Hello", [says("Once more.")] * (MOST_LOST + 1))
+    assert flow.wait_until_idle(conversation) == "paused/parked"
     assert len(flow.model.requests) == MOST_LOST
-    assert_replay_matches(told)
+    assert_replay_matches(conversation)

@@ -9,7 +9,7 @@ from paca.conversations import deletion
 from paca.conversations.models import Conversation, Sandbox
 from tests.flows.test_housekeeping import swept, unused_for
 from tests.support import docker_backend
-from tests.support.flow import Flow, Told, assert_replay_matches, until
+from tests.support.flow import Flow, ObservedConversation, assert_replay_matches, wait_until
 from tests.support.model_script import calls, says
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
@@ -26,14 +26,14 @@ def world(request, transactional_db, tmp_path) -> Iterator[Flow]:
             asyncio.run(flow.sandboxes().forget(conversation))
 
 
-def written(flow: Flow) -> Told:
-    told = flow.ask("Write", [calls(bash="echo x > note.txt; sleep 1234 &"), says("Done.")])
-    unused_for(flow, told, 0)
-    return told
+def written(flow: Flow) -> ObservedConversation:
+    conversation = flow.ask("Write", [calls(bash="echo x > note.txt; sleep 1234 &"), says("Done.")])
+    unused_for(flow, conversation, 0)
+    return conversation
 
 
-def free(flow: Flow, told: Told) -> None:
-    deletion.delete_files(told.row, by=flow.world.owner)
+def free(flow: Flow, conversation: ObservedConversation) -> None:
+    deletion.delete_files(conversation.row, by=flow.world.owner)
 
 
 LOOK = [calls(bash="ls -A; pgrep sleep; true"), says("Empty.")]
@@ -41,40 +41,42 @@ LOOK = [calls(bash="ls -A; pgrep sleep; true"), says("Empty.")]
 
 def test_a_sweep_removes_the_files_and_says_so(world, monkeypatch):
     monkeypatch.setattr("paca.sandbox.docker.backend.RACE_SECONDS", 0)  # it was just attached to
-    told, other = written(world), written(world)
+    conversation, other = written(world), written(world)
     world.stop_worker()  # it sweeps as well
-    free(world, told)
+    free(world, conversation)
     reaped = swept(world.sandboxes())
     world.start_worker()
     assert (reaped.ended, reaped.workspaces) == (1, 1)
-    assert told.all("sandbox.removed") == [{"kept": False}]
-    assert not Sandbox.objects.filter(conversation=told.id).exists()
-    world.ask("Look", LOOK, after=told)
-    assert told.outputs[1].startswith("(no output)")
+    assert conversation.event_data("sandbox.removed") == [{"kept": False}]
+    assert not Sandbox.objects.filter(conversation=conversation.id).exists()
+    world.ask("Look", LOOK, after=conversation)
+    assert conversation.outputs[1].startswith("(no output)")
     world.ask("Look", LOOK, after=other)
     assert "note.txt" in other.outputs[1]
-    assert told.answers == ["Done.", "Empty."]
-    assert_replay_matches(told)
+    assert conversation.answers == ["Done.", "Empty."]
+    assert_replay_matches(conversation)
 
 
 def test_a_message_that_comes_first_finds_an_empty_workspace_all_the_same(world):
     """No sweep is in between: the turn removes what was there before it begins anew."""
-    told = written(world)
-    free(world, told)
-    world.ask("Look", LOOK, after=told)
-    assert told.outputs[1].startswith("(no output)")
-    assert {"kept": False} in told.all("sandbox.removed")
-    assert len(told.all("sandbox.started")) == 2
-    assert_replay_matches(told)
+    conversation = written(world)
+    free(world, conversation)
+    world.ask("Look", LOOK, after=conversation)
+    assert conversation.outputs[1].startswith("(no output)")
+    assert {"kept": False} in conversation.event_data("sandbox.removed")
+    assert len(conversation.event_data("sandbox.started")) == 2
+    assert_replay_matches(conversation)
 
 
 def test_files_at_which_commands_work_are_not_removed(world):
-    told = world.begin("Go", [calls(bash="echo x > note.txt; sleep 3; cat note.txt"), says("x")])
-    until(lambda: told.has("tool.started"))
+    conversation = world.begin(
+        "Go", [calls(bash="echo x > note.txt; sleep 3; cat note.txt"), says("x")]
+    )
+    wait_until(lambda: conversation.has_event("tool.started"))
     with pytest.raises(deletion.ConversationRunning):
-        free(world, told)
+        free(world, conversation)
     backend = world.sandbox
-    until(lambda: Sandbox.objects.filter(conversation=told.id).exists())
-    assert asyncio.run(world.sandboxes().free(told.id, backend)) is False
-    world.rest(told)
-    assert told.outputs[0].startswith("x")
+    wait_until(lambda: Sandbox.objects.filter(conversation=conversation.id).exists())
+    assert asyncio.run(world.sandboxes().free(conversation.id, backend)) is False
+    world.wait_until_idle(conversation)
+    assert conversation.outputs[0].startswith("x")

@@ -11,7 +11,7 @@ import pytest
 from paca.conversations.models import Event, Worker
 from tests.flows.test_docker import docker_flow
 from tests.support import docker_backend
-from tests.support.flow import Flow, Told, assert_replay_matches, until
+from tests.support.flow import Flow, ObservedConversation, assert_replay_matches, wait_until
 from tests.support.model_script import calls, says
 from tests.support.worker_process import WorkerProcess
 
@@ -41,41 +41,48 @@ def process(flow: Flow, tmp_path: Path) -> Iterator[WorkerProcess]:
         yield process
 
 
-def begin_and_freeze(flow: Flow, process: WorkerProcess) -> Told:
+def begin_and_freeze(flow: Flow, process: WorkerProcess) -> ObservedConversation:
     """Freeze it in mid-command, and not while it writes: the database would be held up with it."""
-    told = flow.begin("Go")
-    until(lambda: told.has("tool.started"), SLOW, lambda: str(told.types))
+    conversation = flow.begin("Go")
+    wait_until(
+        lambda: conversation.has_event("tool.started"), SLOW, lambda: str(conversation.event_types)
+    )
     mine = Worker.objects.filter(pid=process.pid)
     last = mine.get().heartbeat_at
-    until(lambda: mine.get().heartbeat_at > last)
+    wait_until(lambda: mine.get().heartbeat_at > last)
     time.sleep(0.1)
     process.freeze()
-    return told
+    return conversation
 
 
-def assert_the_frozen_one_wrote_nothing_more(flow: Flow, told: Told, process: WorkerProcess):
+def assert_the_frozen_one_wrote_nothing_more(
+    flow: Flow, conversation: ObservedConversation, process: WorkerProcess
+):
     """It is awake, takes the next message, and was heard in the turn before for as long as it held it."""
     flow.stop_worker()
-    written = list(Event.objects.filter(conversation=told.id).values_list("seq", "epoch"))
+    written = list(Event.objects.filter(conversation=conversation.id).values_list("seq", "epoch"))
     epochs = [epoch for _, epoch in sorted(written) if epoch]
     assert epochs == sorted(epochs)
     again = flow.ask("And now?", [says("Awake.")])
     assert again.answers == ["Awake."]
-    assert list(Event.objects.filter(conversation=told.id).values_list("seq", "epoch")) == written
+    assert (
+        list(Event.objects.filter(conversation=conversation.id).values_list("seq", "epoch"))
+        == written
+    )
     assert Worker.objects.get().pid == process.pid
 
 
 def test_another_takes_over_and_the_frozen_one_writes_nothing_when_it_wakes(flow, process):
     flow.model.script([calls(bash=A_COMMAND), calls(bash="cat once.txt"), says("Once.")])
-    told = begin_and_freeze(flow, process)
+    conversation = begin_and_freeze(flow, process)
     flow.start_worker()
-    assert flow.rest(told) == "finished/answered"
-    assert told.outputs[0].startswith("begun\nended\n")
-    assert told.outputs[1].startswith("x\n[exit 0")
-    assert not told.has("sandbox.lost")
-    assert_replay_matches(told)
+    assert flow.wait_until_idle(conversation) == "finished/answered"
+    assert conversation.outputs[0].startswith("begun\nended\n")
+    assert conversation.outputs[1].startswith("x\n[exit 0")
+    assert not conversation.has_event("sandbox.lost")
+    assert_replay_matches(conversation)
     process.thaw()
-    assert_the_frozen_one_wrote_nothing_more(flow, told, process)
+    assert_the_frozen_one_wrote_nothing_more(flow, conversation, process)
 
 
 def test_where_the_frozen_one_holds_up_the_sandbox_the_run_says_so_and_goes_on_after_it(
@@ -88,16 +95,20 @@ def test_where_the_frozen_one_holds_up_the_sandbox_the_run_says_so_and_goes_on_a
     flow.model.script(
         [calls(bash=A_COMMAND), calls(*MANY_WORDS), calls(bash="cat once.txt"), says("Once.")]
     )
-    told = begin_and_freeze(flow, process)
+    conversation = begin_and_freeze(flow, process)
     flow.start_worker()
-    until(lambda: told.status == "waiting/sandbox", SLOW, lambda: str(told.types))
-    (waiting,) = told.all("conversation.waiting")
+    wait_until(
+        lambda: conversation.status == "waiting/sandbox",
+        SLOW,
+        lambda: str(conversation.event_types),
+    )
+    (waiting,) = conversation.event_data("conversation.waiting")
     assert "Let that worker go on, or end it." in waiting["detail"]
     process.thaw()
-    assert flow.rest(told, SLOW) == "finished/answered"
-    assert told.outputs[0].startswith("begun\nended\n")
-    assert told.outputs[-1].startswith("x\n[exit 0")
-    assert len(told.outputs) == len(MANY_WORDS) + 2
-    assert not told.has("sandbox.lost")
-    assert_replay_matches(told)
-    assert_the_frozen_one_wrote_nothing_more(flow, told, process)
+    assert flow.wait_until_idle(conversation, SLOW) == "finished/answered"
+    assert conversation.outputs[0].startswith("begun\nended\n")
+    assert conversation.outputs[-1].startswith("x\n[exit 0")
+    assert len(conversation.outputs) == len(MANY_WORDS) + 2
+    assert not conversation.has_event("sandbox.lost")
+    assert_replay_matches(conversation)
+    assert_the_frozen_one_wrote_nothing_more(flow, conversation, process)

@@ -29,7 +29,7 @@ from paca.worker.database import Database
 from paca.worker.sandboxes.sweeper import ORPHAN_SECONDS, Reaped, Sweeper
 from paca.worker.sandboxes.warm_pool import Pool
 from tests.support import docker_backend, runners
-from tests.support.flow import Flow, Told, assert_replay_matches, until
+from tests.support.flow import Flow, ObservedConversation, assert_replay_matches, wait_until
 from tests.support.model_script import calls, says
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
@@ -48,24 +48,24 @@ def swept(manager: SandboxManager, *, idle: float = 60, paused: float = 60, by: 
         database.close()
 
 
-def unused_for(flow: Flow, told: Told, seconds: float) -> None:
+def unused_for(flow: Flow, conversation: ObservedConversation, seconds: float) -> None:
     """As if its last use, which ends a moment after the turn, were so long ago."""
     if flow.worker is not None:
-        until(lambda: not flow.worker._worker._held)
-    Sandbox.objects.filter(conversation=told.id).update(
+        wait_until(lambda: not flow.worker._worker._held)
+    Sandbox.objects.filter(conversation=conversation.id).update(
         last_used_at=Now() - timedelta(seconds=seconds)
     )
 
 
-def kill_runner(flow: Flow, told: Told) -> None:
+def kill_runner(flow: Flow, conversation: ObservedConversation) -> None:
     """On a busy machine a process may take a while to be gone."""
-    runner = runner_of(flow, told)
+    runner = runner_of(flow, conversation)
     os.kill(runner, signal.SIGKILL)
-    until(lambda: runners.state(runner) in {"Z", "X"})
+    wait_until(lambda: runners.state(runner) in {"Z", "X"})
 
 
-def runner_of(flow: Flow, told: Told) -> int:
-    return runners.pid(Bubblewrap(flow.folder, "any"), told.id)
+def runner_of(flow: Flow, conversation: ObservedConversation) -> int:
+    return runners.pid(Bubblewrap(flow.folder, "any"), conversation.id)
 
 
 # --- ephemeral and persistent ---------------------------------------------------------------------
@@ -85,37 +85,44 @@ def persistent(request, transactional_db, tmp_path):
 def test_a_persistent_sandbox_is_paused_and_goes_on_with_the_next_message(persistent, monkeypatch):
     monkeypatch.setattr("paca.sandbox.docker.backend.RACE_SECONDS", 0)  # it was just attached to
     flow = persistent
-    told = flow.ask("Serve", [calls(bash=SERVER), says("Runs.")])
-    unused_for(flow, told, 61)
+    conversation = flow.ask("Serve", [calls(bash=SERVER), says("Runs.")])
+    unused_for(flow, conversation, 61)
     assert swept(flow.sandboxes()).ended == 0
-    assert told.has("sandbox.paused")
-    assert Sandbox.objects.get(conversation=told.id).state == "paused"
+    assert conversation.has_event("sandbox.paused")
+    assert Sandbox.objects.get(conversation=conversation.id).state == "paused"
     flow.ask(
-        "Still?", [calls(bash="kill -0 $(cat server.pid) && echo serves"), says("Yes.")], after=told
+        "Still?",
+        [calls(bash="kill -0 $(cat server.pid) && echo serves"), says("Yes.")],
+        after=conversation,
     )
-    assert told.outputs[1].startswith("serves\n")
-    (started,), (resumed,) = told.all("sandbox.started"), told.all("sandbox.resumed")
+    assert conversation.outputs[1].startswith("serves\n")
+    (started,), (resumed,) = (
+        conversation.event_data("sandbox.started"),
+        conversation.event_data("sandbox.resumed"),
+    )
     assert resumed["boot_id"] == started["boot_id"]
-    assert Sandbox.objects.get(conversation=told.id).state == "running"
-    unused_for(flow, told, 121)
+    assert Sandbox.objects.get(conversation=conversation.id).state == "running"
+    unused_for(flow, conversation, 121)
     assert swept(flow.sandboxes()).ended == 1
-    assert told.all("sandbox.removed") == [{"kept": True}]
-    flow.ask("Files?", [calls(bash="wc -l < beats"), says("Yes.")], after=told)
-    assert int(told.outputs[2].split()[0]) > 0
-    assert_replay_matches(told)
+    assert conversation.event_data("sandbox.removed") == [{"kept": True}]
+    flow.ask("Files?", [calls(bash="wc -l < beats"), says("Yes.")], after=conversation)
+    assert int(conversation.outputs[2].split()[0]) > 0
+    assert_replay_matches(conversation)
 
 
 def test_an_ephemeral_sandbox_ends_and_its_files_stay(flow):
-    told = flow.ask("Serve", [calls(bash=SERVER), says("Runs.")])
+    conversation = flow.ask("Serve", [calls(bash=SERVER), says("Runs.")])
     flow.stop_worker()  # it sweeps as well
-    unused_for(flow, told, 61)
+    unused_for(flow, conversation, 61)
     assert swept(flow.sandboxes()).ended == 1
-    assert not told.has("sandbox.paused")
+    assert not conversation.has_event("sandbox.paused")
     flow.start_worker()
     flow.ask(
-        "Still?", [calls(bash="kill -0 $(cat server.pid) || wc -l beats"), says("No.")], after=told
+        "Still?",
+        [calls(bash="kill -0 $(cat server.pid) || wc -l beats"), says("No.")],
+        after=conversation,
     )
-    assert "beats" in told.outputs[1]
+    assert "beats" in conversation.outputs[1]
 
 
 class TakenMeanwhile(SandboxManager):
@@ -140,12 +147,12 @@ def test_a_conversation_taken_while_its_sandbox_is_paused_finds_it_awake(
     transactional_db, tmp_path
 ):
     with Flow(tmp_path, **PERSISTENT) as flow:
-        told = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
+        conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
         flow.stop_worker()
-        unused_for(flow, told, 61)
+        unused_for(flow, conversation, 61)
         swept(TakenMeanwhile(kind="bubblewrap", data_dir=tmp_path, install_id="any"))
-        assert not told.has("sandbox.paused")
-        assert runners.state(runner_of(flow, told)) in {"S", "R"}
+        assert not conversation.has_event("sandbox.paused")
+        assert runners.state(runner_of(flow, conversation)) in {"S", "R"}
 
 
 # --- what nobody has asked for any more -----------------------------------------------------------
@@ -159,7 +166,7 @@ def made(folder: Path, installation: str, conversation_id: uuid.UUID) -> Path:
 
 
 def test_folders_of_conversations_that_do_not_exist_are_removed_and_counted(flow):
-    told = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
+    conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()
     Worker.objects.create(id="counts", pid=1, concurrency=1, heartbeat_at=Now())
     half_made, whole, foreign = (uuid.uuid4() for _ in range(3))
@@ -171,21 +178,21 @@ def test_folders_of_conversations_that_do_not_exist_are_removed_and_counted(flow
     reaped = swept(flow.sandboxes(), by="counts")
     assert (reaped.ended, reaped.workspaces) == (0, 2)
     left = {path.name for path in (flow.folder / "workspaces").iterdir()}
-    assert left == {str(told.id), str(foreign), "notes of a person"}
+    assert left == {str(conversation.id), str(foreign), "notes of a person"}
     homes = {path.name for path in (flow.folder / "run" / "sandboxes").iterdir()}
-    assert homes == {str(told.id), str(foreign)}
+    assert homes == {str(conversation.id), str(foreign)}
     assert Worker.objects.get(id="counts").sandboxes_reaped == reaped.total
     assert swept(flow.sandboxes()).workspaces == 0
 
 
 def test_files_of_a_deleted_conversation_whose_worker_died_before_it_said_so_are_nobodys(flow):
-    told = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
+    conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()
     Sandbox.objects.all().delete()
     assert swept(flow.sandboxes()).workspaces == 0
-    deletion.delete(told.row, by=flow.world.owner)
+    deletion.delete(conversation.row, by=flow.world.owner)
     assert swept(flow.sandboxes()).workspaces == 1
-    assert not (flow.folder / "workspaces" / str(told.id)).exists()
+    assert not (flow.folder / "workspaces" / str(conversation.id)).exists()
 
 
 def test_with_a_database_that_knows_no_conversation_no_file_is_touched(transactional_db, tmp_path):
@@ -236,18 +243,18 @@ def test_what_a_process_died_over_is_removed_when_it_is_old(flow):
 
 
 def test_a_sandbox_that_is_killed_while_nobody_holds_it_is_told_once(flow):
-    told = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
+    conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()
-    kill_runner(flow, told)
+    kill_runner(flow, conversation)
     for _ in range(2):
         swept(flow.sandboxes())
-    (lost,) = told.all("sandbox.lost")
+    (lost,) = conversation.event_data("sandbox.lost")
     assert (lost["end"], lost["exit_code"]) == ("killed", 137)
-    assert Sandbox.objects.get(conversation=told.id).state == "ended"
+    assert Sandbox.objects.get(conversation=conversation.id).state == "ended"
     flow.start_worker()
-    flow.ask("There?", [calls(bash="cat note.txt"), says("Yes.")], after=told)
-    assert told.outputs[1].startswith("x\n")
-    assert_replay_matches(told)
+    flow.ask("There?", [calls(bash="cat note.txt"), says("Yes.")], after=conversation)
+    assert conversation.outputs[1].startswith("x\n")
+    assert_replay_matches(conversation)
 
 
 class ReplacedMeanwhile(SandboxManager):
@@ -263,20 +270,20 @@ class ReplacedMeanwhile(SandboxManager):
 
 
 def test_of_a_later_life_of_a_sandbox_nothing_is_told(flow):
-    told = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
+    conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()
-    kill_runner(flow, told)
+    kill_runner(flow, conversation)
     swept(ReplacedMeanwhile(kind="bubblewrap", data_dir=flow.folder, install_id="any"))
-    assert not told.has("sandbox.lost")
-    assert Sandbox.objects.get(conversation=told.id).state == "running"
+    assert not conversation.has_event("sandbox.lost")
+    assert Sandbox.objects.get(conversation=conversation.id).state == "running"
     swept(flow.sandboxes())
-    assert told.has("sandbox.lost"), "of the one that the row is of, it is"
+    assert conversation.has_event("sandbox.lost"), "of the one that the row is of, it is"
 
 
 def test_the_command_says_what_it_has_removed(flow, settings):
-    told = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
+    conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()
-    unused_for(flow, told, 3600)
+    unused_for(flow, conversation, 3600)
     made(flow.folder, install_id(), uuid.uuid4())
     settings.PACA_DATA_DIR, settings.PACA_SANDBOX = flow.folder, "bubblewrap"
     said = StringIO()
@@ -285,16 +292,16 @@ def test_the_command_says_what_it_has_removed(flow, settings):
 
 
 def test_a_docker_that_hangs_does_not_hold_up_the_sandboxes_of_bubblewrap(flow, tmp_path):
-    told = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
+    conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()
-    unused_for(flow, told, 3600)
+    unused_for(flow, conversation, 3600)
     path = tmp_path / "docker.sock"
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(str(path))
         silent.listen(64)
         flow.sandbox, flow._docker = "auto", DockerAddress(f"unix://{path}")
         flow.start_worker()
-        until(lambda: told.has("sandbox.removed"), CALL_SECONDS - 2)
+        wait_until(lambda: conversation.has_event("sandbox.removed"), CALL_SECONDS - 2)
         flow.stop_worker()
 
 

@@ -37,14 +37,14 @@ def kept():
 
 
 def test_each_entry_of_a_run_names_its_conversation_turn_and_call(flow, kept):
-    told = flow.ask("[[fake err=529@0x1 retry=0.1]]")
-    flow.ask("And now?", [says("Done.")], after=told)
+    conversation = flow.ask("[[fake err=529@0x1 retry=0.1]]")
+    flow.ask("And now?", [says("Done.")], after=conversation)
     (retried,) = kept.entries("a model call is tried again")
-    assert retried["conversation"] == str(told.id)
+    assert retried["conversation"] == str(conversation.id)
     assert retried["turn"] == 1
-    assert retried["call"] == told.all("model.retried")[0]["call_id"]
+    assert retried["call"] == conversation.event_data("model.retried")[0]["call_id"]
     ended = kept.entries("a turn has ended")
     assert [entry["turn"] for entry in ended] == [1, 2]
-    assert {entry["conversation"] for entry in ended} == {str(told.id)}
+    assert {entry["conversation"] for entry in ended} == {str(conversation.id)}
     assert {entry["status"] for entry in ended} == {"finished"}
     assert "sk-test-1234" not in "".join(kept.lines)

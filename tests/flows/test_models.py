@@ -20,38 +20,45 @@ EXPLAINED = f"A model would write\n```json\n{CALL}\n```\nand a program runs it."
 
 @BOTH
 def test_a_run_thinks_calls_and_answers(flow):
-    told = flow.ask(
+    conversation = flow.ask(
         "Where?",
         [thinks("Hm.") + says("I look.") + calls(bash=["echo a", "echo b"]), says("Here.")],
     )
-    assert told.status == "finished/answered"
-    assert told.answers == ["I look.", "Here."]
-    assert [output.strip()[:1] for output in told.outputs] == ["a", "b"]
+    assert conversation.status == "finished/answered"
+    assert conversation.answers == ["I look.", "Here."]
+    assert [output.strip()[:1] for output in conversation.outputs] == ["a", "b"]
     assert flow.model.violations == []
-    assert_replay_matches(told)
+    assert_replay_matches(conversation)
 
 
 @BOTH
 @pytest.mark.parametrize("kind", ["cut", "cuttool", "badjson", "midover", "reset", "nostop"])
 def test_a_broken_stream_is_discarded_and_asked_for_again(flow, kind):
-    told = flow.ask("Go", [fails(kind), says("Whole.")])
-    assert (told.status, told.answers, told.outputs) == ("finished/answered", ["Whole."], [])
-    assert len(told.all("message.discarded")) == 1
-    assert [fact["outcome"] for fact in told.all("usage.recorded")] == ["failed", "done"]
-    assert_replay_matches(told)
+    conversation = flow.ask("Go", [fails(kind), says("Whole.")])
+    assert (conversation.status, conversation.answers, conversation.outputs) == (
+        "finished/answered",
+        ["Whole."],
+        [],
+    )
+    assert len(conversation.event_data("message.discarded")) == 1
+    assert [fact["outcome"] for fact in conversation.event_data("usage.recorded")] == [
+        "failed",
+        "done",
+    ]
+    assert_replay_matches(conversation)
 
 
 def test_a_server_that_tells_no_usage_has_none_and_no_price(flow):
     agents.configure(flow.world.agent, by=flow.world.owner, model="openai/gpt-test", base_url=f"{flow.model.base_url}/v1", llm_api_key="sk-test-1234")  # fmt: skip
     stream = openai_dialect.chunk({"content": "Hello."}, "stop") + b"data: [DONE]\n\n"
-    told = flow.ask("Hi", [Raw(stream)])
-    (used,) = told.all("usage.recorded")
+    conversation = flow.ask("Hi", [Raw(stream)])
+    (used,) = conversation.event_data("usage.recorded")
     assert [used[name] for name in ("input", "output", "cost_usd")] == [None, None, None]
     assert used["estimated_tokens"] > 100
-    (call,) = told.row.model_calls.all()
+    (call,) = conversation.row.model_calls.all()
     assert (call.input_tokens, call.cost_usd) == (None, None)
-    assert told.row.usage["cost_usd"] is None
-    assert_replay_matches(told)
+    assert conversation.row.usage["cost_usd"] is None
+    assert_replay_matches(conversation)
 
 
 # --- T-29 -----------------------------------------------------------------------------------------
@@ -61,46 +68,52 @@ def test_a_server_that_tells_no_usage_has_none_and_no_price(flow):
 @pytest.mark.parametrize("text", [FENCED, TAGGED])
 def test_a_written_call_is_run_once_where_the_agent_has_it_on(flow, text):
     agents.configure(flow.world.agent, by=flow.world.owner, text_tool_calls=True)
-    told = flow.ask("Count", [says(text), says("It is 1.")])
-    assert told.answers == ["I count.", "It is 1."]
-    (output,) = told.outputs
+    conversation = flow.ask("Count", [says(text), says("It is 1.")])
+    assert conversation.answers == ["I count.", "It is 1."]
+    (output,) = conversation.outputs
     assert output.startswith("1")
     first, second = (request.body for request in flow.model.requests)
     assert "tools" not in first
     assert "- bash: " in str(first)
     assert "[result of bash]" in str(second["messages"][-1])
     assert flow.model.violations == []
-    assert_replay_matches(told)
+    assert_replay_matches(conversation)
 
 
 @BOTH
 def test_an_explanation_of_a_call_is_an_answer_and_nothing_runs(flow):
     agents.configure(flow.world.agent, by=flow.world.owner, text_tool_calls=True)
-    told = flow.ask("How?", [says(EXPLAINED)])
-    assert (told.status, told.answers, told.outputs) == ("finished/answered", [EXPLAINED], [])
+    conversation = flow.ask("How?", [says(EXPLAINED)])
+    assert (conversation.status, conversation.answers, conversation.outputs) == (
+        "finished/answered",
+        [EXPLAINED],
+        [],
+    )
 
 
 @BOTH
 @pytest.mark.parametrize("text", [FENCED, TAGGED])
 def test_where_it_is_off_the_model_is_corrected_once_and_never_silently_done(flow, text):
-    told = flow.ask("Count", [says(text), says(text)])
-    assert told.outputs == []
-    (noticed,) = told.all("guard.noticed")
+    conversation = flow.ask("Count", [says(text), says(text)])
+    assert conversation.outputs == []
+    (noticed,) = conversation.event_data("guard.noticed")
     assert "nothing was run" in noticed["note"]
     assert "nothing was run" in str(flow.model.requests[-1].body["messages"][-1])
-    assert told.status == "finished/answered"
+    assert conversation.status == "finished/answered"
     assert len(flow.model.requests) == 2
 
 
 def test_where_it_is_off_an_explanation_is_left_alone(flow):
-    told = flow.ask("How?", [says(EXPLAINED)])
-    assert (told.answers, told.has("guard.noticed")) == ([EXPLAINED], False)
+    conversation = flow.ask("How?", [says(EXPLAINED)])
+    assert (conversation.answers, conversation.has_event("guard.noticed")) == ([EXPLAINED], False)
 
 
 def test_a_written_call_that_cannot_be_read_is_told_to_the_model(flow):
     agents.configure(flow.world.agent, by=flow.world.owner, text_tool_calls=True)
-    told = flow.ask("Count", [says("<tool_call>{bash: ls}</tool_call>"), says(TAGGED), says("1.")])
-    assert len(told.outputs) == 1
+    conversation = flow.ask(
+        "Count", [says("<tool_call>{bash: ls}</tool_call>"), says(TAGGED), says("1.")]
+    )
+    assert len(conversation.outputs) == 1
     assert "could not be read" in str(flow.model.requests[1].body["messages"][-1])
 
 
@@ -109,32 +122,34 @@ def test_a_written_call_that_cannot_be_read_is_told_to_the_model(flow):
 
 @BOTH
 def test_a_limited_rate_is_waited_for_as_asked_and_the_run_goes_on_by_itself(flow):
-    told = flow.ask("[[fake turns=3 err=429@1x3 retry=0.2]]")
-    assert told.status == "finished/answered"
-    retried = told.all("model.retried")
+    conversation = flow.ask("[[fake turns=3 err=429@1x3 retry=0.2]]")
+    assert conversation.status == "finished/answered"
+    retried = conversation.event_data("model.retried")
     assert [fact["code"] for fact in retried] == ["rate_limited"] * 3
     assert all(0.2 <= fact["wait_seconds"] <= 0.4 for fact in retried)
-    assert len(told.outputs) == 3
-    assert_replay_matches(told)
+    assert len(conversation.outputs) == 3
+    assert_replay_matches(conversation)
 
 
 @BOTH
 def test_a_rate_limited_for_ever_pauses_and_continue_works_later(flow):
-    told = flow.ask("Hello", [fails("429", retry_after=0.05)] * 4)
-    assert told.status == "paused/rate_limited"
+    conversation = flow.ask("Hello", [fails("429", retry_after=0.05)] * 4)
+    assert conversation.status == "paused/rate_limited"
     assert len(flow.model.requests) == 4
     flow.model.script([says("Back again.")])
-    services.continue_(told.row, by=flow.world.owner)
-    assert flow.rest(told) == "finished/answered"
-    assert told.answers == ["Back again."]
-    assert_replay_matches(told)
+    services.continue_(conversation.row, by=flow.world.owner)
+    assert flow.wait_until_idle(conversation) == "finished/answered"
+    assert conversation.answers == ["Back again."]
+    assert_replay_matches(conversation)
 
 
 @BOTH
 def test_an_overloaded_provider_is_asked_again_and_nothing_is_lost(flow, monkeypatch):
     monkeypatch.setattr(retrying, "FIRST_WAIT_SECONDS", 0.05)
-    told = flow.ask("[[fake turns=3 err=529@1x2,503@2x2]]")
-    assert told.status == "finished/answered"
-    assert [fact["code"] for fact in told.all("model.retried")] == ["model_overloaded"] * 4
-    assert len(told.outputs) == 3
-    assert_replay_matches(told)
+    conversation = flow.ask("[[fake turns=3 err=529@1x2,503@2x2]]")
+    assert conversation.status == "finished/answered"
+    assert [fact["code"] for fact in conversation.event_data("model.retried")] == [
+        "model_overloaded"
+    ] * 4
+    assert len(conversation.outputs) == 3
+    assert_replay_matches(conversation)

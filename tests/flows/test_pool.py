@@ -25,7 +25,7 @@ from paca.worker.database import Database
 from paca.worker.sandboxes.sweeper import Reaped, Sweeper
 from tests.support import docker_backend
 from tests.support.docker_proxy import DockerProxy
-from tests.support.flow import Flow, Told, assert_replay_matches, until
+from tests.support.flow import Flow, ObservedConversation, assert_replay_matches, wait_until
 from tests.support.model_script import calls, says
 from tests.support.pool_process import PoolProcess
 
@@ -79,7 +79,7 @@ def ready(flow: Flow, count: int = 1, *, but: str = "") -> list[str]:
     def found() -> list[str]:
         return [each.volume for each in flow.worker._worker._pool._ready if each.volume != but]
 
-    return until(lambda: len(found()) >= count and found(), SLOW, lambda: str(found()))
+    return wait_until(lambda: len(found()) >= count and found(), SLOW, lambda: str(found()))
 
 
 def containers(backend: Docker) -> list[str]:
@@ -90,8 +90,8 @@ def volumes(backend: Docker) -> set[str]:
     return set(backend.kept().values())
 
 
-def volume_of(told: Told) -> str:
-    return Sandbox.objects.get(conversation=told.id).volume
+def volume_of(conversation: ObservedConversation) -> str:
+    return Sandbox.objects.get(conversation=conversation.id).volume
 
 
 def swept(flow: Flow, *, idle: float = 60) -> Reaped:
@@ -109,16 +109,16 @@ def swept(flow: Flow, *, idle: float = 60) -> Reaped:
 
 def test_a_conversation_takes_the_one_that_stands_ready_and_another_is_made(flow, backend):
     (volume,) = ready(flow)
-    told = flow.ask("Write", WRITE)
-    assert volume_of(told) == volume
-    assert not told.has("sandbox.lost")
+    conversation = flow.ask("Write", WRITE)
+    assert volume_of(conversation) == volume
+    assert not conversation.has_event("sandbox.lost")
     (following,) = ready(flow, but=volume)
-    flow.ask("Read", READ, after=told)
-    assert told.outputs[1].startswith("x\n")
-    assert len(told.all("sandbox.started")) == 1
+    flow.ask("Read", READ, after=conversation)
+    assert conversation.outputs[1].startswith("x\n")
+    assert len(conversation.event_data("sandbox.started")) == 1
     assert ready(flow) == [following], "who has one takes no other"
     assert dashboard.work().sandboxes["docker", "ready"] == 1
-    assert_replay_matches(told)
+    assert_replay_matches(conversation)
 
 
 def test_whose_work_it_is_is_that_of_the_agent_that_takes_it(transactional_db, tmp_path, backend):
@@ -126,9 +126,9 @@ def test_whose_work_it_is_is_that_of_the_agent_that_takes_it(transactional_db, t
     commit = "git init -q . && git commit -q --allow-empty -m x && git log --format='%an %ce'"
     with pool_of(1, tmp_path, **who) as flow:
         (volume,) = ready(flow)
-        told = flow.ask("Commit", [calls(bash=commit), says("Done.")])
-        assert volume_of(told) == volume
-        assert told.outputs[0].startswith("Rosa Parks rosa@example.org\n")
+        conversation = flow.ask("Commit", [calls(bash=commit), says("Done.")])
+        assert volume_of(conversation) == volume
+        assert conversation.outputs[0].startswith("Rosa Parks rosa@example.org\n")
 
 
 @pytest.mark.parametrize(
@@ -139,8 +139,8 @@ def test_an_agent_whose_sandbox_is_another_gets_one_of_its_own(
 ):
     with pool_of(1, tmp_path, **agent) as flow:
         standing = ready(flow)
-        told = flow.ask("Write", WRITE)
-        assert volume_of(told) == ""
+        conversation = flow.ask("Write", WRITE)
+        assert volume_of(conversation) == ""
         assert ready(flow) == standing
 
 
@@ -150,25 +150,25 @@ def test_of_two_that_begin_at_once_one_takes_it_and_the_other_has_its_own(flow, 
         lambda body: [*WRITE][sum(m["role"] == "assistant" for m in body["messages"])]
     )
     both = [flow.begin("one"), flow.begin("two")]
-    for told in both:
-        flow.rest(told)
-        assert told.outputs[0].startswith("done\n")
-    taken = [volume_of(told) for told in both]
+    for conversation in both:
+        flow.wait_until_idle(conversation)
+        assert conversation.outputs[0].startswith("done\n")
+    taken = [volume_of(conversation) for conversation in both]
     assert taken.count(volume) == 1
     assert len(set(taken)) == 2
     names = containers(backend)
-    assert all(any(str(told.id) in name for name in names) for told in both)
+    assert all(any(str(conversation.id) in name for name in names) for conversation in both)
 
 
 def test_one_that_was_killed_from_outside_is_not_handed_out(flow, backend):
     (volume,) = ready(flow)
     name = f"paca-{backend.holdings.install_id}-ready-{volume}"
     backend.engine.wait(lambda client: client.kill(name))
-    told = flow.ask("Write", WRITE)
-    assert told.outputs[0].startswith("done\n")
-    assert not told.has("sandbox.lost")
-    assert len(told.all("sandbox.started")) == 1
-    until(lambda: not any(name in each for each in containers(backend)), SLOW)
+    conversation = flow.ask("Write", WRITE)
+    assert conversation.outputs[0].startswith("done\n")
+    assert not conversation.has_event("sandbox.lost")
+    assert len(conversation.event_data("sandbox.started")) == 1
+    wait_until(lambda: not any(name in each for each in containers(backend)), SLOW)
     ready(flow, but=volume)
 
 
@@ -180,34 +180,36 @@ def test_when_the_image_is_made_anew_those_of_the_old_one_are_replaced(flow, bac
 
     monkeypatch.setattr(Standing, "image", another)
     (new,) = ready(flow, but=old)
-    until(lambda: old not in volumes(backend), SLOW)
+    wait_until(lambda: old not in volumes(backend), SLOW)
     assert ready(flow) == [new]
 
 
 # --- files ------------------------------------------------------------------------------------------
 
 
-def ended(flow: Flow, told: Told) -> None:
+def ended(flow: Flow, conversation: ObservedConversation) -> None:
     """As if it had not been used for an hour, and swept."""
     flow.stop_worker()
-    Sandbox.objects.filter(conversation=told.id).update(last_used_at=Now() - timedelta(hours=1))
+    Sandbox.objects.filter(conversation=conversation.id).update(
+        last_used_at=Now() - timedelta(hours=1)
+    )
     # Not in the first two seconds: somebody may have attached to it in this moment.
-    until(lambda: swept(flow).ended, SLOW)
+    wait_until(lambda: swept(flow).ended, SLOW)
 
 
 def test_one_that_has_ended_comes_back_to_its_files(flow, backend):
     ready(flow)
-    told = flow.ask("Write", WRITE)
-    volume = volume_of(told)
-    ended(flow, told)
+    conversation = flow.ask("Write", WRITE)
+    volume = volume_of(conversation)
+    ended(flow, conversation)
     assert containers(backend) == []
     assert volumes(backend) == {volume}
     flow.start_worker()
     ready(flow)
-    flow.ask("Read", READ, after=told)
-    assert told.outputs[1].startswith("x\n")
-    assert volume_of(told) == volume
-    assert_replay_matches(told)
+    flow.ask("Read", READ, after=conversation)
+    assert conversation.outputs[1].startswith("x\n")
+    assert volume_of(conversation) == volume
+    assert_replay_matches(conversation)
 
 
 def test_what_a_worker_left_without_a_word_is_not_used_when_the_files_are_elsewhere(flow, backend):
@@ -220,16 +222,16 @@ def test_what_a_worker_left_without_a_word_is_not_used_when_the_files_are_elsewh
         return replies.pop(0)
 
     flow.model.script(reply)
-    told = flow.begin("Write")
-    asyncio.run(_made_and_left(backend, told.id))
+    conversation = flow.begin("Write")
+    asyncio.run(_made_and_left(backend, conversation.id))
     left.set()
-    assert flow.rest(told, SLOW) == "finished/answered"
-    assert volume_of(told) == volume
-    ended(flow, told)
+    assert flow.wait_until_idle(conversation, SLOW) == "finished/answered"
+    assert volume_of(conversation) == volume
+    ended(flow, conversation)
     flow.start_worker()
-    flow.ask("Read", after=told)
-    assert told.outputs[1].startswith("x\n")
-    assert_replay_matches(told)
+    flow.ask("Read", after=conversation)
+    assert conversation.outputs[1].startswith("x\n")
+    assert_replay_matches(conversation)
 
 
 async def _made_and_left(backend: Docker, conversation_id: UUID) -> None:
@@ -238,19 +240,19 @@ async def _made_and_left(backend: Docker, conversation_id: UUID) -> None:
 
 
 def test_freed_or_deleted_its_volume_is_removed_and_no_other(flow, backend):
-    told = []
+    conversations = []
     for each in ("freed", "deleted", "kept"):
-        ready(flow, but=volume_of(told[-1]) if told else "")
-        told.append(flow.ask(each, WRITE))
-    freed, deleted, kept = told
-    assert all(map(volume_of, told))
+        ready(flow, but=volume_of(conversations[-1]) if conversations else "")
+        conversations.append(flow.ask(each, WRITE))
+    freed, deleted, kept = conversations
+    assert all(map(volume_of, conversations))
     left = volume_of(kept)
     ended(flow, freed)
     deletion.delete_files(freed.row, by=flow.world.owner)
     deletion.delete(deleted.row, by=flow.world.owner)
     swept(flow)
     assert volumes(backend) == {left}
-    assert freed.all("sandbox.removed")[-1] == {"kept": False}
+    assert freed.event_data("sandbox.removed")[-1] == {"kept": False}
     flow.start_worker()
     ready(flow)
     flow.ask("Read", [calls(bash="ls | wc -l"), says("Nothing.")], after=freed)
@@ -259,16 +261,16 @@ def test_freed_or_deleted_its_volume_is_removed_and_no_other(flow, backend):
 
 def test_what_is_a_conversations_or_stands_ready_is_no_orphan_and_what_was_is(flow, backend):
     ready(flow)
-    told = flow.ask("Write", WRITE)
-    following = ready(flow, but=volume_of(told))
+    conversation = flow.ask("Write", WRITE)
+    following = ready(flow, but=volume_of(conversation))
     assert swept(flow).workspaces == 0
-    assert volumes(backend) == {volume_of(told), *following}
+    assert volumes(backend) == {volume_of(conversation), *following}
     flow.stop_worker()
     orphan = flow.sandboxes().standing.new_volume()
     labels = {"paca.managed": "true", "paca.install": backend.holdings.install_id}
     backend.engine.wait(lambda client: client.create_volume(orphan, labels=labels))
     assert swept(flow).workspaces == 1
-    assert volumes(backend) == {volume_of(told)}
+    assert volumes(backend) == {volume_of(conversation)}
 
 
 # --- ends -------------------------------------------------------------------------------------------
@@ -290,8 +292,8 @@ def test_what_a_killed_worker_had_ready_is_removed_by_another(flow, tmp_path, ba
         process.kill()
     assert len(containers(backend)) == 2
     flow.start_worker()
-    mine = until(lambda: flow.worker.id)
-    until(
+    mine = wait_until(lambda: flow.worker.id)
+    wait_until(
         lambda: (
             set(ReadySandbox.objects.values_list("worker", flat=True)) <= {mine}
             and len(containers(backend)) <= 1
@@ -310,34 +312,36 @@ def test_killed_while_it_is_taken_a_worker_costs_one_that_stood_ready_at_most(
     flow.model.script(WRITE)
     with PoolProcess(tmp_path, size=1, dies=point) as process:
         (volume,) = process.wait_for(1)
-        told = flow.begin("Write")
+        conversation = flow.begin("Write")
         assert process.wait(SLOW) == -signal.SIGKILL
-    assert not told.has("tool.started")
-    row = Sandbox.objects.filter(conversation=told.id).first()
+    assert not conversation.has_event("tool.started")
+    row = Sandbox.objects.filter(conversation=conversation.id).first()
     assert (row.volume if row else None) == (None if point == "before the row" else volume)
     flow.start_worker()
-    assert flow.rest(told, SLOW) == "finished/answered"
-    assert told.outputs[0].startswith("done\n")
-    flow.ask("Read", READ, after=told)
-    assert told.outputs[1].startswith("x\n")
-    assert (volume_of(told) == volume) == (point != "before the row")
-    of_it = until(lambda: [each for each in containers(backend) if str(told.id) in each])
+    assert flow.wait_until_idle(conversation, SLOW) == "finished/answered"
+    assert conversation.outputs[0].startswith("done\n")
+    flow.ask("Read", READ, after=conversation)
+    assert conversation.outputs[1].startswith("x\n")
+    assert (volume_of(conversation) == volume) == (point != "before the row")
+    of_it = wait_until(
+        lambda: [each for each in containers(backend) if str(conversation.id) in each]
+    )
     assert len(of_it) == 1
     name = f"-ready-{volume}"
-    until(lambda: not any(name in each for each in containers(backend)), 60)
-    until(lambda: (volume in volumes(backend)) == (point != "before the row"), 60)
-    assert volume_of(told) in volumes(backend) or volume_of(told) == ""
-    assert_replay_matches(told)
+    wait_until(lambda: not any(name in each for each in containers(backend)), 60)
+    wait_until(lambda: (volume in volumes(backend)) == (point != "before the row"), 60)
+    assert volume_of(conversation) in volumes(backend) or volume_of(conversation) == ""
+    assert_replay_matches(conversation)
 
 
 def test_one_that_a_silent_worker_may_yet_hand_over_is_never_taken_from_under_it(flow, backend):
     """Another sweep has given it up; the worker finds that out before it writes into it."""
     (volume,) = ready(flow)
     ReadySandbox.objects.all().delete()
-    told = flow.ask("Write", WRITE)
-    assert volume_of(told) != volume
-    assert told.outputs[0].startswith("done\n")
-    until(lambda: volume not in volumes(backend), 60)
+    conversation = flow.ask("Write", WRITE)
+    assert volume_of(conversation) != volume
+    assert conversation.outputs[0].startswith("done\n")
+    wait_until(lambda: volume not in volumes(backend), 60)
 
 
 # --- when it cannot be filled -------------------------------------------------------------------------
@@ -352,11 +356,11 @@ def test_a_daemon_that_goes_away_and_comes_back_finds_the_pool_filled_anew(
     ):
         (lost,) = ready(flow)
         proxy.cut()
-        until(lambda: flow.worker._worker._pool._ready[0].lost, SLOW)
+        wait_until(lambda: flow.worker._worker._pool._ready[0].lost, SLOW)
         proxy.restore()
         (volume,) = ready(flow, but=lost)
-        told = flow.ask("Write", WRITE)
-        assert volume_of(told) == volume
+        conversation = flow.ask("Write", WRITE)
+        assert volume_of(conversation) == volume
         assert lost not in volumes(backend)
 
 
@@ -369,7 +373,7 @@ def test_on_a_full_disk_none_is_made(transactional_db, tmp_path, monkeypatch, ba
 
     monkeypatch.setattr("paca.worker.main.has_room_on_disk", has_room)
     with pool_of(1, tmp_path) as flow:
-        until(lambda: len(asked) > 2, SLOW)
+        wait_until(lambda: len(asked) > 2, SLOW)
         assert not ReadySandbox.objects.exists()
         assert not any("-ready-" in name for name in containers(backend))
         is_left = True
@@ -378,6 +382,6 @@ def test_on_a_full_disk_none_is_made(transactional_db, tmp_path, monkeypatch, ba
 
 def test_with_bubblewrap_it_has_no_effect_and_the_log_says_so(transactional_db, tmp_path, caplog):
     with pool_of(1, tmp_path, sandbox="bubblewrap") as flow:
-        told = flow.ask("Write", WRITE)
-        assert told.outputs[0].startswith("done\n")
-        until(lambda: "SANDBOX_POOL_SIZE has no effect" in caplog.text, SLOW)
+        conversation = flow.ask("Write", WRITE)
+        assert conversation.outputs[0].startswith("done\n")
+        wait_until(lambda: "SANDBOX_POOL_SIZE has no effect" in caplog.text, SLOW)

@@ -21,7 +21,7 @@ from paca.conversations.models import Conversation, Trigger
 from paca.worker.database import Database
 from paca.worker.external_triggers import Intake
 from tests.realtime.pages import Page, application, conversation_page, session
-from tests.support.flow import Flow, Told, assert_replay_matches, until
+from tests.support.flow import Flow, ObservedConversation, assert_replay_matches, wait_until
 from tests.support.live_server import LiveServer, running
 from tests.support.model_script import calls, says
 from tests.support.valkey_server import ValkeyServer
@@ -89,74 +89,74 @@ def test_what_another_program_asks_three_times_is_answered_once(flow, valkey):
     with valkey.client() as program:
         for _ in range(3):
             program.xadd(STREAM, fields)
-        told = Told(UUID(fields["conversation_id"]))
-        until(lambda: Conversation.objects.filter(pk=told.id).exists())
-        flow.rest(told)
-        until(lambda: acknowledged(program))
+        conversation = ObservedConversation(UUID(fields["conversation_id"]))
+        wait_until(lambda: Conversation.objects.filter(pk=conversation.id).exists())
+        flow.wait_until_idle(conversation)
+        wait_until(lambda: acknowledged(program))
         assert program.xlen(DEAD) == 0
-    assert told.answers == ["It is green."]
-    assert told.row.turn_number == 1
+    assert conversation.answers == ["It is green."]
+    assert conversation.row.turn_number == 1
     assert len(flow.model.requests) == 1
-    assert_replay_matches(told)
+    assert_replay_matches(conversation)
 
 
 def test_another_program_stops_a_command_that_runs(flow, valkey):
-    told = flow.begin("Go", [calls(bash="sleep 300")])
-    until(lambda: told.has("tool.started"), 60)
+    conversation = flow.begin("Go", [calls(bash="sleep 300")])
+    wait_until(lambda: conversation.has_event("tool.started"), 60)
     with valkey.client() as program:
-        program.xadd(STREAM, {"type": "agent.stop", "conversation_id": str(told.id)})
-        flow.rest(told, 20)
-        until(lambda: acknowledged(program))
-    assert told.status == "stopped/by_person"
-    assert told.all("conversation.stopped")[0]["by"] == "another program"
-    assert_replay_matches(told)
+        program.xadd(STREAM, {"type": "agent.stop", "conversation_id": str(conversation.id)})
+        flow.wait_until_idle(conversation, 20)
+        wait_until(lambda: acknowledged(program))
+    assert conversation.status == "stopped/by_person"
+    assert conversation.event_data("conversation.stopped")[0]["by"] == "another program"
+    assert_replay_matches(conversation)
 
 
 def test_on_a_full_disk_what_another_program_asks_waits_and_its_stops_are_heard(
     flow, valkey, monkeypatch
 ):
-    told = flow.begin("Go", [calls(bash="sleep 300"), says("It is green.")])
-    until(lambda: told.has("tool.started"), 60)
+    conversation = flow.begin("Go", [calls(bash="sleep 300"), says("It is green.")])
+    wait_until(lambda: conversation.has_event("tool.started"), 60)
     fields = a_message(flow)
-    later = Told(UUID(fields["conversation_id"]))
+    later = ObservedConversation(UUID(fields["conversation_id"]))
     with valkey.client() as program, monkeypatch.context() as patched:
         patched.setattr("paca.common.disk_space.LEAST_FREE_MIB", 1 << 40)
         time.sleep(1.2)  # what it was asking for has come back empty
         program.xadd(STREAM, fields)
-        program.xadd(STREAM, {"type": "agent.stop", "conversation_id": str(told.id)})
-        assert flow.rest(told, 10) == "stopped/by_person"
+        program.xadd(STREAM, {"type": "agent.stop", "conversation_id": str(conversation.id)})
+        assert flow.wait_until_idle(conversation, 10) == "stopped/by_person"
         assert not Conversation.objects.filter(pk=later.id).exists()
         patched.undo()
-        until(lambda: Conversation.objects.filter(pk=later.id).exists())
-        assert flow.rest(later) == "finished/answered"
+        wait_until(lambda: Conversation.objects.filter(pk=later.id).exists())
+        assert flow.wait_until_idle(later) == "finished/answered"
         assert program.xlen(DEAD) == 0
 
 
 def test_a_stop_that_is_faster_than_what_it_stops_is_heard(flow, valkey):
     fields = a_message(flow, message="[[fake turns=1 ftd=60000]]")
-    told = Told(UUID(fields["conversation_id"]))
+    conversation = ObservedConversation(UUID(fields["conversation_id"]))
     with valkey.client() as program:
-        program.xadd(STREAM, {"type": "agent.stop", "conversation_id": str(told.id)})
-        until(lambda: group(program).get("pending") == 1)
+        program.xadd(STREAM, {"type": "agent.stop", "conversation_id": str(conversation.id)})
+        wait_until(lambda: group(program).get("pending") == 1)
         program.xadd(STREAM, fields)
-        until(lambda: Conversation.objects.filter(pk=told.id).exists())
-        assert flow.rest(told) == "stopped/by_person"
+        wait_until(lambda: Conversation.objects.filter(pk=conversation.id).exists())
+        assert flow.wait_until_idle(conversation) == "stopped/by_person"
         assert program.xlen(DEAD) == 0
 
 
 def test_a_worker_that_is_busy_with_it_hears_the_stop(valkey, transactional_db, tmp_path):
     with Flow(tmp_path, worker={"concurrency": 1}) as flow, valkey.client() as program:
-        told = flow.begin("Go", [calls(bash="sleep 300")])
-        until(lambda: told.has("tool.started"), 60)
+        conversation = flow.begin("Go", [calls(bash="sleep 300")])
+        wait_until(lambda: conversation.has_event("tool.started"), 60)
         fields = a_message(flow, message="[[fake turns=1 ftd=60000]]")
-        behind = Told(UUID(fields["conversation_id"]))
+        behind = ObservedConversation(UUID(fields["conversation_id"]))
         program.xadd(STREAM, fields)
-        for each in (behind, told):
+        for each in (behind, conversation):
             program.xadd(STREAM, {"type": "agent.stop", "conversation_id": str(each.id)})
-        assert flow.rest(told, 10) == "stopped/by_person"
-        until(lambda: Conversation.objects.filter(pk=behind.id).exists())
-        assert flow.rest(behind, 10) == "stopped/by_person"
-        until(lambda: acknowledged(program))
+        assert flow.wait_until_idle(conversation, 10) == "stopped/by_person"
+        wait_until(lambda: Conversation.objects.filter(pk=behind.id).exists())
+        assert flow.wait_until_idle(behind, 10) == "stopped/by_person"
+        wait_until(lambda: acknowledged(program))
 
 
 def test_what_is_wrong_lies_in_the_dead_stream_with_the_reason(flow, valkey):
@@ -170,8 +170,8 @@ def test_what_is_wrong_lies_in_the_dead_stream_with_the_reason(flow, valkey):
     }
     with valkey.client() as program:
         sent = {program.xadd(STREAM, fields): (reason, fields) for reason, fields in wrong.items()}
-        until(lambda: program.xlen(DEAD) == len(wrong))
-        until(lambda: acknowledged(program))
+        wait_until(lambda: program.xlen(DEAD) == len(wrong))
+        wait_until(lambda: acknowledged(program))
         for _, dead in program.xrange(DEAD):
             reason, fields = sent[dead["entry_id"]]
             assert reason in dead["reason"]
@@ -185,7 +185,7 @@ def test_a_worker_that_dies_between_its_commit_and_the_acknowledgement_begins_no
     """The entry is taken in, and handed out once more, as it would be after a kill."""
     flow.model.script([says("Once.")])
     fields = a_message(flow)
-    told = Told(UUID(fields["conversation_id"]))
+    conversation = ObservedConversation(UUID(fields["conversation_id"]))
     with valkey.client() as program:
         flow.stop_worker()
         entry = program.xadd(STREAM, fields)
@@ -197,9 +197,9 @@ def test_a_worker_that_dies_between_its_commit_and_the_acknowledgement_begins_no
             database.close()
         assert verdict.fate is Fate.TAKEN
         flow.start_worker()
-        flow.rest(told)
-        until(lambda: acknowledged(program))
-    assert told.answers == ["Once."]
+        flow.wait_until_idle(conversation)
+        wait_until(lambda: acknowledged(program))
+    assert conversation.answers == ["Once."]
     assert Trigger.objects.count() == 1
 
 
@@ -214,9 +214,9 @@ def test_other_programs_can_follow_a_conversation_and_see_no_secret(flow, valkey
         channel.get_message(timeout=5)
         long = "x" * 30_000
         replies = [calls(bash=f"echo {long[:20_000]}"), says("Done.")]
-        told = flow.ask("Print it", replies)
-        log = told.frames
-        until(lambda: program.xlen(MIRROR) == len(log))
+        conversation = flow.ask("Print it", replies)
+        log = conversation.frames
+        wait_until(lambda: program.xlen(MIRROR) == len(log))
         mirror = [fields for _, fields in program.xrange(MIRROR)]
         while not any(each["type"] == "agent.conversation.finished" for each in heard):
             message = channel.get_message(timeout=20)
@@ -227,7 +227,7 @@ def test_other_programs_can_follow_a_conversation_and_see_no_secret(flow, valkey
     for fields, frame in zip(mirror, log, strict=True):
         payload = fields.pop("payload")
         assert fields == {
-            "conversation_id": str(told.id),
+            "conversation_id": str(conversation.id),
             "project_id": str(flow.world.project.pk),
             "event_type": frame["type"],
             "event_source": frame["source"],
@@ -243,7 +243,7 @@ def test_other_programs_can_follow_a_conversation_and_see_no_secret(flow, valkey
         {
             "type": "agent.conversation.finished",
             "payload": {
-                "conversation_id": str(told.id),
+                "conversation_id": str(conversation.id),
                 "project_id": str(flow.world.project.pk),
                 "seq": log[-1]["seq"],
             },
@@ -311,23 +311,23 @@ STEPS = "[[fake turns=6 cmd='sleep 0.3; echo {i} >> steps; cat steps']]"
 
 @pytest.mark.parametrize("outage", [wiped, restarted, killed, frozen, away])
 def test_work_goes_on_and_pages_see_it_once_whatever_happens_to_redis(flow, server, valkey, outage):
-    told = [flow.begin(STEPS) for _ in range(2)]
+    conversations = [flow.begin(STEPS) for _ in range(2)]
     watching = [
         Watching(conversation_page(server, each.id, session(server, flow.world.user)))
-        for each in told
+        for each in conversations
     ]
     for thread in watching:
         thread.start()
-    until(lambda: all(len(each.outputs) >= 2 for each in told), 60)
+    wait_until(lambda: all(len(each.outputs) >= 2 for each in conversations), 60)
     outage(valkey)
     late = flow.begin("In between")
-    assert flow.rest(late) == "finished/answered"
-    for each in told:
-        assert flow.rest(each) == "finished/answered"
+    assert flow.wait_until_idle(late) == "finished/answered"
+    for each in conversations:
+        assert flow.wait_until_idle(each) == "finished/answered"
         assert len(each.outputs) == 6
         assert each.outputs[-1].startswith("0\n1\n2\n3\n4\n5\n[exit 0")
         assert_replay_matches(each)
-    for each, thread in zip(told, watching, strict=True):
+    for each, thread in zip(conversations, watching, strict=True):
         thread.join(30)
         assert not thread.is_alive()
         seen = [frame for frame in thread.page.frames if frame.get("seq") and "turn" in frame]
@@ -336,16 +336,18 @@ def test_work_goes_on_and_pages_see_it_once_whatever_happens_to_redis(flow, serv
     assert waited_for_a_worker(late) < LATE_SECONDS
 
 
-def waited_for_a_worker(told: Told) -> float:
-    at = {frame["type"]: datetime.fromisoformat(frame["at"]) for frame in told.frames}
+def waited_for_a_worker(conversation: ObservedConversation) -> float:
+    at = {frame["type"]: datetime.fromisoformat(frame["at"]) for frame in conversation.frames}
     return (at["agent.conversation.started"] - at["agent.conversation.queued"]).total_seconds()
 
 
 def test_work_begins_and_is_watched_where_there_never_was_a_redis(valkey, flow, server):
     valkey.kill()
-    told = flow.begin("Hello", [says("Hello.")])
-    watching = Watching(conversation_page(server, told.id, session(server, flow.world.user)))
+    conversation = flow.begin("Hello", [says("Hello.")])
+    watching = Watching(
+        conversation_page(server, conversation.id, session(server, flow.world.user))
+    )
     watching.start()
-    assert flow.rest(told) == "finished/answered"
+    assert flow.wait_until_idle(conversation) == "finished/answered"
     watching.join(30)
     assert not watching.is_alive()

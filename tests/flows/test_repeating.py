@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from paca.conversations import services
-from tests.support.flow import assert_replay_matches, until
+from tests.support.flow import assert_replay_matches, wait_until
 from tests.support.model_script import calls, says
 from tests.support.worker_process import WorkerProcess
 
@@ -16,55 +16,55 @@ MOST_MODEL_CALLS = 8
 
 def test_the_same_call_with_the_same_result_is_told_once_and_then_pauses(flow):
     """T-25."""
-    told = flow.begin("[[fake turns=200 cmd='ls']]")
-    flow.rest(told)
-    assert told.status == "paused/stuck"
+    conversation = flow.begin("[[fake turns=200 cmd='ls']]")
+    flow.wait_until_idle(conversation)
+    assert conversation.status == "paused/stuck"
     assert len(flow.model.requests) == 5
-    (noticed,) = told.all("guard.noticed")
+    (noticed,) = conversation.event_data("guard.noticed")
     assert (noticed["guard"], noticed["note"][:24]) == ("repeated_step", "You called bash 3 times ")
     shown = [noticed["note"] in str(asked.body["messages"][-1]) for asked in flow.model.requests]
     assert shown == [False, False, False, True, False]
-    (paused,) = told.all("conversation.paused")
+    (paused,) = conversation.event_data("conversation.paused")
     assert paused["detail"].startswith("The agent called bash 5 times")
     assert flow.model.violations == []
-    assert_replay_matches(told)
+    assert_replay_matches(conversation)
 
 
 def test_a_message_goes_on_with_the_history_and_counts_anew(flow):
     """T-27."""
-    told = flow.ask("[[fake turns=200 cmd='ls']]")
+    conversation = flow.ask("[[fake turns=200 cmd='ls']]")
     other = [calls(bash="ls")] * 2 + [calls(bash="ls -a"), says("Found it.")]
-    flow.ask("Try another way", other, after=told)
-    assert (told.status, told.answers[-1]) == ("finished/answered", "Found it.")
-    assert len(told.all("guard.noticed")) == 1
+    flow.ask("Try another way", other, after=conversation)
+    assert (conversation.status, conversation.answers[-1]) == ("finished/answered", "Found it.")
+    assert len(conversation.event_data("guard.noticed")) == 1
     shown = str(flow.model.requests[-1].body["messages"])
     assert shown.count("exit 0") == 8  # of both turns, nothing folded away
     assert shown.index("You called bash 3 times") < shown.index("Try another way")
     assert flow.model.violations == []
-    assert_replay_matches(told)
+    assert_replay_matches(conversation)
 
 
 def test_continue_opens_a_fresh_window(flow):
-    told = flow.ask("[[fake turns=200 cmd='ls']]")
-    services.continue_(told.row, by=flow.world.owner)
-    until(lambda: len(told.all("conversation.paused")) == 2)
-    assert told.status == "paused/stuck"
-    assert len(told.all("tool.called")) == 10
-    assert len(told.all("guard.noticed")) == 2
+    conversation = flow.ask("[[fake turns=200 cmd='ls']]")
+    services.continue_(conversation.row, by=flow.world.owner)
+    wait_until(lambda: len(conversation.event_data("conversation.paused")) == 2)
+    assert conversation.status == "paused/stuck"
+    assert len(conversation.event_data("tool.called")) == 10
+    assert len(conversation.event_data("guard.noticed")) == 2
     assert flow.model.violations == []
-    assert_replay_matches(told)
+    assert_replay_matches(conversation)
 
 
 def test_what_an_agent_is_told_while_it_repeats_itself_opens_a_fresh_window(flow):
     flow.model.script(lambda body: calls(bash="sleep 0.5"))
-    told = flow.begin("Go")
-    until(lambda: len(told.all("tool.returned")) >= 3)
-    flow.send(told, "Go on with that")
-    flow.rest(told)
-    assert told.status == "paused/stuck"
-    since = told.types[told.types.index("message.received", 1) :]
+    conversation = flow.begin("Go")
+    wait_until(lambda: len(conversation.event_data("tool.returned")) >= 3)
+    flow.send(conversation, "Go on with that")
+    flow.wait_until_idle(conversation)
+    assert conversation.status == "paused/stuck"
+    since = conversation.event_types[conversation.event_types.index("message.received", 1) :]
     assert since.count("tool.called") == 5
-    assert_replay_matches(told)
+    assert_replay_matches(conversation)
 
 
 @pytest.mark.parametrize(
@@ -76,41 +76,43 @@ def test_what_an_agent_is_told_while_it_repeats_itself_opens_a_fresh_window(flow
     ],
 )
 def test_progress_is_left_alone(flow, script):
-    told = flow.ask(script)
-    assert told.status == "finished/answered"
-    assert not told.has("guard.noticed")
+    conversation = flow.ask(script)
+    assert conversation.status == "finished/answered"
+    assert not conversation.has_event("guard.noticed")
 
 
 def test_two_steps_in_turn_that_change_nothing_are_no_progress_either(flow):
     turns = itertools.cycle([calls(bash="ls"), calls(list_directory=".")])
     flow.model.script(lambda body: next(turns))
-    told = flow.ask("Go")
-    assert told.status == "paused/stuck"
-    assert len(told.all("guard.noticed")) == 1
+    conversation = flow.ask("Go")
+    assert conversation.status == "paused/stuck"
+    assert len(conversation.event_data("guard.noticed")) == 1
     assert len(flow.model.requests) == MOST_MODEL_CALLS
     assert flow.model.violations == []
 
 
 @pytest.mark.parametrize("wrong", ["badargs", "badtool"])
 def test_a_call_that_cannot_be_made_is_a_step_like_any_other(flow, wrong):
-    told = flow.ask(f"[[fake turns=200 cmd='ls' err={wrong}@*]]")
-    assert told.status == "paused/stuck"
+    conversation = flow.ask(f"[[fake turns=200 cmd='ls' err={wrong}@*]]")
+    assert conversation.status == "paused/stuck"
     assert len(flow.model.requests) == 5
-    assert_replay_matches(told)
+    assert_replay_matches(conversation)
 
 
 def test_a_new_worker_counts_on_where_the_last_one_stopped(flow):
     flow.stop_worker()
     with WorkerProcess(flow.folder) as process:
         flow.model.script(lambda body: calls(bash="sleep 0.5; ls"))
-        told = flow.begin("Go")
+        conversation = flow.begin("Go")
         for so_far in (2, 4):
-            until(lambda so_far=so_far: len(told.all("tool.returned")) >= so_far)
+            wait_until(
+                lambda so_far=so_far: len(conversation.event_data("tool.returned")) >= so_far
+            )
             process.kill()
             process.start()
-        flow.rest(told)
-    assert told.status == "paused/stuck"
-    assert len(told.all("tool.called")) == 5
-    assert len(told.all("guard.noticed")) == 1
+        flow.wait_until_idle(conversation)
+    assert conversation.status == "paused/stuck"
+    assert len(conversation.event_data("tool.called")) == 5
+    assert len(conversation.event_data("guard.noticed")) == 1
     assert flow.model.violations == []
-    assert_replay_matches(told)
+    assert_replay_matches(conversation)

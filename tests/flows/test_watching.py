@@ -7,7 +7,7 @@ import pytest
 
 from paca.engine.llm.demo import scripted_model
 from tests.realtime.pages import Page, application, conversation_page, session
-from tests.support.flow import Flow, Told
+from tests.support.flow import Flow, ObservedConversation
 from tests.support.live_server import LiveServer, running
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -29,8 +29,10 @@ def flow(transactional_db, tmp_path: Path, monkeypatch) -> Iterator[Flow]:
         yield found
 
 
-def page_of(server: LiveServer, flow: Flow, told: Told, after: int | str = "") -> Page:
-    return conversation_page(server, told.id, session(server, flow.world.user), after)
+def page_of(
+    server: LiveServer, flow: Flow, conversation: ObservedConversation, after: int | str = ""
+) -> Page:
+    return conversation_page(server, conversation.id, session(server, flow.world.user), after)
 
 
 def text_of(page: Page) -> str:
@@ -48,11 +50,14 @@ def ended(frame: dict) -> bool:
 
 
 def test_two_pages_one_of_them_late_see_the_same_answer_being_written(server, flow):
-    told = flow.begin("Write me a poem")
-    with page_of(server, flow, told) as early, page_of(server, flow, told) as late_by_a_moment:
+    conversation = flow.begin("Write me a poem")
+    with (
+        page_of(server, flow, conversation) as early,
+        page_of(server, flow, conversation) as late_by_a_moment,
+    ):
         early.until(STREAMED)
         late_by_a_moment.until(STREAMED)
-        with page_of(server, flow, told) as late:
+        with page_of(server, flow, conversation) as late:
             late.until(STREAMED)
             assert late.frames[-1]["data"]["offset"] == 0
             pages = (early, late_by_a_moment, late)
@@ -66,40 +71,40 @@ def test_two_pages_one_of_them_late_see_the_same_answer_being_written(server, fl
 
 
 def test_a_page_reloaded_in_mid_answer_misses_nothing_and_sees_nothing_twice(server, flow):
-    told = flow.begin("Write me a poem")
+    conversation = flow.begin("Write me a poem")
     seen: list[int] = []
     for _ in range(4):
-        with page_of(server, flow, told, after=seen[-1] if seen else 0) as page:
+        with page_of(server, flow, conversation, after=seen[-1] if seen else 0) as page:
             page.until(lambda frame: frame["type"] in {STREAMED, SPOKEN})
             text_of(page)
             seen += page.seqs
-    flow.rest(told)
-    with page_of(server, flow, told, after=seen[-1]) as page:
+    flow.wait_until_idle(conversation)
+    with page_of(server, flow, conversation, after=seen[-1]) as page:
         page.until("ready")
         seen += page.seqs
-    assert seen == list(range(1, told.row.last_seq + 1))
-    assert told.answers == [scripted_model.HELP]
+    assert seen == list(range(1, conversation.row.last_seq + 1))
+    assert conversation.answers == [scripted_model.HELP]
 
 
 def test_an_answer_nobody_waits_for_is_stored_and_shown_to_who_comes_later(server, flow):
     """T-05: the page is left a second after sending."""
-    told = flow.begin("Write me a poem")
-    with page_of(server, flow, told) as page:
+    conversation = flow.begin("Write me a poem")
+    with page_of(server, flow, conversation) as page:
         page.until(STREAMED)
-    flow.rest(told)
-    assert told.answers == [scripted_model.HELP]
-    with page_of(server, flow, told) as page:
+    flow.wait_until_idle(conversation)
+    assert conversation.answers == [scripted_model.HELP]
+    with page_of(server, flow, conversation) as page:
         page.until("ready")
     assert [frame["data"]["text"] for frame in page.frames if frame["type"] == SPOKEN] == [
         scripted_model.HELP
     ]
-    assert page.seqs == list(range(1, told.row.last_seq + 1))
+    assert page.seqs == list(range(1, conversation.row.last_seq + 1))
 
 
 def test_a_conversation_is_led_over_the_socket_alone(server, flow, monkeypatch):
     monkeypatch.setattr(scripted_model, "PIECES_A_SECOND", 4)
-    told = flow.begin("Write me a poem")
-    with page_of(server, flow, told) as page:
+    conversation = flow.begin("Write me a poem")
+    with page_of(server, flow, conversation) as page:
         page.until(STREAMED)
         assert page.ask("stop", client_id="1")["type"] == "ack"
         page.until("agent.conversation.stopped", 5)
@@ -107,5 +112,5 @@ def test_a_conversation_is_led_over_the_socket_alone(server, flow, monkeypatch):
         sent = page.ask("message", client_id="2", text="And another one")
         assert sent["turn"] == 2
         page.until(ended, 20)
-    assert told.status == "finished/answered"
-    assert told.answers[-1] == scripted_model.HELP
+    assert conversation.status == "finished/answered"
+    assert conversation.answers[-1] == scripted_model.HELP

@@ -6,7 +6,7 @@ import pytest
 
 from tests.installation.caller import WORK, Caller, assert_is_whole
 from tests.installation.manage_process import Installation
-from tests.support.flow import until
+from tests.support.flow import wait_until
 
 pytestmark = pytest.mark.service
 
@@ -28,12 +28,12 @@ def test_a_run_goes_on_when_the_clock_is_set(paca: Installation, tmp_path: Path,
     )
     caller = Caller(paca, running)
     conversation = caller.begin(WORK).json()["conversation"]
-    until(lambda: caller.has(conversation, "tool.called"), PATIENCE)
+    wait_until(lambda: caller.has(conversation, "tool.called"), PATIENCE)
     clock.write_text(f"{jump}\n")
-    until(lambda: caller.is_finished(conversation), PATIENCE)
+    wait_until(lambda: caller.is_finished(conversation), PATIENCE)
     assert_is_whole(caller.log(conversation))
     again = caller.begin("Hello").json()["conversation"]
-    until(lambda: caller.is_finished(again), PATIENCE)
+    wait_until(lambda: caller.is_finished(again), PATIENCE)
     first, last = caller.log(conversation)[0]["at"], caller.log(again)[-1]["at"]
     assert (first < last) == (jump == "+1h"), "the clock was not set"
     assert running.get("/readyz").status == 200

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from tests.installation.manage_process import Installation, Running
-from tests.support.flow import until
+from tests.support.flow import wait_until
 
 pytestmark = pytest.mark.service
 LINK = re.compile(r"http://\S+(/link/\S{40,})")
@@ -92,7 +92,7 @@ def test_logs_are_json_when_nobody_watches_and_name_the_request(
         entries = [json.loads(line) for line in running.lines if line.startswith("{")]
         return [each for each in entries if "/no-such-page/" in each["message"]]
 
-    (entry,) = until(written)
+    (entry,) = wait_until(written)
     assert entry["request_id"] == answer.headers["X-Request-ID"]
     assert {"at", "level", "logger", "message"} <= set(entry)
 

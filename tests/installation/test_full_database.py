@@ -10,7 +10,7 @@ import pytest
 from tests.installation.caller import WORK, Caller, assert_is_whole
 from tests.installation.disk import Disk, mounted
 from tests.installation.manage_process import Installation
-from tests.support.flow import until
+from tests.support.flow import wait_until
 from tests.support.postgres_server import PostgresServer
 
 pytestmark = [pytest.mark.service, pytest.mark.skipif(os.getuid() != 0, reason="mounts a disk")]
@@ -43,18 +43,18 @@ def test_a_full_disk_of_the_database_refuses_new_work_and_costs_no_run(
     running = paca.up(WORKER_LEASE_SECONDS="3")
     caller = Caller(paca, running)
     conversation = caller.begin(WORK).json()["conversation"]
-    until(lambda: caller.has(conversation, "tool.called"), PATIENCE)
+    wait_until(lambda: caller.has(conversation, "tool.called"), PATIENCE)
     disk.fill(leave_mib=0)
-    until(lambda: caller.begin(LONG).status != 201, PATIENCE)
+    wait_until(lambda: caller.begin(LONG).status != 201, PATIENCE)
     refused = caller.begin(LONG)
     assert (refused.status, refused.json()["code"]) == (507, "disk_full")
     assert "make room there" in refused.json()["detail"]
     ready = running.get("/readyz")
     assert (ready.status, "full" in ready.json()["parts"]["disk"]) == (503, True)
     disk.make_room()
-    until(lambda: caller.is_finished(conversation), PATIENCE)
+    wait_until(lambda: caller.is_finished(conversation), PATIENCE)
     assert_is_whole(caller.log(conversation))
-    until(lambda: running.get("/readyz").status == 200, PATIENCE)
+    wait_until(lambda: running.get("/readyz").status == 200, PATIENCE)
     begun = caller.begin(LONG)
     assert begun.status == 201, begun.body
-    until(lambda: caller.is_finished(begun.json()["conversation"]), PATIENCE)
+    wait_until(lambda: caller.is_finished(begun.json()["conversation"]), PATIENCE)

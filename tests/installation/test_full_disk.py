@@ -9,7 +9,7 @@ import pytest
 from tests.installation.caller import WORK, Caller, assert_is_whole
 from tests.installation.disk import Disk, mounted
 from tests.installation.manage_process import Installation
-from tests.support.flow import until
+from tests.support.flow import wait_until
 
 pytestmark = [pytest.mark.service, pytest.mark.skipif(os.getuid() != 0, reason="mounts a disk")]
 
@@ -43,17 +43,17 @@ def test_below_a_limit_new_work_is_refused_and_room_mends_it(paca: Installation,
     disk.make_room()
     begun = caller.begin("Hello")
     assert begun.status == 201, begun.body
-    until(lambda: caller.is_finished(begun.json()["conversation"]), PATIENCE)
+    wait_until(lambda: caller.is_finished(begun.json()["conversation"]), PATIENCE)
 
 
 def test_a_disk_without_any_room_costs_no_run(paca: Installation, disk: Disk):
     running = paca.up(WORKER_LEASE_SECONDS="3")
     caller = Caller(paca, running)
     conversation = caller.begin(WORK).json()["conversation"]
-    until(lambda: caller.has(conversation, "tool.called"), PATIENCE)
+    wait_until(lambda: caller.has(conversation, "tool.called"), PATIENCE)
     disk.fill(leave_mib=0)
-    until(lambda: any("full" in line for line in running.lines), PATIENCE)
+    wait_until(lambda: any("full" in line for line in running.lines), PATIENCE)
     assert running.process.poll() is None
     disk.make_room()
-    until(lambda: caller.is_finished(conversation), PATIENCE)
+    wait_until(lambda: caller.is_finished(conversation), PATIENCE)
     assert_is_whole(caller.log(conversation))

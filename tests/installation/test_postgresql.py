@@ -19,7 +19,7 @@ from paca.ops import database_state
 from paca.ops.database_check import MIGRATING
 from tests.installation.manage_process import ADDRESS, Installation
 from tests.installation.test_refusals import GOOD_KEY, assert_refused
-from tests.support.flow import until
+from tests.support.flow import wait_until
 from tests.support.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.service
@@ -53,7 +53,7 @@ def test_it_starts_on_an_empty_database_and_again_on_its_own(
     assert f"{database} of 127.0.0.1:{postgres.port}" in first.output
     assert "migrations applied" in first.output
     assert first.get("/healthz").status == 200
-    until(lambda: first.get("/readyz").status == 200)
+    wait_until(lambda: first.get("/readyz").status == 200)
     assert first.stop() == 0
     assert sessions(postgres, database) == 0
     again = paca.up(DATABASE_URL=url)
@@ -90,7 +90,7 @@ def two_that_start_at_once(
         for each in starts:
             each.start()
         waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
-        until(lambda: postgres.execute(waiting)[0][0] == 2, 60)
+        wait_until(lambda: postgres.execute(waiting)[0][0] == 2, 60)
     for each in starts:
         each.join()
     try:
@@ -143,7 +143,7 @@ def test_a_server_that_is_killed_in_the_middle_of_a_run_and_comes_back_costs_not
     mine = f"{place}conversations/{begun['conversation']}/"
     postgres.kill()
     postgres.start()
-    until(lambda: (ask("GET", mine) or {}).get("status") == "finished", 60)
+    wait_until(lambda: (ask("GET", mine) or {}).get("status") == "finished", 60)
     log = ask("GET", f"{mine}events/")["results"]
     assert [event["seq"] for event in log] == [*range(1, len(log) + 1)]
     kinds = [event["type"] for event in log]

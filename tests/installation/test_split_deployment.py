@@ -11,7 +11,7 @@ import pytest
 
 from tests.installation.manage_process import Installation
 from tests.installation.test_refusals import GOOD_KEY, assert_refused
-from tests.support.flow import until
+from tests.support.flow import wait_until
 from tests.support.postgres_server import PostgresServer
 from tests.support.split_deployment import SECRETS, end
 
@@ -79,7 +79,7 @@ def test_a_worker_waits_for_the_tables_and_refuses_secrets_that_are_not_the_webs
     command = ("run_worker", "--concurrency", "3")
     waiting = paca.up_until("waiting for a web process", *command, **given, **SECRETS)
     running = paca.up("--no-worker", **web)
-    until(lambda: re.search(r"Worker\s+takes up to 3 conversations", waiting.output), 60)
+    wait_until(lambda: re.search(r"Worker\s+takes up to 3 conversations", waiting.output), 60)
     assert running.get("/readyz").json()["workers"] == {"working": 1, "draining": 0, "room": 3}
     # Where cores are scarce, whoever looks at a page comes before commands and models.
     worker, pages = (

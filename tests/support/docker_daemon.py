@@ -15,7 +15,7 @@ from paca.sandbox.docker.backend import DEFAULT_IMAGE
 from paca.sandbox.docker.container import RUNNER
 from paca.sandbox.docker.engine import Engine
 from paca.sandbox.runner_bundle import runner_version
-from tests.support.flow import until
+from tests.support.flow import wait_until
 
 LENGTH_OF_UUID = 36
 # What is copied of the image is what a shell and the runner need: a fifth, and so it takes seconds.
@@ -55,7 +55,7 @@ class DockerDaemon:
         configuration = self._run / "containerd.toml"
         configuration.write_text(CONTAINERD.format(data=self._data, run=self._run))
         self._containerd = self._begun("containerd", "--config", str(configuration))
-        until((self._run / "containerd.sock").exists, 30)
+        wait_until((self._run / "containerd.sock").exists, 30)
         self.start()
         self._copy_image()
         return self
@@ -95,7 +95,7 @@ class DockerDaemon:
             *("--pidfile", f"{self._run}/docker.pid"),
             *("--bridge=none", "--iptables=false", "--ip6tables=false", *options),
         )
-        until(self._answers, 60, lambda: (self._data / "log").read_text()[-2000:])
+        wait_until(self._answers, 60, lambda: (self._data / "log").read_text()[-2000:])
 
     def stop(self) -> float:
         """As an administrator would; how many seconds it took."""

@@ -26,11 +26,11 @@ from tests.support.model_server import ModelServer
 
 # The dialect of flows that do not choose one: ``MODEL_DIALECT=openai pytest tests/flows``.
 DIALECT = os.environ.get("MODEL_DIALECT", "anthropic")
-RESTS = ("finished", "paused", "failed", "stopped")
+IDLE_STATUSES = ("finished", "paused", "failed", "stopped")
 
 
 @dataclass(frozen=True)
-class Told:
+class ObservedConversation:
     """A conversation as a viewer would know it."""
 
     id: UUID
@@ -49,22 +49,22 @@ class Told:
         return list(selectors.all_frames(self.row))
 
     @property
-    def types(self) -> list[str]:
+    def event_types(self) -> list[str]:
         return [frame["type"].removeprefix("agent.") for frame in self.frames]
 
-    def all(self, kind: str) -> list[dict[str, Any]]:
+    def event_data(self, kind: str) -> list[dict[str, Any]]:
         """The facts of every event of this type."""
         return [frame["data"] for frame in self.frames if frame["type"] == f"agent.{kind}"]
 
     @property
     def answers(self) -> list[str]:
-        return [fact["text"] for fact in self.all("message.spoken")]
+        return [fact["text"] for fact in self.event_data("message.spoken")]
 
     @property
     def outputs(self) -> list[str]:
-        return [fact["output"] for fact in self.all("tool.returned")]
+        return [fact["output"] for fact in self.event_data("tool.returned")]
 
-    def has(self, kind: str) -> bool:
+    def has_event(self, kind: str) -> bool:
         return Event.objects.filter(conversation=self.id, type=f"agent.{kind}").exists()
 
 
@@ -98,7 +98,7 @@ class Flow:
         self.model.__enter__()
         self.world = world.make(
             **{
-                **self.asked_in_its_dialect(),
+                **self.model_settings(),
                 "llm_api_key": "sk-test-1234",
                 **self._agent,
             }
@@ -106,7 +106,7 @@ class Flow:
         self.start_worker()
         return self
 
-    def asked_in_its_dialect(self) -> dict[str, str]:
+    def model_settings(self) -> dict[str, str]:
         """Model and base URL of an agent that speaks this flow's dialect to the model server."""
         if self.dialect == "openai":
             return {"model": "openai/gpt-test", "base_url": f"{self.model.base_url}/v1"}
@@ -138,59 +138,70 @@ class Flow:
             self.worker = None
 
     @property
-    def sandbox_works(self) -> bool:
+    def sandbox_is_available(self) -> bool:
         """Whether its worker has tried one, and said so."""
         return Worker.objects.filter(sandbox=self.sandbox, sandbox_fault="").exists()
 
     # --- what people do -----------------------------------------------------------------------
 
-    def begin(self, text: str, replies: Sequence[Scripted] = ()) -> Told:
+    def begin(self, text: str, replies: Sequence[Scripted] = ()) -> ObservedConversation:
         """Begin a chat, without waiting."""
         if replies:
             self.model.script(replies)
         sent = services.start_chat(self.world.agent, text=text, by=self.world.owner)
-        return Told(sent.conversation_id)
+        return ObservedConversation(sent.conversation_id)
 
     def ask(
-        self, text: str, replies: Sequence[Scripted] = (), *, after: Told | None = None
-    ) -> Told:
+        self,
+        text: str,
+        replies: Sequence[Scripted] = (),
+        *,
+        after: ObservedConversation | None = None,
+    ) -> ObservedConversation:
         """Say something and wait until the conversation rests."""
         if after is None:
-            told = self.begin(text, replies)
+            conversation = self.begin(text, replies)
         else:
             if replies:
                 self.model.script(replies)
             self.send(after, text)
-            told = after
-        self.rest(told)
-        return told
+            conversation = after
+        self.wait_until_idle(conversation)
+        return conversation
 
-    def send(self, told: Told, text: str, **options: Any) -> MessageReceipt:
-        return services.send(told.row, text=text, by=self.world.owner, **options)
+    def send(self, conversation: ObservedConversation, text: str, **options: Any) -> MessageReceipt:
+        return services.send(conversation.row, text=text, by=self.world.owner, **options)
 
-    def stop(self, told: Told) -> None:
-        services.stop(told.row, by=self.world.owner)
+    def stop(self, conversation: ObservedConversation) -> None:
+        services.stop(conversation.row, by=self.world.owner)
 
     # --- files, as this machine sees them ---------------------------------------------------------
 
-    def file_of(self, told: Told, name: str) -> Path:
+    def file_of(self, conversation: ObservedConversation, name: str) -> Path:
         """In the workspace of a sandbox made with bubblewrap."""
-        return self.folder / "workspaces" / str(told.id) / name
+        return self.folder / "workspaces" / str(conversation.id) / name
 
-    def until_written(self, told: Told, name: str) -> None:
+    def wait_until_written(self, conversation: ObservedConversation, name: str) -> None:
         """Wait until a command has got so far: that a call has started says nothing of its command."""
-        file = self.file_of(told, name)
-        until(lambda: file.exists() and file.read_text(), describe=lambda: str(told.types))
+        file = self.file_of(conversation, name)
+        wait_until(
+            lambda: file.exists() and file.read_text(),
+            describe=lambda: str(conversation.event_types),
+        )
 
     # --- waiting ------------------------------------------------------------------------------
 
-    def rest(self, told: Told, seconds: float = 60) -> str:
+    def wait_until_idle(self, conversation: ObservedConversation, seconds: float = 60) -> str:
         """Wait until nothing runs any more; gives status and reason."""
-        until(lambda: told.row.status in RESTS, seconds, lambda: f"{told.status}: {told.types}")
-        return told.status
+        wait_until(
+            lambda: conversation.row.status in IDLE_STATUSES,
+            seconds,
+            lambda: f"{conversation.status}: {conversation.event_types}",
+        )
+        return conversation.status
 
 
-def until(
+def wait_until(
     true: Callable[[], Any], seconds: float = 60, describe: Callable[[], str] = lambda: ""
 ) -> Any:
     """Wait for something to become true; gives it."""
@@ -202,17 +213,17 @@ def until(
     raise AssertionError(f"not within {seconds} s: {describe()}")
 
 
-def assert_replay_matches(told: Told) -> None:
+def assert_replay_matches(conversation: ObservedConversation) -> None:
     """The log equals the state: folding the stored events gives what the tables say."""
-    recorded = selectors.events_after(told.id, 0)
-    assert [entry.seq for entry in recorded] == list(range(1, told.row.last_seq + 1))
+    recorded = selectors.events_after(conversation.id, 0)
+    assert [entry.seq for entry in recorded] == list(range(1, conversation.row.last_seq + 1))
     used = [entry.event for entry in recorded if entry.event.type == "agent.usage.recorded"]
-    usage = told.row.usage
+    usage = conversation.row.usage
     assert usage["input"] == sum(event.input or 0 for event in used)
     assert usage["output"] == sum(event.output or 0 for event in used)
     assert not selectors.history_for_model(recorded).open_calls()
-    assert not told.row.model_calls.filter(status="started").exists()
-    assert not told.row.tool_calls.filter(state__in=["called", "started"]).exists()
-    if told.row.status in RESTS:
-        assert not told.row.turns.filter(status="running").exists()
-        assert told.row.lease_owner == ""
+    assert not conversation.row.model_calls.filter(status="started").exists()
+    assert not conversation.row.tool_calls.filter(state__in=["called", "started"]).exists()
+    if conversation.row.status in IDLE_STATUSES:
+        assert not conversation.row.turns.filter(status="running").exists()
+        assert conversation.row.lease_owner == ""

@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 from tests.installation.manage_process import Installation, Running
 from tests.realtime.pages import Page
 from tests.support import world
-from tests.support.flow import until
+from tests.support.flow import wait_until
 from tests.support.model_server import ModelServer
 from tests.support.postgres_server import PostgresServer
 
@@ -90,7 +90,7 @@ class Apart:
             holds = [each for each in workers if f"-{each.process.pid}-" in owner]
             return holds[0] if holds else None
 
-        found: Running = until(held, 15)
+        found: Running = wait_until(held, 15)
         return found
 
     def end(self) -> None:

@@ -11,7 +11,7 @@ from paca.conversations.models import Conversation
 from paca.worker import claim, turn_end
 from paca.worker.claim import MOST_LOST, PARKED
 from tests.support import world
-from tests.support.flow import Told
+from tests.support.flow import ObservedConversation
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -24,9 +24,11 @@ def the_worker_dies() -> None:
     Conversation.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
 
 
-def begun() -> Told:
+def begun() -> ObservedConversation:
     made = world.make()
-    return Told(services.start_chat(made.agent, text="Go", by=made.owner).conversation_id)
+    return ObservedConversation(
+        services.start_chat(made.agent, text="Go", by=made.owner).conversation_id
+    )
 
 
 def test_a_conversation_is_taken_by_one_worker():
@@ -35,46 +37,46 @@ def test_a_conversation_is_taken_by_one_worker():
 
 
 def test_a_conversation_that_kills_each_of_its_workers_is_parked_and_can_be_tried_again():
-    told = begun()
+    conversation = begun()
     for _ in range(MOST_LOST):
         assert len(take()) == 1
         the_worker_dies()
     assert take() == []
-    assert told.status == "paused/parked"
-    assert told.row.turns.get().status == "paused"
-    given_up = told.row.triggers.get()
+    assert conversation.status == "paused/parked"
+    assert conversation.row.turns.get().status == "paused"
+    given_up = conversation.row.triggers.get()
     assert (given_up.state, given_up.last_error) == ("dead", PARKED)
-    services.continue_(told.row, by=told.row.session.member)
+    services.continue_(conversation.row, by=conversation.row.session.member)
     assert len(take()) == 1
 
 
 def test_workers_that_end_in_order_have_not_died_of_the_step():
-    told = begun()
+    conversation = begun()
     for _ in range(MOST_LOST + 3):
         (claimed,) = take()
         claim.release(claimed.lease)
-    assert told.row.status == "running"
+    assert conversation.row.status == "running"
 
 
 def test_a_step_that_was_made_begins_the_count_anew():
-    told = begun()
+    conversation = begun()
     for _ in range(MOST_LOST + 3):
         (claimed,) = take()
         used = events.UsageRecorded(call_id="0" * 32, model="m")
-        store.append(told.id, used, lease=claimed.lease)
+        store.append(conversation.id, used, lease=claimed.lease)
         the_worker_dies()
-    assert told.row.status == "running"
+    assert conversation.row.status == "running"
 
 
 def test_a_pause_that_comes_while_a_turn_ends_keeps_what_was_written():
-    told = begun()
+    conversation = begun()
     (claimed,) = take()
-    by = told.row.session.member
-    services.send(told.row, text="And this", by=by)
-    services.pause(told.row, by=by)
+    by = conversation.row.session.member
+    services.send(conversation.row, text="And this", by=by)
+    services.pause(conversation.row, by=by)
     answered = turn_end.TurnOutcome("finished", "answered")
     assert turn_end.end_turn(claimed.lease, [], answered, steps=1) is False
-    assert told.status == "paused/by_person"
-    services.resume(told.row, by=by)
+    assert conversation.status == "paused/by_person"
+    services.resume(conversation.row, by=by)
     take()
-    assert told.row.triggers.filter(state="new").count() == 0
+    assert conversation.row.triggers.filter(state="new").count() == 0

@@ -17,7 +17,7 @@ from paca.worker.database import Database
 from paca.worker.lease import LeaseKeeper
 from paca.worker.worker_registry import Presence
 from tests.support import world
-from tests.support.flow import Flow, assert_replay_matches, until
+from tests.support.flow import Flow, assert_replay_matches, wait_until
 from tests.support.model_script import says
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
@@ -67,21 +67,21 @@ def test_a_run_is_carried_on_however_often_there_was_no_room_for_it(
     monkeypatch.setattr(disk_space, "FULL_SECONDS", 0.3)
     times = MOST_LOST + 1
     failed = answers_find_no_room(times)
-    told = flow.begin("Hello", [says("Here.")] * (times + 1))
-    assert flow.rest(told) == "finished/answered"
-    assert told.answers == ["Here."]
+    conversation = flow.begin("Hello", [says("Here.")] * (times + 1))
+    assert flow.wait_until_idle(conversation) == "finished/answered"
+    assert conversation.answers == ["Here."]
     assert len(flow.model.requests) == len(failed) + 1 == times + 1
     assert all(later - earlier >= 0.3 for earlier, later in zip(failed, failed[1:], strict=False))
-    assert_replay_matches(told)
+    assert_replay_matches(conversation)
 
 
 def test_no_other_worker_asks_the_model_at_once_for_what_found_no_room(flow, answers_find_no_room):
     """It would learn of the full disk only by asking, and failing as well."""
     answers_find_no_room(100)
-    told = flow.begin("Hello", [says("Here.")] * 2)
-    until(lambda: told.row.status == "running" and not told.row.lease_owner)
+    conversation = flow.begin("Hello", [says("Here.")] * 2)
+    wait_until(lambda: conversation.row.status == "running" and not conversation.row.lease_owner)
     assert claim.claim("another", lease_seconds=30, room=10) == []
-    assert told.row.takeovers == 0
+    assert conversation.row.takeovers == 0
     assert len(flow.model.requests) == 1
 
 
@@ -112,7 +112,7 @@ def test_a_lease_that_finds_no_room_says_so_for_all(monkeypatch):
     keeper = LeaseKeeper(Presence(1), seconds=0.1, lost=lambda _: None)
     keeper.start()
     try:
-        until(disk_space.database_is_full)
+        wait_until(disk_space.database_is_full)
     finally:
         keeper.end()
 
@@ -123,5 +123,5 @@ def test_what_is_let_go_with_a_pause_is_taken_after_it():
     (claimed,) = claim.claim("one", lease_seconds=30, room=1)
     claim.release(claimed.lease, pause_seconds=2)
     assert claim.claim("two", lease_seconds=30, room=1) == []
-    until(lambda: claim.claim("two", lease_seconds=30, room=1), 20)
+    wait_until(lambda: claim.claim("two", lease_seconds=30, room=1), 20)
     assert Conversation.objects.get().takeovers == 0

@@ -14,7 +14,7 @@ from paca.worker import claim
 from paca.worker.lease import LeaseKeeper
 from paca.worker.worker_registry import Presence
 from tests.support import world
-from tests.support.flow import until
+from tests.support.flow import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -65,8 +65,8 @@ def test_a_lease_that_another_worker_has_taken_is_lost_and_the_other_is_not(keep
     Conversation.objects.filter(pk=gone.conversation_id).update(lease_owner="another")
     before = ends(kept)
     keeper.start()
-    until(lambda: lost, 10)
-    until(lambda: ends(kept) > before, 10)
+    wait_until(lambda: lost, 10)
+    wait_until(lambda: ends(kept) > before, 10)
     assert lost == [gone]
 
 
@@ -76,6 +76,6 @@ def test_a_row_that_somebody_holds_on_to_costs_no_other_lease(keeper, lost):
     before = ends(other)
     with held_by_somebody(stuck):
         keeper.start()
-        until(lambda: lost, 9)
+        wait_until(lambda: lost, 9)
         assert ends(other) > before
         assert lost == [stuck]

@@ -23,7 +23,7 @@ from paca.worker.run_log import RunLog
 from paca.worker.sandboxes.run_sandbox import RunSandboxes
 from paca.worker.stream_buffer import Live
 from tests.support import world
-from tests.support.flow import Told
+from tests.support.flow import ObservedConversation
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
@@ -62,8 +62,8 @@ def a_log(lease: Lease, database: Database) -> RunLog:
 
 
 def stored(conversation_id: UUID) -> list[str]:
-    told = Told(conversation_id).all("title.changed")
-    return [fact["title"] for fact in told if fact["title"] in ("first", "second")]
+    conversation = ObservedConversation(conversation_id).event_data("title.changed")
+    return [fact["title"] for fact in conversation if fact["title"] in ("first", "second")]
 
 
 def test_what_the_database_failed_for_one_task_fails_for_all_that_follows(lease, database):

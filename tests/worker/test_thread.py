@@ -10,7 +10,7 @@ from paca.sandbox.manager import DockerAddress, SandboxManager
 from paca.worker import thread as threads
 from paca.worker.main import WorkerSettings
 from paca.worker.thread import WorkerThread
-from tests.support.flow import until
+from tests.support.flow import wait_until
 
 
 @pytest.mark.django_db(transaction=True)
@@ -25,8 +25,8 @@ def test_a_worker_that_ends_badly_is_begun_anew(monkeypatch, tmp_path):
     broken = ValueError("a bug")
     first._loop.call_soon_threadsafe(first._look.set)
     first._claim = _raising(broken)  # type: ignore[method-assign]
-    until(lambda: thread._worker is not first)
-    until(lambda: thread.is_alive() and hasattr(thread._worker, "id"))
+    wait_until(lambda: thread._worker is not first)
+    wait_until(lambda: thread.is_alive() and hasattr(thread._worker, "id"))
     thread.drain()
     assert not thread.is_alive()
     connection.close()
@@ -51,9 +51,9 @@ def test_a_docker_daemon_that_hangs_holds_up_neither_sweeps_nor_the_end(tmp_path
         assert worker is not None
         for _ in range(3):
             seen = worker.seen_at
-            until(lambda seen=seen: worker.seen_at > seen, 10)
+            wait_until(lambda seen=seen: worker.seen_at > seen, 10)
         worker.drain()
-        until(worker_is_gone, 10)
+        wait_until(worker_is_gone, 10)
     thread.drain()
     connection.close()
 

@@ -13,7 +13,7 @@ from paca.conversations.models import Conversation, Worker
 from paca.worker import claim, lease, worker_registry
 from paca.worker.worker_registry import Presence
 from tests.support import world
-from tests.support.flow import until
+from tests.support.flow import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -65,7 +65,7 @@ def test_a_zombie_is_gone(me):
     child = subprocess.Popen(["true"])
     try:
         # It has ended, and nobody has asked for its end.
-        until(
+        wait_until(
             lambda: Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
         )
         assert worker_registry.is_gone(child.pid, "1")
@@ -122,7 +122,7 @@ def test_a_worker_that_was_given_up_enters_itself_again_with_all_it_had_told(me)
     keeper = lease.LeaseKeeper(me, seconds=0.3, lost=lambda lost: None)
     keeper.start()
     Worker.objects.all().delete()
-    until(lambda: Worker.objects.filter(id=me.id).exists())
+    wait_until(lambda: Worker.objects.filter(id=me.id).exists())
     keeper.end()
     assert Worker.objects.get().sandbox == "docker"
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.support.flow import until
+from tests.support.flow import wait_until
 from tests.support.model_script import calls, says
 from tests.support.split_deployment import end
 
@@ -24,8 +24,8 @@ def test_an_answer_is_seen_as_it_is_written_at_every_server_and_is_the_same_at_a
     talk = rosa.begin("Go")
     with talk.page() as here, talk.seen_at(webs[1]).page() as there:
         for page in (here, there):
-            page.until("agent.text.streamed", PATIENCE)
-            page.until("agent.conversation.finished", PATIENCE)
+            page.wait_until("agent.text.streamed", PATIENCE)
+            page.wait_until("agent.conversation.finished", PATIENCE)
             assert page.seqs == list(range(1, page.seqs[-1] + 1))
     assert [each["output"].splitlines()[0] for each in talk.all("tool.returned")] == [
         "from-the-sandbox"
@@ -39,10 +39,10 @@ def test_stop_reaches_a_worker_in_another_process_at_once(team, rosa, model, web
     model.script([calls(bash="sleep 300")])
     talk = rosa.begin("Go")
     with talk.page() as page:
-        page.until("agent.tool.started", PATIENCE)
+        page.wait_until("agent.tool.started", PATIENCE)
         began = time.monotonic()
         talk.seen_at(webs[1]).stop()
-        page.until("agent.conversation.stopped", 10)
+        page.wait_until("agent.conversation.stopped", 10)
         assert time.monotonic() - began < 5
     assert talk.rest() == "stopped/by_person"
 
@@ -54,7 +54,7 @@ def test_what_a_killed_worker_held_goes_on_in_the_other_one(team, rosa, model):
     model.script([calls(bash=command), calls(bash="cat once.txt"), says("Once.")])
     talk = rosa.begin("Go")
     with talk.page() as page:
-        page.until("agent.tool.progressed", PATIENCE)
+        page.wait_until("agent.tool.progressed", PATIENCE)
     team.holder(talk.id, both).kill()
     assert talk.rest() == "finished/answered"
     assert talk.answers == ["Once."]
@@ -69,7 +69,7 @@ def test_a_worker_asked_to_end_leaves_its_work_to_the_other_one(team, rosa, mode
     both = team.workers(2)
     model.script([SLOW, says("Here.")])
     talk = rosa.begin("Go")
-    until(lambda: model.in_flight == 1, PATIENCE)
+    wait_until(lambda: model.in_flight == 1, PATIENCE)
     leaving = team.holder(talk.id, both)
     began = time.monotonic()
     assert end(leaving) == 0, leaving.output
@@ -77,7 +77,7 @@ def test_a_worker_asked_to_end_leaves_its_work_to_the_other_one(team, rosa, mode
     assert "Traceback" not in leaving.output
     assert talk.rest() == "finished/answered"
     assert talk.answers == ["Here."]
-    assert until(lambda: talk.person.ready()["workers"]["working"] == 1)
+    assert wait_until(lambda: talk.person.ready()["workers"]["working"] == 1)
 
 
 def test_without_a_worker_work_waits_and_everybody_can_see_why(team, rosa, model):
@@ -108,7 +108,7 @@ def test_a_web_server_that_ends_tells_its_pages_to_come_back(team, rosa, model):
     talk = rosa.begin("Go")
     talk.rest()
     with talk.seen_at(leaving).page() as page:
-        page.until("ready")
+        page.wait_until("ready")
         leaving.process.terminate()
         assert page.close_code(20) == 1012
     assert leaving.process.wait(20) == 0
