@@ -1,9 +1,9 @@
 """Room on the disk: below a limit no new work begins, so that what runs can still be stored."""
 
 import shutil
-import time
 from pathlib import Path
 
+from paca.common import clock
 from paca.common.errors import PacaError
 
 LEAST_FREE_MIB = 1024
@@ -34,12 +34,12 @@ def free_mib(folder: Path) -> int:
 def tell_full() -> None:
     """The database has just refused a write for want of room."""
     global _full_until
-    _full_until = time.monotonic() + FULL_SECONDS
+    _full_until = clock.monotonic() + FULL_SECONDS
 
 
 def database_is_full() -> bool:
     """Whether it was told a moment ago, in this process."""
-    return time.monotonic() < _full_until
+    return clock.monotonic() < _full_until
 
 
 def is_left(folder: Path) -> bool:

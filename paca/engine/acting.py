@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from paca import events
+from paca.common import clock
 from paca.common.errors import PacaError
 from paca.engine.context.history import OpenCall
 from paca.engine.ports import RunServices, ToolServices
@@ -151,7 +151,7 @@ async def _finish(batch: list[Prepared], run: Run, services: RunServices, boot_i
 
 async def _act(call: Prepared, run: Run, services: RunServices, boot_id: str) -> events.Event:
     """Do one call; whatever happens becomes a result that the model can read."""
-    began = time.monotonic()
+    began = clock.monotonic()
     context = ToolContext(
         call_id=call.id,
         workspace=services.sandbox.workspace,
@@ -178,7 +178,7 @@ async def _act(call: Prepared, run: Run, services: RunServices, boot_id: str) ->
         output=output.output,
         failed=output.failed,
         exit_code=output.exit_code,
-        seconds=round(time.monotonic() - began, 3),
+        seconds=round(clock.monotonic() - began, 3),
         truncated=output.truncated,
         file=output.file,
         cause=output.cause,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from paca.common import clock
 from paca.engine.limits import TurnLimits
 from paca.engine.llm.base import (
     ContextExceeded,
@@ -44,14 +44,14 @@ class Run:
 
     profile: AgentProfile
     toolbox: Toolbox
-    began: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=clock.monotonic)
     seen_files: dict[str, str] = field(default_factory=dict)
     pause_asked_by: str = ""
 
     @property
     def seconds(self) -> float:
         """How long the turn has taken so far."""
-        return time.monotonic() - self.began
+        return clock.monotonic() - self.began
 
 
 @dataclass(frozen=True, slots=True)

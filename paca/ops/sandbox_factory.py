@@ -3,11 +3,11 @@
 import asyncio
 import hashlib
 import threading
-import time
 
 from django.conf import settings
 
 from paca.accounts.services import installation
+from paca.common import clock
 from paca.conversations.models import Sandbox
 from paca.ops import database_check
 from paca.sandbox.manager import DockerAddress, SandboxManager
@@ -59,11 +59,11 @@ class _Availability:
     def reason_against(self) -> str | None:
         with self._lock:
             known = self._asked_at > float("-inf") and self._reason is None
-            if not known and time.monotonic() - self._asked_at > ASK_AGAIN_SECONDS:
+            if not known and clock.monotonic() - self._asked_at > ASK_AGAIN_SECONDS:
                 # A manager and a loop of their own: the other manager lives in the worker's loop.
                 self._manager = new_manager()
                 self._reason = asyncio.run(self._manager.unavailable())
-                self._asked_at = time.monotonic()
+                self._asked_at = clock.monotonic()
             return self._reason
 
     @property

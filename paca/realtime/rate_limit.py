@@ -1,7 +1,6 @@
 """How often a socket may speak."""
 
-import time
-
+from paca.common import clock
 from paca.common.errors import PacaError
 
 FRAMES_A_SECOND = 20
@@ -19,11 +18,11 @@ class Allowance:
 
     def __init__(self) -> None:
         self._left = float(FRAMES_A_SECOND)
-        self._since = time.monotonic()
+        self._since = clock.monotonic()
 
     def spend(self) -> None:
         """Take one. Raises ``TooFast`` when the bucket is empty."""
-        now = time.monotonic()
+        now = clock.monotonic()
         earned = (now - self._since) * FRAMES_A_SECOND
         self._left, self._since = min(self._left + earned, float(FRAMES_A_SECOND)), now
         if self._left < 1:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -13,7 +12,7 @@ from django.db import close_old_connections, connection, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from paca.common import database_errors
+from paca.common import clock, database_errors
 from paca.conversations.models import Conversation
 from paca.conversations.store import Lease
 from paca.worker.worker_registry import HEARTBEAT_SECONDS, Presence
@@ -39,7 +38,7 @@ class LeaseKeeper(threading.Thread):
     def hold(self, lease: Lease) -> None:
         """Renew this lease from now on."""
         with self._lock:
-            self._held[lease] = time.monotonic()
+            self._held[lease] = clock.monotonic()
 
     def drop(self, lease: Lease) -> None:
         """Renew it no longer."""
@@ -72,7 +71,7 @@ class LeaseKeeper(threading.Thread):
 
         It waits for nobody: a row that somebody holds on to must not cost all the others their lease.
         """
-        began = time.monotonic()
+        began = clock.monotonic()
         self._presence.beat()
         if not held:
             return True
@@ -103,7 +102,7 @@ class LeaseKeeper(threading.Thread):
     def _give_up_the_stale(self, held: dict[Lease, float]) -> None:
         """Who could not renew cannot know; well before the lease ends we stop to act on it."""
         for lease, renewed in held.items():
-            if time.monotonic() - renewed > self._seconds * 0.8:
+            if clock.monotonic() - renewed > self._seconds * 0.8:
                 self._let_go(lease)
 
     def _let_go(self, lease: Lease) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from django.db import Error as DatabaseError
 
 from paca.bus import get_bus
 from paca.bus.base import Hint, Missed, Signal, Signalled, Woken
-from paca.common import disk_space
+from paca.common import clock, disk_space
 from paca.common.best_effort import tolerated
 from paca.conversations.store import Lease
 from paca.engine.llm.http_pool import close_connections
@@ -87,7 +86,7 @@ class Worker:
         )
         pool = self._pool if settings.pool_size else None
         self._services = Services(self._database, sandboxes, pool)
-        self.seen_at = time.monotonic()
+        self.seen_at = clock.monotonic()
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Work until drained. ``ready`` is called once conversations can be taken."""
@@ -241,7 +240,7 @@ class Worker:
     async def _sweep_until_drained(self) -> None:
         """Find without a hint what hints should have said: the bus may lose any of them."""
         while not self._draining.is_set():
-            self.seen_at = time.monotonic()
+            self.seen_at = clock.monotonic()
             with tolerated("worker sweep"):
                 await sweeper.free_what_the_dead_held(self.id, self._database)
             await self._bring_orders()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 from contextlib import suppress
 
+from paca.common import clock
 from paca.sandbox.manager import SandboxManager
 from paca.worker.main import DRAIN_SECONDS, Worker, WorkerSettings
 
@@ -56,7 +56,7 @@ class WorkerThread(threading.Thread):
     def turns(self) -> bool:
         """Whether its loop has come round within a while: one that hangs runs no conversation."""
         seen = self._worker.seen_at if self._worker is not None else float("-inf")
-        return time.monotonic() - seen < HANGS_SECONDS
+        return clock.monotonic() - seen < HANGS_SECONDS
 
     def wait_until_ready(self, seconds: float = 30) -> None:
         """Return once it takes conversations. Raises what it died of."""

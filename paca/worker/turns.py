@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -12,7 +11,7 @@ from django.db import Error as DatabaseError
 from django.utils import timezone
 
 from paca.bus import get_bus
-from paca.common import database_errors, disk_space, logs
+from paca.common import clock, database_errors, disk_space, logs
 from paca.common.errors import PacaError
 from paca.conversations.models import ControlCommand
 from paca.conversations.store import Fenced, Lease
@@ -178,7 +177,7 @@ class Held:
         run = self._run = Run(
             assembled.profile,
             Toolbox(workspace_tools()),
-            began=time.monotonic() - (timezone.now() - assembled.turn_began).total_seconds(),
+            began=clock.monotonic() - (timezone.now() - assembled.turn_began).total_seconds(),
             seen_files=log.seen_files,
         )
         outcome = await self._run_engine(run, assembled, log, sandboxes)

@@ -29,6 +29,7 @@ from paca.worker.database import Database
 from paca.worker.sandboxes.sweeper import ORPHAN_SECONDS, Reaped, Sweeper
 from paca.worker.sandboxes.warm_pool import Pool
 from tests.support import docker_backend, runners
+from tests.support.fake_clock import FakeClock
 from tests.support.flow import Flow, ObservedConversation, assert_replay_matches, wait_until
 from tests.support.model_script import calls, says
 
@@ -203,31 +204,22 @@ def test_with_a_database_that_knows_no_conversation_no_file_is_touched(transacti
     assert workspace.exists()
 
 
-def test_a_worker_gives_people_a_day_to_see_that_they_restored_an_old_backup(flow, monkeypatch):
+def test_a_worker_gives_people_a_day_to_see_that_they_restored_an_old_backup(flow):
     flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()
     workspace = made(flow.folder, docker_backend.install_id(flow.folder), uuid.uuid4())
-    database, clock = Database(), Clock()
-    monkeypatch.setattr("paca.worker.sandboxes.sweeper.time", clock)
+    database = Database()
     sweeper = Sweeper("", database, flow.sandboxes(), Patience(), orphan_seconds=ORPHAN_SECONDS)
     there = []
     try:
-        for hours in (0, 23, 25):
-            clock.at = hours * 3600.0
-            asyncio.run(sweeper.sweep_sandboxes(set()))
-            there.append(workspace.exists())
+        with FakeClock(now=0.0) as clock:
+            for hours in (0, 23, 25):
+                clock.now = hours * 3600.0
+                asyncio.run(sweeper.sweep_sandboxes(set()))
+                there.append(workspace.exists())
     finally:
         database.close()
     assert there == [True, True, False]
-
-
-class Clock:
-    """Goes when it is told to."""
-
-    at = 0.0
-
-    def monotonic(self) -> float:
-        return self.at
 
 
 def test_what_a_process_died_over_is_removed_when_it_is_old(flow):

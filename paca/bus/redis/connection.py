@@ -3,13 +3,13 @@
 import logging
 import random
 import threading
-import time
 from contextlib import closing
 
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from paca.common import clock
 from paca.common.best_effort import tolerated
 
 logger = logging.getLogger(__name__)
@@ -60,12 +60,12 @@ class Link(threading.Thread):
     def run(self) -> None:
         """Hold a connection, wait a little longer after each loss, hold the next."""
         while True:
-            began = time.monotonic()
+            began = clock.monotonic()
             with tolerated("bus connection"):  # a fault of ours must not leave the process deaf
                 self._hold()
             if self.over.is_set():
                 return
-            steady = time.monotonic() - began > STEADY_SECONDS
+            steady = clock.monotonic() - began > STEADY_SECONDS
             self._failures = 1 if steady else self._failures + 1
             self.over.wait(_delay(self._failures))
 

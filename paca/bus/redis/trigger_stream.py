@@ -1,6 +1,5 @@
 """The stream of triggers, read as one of a group: each entry goes to one worker, and none is lost."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import redis
 from paca.bus.base import STOP, Fate, Intake, Missed, Verdict, Woken
 from paca.bus.listener import Listener
 from paca.bus.redis.connection import Link
+from paca.common import clock
 
 Fields = dict[bytes, bytes]
 Entry = tuple[bytes, Fields]
@@ -91,7 +91,7 @@ class QueueReader(Link):
             self._hear_stops(reading)
             self.over.wait(ROOM_SECONDS)
             return
-        now = time.monotonic()
+        now = clock.monotonic()
         if now >= self._next_look:
             self._next_look = now + self._queue.abandoned_seconds / 2
             self._handle_all(reading, reading.abandoned(room))

@@ -1,12 +1,13 @@
 """The database backend for PostgreSQL: Django's own, which never hands out a dead connection."""
 
 import select
-import time
 from contextlib import suppress
 from typing import Any
 
 from django.db.backends.postgresql import base
 from psycopg import Connection, OperationalError
+
+from paca.common import clock
 
 # A process that was stopped in the middle of a transaction must not hold a conversation for ever,
 # and whoever waits for a lock is told so in time. SQLite's wait is as long.
@@ -24,12 +25,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
         connection: Connection[Any] = super().get_new_connection(conn_params)
         if self.pool is None:
             return connection
-        end = time.monotonic() + self.pool.timeout
+        end = clock.monotonic() + self.pool.timeout
         while not _is_sound(connection):
             connection.close()
             self.pool.putconn(connection)
             self.pool.check()
-            if time.monotonic() > end:
+            if clock.monotonic() > end:
                 raise OperationalError("every connection of the pool was lost")
             connection = super().get_new_connection(conn_params)
         return connection

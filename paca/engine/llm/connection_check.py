@@ -10,12 +10,12 @@ import asyncio
 import dataclasses
 import json
 import sys
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import paca
+from paca.common import clock
 from paca.engine.llm import http_pool, providers
 from paca.engine.llm.base import (
     Message,
@@ -125,7 +125,7 @@ async def _ask(
 ) -> ConnectionTest:
     question = Message("user", (Text(QUESTION),))
     request = Request(model, "", (question,), max_tokens=TOKENS, parameters=parameters)
-    began = time.monotonic()
+    began = clock.monotonic()
     try:
         # A pool of its own: this may run on a loop that ends with it.
         async with http_pool.new_pool() as http:
@@ -134,10 +134,10 @@ async def _ask(
                 if isinstance(chunk, Reply):
                     break
     except ModelError as error:
-        return ConnectionTest(False, error.detail, error.code, time.monotonic() - began)
+        return ConnectionTest(False, error.detail, error.code, clock.monotonic() - began)
     finally:
         await http_pool.close_connections()
-    seconds = time.monotonic() - began
+    seconds = clock.monotonic() - began
     return ConnectionTest(True, f"{model} answered in {seconds:.1f} s.", seconds=seconds)
 
 

@@ -2,10 +2,10 @@
 
 import asyncio
 import sys
-import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
+from paca.common import clock
 from paca.engine.llm.base import StreamBroken
 from paca.engine.llm.http_pool import TimeLimits
 
@@ -20,13 +20,13 @@ class Deadlines:
 
     def __init__(self, limits: TimeLimits) -> None:
         self._limits = limits
-        self._started = time.monotonic()
+        self._started = clock.monotonic()
         self.begun = False
         self._came = 0
 
     def left(self) -> float:
         """Seconds that the next wait may take."""
-        gone = time.monotonic() - self._started
+        gone = clock.monotonic() - self._started
         silence = self._limits.gap if self.begun else self._limits.first_token - gone
         return max(0.0, min(silence, self._limits.total - gone))
 
@@ -40,7 +40,7 @@ class Deadlines:
 
     def passed(self) -> str:
         """Which limit it was that has passed."""
-        if time.monotonic() - self._started >= self._limits.total:
+        if clock.monotonic() - self._started >= self._limits.total:
             return f"it took longer than {self._limits.total:g} s in all."
         if self.begun:
             return f"nothing came for {self._limits.gap:g} s."

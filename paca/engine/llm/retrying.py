@@ -14,13 +14,13 @@ caller) ``asking.attempt`` still holds the attempt that was under way, so that i
 
 import asyncio
 import random
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self, cast
 
+from paca.common import clock
 from paca.engine.llm.base import (
     LLM,
     Chunk,
@@ -136,7 +136,7 @@ class Asking:
     async def _run(self) -> AsyncGenerator[Step, None]:
         while True:
             attempt = self.attempt
-            started = time.monotonic()
+            started = clock.monotonic()
             try:
                 async with aclosing(self._stream()) as steps:
                     async for step in steps:
@@ -145,7 +145,7 @@ class Asking:
             except ModelError as error:
                 failure = attempt.error = error
             finally:
-                attempt.seconds = time.monotonic() - started
+                attempt.seconds = clock.monotonic() - started
             yield AttemptFailed(attempt, failure)
             wait = self._wait_after(failure, attempt.number)
             if wait is None:
@@ -158,7 +158,7 @@ class Asking:
     async def _stream(self) -> AsyncGenerator[Step, None]:
         """One attempt: its pieces, then its answer."""
         attempt = self.attempt
-        started = time.monotonic()
+        started = clock.monotonic()
         chunks = cast(AsyncGenerator[Chunk, None], self._llm.stream(self._request))
         async with aclosing(chunks):
             async for chunk in chunks:
@@ -173,7 +173,7 @@ class Asking:
                     attempt.usage = chunk.usage
                     _refuse_if_empty(chunk)
                     attempt.done = True
-                    attempt.seconds = time.monotonic() - started
+                    attempt.seconds = clock.monotonic() - started
                     yield Answered(attempt, chunk)
                     return
         raise StreamBroken("The model's answer ended without its end mark.")

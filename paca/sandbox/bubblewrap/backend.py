@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
+from paca.common import clock
 from paca.engine.workspace import SandboxGone, SandboxUnavailable, Superseded
 from paca.sandbox import runner_bundle
 from paca.sandbox.base import MayReplace, Patience, Sandbox, SandboxSpec, always, probe_id
@@ -110,14 +111,14 @@ class Bubblewrap:
     async def loss(self, conversation_id: UUID, *, was_held: bool = False) -> Loss | None:
         """As the home's files and its control group tell it."""
         home = Home(self._data_dir, self._install_id, conversation_id)
-        end = time.monotonic() + KNOWN_SECONDS
+        end = clock.monotonic() + KNOWN_SECONDS
         while True:
             known, code = host_process.read(home.folder), launcher.exit_code(home.status)
-            if known.is_alive and (not was_held or time.monotonic() > end):
+            if known.is_alive and (not was_held or clock.monotonic() > end):
                 return None
             if known.pid == 0:
                 return Loss(End.REMOVED)
-            if code is not None or (not known.is_alive and time.monotonic() > end):
+            if code is not None or (not known.is_alive and clock.monotonic() > end):
                 break
             await asyncio.sleep(0.02)
         starved = home.group.kills() > known.kills

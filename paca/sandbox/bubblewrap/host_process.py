@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from paca.common import clock
 from paca.engine.workspace import SandboxUnavailable
 
 LOCK_SECONDS = 20.0
@@ -170,9 +171,9 @@ async def alone(folder: Path) -> AsyncIterator[None]:
 
     Who holds it may remove the folder, lock and all; who waited for that lock has nothing by it.
     """
-    deadline = time.monotonic() + LOCK_SECONDS
+    deadline = clock.monotonic() + LOCK_SECONDS
     while (descriptor := _locked(folder)) is None:
-        if time.monotonic() > deadline:
+        if clock.monotonic() > deadline:
             raise SandboxUnavailable("Another worker is busy with this sandbox.")
         await asyncio.sleep(0.02)
     try:

@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-import time
 from uuid import UUID
 
+from paca.common import clock
 from paca.engine.workspace import (
     SandboxGone,
     SandboxUnavailable,
@@ -112,12 +112,12 @@ class Docker:
 
     async def loss(self, conversation_id: UUID, *, was_held: bool = False) -> Loss | None:
         """As the daemon tells it of the container that ended, which stays until it is removed."""
-        end = time.monotonic() + (exit_cause.KNOWN_SECONDS if was_held else 0)
+        end = clock.monotonic() + (exit_cause.KNOWN_SECONDS if was_held else 0)
         try:
             while (
                 found := await self.holdings.find(conversation_id)
             ) is not None and found.exit_code is None:
-                if time.monotonic() >= end:
+                if clock.monotonic() >= end:
                     return None
                 await asyncio.sleep(0.05)
             if found is None:
@@ -202,7 +202,7 @@ class Docker:
         except SandboxGone:
             return True
         try:
-            unused = time.monotonic() - seen_at / 1000 + RACE_SECONDS
+            unused = clock.monotonic() - seen_at / 1000 + RACE_SECONDS
             async with asyncio.timeout(ATTACH_SECONDS):
                 return bool(await attachment.request("retire", unused_seconds=unused))
         except (SandboxGone, TimeoutError):
@@ -220,7 +220,7 @@ class Docker:
         self, spec: SandboxSpec, epoch: int, may_replace: MayReplace
     ) -> ContainerAttachment:
         """Again and again, while another worker just makes or removes it."""
-        patient_until = time.monotonic() + STARTING_SECONDS
+        patient_until = clock.monotonic() + STARTING_SECONDS
         while True:
             if attachment := await self._opened(spec, epoch, patient_until, may_replace):
                 return attachment
@@ -233,7 +233,7 @@ class Docker:
         if found is None:
             found = await self._created(spec, epoch)
             return None if found is None else await self.started(found, epoch)
-        if found.starting and time.monotonic() < patient_until:
+        if found.starting and clock.monotonic() < patient_until:
             return None
         if found.paused:
             await self.holdings.unpause(found)

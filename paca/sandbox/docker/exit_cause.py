@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-import time
 
+from paca.common import clock
 from paca.engine.workspace import SandboxBroken, SandboxUnavailable, SandboxUnreachable
 from paca.sandbox.docker.container import Found
 from paca.sandbox.docker.engine import PREFIX, Engine, Refused
@@ -25,9 +25,9 @@ async def has_starved(engine: Engine, found: Found) -> bool:
 
 async def ended_with(engine: Engine, found: Found) -> int:
     """The exit code of one that did not come up; 0 if it lives, or nobody can know."""
-    end = time.monotonic() + KNOWN_SECONDS
+    end = clock.monotonic() + KNOWN_SECONDS
     try:
-        while time.monotonic() < end:
+        while clock.monotonic() < end:
             seen = await engine.call(lambda client: client.inspect_container(found.id))
             if not seen["State"]["Running"]:
                 return int(seen["State"]["ExitCode"])

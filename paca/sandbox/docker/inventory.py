@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
+from paca.common import clock
 from paca.sandbox.base import SandboxSpec, is_probe
 from paca.sandbox.docker import container
 from paca.sandbox.docker.container import Found
@@ -27,7 +27,7 @@ class Holdings:
     def lives(self) -> dict[UUID, int]:
         """The conversations that have containers, each with when this was seen, in milliseconds."""
         found = self.containers()
-        now = int(time.monotonic() * 1000)
+        now = int(clock.monotonic() * 1000)
         return {
             conversation_id: now
             for each in found
@@ -132,13 +132,13 @@ class Holdings:
 
     async def _until_gone(self, removing: Callable[[Any], Any]) -> None:
         """Remove again and again until there is nothing: "in progress" and "in use" pass."""
-        end = time.monotonic() + REMOVE_SECONDS
+        end = clock.monotonic() + REMOVE_SECONDS
         while True:
             try:
                 await self._engine.call(removing, seconds=REMOVE_SECONDS)
             except Refused as refusal:
                 if refusal.http_status == GONE:
                     return
-                if refusal.http_status != TAKEN or time.monotonic() > end:
+                if refusal.http_status != TAKEN or clock.monotonic() > end:
                     raise
             await asyncio.sleep(0.01)

@@ -1,8 +1,8 @@
 """An attachment to a runner over the standard streams of its container."""
 
 import asyncio
-import time
 
+from paca.common import clock
 from paca.common.errors import PacaError
 from paca.engine import workspace
 from paca.sandbox.docker.engine import CALL_SECONDS, Engine, Refused
@@ -80,7 +80,7 @@ class ContainerAttachment(Attachment):
         transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
-        self._heard_at = time.monotonic()
+        self._heard_at = clock.monotonic()
         self._buffer += data
         if self._open.done() or self._read_head():
             self._read_pieces()
@@ -132,7 +132,7 @@ class ContainerAttachment(Attachment):
     def _say_alive(self) -> None:
         if self.lost or self._transport is None:
             return
-        if time.monotonic() - self._heard_at > SILENT_SECONDS + 2 * self._alive_every:
+        if clock.monotonic() - self._heard_at > SILENT_SECONDS + 2 * self._alive_every:
             self._end(workspace.SandboxGone("The sandbox does not answer."))
             self._transport.abort()
             return

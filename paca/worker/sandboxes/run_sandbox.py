@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from contextlib import suppress
 from dataclasses import replace
 from uuid import UUID
@@ -12,6 +11,7 @@ from django.db import DatabaseError
 from django.db.models.functions import Now
 
 from paca import events
+from paca.common import clock
 from paca.conversations.models import Conversation, ToolCall
 from paca.conversations.models import Sandbox as SandboxRow
 from paca.conversations.store import Fenced, Lease
@@ -140,13 +140,13 @@ class RunSandboxes:
         return sandbox
 
     async def _retried(self) -> Sandbox:
-        end, pause = time.monotonic() + MOST_WAIT_SECONDS, FIRST_PAUSE_SECONDS
+        end, pause = clock.monotonic() + MOST_WAIT_SECONDS, FIRST_PAUSE_SECONDS
         while True:
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
             with suppress(SandboxUnreachable):
                 return await self._open()
-            if time.monotonic() > end:
+            if clock.monotonic() > end:
                 raise SandboxUnavailable(GAVE_UP)
 
     async def _open(self) -> Sandbox:
@@ -162,13 +162,13 @@ class RunSandboxes:
         await self._note_loss(backend)
         if not self._known_boot_id:
             await self._log.commit(events.SandboxStarting(backend=name))
-        began = time.monotonic()
+        began = clock.monotonic()
         if self._pool is not None and name == "docker" and not self._known_boot_id:
             await self._take_a_ready_one(self._pool)
         sandbox = await backend.open(
             self._spec, epoch=self._log.lease.epoch, may_replace=self._holds_lease
         )
-        seconds = round(time.monotonic() - began, 3)
+        seconds = round(clock.monotonic() - began, 3)
         if sandbox.resumed and sandbox.boot_id == self._known_boot_id:
             self._log.add(events.SandboxResumed(boot_id=sandbox.boot_id, seconds=seconds))
         if self._known_boot_id not in ("", sandbox.boot_id):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
+from paca.common import clock
 from paca.common.best_effort import tolerated
 from paca.sandbox.base import Patience
 from paca.sandbox.manager import SandboxManager
@@ -89,8 +89,8 @@ class Sweeper:
         await self._pause_idle()
         await self._end_ready_ones_of_the_dead()
         ended, workspaces, half_made = await self._end_unused(held), await self._remove_files(), 0
-        if time.monotonic() - self._thorough_at >= THOROUGH_SECONDS:
-            self._thorough_at = time.monotonic()
+        if clock.monotonic() - self._thorough_at >= THOROUGH_SECONDS:
+            self._thorough_at = clock.monotonic()
             await self._note_losses()
             workspaces += await self._remove_orphans()
             half_made = await asyncio.to_thread(self._sandboxes.tidy)
@@ -156,7 +156,7 @@ class Sweeper:
         """Workspaces of conversations that do not exist. What is there was looked at before the rows:
         no conversation is made after its files."""
         kept, removed = await asyncio.to_thread(self._sandboxes.kept), 0
-        now, before, self._orphans = time.monotonic(), self._orphans, {}
+        now, before, self._orphans = clock.monotonic(), self._orphans, {}
         for backend, volumes in kept.items():
             for orphan in await self._database.call(sweeper_queries.unknown, volumes):
                 since = self._orphans[orphan] = before.get(orphan, now)

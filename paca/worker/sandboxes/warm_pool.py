@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from uuid import UUID
 
+from paca.common import clock
 from paca.common.best_effort import tolerated
 from paca.sandbox.base import SandboxSpec
 from paca.sandbox.docker.warm_pool import Ready
@@ -82,7 +82,7 @@ class Pool:
 
     @property
     def _is_quiet(self) -> bool:
-        return time.monotonic() - self._taken_at >= QUIET_SECONDS
+        return clock.monotonic() - self._taken_at >= QUIET_SECONDS
 
     async def _add(self) -> None:
         volume = self._sandboxes.standing.new_volume()
@@ -131,7 +131,7 @@ class Pool:
         while self._ready:
             ready = self._ready.pop(0)
             if not ready.lost:
-                self._taken_at = time.monotonic()
+                self._taken_at = clock.monotonic()
                 return ready
             self.drop(ready)
         return None

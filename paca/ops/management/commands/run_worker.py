@@ -4,7 +4,6 @@ import os
 import select
 import signal
 import sys
-import time
 from argparse import ArgumentParser, ArgumentTypeError
 from types import FrameType
 from typing import Any
@@ -13,7 +12,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 from django.db import connection
 
-from paca.common import process_tuning
+from paca.common import clock, process_tuning
 from paca.common.errors import ConfigurationError
 from paca.conversations.models import Worker
 from paca.ops import (
@@ -100,9 +99,9 @@ class Command(BaseCommand):
 
     def _tell_of_sandboxes(self, worker_id: str, asked_to_end: "AskedToEnd") -> None:
         """What the worker has found out about them, if that does not take long."""
-        end = time.monotonic() + SANDBOX_ANSWER_SECONDS
+        end = clock.monotonic() + SANDBOX_ANSWER_SECONDS
         told = Worker.objects.filter(pk=worker_id).exclude(sandbox="")
-        while (found := told.first()) is None and time.monotonic() < end:
+        while (found := told.first()) is None and clock.monotonic() < end:
             if asked_to_end.within(0.1):
                 return
         if found is None:
