@@ -18,7 +18,7 @@ from paca.conversations.models import (
     SandboxState,
     Trigger,
 )
-from paca.conversations.models.conversation import ACTIVE_STATUSES
+from paca.conversations.models.statuses import ACTIVE_STATUSES
 from paca.projects.models import Member
 
 

@@ -1,28 +1,38 @@
-"""What an event changes in the tables beside the log, as SQL inside the store's transaction."""
+"""The rows beside the log that follow from its events, written by SQL in the store's transaction."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
 import json
-import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
-
 from paca import events
-from paca.conversations.models import ConversationStatus
+from paca.conversations.models.statuses import (
+    MODEL_CALL_MOVES,
+    TOOL_CALL_MOVES,
+    TURN_MOVES,
+    IllegalStatusMove,
+    ModelCallStatus,
+    ToolCallState,
+    TurnStatus,
+    statuses_before,
+)
+from paca.conversations.sql_parameters import (
+    datetime_parameter,
+    new_uuid_parameter,
+    uuid_parameter,
+)
 from paca.engine.ports import LogEntry, ModelCallStarted
-from paca.events import Event
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where and when an entry is written."""
+class WriteContext:
+    """The conversation, turn and lease epoch that entries are written for, and the time."""
 
     conversation_id: UUID
     turn: int
@@ -30,310 +40,255 @@ class Place:
     now: datetime
 
 
-def key(value: UUID | str) -> Any:
-    """A UUID as the database's driver wants it."""
-    found = value if isinstance(value, UUID) else UUID(value)
-    return found if connection.features.has_native_uuid_field else found.hex
+@dataclass(frozen=True, slots=True)
+class _StatusColumn:
+    """A column that holds a status, and the moves that it may make."""
+
+    table: str
+    name: str
+    moves: Mapping[Any, tuple[Any, ...]]
+
+    def move(self, cursor: Any, status: Any, *, where: dict[str, Any], **changes: Any) -> None:
+        """Give the row at ``where`` this status and these other columns. No such row is no error.
+
+        Raises ``IllegalStatusMove`` if its present status may not go to this one.
+        """
+        assignments = ", ".join(f"{name} = %s" for name in (self.name, *changes))
+        condition = " AND ".join(f"{name} = %s" for name in where)
+        before = statuses_before(status, self.moves)
+        allowed = ", ".join(["%s"] * len(before))
+        cursor.execute(
+            f"UPDATE {self.table} SET {assignments}"  # noqa: S608 - fixed names
+            f" WHERE {condition} AND {self.name} IN ({allowed})",
+            [status.value, *changes.values(), *where.values(), *(each.value for each in before)],
+        )
+        if cursor.rowcount:
+            return
+        cursor.execute(
+            f"SELECT {self.name} FROM {self.table} WHERE {condition}",  # noqa: S608 - fixed names
+            [*where.values()],
+        )
+        if (row := cursor.fetchone()) is not None:
+            raise IllegalStatusMove(f"{self.table} cannot go from {row[0]} to {status.value}.")
 
 
-def moment(value: datetime) -> Any:
-    """A time as the database's driver wants it."""
-    return connection.ops.adapt_datetimefield_value(value)
+_TURN = _StatusColumn("conversations_turn", "status", TURN_MOVES)
+_MODEL_CALL = _StatusColumn("conversations_modelcall", "status", MODEL_CALL_MOVES)
+_TOOL_CALL = _StatusColumn("conversations_toolcall", "state", TOOL_CALL_MOVES)
 
 
-# --- the conversation's own row -----------------------------------------------------------------
+def apply(cursor: Any, context: WriteContext, entries: Sequence[LogEntry]) -> None:
+    """Write the rows that follow from these entries.
 
-_STATUS: dict[type[Event], ConversationStatus] = {
-    events.ConversationQueued: ConversationStatus.QUEUED,
-    events.ConversationStarted: ConversationStatus.RUNNING,
-    events.ConversationWaiting: ConversationStatus.WAITING,
-    events.ConversationPaused: ConversationStatus.PAUSED,
-    events.ConversationFinished: ConversationStatus.FINISHED,
-    events.ConversationFailed: ConversationStatus.FAILED,
-    events.ConversationStopped: ConversationStatus.STOPPED,
-}
-_ACTIVITY: dict[type[Event], str] = {
-    events.ConversationQueued: "waiting_for_worker",
-    events.ConversationStarted: "thinking",
-    events.TurnStarted: "thinking",
-    events.UsageRecorded: "thinking",
-    events.ToolReturned: "thinking",
-    events.ToolStarted: "running_tool",
-    events.SandboxStarting: "starting_sandbox",
-    events.SandboxStarted: "running_tool",
-    events.ModelRetried: "retrying",
-    events.ConversationWaiting: "",
-    events.ConversationResumed: "thinking",
-    events.ConversationPaused: "",
-    events.ConversationFinished: "",
-    events.ConversationFailed: "",
-    events.ConversationStopped: "",
-}
-
-
-def changes_lists(event: Event) -> bool:
-    """Whether a list of conversations looks different after this event."""
-    return type(event) in _STATUS or isinstance(
-        event, events.TitleChanged | events.ConversationResumed
-    )
-
-
-def row_changes(
-    stored: Sequence[Event], now: datetime, *, leased: bool
-) -> tuple[list[str], list[Any]]:
-    """Assignments to the conversation's columns, and their values."""
-    changes: dict[str, Any] = {"updated_at": moment(now)}
-    added: dict[str, float] = {}
-    for event in stored:
-        changes |= _changes(event, now, leased=leased)
-        if isinstance(event, events.UsageRecorded):
-            _add_usage(added, event)
-    columns = [f"{name} = %s" for name in changes] + [f"{name} = {name} + %s" for name in added]
-    return columns, [*changes.values(), *added.values()]
-
-
-def _changes(event: Event, now: datetime, *, leased: bool) -> dict[str, Any]:
-    changes: dict[str, Any] = {}
-    if (activity := _ACTIVITY.get(type(event))) is not None:
-        changes["activity"] = activity
-    if (status := _STATUS.get(type(event))) is not None:
-        changes |= _status_changes(event, status, now, leased=leased)
-    match event:
-        case events.ConversationResumed():
-            changes |= {"status": ConversationStatus.RUNNING.value, "reason": "", "detail": ""}
-        case events.TurnStarted(number=number):
-            changes["turn_number"] = number
-        case events.TitleChanged(title=title):
-            changes["title"] = title[:200]
-        case events.MessageReceived() | events.MessageSpoken():
-            changes["last_activity_at"] = moment(now)
-        case events.UsageRecorded() | events.ToolReturned():
-            changes["takeovers"] = 0  # a step was made: whoever dies next dies of another
-    return changes
-
-
-def _status_changes(
-    event: Event, status: ConversationStatus, now: datetime, *, leased: bool
-) -> dict[str, Any]:
-    changes: dict[str, Any] = {
-        "status": status.value,
-        "reason": getattr(event, "reason", getattr(event, "code", "")),
-        "detail": getattr(event, "message", getattr(event, "detail", "")),
-    }
-    if status is ConversationStatus.WAITING:
-        return changes  # it is held all the while
-    if status is ConversationStatus.RUNNING:
-        return changes | {"started_at": moment(now), "finished_at": None}
-    if status is not ConversationStatus.QUEUED:
-        changes |= {"finished_at": moment(now), "last_activity_at": moment(now)}
-    if leased or status is not ConversationStatus.QUEUED:
-        changes |= {"lease_owner": "", "lease_until": None}
-    return changes
-
-
-def _add_usage(added: dict[str, float], event: events.UsageRecorded) -> None:
-    for column, amount in (
-        ("input_tokens", event.input),
-        ("output_tokens", event.output),
-        ("cache_read_tokens", event.cache_read),
-        ("cache_write_tokens", event.cache_write),
-        ("cost_usd", event.cost_usd or 0),
-        ("unpriced_calls", 1 if event.cost_usd is None else 0),
-    ):
-        if amount:
-            added[column] = added.get(column, 0) + amount
-
-
-# --- turns, calls and the inbox ---------------------------------------------------------------------
-
-
-def apply(cursor: Any, place: Place, entries: Sequence[LogEntry]) -> None:
-    """Write the rows which these entries imply beside the log."""
+    Raises ``IllegalStatusMove`` if a turn or a call may not go to the status that an entry gives it.
+    """
     for entry in entries:
-        _project(entry, cursor, place)
+        _project(entry, cursor, context)
 
 
 @functools.singledispatch
-def _project(entry: LogEntry, cursor: Any, place: Place) -> None:
-    """Most events change nothing beside the log and the conversation's row."""
+def _project(entry: LogEntry, cursor: Any, context: WriteContext) -> None:
+    """Write the rows of one entry. Most types of events have none."""
 
 
 def _projects(kind: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
     return _project.register(kind)
 
 
+# --- turns and the inbox ------------------------------------------------------------------------
+
+
 @_projects(events.TurnStarted)
-def _turn_started(event: events.TurnStarted, cursor: Any, place: Place) -> None:
+def _turn_started(event: events.TurnStarted, cursor: Any, context: WriteContext) -> None:
     cursor.execute(
         "INSERT INTO conversations_turn"
         " (id, conversation_id, number, status, reason, steps, started_at, created_at, updated_at)"
-        " VALUES (%s, %s, %s, 'running', '', 0, %s, %s, %s)",
-        [_new_key(), key(place.conversation_id), event.number, *[moment(place.now)] * 3],
+        " VALUES (%s, %s, %s, %s, '', 0, %s, %s, %s)",
+        [
+            new_uuid_parameter(),
+            uuid_parameter(context.conversation_id),
+            event.number,
+            TurnStatus.RUNNING.value,
+            *[datetime_parameter(context.now)] * 3,
+        ],
     )
 
 
 @_projects(events.TurnFinished)
-def _turn_finished(event: events.TurnFinished, cursor: Any, place: Place) -> None:
-    cursor.execute(
-        "UPDATE conversations_turn SET status = %s, reason = %s, steps = %s, finished_at = %s"
-        " WHERE conversation_id = %s AND number = %s",
-        [
-            event.status,
-            event.reason,
-            event.steps,
-            moment(place.now),
-            key(place.conversation_id),
-            event.number,
-        ],
+def _turn_finished(event: events.TurnFinished, cursor: Any, context: WriteContext) -> None:
+    conversation_id = uuid_parameter(context.conversation_id)
+    _TURN.move(
+        cursor,
+        TurnStatus(event.status),
+        where={"conversation_id": conversation_id, "number": event.number},
+        reason=event.reason,
+        steps=event.steps,
+        finished_at=datetime_parameter(context.now),
     )
     cursor.execute(
         "UPDATE conversations_trigger SET state = 'done'"
         " WHERE conversation_id = %s AND state = 'claimed' AND turn = %s",
-        [key(place.conversation_id), event.number],
+        [conversation_id, event.number],
     )
 
 
+def claim_messages(cursor: Any, context: WriteContext) -> None:
+    """Let the running turn answer the messages that were written since it started."""
+    cursor.execute(
+        "UPDATE conversations_trigger SET state = 'claimed', turn = %s"
+        " WHERE conversation_id = %s AND state = 'new' AND control = ''",
+        [context.turn, uuid_parameter(context.conversation_id)],
+    )
+
+
+# --- model calls and tool calls -----------------------------------------------------------------
+
+
 @_projects(ModelCallStarted)
-def _model_call_started(entry: ModelCallStarted, cursor: Any, place: Place) -> None:
+def _model_call_started(entry: ModelCallStarted, cursor: Any, context: WriteContext) -> None:
     cursor.execute(
         "INSERT INTO conversations_modelcall (id, conversation_id, turn, attempt, model, status,"
         " input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, epoch, started_at)"
-        " VALUES (%s, %s, %s, %s, %s, 'started', 0, 0, 0, 0, %s, %s)",
+        " VALUES (%s, %s, %s, %s, %s, %s, 0, 0, 0, 0, %s, %s)",
         [
-            key(entry.call_id),
-            key(place.conversation_id),
-            place.turn,
+            uuid_parameter(entry.call_id),
+            uuid_parameter(context.conversation_id),
+            context.turn,
             entry.attempt,
             entry.model,
-            place.epoch,
-            moment(place.now),
+            ModelCallStatus.STARTED.value,
+            context.epoch,
+            datetime_parameter(context.now),
         ],
     )
 
 
 @_projects(events.UsageRecorded)
-def _usage_recorded(event: events.UsageRecorded, cursor: Any, place: Place) -> None:
-    cursor.execute(
-        "UPDATE conversations_modelcall SET status = %s, input_tokens = %s, output_tokens = %s,"
-        " cache_read_tokens = %s, cache_write_tokens = %s, cost_usd = %s, finished_at = %s"
-        " WHERE id = %s",
-        [
-            event.outcome,
-            event.input,
-            event.output,
-            event.cache_read,
-            event.cache_write,
-            event.cost_usd,
-            moment(place.now),
-            key(event.call_id),
-        ],
+def _usage_recorded(event: events.UsageRecorded, cursor: Any, context: WriteContext) -> None:
+    _MODEL_CALL.move(
+        cursor,
+        ModelCallStatus(event.outcome),
+        where={"id": uuid_parameter(event.call_id)},
+        input_tokens=event.input,
+        output_tokens=event.output,
+        cache_read_tokens=event.cache_read,
+        cache_write_tokens=event.cache_write,
+        cost_usd=event.cost_usd,
+        finished_at=datetime_parameter(context.now),
     )
 
 
 @_projects(events.ToolCalled)
-def _tool_called(event: events.ToolCalled, cursor: Any, place: Place) -> None:
+def _tool_called(event: events.ToolCalled, cursor: Any, context: WriteContext) -> None:
     arguments = json.dumps(event.arguments, sort_keys=True).encode()
     cursor.execute(
         "INSERT INTO conversations_toolcall (id, conversation_id, turn, tool, arguments_hash,"
         " effect, state, cause, boot_id, epoch, called_at)"
-        " VALUES (%s, %s, %s, %s, %s, %s, 'called', '', '', %s, %s)",
+        " VALUES (%s, %s, %s, %s, %s, %s, %s, '', '', %s, %s)",
         [
-            key(event.call_id),
-            key(place.conversation_id),
-            place.turn,
+            uuid_parameter(event.call_id),
+            uuid_parameter(context.conversation_id),
+            context.turn,
             event.tool[:100],
             hashlib.sha256(arguments).hexdigest(),
             event.effect,
-            place.epoch,
-            moment(place.now),
+            ToolCallState.CALLED.value,
+            context.epoch,
+            datetime_parameter(context.now),
         ],
     )
 
 
 @_projects(events.ToolStarted)
-def _tool_started(event: events.ToolStarted, cursor: Any, place: Place) -> None:
-    cursor.execute(
-        "UPDATE conversations_toolcall SET state = 'started', boot_id = %s, epoch = %s,"
-        " started_at = %s WHERE id = %s",
-        [event.boot_id, place.epoch, moment(place.now), key(event.call_id)],
+def _tool_started(event: events.ToolStarted, cursor: Any, context: WriteContext) -> None:
+    _TOOL_CALL.move(
+        cursor,
+        ToolCallState.STARTED,
+        where={"id": uuid_parameter(event.call_id)},
+        boot_id=event.boot_id,
+        epoch=context.epoch,
+        started_at=datetime_parameter(context.now),
     )
 
 
 @_projects(events.ToolReturned)
-def _tool_returned(event: events.ToolReturned, cursor: Any, place: Place) -> None:
-    state = "failed" if event.failed else "done"
-    _end_tool_call(cursor, place, event.call_id, state, event.cause, event.exit_code)
-
-
-@_projects(events.ToolOutcomeUnknown)
-def _tool_outcome_unknown(event: events.ToolOutcomeUnknown, cursor: Any, place: Place) -> None:
-    _end_tool_call(cursor, place, event.call_id, "unknown", "", None)
-
-
-def _end_tool_call(
-    cursor: Any, place: Place, call_id: str, state: str, cause: str, exit_code: int | None
-) -> None:
-    cursor.execute(
-        "UPDATE conversations_toolcall SET state = %s, cause = %s, exit_code = %s,"
-        " finished_at = %s WHERE id = %s",
-        [state, cause, exit_code, moment(place.now), key(call_id)],
+def _tool_returned(event: events.ToolReturned, cursor: Any, context: WriteContext) -> None:
+    _TOOL_CALL.move(
+        cursor,
+        ToolCallState.FAILED if event.failed else ToolCallState.DONE,
+        where={"id": uuid_parameter(event.call_id)},
+        cause=event.cause,
+        exit_code=event.exit_code,
+        finished_at=datetime_parameter(context.now),
     )
 
 
+@_projects(events.ToolOutcomeUnknown)
+def _tool_outcome_unknown(
+    event: events.ToolOutcomeUnknown, cursor: Any, context: WriteContext
+) -> None:
+    _TOOL_CALL.move(
+        cursor,
+        ToolCallState.UNKNOWN,
+        where={"id": uuid_parameter(event.call_id)},
+        cause="",
+        exit_code=None,
+        finished_at=datetime_parameter(context.now),
+    )
+
+
+# --- sandboxes ----------------------------------------------------------------------------------
+
+
 @_projects(events.SandboxStarted)
-def _sandbox_started(event: events.SandboxStarted, cursor: Any, place: Place) -> None:
-    now = moment(place.now)
+def _sandbox_started(event: events.SandboxStarted, cursor: Any, context: WriteContext) -> None:
+    now = datetime_parameter(context.now)
     cursor.execute(
         "INSERT INTO conversations_sandbox (id, conversation_id, backend, boot_id, state,"
         " last_used_at, created_at, updated_at) VALUES (%s, %s, %s, %s, 'running', %s, %s, %s)"
         " ON CONFLICT (conversation_id) DO UPDATE SET backend = excluded.backend, boot_id ="
         " excluded.boot_id, state = 'running', last_used_at = excluded.last_used_at,"
         " updated_at = excluded.updated_at",
-        [_new_key(), key(place.conversation_id), event.backend, event.boot_id, now, now, now],
+        [
+            new_uuid_parameter(),
+            uuid_parameter(context.conversation_id),
+            event.backend,
+            event.boot_id,
+            now,
+            now,
+            now,
+        ],
     )
 
 
 @_projects(events.SandboxPaused)
-def _sandbox_paused(event: events.SandboxPaused, cursor: Any, place: Place) -> None:
-    _sandbox_is(cursor, place, "paused")
+def _sandbox_paused(event: events.SandboxPaused, cursor: Any, context: WriteContext) -> None:
+    _set_sandbox_state(cursor, context, "paused")
 
 
 @_projects(events.SandboxResumed)
-def _sandbox_resumed(event: events.SandboxResumed, cursor: Any, place: Place) -> None:
-    _sandbox_is(cursor, place, "running")
+def _sandbox_resumed(event: events.SandboxResumed, cursor: Any, context: WriteContext) -> None:
+    _set_sandbox_state(cursor, context, "running")
 
 
 @_projects(events.SandboxLost)
-def _sandbox_lost(event: events.SandboxLost, cursor: Any, place: Place) -> None:
-    _sandbox_is(cursor, place, "ended")
+def _sandbox_lost(event: events.SandboxLost, cursor: Any, context: WriteContext) -> None:
+    _set_sandbox_state(cursor, context, "ended")
 
 
 @_projects(events.SandboxRemoved)
-def _sandbox_removed(event: events.SandboxRemoved, cursor: Any, place: Place) -> None:
+def _sandbox_removed(event: events.SandboxRemoved, cursor: Any, context: WriteContext) -> None:
     if event.kept:
-        _sandbox_is(cursor, place, "ended")
+        _set_sandbox_state(cursor, context, "ended")
     else:
         cursor.execute(
             "DELETE FROM conversations_sandbox WHERE conversation_id = %s",
-            [key(place.conversation_id)],
+            [uuid_parameter(context.conversation_id)],
         )
 
 
-def _sandbox_is(cursor: Any, place: Place, state: str) -> None:
+def _set_sandbox_state(cursor: Any, context: WriteContext, state: str) -> None:
     cursor.execute(
         "UPDATE conversations_sandbox SET state = %s, updated_at = %s WHERE conversation_id = %s",
-        [state, moment(place.now), key(place.conversation_id)],
+        [state, datetime_parameter(context.now), uuid_parameter(context.conversation_id)],
     )
-
-
-def claim_messages(cursor: Any, place: Place) -> None:
-    """The running turn answers what was written to it meanwhile."""
-    cursor.execute(
-        "UPDATE conversations_trigger SET state = 'claimed', turn = %s"
-        " WHERE conversation_id = %s AND state = 'new' AND control = ''",
-        [place.turn, key(place.conversation_id)],
-    )
-
-
-def _new_key() -> Any:
-    return key(uuid.uuid4())

@@ -17,8 +17,10 @@ from django.utils import timezone
 from paca import events
 from paca.bus import get_bus
 from paca.bus.base import News, Row, conversation_topic, project_topic
-from paca.common.errors import Conflict, NotFound, PacaError
-from paca.conversations import projections
+from paca.common.errors import NotFound, PacaError
+from paca.conversations import conversation_columns, projections
+from paca.conversations.models.statuses import IllegalStatusMove
+from paca.conversations.sql_parameters import datetime_parameter, uuid_parameter
 from paca.engine.ports import LogEntry
 from paca.events import Event
 
@@ -30,12 +32,6 @@ class Fenced(PacaError):
 
     code = "fenced"
     status = 409
-
-
-class IllegalStatusMove(Conflict):
-    """The conversation cannot go from its present status to this one."""
-
-    code = "illegal_move"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +73,11 @@ def append(
             cursor, conversation_id, stored, lease, now
         )
         first_seq = last_seq - len(stored) + 1
-        place = projections.Place(conversation_id, turn, epoch, now)
-        rows = _insert(cursor, place, first_seq, stored, source, in_turn=lease is not None)
-        projections.apply(cursor, place, entries)
+        context = projections.WriteContext(conversation_id, turn, epoch, now)
+        rows = _insert(cursor, context, first_seq, stored, source, in_turn=lease is not None)
+        projections.apply(cursor, context, entries)
         if known_seq is not None and first_seq > known_seq + 1:
-            projections.claim_messages(cursor, place)
+            projections.claim_messages(cursor, context)
         project = UUID(str(project_id))
         news = News(str(project), status, rows)
         transaction.on_commit(lambda: _tell(conversation_id, project, stored, last_seq, news))
@@ -94,7 +90,7 @@ def _tell(
     """Hint at what is committed: its viewers read the rows, the project's lists are read again."""
     bus = get_bus()
     bus.announce(conversation_topic(conversation_id), last_seq, news)
-    if any(projections.changes_lists(event) for event in stored):
+    if any(conversation_columns.changes_lists(event) for event in stored):
         changed = {"type": "conversation.changed", "id": str(conversation_id), "version": last_seq}
         bus.live(project_topic(project_id), changed)
 
@@ -106,7 +102,7 @@ def claim_triggers(conversation_id: UUID, *, turn: int) -> list[str]:
             "UPDATE conversations_trigger SET state = 'claimed', turn = %s, attempts = attempts + 1"
             " WHERE conversation_id = %s AND state = 'new' AND control IN ('', 'interrupt')"
             " RETURNING created_at, id",
-            [turn, projections.key(conversation_id)],
+            [turn, uuid_parameter(conversation_id)],
         )
         return [str(UUID(str(found))) for _, found in sorted(cursor.fetchall())]
 
@@ -115,8 +111,8 @@ def _advance_row(
     cursor: Any, conversation_id: UUID, stored: Sequence[Event], lease: Lease | None, now: datetime
 ) -> tuple[int, int, int, Any, str]:
     """Take the numbers and move the row; the row lock this takes orders all writers."""
-    columns, values = projections.row_changes(stored, now, leased=lease is not None)
-    where, keys = "id = %s AND deleted_at IS NULL", [projections.key(conversation_id)]
+    columns, values = conversation_columns.assignments(stored, now, leased=lease is not None)
+    where, keys = "id = %s AND deleted_at IS NULL", [uuid_parameter(conversation_id)]
     if lease is not None:
         # guard: store-lease-owner
         where, keys = f"{where} AND lease_owner = %s", [*keys, lease.owner]
@@ -141,7 +137,7 @@ def _advance_row(
 
 def _insert(
     cursor: Any,
-    place: projections.Place,
+    context: projections.WriteContext,
     first_seq: int,
     stored: Sequence[Event],
     source: str | None,
@@ -149,19 +145,19 @@ def _insert(
     in_turn: bool,
 ) -> tuple[Row, ...]:
     rows, told = [], []
-    bodies = _bodies(cursor, place, stored)
+    bodies = _bodies(cursor, context, stored)
     for seq, (event, (payload, blob)) in enumerate(zip(stored, bodies, strict=True), first_seq):
         speaker = source or source_of(event)
         told.append(Row(seq, event.type, speaker, payload))
         rows.append(
             (
-                projections.key(place.conversation_id),
+                uuid_parameter(context.conversation_id),
                 seq,
                 event.type,
                 speaker,
-                place.turn if in_turn else None,
-                place.epoch,
-                projections.moment(place.now),
+                context.turn if in_turn else None,
+                context.epoch,
+                datetime_parameter(context.now),
                 payload,
                 blob,
             )
@@ -177,7 +173,7 @@ def _insert(
 
 
 def _bodies(
-    cursor: Any, place: projections.Place, stored: Sequence[Event]
+    cursor: Any, context: projections.WriteContext, stored: Sequence[Event]
 ) -> list[tuple[str, str | None]]:
     """Each event's facts as JSON text for its row, or the blob that holds what is too large for it."""
     found: list[tuple[str, str | None]] = []
@@ -196,7 +192,7 @@ def _bodies(
             "INSERT INTO conversations_blob (sha256, body, created_at) VALUES (%s, %s, %s)"
             # Not "do nothing": the row is held, so that who forgets another log cannot remove it.
             " ON CONFLICT (sha256) DO UPDATE SET sha256 = excluded.sha256",
-            [sha256, large[sha256], projections.moment(place.now)],
+            [sha256, large[sha256], datetime_parameter(context.now)],
         )
     return found
 

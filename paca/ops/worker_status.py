@@ -7,7 +7,7 @@ from django.db.models import Count, Min, Q, Sum
 from django.utils import timezone
 
 from paca.conversations.models import Conversation, Worker
-from paca.conversations.models.conversation import ACTIVE_STATUSES
+from paca.conversations.models.statuses import ACTIVE_STATUSES
 from paca.worker import claim
 
 # Work that a worker has room for is taken within a second or two; this long, something is wrong.

@@ -31,10 +31,12 @@ from paca.conversations.models import (
     Conversation,
     ConversationStatus,
     ModelCall,
+    ModelCallStatus,
     Trigger,
     TriggerState,
+    TurnStatus,
 )
-from paca.conversations.models.conversation import ACTIVE_STATUSES
+from paca.conversations.models.statuses import ACTIVE_STATUSES
 from paca.conversations.services import stop_agent_conversations
 from paca.conversations.store import Lease
 from paca.worker import assembly
@@ -201,16 +203,18 @@ def _park(conversation: Conversation, lease: Lease) -> None:
     ).update(state=TriggerState.DEAD, last_error=PARKED)
     store.append(
         lease.conversation_id,
-        events.TurnFinished(number=conversation.turn_number, status="paused", reason="parked"),
+        events.TurnFinished(
+            number=conversation.turn_number, status=TurnStatus.PAUSED.value, reason="parked"
+        ),
         events.ConversationPaused(reason="parked", detail=PARKED),
         lease=lease,
     )
 
 
 def _abandon_model_calls(lease: Lease) -> None:
-    ModelCall.objects.filter(conversation=lease.conversation_id, status="started").update(
-        status="abandoned", finished_at=Now()
-    )
+    ModelCall.objects.filter(
+        conversation=lease.conversation_id, status=ModelCallStatus.STARTED
+    ).update(status=ModelCallStatus.ABANDONED, finished_at=Now())
 
 
 def _take_over(rows: assembly.Rows, lease: Lease) -> Claimed:

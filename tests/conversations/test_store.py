@@ -12,8 +12,15 @@ from paca import events
 from paca.common.errors import NotFound
 from paca.conversations import selectors, services, store
 from paca.conversations.models import Conversation, Event, ModelCall, ToolCall, Turn
-from paca.conversations.models.conversation import ALLOWED_MOVES, ConversationStatus
-from paca.conversations.store import Fenced, IllegalStatusMove, Lease
+from paca.conversations.models.statuses import (
+    CONVERSATION_MOVES,
+    ConversationStatus,
+    IllegalStatusMove,
+    ModelCallStatus,
+    ToolCallState,
+    TurnStatus,
+)
+from paca.conversations.store import Fenced, Lease
 from paca.engine.ports import ModelCallStarted
 from paca.worker.claim import release
 from tests.support import world
@@ -103,7 +110,7 @@ def test_what_fails_in_the_middle_leaves_nothing_behind():
 def test_the_database_allows_exactly_the_moves_of_the_contract(old, new):
     conversation = a_conversation(status=old)
     move = Conversation.objects.filter(pk=conversation.pk)
-    if new == old or new in ALLOWED_MOVES[ConversationStatus(old)]:
+    if new == old or new in CONVERSATION_MOVES[ConversationStatus(old)]:
         assert move.update(status=new) == 1
     else:
         with pytest.raises(IntegrityError, match="conversation_moves_as_allowed"):
@@ -114,6 +121,65 @@ def test_an_illegal_move_is_told_as_one():
     conversation = a_conversation(status="finished")
     with pytest.raises(IllegalStatusMove):
         store.append(conversation.pk, events.ConversationPaused(reason="by_person"))
+
+
+def started_calls(conversation: Conversation) -> tuple[Lease, str, str]:
+    """A running turn with one model call and one tool call."""
+    lease, model_call, tool_call = leased(conversation), uuid4().hex, uuid4().hex
+    store.append(
+        conversation.pk,
+        events.TurnStarted(number=1),
+        ModelCallStarted(call_id=model_call, model="m"),
+        events.ToolCalled(call_id=tool_call, tool="bash", arguments={}),
+        lease=lease,
+    )
+    return lease, model_call, tool_call
+
+
+def test_a_turn_and_its_calls_end_once():
+    conversation = a_conversation(status="running")
+    lease, model_call, tool_call = started_calls(conversation)
+    for end, other_end in (
+        (
+            events.TurnFinished(number=1, status="finished", reason="answered"),
+            events.TurnFinished(number=1, status="failed", reason="configuration"),
+        ),
+        (
+            events.UsageRecorded(call_id=model_call, model="m"),
+            events.UsageRecorded(call_id=model_call, model="m", outcome="failed"),
+        ),
+        (
+            events.ToolReturned(call_id=tool_call, output=""),
+            events.ToolOutcomeUnknown(call_id=tool_call, output="", reason="sandbox_lost"),
+        ),
+    ):
+        store.append(conversation.pk, end, lease=lease)
+        with pytest.raises(IllegalStatusMove):
+            store.append(conversation.pk, other_end, lease=lease)
+    assert Turn.objects.get().status == TurnStatus.FINISHED
+    assert ModelCall.objects.get().status == ModelCallStatus.DONE
+    assert ToolCall.objects.get().state == ToolCallState.DONE
+
+
+def test_a_tool_call_may_start_again_in_another_sandbox():
+    conversation = a_conversation(status="running")
+    lease, _, tool_call = started_calls(conversation)
+    for boot_id in ("first", "second"):
+        store.append(
+            conversation.pk, events.ToolStarted(call_id=tool_call, boot_id=boot_id), lease=lease
+        )
+    assert ToolCall.objects.get().boot_id == "second"
+
+
+def test_the_database_refuses_an_unknown_status_of_a_turn_or_a_call():
+    started_calls(a_conversation(status="running"))
+    for rows, change in (
+        (Turn.objects.all(), {"status": "napping"}),
+        (ModelCall.objects.all(), {"status": "napping"}),
+        (ToolCall.objects.all(), {"state": "napping"}),
+    ):
+        with pytest.raises(IntegrityError, match="is_known"):
+            rows.update(**change)
 
 
 def test_a_row_of_the_log_can_be_neither_changed_nor_taken_away():

@@ -170,7 +170,7 @@ def retired(of: World) -> dict[str, object]:
 
 
 def inactive(of: World) -> dict[str, object]:
-    Agent.objects.update(status=Agent.ConversationStatus.INACTIVE)
+    Agent.objects.update(status=Agent.Status.INACTIVE)
     return {}
 
 

@@ -20,7 +20,7 @@ from paca.common.errors import PacaError
 from paca.conversations import services
 from paca.conversations.admin.base import COLOURS, FoundById, OfConversation, dollars
 from paca.conversations.models import Conversation, ConversationStatus, Event
-from paca.conversations.models.conversation import ENDED_STATUSES
+from paca.conversations.models.statuses import ENDED_STATUSES
 
 PREVIEW_CHARACTERS = 160
 

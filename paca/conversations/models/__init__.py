@@ -4,13 +4,18 @@ from paca.conversations.models.calls import ModelCall, ToolCall
 from paca.conversations.models.conversation import (
     ChatSession,
     Conversation,
-    ConversationStatus,
     TriggerType,
     Turn,
 )
 from paca.conversations.models.inbox import ControlCommand, Trigger, TriggerState
 from paca.conversations.models.log import Blob, Event
 from paca.conversations.models.sandboxes import ReadySandbox, Sandbox, SandboxState
+from paca.conversations.models.statuses import (
+    ConversationStatus,
+    ModelCallStatus,
+    ToolCallState,
+    TurnStatus,
+)
 from paca.conversations.models.workers import Worker
 
 __all__ = [
@@ -18,16 +23,19 @@ __all__ = [
     "ChatSession",
     "ControlCommand",
     "Conversation",
+    "ConversationStatus",
     "Event",
     "ModelCall",
+    "ModelCallStatus",
     "ReadySandbox",
     "Sandbox",
     "SandboxState",
-    "ConversationStatus",
     "ToolCall",
+    "ToolCallState",
     "Trigger",
     "TriggerState",
     "TriggerType",
     "Turn",
+    "TurnStatus",
     "Worker",
 ]

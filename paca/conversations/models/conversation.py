@@ -10,52 +10,8 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from paca.common.models import BaseModel
+from paca.conversations.models.statuses import ACTIVE_STATUSES, ConversationStatus, TurnStatus
 from paca.projects.models import Member, Project
-
-
-class ConversationStatus(models.TextChoices):
-    """Where a conversation stands; the database refuses moves that are not in ``MOVES``."""
-
-    QUEUED = "queued"
-    RUNNING = "running"
-    WAITING = "waiting"
-    PAUSED = "paused"
-    FINISHED = "finished"
-    FAILED = "failed"
-    STOPPED = "stopped"
-
-
-ALLOWED_MOVES: dict[ConversationStatus, tuple[ConversationStatus, ...]] = {
-    ConversationStatus.QUEUED: (
-        ConversationStatus.RUNNING,
-        ConversationStatus.STOPPED,
-        ConversationStatus.FAILED,
-    ),
-    ConversationStatus.RUNNING: (
-        ConversationStatus.WAITING,
-        ConversationStatus.PAUSED,
-        ConversationStatus.FINISHED,
-        ConversationStatus.FAILED,
-        ConversationStatus.STOPPED,
-    ),
-    ConversationStatus.WAITING: (
-        ConversationStatus.RUNNING,
-        ConversationStatus.PAUSED,
-        ConversationStatus.STOPPED,
-        ConversationStatus.FAILED,
-    ),
-    ConversationStatus.PAUSED: (ConversationStatus.QUEUED, ConversationStatus.STOPPED),
-    ConversationStatus.FINISHED: (ConversationStatus.QUEUED,),
-    ConversationStatus.FAILED: (ConversationStatus.QUEUED,),
-    ConversationStatus.STOPPED: (ConversationStatus.QUEUED,),
-}
-
-ACTIVE_STATUSES = (ConversationStatus.RUNNING, ConversationStatus.WAITING)
-ENDED_STATUSES = (
-    ConversationStatus.FINISHED,
-    ConversationStatus.FAILED,
-    ConversationStatus.STOPPED,
-)
 
 
 class TriggerType(models.TextChoices):
@@ -179,7 +135,7 @@ class Turn(BaseModel):
 
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="turns")
     number = models.PositiveIntegerField()
-    status = models.CharField(max_length=10, default="running")
+    status = models.CharField(max_length=10, choices=TurnStatus.choices, default=TurnStatus.RUNNING)
     reason = models.CharField(max_length=30, blank=True)
     steps = models.PositiveIntegerField(default=0)
     started_at = models.DateTimeField()
@@ -194,6 +150,9 @@ class Turn(BaseModel):
                 fields=["conversation"],
                 condition=Q(status="running"),
                 name="conversation_has_one_running_turn",
+            ),
+            models.CheckConstraint(
+                name="turn_status_is_known", condition=Q(status__in=TurnStatus.values)
             ),
         ]
 

@@ -12,7 +12,7 @@ from paca.bus import get_bus
 from paca.common import disk_space
 from paca.common.errors import Conflict
 from paca.conversations.models import ControlCommand, Conversation, Trigger, TriggerState
-from paca.conversations.models.conversation import ACTIVE_STATUSES
+from paca.conversations.models.statuses import ACTIVE_STATUSES
 from paca.projects.models import Member
 
 

@@ -10,7 +10,7 @@ from paca import events
 from paca.common.errors import Conflict
 from paca.conversations import store
 from paca.conversations.models import ControlCommand, Conversation, ConversationStatus, Trigger
-from paca.conversations.models.conversation import ACTIVE_STATUSES, ENDED_STATUSES
+from paca.conversations.models.statuses import ACTIVE_STATUSES, ENDED_STATUSES
 from paca.conversations.services.inbox import (
     Named,
     check_agent_available,

@@ -20,7 +20,7 @@ from paca.conversations.models import (
     Trigger,
     TriggerType,
 )
-from paca.conversations.models.conversation import ACTIVE_STATUSES
+from paca.conversations.models.statuses import ACTIVE_STATUSES
 from paca.conversations.services.inbox import check_agent_available, locked, put
 from paca.conversations.services.lifecycle import stop
 from paca.projects.models import Member

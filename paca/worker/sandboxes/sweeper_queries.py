@@ -17,7 +17,7 @@ from paca.common.errors import NotFound
 from paca.conversations import store
 from paca.conversations.models import Conversation, SandboxState, Worker
 from paca.conversations.models import Sandbox as SandboxRow
-from paca.conversations.models.conversation import ACTIVE_STATUSES
+from paca.conversations.models.statuses import ACTIVE_STATUSES
 from paca.events import Event
 from paca.sandbox.base import Patience
 from paca.sandbox.exit_cause import End, Loss

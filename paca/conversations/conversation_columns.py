@@ -1,0 +1,118 @@
+"""The columns of a conversation's row that events change, as assignments for the store's UPDATE."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from paca import events
+from paca.conversations.models import ConversationStatus
+from paca.conversations.sql_parameters import datetime_parameter
+from paca.events import Event
+
+_STATUS_AFTER: dict[type[Event], ConversationStatus] = {
+    events.ConversationQueued: ConversationStatus.QUEUED,
+    events.ConversationStarted: ConversationStatus.RUNNING,
+    events.ConversationWaiting: ConversationStatus.WAITING,
+    events.ConversationPaused: ConversationStatus.PAUSED,
+    events.ConversationFinished: ConversationStatus.FINISHED,
+    events.ConversationFailed: ConversationStatus.FAILED,
+    events.ConversationStopped: ConversationStatus.STOPPED,
+}
+_ACTIVITY_AFTER: dict[type[Event], str] = {
+    events.ConversationQueued: "waiting_for_worker",
+    events.ConversationStarted: "thinking",
+    events.TurnStarted: "thinking",
+    events.UsageRecorded: "thinking",
+    events.ToolReturned: "thinking",
+    events.ToolStarted: "running_tool",
+    events.SandboxStarting: "starting_sandbox",
+    events.SandboxStarted: "running_tool",
+    events.ModelRetried: "retrying",
+    events.ConversationWaiting: "",
+    events.ConversationResumed: "thinking",
+    events.ConversationPaused: "",
+    events.ConversationFinished: "",
+    events.ConversationFailed: "",
+    events.ConversationStopped: "",
+}
+
+
+def changes_lists(event: Event) -> bool:
+    """Whether a list of conversations shows something else after this event."""
+    return type(event) in _STATUS_AFTER or isinstance(
+        event, events.TitleChanged | events.ConversationResumed
+    )
+
+
+def assignments(
+    stored: Sequence[Event], now: datetime, *, leased: bool
+) -> tuple[list[str], list[Any]]:
+    """The SQL assignments for these events, and the values of their parameters.
+
+    ``leased``: a worker writes them under its lease, not a person or the system.
+    """
+    changes: dict[str, Any] = {"updated_at": datetime_parameter(now)}
+    added: dict[str, float] = {}
+    for event in stored:
+        changes |= _changes(event, now, leased=leased)
+        if isinstance(event, events.UsageRecorded):
+            _add_usage(added, event)
+    columns = [f"{name} = %s" for name in changes] + [f"{name} = {name} + %s" for name in added]
+    return columns, [*changes.values(), *added.values()]
+
+
+def _changes(event: Event, now: datetime, *, leased: bool) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    if (activity := _ACTIVITY_AFTER.get(type(event))) is not None:
+        changes["activity"] = activity
+    if (status := _STATUS_AFTER.get(type(event))) is not None:
+        changes |= _status_changes(event, status, now, leased=leased)
+    match event:
+        case events.ConversationResumed():
+            changes |= {"status": ConversationStatus.RUNNING.value, "reason": "", "detail": ""}
+        case events.TurnStarted(number=number):
+            changes["turn_number"] = number
+        case events.TitleChanged(title=title):
+            changes["title"] = title[:200]
+        case events.MessageReceived() | events.MessageSpoken():
+            changes["last_activity_at"] = datetime_parameter(now)
+        case events.UsageRecorded() | events.ToolReturned():
+            changes["takeovers"] = 0  # a step is stored: the next lost worker died of another one
+    return changes
+
+
+def _status_changes(
+    event: Event, status: ConversationStatus, now: datetime, *, leased: bool
+) -> dict[str, Any]:
+    changes: dict[str, Any] = {
+        "status": status.value,
+        "reason": getattr(event, "reason", getattr(event, "code", "")),
+        "detail": getattr(event, "message", getattr(event, "detail", "")),
+    }
+    if status is ConversationStatus.WAITING:
+        return changes  # the worker keeps its lease meanwhile
+    if status is ConversationStatus.RUNNING:
+        return changes | {"started_at": datetime_parameter(now), "finished_at": None}
+    if status is not ConversationStatus.QUEUED:
+        changes |= {
+            "finished_at": datetime_parameter(now),
+            "last_activity_at": datetime_parameter(now),
+        }
+    if leased or status is not ConversationStatus.QUEUED:
+        changes |= {"lease_owner": "", "lease_until": None}
+    return changes
+
+
+def _add_usage(added: dict[str, float], event: events.UsageRecorded) -> None:
+    for column, amount in (
+        ("input_tokens", event.input),
+        ("output_tokens", event.output),
+        ("cache_read_tokens", event.cache_read),
+        ("cache_write_tokens", event.cache_write),
+        ("cost_usd", event.cost_usd or 0),
+        ("unpriced_calls", 1 if event.cost_usd is None else 0),
+    ):
+        if amount:
+            added[column] = added.get(column, 0) + amount

@@ -1,0 +1,134 @@
+"""The statuses of conversations, turns and calls, and the moves that each of them may make."""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from django.db import models
+
+from paca.common.errors import Conflict
+
+
+class IllegalStatusMove(Conflict):
+    """The conversation, turn or call cannot go from its present status to this one."""
+
+    code = "illegal_move"
+
+
+class ConversationStatus(models.TextChoices):
+    """The status of a conversation. A trigger of the database refuses a move that is not allowed."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    PAUSED = "paused"
+    FINISHED = "finished"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+CONVERSATION_MOVES: dict[ConversationStatus, tuple[ConversationStatus, ...]] = {
+    ConversationStatus.QUEUED: (
+        ConversationStatus.RUNNING,
+        ConversationStatus.STOPPED,
+        ConversationStatus.FAILED,
+    ),
+    ConversationStatus.RUNNING: (
+        ConversationStatus.WAITING,
+        ConversationStatus.PAUSED,
+        ConversationStatus.FINISHED,
+        ConversationStatus.FAILED,
+        ConversationStatus.STOPPED,
+    ),
+    ConversationStatus.WAITING: (
+        ConversationStatus.RUNNING,
+        ConversationStatus.PAUSED,
+        ConversationStatus.STOPPED,
+        ConversationStatus.FAILED,
+    ),
+    ConversationStatus.PAUSED: (ConversationStatus.QUEUED, ConversationStatus.STOPPED),
+    ConversationStatus.FINISHED: (ConversationStatus.QUEUED,),
+    ConversationStatus.FAILED: (ConversationStatus.QUEUED,),
+    ConversationStatus.STOPPED: (ConversationStatus.QUEUED,),
+}
+
+# A turn of the conversation has started and has not ended.
+ACTIVE_STATUSES = (ConversationStatus.RUNNING, ConversationStatus.WAITING)
+ENDED_STATUSES = (
+    ConversationStatus.FINISHED,
+    ConversationStatus.FAILED,
+    ConversationStatus.STOPPED,
+)
+
+
+class TurnStatus(models.TextChoices):
+    """The status of a turn. The end of a turn is final: what follows is another turn."""
+
+    RUNNING = "running"
+    FINISHED = "finished"
+    PAUSED = "paused"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+TURN_MOVES: dict[TurnStatus, tuple[TurnStatus, ...]] = {
+    TurnStatus.RUNNING: (
+        TurnStatus.FINISHED,
+        TurnStatus.PAUSED,
+        TurnStatus.FAILED,
+        TurnStatus.STOPPED,
+    ),
+}
+
+
+class ModelCallStatus(models.TextChoices):
+    """The status of a model call. Abandoned: its worker was lost, so its outcome is not known."""
+
+    STARTED = "started"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    ABANDONED = "abandoned"
+
+
+MODEL_CALL_MOVES: dict[ModelCallStatus, tuple[ModelCallStatus, ...]] = {
+    ModelCallStatus.STARTED: (
+        ModelCallStatus.DONE,
+        ModelCallStatus.FAILED,
+        ModelCallStatus.CANCELLED,
+        ModelCallStatus.ABANDONED,
+    ),
+}
+
+
+class ToolCallState(models.TextChoices):
+    """The state of a tool call. Called: stored, but not started. Unknown: its outcome was lost."""
+
+    CALLED = "called"
+    STARTED = "started"
+    DONE = "done"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+TOOL_CALL_MOVES: dict[ToolCallState, tuple[ToolCallState, ...]] = {
+    ToolCallState.CALLED: (
+        ToolCallState.STARTED,
+        ToolCallState.DONE,
+        ToolCallState.FAILED,
+        ToolCallState.UNKNOWN,
+    ),
+    # A call that may run twice is started again in another sandbox if the first one is lost.
+    ToolCallState.STARTED: (
+        ToolCallState.STARTED,
+        ToolCallState.DONE,
+        ToolCallState.FAILED,
+        ToolCallState.UNKNOWN,
+    ),
+}
+
+S = TypeVar("S", bound=models.TextChoices)
+
+
+def statuses_before(status: S, moves: Mapping[S, tuple[S, ...]]) -> tuple[S, ...]:
+    """The statuses from which ``moves`` allow to go to ``status``."""
+    return tuple(old for old, allowed in moves.items() if status in allowed)
