@@ -62,7 +62,7 @@ class _Availability:
             if not known and clock.monotonic() - self._asked_at > ASK_AGAIN_SECONDS:
                 # A manager and a loop of their own: the other manager lives in the worker's loop.
                 self._manager = new_manager()
-                self._reason = asyncio.run(self._manager.unavailable())
+                self._reason = asyncio.run(self._manager.unavailable_reason())
                 self._asked_at = clock.monotonic()
             return self._reason
 
@@ -84,4 +84,8 @@ def summary() -> str:
     manager = _availability.manager
     if manager is None:
         return ""
-    return f"{manager.facts}. {manager.passed_over}" if manager.passed_over else manager.facts
+    return (
+        f"{manager.description}. {manager.fallback_reason}"
+        if manager.fallback_reason
+        else manager.description
+    )

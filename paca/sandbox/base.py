@@ -7,11 +7,11 @@ from typing import Protocol
 from uuid import UUID
 
 from paca.engine.workspace import SandboxWorkspace
-from paca.sandbox.exit_cause import Loss
+from paca.sandbox.exit_cause import ExitCause
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SandboxLimits:
     """What one sandbox may use at most."""
 
     memory_mib: int = 2048
@@ -23,19 +23,19 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class SandboxSpec:
-    """Which sandbox is wanted: one a conversation. ``kept_in``: the backend that has its files.
+    """Which sandbox is wanted: one a conversation. ``backend_name``: the backend that has its files.
 
-    ``persistent``: unused, it is paused before it is ended. ``emptied``: what is left of it, files and
+    ``persistent``: unused, it is paused before it is ended. ``reset_files``: what is left of it, files and
     all, is to be removed first. ``volume``: where Docker has its files, if not where their name says.
     """
 
     conversation_id: UUID
-    limits: Limits = Limits()
-    kept_in: str = ""
+    limits: SandboxLimits = SandboxLimits()
+    backend_name: str = ""
     git_name: str = "paca-agent"
     git_email: str = "paca-agent@localhost"
     persistent: bool = False
-    emptied: bool = False
+    reset_files: bool = False
     volume: str = ""
 
     @property
@@ -50,38 +50,38 @@ class SandboxSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class IdlePolicy:
     """How long an unused sandbox stays: as it is, and after that paused, if it is persistent."""
 
     idle_seconds: float = 180
     paused_seconds: float = 3600
 
-    def lasting(self, spec: SandboxSpec) -> float:
+    def orphan_seconds(self, spec: SandboxSpec) -> float:
         """After how long alone it ends by itself, should nobody be there to end it.
 
         Its clock runs on while it is paused, and it shall be there when it is resumed.
         """
         if not spec.persistent:
             return self.idle_seconds
-        return self.idle_seconds + self.paused_seconds + SPARE_SECONDS
+        return self.idle_seconds + self.paused_seconds + RESUME_MARGIN_SECONDS
 
 
 PROBE_VERSION = 3
-SPARE_SECONDS = 120.0
+RESUME_MARGIN_SECONDS = 120.0
 MayReplace = Callable[[], Awaitable[bool]]
 
 
-async def always() -> bool:
+async def always_replace() -> bool:
     """For who opens a sandbox without a lease that could be lost meanwhile."""
     return True
 
 
-def probe_id() -> UUID:
+def new_probe_id() -> UUID:
     """For a sandbox that is only tried. No conversation has an id of this version."""
     return UUID(bytes=os.urandom(16), version=PROBE_VERSION)
 
 
-def is_probe(conversation_id: UUID) -> bool:
+def is_probe_id(conversation_id: UUID) -> bool:
     """Whether somebody may be trying it at this moment, and will tidy up himself."""
     return conversation_id.version == PROBE_VERSION
 
@@ -99,7 +99,7 @@ class Sandbox(SandboxWorkspace, Protocol):
         """Whether the connection to the runner is gone for good."""
         ...
 
-    async def ended(self) -> None:
+    async def wait_until_lost(self) -> None:
         """Return once ``lost``: at the latest two seconds after the end."""
         ...
 
@@ -113,10 +113,10 @@ class Sandbox(SandboxWorkspace, Protocol):
 
 
 class Backend(Protocol):
-    """A way to make sandboxes. ``facts``: one line for people on what it gives, once it was probed."""
+    """A way to make sandboxes. ``description``: one line for people on what it gives, once it was probed."""
 
     name: str
-    facts: str
+    description: str
 
     async def probe(self) -> None:
         """Start a sandbox and end it again. Raises ``SandboxUnavailable``: why not, and what to do."""
@@ -127,7 +127,7 @@ class Backend(Protocol):
         ...
 
     async def open(
-        self, spec: SandboxSpec, *, epoch: int, may_replace: MayReplace = always
+        self, spec: SandboxSpec, *, epoch: int, may_replace: MayReplace = always_replace
     ) -> Sandbox:
         """Attach to the conversation's running sandbox, or start one on its kept files.
 
@@ -138,15 +138,17 @@ class Backend(Protocol):
         """
         ...
 
-    async def loss(self, conversation_id: UUID, *, was_held: bool = False) -> Loss | None:
-        """How the conversation's sandbox ended; None while it lives.
+    async def exit_cause(
+        self, conversation_id: UUID, *, just_lost: bool = False
+    ) -> ExitCause | None:
+        """How the conversation's sandbox ended; None while it running.
 
-        ``was_held``: its end was just seen, so that a moment is waited for the system to know of it.
+        ``just_lost``: its end was just seen, so that a moment is waited for the system to know of it.
         Raises ``SandboxUnreachable``: who cannot ask does not know.
         """
         ...
 
-    def lives(self) -> dict[UUID, int]:
+    def list_running(self) -> dict[UUID, int]:
         """The running sandboxes of this installation, each with the mark by which ``sweep`` tells
         whether somebody has attached to it since: the epoch it was held under, or the time."""
         ...
@@ -158,31 +160,31 @@ class Backend(Protocol):
         """
         ...
 
-    async def wake(self, conversation_id: UUID) -> None:
+    async def resume(self, conversation_id: UUID) -> None:
         """Let a paused one go on; nothing if it is not."""
         ...
 
-    async def sweep(self, keep: set[UUID], lives: dict[UUID, int] | None = None) -> list[UUID]:
-        """End those of ``lives`` (all that run, if None) whose conversation is not in ``keep`` and
+    async def sweep(self, keep: set[UUID], running: dict[UUID, int] | None = None) -> list[UUID]:
+        """End those of ``running`` (all that run, if None) whose conversation is not in ``keep`` and
         that nobody has attached to since."""
         ...
 
-    def kept(self) -> dict[UUID, str]:
+    def list_workspaces(self) -> dict[UUID, str]:
         """What the files here are named after, of this installation, each with the volume they are in,
         where there are volumes; without those that somebody may just be trying."""
         ...
 
-    def tidy(self) -> int:
+    def remove_leftovers(self) -> int:
         """Remove what is left half made by processes that died; how many things."""
         ...
 
-    async def free(self, conversation_id: UUID, volume: str = "") -> bool:
+    async def remove_files(self, conversation_id: UUID, volume: str = "") -> bool:
         """Remove a conversation's files, unless they are in use in a sandbox: False then.
 
         ``volume``: as in its ``SandboxSpec``.
         """
         ...
 
-    async def forget(self, conversation_id: UUID, volume: str = "") -> None:
+    async def delete(self, conversation_id: UUID, volume: str = "") -> None:
         """End the conversation's sandbox, if there is one, and remove its files for good."""
         ...

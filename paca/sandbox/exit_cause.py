@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 KILLED = 128 + signal.SIGKILL
-NO_ROOM = os.strerror(errno.ENOSPC)
+DISK_FULL_TEXT = os.strerror(errno.ENOSPC)
 
 
-class End(StrEnum):
+class ExitKind(StrEnum):
     """What ended it."""
 
     OUT_OF_MEMORY = "out_of_memory"
@@ -22,38 +22,38 @@ class End(StrEnum):
     SILENT = "silent"  # it did not answer, so another one has taken its place
 
 
-WORDS = {
-    End.OUT_OF_MEMORY: "It ran out of memory as a whole",
-    End.DISK_FULL: "There was no room left on the disk that it is kept on",
-    End.KILLED: "It was killed from outside: by hand, or by a restart of this machine or of Docker",
-    End.EXITED: "Its main program ended",
-    End.RETIRED: "It ended by itself, since nobody needed it",
-    End.REMOVED: "It was removed from outside",
-    End.SILENT: "It did not answer any more",
+SENTENCES = {
+    ExitKind.OUT_OF_MEMORY: "It ran out of memory as a whole",
+    ExitKind.DISK_FULL: "There was no room left on the disk that it is kept on",
+    ExitKind.KILLED: "It was killed from outside: by hand, or by a restart of this machine or of Docker",
+    ExitKind.EXITED: "Its main program ended",
+    ExitKind.RETIRED: "It ended by itself, since nobody needed it",
+    ExitKind.REMOVED: "It was removed from outside",
+    ExitKind.SILENT: "It did not answer any more",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class ExitCause:
     """An end, with the exit code of process 1 where that is known."""
 
-    end: End
+    kind: ExitKind
     exit_code: int | None = None
 
     @property
-    def cause(self) -> str:
+    def sentence(self) -> str:
         """In one sentence."""
         code = "" if self.exit_code is None else f" (exit code {self.exit_code})"
-        return f"{WORDS[self.end]}{code}."
+        return f"{SENTENCES[self.kind]}{code}."
 
 
-def judged(exit_code: int, *, out_of_memory: bool, said: str = "") -> Loss:
+def classify_exit(exit_code: int, *, out_of_memory: bool, last_output: str = "") -> ExitCause:
     """From what is known of process 1: its exit code, whether the kernel wanted memory back, and
     its last words."""
-    if NO_ROOM in said:
-        return Loss(End.DISK_FULL, exit_code)
+    if DISK_FULL_TEXT in last_output:
+        return ExitCause(ExitKind.DISK_FULL, exit_code)
     if exit_code == 0:
-        return Loss(End.RETIRED, exit_code)
+        return ExitCause(ExitKind.RETIRED, exit_code)
     if exit_code <= 128:
-        return Loss(End.EXITED, exit_code)
-    return Loss(End.OUT_OF_MEMORY if out_of_memory else End.KILLED, exit_code)
+        return ExitCause(ExitKind.EXITED, exit_code)
+    return ExitCause(ExitKind.OUT_OF_MEMORY if out_of_memory else ExitKind.KILLED, exit_code)

@@ -15,9 +15,9 @@ from paca.engine.workspace import SandboxUnavailable, SandboxUnreachable
 from paca.sandbox.base import Backend, Sandbox, SandboxSpec
 from paca.sandbox.bubblewrap.backend import Bubblewrap
 from paca.sandbox.docker.backend import DEFAULT_IMAGE, Docker
-from paca.sandbox.docker.engine import PREFIX, Engine
-from paca.sandbox.docker.warm_pool import Standing
-from paca.sandbox.exit_cause import Loss
+from paca.sandbox.docker.engine import PREFIX, DockerEngine
+from paca.sandbox.docker.warm_pool import DockerWarmPool
+from paca.sandbox.exit_cause import ExitCause
 
 logger = logging.getLogger(__name__)
 SWITCHED_OFF = (
@@ -25,7 +25,7 @@ SWITCHED_OFF = (
     "Set PACA_SANDBOX=auto to let agents work in a sandbox."
 )
 # The best first.
-KINDS = {
+BACKEND_NAMES = {
     "auto": ("docker", "bubblewrap"),
     "docker": ("docker",),
     "bubblewrap": ("bubblewrap",),
@@ -60,40 +60,40 @@ class SandboxManager:
         paused_seconds: float = 3600,
         docker: DockerAddress | None = None,
     ) -> None:
-        at = docker or DockerAddress()
-        of_docker = Docker(
-            Engine(at.host, at.certificates),
+        address = docker or DockerAddress()
+        docker_backend = Docker(
+            DockerEngine(address.host, address.certificates),
             install_id,
-            image=at.image,
+            image=address.image,
             idle_seconds=idle_seconds,
             paused_seconds=paused_seconds,
         )
-        self.standing = Standing(of_docker)
+        self.warm_pool = DockerWarmPool(docker_backend)
         made: dict[str, Backend] = {
-            "docker": of_docker,
+            "docker": docker_backend,
             "bubblewrap": Bubblewrap(
                 data_dir, install_id, idle_seconds=idle_seconds, paused_seconds=paused_seconds
             ),
         }
-        self.backends: Sequence[Backend] = [made[name] for name in KINDS[kind]]
-        self.passed_over = ""  # why a better one is there and not used
+        self.backends: Sequence[Backend] = [made[name] for name in BACKEND_NAMES[kind]]
+        self.fallback_reason = ""  # why a better one is there and not used
         self._chosen: Backend | None = None
-        self._proven: set[str] = set()
-        self._proving = {backend.name: asyncio.Lock() for backend in self.backends}
-        self._choosing = asyncio.Lock()
+        self._probed: set[str] = set()
+        self._probe_locks = {backend.name: asyncio.Lock() for backend in self.backends}
+        self._choice_lock = asyncio.Lock()
 
-    async def unavailable(self) -> str | None:
+    async def unavailable_reason(self) -> str | None:
         """None if commands can run here, else one sentence: why not, and what to do.
 
         A success is remembered; what can still fail after it is looked at each time.
         """
         try:
-            await self.ready()
+            await self.choose_backend()
         except SandboxUnavailable as reason:
             return reason.detail
         return None
 
-    async def ready(self, kept_in: str = "") -> Backend:
+    async def choose_backend(self, backend_name: str = "") -> Backend:
         """The backend for a conversation: that which keeps its files, else the best that works.
 
         The choice is made once: no new conversation moves to a weaker one because Docker is restarted.
@@ -101,41 +101,41 @@ class SandboxManager:
         """
         if not self.backends:
             raise SandboxUnavailable(SWITCHED_OFF)
-        if kept_in:
-            backend = self._that_keeps(kept_in)
+        if backend_name:
+            backend = self._backend_named(backend_name)
         else:
-            async with self._choosing:
-                backend = self._chosen = self._chosen or await self._best()
-        await self._prove(backend)
+            async with self._choice_lock:
+                backend = self._chosen = self._chosen or await self._first_working()
+        await self._probe_once(backend)
         return backend
 
-    async def _prove(self, backend: Backend) -> None:
+    async def _probe_once(self, backend: Backend) -> None:
         """See that it works. None that was not tried is used, not for files that it keeps either."""
         await backend.check()
-        if backend.name in self._proven:
+        if backend.name in self._probed:
             return
-        async with self._proving[backend.name]:
-            if backend.name not in self._proven:
+        async with self._probe_locks[backend.name]:
+            if backend.name not in self._probed:
                 await backend.probe()
-                self._proven.add(backend.name)
+                self._probed.add(backend.name)
 
-    async def _best(self) -> Backend:
+    async def _first_working(self) -> Backend:
         *better, last = self.backends
         for backend in better:
             try:
-                await self._prove(backend)
+                await self._probe_once(backend)
             except SandboxUnreachable:  # most have none, and want to hear nothing of it
                 continue
             except SandboxUnavailable as reason:
                 why = reason.detail.removeprefix(PREFIX)
-                self.passed_over = f"{backend.name.title()} is not used: {why}"
+                self.fallback_reason = f"{backend.name.title()} is not used: {why}"
                 logger.info("a sandbox backend is not used", extra={"reason": reason.detail})
             else:
                 return backend
-        await self._prove(last)
+        await self._probe_once(last)
         return last
 
-    def _that_keeps(self, name: str) -> Backend:
+    def _backend_named(self, name: str) -> Backend:
         for backend in self.backends:
             if backend.name == name:
                 return backend
@@ -146,110 +146,112 @@ class SandboxManager:
         )
 
     @property
-    def backend_name(self) -> str:
+    def active_backend_name(self) -> str:
         """The name of the backend in use, as events and rows call it."""
         if not self.backends:
             return "none"
         return (self._chosen or self.backends[-1]).name
 
     @property
-    def facts(self) -> str:
+    def description(self) -> str:
         """What is known of the backend in use, in one line."""
-        return self._chosen.facts if self._chosen is not None else ""
+        return self._chosen.description if self._chosen is not None else ""
 
     async def open(self, spec: SandboxSpec, *, epoch: int) -> Sandbox:
         """Attach to the conversation's running sandbox, or start one on its kept files."""
-        return await (await self.ready(spec.kept_in)).open(spec, epoch=epoch)
+        return await (await self.choose_backend(spec.backend_name)).open(spec, epoch=epoch)
 
     # --- ends -------------------------------------------------------------------------------------
 
-    def apart(self) -> list[SandboxManager]:
+    def per_backend(self) -> list[SandboxManager]:
         """One for each backend, to sweep with: the sandboxes of one need not wait for the other's daemon."""
         alone = [copy.copy(self) for _ in self.backends]
         for each, backend in zip(alone, self.backends, strict=True):
             each.backends = [backend]
         return alone
 
-    def lives(self) -> dict[str, dict[UUID, int]]:
+    def list_running(self) -> dict[str, dict[UUID, int]]:
         """By backend, the running sandboxes of this installation, each with the backend's mark of
         when it was last held."""
         found = {}
         for backend in self.backends:
             try:
-                found[backend.name] = backend.lives()
+                found[backend.name] = backend.list_running()
             except SandboxUnavailable as reason:  # what cannot be seen cannot be swept now
                 logger.debug("sandboxes cannot be listed", extra={"reason": reason.detail})
         return found
 
     async def sweep(
-        self, keep: set[UUID], lives: dict[str, dict[UUID, int]] | None = None
+        self, keep: set[UUID], running: dict[str, dict[UUID, int]] | None = None
     ) -> list[UUID]:
         """End the sandboxes of this installation whose conversation is not in ``keep``.
 
-        With ``lives``, read before it was asked which to keep, those that somebody has attached
+        With ``running``, read before it was asked which to keep, those that somebody has attached
         to in between stay.
         """
-        seen = await asyncio.to_thread(self.lives) if lives is None else lives
+        seen = await asyncio.to_thread(self.list_running) if running is None else running
         ended: list[UUID] = []
         for backend in self.backends:
             if backend.name in seen:
-                marks = None if lives is None else seen[backend.name]
+                marks = None if running is None else seen[backend.name]
                 ended += await backend.sweep(keep, marks)
         return ended
 
-    def kept(self) -> dict[str, dict[UUID, str]]:
+    def list_workspaces(self) -> dict[str, dict[UUID, str]]:
         """By backend, what the files there are named after, and which volume they are in."""
         found = {}
         for backend in self.backends:
             with suppress(SandboxUnavailable):
-                found[backend.name] = backend.kept()
+                found[backend.name] = backend.list_workspaces()
         return found
 
-    def ready_ones(self) -> dict[str, str]:
+    def list_warm(self) -> dict[str, str]:
         """The volumes of sandboxes that stand ready for any conversation, each with its worker."""
         with suppress(SandboxUnavailable):
             if any(backend.name == "docker" for backend in self.backends):
-                return self.standing.all()
+                return self.warm_pool.list_all()
         return {}
 
-    def tidy(self) -> int:
+    def remove_leftovers(self) -> int:
         """Remove what is half made and nobody's; how many things."""
-        return sum(backend.tidy() for backend in self.backends)
+        return sum(backend.remove_leftovers() for backend in self.backends)
 
-    async def pause(self, conversation_id: UUID, kept_in: str) -> bool:
+    async def pause(self, conversation_id: UUID, backend_name: str) -> bool:
         """Let a conversation's sandbox stand still; False if that cannot be done now."""
         try:
-            return await self._that_keeps(kept_in).pause(conversation_id)
+            return await self._backend_named(backend_name).pause(conversation_id)
         except SandboxUnavailable as reason:
             logger.debug("a sandbox cannot be paused", extra={"reason": reason.detail})
             return False
 
-    async def wake(self, conversation_id: UUID, kept_in: str) -> None:
+    async def resume(self, conversation_id: UUID, backend_name: str) -> None:
         """Let it go on. Who opens it does so as well, should this fail."""
         with suppress(SandboxUnavailable):
-            await self._that_keeps(kept_in).wake(conversation_id)
+            await self._backend_named(backend_name).resume(conversation_id)
 
-    async def loss(self, conversation_id: UUID, kept_in: str) -> Loss | None:
-        """How a conversation's sandbox ended; None while it lives, or while nobody can know."""
+    async def exit_cause(self, conversation_id: UUID, backend_name: str) -> ExitCause | None:
+        """How a conversation's sandbox ended; None while it running, or while nobody can know."""
         try:
-            return await self._that_keeps(kept_in).loss(conversation_id)
+            return await self._backend_named(backend_name).exit_cause(conversation_id)
         except SandboxUnavailable:
             return None
 
-    async def free(self, conversation_id: UUID, kept_in: str, volume: str = "") -> bool:
+    async def remove_files(
+        self, conversation_id: UUID, backend_name: str, volume: str = ""
+    ) -> bool:
         """Remove a conversation's files; False if they are in use, or cannot be reached now."""
         try:
-            return await self._that_keeps(kept_in).free(conversation_id, volume)
+            return await self._backend_named(backend_name).remove_files(conversation_id, volume)
         except SandboxUnavailable as reason:
             logger.warning("files cannot be removed now", extra={"reason": reason.detail})
             return False
 
-    async def forget(self, conversation_id: UUID, kept_in: str = "", volume: str = "") -> bool:
+    async def delete(self, conversation_id: UUID, backend_name: str = "", volume: str = "") -> bool:
         """Remove a conversation's sandbox with its files; False if nothing here can reach them."""
-        chosen = [one for one in self.backends if not kept_in or one.name == kept_in]
+        chosen = [one for one in self.backends if not backend_name or one.name == backend_name]
         try:
             for backend in chosen:
-                await backend.forget(conversation_id, volume)
+                await backend.delete(conversation_id, volume)
         except SandboxUnavailable as reason:
             logger.warning("files cannot be removed now", extra={"reason": reason.detail})
             return False

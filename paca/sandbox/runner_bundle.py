@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 RUNNER = Path(__file__).parent / "runner"
-AT = "/opt/paca"
-MAKING = "making-"  # a folder that is not whole yet
+BUNDLE_ROOT = "/opt/paca"
+UNFINISHED_PREFIX = "making-"  # a folder that is not whole yet
 NO_INPUT = Path(__file__).parent / "image" / "no-input"
 
 
@@ -32,7 +32,7 @@ ETC_COPIED = (
     "services",
     "ssl",
 )
-ETC_MADE = {
+ETC_WRITTEN = {
     "hosts": b"127.0.0.1 localhost\n::1 localhost\n",
     "nsswitch.conf": b"passwd: files\ngroup: files\nhosts: files dns\n",
     "passwd": b"",  # to be covered by the sandbox's own
@@ -65,16 +65,16 @@ def prepare_runner(below: Path) -> Path:
         shutil.copyfile(NO_INPUT, folder / "bin" / "no-input")
         (folder / "bin" / "no-input").chmod(0o755)
 
-    return _published(below, f"runner-{version}", fill)
+    return _publish_folder(below, f"runner-{version}", fill)
 
 
 def prepare_etc(below: Path) -> Path:
     """The folder that is /etc inside: copied once, for each folder bound would slow every start."""
-    entries = [path for name in ETC_COPIED for path in _public(ETC / name)]
+    entries = [path for name in ETC_COPIED for path in _world_readable(ETC / name)]
     version = _digest([f"{path} {path.lstat().st_mtime_ns}".encode() for path in entries])
 
     def fill(folder: Path) -> None:
-        for name, content in ETC_MADE.items():
+        for name, content in ETC_WRITTEN.items():
             (folder / name).write_bytes(content)
         for path in entries:
             target = folder / path.relative_to(ETC)
@@ -85,10 +85,10 @@ def prepare_etc(below: Path) -> Path:
             else:
                 target.write_bytes(path.read_bytes())
 
-    return _published(below, f"etc-{version}", fill)
+    return _publish_folder(below, f"etc-{version}", fill)
 
 
-def _public(path: Path) -> Iterator[Path]:
+def _world_readable(path: Path) -> Iterator[Path]:
     """A path and all below it that everybody may read, folders before what they hold."""
     try:
         mode = path.stat().st_mode if path.parent == ETC else path.lstat().st_mode
@@ -100,7 +100,7 @@ def _public(path: Path) -> Iterator[Path]:
     elif stat.S_ISDIR(mode) and mode & readable == readable:
         yield path
         for inner in sorted(path.iterdir()):
-            yield from _public(inner)
+            yield from _world_readable(inner)
 
 
 def _digest(contents: list[bytes]) -> str:
@@ -110,12 +110,12 @@ def _digest(contents: list[bytes]) -> str:
     return whole.hexdigest()[:16]
 
 
-def _published(below: Path, name: str, fill: Callable[[Path], None]) -> Path:
+def _publish_folder(below: Path, name: str, fill: Callable[[Path], None]) -> Path:
     """A folder that is there whole or not at all, readable for every user, made once."""
     folder = below / name
     if folder.is_dir():
         return folder
-    making = below / f"{MAKING}{os.urandom(6).hex()}"
+    making = below / f"{UNFINISHED_PREFIX}{os.urandom(6).hex()}"
     making.mkdir()
     fill(making)
     for path in (making, *making.rglob("*")):
@@ -146,17 +146,17 @@ def find_interpreter() -> Interpreter:
     program = prefix / "bin" / version
     if prefix == Path("/usr"):
         return Interpreter(str(program))
-    binds, masked = [(program.resolve(), f"{AT}/python/bin/{version}")], []
+    binds, masked = [(program.resolve(), f"{BUNDLE_ROOT}/python/bin/{version}")], []
     for name in ("lib", "lib64"):
         if (prefix / name / version).is_dir():
-            binds.append((prefix / name, f"{AT}/python/{name}"))
+            binds.append((prefix / name, f"{BUNDLE_ROOT}/python/{name}"))
         if (prefix / name / version / "site-packages").is_dir():
-            masked.append(f"{AT}/python/{name}/{version}/site-packages")
+            masked.append(f"{BUNDLE_ROOT}/python/{name}/{version}/site-packages")
     return Interpreter(
-        f"{AT}/python/bin/{version}",
+        f"{BUNDLE_ROOT}/python/bin/{version}",
         tuple(binds),
         tuple(masked),
-        f"{AT}/python/lib:{AT}/python/lib64",
+        f"{BUNDLE_ROOT}/python/lib:{BUNDLE_ROOT}/python/lib64",
     )
 
 

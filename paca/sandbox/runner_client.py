@@ -10,9 +10,9 @@ from typing import Any
 from paca.common.errors import PacaError
 from paca.engine import workspace
 from paca.engine.workspace import Superseded
-from paca.sandbox.runner.frames import MAX_FRAME, SPOIL, Parser, encode
+from paca.sandbox.runner.frames import MAX_FRAME, RESYNC, Parser, encode
 
-ERRORS: dict[str, type[PacaError]] = {
+ERRORS_BY_CODE: dict[str, type[PacaError]] = {
     cls.code: cls
     for cls in (
         Superseded,
@@ -28,10 +28,10 @@ ERRORS: dict[str, type[PacaError]] = {
     )
 }
 ANSWER_SECONDS = 60.0
-DETAIL_LIMIT = 500
+MAX_DETAIL_CHARACTERS = 500
 
 
-class Watch:
+class FollowedCall:
     """One call as this worker sees it."""
 
     def __init__(self, on_output: Callable[[str], None] | None) -> None:
@@ -45,17 +45,17 @@ class Attachment(asyncio.Protocol):
     def __init__(self) -> None:
         self._nonce = secrets.token_hex(8)
         self._parser = Parser()
-        self._numbers = itertools.count(1)
+        self._request_ids = itertools.count(1)
         self._answers: dict[int, asyncio.Future[Any]] = {}
-        self._watches: dict[str, list[Watch]] = {}
+        self._followed: dict[str, list[FollowedCall]] = {}
         self._transport: asyncio.Transport | None = None
-        self._gone: PacaError | None = None
-        self._over = asyncio.Event()
+        self._lost_because: PacaError | None = None
+        self._lost_event = asyncio.Event()
         self.boot_id = ""
         self.resumed = False  # it was paused, and goes on since it was opened
 
     @classmethod
-    async def over(
+    async def from_socket(
         cls,
         connected: socket.socket,
         *,
@@ -83,17 +83,17 @@ class Attachment(asyncio.Protocol):
 
     @property
     def lost(self) -> bool:
-        return self._gone is not None
+        return self._lost_because is not None
 
-    async def ended(self) -> None:
+    async def wait_until_lost(self) -> None:
         """Return once it is over, whoever ended it."""
-        await self._over.wait()
+        await self._lost_event.wait()
 
     async def request(self, op: str, **fields: Any) -> Any:
         """Ask and wait for the answer; raises the exception that the runner's refusal names."""
-        if self._gone is not None or self._transport is None:
-            raise self._gone or workspace.SandboxGone()
-        number = next(self._numbers)
+        if self._lost_because is not None or self._transport is None:
+            raise self._lost_because or workspace.SandboxGone()
+        number = next(self._request_ids)
         frame = encode(self._nonce, {"op": op, "id": number, **fields})
         if len(frame) > MAX_FRAME:
             raise workspace.FileTooLarge()
@@ -105,39 +105,39 @@ class Attachment(asyncio.Protocol):
         except TimeoutError:
             # Lost, so that it is opened anew: one that stands still then goes on, or is replaced.
             silent = workspace.SandboxGone("The sandbox does not answer.")
-            self._end(silent)
+            self._mark_lost(silent)
             self._transport.abort()
             raise silent from None
         finally:
             self._answers.pop(number, None)
 
-    async def follow(
+    async def run_call(
         self, op: str, call_id: str, on_output: Callable[[str], None] | None, **fields: Any
     ) -> dict[str, Any]:
         """Make a request that begins or attaches to a call, and wait for the call's end."""
-        watch = Watch(on_output)
-        self._watches.setdefault(call_id, []).append(watch)
+        call = FollowedCall(on_output)
+        self._followed.setdefault(call_id, []).append(call)
         try:
             begun = await self.request(op, call_id=call_id, **fields)
             async with asyncio.timeout(float(begun["seconds"]) + ANSWER_SECONDS):
-                return await watch.outcome
+                return await call.outcome
         except TimeoutError:
             raise workspace.SandboxGone("The sandbox does not answer.") from None
         finally:
-            self._forget(call_id, watch)
+            self._unfollow(call_id, call)
 
-    def _forget(self, call_id: str, watch: Watch) -> None:
-        watches = self._watches.get(call_id, [])
-        if watch in watches:
-            watches.remove(watch)
-        if not watches:
-            self._watches.pop(call_id, None)
-        if watch.outcome.done() and not watch.outcome.cancelled():
-            watch.outcome.exception()  # seen, even if nobody waits for it any more
+    def _unfollow(self, call_id: str, call: FollowedCall) -> None:
+        calls = self._followed.get(call_id, [])
+        if call in calls:
+            calls.remove(call)
+        if not calls:
+            self._followed.pop(call_id, None)
+        if call.outcome.done() and not call.outcome.cancelled():
+            call.outcome.exception()  # seen, even if nobody waits for it any more
 
     def close(self) -> None:
         """Let go; the runner and its calls live on."""
-        self._end(workspace.SandboxGone("This worker has let go of the sandbox."))
+        self._mark_lost(workspace.SandboxGone("This worker has let go of the sandbox."))
         if self._transport is not None:
             self._transport.close()
 
@@ -146,57 +146,57 @@ class Attachment(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        transport.write(SPOIL)
+        transport.write(RESYNC)
 
     def data_received(self, data: bytes) -> None:
-        self._take(data)
+        self._feed(data)
 
-    def _take(self, data: bytes) -> None:
+    def _feed(self, data: bytes) -> None:
         for nonce, message in self._parser.feed(data):
             if nonce == self._nonce:
-                self._heard(message)
+                self._handle_message(message)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._end(workspace.SandboxGone())
+        self._mark_lost(workspace.SandboxGone())
 
-    def _heard(self, message: dict[str, Any]) -> None:
+    def _handle_message(self, message: dict[str, Any]) -> None:
         if "re" in message:
-            self._answered(message)
+            self._handle_answer(message)
         elif "call" in message:
-            for watch in list(self._watches.get(str(message["call"]), ())):
-                _news(watch, message)
+            for call in list(self._followed.get(str(message["call"]), ())):
+                _update_call(call, message)
         elif message.get("superseded"):
-            self._end(Superseded())
+            self._mark_lost(Superseded())
 
-    def _answered(self, message: dict[str, Any]) -> None:
+    def _handle_answer(self, message: dict[str, Any]) -> None:
         answer = self._answers.get(message["re"]) if isinstance(message["re"], int) else None
         if answer is None or answer.done():
             return
         if "ok" in message:
             answer.set_result(message["ok"])
         else:
-            answer.set_exception(_error(message.get("error")))
+            answer.set_exception(_decode_error(message.get("error")))
 
-    def _end(self, error: PacaError) -> None:
-        if self._gone is not None:
+    def _mark_lost(self, error: PacaError) -> None:
+        if self._lost_because is not None:
             return
-        self._gone = error
-        self._over.set()
-        watches = [watch.outcome for found in self._watches.values() for watch in found]
-        for waiting in (*self._answers.values(), *watches):
+        self._lost_because = error
+        self._lost_event.set()
+        calls = [call.outcome for found in self._followed.values() for call in found]
+        for waiting in (*self._answers.values(), *calls):
             if not waiting.done():
                 waiting.set_exception(error)
 
 
-def _news(watch: Watch, message: dict[str, Any]) -> None:
+def _update_call(call: FollowedCall, message: dict[str, Any]) -> None:
     text, ended = message.get("text"), message.get("ended")
-    if isinstance(text, str) and watch.on_output is not None:
-        watch.on_output(text)
-    if isinstance(ended, dict) and not watch.outcome.done():
-        watch.outcome.set_result(ended)
+    if isinstance(text, str) and call.on_output is not None:
+        call.on_output(text)
+    if isinstance(ended, dict) and not call.outcome.done():
+        call.outcome.set_result(ended)
 
 
-def _error(error: Any) -> PacaError:
+def _decode_error(error: Any) -> PacaError:
     found = error if isinstance(error, dict) else {}
-    cls = ERRORS.get(str(found.get("code")), workspace.WorkspaceError)
-    return cls(str(found.get("detail") or "")[:DETAIL_LIMIT] or None)
+    cls = ERRORS_BY_CODE.get(str(found.get("code")), workspace.WorkspaceError)
+    return cls(str(found.get("detail") or "")[:MAX_DETAIL_CHARACTERS] or None)

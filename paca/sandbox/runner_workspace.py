@@ -14,10 +14,10 @@ from paca.engine.workspace import (
 )
 from paca.sandbox.runner_client import Attachment
 
-Made = TypeVar("Made")
+Answer = TypeVar("Answer")
 
 
-class AttachedWorkspace:
+class RunnerWorkspace:
     """The ``SandboxWorkspace`` Protocol over one attachment. ``environment``: what commands find besides what
     the runner gives to all."""
 
@@ -38,11 +38,11 @@ class AttachedWorkspace:
     def resumed(self) -> bool:
         return self._attachment.resumed
 
-    async def ended(self) -> None:
-        await self._attachment.ended()
+    async def wait_until_lost(self) -> None:
+        await self._attachment.wait_until_lost()
 
     async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandOutcome:
-        outcome = await self._attachment.follow(
+        outcome = await self._attachment.run_call(
             "run",
             command.call_id,
             on_output,
@@ -52,26 +52,26 @@ class AttachedWorkspace:
             timeout=command.timeout_seconds,
             env={**self._environment, **command.env},
         )
-        return _made(CommandOutcome, outcome)
+        return _parse(CommandOutcome, outcome)
 
     async def attach(self, call_id: str, on_output: OnOutput | None = None) -> CommandOutcome:
-        return _made(CommandOutcome, await self._attachment.follow("follow", call_id, on_output))
+        return _parse(CommandOutcome, await self._attachment.run_call("follow", call_id, on_output))
 
     async def kill(self, call_id: str) -> None:
         await self._attachment.request("kill", call_id=call_id)
 
     async def read_lines(self, path: str, *, first: int = 1, count: int = 2000) -> FileLines:
-        return _made(FileLines, await self._ask("read_lines", path=path, first=first, count=count))
+        return _parse(FileLines, await self._ask("read_lines", path=path, first=first, count=count))
 
     async def read(self, path: str, *, offset: int = 0, limit: int = 1 << 20) -> bytes:
         return b64decode(await self._ask("read", path=path, offset=offset, limit=limit))
 
     async def stat(self, path: str) -> FileInfo:
-        return _made(FileInfo, await self._ask("stat", path=path))
+        return _parse(FileInfo, await self._ask("stat", path=path))
 
     async def list(self, path: str = ".", *, depth: int = 1, limit: int = 500) -> list[FileInfo]:
         entries = await self._ask("list", path=path, depth=depth, limit=limit)
-        return [_made(FileInfo, entry) for entry in entries]
+        return [_parse(FileInfo, entry) for entry in entries]
 
     async def write(
         self, call_id: str, path: str, content: bytes, *, expected_digest: str | None = None
@@ -80,7 +80,7 @@ class AttachedWorkspace:
         change = await self._ask(
             "write", call_id=call_id, path=path, content=encoded, expected=expected_digest
         )
-        return _made(FileChange, change)
+        return _parse(FileChange, change)
 
     async def replace(
         self,
@@ -101,7 +101,7 @@ class AttachedWorkspace:
             every=every,
             expected=expected_digest,
         )
-        return _made(FileChange, change)
+        return _parse(FileChange, change)
 
     async def detach(self) -> None:
         self._attachment.close()
@@ -110,7 +110,7 @@ class AttachedWorkspace:
         return await self._attachment.request(op, **fields)
 
 
-def _made(cls: type[Made], facts: Any) -> Made:
+def _parse(cls: type[Answer], facts: Any) -> Answer:
     try:
         return cls(**facts)
     except TypeError:

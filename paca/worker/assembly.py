@@ -24,8 +24,7 @@ from paca.engine.context.prompt import AgentIdentity, assemble_system_prompt
 from paca.engine.limits import TurnLimits
 from paca.engine.run import AgentProfile
 from paca.projects.models import Project
-from paca.sandbox.base import Limits as SandboxLimits
-from paca.sandbox.base import SandboxSpec
+from paca.sandbox.base import SandboxLimits, SandboxSpec
 from paca.worker.history_cache import Fold
 
 M = TypeVar("M", bound=Model)
@@ -192,6 +191,6 @@ def _sandbox(conversation: Conversation, agent: Agent, known: Sandbox | None) ->
         agent.git_name,
         agent.git_email,
         persistent=agent.sandbox_life == Agent.SandboxLife.PERSISTENT,
-        emptied=known is not None and known.state == SandboxState.FREEING,
+        reset_files=known is not None and known.state == SandboxState.FREEING,
         volume=known.volume if known else "",
     )

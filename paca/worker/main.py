@@ -20,7 +20,7 @@ from paca.common import clock, disk_space
 from paca.common.best_effort import tolerated
 from paca.conversations.store import Lease
 from paca.engine.llm.http_pool import close_connections
-from paca.sandbox.base import Patience
+from paca.sandbox.base import IdlePolicy
 from paca.sandbox.manager import SandboxManager
 from paca.worker import lease as leases
 from paca.worker.assembly import usual_sandbox
@@ -112,7 +112,7 @@ class Worker:
 
     async def _work_until_drained(self, ready: Callable[[], None]) -> None:
         async with asyncio.TaskGroup() as group:
-            sweepers = [self._sweeper(each) for each in self._services.sandboxes.apart()]
+            sweepers = [self._sweeper(each) for each in self._services.sandboxes.per_backend()]
             beside = [
                 group.create_task(self._watch_sandboxes()),
                 group.create_task(self._pool.keep()),
@@ -137,7 +137,7 @@ class Worker:
             self.id,
             self._database,
             sandboxes,
-            Patience(idle, paused),
+            IdlePolicy(idle, paused),
             orphan_seconds=sweeper.ORPHAN_SECONDS,
         )
 
@@ -258,9 +258,9 @@ class Worker:
         # Not for ever: what tidies up after a cancellation may fail, and that is tolerated here.
         while not self._draining.is_set():
             with tolerated("looking after the sandboxes"):
-                fault = await sandboxes.unavailable() or ""
+                fault = await sandboxes.unavailable_reason() or ""
                 if fault != told:
-                    facts = {"sandbox": sandboxes.backend_name, "sandbox_fault": fault}
+                    facts = {"sandbox": sandboxes.active_backend_name, "sandbox_fault": fault}
                     await self._database.call(self._presence.tell, **facts)
                     told = fault
             with suppress(TimeoutError):

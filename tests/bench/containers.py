@@ -13,8 +13,8 @@ from uuid import uuid4
 from paca.engine.workspace import Command
 from paca.sandbox.base import Sandbox, SandboxSpec
 from paca.sandbox.docker.backend import DEFAULT_IMAGE, Docker
-from paca.sandbox.docker.engine import Engine
-from paca.sandbox.docker.warm_pool import Standing
+from paca.sandbox.docker.engine import DockerEngine
+from paca.sandbox.docker.warm_pool import DockerWarmPool
 from tests.bench.figures import Figure
 
 ECHO = ["echo", "x"]
@@ -128,13 +128,13 @@ async def _starts() -> tuple[float, float]:
 
 async def _taken() -> tuple[float, float]:
     backend = _backend()
-    pool = Standing(backend)
+    pool = DockerWarmPool(backend)
     taken, made = [], []
     for _ in range(1 + STARTS):
-        ready = await pool.make(SandboxSpec(uuid4()), pool.new_volume(), owner="bench")
+        ready = await pool.create(SandboxSpec(uuid4()), pool.new_volume(), owner="bench")
         spec = SandboxSpec(uuid4(), volume=ready.volume)
         began = time.perf_counter()
-        assert await pool.hand_over(ready, spec.conversation_id)
+        assert await pool.assign(ready, spec.conversation_id)
         taken.append(await _first_output(backend, spec, began))
         made.append(await _first_output(backend, SandboxSpec(uuid4()), time.perf_counter()))
     return median(taken[1:]), median(made[1:])
@@ -159,7 +159,7 @@ async def _removals() -> tuple[float, float]:
         began = time.perf_counter()
         await sandbox.destroy(keep_files=True)
         ours.append((time.perf_counter() - began) * 1000)
-        await backend.forget(spec.conversation_id)
+        await backend.delete(spec.conversation_id)
         plain = await backend.engine.call(_plain)
         remove = _timed(lambda client, plain=plain: client.remove_container(plain, force=True))
         bare.append(await backend.engine.call(remove))
@@ -167,7 +167,7 @@ async def _removals() -> tuple[float, float]:
 
 
 def _backend() -> Docker:
-    return Docker(Engine(), f"bench-{uuid4().hex[:8]}", image=DEFAULT_IMAGE)
+    return Docker(DockerEngine(), f"bench-{uuid4().hex[:8]}", image=DEFAULT_IMAGE)
 
 
 def _plain(client: Any) -> str:

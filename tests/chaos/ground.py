@@ -92,7 +92,7 @@ class Ground:
     ) -> str:
         from paca.sandbox.base import SandboxSpec
 
-        spec = SandboxSpec(conversation_id, kept_in=self.environment["PACA_SANDBOX"])
+        spec = SandboxSpec(conversation_id, backend_name=self.environment["PACA_SANDBOX"])
         sandbox = await self.sandboxes.open(spec, epoch=epoch)
         try:
             return await act(sandbox)
@@ -110,13 +110,13 @@ class Ground:
 
     def forget_all(self) -> None:
         """What else there is: of conversations that were not judged, or in which something was wrong."""
-        for conversations in self.sandboxes.kept().values():
+        for conversations in self.sandboxes.list_workspaces().values():
             for conversation_id in conversations:
-                self._runner.run(self.sandboxes.forget(conversation_id))
+                self._runner.run(self.sandboxes.delete(conversation_id))
 
     def forget(self, told: ObservedConversation) -> None:
         """Remove the sandbox with its files."""
-        self._runner.run(self.sandboxes.forget(told.id))
+        self._runner.run(self.sandboxes.delete(told.id))
 
 
 class Team:

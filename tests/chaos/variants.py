@@ -6,7 +6,7 @@ import uuid
 from typing import Any
 
 from paca.engine.workspace import Command
-from paca.sandbox.runner_workspace import AttachedWorkspace
+from paca.sandbox.runner_workspace import RunnerWorkspace
 from paca.worker import worker_registry
 
 VARIABLE = "PACA_VARIANT"
@@ -20,13 +20,13 @@ def plant(variant: str) -> None:
 
 def _forget_calls() -> None:
     """The runner knows no call again: whoever carries a turn on starts its command anew."""
-    original = AttachedWorkspace.run
+    original = RunnerWorkspace.run
 
-    async def run(self: AttachedWorkspace, command: Command, *given: Any, **named: Any) -> Any:
+    async def run(self: RunnerWorkspace, command: Command, *given: Any, **named: Any) -> Any:
         unheard_of = dataclasses.replace(command, call_id=uuid.uuid4().hex)
         return await original(self, unheard_of, *given, **named)
 
-    AttachedWorkspace.run = run  # type: ignore[method-assign]
+    RunnerWorkspace.run = run  # type: ignore[method-assign]
 
 
 def _be_elsewhere() -> None:

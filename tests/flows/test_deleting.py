@@ -7,7 +7,7 @@ import pytest
 
 from paca.conversations import deletion
 from paca.conversations.models import Sandbox
-from paca.sandbox.base import Patience
+from paca.sandbox.base import IdlePolicy
 from paca.sandbox.manager import SandboxManager
 from paca.worker.database import Database
 from paca.worker.sandboxes.sweeper import Sweeper
@@ -23,7 +23,7 @@ def sweep(flow: Flow, kind: str = "", manager: SandboxManager | None = None) -> 
     database = Database()
 
     async def once() -> None:
-        await Sweeper("another", database, manager, Patience(60)).sweep_sandboxes(set())
+        await Sweeper("another", database, manager, IdlePolicy(60)).sweep_sandboxes(set())
 
     try:
         asyncio.run(once())
@@ -62,11 +62,11 @@ class FirstStuck(SandboxManager):
 
     stuck: UUID | None = None
 
-    async def forget(self, conversation_id: UUID, kept_in: str = "", volume: str = "") -> bool:
+    async def delete(self, conversation_id: UUID, backend_name: str = "", volume: str = "") -> bool:
         self.stuck = self.stuck or conversation_id
         if conversation_id == self.stuck:
             raise OSError("Input/output error")
-        return await super().forget(conversation_id, kept_in, volume)
+        return await super().delete(conversation_id, backend_name, volume)
 
 
 def test_one_whose_files_cannot_be_removed_holds_up_no_other(flow):

@@ -16,8 +16,8 @@ from paca.conversations import deletion
 from paca.conversations.models import Conversation, Sandbox
 from paca.sandbox.base import SandboxSpec
 from paca.sandbox.docker.backend import Docker
-from paca.sandbox.docker.container import volume_of
-from paca.sandbox.docker.engine import Refused
+from paca.sandbox.docker.container import volume_name
+from paca.sandbox.docker.engine import DockerRefused
 from tests.support import docker_backend
 from tests.support.flow import Flow, ObservedConversation, assert_replay_matches, wait_until
 from tests.support.model_script import calls, says
@@ -50,8 +50,8 @@ def docker_flow(folder: Path, **options) -> Iterator[Flow]:
 
 
 async def _forget(backend: Docker, conversations: set[UUID]) -> None:
-    for conversation_id in {*backend.lives(), *backend.kept(), *conversations}:
-        await backend.forget(conversation_id)
+    for conversation_id in {*backend.list_running(), *backend.list_workspaces(), *conversations}:
+        await backend.delete(conversation_id)
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def foreign(tmp_path: Path) -> Iterator[Docker]:
     stranger = SandboxSpec(uuid4())
     asyncio.run(_opened_and_left(backend, stranger))
     yield backend
-    asyncio.run(backend.forget(stranger.conversation_id))
+    asyncio.run(backend.delete(stranger.conversation_id))
 
 
 # --- T-39: containers that pile up ------------------------------------------------------------------
@@ -143,14 +143,14 @@ async def _opened_and_left(backend, spec: SandboxSpec) -> None:
 
 
 def _running(backend) -> set[UUID]:
-    return set(backend.lives())
+    return set(backend.list_running())
 
 
 def _has_volume(backend: Docker, conversation_id: UUID) -> bool:
-    name = volume_of(backend.holdings.install_id, conversation_id)
+    name = volume_name(backend.inventory.install_id, conversation_id)
     try:
-        backend.engine.wait(lambda client: client.inspect_volume(name))
-    except Refused:
+        backend.engine.call_sync(lambda client: client.inspect_volume(name))
+    except DockerRefused:
         return False
     return True
 
@@ -171,7 +171,7 @@ def test_a_container_killed_from_outside_is_replaced_and_its_end_told_at_once(fl
     wait_until(lambda: conversation.has_event("tool.started"))
     wait_until(lambda: docker_backend.runs(backend, conversation.id, "sleep 5"))
     name = docker_backend.described(backend, conversation.id)["Id"]
-    backend.engine.wait(lambda client: client.kill(name))
+    backend.engine.call_sync(lambda client: client.kill(name))
     wait_until(lambda: conversation.has_event("sandbox.lost"), 10)
     flow.wait_until_idle(conversation)
     (lost,) = conversation.event_data("sandbox.lost")

@@ -9,7 +9,7 @@ import pytest
 
 from paca.conversations import services
 from paca.sandbox.docker.backend import DEFAULT_IMAGE
-from paca.sandbox.docker.container import name_of
+from paca.sandbox.docker.container import container_name
 from paca.sandbox.manager import DockerAddress
 from tests.support import docker_backend
 from tests.support.docker_daemon import DockerDaemon
@@ -79,7 +79,9 @@ def test_thirty_that_begin_at_once_all_work_although_strangers_have_the_names_of
         flow.stop_worker()
         flow.model.script(lambda body: says("Done.") if has_result(body) else command)
         conversations = [flow.begin(f"number {n}") for n in range(30)]
-        names = [name_of(docker_backend.install_id(tmp_path), one.id) for one in conversations]
+        names = [
+            container_name(docker_backend.install_id(tmp_path), one.id) for one in conversations
+        ]
         daemon.occupy(names[0], runs=True)
         daemon.occupy(names[1], runs=False)
         flow.start_worker()

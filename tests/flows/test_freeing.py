@@ -23,7 +23,7 @@ def world(request, transactional_db, tmp_path) -> Iterator[Flow]:
         yield flow
         flow.stop_worker()
         for conversation in Conversation.objects.values_list("pk", flat=True):
-            asyncio.run(flow.sandboxes().forget(conversation))
+            asyncio.run(flow.sandboxes().delete(conversation))
 
 
 def written(flow: Flow) -> ObservedConversation:
@@ -77,6 +77,6 @@ def test_files_at_which_commands_work_are_not_removed(world):
         free(world, conversation)
     backend = world.sandbox
     wait_until(lambda: Sandbox.objects.filter(conversation=conversation.id).exists())
-    assert asyncio.run(world.sandboxes().free(conversation.id, backend)) is False
+    assert asyncio.run(world.sandboxes().remove_files(conversation.id, backend)) is False
     world.wait_until_idle(conversation)
     assert conversation.outputs[0].startswith("x")

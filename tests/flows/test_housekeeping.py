@@ -19,11 +19,11 @@ from django.db.models.functions import Now
 from paca.conversations import deletion
 from paca.conversations.models import Conversation, Sandbox, Worker
 from paca.ops.sandbox_factory import install_id
-from paca.sandbox.base import Patience, SandboxSpec
+from paca.sandbox.base import IdlePolicy, SandboxSpec
 from paca.sandbox.bubblewrap.backend import Bubblewrap
-from paca.sandbox.bubblewrap.sandbox_directory import Home
+from paca.sandbox.bubblewrap.sandbox_directory import SandboxDirectory
 from paca.sandbox.docker.engine import CALL_SECONDS
-from paca.sandbox.exit_cause import Loss
+from paca.sandbox.exit_cause import ExitCause
 from paca.sandbox.manager import DockerAddress, SandboxManager
 from paca.worker.database import Database
 from paca.worker.sandboxes.sweeper import ORPHAN_SECONDS, Reaped, Sweeper
@@ -43,7 +43,7 @@ def swept(manager: SandboxManager, *, idle: float = 60, paused: float = 60, by: 
     database = Database()
     try:
         return asyncio.run(
-            Sweeper(by, database, manager, Patience(idle, paused)).sweep_sandboxes(set())
+            Sweeper(by, database, manager, IdlePolicy(idle, paused)).sweep_sandboxes(set())
         )
     finally:
         database.close()
@@ -80,7 +80,7 @@ def persistent(request, transactional_db, tmp_path):
         yield flow
         manager = flow.sandboxes()
         for conversation in Conversation.objects.values_list("pk", flat=True):
-            asyncio.run(manager.forget(conversation))
+            asyncio.run(manager.delete(conversation))
 
 
 def test_a_persistent_sandbox_is_paused_and_goes_on_with_the_next_message(persistent, monkeypatch):
@@ -129,8 +129,8 @@ def test_an_ephemeral_sandbox_ends_and_its_files_stay(flow):
 class TakenMeanwhile(SandboxManager):
     """A worker takes the conversation in the moment in which its sandbox is paused."""
 
-    async def pause(self, conversation_id: uuid.UUID, kept_in: str) -> bool:
-        paused = await super().pause(conversation_id, kept_in)
+    async def pause(self, conversation_id: uuid.UUID, backend_name: str) -> bool:
+        paused = await super().pause(conversation_id, backend_name)
         taken = Conversation.objects.filter(pk=conversation_id)
         await asyncio.to_thread(_on_a_connection_of_its_own, lambda: taken.update(status="queued"))
         await asyncio.to_thread(_on_a_connection_of_its_own, lambda: taken.update(status="running"))
@@ -161,8 +161,8 @@ def test_a_conversation_taken_while_its_sandbox_is_paused_finds_it_awake(
 
 def made(folder: Path, installation: str, conversation_id: uuid.UUID) -> Path:
     """The workspace of a conversation, as one installation or another makes it."""
-    home = Home(folder, installation, conversation_id)
-    home.make()
+    home = SandboxDirectory(folder, installation, conversation_id)
+    home.create()
     return home.workspace
 
 
@@ -209,7 +209,7 @@ def test_a_worker_gives_people_a_day_to_see_that_they_restored_an_old_backup(flo
     flow.stop_worker()
     workspace = made(flow.folder, docker_backend.install_id(flow.folder), uuid.uuid4())
     database = Database()
-    sweeper = Sweeper("", database, flow.sandboxes(), Patience(), orphan_seconds=ORPHAN_SECONDS)
+    sweeper = Sweeper("", database, flow.sandboxes(), IdlePolicy(), orphan_seconds=ORPHAN_SECONDS)
     there = []
     try:
         with FakeClock(now=0.0) as clock:
@@ -252,8 +252,8 @@ def test_a_sandbox_that_is_killed_while_nobody_holds_it_is_told_once(flow):
 class ReplacedMeanwhile(SandboxManager):
     """A turn begins and ends, with another life of the sandbox, while its end is looked into."""
 
-    async def loss(self, conversation_id: uuid.UUID, kept_in: str) -> Loss | None:
-        loss = await super().loss(conversation_id, kept_in)
+    async def exit_cause(self, conversation_id: uuid.UUID, backend_name: str) -> ExitCause | None:
+        loss = await super().exit_cause(conversation_id, backend_name)
         rows = Sandbox.objects.filter(conversation=conversation_id)
         await asyncio.to_thread(
             _on_a_connection_of_its_own, lambda: rows.update(boot_id="a later one")
@@ -318,7 +318,7 @@ class FailingPool(Pool):
 
 
 def test_a_sweep_that_fails_while_it_is_cancelled_ends_all_the_same():
-    _ends_when_cancelled(Failing("any", None, None, Patience()).mind_sandboxes(set))
+    _ends_when_cancelled(Failing("any", None, None, IdlePolicy()).mind_sandboxes(set))
 
 
 def test_filling_the_pool_that_fails_while_it_is_cancelled_ends_all_the_same():

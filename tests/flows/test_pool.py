@@ -17,9 +17,9 @@ from django.db.models.functions import Now
 from paca.conversations import deletion
 from paca.conversations.models import ReadySandbox, Sandbox
 from paca.ops import dashboard
-from paca.sandbox.base import Patience, SandboxSpec
+from paca.sandbox.base import IdlePolicy, SandboxSpec
 from paca.sandbox.docker.backend import Docker
-from paca.sandbox.docker.warm_pool import Standing
+from paca.sandbox.docker.warm_pool import DockerWarmPool
 from paca.sandbox.manager import DockerAddress
 from paca.worker.database import Database
 from paca.worker.sandboxes.sweeper import Reaped, Sweeper
@@ -56,10 +56,10 @@ def pool_of(size: int, folder: Path, **options) -> Iterator[Flow]:
 
 
 async def _remove_all(backend: Docker) -> None:
-    for each in backend.holdings.containers():
-        await backend.holdings.remove(each["Id"])
-    for volume in backend.kept().values():
-        await backend.holdings.remove_volume(volume)
+    for each in backend.inventory.list_containers():
+        await backend.inventory.remove_container(each["Id"])
+    for volume in backend.list_workspaces().values():
+        await backend.inventory.remove_volume(volume)
 
 
 @pytest.fixture
@@ -83,11 +83,11 @@ def ready(flow: Flow, count: int = 1, *, but: str = "") -> list[str]:
 
 
 def containers(backend: Docker) -> list[str]:
-    return sorted(each["Names"][0] for each in backend.holdings.containers())
+    return sorted(each["Names"][0] for each in backend.inventory.list_containers())
 
 
 def volumes(backend: Docker) -> set[str]:
-    return set(backend.kept().values())
+    return set(backend.list_workspaces().values())
 
 
 def volume_of(conversation: ObservedConversation) -> str:
@@ -98,7 +98,7 @@ def swept(flow: Flow, *, idle: float = 60) -> Reaped:
     """What a worker does every few seconds, at once."""
     database = Database()
     try:
-        sweeper = Sweeper("", database, flow.sandboxes(), Patience(idle, 60))
+        sweeper = Sweeper("", database, flow.sandboxes(), IdlePolicy(idle, 60))
         return asyncio.run(sweeper.sweep_sandboxes(set()))
     finally:
         database.close()
@@ -162,8 +162,8 @@ def test_of_two_that_begin_at_once_one_takes_it_and_the_other_has_its_own(flow, 
 
 def test_one_that_was_killed_from_outside_is_not_handed_out(flow, backend):
     (volume,) = ready(flow)
-    name = f"paca-{backend.holdings.install_id}-ready-{volume}"
-    backend.engine.wait(lambda client: client.kill(name))
+    name = f"paca-{backend.inventory.install_id}-ready-{volume}"
+    backend.engine.call_sync(lambda client: client.kill(name))
     conversation = flow.ask("Write", WRITE)
     assert conversation.outputs[0].startswith("done\n")
     assert not conversation.has_event("sandbox.lost")
@@ -175,10 +175,10 @@ def test_one_that_was_killed_from_outside_is_not_handed_out(flow, backend):
 def test_when_the_image_is_made_anew_those_of_the_old_one_are_replaced(flow, backend, monkeypatch):
     (old,) = ready(flow)
 
-    async def another(_: Standing) -> str:
+    async def another(_: DockerWarmPool) -> str:
         return "sha256:another"
 
-    monkeypatch.setattr(Standing, "image", another)
+    monkeypatch.setattr(DockerWarmPool, "image_id", another)
     (new,) = ready(flow, but=old)
     wait_until(lambda: old not in volumes(backend), SLOW)
     assert ready(flow) == [new]
@@ -266,9 +266,9 @@ def test_what_is_a_conversations_or_stands_ready_is_no_orphan_and_what_was_is(fl
     assert swept(flow).workspaces == 0
     assert volumes(backend) == {volume_of(conversation), *following}
     flow.stop_worker()
-    orphan = flow.sandboxes().standing.new_volume()
-    labels = {"paca.managed": "true", "paca.install": backend.holdings.install_id}
-    backend.engine.wait(lambda client: client.create_volume(orphan, labels=labels))
+    orphan = flow.sandboxes().warm_pool.new_volume()
+    labels = {"paca.managed": "true", "paca.install": backend.inventory.install_id}
+    backend.engine.call_sync(lambda client: client.create_volume(orphan, labels=labels))
     assert swept(flow).workspaces == 1
     assert volumes(backend) == {volume_of(conversation)}
 

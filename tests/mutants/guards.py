@@ -115,8 +115,8 @@ MUTANTS = (
         "docker-installation-label",
         # Only containers of tests: the daemon may have others, which must be left alone.
         value(
-            "[each for each in self._engine.wait(lambda client: client.containers(all=True))"
-            " if each['Labels'].get(container.INSTALL, '').startswith('tests-')]"
+            "[each for each in self._engine.call_sync(lambda client: client.containers(all=True))"
+            " if each['Labels'].get(container.INSTALL_LABEL, '').startswith('tests-')]"
         ),
         (
             "tests/flows/test_docker.py::"

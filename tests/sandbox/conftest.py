@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from paca.engine.workspace import Command, CommandOutcome, OnOutput, SandboxWorkspace
-from paca.sandbox.base import Backend, Limits, Sandbox, SandboxSpec
+from paca.sandbox.base import Backend, Sandbox, SandboxLimits, SandboxSpec
 from paca.sandbox.bubblewrap.backend import Bubblewrap
 from tests.support import docker_backend
 
@@ -97,7 +97,7 @@ async def open_sandbox(backend, anyio_backend) -> AsyncIterator[Open]:
     async def open_one(
         *, epoch: int = 1, conversation: uuid.UUID | None = None, **limits: float
     ) -> Hands:
-        spec = SandboxSpec(conversation or uuid.uuid4(), limits=Limits(**limits))
+        spec = SandboxSpec(conversation or uuid.uuid4(), limits=SandboxLimits(**limits))
         opened.append(await backend.open(spec, epoch=epoch))
         return Hands(opened[-1], spec)
 

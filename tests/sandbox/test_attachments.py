@@ -21,8 +21,8 @@ from paca.engine.workspace import (
 from paca.sandbox.base import SandboxSpec
 from paca.sandbox.bubblewrap import host_process
 from paca.sandbox.bubblewrap.backend import Bubblewrap
-from paca.sandbox.bubblewrap.sandbox_directory import short_path
-from paca.sandbox.runner.frames import SPOIL, encode
+from paca.sandbox.bubblewrap.sandbox_directory import short_folder_path
+from paca.sandbox.runner.frames import RESYNC, encode
 from tests.sandbox.conftest import only_bubblewrap
 from tests.support import docker_backend, runners
 
@@ -75,7 +75,7 @@ def connection_to(backend, conversation) -> socket.socket:
         return docker_backend.raw_connection(backend, conversation)
     connection = socket.socket(socket.AF_UNIX)
     connection.settimeout(20)
-    with short_path(runners.home(backend, conversation).folder) as folder:
+    with short_folder_path(runners.home(backend, conversation).folder) as folder:
         connection.connect(f"{folder}/socket")
     return connection
 
@@ -242,7 +242,7 @@ async def test_half_a_frame_on_the_same_stream_ends_at_the_next_attachment(open_
     }
     by_hand.send(encode("aa", {"op": "attach", "id": 1, "epoch": 1}))
     by_hand.send(encode("aa", request)[:-1])
-    by_hand.send(SPOIL + encode("bb", {"op": "attach", "id": 1, "epoch": 1}))
+    by_hand.send(RESYNC + encode("bb", {"op": "attach", "id": 1, "epoch": 1}))
     by_hand.send(encode("bb", {**request, "call_id": "whole", "shell": "touch whole.txt"}))
     assert b'"boot_id"' in by_hand.heard("bb")
     assert b'"ok"' in by_hand.heard("bb"), "it was begun"
@@ -414,13 +414,13 @@ async def test_destroying_leaves_nothing_on_the_host(backend, tmp_path, open_san
     hands = await open_sandbox()
     home = runners.home(backend, hands.spec.conversation_id)
     await hands.bash("mkdir -p a/b; touch a/b/c; chmod 0 a/b; ln -s / root; setsid sleep 1234 &")
-    pid = host_process.read(home.folder).pid
-    assert any(folder.exists() for folder in home.group.folders) == (os.geteuid() == 0)
+    pid = host_process.read_record(home.folder).pid
+    assert any(folder.exists() for folder in home.control_group.folders) == (os.geteuid() == 0)
     await hands.sandbox.destroy(keep_files=False)
     assert host_process.start_time(pid) is None
     assert not home.workspace.exists()
     assert not home.folder.exists()
-    assert not any(folder.exists() for folder in home.group.folders)
+    assert not any(folder.exists() for folder in home.control_group.folders)
 
 
 async def test_a_data_folder_with_a_very_long_path_works(tmp_path):

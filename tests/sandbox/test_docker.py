@@ -16,10 +16,10 @@ from paca.engine.workspace import (
     SandboxUnreachable,
 )
 from paca.sandbox import runner_bundle
-from paca.sandbox.base import Limits, Sandbox, SandboxSpec, probe_id
+from paca.sandbox.base import Sandbox, SandboxLimits, SandboxSpec, new_probe_id
 from paca.sandbox.docker import container, self_test
 from paca.sandbox.docker.backend import DEFAULT_IMAGE, Docker
-from paca.sandbox.docker.engine import MOST_CALLS_AT_ONCE, Engine, Refused
+from paca.sandbox.docker.engine import MOST_CALLS_AT_ONCE, DockerEngine, DockerRefused
 from paca.sandbox.manager import DockerAddress, SandboxManager
 from tests.sandbox.conftest import only_docker, write
 from tests.support import docker_backend
@@ -133,7 +133,7 @@ async def test_a_repository_in_the_workspace_is_the_agents_own(hands):
 @docker
 async def test_a_missing_image_is_told_with_the_command_that_makes_it(tmp_path):
     docker_backend.skip_without()
-    backend = Docker(Engine(), "tests", image="paca-sandbox:never-made")
+    backend = Docker(DockerEngine(), "tests", image="paca-sandbox:never-made")
     with pytest.raises(
         SandboxUnavailable, match="AGENT_SANDBOX_IMAGE=paca-sandbox:never-made make"
     ):
@@ -144,7 +144,7 @@ async def test_a_missing_image_is_told_with_the_command_that_makes_it(tmp_path):
 async def test_an_image_of_another_version_is_told_with_the_command_that_mends_it(monkeypatch):
     docker_backend.skip_without()
     monkeypatch.setattr(runner_bundle, "runner_version", lambda: "another")
-    backend = Docker(Engine(), "tests", image=DEFAULT_IMAGE)
+    backend = Docker(DockerEngine(), "tests", image=DEFAULT_IMAGE)
     with pytest.raises(SandboxUnavailable, match="another version of Paca.*make sandbox-image"):
         await backend.open(SandboxSpec(uuid.uuid4()), epoch=1)
 
@@ -152,22 +152,22 @@ async def test_an_image_of_another_version_is_told_with_the_command_that_mends_i
 @docker
 async def test_a_runner_that_fails_to_start_is_told_with_its_last_words(tmp_path, monkeypatch):
     docker_backend.skip_without()
-    monkeypatch.setattr(container, "BOOT", "raise SystemExit('the runner is broken')")
+    monkeypatch.setattr(container, "BOOT_CODE", "raise SystemExit('the runner is broken')")
     backend, spec = docker_backend.make(tmp_path), SandboxSpec(uuid.uuid4())
     with pytest.raises(SandboxUnavailable, match="the runner is broken"):
         await backend.open(spec, epoch=1)
-    assert backend.lives() == {}
-    await backend.forget(spec.conversation_id)
+    assert backend.list_running() == {}
+    await backend.delete(spec.conversation_id)
 
 
 @docker
 async def test_a_probe_that_fails_leaves_neither_container_nor_volume(tmp_path, monkeypatch):
     docker_backend.skip_without()
-    monkeypatch.setattr(container, "BOOT", "raise SystemExit('the runner is broken')")
+    monkeypatch.setattr(container, "BOOT_CODE", "raise SystemExit('the runner is broken')")
     backend = docker_backend.make(tmp_path)
     with pytest.raises(SandboxUnavailable, match="the runner is broken"):
         await backend.probe()
-    assert backend.lives() == {}
+    assert backend.list_running() == {}
     mine = {"label": f"paca.install={docker_backend.install_id(tmp_path)}"}
     left = await backend.engine.call(lambda client: client.volumes(filters=mine))
     assert not left["Volumes"]
@@ -177,11 +177,11 @@ async def test_a_probe_that_fails_leaves_neither_container_nor_volume(tmp_path, 
 
 
 async def test_no_daemon_is_told_with_the_command_that_starts_it(tmp_path):
-    backend = Docker(Engine(f"unix://{tmp_path}/docker.sock"), "tests", image=DEFAULT_IMAGE)
+    backend = Docker(DockerEngine(f"unix://{tmp_path}/docker.sock"), "tests", image=DEFAULT_IMAGE)
     with pytest.raises(SandboxUnreachable, match="sudo systemctl start docker"):
         await backend.check()
     with pytest.raises(SandboxUnreachable, match="systemctl start docker"):
-        backend.lives()
+        backend.list_running()
 
 
 ADDRESSES = {
@@ -194,11 +194,11 @@ ADDRESSES = {
 @pytest.mark.parametrize("address", ADDRESSES)
 async def test_an_address_that_will_not_do_is_told(address):
     with pytest.raises(SandboxUnavailable, match=ADDRESSES[address]):
-        await Docker(Engine(address), "tests", image=DEFAULT_IMAGE).check()
+        await Docker(DockerEngine(address), "tests", image=DEFAULT_IMAGE).check()
 
 
 async def test_certificates_that_are_not_there_are_told(tmp_path):
-    engine = Engine("tcp://docker.example:2376", str(tmp_path))
+    engine = DockerEngine("tcp://docker.example:2376", str(tmp_path))
     with pytest.raises(SandboxUnavailable, match="ca.pem is missing"):
         await Docker(engine, "tests", image=DEFAULT_IMAGE).check()
 
@@ -207,9 +207,9 @@ NO_RIGHT = """
 import asyncio, sys
 from paca.engine.workspace import SandboxUnavailable
 from paca.sandbox.docker.backend import Docker
-from paca.sandbox.docker.engine import Engine
+from paca.sandbox.docker.engine import DockerEngine
 try:
-    asyncio.run(Docker(Engine(), "tests", image="paca-sandbox:1").check())
+    asyncio.run(Docker(DockerEngine(), "tests", image="paca-sandbox:1").check())
 except SandboxUnavailable as reason:
     print(reason.detail)
 """
@@ -241,7 +241,7 @@ async def test_a_daemon_that_is_silent_holds_nobody_up(tmp_path):
     server = await asyncio.start_unix_server(
         lambda _, writer: held.append(writer), tmp_path / "docker.sock"
     )
-    engine = Engine(f"unix://{tmp_path}/docker.sock")
+    engine = DockerEngine(f"unix://{tmp_path}/docker.sock")
     async with asyncio.timeout(15):
         calls = [engine.call(lambda client: client.ping(), seconds=1) for _ in range(20)]
         ended = await asyncio.gather(*calls, return_exceptions=True)
@@ -269,11 +269,11 @@ async def test_killing_containers_under_load_leaves_nobody_waiting(tmp_path):
     ]
     await asyncio.sleep(0.5)
     async with asyncio.timeout(10):
-        await asyncio.gather(*(backend.remove(spec.conversation_id) for spec in specs))
+        await asyncio.gather(*(backend.remove_container(spec.conversation_id) for spec in specs))
         ended = await asyncio.gather(*running, return_exceptions=True)
     assert {type(end) for end in ended} == {SandboxGone}
     for spec in specs:
-        await backend.forget(spec.conversation_id)
+        await backend.delete(spec.conversation_id)
 
 
 @docker
@@ -308,7 +308,7 @@ async def test_a_connection_cut_in_mid_command_is_told_and_the_command_is_found_
     docker_backend.skip_without()
     with DockerProxy(tmp_path) as proxy:
         backend = Docker(
-            Engine(proxy.address), docker_backend.install_id(tmp_path), image=DEFAULT_IMAGE
+            DockerEngine(proxy.address), docker_backend.install_id(tmp_path), image=DEFAULT_IMAGE
         )
         spec = SandboxSpec(uuid.uuid4())
         sandbox = await backend.open(spec, epoch=1)
@@ -353,7 +353,7 @@ async def test_a_sandbox_held_up_by_a_frozen_worker_is_waited_for_and_loses_noth
     third = await backend.open(spec, epoch=4)
     assert third.boot_id == second.boot_id
     assert (await third.run(Command("look", shell="cat kept.txt"))).output == "kept"
-    await backend.forget(spec.conversation_id)
+    await backend.delete(spec.conversation_id)
 
 
 async def _flooded(sandbox: Sandbox) -> None:
@@ -372,11 +372,11 @@ async def test_a_manager_says_what_is_wrong_and_notices_when_it_is_mended(tmp_pa
             install_id=docker_backend.install_id(tmp_path),
             docker=DockerAddress(host=proxy.address),
         )
-        assert await manager.unavailable() is None
+        assert await manager.unavailable_reason() is None
         proxy.cut()
-        assert "systemctl start docker" in (await manager.unavailable() or "")
+        assert "systemctl start docker" in (await manager.unavailable_reason() or "")
         proxy.restore()
-        assert await manager.unavailable() is None
+        assert await manager.unavailable_reason() is None
 
 
 # --- which backend --------------------------------------------------------------------------------
@@ -385,10 +385,10 @@ async def test_a_manager_says_what_is_wrong_and_notices_when_it_is_mended(tmp_pa
 async def test_docker_asked_for_is_never_replaced_by_something_weaker(tmp_path):
     nowhere = DockerAddress(host=f"unix://{tmp_path}/docker.sock")
     manager = SandboxManager(kind="docker", data_dir=tmp_path, install_id="tests", docker=nowhere)
-    assert "systemctl start docker" in (await manager.unavailable() or "")
+    assert "systemctl start docker" in (await manager.unavailable_reason() or "")
     with pytest.raises(SandboxUnavailable):
         await manager.open(SandboxSpec(uuid.uuid4()), epoch=1)
-    assert manager.backend_name == "docker"
+    assert manager.active_backend_name == "docker"
     assert not (tmp_path / "workspaces").exists()
 
 
@@ -397,14 +397,14 @@ async def test_auto_takes_docker_where_it_answers_and_has_the_image(tmp_path):
     docker_backend.skip_without()
     install = docker_backend.install_id(tmp_path)
     manager = SandboxManager(kind="auto", data_dir=tmp_path, install_id=install)
-    assert await manager.unavailable() is None
-    assert manager.backend_name == "docker"
-    assert "2048 MiB" in manager.facts
+    assert await manager.unavailable_reason() is None
+    assert manager.active_backend_name == "docker"
+    assert "2048 MiB" in manager.description
     without = DockerAddress(image="paca-sandbox:never-made")
     manager = SandboxManager(kind="auto", data_dir=tmp_path, install_id=install, docker=without)
-    assert await manager.unavailable() is None
-    assert manager.backend_name == "bubblewrap"
-    assert "make sandbox-image" in manager.passed_over
+    assert await manager.unavailable_reason() is None
+    assert manager.active_backend_name == "bubblewrap"
+    assert "make sandbox-image" in manager.fallback_reason
 
 
 @docker
@@ -412,9 +412,9 @@ async def test_the_files_of_a_conversation_stay_where_they_were_made(tmp_path):
     """Docker comes or goes with a restart; a workspace must not seem empty for that."""
     docker_backend.skip_without()
     install = docker_backend.install_id(tmp_path)
-    spec = SandboxSpec(uuid.uuid4(), kept_in="bubblewrap")
+    spec = SandboxSpec(uuid.uuid4(), backend_name="bubblewrap")
     manager = SandboxManager(kind="auto", data_dir=tmp_path, install_id=install)
-    assert await manager.unavailable() is None
+    assert await manager.unavailable_reason() is None
     sandbox = await manager.open(spec, epoch=1)
     assert (await sandbox.run(Command("a", shell="id -u"))).output != "10001\n"
     await sandbox.destroy(keep_files=False)
@@ -439,7 +439,7 @@ async def test_files_that_are_kept_do_not_open_a_sandbox_that_fails_its_self_tes
     manager = SandboxManager(kind="bubblewrap", data_dir=tmp_path, install_id="tests")
     manager.backends = [Unsafe()]
     with pytest.raises(SandboxUnavailable, match="memory is not limited"):
-        await manager.ready("bubblewrap")
+        await manager.choose_backend("bubblewrap")
 
 
 # --- what is left behind --------------------------------------------------------------------------
@@ -452,7 +452,7 @@ async def test_a_sweep_leaves_a_sandbox_that_somebody_has_attached_to_meanwhile(
     monkeypatch.setattr("paca.sandbox.docker.backend.RACE_SECONDS", 1)
     used, unused = await open_sandbox(), await open_sandbox()
     await asyncio.sleep(1.1)
-    lives = backend.lives()
+    lives = backend.list_running()
     await used.sandbox.detach()
     again = await open_sandbox(conversation=used.spec.conversation_id, epoch=2)
     assert await backend.sweep(set(), lives) == [unused.spec.conversation_id]
@@ -465,8 +465,8 @@ async def test_a_sweep_removes_a_runner_that_does_not_answer(backend, open_sandb
     hands = await open_sandbox()
     await hands.sandbox.detach()
     os.kill(docker_backend.runner_pid(backend, hands.spec.conversation_id), 19)
-    assert await backend.sweep(set(), backend.lives()) == [hands.spec.conversation_id]
-    assert backend.lives() == {}
+    assert await backend.sweep(set(), backend.list_running()) == [hands.spec.conversation_id]
+    assert backend.list_running() == {}
 
 
 @only_docker
@@ -489,11 +489,13 @@ async def _only_made(backend: Docker) -> SandboxSpec:
 @only_docker
 async def test_a_container_that_nobody_will_start_any_more_is_swept(backend, monkeypatch):
     spec = await _only_made(backend)
-    assert await backend.sweep(set(), backend.lives()) == [], "a worker may be about to start it"
-    monkeypatch.setattr(container, "LEFT_SECONDS", -60)
-    assert await backend.sweep(set(), backend.lives()) == [spec.conversation_id]
-    assert await backend.sweep(set(), backend.lives()) == []
-    await backend.forget(spec.conversation_id)
+    assert await backend.sweep(set(), backend.list_running()) == [], (
+        "a worker may be about to start it"
+    )
+    monkeypatch.setattr(container, "ABANDONED_SECONDS", -60)
+    assert await backend.sweep(set(), backend.list_running()) == [spec.conversation_id]
+    assert await backend.sweep(set(), backend.list_running()) == []
+    await backend.delete(spec.conversation_id)
 
 
 @only_docker
@@ -503,34 +505,34 @@ async def test_who_removes_late_leaves_alone_what_another_worker_has_just_made(
     """Two find the same dead container; the slower one must not remove what the faster one made."""
     old = await open_sandbox()
     conversation = old.spec.conversation_id
-    found = await backend.holdings.find(conversation)
-    await backend.remove(conversation)
+    found = await backend.inventory.find_container(conversation)
+    await backend.remove_container(conversation)
     new = await open_sandbox(conversation=conversation, epoch=2)
 
-    async def as_seen_before(_: uuid.UUID) -> container.Found:
+    async def as_seen_before(_: uuid.UUID) -> container.Container:
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(backend.holdings, "find", as_seen_before)
-        await backend.remove(conversation)
+        patch.setattr(backend.inventory, "find_container", as_seen_before)
+        await backend.remove_container(conversation)
     assert (await new.bash("echo mine")).output == "mine\n"
 
 
 @only_docker
 async def test_a_volume_of_nobody_is_seen_though_there_is_no_container_and_no_trial_is(backend):
     """Whoever makes a sandbox may die between its volume and its container."""
-    left, tried = uuid.uuid4(), probe_id()
+    left, tried = uuid.uuid4(), new_probe_id()
     for conversation in (left, tried):
-        labels = container.labels(backend.holdings.install_id, conversation)
-        name = container.volume_of(backend.holdings.install_id, conversation)
+        labels = container.labels(backend.inventory.install_id, conversation)
+        name = container.volume_name(backend.inventory.install_id, conversation)
         await backend.engine.call(
             lambda client, name=name, labels=labels: client.create_volume(name, labels=labels)
         )
-    assert set(backend.kept()) == {left}
-    assert backend.lives() == {}
+    assert set(backend.list_workspaces()) == {left}
+    assert backend.list_running() == {}
     for conversation in (left, tried):
-        await backend.forget(conversation)
-    assert backend.kept() == {}
+        await backend.delete(conversation)
+    assert backend.list_workspaces() == {}
 
 
 @only_docker
@@ -538,52 +540,52 @@ async def test_forgetting_leaves_neither_container_nor_volume(backend, open_sand
     hands = await open_sandbox()
     await hands.bash("mkdir -p a/b; touch a/b/c; chmod 0 a/b; ln -s / root; setsid sleep 1234 &")
     conversation = hands.spec.conversation_id
-    await backend.forget(conversation)
-    await backend.forget(conversation)
-    assert backend.lives() == {}
-    volume = container.volume_of(backend.holdings.install_id, conversation)
-    with pytest.raises(Refused, match="no such volume"):
+    await backend.delete(conversation)
+    await backend.delete(conversation)
+    assert backend.list_running() == {}
+    volume = container.volume_name(backend.inventory.install_id, conversation)
+    with pytest.raises(DockerRefused, match="no such volume"):
         await backend.engine.call(lambda client: client.inspect_volume(volume))
 
 
 def _a_volume(backend: Docker, name: str) -> None:
-    labels = container.labels(backend.holdings.install_id, uuid.uuid4())
-    backend.engine.wait(lambda client: client.create_volume(name, labels=labels))
+    labels = container.labels(backend.inventory.install_id, uuid.uuid4())
+    backend.engine.call_sync(lambda client: client.create_volume(name, labels=labels))
 
 
 def _volumes(backend: Docker) -> set[str]:
-    found = backend.engine.wait(lambda client: client.volumes())["Volumes"] or ()
+    found = backend.engine.call_sync(lambda client: client.volumes())["Volumes"] or ()
     return {each["Name"] for each in found}
 
 
 @only_docker
 async def test_files_from_before_volumes_bore_their_installation_are_found_and_removed(backend):
-    spec = SandboxSpec(uuid.uuid4(), kept_in="docker")
-    former = container.former_volume_of(spec.conversation_id)
+    spec = SandboxSpec(uuid.uuid4(), backend_name="docker")
+    former = container.former_volume_name(spec.conversation_id)
     _a_volume(backend, former)
     sandbox = await backend.open(spec, epoch=1)
     await write(sandbox, "note.txt", "x")
     await sandbox.destroy()
-    assert backend.kept() == {spec.conversation_id: former}
+    assert backend.list_workspaces() == {spec.conversation_id: former}
     again = await backend.open(spec, epoch=2)
     assert await again.read("note.txt") == b"x"
-    assert not await backend.free(spec.conversation_id), "it is in use"
+    assert not await backend.remove_files(spec.conversation_id), "it is in use"
     await again.destroy()
-    assert await backend.free(spec.conversation_id)
-    assert backend.kept() == {}
+    assert await backend.remove_files(spec.conversation_id)
+    assert backend.list_workspaces() == {}
     _a_volume(backend, former)
-    await backend.forget(spec.conversation_id)
+    await backend.delete(spec.conversation_id)
     assert former not in _volumes(backend)
 
 
 @only_docker
 async def test_files_are_where_their_row_says(backend):
-    volume = f"paca-{backend.holdings.install_id}-ws-{uuid.uuid4()}"
+    volume = f"paca-{backend.inventory.install_id}-ws-{uuid.uuid4()}"
     spec = SandboxSpec(uuid.uuid4(), volume=volume)
     sandbox = await backend.open(spec, epoch=1)
     await write(sandbox, "note.txt", "x")
     await sandbox.destroy()
-    assert await backend.free(uuid.uuid4()), "of another conversation there is nothing"
+    assert await backend.remove_files(uuid.uuid4()), "of another conversation there is nothing"
     again = await backend.open(spec, epoch=2)
     assert await again.read("note.txt") == b"x"
     await again.destroy(keep_files=False)
@@ -595,18 +597,18 @@ async def test_what_bears_our_label_and_a_name_that_we_never_give_holds_up_nothi
     backend, open_sandbox
 ):
     hands = await open_sandbox()
-    labels = container.labels(backend.holdings.install_id, "no id")
-    strange = backend.engine.wait(
+    labels = container.labels(backend.inventory.install_id, "no id")
+    strange = backend.engine.call_sync(
         lambda client: client.create_container(DEFAULT_IMAGE, labels=labels)
     )["Id"]
-    _a_volume(backend, f"of-a-person-{backend.holdings.install_id}")
+    _a_volume(backend, f"of-a-person-{backend.inventory.install_id}")
     try:
-        assert set(backend.lives()) == {hands.spec.conversation_id}
-        assert set(backend.kept()) == {hands.spec.conversation_id}
+        assert set(backend.list_running()) == {hands.spec.conversation_id}
+        assert set(backend.list_workspaces()) == {hands.spec.conversation_id}
         assert await backend.sweep({hands.spec.conversation_id}) == []
     finally:
-        await backend.holdings.remove(strange)
-        await backend.holdings.remove_volume(f"of-a-person-{backend.holdings.install_id}")
+        await backend.inventory.remove_container(strange)
+        await backend.inventory.remove_volume(f"of-a-person-{backend.inventory.install_id}")
 
 
 # --- the self-test --------------------------------------------------------------------------------
@@ -637,8 +639,8 @@ VERSION_2 = {
 
 @pytest.mark.parametrize("seen", [VERSION_1, VERSION_2], ids=["version 1", "version 2"])
 def test_kept_promises_are_said_as_the_kernel_states_them(seen):
-    assert self_test.broken_promises(seen, Limits()) == []
-    assert self_test.held(seen).startswith("2048 MiB of memory without swap, 1 core")
+    assert self_test.unmet_limits(seen, SandboxLimits()) == []
+    assert self_test.describe_limits(seen).startswith("2048 MiB of memory without swap, 1 core")
 
 
 BROKEN = [
@@ -659,28 +661,28 @@ BROKEN = [
 
 @pytest.mark.parametrize(("name", "value", "word"), BROKEN)
 def test_a_limit_that_was_only_asked_for_is_a_broken_promise(name, value, word):
-    (broken,) = self_test.broken_promises({**VERSION_2, name: value}, Limits())
+    (broken,) = self_test.unmet_limits({**VERSION_2, name: value}, SandboxLimits())
     assert word in broken
 
 
 def test_what_cannot_be_read_counts_as_broken():
-    assert len(self_test.broken_promises({}, Limits())) == 11
+    assert len(self_test.unmet_limits({}, SandboxLimits())) == 11
 
 
 def test_a_machine_without_swap_needs_no_limit_of_it():
     without = {**VERSION_1, "swap_there": "0", "memory_and_swap": ""}
-    assert self_test.broken_promises(without, Limits()) == []
+    assert self_test.unmet_limits(without, SandboxLimits()) == []
 
 
 @docker
 async def test_a_container_without_its_limits_is_refused(tmp_path, monkeypatch):
     docker_backend.skip_without()
 
-    def weak(limits: Limits) -> dict:
+    def weak(limits: SandboxLimits) -> dict:
         return {"Tmpfs": {"/tmp": "", "/home/agent": "mode=1777"}}
 
-    monkeypatch.setattr(container, "_bounds", weak)
+    monkeypatch.setattr(container, "_resource_limits", weak)
     backend = docker_backend.make(tmp_path)
     with pytest.raises(SandboxUnavailable, match="memory is not limited; .*processes are not"):
         await backend.probe()
-    assert backend.lives() == {}
+    assert backend.list_running() == {}

@@ -10,9 +10,9 @@ import uuid
 import pytest
 
 from paca.sandbox import runner_bundle, seccomp
-from paca.sandbox.base import Limits
+from paca.sandbox.base import SandboxLimits
 from paca.sandbox.bubblewrap import bwrap_arguments, cgroups, host_process
-from paca.sandbox.bubblewrap.host_process import Life
+from paca.sandbox.bubblewrap.host_process import RunnerProcess
 from paca.sandbox.bubblewrap.sandbox_directory import remove_tree
 
 
@@ -94,13 +94,13 @@ def version_2(tmp_path, monkeypatch):
 
 def test_version_2_groups_get_their_limits(version_2):
     group = cgroups.ControlGroup("mine")
-    assert group.make(Limits(memory_mib=100, cpus=1.5))
+    assert group.create(SandboxLimits(memory_mib=100, cpus=1.5))
     folder = version_2 / "paca" / "paca-mine"
     assert (folder / "memory.max").read_text() == str(100 << 20)
     assert (folder / "memory.swap.max").read_text() == "0"
     assert (folder / "cpu.max").read_text() == "150000 100000"
-    assert group.counter == folder / "memory.events"
-    group.take(42)
+    assert group.oom_counter == folder / "memory.events"
+    group.add_process(42)
     assert (folder / "cgroup.procs").read_text() == "42"
 
 
@@ -118,15 +118,15 @@ def test_groups_long_empty_are_removed_and_no_others(version_2):
 
 def test_groups_that_cannot_be_made_are_no_failure(version_2, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert not cgroups.ControlGroup("mine").make(Limits())
+    assert not cgroups.ControlGroup("mine").create(SandboxLimits())
     assert not (version_2 / "paca").exists()
 
 
 def test_a_life_is_told_from_a_later_process_of_its_number():
     started = host_process.start_time(os.getpid())
-    assert Life(os.getpid(), started).is_alive
-    assert not Life(os.getpid(), started - 1).is_alive
-    assert not Life().is_alive
+    assert RunnerProcess(os.getpid(), started).is_alive
+    assert not RunnerProcess(os.getpid(), started - 1).is_alive
+    assert not RunnerProcess().is_alive
 
 
 def test_a_zombie_is_no_life():
@@ -139,30 +139,30 @@ def test_a_zombie_is_no_life():
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1, "unknown": 2}', "\0"])
 def test_a_damaged_note_of_a_life_is_no_life(tmp_path, text):
     (tmp_path / "life.json").write_text(text)
-    assert host_process.read(tmp_path) == Life()
+    assert host_process.read_record(tmp_path) == RunnerProcess()
 
 
 def test_a_life_is_read_as_it_was_written(tmp_path):
-    host_process.write(tmp_path, Life(7, 8, 9))
-    assert host_process.read(tmp_path) == Life(7, 8, 9)
+    host_process.write_record(tmp_path, RunnerProcess(7, 8, 9))
+    assert host_process.read_record(tmp_path) == RunnerProcess(7, 8, 9)
 
 
 def test_as_root_each_conversation_has_a_user_of_its_own(monkeypatch):
     monkeypatch.setattr(bwrap_arguments.os, "geteuid", lambda: 0)
-    found = {bwrap_arguments.identity_for(uuid.uuid4()).uid for _ in range(200)}
+    found = {bwrap_arguments.user_for(uuid.uuid4()).uid for _ in range(200)}
     assert len(found) == 200
     assert min(found) > 1_000_000
     monkeypatch.setattr(bwrap_arguments, "_is_mapped", lambda uid: uid < 65_536)
-    small = bwrap_arguments.identity_for(uuid.uuid4())
+    small = bwrap_arguments.user_for(uuid.uuid4())
     assert 1000 < small.uid < 65_000
-    assert small.drop
+    assert small.drop_privileges
 
 
 def test_without_root_the_user_stays_the_same(monkeypatch):
     monkeypatch.setattr(bwrap_arguments.os, "geteuid", lambda: 1234)
     monkeypatch.setattr(bwrap_arguments.os, "getegid", lambda: 1235)
-    assert bwrap_arguments.identity_for(uuid.uuid4()) == bwrap_arguments.Identity(
-        1234, 1235, drop=False
+    assert bwrap_arguments.user_for(uuid.uuid4()) == bwrap_arguments.SandboxUser(
+        1234, 1235, drop_privileges=False
     )
 
 
@@ -193,7 +193,12 @@ def test_of_the_hosts_etc_only_what_everybody_may_read_is_copied(tmp_path, monke
     made = runner_bundle.prepare_etc(tmp_path / "run")
     assert runner_bundle.prepare_etc(tmp_path / "run") == made
     found = {str(path.relative_to(made)) for path in made.rglob("*") if not path.is_dir()}
-    assert found == {"ssl/certs/ca.pem", "ssl/certs/link.pem", "services", *runner_bundle.ETC_MADE}
+    assert found == {
+        "ssl/certs/ca.pem",
+        "ssl/certs/link.pem",
+        "services",
+        *runner_bundle.ETC_WRITTEN,
+    }
     assert (made / "ssl/certs/link.pem").read_text() == "public"
 
 
@@ -240,15 +245,15 @@ def test_a_lock_that_was_removed_while_somebody_waited_for_it_is_worth_nothing(t
     folder, entered = tmp_path / "home", asyncio.Event()
 
     async def enter() -> None:
-        async with host_process.alone(folder):
+        async with host_process.directory_lock(folder):
             entered.set()
 
     async def race() -> None:
-        async with host_process.alone(folder):
+        async with host_process.directory_lock(folder):
             waiting = asyncio.create_task(enter())
             await asyncio.sleep(0.1)
             remove_tree(folder)
-        async with host_process.alone(folder):
+        async with host_process.directory_lock(folder):
             await asyncio.sleep(0.3)
             assert not entered.is_set()
         async with asyncio.timeout(10):

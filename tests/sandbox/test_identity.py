@@ -20,7 +20,7 @@ async def test_commands_are_in_the_name_under_which_the_sandbox_was_last_opened(
             (sandbox.boot_id, (await sandbox.run(Command(f"who-{name}", shell=WHO))).output)
         )
         await sandbox.detach()
-    await backend.forget(conversation)
+    await backend.delete(conversation)
     assert [output for _, output in said] == [
         "rosa <rosa@example.org>, rosa <rosa@example.org>\n",
         "ada <ada@example.org>, ada <ada@example.org>\n",

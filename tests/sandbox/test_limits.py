@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from paca.sandbox.base import Limits
+from paca.sandbox.base import SandboxLimits
 from paca.sandbox.bubblewrap import sandbox_directory
 from tests.sandbox.conftest import only_bubblewrap
 from tests.support import runners
@@ -33,7 +33,7 @@ by_whoever_minds_it = pytest.mark.parametrize(
 @pytest.fixture
 def keeper(request, monkeypatch) -> str:
     if request.param == "watchdog":
-        monkeypatch.setattr(sandbox_directory.ControlGroup, "make", lambda self, limits: False)
+        monkeypatch.setattr(sandbox_directory.ControlGroup, "create", lambda self, limits: False)
     return request.param
 
 
@@ -173,7 +173,7 @@ async def test_where_groups_cannot_be_entered_a_sandbox_starts_without(open_sand
     def refuse(self, pid: int) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(sandbox_directory.ControlGroup, "take", refuse)
+    monkeypatch.setattr(sandbox_directory.ControlGroup, "add_process", refuse)
     hands = await open_sandbox(memory_mib=256)
     assert (await hands.bash(HOG)).cause == "out_of_memory"
 
@@ -183,17 +183,17 @@ async def test_a_group_that_a_sweep_took_for_abandoned_is_made_anew(
     backend, open_sandbox, monkeypatch
 ):
     """One that is old and empty goes in the moment in which a process is about to be put into it."""
-    make, gone = sandbox_directory.ControlGroup.make, []
+    create, gone = sandbox_directory.ControlGroup.create, []
 
-    def made_and_gone(self: sandbox_directory.ControlGroup, limits: Limits) -> bool:
-        made = make(self, limits)
+    def made_and_gone(self: sandbox_directory.ControlGroup, limits: SandboxLimits) -> bool:
+        made = create(self, limits)
         if made and not gone:
             for folder in self.folders:
                 folder.rmdir()
             gone.append(self)
         return made
 
-    monkeypatch.setattr(sandbox_directory.ControlGroup, "make", made_and_gone)
+    monkeypatch.setattr(sandbox_directory.ControlGroup, "create", made_and_gone)
     hands = await open_sandbox()
     if not gone:
         pytest.skip("control groups cannot be made here")

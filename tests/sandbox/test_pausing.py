@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from paca.engine.workspace import Command, SandboxGone
-from paca.sandbox.base import Patience, SandboxSpec
+from paca.sandbox.base import IdlePolicy, SandboxSpec
 from tests.sandbox.conftest import only_bubblewrap
 
 pytestmark = [pytest.mark.service, pytest.mark.anyio]
@@ -52,16 +52,18 @@ async def test_one_whose_agent_has_become_persistent_lasts_as_long_as_it_now_sha
     await (await hasty.open(control, epoch=1)).detach()
     try:
         for _ in range(300):
-            if await hasty.loss(control.conversation_id) is not None:
+            if await hasty.exit_cause(control.conversation_id) is not None:
                 break
             await asyncio.sleep(0.2)
         else:
             pytest.fail("the control does not end")
         await asyncio.sleep(1)
-        assert await hasty.loss(changed.conversation_id) is None, "it was left before the other"
+        assert await hasty.exit_cause(changed.conversation_id) is None, (
+            "it was left before the other"
+        )
     finally:
         for spec in (changed, control):
-            await hasty.forget(spec.conversation_id)
+            await hasty.delete(spec.conversation_id)
 
 
 async def test_what_forks_without_an_end_stands_still_as_well(backend, open_sandbox):
@@ -77,7 +79,7 @@ async def test_a_paused_one_can_be_woken_and_ended(backend, open_sandbox):
     hands = await open_sandbox()
     conversation = hands.spec.conversation_id
     await backend.pause(conversation)
-    await backend.wake(conversation)
+    await backend.resume(conversation)
     assert (await hands.bash("echo awake")).output == "awake\n"
     await hands.put("kept.txt", "kept")
     await hands.sandbox.detach()
@@ -90,7 +92,7 @@ async def test_a_paused_one_can_be_woken_and_ended(backend, open_sandbox):
 
 async def test_where_nothing_runs_nothing_is_paused(backend):
     assert not await backend.pause(uuid.uuid4())
-    await backend.wake(uuid.uuid4())
+    await backend.resume(uuid.uuid4())
 
 
 async def test_a_persistent_one_outlasts_its_idle_time_while_it_is_paused(
@@ -126,9 +128,9 @@ async def test_one_that_is_left_paused_while_it_is_in_use_goes_on_when_it_is_ask
 
 
 def test_only_a_persistent_one_waits_longer_than_it_may_idle():
-    patience, conversation = Patience(10, 100), uuid.uuid4()
-    assert patience.lasting(SandboxSpec(conversation)) == 10
-    assert patience.lasting(SandboxSpec(conversation, persistent=True)) > 110
+    idle_policy, conversation = IdlePolicy(10, 100), uuid.uuid4()
+    assert idle_policy.orphan_seconds(SandboxSpec(conversation)) == 10
+    assert idle_policy.orphan_seconds(SandboxSpec(conversation, persistent=True)) > 110
 
 
 @only_bubblewrap

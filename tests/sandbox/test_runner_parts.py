@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paca.sandbox.runner.file_type import binary_kind
-from paca.sandbox.runner.frames import MAX_FRAME, SPOIL, Parser, dumps, encode, loads
+from paca.sandbox.runner.frames import MAX_FRAME, RESYNC, Parser, dumps, encode, loads
 from paca.sandbox.runner.output import HEAD, TAIL, Output
 from paca.sandbox.runner.textdiff import compare
 
@@ -53,7 +53,7 @@ def test_frames_arrive_whole_however_they_are_cut(sent, size):
 def test_a_frame_cut_anywhere_is_lost_alone(broken, whole, data):
     frame = encode("aa", broken)
     cut = frame[: data.draw(st.integers(0, len(frame) - 1))]
-    assert Parser().feed(cut + SPOIL + encode("bb", whole)) == [("bb", whole)]
+    assert Parser().feed(cut + RESYNC + encode("bb", whole)) == [("bb", whole)]
 
 
 @unhurried

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_switched_off_it_refuses_and_says_how_to_switch_it_on(tmp_path: Path):
     manager = SandboxManager(kind="none", data_dir=tmp_path, install_id="tests")
-    assert "PACA_SANDBOX=auto" in (await manager.unavailable() or "")
+    assert "PACA_SANDBOX=auto" in (await manager.unavailable_reason() or "")
     with pytest.raises(SandboxUnavailable, match="PACA_SANDBOX=auto"):
         await manager.open(SandboxSpec(uuid4()), epoch=1)
     assert not list(tmp_path.iterdir())

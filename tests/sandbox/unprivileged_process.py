@@ -8,16 +8,16 @@ import uuid
 from pathlib import Path
 
 from paca.engine.workspace import Command
-from paca.sandbox.base import Limits, SandboxSpec
+from paca.sandbox.base import SandboxLimits, SandboxSpec
 from paca.sandbox.manager import SandboxManager
 
 
 async def work(data_dir: str, lines: list[str]) -> None:
     manager = SandboxManager(kind="bubblewrap", data_dir=Path(data_dir), install_id="unprivileged")
-    reason = await manager.unavailable()
+    reason = await manager.unavailable_reason()
     outcomes = []
     if reason is None:
-        limits = Limits(memory_mib=256, processes=64)
+        limits = SandboxLimits(memory_mib=256, processes=64)
         sandbox = await manager.open(SandboxSpec(uuid.uuid4(), limits=limits), epoch=1)
         for line in lines:
             outcome = await sandbox.run(Command(line, shell=line, timeout_seconds=20))

@@ -13,13 +13,13 @@ import pytest
 from paca.engine.workspace import SandboxUnavailable
 from paca.sandbox.docker import container
 from paca.sandbox.docker.backend import DEFAULT_IMAGE, Docker
-from paca.sandbox.docker.engine import Engine
+from paca.sandbox.docker.engine import DockerEngine
 
 
 @functools.cache
 def reason_against() -> str:
     """Why Docker cannot be tested here; empty if it can. In CI a skipped test fails the run."""
-    backend = Docker(Engine(), "tests", image=DEFAULT_IMAGE)
+    backend = Docker(DockerEngine(), "tests", image=DEFAULT_IMAGE)
     try:
         with ThreadPoolExecutor(1) as thread:  # who asks may be in an event loop
             thread.submit(lambda: asyncio.run(backend.check())).result()
@@ -35,7 +35,9 @@ def install_id(data_dir: Path) -> str:
 
 def make(data_dir: Path, *, idle_seconds: float = 30) -> Docker:
     """A backend whose containers only tests on the same folder share."""
-    return Docker(Engine(), install_id(data_dir), image=DEFAULT_IMAGE, idle_seconds=idle_seconds)
+    return Docker(
+        DockerEngine(), install_id(data_dir), image=DEFAULT_IMAGE, idle_seconds=idle_seconds
+    )
 
 
 def skip_without() -> None:
@@ -45,14 +47,14 @@ def skip_without() -> None:
 
 def described(backend: Docker, conversation_id: UUID) -> dict:
     """The conversation's container as ``docker inspect`` shows it."""
-    name = container.name_of(backend.holdings.install_id, conversation_id)
-    return backend.engine.wait(lambda client: client.inspect_container(name))
+    name = container.container_name(backend.inventory.install_id, conversation_id)
+    return backend.engine.call_sync(lambda client: client.inspect_container(name))
 
 
 def runs(backend: Docker, conversation_id: UUID, line: str) -> bool:
     """Whether a process with this command line is in the conversation's container."""
     name = described(backend, conversation_id)["Id"]
-    return line in str(backend.engine.wait(lambda client: client.top(name))["Processes"])
+    return line in str(backend.engine.call_sync(lambda client: client.top(name))["Processes"])
 
 
 def runner_pid(backend: Docker, conversation_id: UUID) -> int:

@@ -12,8 +12,8 @@ from typing import Self
 from uuid import UUID
 
 from paca.sandbox.docker.backend import DEFAULT_IMAGE
-from paca.sandbox.docker.container import RUNNER
-from paca.sandbox.docker.engine import Engine
+from paca.sandbox.docker.container import RUNNER_LABEL
+from paca.sandbox.docker.engine import DockerEngine
 from paca.sandbox.runner_bundle import runner_version
 from tests.support.flow import wait_until
 
@@ -46,7 +46,7 @@ class DockerDaemon:
         self._log = (self._data / "log").open("wb")
         self.path = str(self._run / "docker.sock")
         self.address = f"unix://{self.path}"
-        self._engine = Engine(self.address)
+        self._engine = DockerEngine(self.address)
         self._options: tuple[str, ...] = ()
         self._daemon: subprocess.Popen[bytes] | None = None
         self._containerd: subprocess.Popen[bytes] | None = None
@@ -197,7 +197,7 @@ class DockerDaemon:
         return False
 
     def _wait(self, work):
-        return self._engine.wait(work)
+        return self._engine.call_sync(work)
 
     def _copy_image(self) -> None:
         """A thin copy of the machine's: to load it whole takes half a minute."""
@@ -208,7 +208,7 @@ class DockerDaemon:
             + [*excluded, "--create", "."],
             stdout=subprocess.PIPE,
         )
-        label = f"LABEL {RUNNER}={runner_version()}"
+        label = f"LABEL {RUNNER_LABEL}={runner_version()}"
         subprocess.run(
             ["docker", "--host", self.address, "import", "--change", label, "-", DEFAULT_IMAGE],
             stdin=tar.stdout,

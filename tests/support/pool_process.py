@@ -81,28 +81,28 @@ def main(database: str, folder: str, size: str, dies: str) -> None:
 
 
 def _tell_what_is_made() -> None:
-    from paca.sandbox.docker.warm_pool import Ready, Standing
+    from paca.sandbox.docker.warm_pool import DockerWarmPool, WarmSandbox
 
-    make = Standing.make
+    make = DockerWarmPool.create
 
-    async def made(*arguments: Any, **options: Any) -> Ready:
+    async def made(*arguments: Any, **options: Any) -> WarmSandbox:
         found = await make(*arguments, **options)
         sys.stdout.write(f"{found.volume}\n")
         sys.stdout.flush()
         return found
 
-    Standing.make = made  # type: ignore[method-assign]
+    DockerWarmPool.create = made  # type: ignore[method-assign]
 
 
 def _die_at(point: str) -> None:
     """The three lines between which a sandbox changes hands."""
-    from paca.sandbox.docker.warm_pool import Standing
+    from paca.sandbox.docker.warm_pool import DockerWarmPool
     from paca.worker.sandboxes import warm_pool_queries
 
     def die(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    take, hand_over = warm_pool_queries.take, Standing.hand_over
+    take, hand_over = warm_pool_queries.take, DockerWarmPool.assign
 
     def taken(*arguments: Any) -> str:
         if point == "before the row":
@@ -118,7 +118,7 @@ def _die_at(point: str) -> None:
             die()
         return found
 
-    warm_pool_queries.take, Standing.hand_over = taken, handed_over  # type: ignore[method-assign]
+    warm_pool_queries.take, DockerWarmPool.assign = taken, handed_over  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -9,20 +9,20 @@ from uuid import UUID
 
 from paca.sandbox.base import Backend
 from paca.sandbox.bubblewrap import host_process
-from paca.sandbox.bubblewrap.sandbox_directory import Home, short_path
+from paca.sandbox.bubblewrap.sandbox_directory import SandboxDirectory, short_folder_path
 from tests.support import docker_backend
 
 
-def home(backend: Backend, conversation_id: UUID) -> Home:
+def home(backend: Backend, conversation_id: UUID) -> SandboxDirectory:
     """Of a sandbox made with bubblewrap."""
-    return Home(backend._data_dir, backend._install_id, conversation_id)
+    return SandboxDirectory(backend._data_dir, backend._install_id, conversation_id)
 
 
 def pid(backend: Backend, conversation_id: UUID) -> int:
     """Process 1 of the sandbox, as this machine numbers it."""
     if backend.name == "docker":
         return docker_backend.runner_pid(backend, conversation_id)
-    return host_process.read(home(backend, conversation_id).folder).pid
+    return host_process.read_record(home(backend, conversation_id).folder).pid
 
 
 @contextmanager
@@ -40,7 +40,7 @@ def silenced(backend: Backend, conversation_id: UUID) -> Iterator[None]:
     aside = place.folder / "aside"
     place.socket.rename(aside)
     deaf = socket.socket(socket.AF_UNIX)
-    with short_path(place.folder) as folder:
+    with short_folder_path(place.folder) as folder:
         deaf.bind(f"{folder}/socket")
     deaf.listen()
     yield

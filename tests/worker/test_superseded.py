@@ -96,7 +96,7 @@ def test_files_are_not_emptied_by_a_worker_that_another_has_superseded(lease, tm
     note.parent.mkdir(parents=True)
     note.touch()
     manager = SandboxManager(kind="bubblewrap", data_dir=tmp_path, install_id="any")
-    spec = SandboxSpec(conversation_id, emptied=True)
+    spec = SandboxSpec(conversation_id, reset_files=True)
     sandboxes = RunSandboxes(
         spec, "", manager=manager, log=a_log(lease, database), database=database
     )

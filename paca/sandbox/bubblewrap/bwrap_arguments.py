@@ -5,38 +5,41 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from paca.sandbox.base import Limits
+from paca.sandbox.base import SandboxLimits
 from paca.sandbox.runner import HOME, SHARED_MEMORY, TMP, WORKSPACE
-from paca.sandbox.runner_bundle import AT, Interpreter
+from paca.sandbox.runner_bundle import BUNDLE_ROOT, Interpreter
 
-SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
-FIRST_UID, UIDS = 1_900_000_000, 100_000_000  # above what distributions and containers hand out
-SMALL_FIRST_UID, SMALL_UIDS = 30_000, 30_000
+SYSTEM_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+FIRST_UID, UID_COUNT = (
+    1_900_000_000,
+    100_000_000,
+)  # above what distributions and containers hand out
+SMALL_FIRST_UID, SMALL_UID_COUNT = 30_000, 30_000
 
 
-def shows(path: Path) -> bool:
+def is_visible_inside(path: Path) -> bool:
     """Whether a path of the host lies in what every sandbox sees of it."""
-    return any(path.is_relative_to(f"/{name}") for name in ("usr", *SYSTEM))
+    return any(path.is_relative_to(f"/{name}") for name in ("usr", *SYSTEM_FOLDERS))
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class SandboxUser:
     """The user inside. ``drop``: we are root, so the runner turns into it and no one else uses it."""
 
     uid: int
     gid: int
-    drop: bool
+    drop_privileges: bool
 
 
-def identity_for(conversation_id: UUID) -> Identity:
+def user_for(conversation_id: UUID) -> SandboxUser:
     """As root a user of the conversation's own: its files and its process limit are then its own."""
     if os.geteuid() != 0:
-        return Identity(os.geteuid(), os.getegid(), drop=False)
+        return SandboxUser(os.geteuid(), os.getegid(), drop_privileges=False)
     number = conversation_id.int
-    uid = FIRST_UID + number % UIDS
-    if not _is_mapped(FIRST_UID + UIDS):  # root of a container, which has few users to give
-        uid = SMALL_FIRST_UID + number % SMALL_UIDS
-    return Identity(uid, uid, drop=True)
+    uid = FIRST_UID + number % UID_COUNT
+    if not _is_mapped(FIRST_UID + UID_COUNT):  # root of a container, which has few users to give
+        uid = SMALL_FIRST_UID + number % SMALL_UID_COUNT
+    return SandboxUser(uid, uid, drop_privileges=True)
 
 
 def _is_mapped(uid: int) -> bool:
@@ -47,22 +50,22 @@ def _is_mapped(uid: int) -> bool:
     return False
 
 
-def name_user(folder: Path, identity: Identity) -> None:
+def write_user_names(folder: Path, user: SandboxUser) -> None:
     """Write the two files of /etc that give the user inside a name."""
     (folder / "passwd").write_text(
         "root:x:0:0:root:/root:/usr/sbin/nologin\n"
-        f"agent:x:{identity.uid}:{identity.gid}:agent:{HOME}:/bin/bash\n"
+        f"agent:x:{user.uid}:{user.gid}:agent:{HOME}:/bin/bash\n"
     )
-    (folder / "group").write_text(f"root:x:0:\nagent:x:{identity.gid}:\n")
+    (folder / "group").write_text(f"root:x:0:\nagent:x:{user.gid}:\n")
 
 
 def arguments(
     *,
-    identity: Identity,
-    limits: Limits,
+    user: SandboxUser,
+    limits: SandboxLimits,
     workspace: Path,
     etc: Path,
-    names: Path,
+    user_files: Path,
     runner: Path,
     interpreter: Interpreter,
     seccomp: int | None,
@@ -70,27 +73,27 @@ def arguments(
     """bwrap's arguments up to the program to run. Everything not named here does not exist inside."""
     tmp = str(limits.memory_mib * (1 << 20) // 4)
     return [
-        *_namespaces(identity),
+        *_namespaces(user),
         *("--as-pid-1", "--new-session", "--clearenv", "--hostname", "sandbox"),
         *([] if seccomp is None else ["--seccomp", str(seccomp)]),
-        *_folders(),
-        *_system(),
-        *_etc(etc, names),
+        *_empty_folders(),
+        *_system_mounts(),
+        *_etc_mounts(etc, user_files),
         *("--proc", "/proc", "--dev", "/dev"),
         *("--size", tmp, "--perms", "1777", "--tmpfs", SHARED_MEMORY),
         *("--size", tmp, "--perms", "1777", "--tmpfs", TMP),
         *("--symlink", "../tmp", f"/var{TMP}", "--symlink", "../run", "/var/run"),
         *("--size", tmp, "--perms", "0700", "--tmpfs", HOME),
         *("--bind", str(workspace), WORKSPACE),
-        *_ours(runner, interpreter),
+        *_runner_mounts(runner, interpreter),
         *("--remount-ro", "/dev", "--remount-ro", "/"),
         *("--chdir", "/"),
     ]
 
 
-def _namespaces(identity: Identity) -> list[str]:
+def _namespaces(user: SandboxUser) -> list[str]:
     apart = ["ipc", "pid", "net", "uts", "cgroup-try"]
-    if not identity.drop:
+    if not user.drop_privileges:
         return [
             "--unshare-user",
             "--disable-userns",
@@ -105,16 +108,16 @@ def _namespaces(identity: Identity) -> list[str]:
     ]
 
 
-def _folders() -> list[str]:
+def _empty_folders() -> list[str]:
     # Made by the way, they would be open to root only.
-    python = [f"{AT}/python", f"{AT}/python/bin", f"{AT}/python/lib"]
-    folders = ["/home", "/opt", "/run", "/var", AT, *python]
+    python = [f"{BUNDLE_ROOT}/python", f"{BUNDLE_ROOT}/python/bin", f"{BUNDLE_ROOT}/python/lib"]
+    folders = ["/home", "/opt", "/run", "/var", BUNDLE_ROOT, *python]
     return [word for folder in folders for word in ("--perms", "0755", "--dir", folder)]
 
 
-def _system() -> list[str]:
+def _system_mounts() -> list[str]:
     found = ["--ro-bind", "/usr", "/usr"]
-    for name in SYSTEM:
+    for name in SYSTEM_FOLDERS:
         path = Path("/", name)
         if path.is_symlink():
             found += ["--symlink", str(path.readlink()), f"/{name}"]
@@ -123,15 +126,15 @@ def _system() -> list[str]:
     return found
 
 
-def _etc(etc: Path, names: Path) -> list[str]:
+def _etc_mounts(etc: Path, user_files: Path) -> list[str]:
     found = ["--ro-bind", str(etc), "/etc"]
     for name in ("passwd", "group"):
-        found += ["--ro-bind", str(names / name), f"/etc/{name}"]
+        found += ["--ro-bind", str(user_files / name), f"/etc/{name}"]
     return found
 
 
-def _ours(runner: Path, interpreter: Interpreter) -> list[str]:
-    found = ["--ro-bind", str(runner), f"{AT}/runner"]
+def _runner_mounts(runner: Path, interpreter: Interpreter) -> list[str]:
+    found = ["--ro-bind", str(runner), f"{BUNDLE_ROOT}/runner"]
     for source, target in interpreter.binds:
         found += ["--ro-bind", str(source), target]
     for target in interpreter.masked:

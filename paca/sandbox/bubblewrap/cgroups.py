@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from paca.sandbox.base import Limits
+from paca.sandbox.base import SandboxLimits
 
 ROOT = Path("/sys/fs/cgroup")
 CPU_PERIOD = 100_000
@@ -30,31 +30,31 @@ class ControlGroup:
             ]
 
     @property
-    def counter(self) -> Path:
+    def oom_counter(self) -> Path:
         """The file that counts how often the kernel ended a process for lack of memory."""
         return self.folders[0] / ("memory.events" if self._unified else "memory.oom_control")
 
-    def make(self, limits: Limits) -> bool:
+    def create(self, limits: SandboxLimits) -> bool:
         """Make them with these limits; False where that is not allowed (the runner then looks itself)."""
         if os.geteuid() != 0 or not self.folders:
             return False
         try:
             if self._unified:
-                self._hand_down()
+                self._enable_controllers()
             for folder in self.folders:
                 folder.mkdir(exist_ok=True)
-                self._bound(folder, limits)
+                self._write_limits(folder, limits)
         except OSError:
             return False
-        return self.counter.exists()
+        return self.oom_counter.exists()
 
-    def _hand_down(self) -> None:
+    def _enable_controllers(self) -> None:
         parent = ROOT / "paca"
         parent.mkdir(exist_ok=True)
         for folder in (ROOT, parent):
             (folder / "cgroup.subtree_control").write_text("+memory +cpu")
 
-    def _bound(self, folder: Path, limits: Limits) -> None:
+    def _write_limits(self, folder: Path, limits: SandboxLimits) -> None:
         memory, quota = str(limits.memory_mib << 20), str(int(limits.cpus * CPU_PERIOD))
         values = {
             "memory.max": memory,
@@ -68,15 +68,15 @@ class ControlGroup:
             if (folder / name).exists():  # each version and controller has its own of these
                 (folder / name).write_text(value)
 
-    def take(self, pid: int) -> None:
+    def add_process(self, pid: int) -> None:
         """Put a process in. What it begins later is in as well."""
         for folder in self.folders:
             (folder / "cgroup.procs").write_text(str(pid))
 
-    def kills(self) -> int:
+    def oom_kills(self) -> int:
         """How often the kernel has ended a process in it for lack of memory, as far as that is counted."""
         try:
-            lines = self.counter.read_text().splitlines()
+            lines = self.oom_counter.read_text().splitlines()
         except (OSError, IndexError):
             return 0
         return next((int(line[9:]) for line in lines if line.startswith("oom_kill ")), 0)

@@ -23,7 +23,7 @@ STILL = {STOPPED, "t", *DEAD}
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class RunnerProcess:
     """Process 1 of a sandbox as the host sees it. ``started`` tells it from a later process of its pid.
 
     ``epoch``: the highest that ever opened this sandbox, also kept when the process is gone. ``kills``:
@@ -46,46 +46,46 @@ class Life:
 
     def kill(self) -> None:
         """Kill it, and with it everything inside."""
-        self._send(signal.SIGKILL)
+        self._send_signal(signal.SIGKILL)
 
-    def freeze(self) -> bool:
+    def pause(self) -> bool:
         """Stop it first, so that it neither ends nor begins anything; then all that it has begun, until
         none is left that was begun meanwhile. False if it is gone, or will not stand still."""
         for _ in range(MOST_LOOKS):
-            moving = [each for each in self._tree() if state(each.pid) not in STILL]
+            moving = [each for each in self._process_tree() if state(each.pid) not in STILL]
             if not moving:
                 return self.is_stopped
             for each in moving:
-                each._send(signal.SIGSTOP)
+                each._send_signal(signal.SIGSTOP)
             time.sleep(LOOK_SECONDS)
-        self.thaw()
+        self.resume()
         return False
 
-    def thaw(self) -> None:
+    def resume(self) -> None:
         """Let all of it go on; the runner last, which then finds its processes as it left them."""
-        for each in reversed(self._tree()):
-            each._send(signal.SIGCONT)
+        for each in reversed(self._process_tree()):
+            each._send_signal(signal.SIGCONT)
 
-    def _tree(self) -> "list[Life]":
+    def _process_tree(self) -> "list[RunnerProcess]":
         """It and all below it, parents before children: whoever loses its parent inside becomes its own."""
         if not self.is_alive:
             return []
-        below: dict[int, list[Life]] = {}
+        below: dict[int, list[RunnerProcess]] = {}
         for process in processes():
-            below.setdefault(process.parent, []).append(Life(process.pid, process.started))
+            below.setdefault(process.parent, []).append(RunnerProcess(process.pid, process.started))
         found = [self]
         for each in found:  # it grows while it is walked
             found += below.get(each.pid, [])
         return found
 
-    def _send(self, number: signal.Signals) -> None:
-        with self._pinned() as descriptor:
+    def _send_signal(self, number: signal.Signals) -> None:
+        with self._open_pidfd() as descriptor:
             if descriptor is not None:
                 signal.pidfd_send_signal(descriptor, number)
 
-    async def end(self) -> None:
+    async def kill_and_wait(self) -> None:
         """Kill it; returns when it is gone."""
-        with self._pinned() as descriptor:
+        with self._open_pidfd() as descriptor:
             if descriptor is None:
                 return
             signal.pidfd_send_signal(descriptor, signal.SIGKILL)
@@ -99,7 +99,7 @@ class Life:
                 loop.remove_reader(descriptor)
 
     @contextmanager
-    def _pinned(self) -> Iterator[int | None]:
+    def _open_pidfd(self) -> Iterator[int | None]:
         """A descriptor of the process, so that what is checked is what is killed; None if it is gone."""
         try:
             descriptor = os.pidfd_open(self.pid)
@@ -150,15 +150,15 @@ def start_time(pid: int) -> int | None:
     return None if found is None or found.state in DEAD else found.started
 
 
-def read(folder: Path) -> Life:
+def read_record(folder: Path) -> RunnerProcess:
     """What was written down last; nothing readable is no life."""
     try:
-        return Life(**json.loads((folder / "life.json").read_text()))
+        return RunnerProcess(**json.loads((folder / "life.json").read_text()))
     except (OSError, ValueError, TypeError):
-        return Life()
+        return RunnerProcess()
 
 
-def write(folder: Path, life: Life) -> None:
+def write_record(folder: Path, life: RunnerProcess) -> None:
     """Write it down, whole or not at all."""
     temporary = folder / "life.json.new"
     temporary.write_text(json.dumps(asdict(life)))
@@ -166,13 +166,13 @@ def write(folder: Path, life: Life) -> None:
 
 
 @asynccontextmanager
-async def alone(folder: Path) -> AsyncIterator[None]:
+async def directory_lock(folder: Path) -> AsyncIterator[None]:
     """Hold the folder's lock: of all workers only one opens or ends a sandbox at a time.
 
     Who holds it may remove the folder, lock and all; who waited for that lock has nothing by it.
     """
     deadline = clock.monotonic() + LOCK_SECONDS
-    while (descriptor := _locked(folder)) is None:
+    while (descriptor := _try_lock(folder)) is None:
         if clock.monotonic() > deadline:
             raise SandboxUnavailable("Another worker is busy with this sandbox.")
         await asyncio.sleep(0.02)
@@ -182,7 +182,7 @@ async def alone(folder: Path) -> AsyncIterator[None]:
         os.close(descriptor)
 
 
-def _locked(folder: Path) -> int | None:
+def _try_lock(folder: Path) -> int | None:
     """A descriptor of the folder's lock that holds it; None while somebody else does."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     lock = folder / "lock"

@@ -11,20 +11,18 @@ from pathlib import Path
 
 from paca.engine.workspace import SandboxBroken, SandboxUnavailable
 from paca.sandbox import seccomp
-from paca.sandbox.base import Patience, SandboxSpec
+from paca.sandbox.base import IdlePolicy, SandboxSpec
 from paca.sandbox.bubblewrap import bwrap_arguments, host_process
-from paca.sandbox.bubblewrap.host_process import Life
-from paca.sandbox.bubblewrap.sandbox_directory import Home, short_path
-from paca.sandbox.runner_bundle import AT, Interpreter
+from paca.sandbox.bubblewrap.host_process import RunnerProcess
+from paca.sandbox.bubblewrap.sandbox_directory import SandboxDirectory, short_folder_path
+from paca.sandbox.runner_bundle import BUNDLE_ROOT, Interpreter
 
-BOOT = (
-    f"import sys;sys.path.insert(0,'{AT}/runner/lib');import paca.sandbox.runner.main as m;m.main()"
-)
+BOOT_CODE = f"import sys;sys.path.insert(0,'{BUNDLE_ROOT}/runner/lib');import paca.sandbox.runner.main as m;m.main()"
 # bwrap says within milliseconds what it has made; so much later it is not going to.
 START_SECONDS = 20.0
 GROUP_ATTEMPTS = 2
-NOT_STARTED = "See docs/architecture.md, or set PACA_SANDBOX=none to work without commands."
-NOT_ALLOWED = (
+START_HINT = "See docs/architecture.md, or set PACA_SANDBOX=none to work without commands."
+NAMESPACE_HINT = (
     "Allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, or "
     "kernel.apparmor_restrict_unprivileged_userns=0), or set PACA_SANDBOX=none to work without commands."
 )
@@ -35,86 +33,102 @@ class Launcher:
     """Knows the programs; makes processes."""
 
     def __init__(
-        self, bwrap: str, interpreter: Interpreter, runner: Path, etc: Path, patience: Patience
+        self, bwrap: str, interpreter: Interpreter, runner: Path, etc: Path, idle_policy: IdlePolicy
     ) -> None:
         self._bwrap = bwrap
         self._interpreter = interpreter
         self._runner = runner
         self._etc = etc
-        self._patience = patience
+        self._idle_policy = idle_policy
 
-    def launch(self, home: Home, spec: SandboxSpec, epoch: int) -> Life:
-        """Start the sandbox; its runner then comes up and accepts on the home's socket."""
-        bwrap_arguments.name_user(home.folder, home.identity)
+    def launch(self, directory: SandboxDirectory, spec: SandboxSpec, epoch: int) -> RunnerProcess:
+        """Start the sandbox; its runner then comes up and accepts on the directory's socket."""
+        bwrap_arguments.write_user_names(directory.folder, directory.user)
         for _ in range(GROUP_ATTEMPTS):
-            if not home.group.make(spec.limits):
+            if not directory.control_group.create(spec.limits):
                 break
-            if (born := self._launch_in_group(home, spec, epoch)) is not None:
-                return born
-        return self._launch(home, spec, epoch, grouped=False)
+            if (runner := self._launch_in_group(directory, spec, epoch)) is not None:
+                return runner
+        return self._launch(directory, spec, epoch, grouped=False)
 
-    def _launch_in_group(self, home: Home, spec: SandboxSpec, epoch: int) -> Life | None:
+    def _launch_in_group(
+        self, directory: SandboxDirectory, spec: SandboxSpec, epoch: int
+    ) -> RunnerProcess | None:
         """None if it takes nobody, or has gone: while nobody is in it, a sweep may take it for abandoned."""
-        born = Life()
+        runner = RunnerProcess()
         try:
-            born = self._launch(home, spec, epoch, grouped=True)
-            home.group.take(born.pid)  # it has started nothing yet: all that it ever starts is in
+            runner = self._launch(directory, spec, epoch, grouped=True)
+            directory.control_group.add_process(
+                runner.pid
+            )  # it has started nothing yet: all that it ever starts is in
         except OSError:
-            born.kill()
+            runner.kill()
             return None
-        return born
+        return runner
 
-    def _launch(self, home: Home, spec: SandboxSpec, epoch: int, *, grouped: bool) -> Life:
+    def _launch(
+        self, directory: SandboxDirectory, spec: SandboxSpec, epoch: int, *, grouped: bool
+    ) -> RunnerProcess:
         with ExitStack() as stack:
-            listener = stack.enter_context(_listen(home))
+            listener = stack.enter_context(_listen(directory))
             filter_fd = _seccomp(stack)
-            oom_fd = _open(stack, home.group.counter) if grouped else None
+            oom_fd = _open(stack, directory.control_group.oom_counter) if grouped else None
             info, info_end = os.pipe()
             stack.callback(os.close, info)
-            status = stack.enter_context(home.status.open("wb"))
+            status = stack.enter_context(directory.status.open("wb"))
             with os.fdopen(info_end, "wb"):
                 argv = [
                     self._bwrap,
-                    *self._confined(home, spec, filter_fd),
+                    *self._bwrap_arguments(directory, spec, filter_fd),
                     *("--info-fd", str(info_end), "--json-status-fd", str(status.fileno()), "--"),
-                    *self._program(home, spec, epoch, listener=listener.fileno(), oom_fd=oom_fd),
+                    *self._runner_command(
+                        directory, spec, epoch, listener=listener.fileno(), oom_fd=oom_fd
+                    ),
                 ]
                 passed = [listener.fileno(), info_end, status.fileno(), filter_fd, oom_fd]
-                _spawn(argv, home.log, [fd for fd in passed if fd is not None])
-            return _life(info, home.log, epoch)
+                _spawn(argv, directory.log, [fd for fd in passed if fd is not None])
+            return _wait_for_runner(info, directory.log, epoch)
 
-    def _confined(self, home: Home, spec: SandboxSpec, filter_fd: int | None) -> list[str]:
+    def _bwrap_arguments(
+        self, directory: SandboxDirectory, spec: SandboxSpec, filter_fd: int | None
+    ) -> list[str]:
         return bwrap_arguments.arguments(
-            identity=home.identity,
+            user=directory.user,
             limits=spec.limits,
-            workspace=home.workspace,
+            workspace=directory.workspace,
             etc=self._etc,
-            names=home.folder,
+            user_files=directory.folder,
             runner=self._runner,
             interpreter=self._interpreter,
             seccomp=filter_fd,
         )
 
-    def _program(
-        self, home: Home, spec: SandboxSpec, epoch: int, *, listener: int, oom_fd: int | None
+    def _runner_command(
+        self,
+        directory: SandboxDirectory,
+        spec: SandboxSpec,
+        epoch: int,
+        *,
+        listener: int,
+        oom_fd: int | None,
     ) -> list[str]:
         settings = {
             **asdict(spec.limits),
             "listener": listener,
             "oom_fd": oom_fd,
-            "uid": home.identity.uid if home.identity.drop else None,
+            "uid": directory.user.uid if directory.user.drop_privileges else None,
             "epoch": epoch,
-            "orphan_seconds": self._patience.lasting(spec),
+            "orphan_seconds": self._idle_policy.orphan_seconds(spec),
             "git_name": spec.git_name,
             "git_email": spec.git_email,
-            "no_input": f"{AT}/runner/bin/no-input",
+            "no_input": f"{BUNDLE_ROOT}/runner/bin/no-input",
         }
         # Isolated, without site: faster, and nothing of the agent's can change what is imported.
-        flags = ("-I", "-S", "-X", "utf8", "-c", BOOT)
+        flags = ("-I", "-S", "-X", "utf8", "-c", BOOT_CODE)
         return [self._interpreter.program, *flags, json.dumps(settings)]
 
 
-def collect_children() -> None:
+def reap_children() -> None:
     """Let the zombies of ended sandboxes go."""
     for pid in list(_children):
         try:
@@ -125,12 +139,12 @@ def collect_children() -> None:
             _children.discard(pid)
 
 
-def _listen(home: Home) -> socket.socket:
+def _listen(directory: SandboxDirectory) -> socket.socket:
     """The runner's listening socket, made outside: inside there is no path to it."""
-    home.socket.unlink(missing_ok=True)
+    directory.socket.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        with short_path(home.folder) as folder:
+        with short_folder_path(directory.folder) as folder:
             listener.bind(f"{folder}/socket")
         listener.listen(16)
     except OSError:  # the folder may be gone: who wanted the sandbox no longer waits for it
@@ -172,17 +186,17 @@ def _spawn(argv: list[str], log: Path, passed: list[int]) -> None:
     child.returncode = 0  # sandboxes outlive us by design: Popen shall not complain of that
 
 
-def _life(info: int, log: Path, epoch: int) -> Life:
+def _wait_for_runner(info: int, log: Path, epoch: int) -> RunnerProcess:
     """Wait until bwrap has made the process that becomes the runner."""
-    said = b""
-    while not said.rstrip().endswith(b"}"):
+    output = b""
+    while not output.rstrip().endswith(b"}"):
         answers, _, _ = select.select([info], [], [], START_SECONDS)
         piece = os.read(info, 4096) if answers else b""
         if not piece:
-            raise failure(log)
-        said += piece
-    pid = int(json.loads(said)["child-pid"])
-    return Life(pid, host_process.start_time(pid) or 0, epoch)
+            raise start_error(log)
+        output += piece
+    pid = int(json.loads(output)["child-pid"])
+    return RunnerProcess(pid, host_process.start_time(pid) or 0, epoch)
 
 
 def exit_code(status: Path) -> int | None:
@@ -194,10 +208,10 @@ def exit_code(status: Path) -> int | None:
         return None
 
 
-def failure(log: Path) -> SandboxUnavailable:
-    """Why a sandbox did not start, and what to do, from what bwrap or the runner said."""
-    said = log.read_text(errors="replace").strip().splitlines()
-    last = said[-1][:300] if said else "no reason given"
+def start_error(log: Path) -> SandboxUnavailable:
+    """Why a sandbox did not start, and what to do, from what bwrap or the runner output."""
+    output = log.read_text(errors="replace").strip().splitlines()
+    last = output[-1][:300] if output else "no reason given"
     if "Operation not permitted" in last or "namespace" in last:
-        return SandboxUnavailable(f"Commands cannot run on this server: {last}. {NOT_ALLOWED}")
-    return SandboxBroken(f"Commands cannot run on this server: {last}. {NOT_STARTED}")
+        return SandboxUnavailable(f"Commands cannot run on this server: {last}. {NAMESPACE_HINT}")
+    return SandboxBroken(f"Commands cannot run on this server: {last}. {START_HINT}")

@@ -14,14 +14,14 @@ from urllib.parse import urlsplit
 
 from paca.engine.workspace import SandboxUnavailable, SandboxUnreachable
 
-T = TypeVar("T")
+Result = TypeVar("Result")
 DEFAULT_HOST = "unix:///var/run/docker.sock"
 CALL_SECONDS = 20.0
 MOST_CALLS_AT_ONCE = 8
 PREFIX = "Commands cannot run on this server: "
 
 
-class Refused(SandboxUnavailable):
+class DockerRefused(SandboxUnavailable):
     """Docker answered, and said no."""
 
     code = "docker_refused"
@@ -31,41 +31,41 @@ class Refused(SandboxUnavailable):
         self.http_status = http_status
 
 
-class Engine:
+class DockerEngine:
     """One daemon, at ``host`` as DOCKER_HOST spells it. ``certificates``: a folder with ca.pem, cert.pem
     and key.pem, without which no daemon on another machine is spoken to."""
 
     def __init__(self, host: str = "", certificates: str = "") -> None:
         self.host = f"unix://{host}" if host.startswith("/") else host or DEFAULT_HOST
         self._certificates = Path(certificates) if certificates else None
-        self._own = threading.local()
+        self._thread_local = threading.local()
         self._version = ""
         self._pool = concurrent.futures.ThreadPoolExecutor(
             MOST_CALLS_AT_ONCE, thread_name_prefix="docker"
         )
 
-    async def call(self, work: Callable[[Any], T], *, seconds: float = CALL_SECONDS) -> T:
-        """Do something with the SDK's client. Raises ``Refused`` or ``SandboxUnreachable``."""
-        future = self._pool.submit(self._work, work, seconds)
+    async def call(self, work: Callable[[Any], Result], *, seconds: float = CALL_SECONDS) -> Result:
+        """Do something with the SDK's client. Raises ``DockerRefused`` or ``SandboxUnreachable``."""
+        future = self._pool.submit(self._run_in_thread, work, seconds)
         try:
             async with asyncio.timeout(seconds):
                 return await asyncio.wrap_future(future)
         except TimeoutError:
-            raise self.silent(seconds) from None
+            raise self.timeout_error(seconds) from None
 
-    def wait(self, work: Callable[[Any], T], *, seconds: float = CALL_SECONDS) -> T:
+    def call_sync(self, work: Callable[[Any], Result], *, seconds: float = CALL_SECONDS) -> Result:
         """The same for who has a thread to wait in."""
-        future = self._pool.submit(self._work, work, seconds)
+        future = self._pool.submit(self._run_in_thread, work, seconds)
         try:
             return future.result(seconds)
         except concurrent.futures.TimeoutError:
             future.cancel()
-            raise self.silent(seconds) from None
+            raise self.timeout_error(seconds) from None
 
     async def connect(self, make: Callable[[], asyncio.Protocol]) -> Any:
         """A connection of one's own, for a stream; gives the protocol."""
         loop = asyncio.get_running_loop()
-        parts = urlsplit(self._checked())
+        parts = urlsplit(self._checked_host())
         try:
             async with asyncio.timeout(CALL_SECONDS):
                 if parts.scheme == "unix":
@@ -75,17 +75,17 @@ class Engine:
                         make, parts.hostname or "", parts.port or 2376, ssl=self._tls()
                     )
         except TimeoutError:
-            raise self.silent(CALL_SECONDS) from None
+            raise self.timeout_error(CALL_SECONDS) from None
         except OSError as error:
-            raise self._unreachable(error) from error
+            raise self._unreachable_error(error) from error
         return protocol
 
     # --- the SDK ------------------------------------------------------------------------------------
 
-    def _work(self, work: Callable[[Any], T], seconds: float) -> T:
-        host = self._checked()
+    def _run_in_thread(self, work: Callable[[Any], Result], seconds: float) -> Result:
+        host = self._checked_host()
         if host.startswith("unix://"):
-            self._knock(host.removeprefix("unix://"), seconds)
+            self._check_socket(host.removeprefix("unix://"), seconds)
         import docker.errors
         import requests.exceptions
 
@@ -95,15 +95,15 @@ class Engine:
             return work(client)
         except docker.errors.APIError as error:
             status = error.response.status_code if error.response is not None else 500
-            raise Refused(status, str(error.explanation or error)[:500]) from error
+            raise DockerRefused(status, str(error.explanation or error)[:500]) from error
         except requests.exceptions.Timeout:
-            raise self.silent(seconds) from None
+            raise self.timeout_error(seconds) from None
         except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
-            raise self._unreachable(error) from error
+            raise self._unreachable_error(error) from error
         except OSError as error:
-            raise self._unreachable(error) from error
+            raise self._unreachable_error(error) from error
 
-    def _knock(self, path: str, seconds: float) -> None:
+    def _check_socket(self, path: str, seconds: float) -> None:
         """See that somebody listens: the SDK is not loaded for less, and leaves a socket that was
         refused to the garbage collector."""
         with socket.socket(socket.AF_UNIX) as tried:
@@ -111,30 +111,30 @@ class Engine:
             try:
                 tried.connect(path)
             except TimeoutError:
-                raise self.silent(seconds) from None
+                raise self.timeout_error(seconds) from None
             except OSError as error:
-                raise self._unreachable(error) from error
+                raise self._unreachable_error(error) from error
 
     def _client(self, seconds: float) -> Any:
         """A client of this thread's own: they are not made to be shared. Making it asks the daemon, too."""
         import docker
         from docker.tls import TLSConfig
 
-        if not hasattr(self._own, "client"):
-            host, tls = self._checked(), False
+        if not hasattr(self._thread_local, "client"):
+            host, tls = self._checked_host(), False
             if self._certificates is not None and host.startswith("tcp://"):
-                ca, cert, key = self._files()
+                ca, cert, key = self._certificate_files()
                 tls = TLSConfig(client_cert=(cert, key), ca_cert=ca, verify=True)
             client = docker.APIClient(
                 host, version=self._version or "auto", timeout=seconds, tls=tls
             )
             self._version = client.api_version
-            self._own.client = client
-        return self._own.client
+            self._thread_local.client = client
+        return self._thread_local.client
 
     # --- the address --------------------------------------------------------------------------------
 
-    def _checked(self) -> str:
+    def _checked_host(self) -> str:
         scheme, _, rest = self.host.partition("://")
         if scheme == "unix" and rest:
             return self.host
@@ -150,7 +150,7 @@ class Engine:
             )
         return self.host
 
-    def _files(self) -> list[str]:
+    def _certificate_files(self) -> list[str]:
         assert self._certificates is not None
         files = [self._certificates / name for name in ("ca.pem", "cert.pem", "key.pem")]
         if missing := [str(path) for path in files if not path.is_file()]:
@@ -160,21 +160,21 @@ class Engine:
     def _tls(self) -> ssl.SSLContext | None:
         if self._certificates is None:
             return None
-        ca, cert, key = self._files()
+        ca, cert, key = self._certificate_files()
         context = ssl.create_default_context(cafile=ca)
         context.load_cert_chain(cert, key)
         return context
 
     # --- what went wrong ----------------------------------------------------------------------------
 
-    def silent(self, seconds: float) -> SandboxUnreachable:
+    def timeout_error(self, seconds: float) -> SandboxUnreachable:
         """The error of a wait that brought nothing."""
         return SandboxUnreachable(
             f"{PREFIX}Docker at {self.host} did not answer within {seconds:g} seconds. "
             "Look into its log (journalctl -u docker) and restart it: sudo systemctl restart docker"
         )
 
-    def _unreachable(self, error: BaseException) -> SandboxUnreachable:
+    def _unreachable_error(self, error: BaseException) -> SandboxUnreachable:
         if any(isinstance(cause, PermissionError) for cause in _causes(error)):
             return SandboxUnreachable(
                 f"{PREFIX}this account may not use Docker at {self.host}. Allow it with "

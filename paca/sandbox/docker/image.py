@@ -3,27 +3,29 @@
 from paca.engine.workspace import SandboxUnavailable
 from paca.sandbox import runner_bundle
 from paca.sandbox.docker import container
-from paca.sandbox.docker.engine import PREFIX, Engine, Refused
+from paca.sandbox.docker.engine import PREFIX, DockerEngine, DockerRefused
 
 DEFAULT_IMAGE = "paca-sandbox:1"
 NOT_FOUND = 404
 
 
-async def usable(engine: Engine, image: str) -> str:
+async def find_image_id(engine: DockerEngine, image: str) -> str:
     """Its digest. Raises ``SandboxUnavailable``, with what to do, if it is missing or another's."""
-    mend = "make sandbox-image"
+    command = "make sandbox-image"
     if image != DEFAULT_IMAGE:
-        mend = f"AGENT_SANDBOX_IMAGE={image} {mend}"
+        command = f"AGENT_SANDBOX_IMAGE={image} {command}"
     try:
         found = await engine.call(lambda client: client.inspect_image(image))
-    except Refused as refusal:
+    except DockerRefused as refusal:
         if refusal.http_status != NOT_FOUND:
             raise SandboxUnavailable(f"{PREFIX}Docker refused: {refusal.detail}") from refusal
-        raise SandboxUnavailable(f"{PREFIX}Docker has no image {image}. Make it: {mend}") from None
+        raise SandboxUnavailable(
+            f"{PREFIX}Docker has no image {image}. Make it: {command}"
+        ) from None
     if (found["Config"].get("Labels") or {}).get(
-        container.RUNNER
+        container.RUNNER_LABEL
     ) != runner_bundle.runner_version():
         raise SandboxUnavailable(
-            f"{PREFIX}the image {image} was made for another version of Paca. Make it anew: {mend}"
+            f"{PREFIX}the image {image} was made for another version of Paca. Make it anew: {command}"
         )
     return str(found["Id"])

@@ -4,13 +4,13 @@ import re
 from typing import Any
 
 from paca.engine.workspace import Command, SandboxUnavailable, SandboxWorkspace
-from paca.sandbox.base import Limits, SandboxSpec
+from paca.sandbox.base import SandboxLimits, SandboxSpec
 from paca.sandbox.docker.container import CPU_PERIOD, SPARE_PROCESSES
 from paca.sandbox.docker.engine import PREFIX
 
 UNLIMITED = 1 << 60  # version 1 writes a number of about this size where version 2 writes "max"
 # Each fact with the files that tell it: control groups of version 2, then of version 1.
-LOOK = r"""
+SCRIPT = r"""
 say() { name=$1; shift; for file; do [ -r "$file" ] && echo "$name=$(head -n1 "$file")" && return; done; }
 cd /sys/fs/cgroup
 say memory memory.max memory/memory.limit_in_bytes
@@ -29,63 +29,63 @@ sed -nE 's/^(CapEff|CapBnd|NoNewPrivs|Seccomp):\s+/\1=/p' /proc/self/status
 """
 
 
-async def examine(
+async def run_self_test(
     workspace: SandboxWorkspace, spec: SandboxSpec, daemon: dict[str, Any], image: str
 ) -> str:
     """One line on what holds. Raises ``SandboxUnavailable`` if something that must does not."""
-    outcome = await workspace.run(Command("self-test", shell=LOOK, timeout_seconds=20))
-    seen = dict(re.findall(r"^(\w+)=(.*)$", outcome.output, re.MULTILINE))
-    if broken := broken_promises(seen, spec.limits):
+    outcome = await workspace.run(Command("self-test", shell=SCRIPT, timeout_seconds=20))
+    readings = dict(re.findall(r"^(\w+)=(.*)$", outcome.output, re.MULTILINE))
+    if broken := unmet_limits(readings, spec.limits):
         raise SandboxUnavailable(
             f"{PREFIX}Docker does not keep a sandbox to its limits here: {'; '.join(broken)}."
         )
-    return f"Docker {daemon.get('Version', '?')}, image {image}: {held(seen)}"
+    return f"Docker {daemon.get('Version', '?')}, image {image}: {describe_limits(readings)}"
 
 
-def broken_promises(seen: dict[str, str], limits: Limits) -> list[str]:
+def unmet_limits(readings: dict[str, str], limits: SandboxLimits) -> list[str]:
     """What was asked for and is not so."""
     must = {
-        "memory is not limited": _number(seen, "memory") <= limits.memory_mib << 20,
-        "swap is not limited": _swap_is_bounded(seen, limits),
-        "processes are not limited": _number(seen, "processes")
+        "memory is not limited": _number(readings, "memory") <= limits.memory_mib << 20,
+        "swap is not limited": _swap_is_limited(readings, limits),
+        "processes are not limited": _number(readings, "processes")
         <= limits.processes + SPARE_PROCESSES,
-        "processor time is not limited": _cores(seen) <= limits.cpus + 0.01,
-        "what runs out of memory is not counted": "oom" in seen,
-        "it has a network": seen.get("interfaces") == "0",
-        "it runs as root": seen.get("uid", "0") != "0",
-        "its system can be changed": seen.get("root_is_writable") == "0",
-        "it has capabilities": {seen.get("CapEff"), seen.get("CapBnd")} == {"0" * 16},
-        "it may gain rights": seen.get("NoNewPrivs") == "1",
-        "no filter of system calls is set": seen.get("Seccomp") == "2",
+        "processor time is not limited": _cores(readings) <= limits.cpus + 0.01,
+        "what runs out of memory is not counted": "oom" in readings,
+        "it has a network": readings.get("interfaces") == "0",
+        "it runs as root": readings.get("uid", "0") != "0",
+        "its system can be changed": readings.get("root_is_writable") == "0",
+        "it has capabilities": {readings.get("CapEff"), readings.get("CapBnd")} == {"0" * 16},
+        "it may gain rights": readings.get("NoNewPrivs") == "1",
+        "no filter of system calls is set": readings.get("Seccomp") == "2",
     }
     return [promise for promise, kept in must.items() if not kept]
 
 
-def held(seen: dict[str, str]) -> str:
+def describe_limits(readings: dict[str, str]) -> str:
     """The limits, as the kernel states them."""
-    cores = _cores(seen)
+    cores = _cores(readings)
     return (
-        f"{_number(seen, 'memory') >> 20} MiB of memory without swap, "
+        f"{_number(readings, 'memory') >> 20} MiB of memory without swap, "
         f"{cores:g} core{'' if cores == 1 else 's'}, "
-        f"{_number(seen, 'processes')} processes, no network, no capabilities"
+        f"{_number(readings, 'processes')} processes, no network, no capabilities"
     )
 
 
-def _swap_is_bounded(seen: dict[str, str], limits: Limits) -> bool:
-    if seen.get("swap_there") == "0":  # nothing to swap to
+def _swap_is_limited(readings: dict[str, str], limits: SandboxLimits) -> bool:
+    if readings.get("swap_there") == "0":  # nothing to swap to
         return True
-    together = _number(seen, "memory_and_swap")
-    return _number(seen, "swap") == 0 or together <= limits.memory_mib << 20
+    together = _number(readings, "memory_and_swap")
+    return _number(readings, "swap") == 0 or together <= limits.memory_mib << 20
 
 
-def _number(seen: dict[str, str], name: str) -> int:
-    value = seen.get(name, "")
+def _number(readings: dict[str, str], name: str) -> int:
+    value = readings.get(name, "")
     return int(value) if value.isdigit() else UNLIMITED
 
 
-def _cores(seen: dict[str, str]) -> float:
-    quota, _, period = seen.get("cpu", "").partition(" ")
-    quota, period = quota or seen.get("cpu_quota", ""), period or seen.get("cpu_period", "")
+def _cores(readings: dict[str, str]) -> float:
+    quota, _, period = readings.get("cpu", "").partition(" ")
+    quota, period = quota or readings.get("cpu_quota", ""), period or readings.get("cpu_period", "")
     if not quota.isdigit():
         return float("inf")
     return int(quota) / (int(period) if period.isdigit() else CPU_PERIOD)

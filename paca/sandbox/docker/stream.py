@@ -5,67 +5,74 @@ import asyncio
 from paca.common import clock
 from paca.common.errors import PacaError
 from paca.engine import workspace
-from paca.sandbox.docker.engine import CALL_SECONDS, Engine, Refused
-from paca.sandbox.runner.frames import SPOIL, encode
+from paca.sandbox.docker.engine import CALL_SECONDS, DockerEngine, DockerRefused
+from paca.sandbox.runner.frames import RESYNC, encode
 from paca.sandbox.runner_client import Attachment
 
 STDOUT = 1
-HEADER = 8  # of each piece in Docker's stream: which of the two streams, three zeros, the length
-KEPT_WORDS = 4000
+CHUNK_HEADER_BYTES = (
+    8  # of each piece in Docker's stream: which of the two streams, three zeros, the length
+)
+KEPT_STDERR_BYTES = 4000
 SILENT_SECONDS = 20.0
-LONGEST_HEAD = 65_536
-UPGRADED = (101, 200)
+MAX_HEAD_BYTES = 65_536
+UPGRADED_STATUSES = (101, 200)
 
 
 class ContainerAttachment(Attachment):
     """Docker's side of the connection shows nobody's absence, so the worker says now and then that it
     is there, and what it has not heard for long is lost. ``said``: what came on standard error."""
 
-    def __init__(self, container: str, *, alive_every: float) -> None:
+    def __init__(self, container: str, *, ping_interval: float) -> None:
         super().__init__()
         self._request = (
             f"POST /containers/{container}/attach?stream=1&stdin=1&stdout=1&stderr=1 HTTP/1.1\r\n"
             "Host: docker\r\nConnection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: 0\r\n\r\n"
         ).encode("ascii")
-        self._alive_every = alive_every
-        self._beat: asyncio.TimerHandle | None = None
-        self._heard_at = 0.0
-        self._open: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._ping_interval = ping_interval
+        self._ping_timer: asyncio.TimerHandle | None = None
+        self._last_data_at = 0.0
+        self._upgraded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._buffer = bytearray()
-        self._said = b""
+        self._stderr = b""
 
     @classmethod
-    async def to(
-        cls, engine: Engine, container: str, *, alive_every: float, seconds: float = CALL_SECONDS
+    async def connect(
+        cls,
+        engine: DockerEngine,
+        container: str,
+        *,
+        ping_interval: float,
+        seconds: float = CALL_SECONDS,
     ) -> "ContainerAttachment":
         """Connect to a container, also one that has yet to start; ``attach`` is the next step.
 
         Raises ``SandboxUnreachable``: a daemon that is silent says nothing about its containers.
         """
-        made: ContainerAttachment = await engine.connect(
-            lambda: cls(container, alive_every=alive_every)
+        attachment: ContainerAttachment = await engine.connect(
+            lambda: cls(container, ping_interval=ping_interval)
         )
         try:
             async with asyncio.timeout(seconds):
-                await made._open
+                await attachment._upgraded
         except TimeoutError:
-            made.close()
-            raise engine.silent(seconds) from None
+            attachment.close()
+            raise engine.timeout_error(seconds) from None
         except BaseException:
-            made.close()
+            attachment.close()
             raise
-        return made
+        return attachment
 
     @property
-    def said(self) -> str:
+    def stderr_text(self) -> str:
         """The last that a runner in trouble said."""
-        return self._said.decode(errors="replace").strip()
+        return self._stderr.decode(errors="replace").strip()
 
     async def attach(
         self, *, epoch: int, seconds: float, orphan_seconds: float | None = None
     ) -> None:
         await super().attach(epoch=epoch, seconds=seconds, orphan_seconds=orphan_seconds)
-        self._say_alive()
+        self._send_ping()
 
     def close(self) -> None:
         if not self.lost and self.boot_id and self._transport is not None:
@@ -80,62 +87,66 @@ class ContainerAttachment(Attachment):
         transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
-        self._heard_at = clock.monotonic()
+        self._last_data_at = clock.monotonic()
         self._buffer += data
-        if self._open.done() or self._read_head():
-            self._read_pieces()
+        if self._upgraded.done() or self._read_response_head():
+            self._read_chunks()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if not self._open.done():
-            self._open.set_exception(workspace.SandboxGone())
+        if not self._upgraded.done():
+            self._upgraded.set_exception(workspace.SandboxGone())
         super().connection_lost(exc)
 
-    def _end(self, error: PacaError) -> None:
-        if self._beat is not None:
-            self._beat.cancel()
-        if self._open.done() and not self._open.cancelled():
-            self._open.exception()  # seen, even if nobody waits for it any more
-        super()._end(error)
+    def _mark_lost(self, error: PacaError) -> None:
+        if self._ping_timer is not None:
+            self._ping_timer.cancel()
+        if self._upgraded.done() and not self._upgraded.cancelled():
+            self._upgraded.exception()  # seen, even if nobody waits for it any more
+        super()._mark_lost(error)
 
-    def _read_head(self) -> bool:
+    def _read_response_head(self) -> bool:
         """The answer to our request; after it the connection is the container's."""
         end = self._buffer.find(b"\r\n\r\n")
-        if end < 0 and len(self._buffer) < LONGEST_HEAD:
+        if end < 0 and len(self._buffer) < MAX_HEAD_BYTES:
             return False
         status = self._buffer[: max(end, 0)].split(b" ", 2)[1:2]
         code = int(status[0]) if status and status[0].isdigit() else 500
         del self._buffer[: end + 4]
-        if code not in UPGRADED:
-            self._open.set_exception(Refused(code, bytes(self._buffer).decode(errors="replace")))
+        if code not in UPGRADED_STATUSES:
+            self._upgraded.set_exception(
+                DockerRefused(code, bytes(self._buffer).decode(errors="replace"))
+            )
             self._buffer.clear()
             return False
-        self._open.set_result(None)
+        self._upgraded.set_result(None)
         if self._transport is not None:
-            self._transport.write(SPOIL)
+            self._transport.write(RESYNC)
         return True
 
-    def _read_pieces(self) -> None:
-        while len(self._buffer) >= HEADER:
+    def _read_chunks(self) -> None:
+        while len(self._buffer) >= CHUNK_HEADER_BYTES:
             stream = self._buffer[0]
-            size = int.from_bytes(self._buffer[4:HEADER], "big")
-            if len(self._buffer) < HEADER + size:
+            size = int.from_bytes(self._buffer[4:CHUNK_HEADER_BYTES], "big")
+            if len(self._buffer) < CHUNK_HEADER_BYTES + size:
                 return
-            piece = bytes(self._buffer[HEADER : HEADER + size])
-            del self._buffer[: HEADER + size]
+            piece = bytes(self._buffer[CHUNK_HEADER_BYTES : CHUNK_HEADER_BYTES + size])
+            del self._buffer[: CHUNK_HEADER_BYTES + size]
             if stream == STDOUT:
-                self._take(piece)
+                self._feed(piece)
             else:
-                self._said = (self._said + piece)[-KEPT_WORDS:]
+                self._stderr = (self._stderr + piece)[-KEPT_STDERR_BYTES:]
 
     # --- being there ------------------------------------------------------------------------------
 
-    def _say_alive(self) -> None:
+    def _send_ping(self) -> None:
         if self.lost or self._transport is None:
             return
-        if clock.monotonic() - self._heard_at > SILENT_SECONDS + 2 * self._alive_every:
-            self._end(workspace.SandboxGone("The sandbox does not answer."))
+        if clock.monotonic() - self._last_data_at > SILENT_SECONDS + 2 * self._ping_interval:
+            self._mark_lost(workspace.SandboxGone("The sandbox does not answer."))
             self._transport.abort()
             return
         # Its answer has no number that anybody waits for: that it comes is all there is to it.
         self._transport.write(encode(self._nonce, {"op": "ping", "id": 0}))
-        self._beat = asyncio.get_running_loop().call_later(self._alive_every, self._say_alive)
+        self._ping_timer = asyncio.get_running_loop().call_later(
+            self._ping_interval, self._send_ping
+        )

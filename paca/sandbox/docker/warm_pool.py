@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 from paca.engine.workspace import SandboxUnavailable
 from paca.sandbox.base import SandboxSpec
 from paca.sandbox.docker import container
-from paca.sandbox.docker.engine import PREFIX, Refused
+from paca.sandbox.docker.engine import PREFIX, DockerRefused
 from paca.sandbox.docker.stream import ContainerAttachment
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ NO_EPOCH = 0  # below that of every lease
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class WarmSandbox:
     """A container that waits, held by the worker that made it; ``volume`` is its empty workspace."""
 
     volume: str
@@ -32,61 +32,66 @@ class Ready:
         return self.attachment.lost
 
 
-class Standing:
+class DockerWarmPool:
     """What stands ready on a daemon. A container can be renamed, so it becomes a conversation's by its
     name; a volume cannot, so somebody has to remember whose it is, and be sure of it before."""
 
     def __init__(self, docker: Docker) -> None:
         self._docker = docker
-        self._holdings = docker.holdings
+        self._inventory = docker.inventory
 
     def new_volume(self) -> str:
         """The name of one that is to be made."""
-        return container.volume_of(self._holdings.install_id, uuid4())
+        return container.volume_name(self._inventory.install_id, uuid4())
 
-    async def image(self) -> str:
+    async def image_id(self) -> str:
         """What the next one will be made from, by its digest: it may have been made anew."""
         return await self._docker.image_id()
 
-    async def make(self, spec: SandboxSpec, volume: str, *, owner: str) -> Ready:
+    async def create(self, spec: SandboxSpec, volume: str, *, owner: str) -> WarmSandbox:
         """Start one as ``spec`` says, in the volume. Raises ``SandboxUnavailable``."""
-        labels, image = container.labels(self._holdings.install_id, owner=owner), await self.image()
-        found = await self._docker.created(
+        labels, image = (
+            container.labels(self._inventory.install_id, owner=owner),
+            await self.image_id(),
+        )
+        found = await self._docker.create_container(
             spec, NO_EPOCH, name=self._name(volume), volume=volume, labels=labels
         )
         if found is None:
             raise SandboxUnavailable(f"{PREFIX}there is a container for {volume} already.")
-        return Ready(volume, found.id, image, await self._docker.started(found, NO_EPOCH))
+        return WarmSandbox(
+            volume, found.id, image, await self._docker.start_container(found, NO_EPOCH)
+        )
 
-    async def hand_over(self, ready: Ready, to: UUID) -> bool:
+    async def assign(self, ready: WarmSandbox, to: UUID) -> bool:
         """Give it the conversation's name, by which it is opened from now on; False if it is gone, or
         the conversation has one."""
-        name = container.name_of(self._holdings.install_id, to)
+        name = container.container_name(self._inventory.install_id, to)
         try:
             await self._docker.engine.call(lambda client: client.rename(ready.container, name))
-        except Refused:
+        except DockerRefused:
             return False
         ready.attachment.close()
         return True
 
-    def all(self) -> dict[str, str]:
+    def list_all(self) -> dict[str, str]:
         """The volumes of all that stand ready, or did, each with the worker that made it."""
         prefix = self._name("")
         return {
-            volume: each["Labels"].get(container.OWNER, "")
-            for each in self._holdings.containers()
+            volume: each["Labels"].get(container.OWNER_LABEL, "")
+            for each in self._inventory.list_containers()
             for name in each["Names"]
             if name.startswith(f"/{prefix}")
             for volume in [name.removeprefix(f"/{prefix}")]
         }
 
-    async def end(self, volume: str) -> None:
+    async def remove_container(self, volume: str) -> None:
         """Remove the container, unless a conversation has it by now: then it has no such name."""
-        await self._holdings.remove(self._name(volume))
+        await self._inventory.remove_container(self._name(volume))
 
     async def remove_volume(self, volume: str) -> None:
         """For one that nobody remembers and nobody can take any more."""
-        await self._holdings.remove_volume(volume)
+        await self._inventory.remove_volume(volume)
 
     def _name(self, volume: str) -> str:
-        return container.name_of(self._holdings.install_id, f"ready-{volume}")
+        return container.container_name(self._inventory.install_id, f"ready-{volume}")

@@ -6,7 +6,7 @@ import os
 import select
 import time
 
-from paca.sandbox.runner.errors import Refused
+from paca.sandbox.runner.errors import RequestError
 from paca.sandbox.runner.output import Output
 from paca.sandbox.runner.processes import Tree, now_in_ticks
 from paca.sandbox.runner.signals import SIGTERM
@@ -89,7 +89,7 @@ class Calls:
     ) -> Call:
         """Enter a call in the table and start it; ``start`` gets the descriptor to write to."""
         if len(self.running) >= MOST_AT_ONCE:
-            raise Refused(
+            raise RequestError(
                 "workspace_error", f"{MOST_AT_ONCE} commands run already; wait for one to end."
             )
         read_end, write_end = os.pipe()

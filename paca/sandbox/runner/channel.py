@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from paca.sandbox.runner.frames import SPOIL, Parser, encode
+from paca.sandbox.runner.frames import RESYNC, Parser, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Channel:
     def begin(self, nonce: str) -> None:
         """From now on this worker. Much that another has left unread would only hold it up."""
         if self.crowded:
-            self._waiting[:] = SPOIL
+            self._waiting[:] = RESYNC
         if self.nonce not in ("", nonce):
             self.send({"superseded": True})
         self.nonce = nonce

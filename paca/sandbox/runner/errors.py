@@ -1,7 +1,7 @@
 """The ways in which the runner says no; the worker turns the code into its own exception."""
 
 
-class Refused(Exception):
+class RequestError(Exception):
     """A request that cannot be done. ``detail`` empty: the worker's sentence for the code."""
 
     def __init__(self, code: str, detail: str = "") -> None:

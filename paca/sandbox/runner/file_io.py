@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from paca.sandbox.runner.errors import Refused
+from paca.sandbox.runner.errors import RequestError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def open_regular(place: Place) -> int:
     fd = os.open(place.name, flags, dir_fd=place.folder)
     try:
         _must_be_regular(os.fstat(fd))  # it may have been exchanged in between
-    except Refused:
+    except RequestError:
         os.close(fd)
         raise
     return fd
@@ -42,7 +42,7 @@ def open_regular(place: Place) -> int:
 def _must_be_regular(found: os.stat_result) -> None:
     kind = stat.S_IFMT(found.st_mode)
     if kind != stat.S_IFREG:
-        raise Refused(
+        raise RequestError(
             "not_a_file", f"This is {NAMES.get(kind, 'no regular file')}, not a regular file."
         )
 
@@ -62,7 +62,7 @@ def current(place: Place) -> tuple[bytes | None, int]:
     try:
         found = os.fstat(fd)
         if found.st_size > LARGEST:
-            raise Refused("file_too_large")
+            raise RequestError("file_too_large")
         return read_all(fd, found.st_size), stat.S_IMODE(found.st_mode)
     finally:
         os.close(fd)

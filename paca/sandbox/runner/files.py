@@ -6,7 +6,7 @@ import os
 import stat
 
 from paca.sandbox.runner import file_io
-from paca.sandbox.runner.errors import Refused
+from paca.sandbox.runner.errors import RequestError
 from paca.sandbox.runner.file_type import SNIFFED, binary_kind
 from paca.sandbox.runner.line_window import MOST_LINES, described, window
 from paca.sandbox.runner.listing import MOST_ENTRIES, entry, list_into
@@ -43,7 +43,7 @@ class Files:
         limit = max(1, min(limit, MOST_ENTRIES))
         with Place(self.root, path) as place:
             if not stat.S_ISDIR(file_io.status(place).st_mode):
-                raise Refused("not_a_file", "This is not a directory.")
+                raise RequestError("not_a_file", "This is not a directory.")
             fd = os.open(
                 place.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=place.folder
             )
@@ -70,7 +70,7 @@ class Files:
             if size > file_io.LARGEST:
                 if binary:
                     return described(name, size, "", binary=binary)
-                raise Refused(
+                raise RequestError(
                     "file_too_large",
                     f"The file has {size} bytes; read a part with head, tail or sed.",
                 )
@@ -96,7 +96,7 @@ class Files:
     ) -> dict[str, Any]:
         def edit(data: bytes | None) -> bytes:
             if data is None:
-                raise Refused("no_such_file")
+                raise RequestError("no_such_file")
             return _replaced(data, _text(old), _text(new), every=every)
 
         return self._change(call_id, path, edit, expected, make=False)
@@ -117,10 +117,10 @@ class Files:
             before, mode = file_io.current(place)
             # guard: runner-expected-digest
             if expected is not None and (before is None or sha256(before) != expected):
-                raise Refused("file_changed")
+                raise RequestError("file_changed")
             after = edit(before)
             if len(after) > file_io.LARGEST:
-                raise Refused("file_too_large")
+                raise RequestError("file_too_large")
             file_io.put(place, after, mode)
             change = _change_of(place.path, before, after)
         self._written[call_id] = change
@@ -134,7 +134,7 @@ class Files:
         """A descriptor of a folder, for a command to start in."""
         with Place(self.root, path) as place:
             if not stat.S_ISDIR(file_io.status(place).st_mode):
-                raise Refused("no_such_file", "The working directory is not a directory.")
+                raise RequestError("no_such_file", "The working directory is not a directory.")
             return os.open(
                 place.name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=place.folder
             )
@@ -152,7 +152,7 @@ class Files:
                 _drop_oldest(place.folder)
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
                 return OutputFile(os.open(place.name, flags, 0o644, dir_fd=place.folder), path)
-        except (OSError, Refused):
+        except (OSError, RequestError):
             return None
 
 
@@ -168,14 +168,14 @@ def _text(text: str) -> bytes:
 
 def _replaced(data: bytes, old: bytes, new: bytes, *, every: bool) -> bytes:
     if not old:
-        raise Refused("no_such_text", "The text to replace is empty.")
+        raise RequestError("no_such_text", "The text to replace is empty.")
     if old not in data and b"\r\n" in data:  # the model sees no carriage returns
         old, new = (_with_crlf(old), _with_crlf(new))
     times = data.count(old)
     if times == 0:
-        raise Refused("no_such_text")
+        raise RequestError("no_such_text")
     if times > 1 and not every:
-        raise Refused(
+        raise RequestError(
             "text_not_unique", f"The text occurs {times} times; give more of its surroundings."
         )
     return data.replace(old, new)

@@ -1,7 +1,7 @@
 """Frames between worker and runner: a line each, with the attachment's nonce, length and checksum.
 
 A newline never occurs inside a frame, so whatever a killed worker left half written ends at the
-next one, fails its checksum and is dropped. ``SPOIL`` opens an attachment: after it even a frame
+next one, fails its checksum and is dropped. ``RESYNC`` opens an attachment: after it even a frame
 that lacked nothing but its newline is broken.
 """
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 MAGIC = b"PACA1"
-SPOIL = b" \n"
+RESYNC = b" \n"
 MAX_FRAME = 24 << 20
 
 try:  # the C halves of json: the module itself imports ``re``, which costs more than bwrap does

@@ -9,7 +9,7 @@ from binascii import a2b_base64, b2a_base64
 
 from paca.sandbox.runner import HOME, SHARED_MEMORY, TMP, WORKSPACE
 from paca.sandbox.runner.call_table import Call, Calls
-from paca.sandbox.runner.errors import Refused
+from paca.sandbox.runner.errors import RequestError
 from paca.sandbox.runner.files import Files
 from paca.sandbox.runner.output import Output
 from paca.sandbox.runner.spawn import (
@@ -77,10 +77,10 @@ class Work:
         }
 
     def do(self, message: dict[str, Any], reply: Reply) -> None:
-        """Carry out a request; raises ``Refused``."""
+        """Carry out a request; raises ``RequestError``."""
         request = self._requests.get(message.get("op", ""))
         if request is None:
-            raise Refused("workspace_error", "This runner does not know the request.")
+            raise RequestError("workspace_error", "This runner does not know the request.")
         request(message, reply)
 
     @property
@@ -126,7 +126,7 @@ class Work:
         self._followed.add(call_id)
         try:
             call = self._calls.begin(call_id, timeout, start, output)
-        except Refused:
+        except RequestError:
             self._followed.discard(call_id)
             raise
         finally:
@@ -149,7 +149,7 @@ class Work:
     def _follow(self, message: dict[str, Any], reply: Reply) -> None:
         call = self._calls.all.get(message["call_id"])
         if call is None:
-            raise Refused("call_unknown")
+            raise RequestError("call_unknown")
         reply({"seconds": call.seconds_left})
         call.output.take_live()
         if text := call.output.text():
@@ -208,7 +208,7 @@ class Work:
 
 def _bytes(text: str) -> bytes:
     if "\0" in text:
-        raise Refused("workspace_error", "A command cannot contain NUL.")
+        raise RequestError("workspace_error", "A command cannot contain NUL.")
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -216,9 +216,9 @@ def _argv(message: dict[str, Any]) -> list[bytes]:
     shell, argv = message.get("shell"), message.get("argv")
     found = [_bytes(word) for word in ([SHELL, "-c", shell] if shell is not None else argv or ())]
     if not found:
-        raise Refused("workspace_error", "The command is empty.")
+        raise RequestError("workspace_error", "The command is empty.")
     if max(len(word) for word in found) > LONGEST_ARGUMENT:
-        raise Refused(
+        raise RequestError(
             "workspace_error",
             "The command is longer than 128 KiB; write it to a file and run that.",
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 
-from paca.sandbox.runner.errors import Refused
+from paca.sandbox.runner.errors import RequestError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 def to_bytes(path: str) -> bytes:
     """A path as the model wrote it; lone surrogates are no reason to fail."""
     if "\0" in path:
-        raise Refused("no_such_file", "A path cannot contain NUL.")
+        raise RequestError("no_such_file", "A path cannot contain NUL.")
     return path.encode("utf-8", "surrogatepass")
 
 
@@ -42,7 +42,7 @@ def _inside(path: bytes) -> list[bytes]:
     if not path.startswith(b"/"):
         return parts
     if parts[:1] != [MOUNT[1:]]:
-        raise Refused("outside_workspace")
+        raise RequestError("outside_workspace")
     return parts[1:]
 
 
@@ -50,7 +50,7 @@ class Place:
     """A folder held open and a name in it. The name may not exist; it is never a link to follow.
 
     ``make``: create the missing folders on the way. ``follow``: a link at the end is followed,
-    as those on the way always are, if it stays inside.
+    as those on the way always_replace are, if it stays inside.
     """
 
     def __init__(self, root: int, path: str, *, make: bool = False, follow: bool = True) -> None:
@@ -92,7 +92,7 @@ class Place:
 
     def _up(self) -> None:
         if len(self._stack) == 1:
-            raise Refused("outside_workspace")
+            raise RequestError("outside_workspace")
         os.close(self._stack.pop())
         self._names.pop()
 
@@ -117,7 +117,7 @@ class Place:
     def _target(self, part: bytes) -> list[bytes]:
         self._links += 1
         if self._links > MOST_LINKS:
-            raise Refused("no_such_file", "Too many links lead to one another.")
+            raise RequestError("no_such_file", "Too many links lead to one another.")
         target = os.readlink(part, dir_fd=self.folder)
         inside = _inside(target)
         if target.startswith(b"/"):
@@ -131,7 +131,7 @@ class Place:
         try:
             self._stack.append(os.open(part, FOLDER, dir_fd=self.folder))
         except NotADirectoryError:
-            raise Refused("no_such_file", f"{shown(part)} is not a folder.") from None
+            raise RequestError("no_such_file", f"{shown(part)} is not a folder.") from None
         self._names.append(part)
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ import select
 import time
 
 from paca.sandbox.runner.channel import Channel
-from paca.sandbox.runner.errors import Refused
+from paca.sandbox.runner.errors import RequestError
 from paca.sandbox.runner.signals import SIGCHLD, set_wakeup_fd, signal
 
 TYPE_CHECKING = False
@@ -222,7 +222,7 @@ class Server:
             self._flush_at = time.monotonic() + TOGETHER_SECONDS
         try:
             self._work.do(message, reply)
-        except Refused as refusal:
+        except RequestError as refusal:
             channel.send({"re": number, "error": {"code": refusal.code, "detail": refusal.detail}})
         except FileNotFoundError:
             channel.send({"re": number, "error": {"code": "no_such_file", "detail": ""}})

@@ -70,7 +70,7 @@ def close_to_others() -> None:
 
 
 def bound_everything(settings: dict[str, Any]) -> None:
-    """Limits which commands inherit; the runner itself never comes near them."""
+    """SandboxLimits which commands inherit; the runner itself never comes near them."""
     os.environ["PATH"] = PATH  # where posix_spawnp looks
     _lower(resource.RLIMIT_CORE, 0)
     _lower(resource.RLIMIT_FSIZE, settings["workspace_mib"] << 20)

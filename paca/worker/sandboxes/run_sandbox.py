@@ -24,7 +24,7 @@ from paca.engine.workspace import (
     WorkspaceError,
 )
 from paca.sandbox.base import Backend, Sandbox, SandboxSpec
-from paca.sandbox.exit_cause import End, Loss
+from paca.sandbox.exit_cause import ExitCause, ExitKind
 from paca.sandbox.manager import SandboxManager
 from paca.worker.database import Database
 from paca.worker.run_log import RunLog
@@ -36,7 +36,7 @@ MOST_WAIT_SECONDS = 1800.0
 GAVE_UP = (
     "Commands cannot run on this server for now: its sandboxes have not answered for half an hour."
 )
-SILENT = Loss(End.SILENT)
+SILENT = ExitCause(ExitKind.SILENT)
 RESUMED = events.ConversationResumed(waited_for="sandbox")
 
 
@@ -92,12 +92,14 @@ class RunSandboxes:
         async with self._opening:
             if boot_id == self._known_boot_id and not self.is_attached:
                 with suppress(SandboxUnavailable):  # said when it can be asked
-                    await self._note_loss(await self._manager.ready(self._spec.kept_in))
+                    await self._note_loss(
+                        await self._manager.choose_backend(self._spec.backend_name)
+                    )
             return self._losses.get(boot_id, "")
 
     async def _watch_over(self, sandbox: Sandbox) -> None:
         """Say at once that it ended, also while nobody wants anything of it."""
-        await sandbox.ended()
+        await sandbox.wait_until_lost()
         # Whoever has superseded us says what there is to say, and so does the next write.
         with suppress(Fenced, DatabaseError):
             await self.exit_cause(sandbox.boot_id)
@@ -113,11 +115,11 @@ class RunSandboxes:
         if not self._known_boot_id:
             return
         just_now, self._asked_after = self._sandbox is not self._asked_after, self._sandbox
-        loss = await backend.loss(self._spec.conversation_id, was_held=just_now)
+        loss = await backend.exit_cause(self._spec.conversation_id, just_lost=just_now)
         if loss is None:
             return
-        self._losses[self._known_boot_id], self._known_boot_id = loss.cause, ""
-        if self._sandbox is None and loss.end in (End.RETIRED, End.REMOVED):
+        self._losses[self._known_boot_id], self._known_boot_id = loss.sentence, ""
+        if self._sandbox is None and loss.kind in (ExitKind.RETIRED, ExitKind.REMOVED):
             await self._log.commit(events.SandboxRemoved(kept=True))  # while nobody used it
         else:
             await self._log.commit(_lost(loss))
@@ -151,14 +153,14 @@ class RunSandboxes:
 
     async def _open(self) -> Sandbox:
         """Attach to the one that runs, or start one, and let people see which."""
-        backend = await self._manager.ready(self._spec.kept_in)
+        backend = await self._manager.choose_backend(self._spec.backend_name)
         name = backend.name
-        if self._spec.emptied:
+        if self._spec.reset_files:
             if not await self._holds_lease():
                 raise Superseded  # what is there may be the new files of whoever has taken over
-            await backend.forget(self._spec.conversation_id, self._spec.volume)
+            await backend.delete(self._spec.conversation_id, self._spec.volume)
             await self._log.commit(events.SandboxRemoved(kept=False))
-            self._spec = replace(self._spec, emptied=False, volume="")
+            self._spec = replace(self._spec, reset_files=False, volume="")
         await self._note_loss(backend)
         if not self._known_boot_id:
             await self._log.commit(events.SandboxStarting(backend=name))
@@ -172,7 +174,7 @@ class RunSandboxes:
         if sandbox.resumed and sandbox.boot_id == self._known_boot_id:
             self._log.add(events.SandboxResumed(boot_id=sandbox.boot_id, seconds=seconds))
         if self._known_boot_id not in ("", sandbox.boot_id):
-            self._losses[self._known_boot_id] = SILENT.cause
+            self._losses[self._known_boot_id] = SILENT.sentence
             self._log.add(_lost(SILENT))
         if sandbox.boot_id != self._known_boot_id:
             self._log.add(
@@ -229,8 +231,8 @@ def _stopped(conversation_id: UUID, boot_id: str) -> list[str]:
     return [pk.hex for pk in calls.filter(cause="cancelled").values_list("pk", flat=True)]
 
 
-def _lost(loss: Loss) -> events.SandboxLost:
-    return events.SandboxLost(cause=loss.cause, end=loss.end, exit_code=loss.exit_code)
+def _lost(loss: ExitCause) -> events.SandboxLost:
+    return events.SandboxLost(cause=loss.sentence, end=loss.kind, exit_code=loss.exit_code)
 
 
 def _used(spec: SandboxSpec) -> None:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from paca.common import clock
 from paca.common.best_effort import tolerated
-from paca.sandbox.base import Patience
+from paca.sandbox.base import IdlePolicy
 from paca.sandbox.manager import SandboxManager
 from paca.worker import worker_registry
 from paca.worker.database import Database
@@ -59,7 +59,7 @@ class Sweeper:
         worker_id: str,
         database: Database,
         sandboxes: SandboxManager,
-        patience: Patience,
+        patience: IdlePolicy,
         *,
         orphan_seconds: float = 0,
     ) -> None:
@@ -93,7 +93,7 @@ class Sweeper:
             self._thorough_at = clock.monotonic()
             await self._note_losses()
             workspaces += await self._remove_orphans()
-            half_made = await asyncio.to_thread(self._sandboxes.tidy)
+            half_made = await asyncio.to_thread(self._sandboxes.remove_leftovers)
         reaped = Reaped(ended, workspaces, half_made)
         if reaped.total:
             logger.info("sandboxes swept", extra={"removed": str(reaped)})
@@ -107,24 +107,24 @@ class Sweeper:
                     continue
                 # Whoever takes the conversation from now on finds it paused and resumes it.
                 if not await self._database.call(sweeper_queries.note_paused, each):
-                    await self._sandboxes.wake(each.conversation_id, each.backend)
+                    await self._sandboxes.resume(each.conversation_id, each.backend)
 
     async def _end_ready_ones_of_the_dead(self) -> None:
         """What was looked at before the rows, and has none, is nobody's; and its files are not, unless
         a conversation has just taken them."""
-        if not (standing := await asyncio.to_thread(self._sandboxes.ready_ones)):
+        if not (standing := await asyncio.to_thread(self._sandboxes.list_warm)):
             return
         gone = await self._database.call(warm_pool_queries.withdraw_of_the_dead, standing)
         for volume, is_nobodys in gone.items():
             with tolerated("removing a sandbox that stood ready"):
-                await self._sandboxes.standing.end(volume)
+                await self._sandboxes.warm_pool.remove_container(volume)
                 if is_nobodys:
-                    await self._sandboxes.standing.remove_volume(volume)
+                    await self._sandboxes.warm_pool.remove_volume(volume)
 
     async def _end_unused(self, held: set[UUID]) -> int:
         # In this order: one that is claimed after the question has a higher epoch, and stays.
         living = await self._database.call(sweeper_queries.living)
-        lives = await asyncio.to_thread(self._sandboxes.lives)
+        lives = await asyncio.to_thread(self._sandboxes.list_running)
         used = await self._database.call(sweeper_queries.in_use, self._patience)
         ended = set(await self._sandboxes.sweep(used | held, lives))
         for each in living:
@@ -148,14 +148,14 @@ class Sweeper:
         # Asked anew: while others were freed, a turn may have begun with new files, and ended.
         if each not in await self._database.call(sweeper_queries.to_free):
             return False
-        if not await self._sandboxes.free(each.conversation_id, each.backend, each.volume):
+        if not await self._sandboxes.remove_files(each.conversation_id, each.backend, each.volume):
             return False
         return await self._database.call(sweeper_queries.note_freed, each)
 
     async def _remove_orphans(self) -> int:
         """Workspaces of conversations that do not exist. What is there was looked at before the rows:
         no conversation is made after its files."""
-        kept, removed = await asyncio.to_thread(self._sandboxes.kept), 0
+        kept, removed = await asyncio.to_thread(self._sandboxes.list_workspaces), 0
         now, before, self._orphans = clock.monotonic(), self._orphans, {}
         for backend, volumes in kept.items():
             for orphan in await self._database.call(sweeper_queries.unknown, volumes):
@@ -167,13 +167,13 @@ class Sweeper:
     async def _forgotten(self, conversation_id: UUID, backend: str, volume: str) -> bool:
         """The others shall not wait for one whose files cannot be removed."""
         with tolerated(FILES):
-            return await self._sandboxes.forget(conversation_id, backend, volume)
+            return await self._sandboxes.delete(conversation_id, backend, volume)
         return False
 
     async def _note_losses(self) -> None:
         """Say of sandboxes which ended while nobody held them what became of them."""
         for each in await self._database.call(sweeper_queries.living):
             with tolerated("asking after a sandbox"):
-                loss = await self._sandboxes.loss(each.conversation_id, each.backend)
+                loss = await self._sandboxes.exit_cause(each.conversation_id, each.backend)
                 if loss is not None:
                     await self._database.call(sweeper_queries.note_lost, each, loss)

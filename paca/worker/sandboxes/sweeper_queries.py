@@ -19,8 +19,8 @@ from paca.conversations.models import Conversation, SandboxState, Worker
 from paca.conversations.models import Sandbox as SandboxRow
 from paca.conversations.models.statuses import ACTIVE_STATUSES
 from paca.events import Event
-from paca.sandbox.base import Patience
-from paca.sandbox.exit_cause import End, Loss
+from paca.sandbox.base import IdlePolicy
+from paca.sandbox.exit_cause import ExitCause, ExitKind
 from paca.worker.sandboxes import warm_pool_queries
 
 
@@ -34,7 +34,7 @@ class Kept:
     volume: str
 
 
-def in_use(patience: Patience) -> set[UUID]:
+def in_use(patience: IdlePolicy) -> set[UUID]:
     """Conversations whose sandbox is to be kept: held, used a moment ago, or to be paused first."""
     recent = Q(sandbox__last_used_at__gte=_ago(patience.idle_seconds))
     pausable = Q(agent__sandbox_life=Agent.SandboxLife.PERSISTENT) & Q(
@@ -46,7 +46,7 @@ def in_use(patience: Patience) -> set[UUID]:
     return set(kept.values_list("pk", flat=True))
 
 
-def to_pause(patience: Patience) -> list[Kept]:
+def to_pause(patience: IdlePolicy) -> list[Kept]:
     """Those of persistent agents that nobody has used for a while."""
     return _kept(
         _at_rest(state=SandboxState.RUNNING).filter(
@@ -99,11 +99,11 @@ def note_ended(kept: Kept) -> bool:
     return _note(kept, SandboxState.LIVING, events.SandboxRemoved(kept=True))
 
 
-def note_lost(kept: Kept, loss: Loss) -> bool:
+def note_lost(kept: Kept, loss: ExitCause) -> bool:
     """Say what it died of, unless it ended in its time."""
-    if loss.end is End.RETIRED:
+    if loss.kind is ExitKind.RETIRED:
         return note_ended(kept)
-    lost = events.SandboxLost(cause=loss.cause, end=loss.end, exit_code=loss.exit_code)
+    lost = events.SandboxLost(cause=loss.sentence, end=loss.kind, exit_code=loss.exit_code)
     return _note(kept, SandboxState.LIVING, lost)
 
 

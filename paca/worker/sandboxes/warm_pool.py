@@ -11,7 +11,7 @@ from uuid import UUID
 from paca.common import clock
 from paca.common.best_effort import tolerated
 from paca.sandbox.base import SandboxSpec
-from paca.sandbox.docker.warm_pool import Ready
+from paca.sandbox.docker.warm_pool import WarmSandbox
 from paca.sandbox.manager import SandboxManager
 from paca.worker.database import Database
 from paca.worker.sandboxes import warm_pool_queries
@@ -46,7 +46,7 @@ class Pool:
         self._sandboxes = sandboxes
         self._database = database
         self._room = room
-        self._ready: list[Ready] = []
+        self._ready: list[WarmSandbox] = []
         self._leaving: set[str] = set()  # volumes; being made, too, until it is
         self._taken_at = float("-inf")
         self._making: asyncio.Task[None] | None = None
@@ -64,14 +64,14 @@ class Pool:
             await asyncio.sleep(pause)
 
     async def _tend(self) -> None:
-        if (backend := await self._sandboxes.ready()).name != "docker":
+        if (backend := await self._sandboxes.choose_backend()).name != "docker":
             logger.warning(
                 "SANDBOX_POOL_SIZE has no effect: only Docker's sandboxes can stand ready",
                 extra={"backend": backend.name},
             )
             self._size = 0
             return
-        image = await self._sandboxes.standing.image()
+        image = await self._sandboxes.warm_pool.image_id()
         for ready in [each for each in self._ready if each.lost or each.image != image]:
             self._ready.remove(ready)
             self.drop(ready)
@@ -85,7 +85,7 @@ class Pool:
         return clock.monotonic() - self._taken_at >= QUIET_SECONDS
 
     async def _add(self) -> None:
-        volume = self._sandboxes.standing.new_volume()
+        volume = self._sandboxes.warm_pool.new_volume()
         self._leaving.add(volume)
         await self._database.call(warm_pool_queries.enter, volume, worker_id=self._worker_id)
         # Not cancelled with us: Docker would make it all the same, when nobody removes it any more.
@@ -93,13 +93,13 @@ class Pool:
         await asyncio.shield(self._making)
 
     async def _make(self, volume: str) -> None:
-        made = await self._sandboxes.standing.make(self._spec, volume, owner=self._worker_id)
+        made = await self._sandboxes.warm_pool.create(self._spec, volume, owner=self._worker_id)
         self._ready.append(made)
         self._leaving.discard(volume)
 
     async def _remove(self, volume: str) -> None:
-        standing = self._sandboxes.standing
-        await standing.end(volume)
+        standing = self._sandboxes.warm_pool
+        await standing.remove_container(volume)
         if await self._database.call(warm_pool_queries.withdraw, volume):
             await standing.remove_volume(volume)
         self._leaving.discard(volume)
@@ -124,7 +124,7 @@ class Pool:
 
     # --- for runs ---------------------------------------------------------------------------------
 
-    def take(self, spec: SandboxSpec) -> Ready | None:
+    def take(self, spec: SandboxSpec) -> WarmSandbox | None:
         """One that will do for ``spec``, if there is one. It must be handed over, or dropped."""
         if not self._will_do(spec):
             return None
@@ -147,11 +147,11 @@ class Pool:
         )
         return anybodys == own
 
-    async def hand_over(self, ready: Ready, to: UUID) -> bool:
+    async def hand_over(self, ready: WarmSandbox, to: UUID) -> bool:
         """Make it the conversation's whose row names its volume."""
-        return await self._sandboxes.standing.hand_over(ready, to)
+        return await self._sandboxes.warm_pool.assign(ready, to)
 
-    def drop(self, ready: Ready) -> None:
+    def drop(self, ready: WarmSandbox) -> None:
         """Have it removed, but for a volume that somebody has taken."""
         ready.attachment.close()
         self._leaving.add(ready.volume)

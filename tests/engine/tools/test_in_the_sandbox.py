@@ -7,13 +7,13 @@ from uuid import uuid4
 
 import pytest
 
-from paca.sandbox.base import Limits, SandboxSpec
+from paca.sandbox.base import SandboxLimits, SandboxSpec
 from paca.sandbox.bubblewrap.backend import Bubblewrap
 from tests.engine.tools.conftest import Desk
 
 pytestmark = [pytest.mark.anyio, pytest.mark.service]
 
-LIMITS = Limits(memory_mib=512, workspace_mib=4096)
+LIMITS = SandboxLimits(memory_mib=512, workspace_mib=4096)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from paca.ops.sandbox_factory import new_manager
-from paca.sandbox.base import Patience
+from paca.sandbox.base import IdlePolicy
 from paca.sandbox.manager import SandboxManager
 from paca.worker.database import Database
 from paca.worker.sandboxes.sweeper import Reaped, Sweeper
@@ -28,5 +28,5 @@ class Command(BaseCommand):
 
 
 async def _swept(database: Database, sandboxes: SandboxManager) -> Reaped:
-    patience = Patience(settings.SANDBOX_IDLE_SECONDS, settings.SANDBOX_PAUSED_SECONDS)
+    patience = IdlePolicy(settings.SANDBOX_IDLE_SECONDS, settings.SANDBOX_PAUSED_SECONDS)
     return await Sweeper("", database, sandboxes, patience).sweep_sandboxes(set())
