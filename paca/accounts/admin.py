@@ -17,18 +17,18 @@ from paca.accounts.models import ApiToken, AuditEntry, User
 from paca.accounts.services import tokens
 from paca.common.admin import ReadOnlyAdmin, ServiceAdmin
 
-# The admin has no door of its own: the page for signing in counts failed attempts.
+# The admin uses the site's sign-in page, because that page limits failed attempts.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 admin.site.site_header = admin.site.site_title = "Paca"
 
-# What these would set has no effect in Paca.
+# Paca uses neither groups nor e-mail addresses of allauth.
 for unused in (Group, EmailAddress):
     admin.site.unregister(unused)
 
 
 @admin.register(User)
 class UserAdmin(DjangoUserAdmin, ServiceAdmin):  # type: ignore[type-arg] # not generic at run time
-    """People. Taking "active" away ends all that a person can do; what they did stays."""
+    """People. An inactive person can do nothing any more; what they did stays."""
 
     form = UserChangeForm
     add_form = UserCreationForm
@@ -41,8 +41,8 @@ class UserAdmin(DjangoUserAdmin, ServiceAdmin):  # type: ignore[type-arg] # not 
     readonly_fields = ("last_login", "date_joined")
     fieldsets = (
         (None, {"fields": ("username", "password", "name", "email")}),
-        ("May", {"fields": ("is_active", "is_staff", "is_superuser")}),
-        ("Seen", {"fields": ("last_login", "date_joined")}),
+        ("Access", {"fields": ("is_active", "is_staff", "is_superuser")}),
+        ("Activity", {"fields": ("last_login", "date_joined")}),
     )
     add_fieldsets = (
         (None, {"fields": ("username", "name", "usable_password", "password1", "password2")}),
@@ -57,7 +57,7 @@ class UserAdmin(DjangoUserAdmin, ServiceAdmin):  # type: ignore[type-arg] # not 
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(ReadOnlyAdmin):
-    """Tokens, to look at and to revoke. People make their own; so does ``create_token``."""
+    """API tokens, read-only apart from revoking. People and ``create_token`` make them."""
 
     list_display = ("name", "token_key", "user", "scopes", "created_at", "expiry", "last_used_at")
     list_filter = ("user",)
@@ -77,7 +77,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
 
 @admin.register(AuditEntry)
 class AuditEntryAdmin(ReadOnlyAdmin):
-    """Who did what."""
+    """The audit trail, read-only."""
 
     list_display = ("created_at", "actor", "actor_name", "action", "object_type", "object_name")
     list_filter = ("action", "actor", "object_type")

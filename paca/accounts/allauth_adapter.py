@@ -1,4 +1,4 @@
-"""What happens when a person signs in or fails to."""
+"""Paca's adapter for django-allauth: audits sign-ins and password changes, logs failed sign-ins."""
 
 import logging
 from typing import Any
@@ -12,14 +12,15 @@ from paca.accounts import audit
 from paca.accounts.models import User
 
 logger = logging.getLogger(__name__)
-SAID = {
+# The only messages of allauth that are shown: the next page does not make these visible by itself.
+SHOWN_MESSAGES = {
     "account/messages/password_set.txt": "The password is set.",
     "account/messages/password_changed.txt": "The password is changed. Other devices are signed out.",
 }
 
 
-class Adapter(DefaultAccountAdapter):  # type: ignore[misc] # allauth has no types
-    """allauth's, with a trace of who came and who was turned away."""
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc] # allauth has no types
+    """allauth's adapter with audit entries, and with the few messages that Paca shows."""
 
     def post_login(self, request: HttpRequest, user: User, **context: Any) -> HttpResponse:
         audit.record("person.signed_in", user, by=user)
@@ -32,9 +33,8 @@ class Adapter(DefaultAccountAdapter):  # type: ignore[misc] # allauth has no typ
     def add_message(
         self, request: HttpRequest, level: int, message_template: str = "", *_: Any, **__: Any
     ) -> None:
-        """Only what the next page does not show by itself."""
-        if message_template in SAID:
-            messages.add_message(request, level, SAID[message_template])
+        if message_template in SHOWN_MESSAGES:
+            messages.add_message(request, level, SHOWN_MESSAGES[message_template])
 
     def set_password(self, user: User, password: str) -> None:
         super().set_password(user, password)

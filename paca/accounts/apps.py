@@ -1,4 +1,4 @@
-"""People, their tokens and the record of what they changed."""
+"""The app of people, API tokens and the audit trail."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,4 @@
-"""Adds to the audit trail; every change of people, rights and agents passes through here."""
+"""The only code that writes the audit trail of people, permissions and agents."""
 
 import uuid
 from typing import Any, Protocol
@@ -10,30 +10,34 @@ from paca.accounts.models.audit import Actor
 from paca.common import request_ids
 
 
-class Acts(Protocol):
-    """Whoever can be named as the one who did something: a user, a member."""
+class HasActor(Protocol):
+    """A user or a member: both can be the actor of an audit entry."""
 
     @property
     def actor(self) -> Actor: ...
 
 
-SYSTEM = Actor(AuditEntry.Actor.SYSTEM, None, "system")
+SYSTEM = Actor(AuditEntry.ActorKind.SYSTEM, None, "system")
 
 
 def record(
     action: str,
     subject: models.Model,
     *,
-    by: Acts | None,
+    by: HasActor | None,
     project_id: uuid.UUID | None = None,
     **facts: Any,
 ) -> AuditEntry:
-    """Note an action, in the transaction of what it notes. Never pass a secret as a fact."""
+    """Write an entry in the transaction of the change. Never pass a secret as a fact.
+
+    ``by`` is None for the system. In a request with an API token the token is the actor, and the
+    entry names its owner.
+    """
     actor = by.actor if by is not None else SYSTEM
     context = request_ids.current()
     if context.token_id is not None:
         facts["acting_for"] = actor.name
-        actor = Actor(AuditEntry.Actor.TOKEN, context.token_id, context.token_name)
+        actor = Actor(AuditEntry.ActorKind.TOKEN, context.token_id, context.token_name)
     return AuditEntry.objects.create(
         actor=actor.kind,
         actor_id=actor.id,

@@ -1,8 +1,12 @@
-"""The names of all rights, and how a pattern such as ``tasks:*`` covers them."""
+"""The names of all permissions, and how a pattern such as ``agents:*`` covers them.
+
+A permission is added together with the feature that asks for it. Roles and tokens may still hold
+a name from another version of Paca: it stays stored and covers nothing.
+"""
 
 from collections.abc import Iterable
 
-NAMES = (
+PERMISSIONS = (
     "projects:read",
     "projects:write",
     "projects:delete",
@@ -10,33 +14,27 @@ NAMES = (
     "members:write",
     "roles:read",
     "roles:write",
-    "tasks:read",
-    "tasks:write",
-    "docs:read",
-    "docs:write",
     "agents:read",
     "agents:write",
     "conversations:read",
     "conversations:write",
-    "conversations:approve",
-    "traces:read",
-    "usage:read",
 )
-PATTERNS = frozenset({"*", *NAMES, *(f"{name.partition(':')[0]}:*" for name in NAMES)})
+PATTERNS = frozenset({"*", *PERMISSIONS, *(f"{name.partition(':')[0]}:*" for name in PERMISSIONS)})
 
 
-def covers(patterns: Iterable[str], right: str) -> bool:
-    """Whether one of the patterns is the right itself, its group's ``group:*``, or ``*``."""
+def covers(patterns: Iterable[str], permission: str) -> bool:
+    """Whether a pattern is the permission itself, its group's ``group:*``, or ``*``."""
     held = set(patterns)
-    return "*" in held or right in held or f"{right.partition(':')[0]}:*" in held
+    return "*" in held or permission in held or f"{permission.partition(':')[0]}:*" in held
 
 
 def expand(patterns: Iterable[str]) -> frozenset[str]:
-    """The single rights behind the patterns."""
+    """All permissions that the patterns cover; unknown patterns are ignored."""
     held = set(patterns)
-    return frozenset(name for name in NAMES if covers(held, name))
+    return frozenset(name for name in PERMISSIONS if covers(held, name))
 
 
-def unknown(patterns: Iterable[object]) -> list[str]:
-    """Those that are no right and no pattern."""
-    return [str(pattern) for pattern in patterns if pattern not in PATTERNS]
+def find_unknown(patterns: Iterable[object], *, stored: Iterable[object] = ()) -> list[str]:
+    """The patterns that do not exist; those that are stored already are accepted."""
+    known = PATTERNS.union(stored)
+    return [str(pattern) for pattern in patterns if pattern not in known]

@@ -1,4 +1,4 @@
-"""Addresses below ``/accounts/``: of allauth's pages, those that Paca uses."""
+"""URLs below ``/accounts/``: the pages of allauth that Paca uses."""
 
 from allauth.account import views
 from django.urls import path

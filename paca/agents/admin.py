@@ -1,4 +1,4 @@
-"""The admin's page for agents: grouped, checked as the API checks, its key only ever written."""
+"""Admin pages of agents. They validate as the API does, and never show a stored key."""
 
 from functools import partial
 from typing import Any
@@ -24,30 +24,30 @@ from paca.common.errors import PacaError
 from paca.projects.models import Role
 
 
-class RoleChoice(forms.ModelChoiceField):  # type: ignore[type-arg] # not generic at run time
-    """Roles of all projects look alike without the project's name."""
+class RoleChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg] # not generic at run time
+    """Shows the project of each role, because all projects have roles of the same names."""
 
     def label_from_instance(self, obj: Role) -> str:
         return f"{obj.project}: {obj}"
 
 
 class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run time
-    """All settings of an agent; what the services would refuse is said beside its field."""
+    """All settings of an agent. Errors of the services are shown beside the fields."""
 
-    role = RoleChoice(
+    role = RoleChoiceField(
         queryset=Role.objects.none(),
         widget=UnfoldAdminSelectWidget,
-        help_text="What the agent may do, whoever asks it.",
+        help_text="The permissions of the agent, whoever gives it work.",
     )
     new_llm_key = forms.CharField(
         required=False,
         label="New key",
         max_length=1000,
         widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"}),
-        help_text="Stored encrypted and never shown again. Empty: the stored one stays.",
+        help_text="Stored encrypted and never shown again. Empty: the stored key stays.",
     )
     forget_llm_key = forms.BooleanField(
-        required=False, label="Forget the stored key", widget=UnfoldBooleanSwitchWidget
+        required=False, label="Delete the stored key", widget=UnfoldBooleanSwitchWidget
     )
 
     class Meta:
@@ -65,7 +65,7 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
             "limit_concurrent": "Conversations at once",
             "sandbox_memory_mib": "Memory in MiB",
             "sandbox_cpus": "Cores",
-            "sandbox_life": "When nobody uses it",
+            "sandbox_life": "When it is unused",
             "git_name": "Name",
             "git_email": "E-mail",
         }
@@ -86,19 +86,19 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
 
     @property
     def new_key(self) -> str | None:
-        """The key to store; empty to forget it, None to keep it."""
+        """The key to store; empty to delete the stored one, None to keep it."""
         given: str = self.cleaned_data.get("new_llm_key", "").strip()
         return given or ("" if self.cleaned_data.get("forget_llm_key") else None)
 
     def clean_handle(self) -> str:
-        return agents.tidy_handle(self.cleaned_data["handle"])
+        return agents.normalize_handle(self.cleaned_data["handle"])
 
     def clean_parameters(self) -> Any:
         return self.cleaned_data["parameters"] or {}
 
     def clean(self) -> dict[str, Any]:
-        """Deliberately not the parent's: that switches its own checks of the laws on, which the
-        services make too, with better words."""
+        # Does not call super(), which would make the form check the constraints. The services
+        # check them too, with better messages.
         role, project = self.cleaned_data.get("role"), self.cleaned_data.get("project")
         if role and project and role.project_id != project.pk:
             self.add_error("role", "This role belongs to another project.")
@@ -108,9 +108,9 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
         super()._post_clean()  # type: ignore[misc] # fills the instance; the stubs leave it out
         if "project" in self.errors:
             return
-        found = agents.complaints(self.instance, new_key=self.new_key)
-        found["new_llm_key"] = found.pop("llm_api_key", [])
-        for name, texts in found.items():
+        errors = agents.find_errors(self.instance, new_key=self.new_key)
+        errors["new_llm_key"] = errors.pop("llm_api_key", [])
+        for name, texts in errors.items():
             if texts and name not in self.errors:
                 self.add_error(name if name in self.fields else None, texts)
 
@@ -188,11 +188,11 @@ class AgentAdmin(ServiceAdmin):
             obj.__dict__.update(made.__dict__)
         for button in self.get_actions_submit_line(request, obj.pk):
             if button.action_name in request.POST:
-                # After the commit: a slow provider must not keep the database's write lock.
+                # After the commit: a slow provider must not hold the database's write lock.
                 transaction.on_commit(partial(button.method, request, obj))
 
     def response_post_save_change(self, request: HttpRequest, obj: Agent) -> HttpResponse:
-        """After a test the form stays: what it found is corrected there."""
+        """After a connection test the form stays open, so that its result can be acted on."""
         if any(name.endswith("save_and_test") for name in request.POST):
             return HttpResponseRedirect(request.get_full_path())
         response: HttpResponse = super().response_post_save_change(request, obj)
@@ -216,6 +216,6 @@ class AgentAdmin(ServiceAdmin):
                 self.message_user(request, f"{agent.name}: {told(error)}", messages.ERROR)
 
     def _test(self, request: HttpRequest, agent: Agent) -> None:
-        result = connection_test.test(agent)
+        result = connection_test.run(agent)
         level = messages.SUCCESS if result.works else messages.ERROR
         self.message_user(request, f"{agent.name}: {result.detail}", level)

@@ -1,4 +1,4 @@
-"""The agents of a project and how each is set up."""
+"""The app of agents and their settings."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,4 @@
-"""The only encryption: what is secret is stored under the first of the ``ENCRYPTION_KEY`` list."""
+"""Encrypts the secrets in the database. The first key of ``ENCRYPTION_KEY`` encrypts, all decrypt."""
 
 from functools import lru_cache
 
@@ -9,19 +9,19 @@ from paca.common.errors import ConfigurationError, PacaError
 
 
 class SecretUnreadable(PacaError):
-    """A stored secret cannot be read with ENCRYPTION_KEY: add the key it was stored under."""
+    """A stored secret cannot be read with ENCRYPTION_KEY: add the key that it was encrypted with."""
 
     code = "secret_unreadable"
     status = 500
 
 
 def encrypt(plain: str) -> str:
-    """The stored form of a secret."""
+    """Encrypt a secret with the first key."""
     return _fernets()[0].encrypt(plain.encode()).decode()
 
 
 def decrypt(stored: str) -> str:
-    """The secret itself, whichever of the keys it is stored under."""
+    """Decrypt a secret with any of the keys. Raises ``SecretUnreadable`` if none of them fits."""
     try:
         return MultiFernet(_fernets()).decrypt(stored.encode()).decode()
     except InvalidToken:
@@ -29,7 +29,7 @@ def decrypt(stored: str) -> str:
 
 
 def is_current(stored: str) -> bool:
-    """Whether it is stored under the first key."""
+    """Whether a secret is encrypted with the first key."""
     try:
         _fernets()[0].decrypt(stored.encode())
     except InvalidToken:
@@ -38,22 +38,22 @@ def is_current(stored: str) -> bool:
 
 
 def check_keys() -> None:
-    """Raise ``ConfigurationError`` when there is no key or one is malformed."""
+    """Raises ``ConfigurationError`` if there is no key or one is malformed."""
     _fernets()
 
 
 def _fernets() -> tuple[Fernet, ...]:
-    return _built(tuple(settings.ENCRYPTION_KEY))
+    return _build_fernets(tuple(settings.ENCRYPTION_KEY))
 
 
 @lru_cache(maxsize=4)
-def _built(keys: tuple[str, ...]) -> tuple[Fernet, ...]:
+def _build_fernets(keys: tuple[str, ...]) -> tuple[Fernet, ...]:
     if not keys:
-        raise ConfigurationError("ENCRYPTION_KEY is empty; nothing secret can be stored or read.")
+        raise ConfigurationError("ENCRYPTION_KEY is empty: no secret can be stored or read.")
     try:
         return tuple(Fernet(key) for key in keys)
     except ValueError:
         raise ConfigurationError(
-            "ENCRYPTION_KEY holds something that is no key; make one with: python -c "
+            "ENCRYPTION_KEY has a malformed key; make a new one with: python -c "
             '"from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"'
         ) from None

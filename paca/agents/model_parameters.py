@@ -1,48 +1,48 @@
-"""What may stand in an agent's ``parameters``: what is sent along with each call of its model."""
+"""Validates an agent's ``parameters``, which are sent with each call of its model."""
 
 from dataclasses import dataclass
 from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
-    """A number between two others."""
+class NumberRange:
+    """A number between two bounds, both allowed."""
 
-    least: float
-    most: float
-    whole: bool = True
+    minimum: float
+    maximum: float
+    integer: bool = True
 
-    def complaint(self, name: str, value: Any) -> str:
-        """What is wrong with a value; empty when nothing."""
-        if isinstance(value, bool) or not isinstance(value, int if self.whole else int | float):
-            return f"{name} must be a {'whole ' if self.whole else ''}number."
-        if not self.least <= value <= self.most:
-            return f"{name} must be between {self.least:,} and {self.most:,}."
+    def find_error(self, name: str, value: Any) -> str:
+        """The error of a value as a sentence; empty if it is valid."""
+        if isinstance(value, bool) or not isinstance(value, int if self.integer else int | float):
+            return f"{name} must be a {'whole ' if self.integer else ''}number."
+        if not self.minimum <= value <= self.maximum:
+            return f"{name} must be between {self.minimum:,} and {self.maximum:,}."
         return ""
 
 
-# The names are those which the adapters in ``engine/llm`` understand.
+# The adapters in ``engine/llm`` know the parameters by these names.
 NUMBERS = {
-    "temperature": Bounds(0, 2, whole=False),
-    "top_p": Bounds(0, 1, whole=False),
-    "top_k": Bounds(1, 1_000),
-    "max_tokens": Bounds(1, 1_000_000),
-    "thinking_budget": Bounds(1024, 1_000_000),
+    "temperature": NumberRange(0, 2, integer=False),
+    "top_p": NumberRange(0, 1, integer=False),
+    "top_k": NumberRange(1, 1_000),
+    "max_tokens": NumberRange(1, 1_000_000),
+    "thinking_budget": NumberRange(1024, 1_000_000),
 }
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
 NAMES = (*NUMBERS, "effort")
 
 
-def complaints(parameters: Any) -> list[str]:
-    """What is wrong with them, one sentence each."""
+def find_errors(parameters: Any) -> list[str]:
+    """The errors of the parameters, one sentence each; empty if they are valid."""
     if not isinstance(parameters, dict):
         return ['Must be an object, such as {"temperature": 0.5}.']
-    return [c for name, value in parameters.items() if (c := _complaint(name, value))]
+    return [error for name, value in parameters.items() if (error := _find_error(name, value))]
 
 
-def _complaint(name: str, value: Any) -> str:
+def _find_error(name: str, value: Any) -> str:
     if name in NUMBERS:
-        return NUMBERS[name].complaint(name, value)
+        return NUMBERS[name].find_error(name, value)
     if name != "effort":
         return f"{name[:50]} is not known; there are {', '.join(NAMES)}."
     return "" if value in EFFORTS else f"effort must be one of {', '.join(EFFORTS)}."

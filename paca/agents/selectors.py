@@ -8,7 +8,10 @@ from paca.projects.models import Project
 
 
 def get(project: Project, agent_id: UUID, *, for_update: bool = False) -> Agent:
-    """An agent of the project that is not retired; ``for_change`` locks it until the commit."""
+    """An agent of the project; ``for_update`` locks its row until the transaction ends.
+
+    Raises ``NotFound`` if the project has no agent of this id or it is retired.
+    """
     found = Agent.objects.of_project(project).select_related("member__role")
     if for_update:
         found = found.select_for_update(of=("self",), no_key=True)

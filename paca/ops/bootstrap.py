@@ -62,4 +62,4 @@ def seed() -> User | None:
 
 def sign_in_path(admin: User) -> str:
     """The address that signs the admin in, once."""
-    return reverse("one_time_link", args=[accounts.one_time_link(admin)])
+    return reverse("one_time_link", args=[accounts.create_one_time_link(admin)])

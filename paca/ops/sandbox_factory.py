@@ -31,8 +31,8 @@ def new_manager() -> SandboxManager:
 
 def install_id() -> str:
     """What sandboxes bear of this installation: its identity, which its database keeps."""
-    if database_check.is_there() and installation.has_place():
-        return installation.identity(known_as=_known_as)
+    if database_check.is_there() and installation.can_store_identity():
+        return installation.get_or_create_identity(default=_known_as)
     # Without tables there is no conversation: what is only tried needs no owner, and asks for no file.
     return _former_id()
 

@@ -1,4 +1,4 @@
-"""The admin's pages for workspaces, projects, roles and members."""
+"""Admin pages of workspaces, projects, roles and members."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from paca.projects.services import members, projects, roles, workspaces
 
 
 class PeopleInline(TabularInline):  # type: ignore[misc] # unfold has no types
-    """Who belongs to a workspace, and may therefore be added to its projects."""
+    """The people of a workspace. Only they can be added to its projects."""
 
     model = WorkspaceMember
     extra = 0
@@ -43,16 +43,16 @@ class WorkspaceAdmin(ServiceAdmin):
     def save_formset(self, request: Any, form: Any, formset: Any, change: bool) -> None:
         formset.save(commit=False)
         for entry in formset.new_objects:
-            workspaces.add(form.instance, user=entry.user, role=entry.role, by=request.user)
+            workspaces.add_person(form.instance, user=entry.user, role=entry.role, by=request.user)
         for entry, _ in formset.changed_objects:
-            workspaces.give_role(entry, role=entry.role, by=request.user)
+            workspaces.change_role(entry, role=entry.role, by=request.user)
         for entry in formset.deleted_objects:
-            workspaces.remove(entry, by=request.user)
+            workspaces.remove_person(entry, by=request.user)
 
 
 @admin.register(Project)
 class ProjectAdmin(ServiceAdmin):
-    """Projects. Whoever begins one here owns it."""
+    """Projects of all workspaces. The person who makes a project becomes its owner."""
 
     list_display = ("name", "workspace", "created_at")
     list_filter = ("workspace",)
@@ -76,12 +76,12 @@ class ProjectAdmin(ServiceAdmin):
 
 
 class RoleForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run time
-    """Permissions as words, one a line."""
+    """Shows the permissions of a role as text, one a line."""
 
     permissions = forms.CharField(
         widget=UnfoldAdminTextareaWidget,
         required=False,
-        help_text=f"One a line: *, a group such as tasks:*, or {', '.join(permission_patterns.NAMES)}.",
+        help_text=f"One a line: *, a group such as tasks:*, or {', '.join(permission_patterns.PERMISSIONS)}.",
     )
 
     class Meta:
@@ -90,13 +90,16 @@ class RoleForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run 
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        # Validating the form overwrites the permissions of the instance.
+        self._stored_permissions = list(self.instance.permissions)
         if self.instance.permissions:
             self.initial["permissions"] = "\n".join(self.instance.permissions)
 
     def clean_permissions(self) -> list[str]:
         given = sorted(set(str(self.cleaned_data["permissions"]).split()))
-        if wrong := permission_patterns.unknown(given):
-            raise forms.ValidationError(f"{', '.join(wrong)}: no such right.")
+        unknown = permission_patterns.find_unknown(given, stored=self._stored_permissions)
+        if unknown:
+            raise forms.ValidationError(f"{', '.join(unknown)}: no such permission.")
         return given
 
 
@@ -124,7 +127,7 @@ class RoleAdmin(ServiceAdmin):
 
 @admin.register(Member)
 class MemberAdmin(ServiceAdmin):
-    """Members of all projects. Agents become members by being made."""
+    """Members of all projects. Agents are not added here: an agent is a member from its creation."""
 
     list_display = ("name", "handle", "kind", "project", "role")
     list_filter = ("project", "kind")
@@ -151,7 +154,7 @@ class MemberAdmin(ServiceAdmin):
         role = form.cleaned_data["role"]
         if change:
             member = Member.objects.with_names().get(pk=obj.pk)
-            members.give_role(member, role=role, by=request.user)
+            members.change_role(member, role=role, by=request.user)
         else:
             user = form.cleaned_data["user"]
             made = members.add_person(obj.project, user=user, role=role, by=request.user)

@@ -1,4 +1,4 @@
-"""Workspaces, projects, and who belongs to them."""
+"""The app of workspaces, projects, roles and members."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,4 @@
-"""Who may do what in a project: asked at the door (view, consumer, tool), never in a service."""
+"""Checks what a member may do in a project. Views, consumers and tools ask; services never do."""
 
 from collections.abc import Iterable
 
@@ -7,30 +7,29 @@ from paca.projects.models import Member
 
 OWNER, MANAGER, MEMBER, VIEWER, AGENT = "Owner", "Manager", "Member", "Viewer", "Agent"
 
-_READS = tuple(name for name in permission_patterns.NAMES if name.endswith(":read"))
-_WORK = ("tasks:write", "docs:write", "conversations:write")
+_READ = tuple(name for name in permission_patterns.PERMISSIONS if name.endswith(":read"))
 
-# The roles a new project begins with.
+# The roles of a new project and their permission patterns.
 TEMPLATES: dict[str, tuple[str, ...]] = {
     OWNER: ("*",),
     MANAGER: tuple(
-        n for n in permission_patterns.NAMES if n not in {"roles:write", "projects:delete"}
+        name
+        for name in permission_patterns.PERMISSIONS
+        if name not in {"roles:write", "projects:delete"}
     ),
-    MEMBER: (*_READS, *_WORK, "conversations:approve"),
-    VIEWER: tuple(name for name in _READS if name != "traces:read"),
-    AGENT: (*_READS, *_WORK),
+    MEMBER: (*_READ, "conversations:write"),
+    VIEWER: _READ,
+    AGENT: (*_READ, "conversations:write"),
 }
 
 
-def allows(member: Member, right: str) -> bool:
-    """Whether the member's role holds this right. An agent never approves, whatever its role."""
+def allows(member: Member, permission: str) -> bool:
+    """Whether the member's role covers the permission; a removed member may do nothing."""
     if member.deleted_at is not None:
         return False
-    if member.kind == Member.Kind.AGENT and right == "conversations:approve":
-        return False
-    return permission_patterns.covers(member.role.permissions, right)
+    return permission_patterns.covers(member.role.permissions, permission)
 
 
 def may_grant(held: Iterable[str], patterns: Iterable[str]) -> bool:
-    """Whether someone who holds ``held`` may give these away: nobody gives more than they have."""
+    """Whether somebody who holds ``held`` may grant ``patterns``: only what they hold themselves."""
     return permission_patterns.expand(patterns) <= permission_patterns.expand(held)

@@ -1,4 +1,4 @@
-"""Reads across the tables of projects, each within what the asking person may see."""
+"""Reads of projects, each limited to what the person may see."""
 
 from uuid import UUID
 
@@ -9,10 +9,11 @@ from paca.common.errors import Invalid, NotFound
 from paca.projects.models import Member, Project, Role, Workspace, WorkspaceMember
 
 
-def member_of(user: User, project_id: UUID | str) -> Member:
-    """The person's membership; ``NotFound`` when there is none or no such project.
+def get_membership(user: User, project_id: UUID | str) -> Member:
+    """The person's membership in the project.
 
-    The two are one answer on purpose: a stranger learns nothing about which projects exist.
+    Raises ``NotFound`` if there is none, and also if there is no such project: a stranger must not
+    learn which projects exist.
     """
     try:
         return (
@@ -24,45 +25,49 @@ def member_of(user: User, project_id: UUID | str) -> Member:
         raise NotFound from None
 
 
-def member(project: Project, member_id: UUID) -> Member:
-    """One member of the project, human or agent."""
+def get_member(project: Project, member_id: UUID) -> Member:
+    """A member of the project. Raises ``NotFound`` if there is none of this id."""
     try:
         return Member.objects.live().with_names().get(project=project, pk=member_id)
     except Member.DoesNotExist:
         raise NotFound from None
 
 
-def role(project: Project, role_id: UUID) -> Role:
-    """One role of the project."""
+def get_role(project: Project, role_id: UUID) -> Role:
+    """A role of the project. Raises ``NotFound`` if there is none of this id."""
     try:
         return project.roles.get(pk=role_id)
     except Role.DoesNotExist:
         raise NotFound from None
 
 
-def role_named(project: Project, name: str) -> Role:
-    """The project's role of this name."""
+def get_role_by_name(project: Project, name: str) -> Role:
+    """A role of the project. Raises ``NotFound`` if there is none of this name."""
     try:
         return project.roles.get(name=name)
     except Role.DoesNotExist:
         raise NotFound from None
 
 
-def workspace(user: User, workspace_id: UUID | str) -> Workspace:
-    """A workspace the person belongs to."""
+def get_workspace(user: User, workspace_id: UUID | str) -> Workspace:
+    """A workspace of the person. Raises ``NotFound`` if they do not belong to it or it does not exist."""
     try:
-        return Workspace.objects.of(user).get(pk=workspace_id)
+        return Workspace.objects.for_member(user).get(pk=workspace_id)
     except (Workspace.DoesNotExist, ValidationError):
         raise NotFound from None
 
 
-def owns(user: User, workspace: Workspace) -> bool:
+def is_workspace_owner(user: User, workspace: Workspace) -> bool:
     """Whether the person is an owner of the workspace."""
     return workspace.members.filter(user=user, role=WorkspaceMember.Role.OWNER).exists()
 
 
-def colleague(project: Project, username: str) -> User:
-    """A person of the project's workspace; of others, nobody learns whether they exist."""
+def get_workspace_person(project: Project, username: str) -> User:
+    """A person of the project's workspace.
+
+    Raises ``Invalid`` with the same text for a person of another workspace and for one who does not
+    exist: the answer must not reveal which usernames exist.
+    """
     entry = project.workspace.members.filter(user__username__iexact=username, user__is_active=True)
     found = entry.select_related("user").first()
     if found is None:

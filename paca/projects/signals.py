@@ -1,6 +1,6 @@
-"""Received in ``paca/conversations/receivers.py``: the one seam where an app calls upwards.
+"""Signals to ``paca/conversations/receivers.py``: the only way in which a lower app calls a higher one.
 
-Sent inside the transaction with ``send``, so that an error in a receiver rolls everything back.
+They are sent inside the transaction with ``send``, so an error in a receiver rolls everything back.
 """
 
 from django.dispatch import Signal

@@ -10,7 +10,7 @@ from paca.conversations import selectors
 from paca.conversations.models import Conversation
 from paca.projects.models import Member
 from paca.projects.permissions import allows
-from paca.projects.selectors import member_of
+from paca.projects.selectors import get_membership
 from paca.realtime.credentials import Credential, SignInNeeded, Visitor, verify
 from paca.realtime.protocol import Close
 
@@ -31,13 +31,13 @@ class Standing:
     visitor: Visitor
     member: Member
 
-    def allows(self, right: str) -> bool:
+    def allows(self, permission: str) -> bool:
         """Both must agree: the member's role, and the scopes of the token if there is one."""
-        return allows(self.member, right) and self.visitor.allows(right)
+        return allows(self.member, permission) and self.visitor.allows(permission)
 
-    def demand(self, right: str) -> None:
+    def demand(self, permission: str) -> None:
         """Raise ``NotAllowed`` unless the right is there."""
-        if not self.allows(right):
+        if not self.allows(permission):
             raise NotAllowed
 
 
@@ -54,7 +54,7 @@ def to_conversation(credential: Credential, conversation_id: UUID) -> Conversati
         visitor = verify(credential)
         conversation = selectors.get_by_id(conversation_id)
         # guard: realtime-membership
-        member = member_of(visitor.user, conversation.project_id)
+        member = get_membership(visitor.user, conversation.project_id)
         standing = ConversationStanding(visitor, member, conversation)
         standing.demand("conversations:read")
         return standing
@@ -64,7 +64,7 @@ def to_project(credential: Credential, project_id: UUID) -> Standing:
     """Where the visitor stands in a project they may at least read. Raises ``Refused``."""
     with _closing():
         visitor = verify(credential)
-        standing = Standing(visitor, member_of(visitor.user, project_id))
+        standing = Standing(visitor, get_membership(visitor.user, project_id))
         standing.demand("projects:read")
         return standing
 

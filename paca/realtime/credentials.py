@@ -10,8 +10,8 @@ from django.http import HttpRequest
 from django.http.cookie import parse_cookie
 from django.utils.module_loading import import_string
 
-from paca.accounts.api.authentication import user_of
-from paca.accounts.api.base import in_scope
+from paca.accounts.api.authentication import authenticate_header
+from paca.accounts.api.base import token_allows
 from paca.accounts.models import ApiToken, User
 from paca.common.errors import PacaError
 from paca.realtime import tickets
@@ -40,9 +40,9 @@ class Visitor:
     user: User
     token: ApiToken | None
 
-    def allows(self, right: str) -> bool:
+    def allows(self, permission: str) -> bool:
         """Whether the way they came by covers the right; a session covers all."""
-        return in_scope(self.token, right)
+        return token_allows(self.token, permission)
 
 
 def presented(scope: Scope) -> Credential:
@@ -59,7 +59,7 @@ def presented(scope: Scope) -> Credential:
 
 
 def _of_bearer(authorization: str) -> Credential:
-    found = user_of(authorization)
+    found = authenticate_header(authorization)
     if found is None:
         raise SignInNeeded(
             "Authorization must be: Bearer and a token that is neither revoked nor expired."

@@ -12,7 +12,7 @@ from django.utils import timezone
 from paca.accounts.models import IdempotentAnswer
 from paca.projects.models import Project
 from paca.projects.services import projects
-from tests.security.access_routes import everything
+from tests.security.access_routes import all_routes
 from tests.support import world
 from tests.support.api import Api
 
@@ -102,7 +102,7 @@ def test_of_many_at_once_one_is_carried_out_and_all_are_answered() -> None:
 
 
 def test_every_post_of_the_api_honours_the_key() -> None:
-    posts = {row for row in everything() if row.startswith("POST /api/")}
+    posts = {row for row in all_routes() if row.startswith("POST /api/")}
     honouring = {row for row in posts if getattr(_handler(row), "idempotent", False)}
     assert posts - honouring == WITHOUT_KEY
 

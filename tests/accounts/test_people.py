@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from paca.accounts import services
 from paca.accounts.models import AuditEntry, OneTimeLink, User
-from paca.accounts.models.audit import AuditEntriesStay
-from paca.accounts.services.people import LinkIsOver
+from paca.accounts.models.audit import AuditEntryIsImmutable
+from paca.accounts.services.people import LinkExpired
 from paca.common import validation
 from paca.common.errors import Invalid
 
@@ -35,37 +35,37 @@ def test_the_first_admin_may_begin_with_a_password() -> None:
 
 def test_looking_at_a_link_does_not_use_it_up_and_redeeming_does() -> None:
     user = User.objects.create_user("ada")
-    secret = services.one_time_link(user)
-    assert services.look_up(secret) == services.look_up(secret) == user
-    assert services.redeem(secret) == user
-    with pytest.raises(LinkIsOver):
-        services.redeem(secret)
-    with pytest.raises(LinkIsOver):
-        services.look_up(secret)
+    secret = services.create_one_time_link(user)
+    assert services.get_link_user(secret) == services.get_link_user(secret) == user
+    assert services.redeem_link(secret) == user
+    with pytest.raises(LinkExpired):
+        services.redeem_link(secret)
+    with pytest.raises(LinkExpired):
+        services.get_link_user(secret)
 
 
 def test_a_newer_link_ends_the_older_one() -> None:
     user = User.objects.create_user("ada")
-    older, newer = services.one_time_link(user), services.one_time_link(user)
-    with pytest.raises(LinkIsOver):
-        services.redeem(older)
-    assert services.redeem(newer) == user
+    older, newer = services.create_one_time_link(user), services.create_one_time_link(user)
+    with pytest.raises(LinkExpired):
+        services.redeem_link(older)
+    assert services.redeem_link(newer) == user
 
 
 def test_a_link_ends_by_time_and_with_its_person() -> None:
     user = User.objects.create_user("ada")
-    secret = services.one_time_link(user)
+    secret = services.create_one_time_link(user)
     OneTimeLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    with pytest.raises(LinkIsOver):
-        services.redeem(secret)
-    secret = services.one_time_link(user)
+    with pytest.raises(LinkExpired):
+        services.redeem_link(secret)
+    secret = services.create_one_time_link(user)
     User.objects.update(is_active=False)
-    with pytest.raises(LinkIsOver):
-        services.redeem(secret)
+    with pytest.raises(LinkExpired):
+        services.redeem_link(secret)
 
 
 def test_the_database_holds_no_link_that_works() -> None:
-    secret = services.one_time_link(User.objects.create_user("ada"))
+    secret = services.create_one_time_link(User.objects.create_user("ada"))
     with connection.cursor() as cursor:
         cursor.execute("SELECT * FROM accounts_onetimelink")
         assert secret not in repr(cursor.fetchall())
@@ -76,7 +76,7 @@ def test_the_command_prints_a_link_that_works() -> None:
     out = StringIO()
     call_command("sign_in_link", "ada", stdout=out)
     secret = out.getvalue().strip().rstrip("/").rpartition("/")[2]
-    assert services.redeem(secret) == user
+    assert services.redeem_link(secret) == user
     with pytest.raises(CommandError, match="There is no person 'bob'"):
         call_command("sign_in_link", "bob")
 
@@ -105,9 +105,9 @@ def test_an_audit_entry_is_never_changed_or_removed() -> None:
     entry = AuditEntry.objects.get()
     entry.action = "nothing.happened"
     for attempt in (entry.save, entry.delete, AuditEntry.objects.all().delete):
-        with pytest.raises(AuditEntriesStay):
+        with pytest.raises(AuditEntryIsImmutable):
             attempt()
-    with pytest.raises(AuditEntriesStay):
+    with pytest.raises(AuditEntryIsImmutable):
         AuditEntry.objects.update(action="nothing.happened")
     with connection.cursor() as cursor, pytest.raises(IntegrityError, match="never_changes"):
         cursor.execute("UPDATE accounts_auditentry SET action = 'nothing.happened'")

@@ -37,7 +37,7 @@ def test_the_command_prints_a_working_token_as_its_last_word() -> None:
     ("arguments", "said"),
     [
         (["nobody"], "There is no person 'nobody'. There are: ada."),
-        (["ada", "--scope", "agents:fly"], "agents:fly: no such right."),
+        (["ada", "--scope", "agents:fly"], "agents:fly: no such permission."),
         (["ada", "--name", "x" * 101], "at most 100 characters"),
         (["ada", "--days", "0"], "--days must be between 1 and"),
     ],
@@ -75,7 +75,7 @@ def test_a_revoked_token_is_refused_with_its_next_request() -> None:
 
 def test_an_expired_token_and_one_of_an_inactive_person_are_refused() -> None:
     user = User.objects.create_user("ada")
-    token, secret = tokens.create(user, name="script", lasts=timedelta(days=1), by=user)
+    token, secret = tokens.create(user, name="script", lifetime=timedelta(days=1), by=user)
     script = Api(token=secret)
     assert script.get("/projects/").status_code == 200
     ApiToken.objects.filter(pk=token.pk).update(expiry=timezone.now() - timedelta(seconds=1))
@@ -106,11 +106,11 @@ def test_a_malformed_token_is_refused_and_breaks_nothing(header: str) -> None:
 
 def test_a_person_makes_lists_and_revokes_their_own_tokens_only() -> None:
     ada, bob = User.objects.create_user("ada"), User.objects.create_user("bob")
-    made = Api(ada).post("/tokens/", {"name": "ci", "scopes": ["tasks:*"], "lasts_days": 7})
+    made = Api(ada).post("/tokens/", {"name": "ci", "scopes": ["agents:*"], "lasts_days": 7})
     assert made.status_code == 201
     assert Api(token=made.data["token"]).get("/tokens/").status_code == 403
     listed = Api(ada).get("/tokens/").data["results"]
-    assert [(row["name"], row["scopes"]) for row in listed] == [("ci", ["tasks:*"])]
+    assert [(row["name"], row["scopes"]) for row in listed] == [("ci", ["agents:*"])]
     assert "token" not in listed[0]
     assert Api(bob).get("/tokens/").data["results"] == []
     assert Api(bob).delete(f"/tokens/{made.data['id']}/").status_code == 404
@@ -150,6 +150,16 @@ def test_who_comes_with_a_token_may_read_while_its_use_cannot_be_noted() -> None
     with connection.execute_wrapper(without_room):
         assert Api(token=secret).get("/projects/").status_code == 200
     assert refused
+
+
+def test_a_token_whose_only_scope_does_not_exist_any_more_may_do_nothing() -> None:
+    here = world.make()
+    token, secret = tokens.create(here.user, name="old", by=here.user)
+    ApiToken.objects.filter(pk=token.pk).update(scopes=["tasks:read"])
+    api = Api(token=secret)
+    for path in ("/projects/", f"/projects/{here.project.pk}/", "/workspaces/"):
+        refused = api.get(path)
+        assert (refused.status_code, refused.data["code"]) == (403, "out_of_scope")
 
 
 def test_the_audit_trail_names_the_token_that_acted() -> None:

@@ -187,12 +187,12 @@ def test_a_setting_that_does_not_exist_is_a_mistake_of_the_caller(here: World) -
 
 
 def test_the_demo_answers_without_a_key(here: World) -> None:
-    result = connection_test.test(here.agent)
+    result = connection_test.run(here.agent)
     assert result.works, result.detail
 
 
 def test_a_missing_key_is_named_as_the_cause(here: World) -> None:
-    result = connection_test.test(make(here, model=MODEL))
+    result = connection_test.run(make(here, model=MODEL))
     assert not result.works
     assert "needs an API key" in result.detail
 
@@ -200,7 +200,7 @@ def test_a_missing_key_is_named_as_the_cause(here: World) -> None:
 def test_a_crowd_of_tests_is_told_to_come_back_and_does_not_wait_for_ever(
     here: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection_test, "TURN_SECONDS", 0.05)
-    with connection_test._AT_ONCE, connection_test._AT_ONCE:
-        assert connection_test.test(here.agent).code == "busy"
-    assert connection_test.test(here.agent).works
+    monkeypatch.setattr(connection_test, "QUEUE_TIMEOUT_SECONDS", 0.05)
+    with connection_test._SLOTS, connection_test._SLOTS:
+        assert connection_test.run(here.agent).code == "busy"
+    assert connection_test.run(here.agent).works

@@ -27,7 +27,7 @@ WHOLE = {
     "parameters": {"temperature": 0.5, "max_tokens": 4096, "effort": "high"},
     "prompts": {"system": "You build boats.\n", "chat_message": "Be brief."},
     "limits": {"steps": 9, "tokens": 5000, "cost_usd": "1.50", "seconds": 60, "concurrent": 2},
-    "sandbox": {"memory_mib": 512, "cpus": "0.5", "network": "none", "life": "persistent"},
+    "sandbox": {"memory_mib": 512, "cpus": "0.5", "life": "persistent"},
     "git": {"name": "Bo", "email": "bo@boats.example"},
 }
 

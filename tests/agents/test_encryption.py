@@ -90,7 +90,7 @@ def test_an_interrupted_rotation_goes_on_where_it_stopped(settings: Any) -> None
     steps = rotation.rotate()
     next(steps), next(steps)
     steps.close()
-    assert rotation.not_current() == 3
+    assert rotation.count_outdated() == 3
     assert plain() == before
     rotate()
     settings.ENCRYPTION_KEY = [NEW]
@@ -133,4 +133,4 @@ def test_every_column_that_holds_a_secret_is_rotated() -> None:
         for field in model._meta.get_fields()
         if field.name.startswith("encrypted_")
     }
-    assert named == set(rotation.COLUMNS)
+    assert named == set(rotation.SECRET_COLUMNS)

@@ -107,7 +107,7 @@ class Cast:
         """The token of another person of the project."""
         made = self._world
         user = User.objects.create_user(username=name, password="a long password 7")
-        workspaces.add(made.project.workspace, user=user)
+        workspaces.add_person(made.project.workspace, user=user)
         members.add_person(made.project, user=user, role=made.role("member"), by=made.user)
         _, secret = tokens.create(user, name="chaos", scopes=[], by=user)
         return secret

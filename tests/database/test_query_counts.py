@@ -15,7 +15,7 @@ from paca.conversations import services as conversations
 from paca.conversations.models import ChatSession, Conversation
 from paca.projects import permissions
 from paca.projects.services import members, projects, roles, workspaces
-from tests.security.access_routes import everything
+from tests.security.access_routes import all_routes
 from tests.support import world
 from tests.support.world import World
 
@@ -25,7 +25,7 @@ FEW, MANY = 3, 30
 
 
 class Grown:
-    """A world that has some of everything; ``grow`` gives it one more of each."""
+    """A world that has some of all_routes; ``grow`` gives it one more of each."""
 
     def __init__(self) -> None:
         self.here = world.make()
@@ -41,9 +41,9 @@ class Grown:
 
     def _one_more(self, here: World, number: int) -> None:
         user = User.objects.create_user(username=f"person-{number}", password="a long password 7")
-        workspaces.add(here.project.workspace, user=user)
+        workspaces.add_person(here.project.workspace, user=user)
         role = roles.create(
-            here.project, name=f"Role {number}", permissions=["tasks:read"], by=here.owner
+            here.project, name=f"Role {number}", permissions=["agents:read"], by=here.owner
         )
         members.add_person(here.project, user=user, role=role, by=here.owner)
         projects.create(here.project.workspace, f"Project {number}", by=here.user)
@@ -75,7 +75,7 @@ class Grown:
             "role_id": self.here.owner.role_id,
         }
         found = {}
-        for route in everything():
+        for route in all_routes():
             method, path = route.split(" ", 1)
             names = re.findall(r"{(\w+)}", path)
             if method == "GET" and all(name in ids for name in names):

@@ -3,6 +3,7 @@
 import pytest
 
 from paca.accounts.models import User
+from paca.projects.models import Role
 from paca.projects.services import members, workspaces
 from tests.support import world
 from tests.support.api import Api
@@ -18,7 +19,7 @@ def here() -> World:
 
 def joined(here: World, name: str, role: str) -> Api:
     user = User.objects.create_user(name)
-    workspaces.add(here.project.workspace, user=user)
+    workspaces.add_person(here.project.workspace, user=user)
     members.add_person(here.project, user=user, role=here.role(role), by=here.owner)
     return Api(user)
 
@@ -98,7 +99,7 @@ def test_a_manager_hands_out_no_role_above_their_own(here: World) -> None:
 
 def test_scopes_bound_what_a_token_may_hand_out(here: World) -> None:
     user = User.objects.create_user("bob")
-    workspaces.add(here.project.workspace, user=user)
+    workspaces.add_person(here.project.workspace, user=user)
     body = {"username": "bob", "role_id": str(here.role("member").pk)}
     path = f"/projects/{here.project.pk}/members/"
     refused = Api.by_token(here.user, "members:*").post(path, body)
@@ -111,8 +112,8 @@ def test_a_role_in_use_cannot_be_deleted_and_one_unused_can(here: World) -> None
     path = f"/projects/{here.project.pk}/roles"
     refused = api.delete(f"{path}/{here.role('agent').pk}/")
     assert (refused.status_code, refused.json()["code"]) == (409, "role_in_use")
-    made = api.post(f"{path}/", {"name": "Reader", "permissions": ["docs:read", "docs:read"]})
-    assert made.json()["permissions"] == ["docs:read"]
+    made = api.post(f"{path}/", {"name": "Reader", "permissions": ["agents:read", "agents:read"]})
+    assert made.json()["permissions"] == ["agents:read"]
     assert api.delete(f"{path}/{made.json()['id']}/").status_code == 204
 
 
@@ -121,9 +122,23 @@ def test_a_changed_role_counts_with_the_next_request(here: World) -> None:
     path = f"/projects/{here.project.pk}"
     assert viewer.patch(f"{path}/", {"description": "x"}).status_code == 403
     role = here.role("viewer")
-    rights = [*role.permissions, "projects:write"]
-    Api(here.user).patch(f"{path}/roles/{role.pk}/", {"permissions": rights})
+    permissions = [*role.permissions, "projects:write"]
+    Api(here.user).patch(f"{path}/roles/{role.pk}/", {"permissions": permissions})
     assert viewer.patch(f"{path}/", {"description": "x"}).status_code == 200
+
+
+def test_a_role_keeps_stored_permissions_that_do_not_exist_any_more(here: World) -> None:
+    api = Api(here.user)
+    role = here.role("viewer")
+    stored = [*role.permissions, "tasks:read", "traces:*"]
+    Role.objects.filter(pk=role.pk).update(permissions=stored)
+    path = f"/projects/{here.project.pk}/roles/{role.pk}/"
+    assert api.patch(path, {"name": "Reader"}).status_code == 200
+    assert api.patch(path, {"permissions": stored}).json()["permissions"] == sorted(stored)
+    refused = api.patch(path, {"permissions": [*stored, "docs:read"]})
+    assert refused.json()["fields"] == {"permissions": ["docs:read: no such permission."]}
+    assert api.patch(path, {"permissions": ["agents:read"]}).status_code == 200
+    assert api.patch(path, {"permissions": stored}).status_code == 400
 
 
 def test_a_change_of_what_somebody_changed_meanwhile_is_refused(here: World) -> None:

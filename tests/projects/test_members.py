@@ -61,10 +61,10 @@ def test_a_removed_person_comes_back_as_the_same_member(here: World, bob: User) 
     first = members.add_person(here.project, user=bob, role=here.role("member"), by=here.owner)
     members.remove(first, by=here.owner)
     with pytest.raises(NotFound):
-        selectors.member_of(bob, here.project.pk)
+        selectors.get_membership(bob, here.project.pk)
     again = members.add_person(here.project, user=bob, role=here.role("viewer"), by=here.owner)
     assert again.pk == first.pk
-    assert selectors.member_of(bob, here.project.pk).role.name == "Viewer"
+    assert selectors.get_membership(bob, here.project.pk).role.name == "Viewer"
 
 
 def test_nobody_is_a_member_twice(here: World, bob: User) -> None:
@@ -84,17 +84,17 @@ def test_a_project_keeps_an_owner(here: World, bob: User) -> None:
     with pytest.raises(LastOwner):
         members.remove(here.owner, by=here.owner)
     with pytest.raises(LastOwner):
-        members.give_role(here.owner, role=here.role("viewer"), by=here.owner)
+        members.change_role(here.owner, role=here.role("viewer"), by=here.owner)
     with pytest.raises(LastOwner):
-        roles.change(here.role("owner"), permissions=["tasks:*"], by=here.owner)
+        roles.change(here.role("owner"), permissions=["agents:*"], by=here.owner)
     members.add_person(here.project, user=bob, role=here.role("owner"), by=here.owner)
     members.remove(here.owner, by=here.owner)
     with pytest.raises(NotFound):
-        selectors.member_of(here.user, here.project.pk)
+        selectors.get_membership(here.user, here.project.pk)
 
 
 def test_an_agent_in_the_owners_role_does_not_count_as_an_owner(here: World) -> None:
-    members.give_role(here.agent.member, role=here.role("owner"), by=here.owner)
+    members.change_role(here.agent.member, role=here.role("owner"), by=here.owner)
     with pytest.raises(LastOwner):
         members.remove(here.owner, by=here.owner)
 
@@ -130,10 +130,10 @@ def test_deleting_a_project_ends_its_memberships_and_keeps_its_rows(here: World)
     finally:
         signals.members_changed.disconnect(hear)
     assert sorted(heard) == ["ada-harbor removed", "rosa removed"]
-    assert not Project.objects.of(here.user).exists()
+    assert not Project.objects.for_member(here.user).exists()
     assert Project.objects.filter(pk=here.project.pk).exists()
     with pytest.raises(NotFound):
-        selectors.member_of(here.user, here.project.pk)
+        selectors.get_membership(here.user, here.project.pk)
 
 
 def test_a_project_name_is_free_again_after_its_deletion(here: World) -> None:
@@ -164,9 +164,9 @@ def test_members_are_listed_without_a_query_for_each(
 
 
 def test_each_change_stands_in_the_audit_trail(here: World, bob: User) -> None:
-    workspaces.add(here.project.workspace, user=bob, by=here.user)
+    workspaces.add_person(here.project.workspace, user=bob, by=here.user)
     member = members.add_person(here.project, user=bob, role=here.role("member"), by=here.owner)
-    members.give_role(member, role=here.role("viewer"), by=here.owner)
+    members.change_role(member, role=here.role("viewer"), by=here.owner)
     members.remove(member, by=here.owner)
     actions = [entry.action for entry in AuditEntry.objects.order_by("created_at")]
     assert actions[-4:] == [

@@ -46,7 +46,7 @@ class Chat:
     def join(self, username: str, role: str) -> Member:
         """A new person of the project with this role."""
         user = User.objects.create_user(username=username, password="a long password 8")
-        workspaces.add(self.world.project.workspace, user=user)
+        workspaces.add_person(self.world.project.workspace, user=user)
         return members.add_person(
             self.world.project, user=user, role=self.world.role(role), by=self.owner
         )

@@ -233,7 +233,7 @@ def test_an_after_that_is_no_number_is_an_address_that_does_not_exist(server, ch
 
 def test_a_role_that_may_not_read_conversations_gets_4403(server, chat):
     member = chat.join("vera", "Viewer")
-    member.role.permissions = ["projects:read", "tasks:read"]
+    member.role.permissions = ["projects:read", "agents:read"]
     member.role.save()
     with conversation_page(server, chat.id, session(server, member.user)) as page:
         assert page.close_code() == 4403
@@ -241,7 +241,7 @@ def test_a_role_that_may_not_read_conversations_gets_4403(server, chat):
 
 
 def test_a_token_whose_scopes_do_not_reach_gets_4403(server, chat):
-    with conversation_page(server, chat.id, bearer(token_of(chat.owner, "tasks:read"))) as page:
+    with conversation_page(server, chat.id, bearer(token_of(chat.owner, "agents:read"))) as page:
         assert page.close_code() == 4403
 
 
@@ -325,7 +325,7 @@ def is_deactivated(chat, member) -> int:
 
 
 def loses_the_right(chat, member) -> int:
-    member.role.permissions = ["tasks:read"]
+    member.role.permissions = ["agents:read"]
     member.role.save()
     return 4403
 

@@ -2,7 +2,7 @@
 
 A new address needs rows here, or ``test_access_matrix`` fails. To add them:
 
-1. A row: ``"METHOD /path/"`` as ``access_routes.spelled`` writes it (the failing test prints it),
+1. A row: ``"METHOD /path/"`` as ``access_routes.path_template`` writes it (the failing test prints it),
    then ten statuses in the order of ``ASKERS``. Everybody asks for the things of project A.
 2. If the path has a new parameter, say in ``worlds.py`` which object of a project it names.
 3. If the method needs a body, add it to ``BODIES``; ids in it are taken from the asked project.
@@ -139,7 +139,7 @@ def bodies(side: Side) -> dict[str, Any]:
         f"PATCH {P}": {"name": "Renamed"},
         f"POST {P}members/": {"username": "outsider", "role_id": role},
         f"PATCH {P}members/{{member_id}}/": {"role_id": role},
-        f"POST {P}roles/": {"name": "Reader", "permissions": ["tasks:read"]},
+        f"POST {P}roles/": {"name": "Reader", "permissions": ["agents:read"]},
         f"PATCH {P}roles/{{role_id}}/": {"name": "Renamed"},
         f"POST {P}agents/": {
             "name": "Bo",

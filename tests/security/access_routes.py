@@ -1,4 +1,4 @@
-"""Every address of the web server with the methods it answers, read from the resolver."""
+"""All routes of the web server with their methods, read from Django's URL resolver."""
 
 import re
 from collections.abc import Iterator
@@ -6,41 +6,49 @@ from typing import Any
 
 from django.urls import URLPattern, get_resolver
 
-# The admin has its own test.
-ELSEWHERE = ("admin/",)
-UNASKED = {"options", "head", "trace"}
+# tests/security/test_admin.py covers the admin.
+EXCLUDED = ("admin/",)
+UNTESTED_METHODS = {"options", "head", "trace"}
 
 
-def spelled(route: str) -> str:
+def path_template(route: str) -> str:
     """``api/v1/projects/<uuid:project>/`` -> ``/api/v1/projects/{project}/``."""
     return "/" + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", route)
 
 
-def everything() -> set[str]:
-    """``METHOD /path/`` of everything there is to ask for."""
+def all_routes() -> set[str]:
+    """Every route as ``METHOD /path/``."""
     return {
-        f"{method} {spelled(route)}"
+        f"{method} {path_template(route)}"
         for route, pattern in _walk(get_resolver().url_patterns)
-        if not route.startswith(ELSEWHERE)
+        if not route.startswith(EXCLUDED)
         for method in _methods(pattern)
     }
 
 
+def all_views() -> list[Any]:
+    """The view class of every route that has one."""
+    views = (_view_class(pattern) for _, pattern in _walk(get_resolver().url_patterns))
+    return [view for view in views if view is not None]
+
+
 def parameters(path: str) -> list[str]:
-    """The names of the ids in a path."""
+    """The names of the parameters in a path."""
     return re.findall(r"{(\w+)}", path)
 
 
 def _methods(pattern: URLPattern) -> list[str]:
-    view: Any = getattr(pattern.callback, "view_class", None) or getattr(
-        pattern.callback, "cls", None
-    )
+    view = _view_class(pattern)
     if view is None:
         return ["GET"]
     names = {name for name in view.http_method_names if hasattr(view, name)}
     if hasattr(view, "form_valid"):
-        names.discard("put")  # of Django's form views, another word for post
-    return sorted(name.upper() for name in names - UNASKED)
+        names.discard("put")  # Django's form views answer it as a POST
+    return sorted(name.upper() for name in names - UNTESTED_METHODS)
+
+
+def _view_class(pattern: URLPattern) -> Any:
+    return getattr(pattern.callback, "view_class", None) or getattr(pattern.callback, "cls", None)
 
 
 def _walk(patterns: Any, prefix: str = "") -> Iterator[tuple[str, URLPattern]]:

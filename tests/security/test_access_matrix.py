@@ -43,7 +43,7 @@ def ask(asker: Api, method: str, path: str, body: Any = None) -> int:
 
 
 def test_every_address_has_its_row_and_every_row_its_address() -> None:
-    there = access_routes.everything()
+    there = access_routes.all_routes()
     assert sorted(there - set(ROWS)) == [], "no row in tests/security/access.py"
     assert sorted(set(ROWS) - there) == [], "rows for what is not there"
 

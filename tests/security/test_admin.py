@@ -129,18 +129,34 @@ def test_people_of_a_workspace_come_change_and_go(here: World, admin: Client) ->
 
 
 def test_roles_are_written_one_right_a_line(here: World, admin: Client) -> None:
-    body = {"project": here.project.pk, "name": "Reader", "permissions": "docs:read\ntasks:read"}
+    body = {
+        "project": here.project.pk,
+        "name": "Reader",
+        "permissions": "agents:read\nmembers:read",
+    }
     admin.post("/admin/projects/role/add/", body)
     role = Role.objects.get(name="Reader")
-    assert role.permissions == ["docs:read", "tasks:read"]
-    wrong = {"name": "Reader", "permissions": "docs:fly"}
+    assert role.permissions == ["agents:read", "members:read"]
+    wrong = {"name": "Reader", "permissions": "agents:fly"}
     refused = admin.post(f"/admin/projects/role/{role.pk}/change/", wrong)
-    assert "docs:fly: no such right." in str(refused.context["adminform"].form.errors)
+    assert "agents:fly: no such permission." in str(refused.context["adminform"].form.errors)
+
+
+def test_a_role_with_a_permission_that_does_not_exist_any_more_can_be_saved(
+    here: World, admin: Client
+) -> None:
+    role = here.role("viewer")
+    Role.objects.filter(pk=role.pk).update(permissions=["agents:read", "tasks:read"])
+    body = {"name": "Reader", "permissions": "agents:read\ntasks:read"}
+    answer = admin.post(f"/admin/projects/role/{role.pk}/change/", body)
+    assert answer.status_code == 302, answer.context["adminform"].form.errors
+    role.refresh_from_db()
+    assert (role.name, role.permissions) == ("Reader", ["agents:read", "tasks:read"])
 
 
 def test_members_come_change_and_go(here: World, admin: Client) -> None:
     bob = User.objects.create_user("bob")
-    workspaces.add(here.project.workspace, user=bob)
+    workspaces.add_person(here.project.workspace, user=bob)
     body = {"project": here.project.pk, "user": bob.pk, "role": here.role("viewer").pk}
     assert admin.post("/admin/projects/member/add/", body).status_code == 302
     member = Member.objects.get(user=bob)

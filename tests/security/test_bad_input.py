@@ -145,7 +145,15 @@ TABLE: list[tuple[Any, ...]] = [
     ("PATCH", ONE, {"limits": {"concurrent": None}}, 400, "invalid", "limits.concurrent", "null"),
     ("PATCH", ONE, {"sandbox": {"memory_mib": 1}}, 400, "invalid", "sandbox.memory_mib", "64"),
     ("PATCH", ONE, {"sandbox": {"cpus": 0}}, 400, "invalid", "sandbox.cpus", "0.1"),
-    ("PATCH", ONE, {"sandbox": {"network": "open"}}, 400, "invalid", "sandbox.network", "choice"),
+    (
+        "PATCH",
+        ONE,
+        {"sandbox": {"network": "none"}},
+        400,
+        "invalid",
+        "sandbox.network",
+        "no such field",
+    ),
     ("PATCH", ONE, {"git": {"email": "nobody"}}, 400, "invalid", "git.email", "valid email"),
     ("PATCH", ONE, {"git": {"name": ""}}, 400, "invalid", "git.name", "blank"),
     # the rest
@@ -156,11 +164,11 @@ TABLE: list[tuple[Any, ...]] = [
     (
         "POST",
         f"{P}roles/",
-        {"name": "R", "permissions": ["tasks:fly"]},
+        {"name": "R", "permissions": ["agents:fly"]},
         400,
         "invalid",
         "permissions",
-        "tasks:fly: no such right.",
+        "agents:fly: no such permission.",
     ),
     (
         "POST",
@@ -277,7 +285,7 @@ def test_what_breaks_is_said_with_the_request_id_and_without_its_reason(
     def broken(*_: Any) -> None:
         raise RuntimeError("the secret reason")
 
-    monkeypatch.setattr("paca.projects.selectors.member_of", broken)
+    monkeypatch.setattr("paca.projects.selectors.get_membership", broken)
     api = Api(here.user, raise_request_exception=False)
     answer = api.get(f"/projects/{here.project.pk}/")
     assert (answer.status_code, answer.json()["code"]) == (500, "internal_error")

@@ -47,7 +47,7 @@ def make() -> Worlds:
     """A fresh pair of projects."""
     a, b = _side("owner"), _side("stranger")
     outsider = _person("outsider")
-    workspaces.add(a.project.workspace, user=outsider)
+    workspaces.add_person(a.project.workspace, user=outsider)
     askers = {
         "nobody": Api(),
         "outsider": Api(outsider),
@@ -77,8 +77,8 @@ def _side(owner_name: str) -> Side:
         by=me,
     )
     colleague = _person(f"colleague-of-{owner_name}")
-    workspaces.add(workspace, user=colleague)
-    spare = roles.create(project, name="Spare", permissions=["tasks:read"], by=me)
+    workspaces.add_person(workspace, user=colleague)
+    spare = roles.create(project, name="Spare", permissions=["agents:read"], by=me)
     chat = conversations.start_chat(agent, text="Hello", by=me)
     assert chat.session_id is not None
     ids = {
@@ -100,7 +100,7 @@ def _person(name: str) -> User:
 
 def _member(project: Project, role_name: str) -> User:
     user = _person(role_name.lower())
-    workspaces.add(project.workspace, user=user)
+    workspaces.add_person(project.workspace, user=user)
     role = project.roles.get(name=role_name)
     members.add_person(project, user=user, role=role, by=user)
     return user

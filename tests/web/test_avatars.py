@@ -78,7 +78,7 @@ def test_all_processes_that_ask_at_once_hear_the_same():
     def ask() -> None:
         line.wait()
         try:
-            answers.append(installation.identity(known_as=str))
+            answers.append(installation.get_or_create_identity(default=str))
         finally:
             connection.close()
 

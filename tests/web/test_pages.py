@@ -230,7 +230,7 @@ def test_a_wrong_password_is_said_in_words(client: Client, harbor: World) -> Non
 def test_a_one_time_link_is_looked_at_first_and_used_by_a_press(
     client: Client, harbor: World
 ) -> None:
-    secret = accounts.one_time_link(harbor.user)
+    secret = accounts.create_one_time_link(harbor.user)
     path = f"/link/{secret}/"
     assert f"Sign in as {harbor.user.username}" in body(client, path)
     assert "_auth_user_id" not in client.session
@@ -243,7 +243,7 @@ def test_a_one_time_link_is_looked_at_first_and_used_by_a_press(
 
 def test_a_one_time_link_cannot_be_pressed_from_another_site(harbor: World) -> None:
     client = Client(enforce_csrf_checks=True)
-    answer = client.post(f"/link/{accounts.one_time_link(harbor.user)}/")
+    answer = client.post(f"/link/{accounts.create_one_time_link(harbor.user)}/")
     assert answer.status_code == 403
     assert "The form was not accepted" in answer.content.decode()
 

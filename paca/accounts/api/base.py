@@ -1,4 +1,4 @@
-"""The base of every API view: the rights it asks for, within the scopes of the token."""
+"""The base class of the API's views: checks the required permission against the token's scopes."""
 
 from typing import Any, ClassVar
 
@@ -11,55 +11,57 @@ from paca.common.api.pagination import Pages
 from paca.common.errors import NotAllowed
 
 
-class OutOfScope(NotAllowed):
+class InsufficientScope(NotAllowed):
     """This token's scopes do not allow this."""
 
     code = "out_of_scope"
 
 
 class ApiView(APIView):
-    """``required_permission`` names one right, or one for each method.
+    """``required_permission`` names one permission, or one for each method.
 
-    Outside a project, people need no right of their own; the right says which tokens may come.
+    Outside a project, a person needs no role: the permission only limits tokens with scopes.
     """
 
     required_permission: ClassVar[str | dict[str, str]] = {}
-    # Lists are answered by ``Pages.answer``; this is where the description of the API looks.
+    # ``Pages.answer`` paginates. The OpenAPI schema reads the paginator from this attribute.
     pagination_class = Pages
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        self.check_rights(request)
+        self.check_required_permission(request)
 
-    def check_rights(self, request: Request) -> None:
-        """Refuse whom the needed right is not given."""
-        self.require_scope(self.needed_right(request))
+    def check_required_permission(self, request: Request) -> None:
+        """Raises ``InsufficientScope`` if the token does not cover the required permission."""
+        self.require_token_scope(self.permission_for(request))
 
-    def needed_right(self, request: Request) -> str:
-        """The right that this method needs; empty when none. A method left out of the map is open
-        to whoever is signed in, except to tokens with scopes."""
+    def permission_for(self, request: Request) -> str:
+        """The permission that the request's method requires; empty if it requires none.
+
+        A method without an entry is open to every signed-in person, but not to tokens with scopes.
+        """
         if isinstance(self.required_permission, str):
             return self.required_permission
         method = "GET" if request.method == "HEAD" else str(request.method)
         return self.required_permission.get(method, "")
 
-    def require_scope(self, right: str) -> None:
-        """Refuse a token whose scopes do not hold the right."""
-        if not in_scope(self.token, right):
-            raise OutOfScope
+    def require_token_scope(self, permission: str) -> None:
+        """Raises ``InsufficientScope`` if the token's scopes do not cover the permission."""
+        if not token_allows(self.token, permission):
+            raise InsufficientScope
 
     @property
     def person(self) -> User:
-        """Who asks."""
+        """The signed-in person."""
         assert isinstance(self.request.user, User)
         return self.request.user
 
     @property
     def token(self) -> ApiToken | None:
-        """By which token, if by one."""
+        """The token of the request; None for a session."""
         return self.request.auth if isinstance(self.request.auth, ApiToken) else None
 
 
-def in_scope(token: ApiToken | None, right: str) -> bool:
-    """Whether a token may use the right; no token and no scopes set no bounds."""
-    return token is None or not token.scopes or permission_patterns.covers(token.scopes, right)
+def token_allows(token: ApiToken | None, permission: str) -> bool:
+    """Whether a token's scopes cover the permission; a session or a token without scopes always."""
+    return token is None or not token.scopes or permission_patterns.covers(token.scopes, permission)

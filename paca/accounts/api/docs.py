@@ -1,4 +1,4 @@
-"""The API described: a schema for programs and a page for people."""
+"""The OpenAPI schema of the API, and the page that shows it."""
 
 from functools import cache
 from typing import Any
@@ -15,8 +15,8 @@ from paca.common import csp
 
 
 @cache
-def description() -> bytes:
-    """The OpenAPI description of every address. Made once: it takes half a second."""
+def openapi_schema() -> bytes:
+    """The OpenAPI schema as JSON. Cached, because generating it takes half a second."""
     generator: Any = SchemaGenerator()  # type: ignore[no-untyped-call]
     rendered: bytes = OpenApiJsonRenderer().render(generator.get_schema(public=True))
     return rendered
@@ -24,20 +24,20 @@ def description() -> bytes:
 
 @require_GET
 def schema(request: HttpRequest) -> HttpResponse:
-    """The description, as JSON."""
-    return HttpResponse(description(), content_type="application/vnd.oai.openapi+json")
+    """The OpenAPI schema, as JSON."""
+    return HttpResponse(openapi_schema(), content_type="application/vnd.oai.openapi+json")
 
 
 @method_decorator(csp.for_docs, name="dispatch")
-class Docs(SpectacularSwaggerSplitView):
-    """The description as a page, from files of our own server."""
+class ApiDocsPage(SpectacularSwaggerSplitView):
+    """Swagger UI, served from our own static files."""
 
     authentication_classes = ()
     permission_classes = ()
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How the description names our tokens."""
+    """The API token in the OpenAPI schema."""
 
     target_class = "paca.accounts.api.authentication.TokenAuthentication"
     name = "token"
@@ -47,7 +47,7 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
 
 class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How the description names the session cookie."""
+    """The session cookie in the OpenAPI schema."""
 
     target_class = "paca.accounts.api.authentication.SessionAuthentication"
     name = "session"

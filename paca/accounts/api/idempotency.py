@@ -1,4 +1,4 @@
-"""``Idempotency-Key``: the same request sent twice is carried out once and answered alike."""
+"""The ``Idempotency-Key`` header: a repeated request does no work and gets the first answer."""
 
 import hashlib
 import json
@@ -16,21 +16,23 @@ from rest_framework.utils.encoders import JSONEncoder
 from paca.accounts.models import IdempotentAnswer
 from paca.common.errors import Conflict, Invalid
 
-LASTS = timedelta(hours=24)
+KEEP_FOR = timedelta(hours=24)
 Handler = Callable[..., Response]
 
 
-class KeyReused(Conflict):
+class IdempotencyKeyReused(Conflict):
     """This Idempotency-Key has been used for a different request."""
 
     code = "idempotency_key_reused"
 
 
 def idempotent(handler: Handler) -> Handler:
-    """Decorate a ``post``. The work and its stored answer commit together, or neither does.
+    """Decorator for ``post``. The work and its stored answer commit in one transaction.
 
-    The key's row is inserted first, so a second request of the same key waits on the database for
-    the first and then finds its answer. What fails is not stored: it did nothing and may be retried.
+    The row of the key is inserted first. A second request with the same key therefore waits on the
+    database for the first, and then finds its answer. A failed request stores nothing, so it can be
+    retried. The decorated method raises ``Invalid`` if the key is malformed, and
+    ``IdempotencyKeyReused`` if it came with a different request before.
     """
 
     @wraps(handler)
@@ -44,41 +46,41 @@ def idempotent(handler: Handler) -> Handler:
         fingerprint = _fingerprint(request)
         try:
             with transaction.atomic():
-                _forget_old()
+                _delete_expired()
                 row = IdempotentAnswer.objects.create(
                     user=view.person, key=key, fingerprint=fingerprint
                 )
                 response = handler(view, request, *args, **kwargs)
-                row.status, row.body = response.status_code, _plain(response.data)
+                row.status, row.body = response.status_code, _to_json(response.data)
                 row.save(update_fields=["status", "body", "updated_at"])
                 return response
         except IntegrityError:
             stored = IdempotentAnswer.objects.filter(user=view.person, key=key).first()
             if stored is None:
-                raise  # not the key: the work itself broke a law
-            return _again(stored, fingerprint)
+                raise  # another constraint than that of the key
+            return _replay(stored, fingerprint)
 
-    answer.idempotent = True  # type: ignore[attr-defined] # for the test that walks all POSTs
+    answer.idempotent = True  # type: ignore[attr-defined] # read by the OpenAPI schema and tests
     return answer
 
 
-def _forget_old() -> None:
-    """Remove answers older than a day."""
-    IdempotentAnswer.objects.filter(created_at__lt=timezone.now() - LASTS).delete()
+def _delete_expired() -> None:
+    """Delete the answers that are older than a day."""
+    IdempotentAnswer.objects.filter(created_at__lt=timezone.now() - KEEP_FOR).delete()
 
 
-def _again(stored: IdempotentAnswer, fingerprint: str) -> Response:
+def _replay(stored: IdempotentAnswer, fingerprint: str) -> Response:
     if stored.fingerprint != fingerprint:
-        raise KeyReused
+        raise IdempotencyKeyReused
     return Response(stored.body, status=stored.status, headers={"Idempotent-Replay": "true"})
 
 
 def _fingerprint(request: Request) -> str:
     body = json.dumps(request.data, sort_keys=True, cls=JSONEncoder)
-    what = f"{request.method} {request.get_full_path()} {body}"
-    return hashlib.sha256(what.encode("utf-8", "surrogatepass")).hexdigest()
+    text = f"{request.method} {request.get_full_path()} {body}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _plain(data: Any) -> Any:
-    """The answer as JSON would carry it."""
+def _to_json(data: Any) -> Any:
+    """The data after a round trip through JSON, as a client receives it."""
     return json.loads(json.dumps(data, cls=JSONEncoder))

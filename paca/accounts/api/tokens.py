@@ -1,7 +1,6 @@
-"""The signed-in person's own API tokens."""
+"""API views of the signed-in person's own tokens."""
 
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
@@ -18,8 +17,8 @@ from paca.common.api.serializers import Input
 from paca.common.errors import NotAllowed, NotFound
 
 
-class OnlyByHand(NotAllowed):
-    """Tokens are made by a signed-in person, not by a token: a stolen one must not outlive itself."""
+class SessionRequired(NotAllowed):
+    """Only a signed-in person can make tokens: a stolen token must not be able to make another one."""
 
     code = "only_by_hand"
 
@@ -37,61 +36,64 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
 
 
 class NewTokenSerializer(TokenSerializer):
-    """A token just made: the only time its secret is shown."""
+    """A new token. Its secret is shown only here."""
 
-    token = serializers.CharField()
+    token = serializers.SerializerMethodField()
 
     class Meta(TokenSerializer.Meta):
         fields = (*TokenSerializer.Meta.fields, "token")  # type: ignore[assignment]
 
+    def get_token(self, _token: ApiToken) -> str:
+        secret: str = self.context["secret"]
+        return secret
+
 
 class TokenInput(Input):
-    """What a new token needs."""
+    """The input for a new token."""
 
     name = serializers.CharField(max_length=100)
     scopes = serializers.ListField(
         child=serializers.CharField(),
         required=False,
         max_length=len(permission_patterns.PATTERNS),
-        help_text="Rights such as conversations:write. None: all that you may do.",
+        help_text="Permissions such as conversations:write. Without any: all that you may do.",
     )
     lasts_days = serializers.IntegerField(
         required=False,
         min_value=1,
-        max_value=tokens.A_CENTURY_OF_DAYS,
-        help_text="None: until revoked.",
+        max_value=tokens.MAX_LIFETIME_DAYS,
+        help_text="Without: until it is revoked.",
     )
 
 
-class Tokens(ApiView):
-    """The person's tokens."""
+class TokenList(ApiView):
+    """Lists and makes tokens."""
 
     @extend_schema(responses=TokenSerializer(many=True), tags=["tokens"])
     def get(self, request: Request) -> Response:
         """List your tokens, the newest first."""
-        return Pages.answer(ApiToken.objects.of(self.person), self, TokenSerializer)
+        return Pages.answer(ApiToken.objects.owned_by(self.person), self, TokenSerializer)
 
     @extend_schema(request=TokenInput, responses={201: NewTokenSerializer}, tags=["tokens"])
     def post(self, request: Request) -> Response:
-        """Make a token. Its secret is in this answer and nowhere else."""
+        """Make a token. Only this answer holds its secret."""
         if self.token is not None:
-            raise OnlyByHand
+            raise SessionRequired
         given = TokenInput.read(request)
         days = given.pop("lasts_days", None)
-        lasts = timedelta(days=days) if days else None
-        token, secret = tokens.create(self.person, lasts=lasts, by=self.person, **given)
-        shown: dict[str, Any] = {**TokenSerializer(token).data, "token": secret}
-        return Response(shown, status=201)
+        lifetime = timedelta(days=days) if days else None
+        token, secret = tokens.create(self.person, lifetime=lifetime, by=self.person, **given)
+        return Response(NewTokenSerializer(token, context={"secret": secret}).data, status=201)
 
 
-class Token(ApiView):
-    """One of the person's tokens."""
+class TokenDetail(ApiView):
+    """Revokes a token."""
 
     @extend_schema(responses={204: None}, tags=["tokens"])
     def delete(self, request: Request, token_id: UUID) -> Response:
-        """Revoke it; it stops working at once."""
+        """Revoke a token. It stops working at once."""
         try:
-            token = ApiToken.objects.of(self.person).select_related("user").get(pk=token_id)
+            token = ApiToken.objects.owned_by(self.person).select_related("user").get(pk=token_id)
         except ApiToken.DoesNotExist:
             raise NotFound from None
         tokens.revoke(token, by=self.person)

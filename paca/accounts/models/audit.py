@@ -1,4 +1,4 @@
-"""Who did what to which object. Entries are added, never changed or removed."""
+"""The audit trail: which actor did what to which object. Entries never change."""
 
 import uuid
 from dataclasses import dataclass
@@ -9,25 +9,25 @@ from django.db import models
 from paca.common.models import BaseModel
 
 
-class AuditEntriesStay(RuntimeError):
-    """An entry of the audit trail is never changed or removed."""
+class AuditEntryIsImmutable(RuntimeError):
+    """An entry of the audit trail cannot be changed or removed."""
 
 
 class AuditQuerySet(models.QuerySet["AuditEntry"]):
-    """Reading only, apart from adding."""
+    """Can read and add entries, not change or remove them."""
 
     def update(self, **_changes: Any) -> NoReturn:
-        raise AuditEntriesStay
+        raise AuditEntryIsImmutable
 
     def delete(self) -> NoReturn:
-        raise AuditEntriesStay
+        raise AuditEntryIsImmutable
 
 
 class AuditEntry(BaseModel):
-    """References are plain ids, so that an entry outlives whom and what it speaks of."""
+    """References are plain ids, so that an entry outlives its actor and its object."""
 
-    class Actor(models.TextChoices):
-        """What kind of actor it was."""
+    class ActorKind(models.TextChoices):
+        """Kinds of actors."""
 
         PERSON = "person"
         AGENT = "agent"
@@ -35,7 +35,7 @@ class AuditEntry(BaseModel):
         WORKER = "worker"
         SYSTEM = "system"
 
-    actor = models.CharField(max_length=10, choices=Actor)
+    actor = models.CharField(max_length=10, choices=ActorKind)
     actor_id = models.UUIDField(null=True)
     actor_name = models.CharField(max_length=150, blank=True)
     action = models.CharField(max_length=100)
@@ -62,17 +62,17 @@ class AuditEntry(BaseModel):
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         if not self._state.adding:
-            raise AuditEntriesStay
+            raise AuditEntryIsImmutable
         super().save(*args, **kwargs)
 
     def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise AuditEntriesStay
+        raise AuditEntryIsImmutable
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who did it, as the trail keeps it."""
+    """Who did it, as an audit entry stores it. ``id`` is None for the system."""
 
-    kind: AuditEntry.Actor
+    kind: AuditEntry.ActorKind
     id: uuid.UUID | None
     name: str

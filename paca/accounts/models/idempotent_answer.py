@@ -1,4 +1,4 @@
-"""What a request with an ``Idempotency-Key`` was answered, so that a repeat does no work."""
+"""Stored answers to requests with an ``Idempotency-Key``."""
 
 from django.db import models
 
@@ -6,7 +6,7 @@ from paca.common.models import BaseModel
 
 
 class IdempotentAnswer(BaseModel):
-    """One key of one person; ``fingerprint`` covers method, path and body."""
+    """The answer to one key of one person; ``fingerprint`` hashes method, path and body."""
 
     user = models.ForeignKey("accounts.User", on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=255)

@@ -1,13 +1,13 @@
-"""What makes many processes one installation: its identity, and signs of the two secrets they share."""
+"""The identity of the installation, and fingerprints of the two secrets that its processes share."""
 
 from django.db import models
 
 
 class Installation(models.Model):
-    """One row, made by whichever process first asks who it is. It holds no secret.
+    """The only row of its table. The first process that asks for the identity creates it.
 
-    From the signs a process can tell whether it has the right secrets; they are blank until a web
-    process has started. ``identity`` is what sandboxes bear of it, never to be changed.
+    The row holds no secret. A process compares the two signs with its own secrets; both are blank
+    until a web process has started. Sandboxes are labelled with ``identity``, so it never changes.
     """
 
     only = models.BooleanField(default=True, unique=True, editable=False)

@@ -6,7 +6,7 @@ from paca.common.models import BaseModel
 
 
 class OneTimeLink(BaseModel):
-    """Kept as a hash: who reads the database cannot use it."""
+    """Only the hash of the secret is stored, so a reader of the database cannot use the link."""
 
     user = models.ForeignKey(
         "accounts.User", on_delete=models.CASCADE, related_name="one_time_links"

@@ -1,4 +1,4 @@
-"""An API token: kept only as a hash, with a name, scopes and its last use."""
+"""API tokens: stored as a hash, with a name, scopes and the time of the last use."""
 
 from typing import Self
 
@@ -11,15 +11,15 @@ from paca.common.models import BaseModel
 
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
-    """Tokens, in the product's words."""
+    """Queries of tokens."""
 
-    def of(self, user: User) -> Self:
-        """The person's own."""
+    def owned_by(self, user: User) -> Self:
+        """The person's own tokens."""
         return self.filter(user=user)
 
 
 class ApiToken(BaseModel, AbstractAuthToken):  # type: ignore[misc] # knox has no types
-    """Acts as its user, within its scopes. ``token_key`` holds the first characters, to know it by."""
+    """Acts as its user, within its scopes. ``token_key`` holds the first characters of the token."""
 
     objects = ApiTokenQuerySet.as_manager()
 
@@ -42,5 +42,5 @@ class ApiToken(BaseModel, AbstractAuthToken):  # type: ignore[misc] # knox has n
 
     @property
     def expired(self) -> bool:
-        """Whether its time is over."""
+        """Whether the token is past its expiry."""
         return self.expiry is not None and self.expiry <= timezone.now()

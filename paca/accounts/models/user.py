@@ -1,4 +1,4 @@
-"""A person who can sign in."""
+"""People who can sign in."""
 
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ from django.db.models.functions import Lower
 from paca.accounts.models.audit import Actor, AuditEntry
 from paca.common.models import BaseModel
 
-# A username is also what others type after "@", so it holds only what a mention can hold.
+# A username is typed after "@" in a mention, so it holds only characters of a mention.
 username_validator = RegexValidator(
     r"^[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?\Z",
     "Use letters, digits and . _ - (not at the beginning; no . or - at the end).",
@@ -18,7 +18,7 @@ username_validator = RegexValidator(
 
 
 class User(BaseModel, AbstractUser):
-    """Signs in with a username and a password; one name, because names do not come in two parts."""
+    """Signs in with a username and a password. One field for the name: not every name has two parts."""
 
     username = models.CharField(
         max_length=64,
@@ -52,5 +52,5 @@ class User(BaseModel, AbstractUser):
 
     @property
     def actor(self) -> Actor:
-        """As the audit trail keeps it."""
-        return Actor(AuditEntry.Actor.PERSON, self.pk, self.username)
+        """The person as the actor of an audit entry."""
+        return Actor(AuditEntry.ActorKind.PERSON, self.pk, self.username)

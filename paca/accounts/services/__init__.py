@@ -1,5 +1,10 @@
-"""What can be done with people, their tokens and links."""
+"""Services for people and one-time links; those for tokens are in ``tokens``."""
 
-from paca.accounts.services.people import look_up, make_first_admin, one_time_link, redeem
+from paca.accounts.services.people import (
+    create_one_time_link,
+    get_link_user,
+    make_first_admin,
+    redeem_link,
+)
 
-__all__ = ["look_up", "make_first_admin", "one_time_link", "redeem"]
+__all__ = ["create_one_time_link", "get_link_user", "make_first_admin", "redeem_link"]

@@ -1,4 +1,4 @@
-"""Which installation this is, among others that use the same machine, daemon or data folder."""
+"""The identity of this installation, among others on the same machine, daemon or data directory."""
 
 import secrets
 from collections.abc import Callable
@@ -8,24 +8,28 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from paca.accounts.models import Installation
 
-KEPT_SINCE = ("accounts", "0004_installations_have_an_identity")
+IDENTITY_MIGRATION = ("accounts", "0004_installations_have_an_identity")
 
 
-def has_place() -> bool:
-    """Whether the tables are made, by a version that keeps it. Raises what keeps one from looking: who
-    took another name because a database was away for a moment would not find a conversation's files."""
-    return KEPT_SINCE in MigrationRecorder(connection).applied_migrations()
+def can_store_identity() -> bool:
+    """Whether the database has the column for the identity.
 
-
-def identity(*, known_as: Callable[[], str]) -> str:
-    """The same for all its processes and for good: kept with its rows, it goes where they go.
-
-    Whoever asks first gives it: what it is ``known_as`` already, else something new.
+    Raises the database's error if it cannot be asked. The caller must not use another identity then:
+    with another one, the files of its conversations would not be found.
     """
-    kept = Installation.objects.exclude(identity="").values_list("identity", flat=True)
-    if (found := kept.first()) is not None:
+    return IDENTITY_MIGRATION in MigrationRecorder(connection).applied_migrations()
+
+
+def get_or_create_identity(*, default: Callable[[], str]) -> str:
+    """The identity, the same for all processes and for ever: it is stored in the database.
+
+    The first caller sets it to ``default()``, or to a random value if that is empty.
+    """
+    stored = Installation.objects.exclude(identity="").values_list("identity", flat=True)
+    if (found := stored.first()) is not None:
         return found
-    given = known_as() or secrets.token_hex(6)
+    identity = default() or secrets.token_hex(6)
     Installation.objects.get_or_create(only=True)
-    Installation.objects.filter(identity="").update(identity=given)  # unless another was faster
-    return kept.get()
+    # Changes nothing if another process has set the identity in the meantime.
+    Installation.objects.filter(identity="").update(identity=identity)
+    return stored.get()

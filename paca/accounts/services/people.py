@@ -1,4 +1,4 @@
-"""The first admin, and links that sign a person in once."""
+"""Services for the first admin and for one-time links."""
 
 import hashlib
 import secrets
@@ -11,10 +11,10 @@ from paca.accounts import audit
 from paca.accounts.models import OneTimeLink, User
 from paca.common.errors import NotFound
 
-LINK_LASTS = timedelta(hours=24)
+LINK_LIFETIME = timedelta(hours=24)
 
 
-class LinkIsOver(NotFound):
+class LinkExpired(NotFound):
     """This link has been used or is too old. Print a new one with: python manage.py sign_in_link USER"""
 
     code = "link_is_over"
@@ -22,9 +22,9 @@ class LinkIsOver(NotFound):
 
 @transaction.atomic
 def make_first_admin(*, username: str = "admin", password: str = "") -> User | None:
-    """Make the admin of an empty installation; None when somebody is there already.
+    """Make the admin of an empty installation; None if there is a person already.
 
-    Without a password nobody can sign in as the admin except by a one-time link.
+    Without a password the admin can sign in only with a one-time link.
     """
     if User.objects.exists():
         return None
@@ -34,34 +34,40 @@ def make_first_admin(*, username: str = "admin", password: str = "") -> User | N
 
 
 @transaction.atomic
-def one_time_link(user: User, *, by: audit.Acts | None = None) -> str:
-    """The secret part of a new link for this person; earlier unused links end."""
+def create_one_time_link(user: User, *, by: audit.HasActor | None = None) -> str:
+    """Make a link that signs the person in; returns its secret. Earlier unused links end."""
     OneTimeLink.objects.filter(user=user, used_at=None).delete()
     secret = secrets.token_urlsafe(32)
     OneTimeLink.objects.create(
-        user=user, digest=_digest(secret), expires_at=timezone.now() + LINK_LASTS
+        user=user, digest=_digest(secret), expires_at=timezone.now() + LINK_LIFETIME
     )
     audit.record("link.created", user, by=by)
     return secret
 
 
-def look_up(secret: str) -> User:
-    """Whom a link signs in, without using it up: mail and chat programs open links to look."""
-    return _valid(secret).user
+def get_link_user(secret: str) -> User:
+    """The person whom a link signs in. The link stays unused, as mail programs open links to preview.
+
+    Raises ``LinkExpired`` if the link is used, too old or unknown.
+    """
+    return _get_unused_link(secret).user
 
 
 @transaction.atomic
-def redeem(secret: str) -> User:
-    """Use the link up. Of two at the same time, one wins."""
-    link = _valid(secret)
+def redeem_link(secret: str) -> User:
+    """Use the link; returns its person. Of two concurrent uses only one succeeds.
+
+    Raises ``LinkExpired`` if the link is used, too old or unknown.
+    """
+    link = _get_unused_link(secret)
     now = timezone.now()
     if not OneTimeLink.objects.filter(pk=link.pk, used_at=None).update(used_at=now):
-        raise LinkIsOver
+        raise LinkExpired
     audit.record("link.redeemed", link.user, by=link.user)
     return link.user
 
 
-def _valid(secret: str) -> OneTimeLink:
+def _get_unused_link(secret: str) -> OneTimeLink:
     link = (
         OneTimeLink.objects.filter(
             digest=_digest(secret),
@@ -73,7 +79,7 @@ def _valid(secret: str) -> OneTimeLink:
         .first()
     )
     if link is None:
-        raise LinkIsOver
+        raise LinkExpired
     return link
 
 

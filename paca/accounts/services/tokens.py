@@ -1,4 +1,4 @@
-"""Making and revoking API tokens."""
+"""Services for API tokens."""
 
 from datetime import timedelta
 
@@ -12,7 +12,7 @@ from paca.accounts.models import ApiToken, User
 from paca.common import validation
 from paca.common.errors import Invalid
 
-A_CENTURY_OF_DAYS = 36_500
+MAX_LIFETIME_DAYS = 36_500
 
 
 @transaction.atomic
@@ -21,19 +21,22 @@ def create(
     *,
     name: str,
     scopes: list[str] | None = None,
-    lasts: timedelta | None = None,
-    by: audit.Acts | None,
+    lifetime: timedelta | None = None,
+    by: audit.HasActor | None,
 ) -> tuple[ApiToken, str]:
-    """Make a token; the second of the pair is the token itself, which cannot be seen again."""
+    """Make a token; returns it with its secret, which is not stored.
+
+    Raises ``Invalid`` if a scope is unknown or the name is empty.
+    """
     scopes = sorted(set(scopes or []))
-    if wrong := permission_patterns.unknown(scopes):
-        raise Invalid(fields={"scopes": [f"{', '.join(wrong)}: no such right."]})
+    if wrong := permission_patterns.find_unknown(scopes):
+        raise Invalid(fields={"scopes": [f"{', '.join(wrong)}: no such permission."]})
     secret = knox_settings.TOKEN_PREFIX + crypto.create_token_string()
     token = ApiToken(
         user=user,
         name=name.strip(),
         scopes=scopes,
-        expiry=timezone.now() + lasts if lasts is not None else None,
+        expiry=timezone.now() + lifetime if lifetime is not None else None,
         digest=crypto.hash_token(secret),
         token_key=secret[: CONSTANTS.TOKEN_KEY_LENGTH],
     )
@@ -44,7 +47,7 @@ def create(
 
 
 @transaction.atomic
-def revoke(token: ApiToken, *, by: audit.Acts | None) -> None:
-    """End the token at once."""
+def revoke(token: ApiToken, *, by: audit.HasActor | None) -> None:
+    """Delete the token. It stops working at once."""
     audit.record("token.revoked", token, by=by, owner=token.user.username)
     token.delete()

@@ -1,4 +1,4 @@
-"""The agents of a project."""
+"""API views of the agents of a project."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,8 +17,8 @@ from paca.agents.api.serializers import (
     AgentInput,
     AgentSerializer,
     ConnectionTestSerializer,
-    to_columns,
-    to_paths,
+    flatten_groups,
+    to_api_fields,
 )
 from paca.agents.models import Agent
 from paca.common.api.pagination import Pages
@@ -28,7 +28,7 @@ from paca.common.errors import Invalid
 from paca.projects import selectors as projects
 from paca.projects.api.base import ProjectView
 
-RIGHTS = {
+PERMISSIONS = {
     "GET": "agents:read",
     "POST": "agents:write",
     "PATCH": "agents:write",
@@ -36,10 +36,10 @@ RIGHTS = {
 }
 
 
-class Agents(ProjectView):
-    """All of them."""
+class AgentList(ProjectView):
+    """Lists and makes agents."""
 
-    required_permission = RIGHTS
+    required_permission = PERMISSIONS
 
     @extend_schema(responses=AgentSerializer(many=True), tags=["agents"])
     def get(self, request: Request) -> Response:
@@ -50,19 +50,19 @@ class Agents(ProjectView):
     @extend_schema(request=AgentInput, responses={201: AgentSerializer}, tags=["agents"])
     @idempotent
     def post(self, request: Request) -> Response:
-        """Make an agent, which is a member of the project from then on."""
-        given = to_columns(AgentInput.read(request))
-        role = projects.role(self.project, given.pop("role_id"))
+        """Make an agent. It becomes a member of the project."""
+        given = flatten_groups(AgentInput.read(request))
+        role = projects.get_role(self.project, given.pop("role_id"))
         self.require_may_grant(role)
-        with _as_the_api_names_it():
+        with _api_field_names():
             agent = agents.create(self.project, role=role, by=self.member, **given)
         return Response(AgentSerializer(agent).data, status=201)
 
 
-class OneAgent(ProjectView):
-    """One of them."""
+class AgentDetail(ProjectView):
+    """Shows, changes and retires an agent."""
 
-    required_permission = RIGHTS
+    required_permission = PERMISSIONS
 
     @extend_schema(responses=AgentSerializer, tags=["agents"])
     def get(self, request: Request, agent_id: UUID) -> Response:
@@ -71,13 +71,13 @@ class OneAgent(ProjectView):
 
     @extend_schema(request=AgentInput, responses=AgentSerializer, tags=["agents"])
     def patch(self, request: Request, agent_id: UUID) -> Response:
-        """Change what is given; the rest stays."""
-        given: dict[str, Any] = to_columns(AgentInput.read(request, partial=True))
-        with transaction.atomic(), _as_the_api_names_it():
+        """Change the given fields of an agent."""
+        given: dict[str, Any] = flatten_groups(AgentInput.read(request, partial=True))
+        with transaction.atomic(), _api_field_names():
             agent = selectors.get(self.project, agent_id, for_update=True)
             require_unchanged(request, agent)
             if (role_id := given.pop("role_id", None)) is not None:
-                given["role"] = projects.role(self.project, role_id)
+                given["role"] = projects.get_role(self.project, role_id)
                 self.require_may_grant(given["role"])
                 self.require_may_grant(agent.member.role)
             agents.configure(agent, by=self.member, **given)
@@ -85,35 +85,36 @@ class OneAgent(ProjectView):
 
     @extend_schema(responses={204: None}, tags=["agents"])
     def delete(self, request: Request, agent_id: UUID) -> Response:
-        """Retire it: it leaves the project, what it did stays readable."""
+        """Retire an agent. It leaves the project; its conversations stay readable."""
         with transaction.atomic():
             agent = selectors.get(self.project, agent_id, for_update=True)
             agents.retire(agent, by=self.member)
         return self.no_content()
 
 
-class TestsPerMinute(RequestsPerMinute):
-    """Tests ask somebody else's server, so they are counted by themselves."""
+class ConnectionTestsPerMinute(RequestsPerMinute):
+    """A separate rate limit for connection tests, as each one calls another server."""
 
     scope = "test_connection"
 
 
 class TestConnection(ProjectView):
-    """Whether an agent's model answers."""
+    """Tests the connection to an agent's model."""
 
     required_permission = "agents:write"
-    throttle_classes = (RequestsPerMinute, TestsPerMinute)
+    throttle_classes = (RequestsPerMinute, ConnectionTestsPerMinute)
 
     @extend_schema(request=None, responses=ConnectionTestSerializer, tags=["agents"])
     def post(self, request: Request, agent_id: UUID) -> Response:
-        """Ask the agent's model one word; a failure names its cause."""
-        result = connection_test.test(selectors.get(self.project, agent_id))
+        """Ask the agent's model for one word. A failed test answers 200 and names the cause."""
+        result = connection_test.run(selectors.get(self.project, agent_id))
         return Response(ConnectionTestSerializer(result).data)
 
 
 @contextmanager
-def _as_the_api_names_it() -> Iterator[None]:
+def _api_field_names() -> Iterator[None]:
+    """Raises ``Invalid`` of a service with the API's field names instead of the columns."""
     try:
         yield
     except Invalid as invalid:
-        raise Invalid(invalid.detail, fields=to_paths(invalid.fields)) from None
+        raise Invalid(invalid.detail, fields=to_api_fields(invalid.fields)) from None

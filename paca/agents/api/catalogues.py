@@ -1,4 +1,4 @@
-"""What an agent can be made of: the models and tools of this server."""
+"""API views of the models that can be chosen and of the tools of agents."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from paca.engine.tools import registry as tool_registry
 
 
 class LlmModelSerializer(serializers.Serializer[Any]):
-    """A model that can be chosen; others of the same provider work too."""
+    """A model that can be chosen. Other models of its provider work too."""
 
     model = serializers.CharField(source="name")
     label = serializers.CharField()  # type: ignore[assignment] # a field's name, not its label
@@ -21,7 +21,7 @@ class LlmModelSerializer(serializers.Serializer[Any]):
 
 
 class ToolSerializer(serializers.Serializer[Any]):
-    """A tool of every agent."""
+    """A tool that every agent has."""
 
     name = serializers.CharField()
     description = serializers.CharField()
@@ -31,19 +31,19 @@ class ToolSerializer(serializers.Serializer[Any]):
     timeout_seconds = serializers.FloatField()
 
 
-class Models(ApiView):
-    """The models."""
+class LlmModelList(ApiView):
+    """Lists models."""
 
     required_permission = "agents:read"
 
     @extend_schema(responses=LlmModelSerializer(many=True), tags=["agents"])
     def get(self, request: Request) -> Response:
         """List the models that can be chosen."""
-        return _whole(LlmModelSerializer(llm_registry.known_models(), many=True).data)
+        return _single_page(LlmModelSerializer(llm_registry.known_models(), many=True).data)
 
 
-class Tools(ApiView):
-    """The tools."""
+class ToolList(ApiView):
+    """Lists tools."""
 
     required_permission = "agents:read"
 
@@ -51,9 +51,9 @@ class Tools(ApiView):
     def get(self, request: Request) -> Response:
         """List the tools that agents have."""
         tools = tool_registry.Toolbox(tool_registry.workspace_tools()).catalogue()
-        return _whole(ToolSerializer(tools, many=True).data)
+        return _single_page(ToolSerializer(tools, many=True).data)
 
 
-def _whole(results: Any) -> Response:
-    """A list that is never long enough for a second page."""
+def _single_page(results: Any) -> Response:
+    """A list in the form of the only page."""
     return Response({"results": results, "next": None, "previous": None})

@@ -1,4 +1,4 @@
-"""What the API shows of an agent, and what it takes."""
+"""Serializers of agents."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from paca.agents.models import Agent
 from paca.agents.services import UNCHANGED_KEY
 from paca.common.api.serializers import Input
 
-# Where a nested field of the API stands in the table.
+# The columns of the API's nested fields.
 COLUMNS = {
     "prompts": {"system": "system_prompt", "chat_message": "chat_message_prompt"},
     "limits": {
@@ -25,27 +25,27 @@ COLUMNS = {
     },
     "git": {"name": "git_name", "email": "git_email"},
 }
-PATHS = {
+API_FIELDS = {
     column: f"{group}.{name}" for group, names in COLUMNS.items() for name, column in names.items()
 }
 
 
 class KeySerializer(serializers.Serializer[Any]):
-    """Of a key, only whether there is one and its last characters."""
+    """The stored API key: only whether there is one, and its last four characters."""
 
     set = serializers.BooleanField(source="has_key")
     last4 = serializers.CharField(source="key_last4")
 
 
 class PromptsSerializer(serializers.Serializer[Any]):
-    """What the agent is told."""
+    """The instructions of the agent."""
 
     system = serializers.CharField(source="system_prompt")
     chat_message = serializers.CharField(source="chat_message_prompt")
 
 
 class LimitsSerializer(serializers.Serializer[Any]):
-    """How far it may go; null is the server's default for steps, and no limit for the others."""
+    """The limits of the agent. Null is the server's default for steps, and no limit for the others."""
 
     steps = serializers.IntegerField(source="limit_steps", allow_null=True)
     tokens = serializers.IntegerField(source="limit_tokens", allow_null=True)
@@ -55,16 +55,15 @@ class LimitsSerializer(serializers.Serializer[Any]):
 
 
 class SandboxSerializer(serializers.Serializer[Any]):
-    """Where its commands run; null is the server's default. There is no network in there."""
+    """The sandbox of its commands, which has no network. Null is the server's default."""
 
     memory_mib = serializers.IntegerField(source="sandbox_memory_mib", allow_null=True)
     cpus = serializers.FloatField(source="sandbox_cpus", allow_null=True)
-    network = serializers.CharField(source="sandbox_network")
     life = serializers.CharField(source="sandbox_life")
 
 
 class GitSerializer(serializers.Serializer[Any]):
-    """As whom it commits."""
+    """The author of its commits."""
 
     name = serializers.CharField(source="git_name")
     email = serializers.CharField(source="git_email")
@@ -109,26 +108,27 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
 
 
 class ConnectionTestSerializer(serializers.Serializer[Any]):
-    """How a test of the connection went."""
+    """The result of a connection test."""
 
     works = serializers.BooleanField()
     detail = serializers.CharField()
-    code = serializers.CharField(help_text="The cause of a failure; empty when it works.")
+    code = serializers.CharField(help_text="The cause of a failure; empty if it works.")
     seconds = serializers.FloatField()
     models = serializers.ListField(
-        child=serializers.CharField(), help_text="What the base URL says it serves, if it does."
+        child=serializers.CharField(),
+        help_text="The models that the base URL offers, if it lists them.",
     )
 
 
 class PromptsInput(Input):
-    """What the agent is told."""
+    """The instructions of the agent."""
 
     system = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
     chat_message = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
 
 
 class LimitsInput(Input):
-    """How far it may go."""
+    """The limits of the agent."""
 
     steps = serializers.IntegerField(required=False, allow_null=True)
     tokens = serializers.IntegerField(required=False, allow_null=True)
@@ -140,32 +140,27 @@ class LimitsInput(Input):
 
 
 class SandboxInput(Input):
-    """Where its commands run."""
+    """The sandbox of its commands."""
 
     memory_mib = serializers.IntegerField(required=False, allow_null=True)
     cpus = serializers.DecimalField(max_digits=5, decimal_places=2, required=False, allow_null=True)
-    network = serializers.ChoiceField(
-        choices=["none"],
-        required=False,
-        help_text="Commands have no network; nothing else can be chosen.",
-    )
     life = serializers.ChoiceField(
         choices=Agent.SandboxLife.choices,
         required=False,
-        help_text="What becomes of running processes when nobody has used the sandbox for a while: "
+        help_text="What happens to running processes when the sandbox is unused for a while: "
         "ephemeral ends them, persistent pauses them first. Files are kept either way.",
     )
 
 
 class GitInput(Input):
-    """As whom it commits."""
+    """The author of its commits."""
 
     name = serializers.CharField(required=False)
     email = serializers.CharField(required=False)
 
 
 class AgentInput(Input):
-    """What an agent is made of. Bounds and laws are checked by the service, in one place."""
+    """The input to make or change an agent. The service checks limits and uniqueness."""
 
     name = serializers.CharField()
     handle = serializers.CharField()
@@ -185,7 +180,7 @@ class AgentInput(Input):
     parameters = serializers.DictField(required=False)
     text_tool_calls = serializers.BooleanField(
         required=False,
-        help_text="For a model that cannot call tools: it writes its calls as text, and they are run.",
+        help_text="For a model that cannot call tools: it writes its calls as text, and Paca runs them.",
     )
     prompts = PromptsInput(required=False)
     limits = LimitsInput(required=False)
@@ -201,8 +196,8 @@ class AgentInput(Input):
         return attrs
 
 
-def to_columns(given: dict[str, Any]) -> dict[str, Any]:
-    """The checked input with its groups taken apart, as the services take it."""
+def flatten_groups(given: dict[str, Any]) -> dict[str, Any]:
+    """The validated input by column, as the services take it, without nested groups."""
     flat = {name: value for name, value in given.items() if name not in COLUMNS}
     for group, names in COLUMNS.items():
         for name, value in given.get(group, {}).items():
@@ -211,6 +206,6 @@ def to_columns(given: dict[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def to_paths(complaints: dict[str, list[str]]) -> dict[str, list[str]]:
-    """A service's complaints about columns, named as the API names the fields."""
-    return {PATHS.get(column, column): texts for column, texts in complaints.items()}
+def to_api_fields(errors: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Errors by column, as services raise them, to errors by field of the API."""
+    return {API_FIELDS.get(column, column): texts for column, texts in errors.items()}

@@ -1,4 +1,4 @@
-"""The agent: a member of a project that works by itself."""
+"""Agents, the members of a project that work by themselves."""
 
 from paca.agents.models.agent import Agent, AgentStatus
 

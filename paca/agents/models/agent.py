@@ -1,4 +1,4 @@
-"""An agent: which model it uses, what it is told, and how far it may go."""
+"""Agents: their model, prompts, limits and sandbox."""
 
 from decimal import Decimal
 from typing import Self
@@ -28,28 +28,31 @@ model_validator = RegexValidator(
 
 
 def check_base_url(address: str) -> None:
-    """Unlike Django's check this lets one-word hosts pass, as containers have them."""
+    """Validate a base URL. Django's validator refuses one-word hosts, which containers have.
+
+    Raises ``ValidationError`` if it is not a plain HTTP address.
+    """
     try:
         url = urlsplit(address)
-        sound = url.scheme in {"http", "https"} and bool(url.hostname) and url.port != 0
+        valid = url.scheme in {"http", "https"} and bool(url.hostname) and url.port != 0
     except ValueError:
-        sound = False
-    if not sound or url.username or url.password or url.query or url.fragment:
+        valid = False
+    if not valid or url.username or url.password or url.query or url.fragment:
         raise ValidationError("Write an address such as https://models.example.org/v1.")
 
 
-LEAST_COST = Decimal("0.01")
+MIN_COST_USD = Decimal("0.01")
 
 
 class SandboxLife(models.TextChoices):
-    """What becomes of a sandbox that nobody has used for a while. Its files are kept either way."""
+    """What happens to the processes of an unused sandbox. Its files are kept either way."""
 
     EPHEMERAL = "ephemeral", "Ephemeral: what runs in it ends"
     PERSISTENT = "persistent", "Persistent: what runs in it is paused, and ends only later"
 
 
 class AgentStatus(models.TextChoices):
-    """Active works; paused lets work queue up; inactive refuses it."""
+    """An active agent works, a paused one queues new work, an inactive one refuses it."""
 
     ACTIVE = "active"
     PAUSED = "paused"
@@ -57,19 +60,19 @@ class AgentStatus(models.TextChoices):
 
 
 class AgentQuerySet(models.QuerySet["Agent"]):
-    """Agents, in the product's words."""
+    """Queries of agents."""
 
     def live(self) -> Self:
-        """Those not retired."""
+        """Agents that are not retired."""
         return self.filter(deleted_at__isnull=True)
 
     def of_project(self, project: Project) -> Self:
-        """Those not retired, of one project."""
+        """The project's agents that are not retired."""
         return self.live().filter(project=project)
 
 
 class Agent(BaseModel):
-    """Retiring hides it and ends its membership; its conversations stay readable."""
+    """An agent of a project. A retired agent is hidden and no member; its conversations stay."""
 
     Status = AgentStatus
     SandboxLife = SandboxLife
@@ -132,7 +135,7 @@ class Agent(BaseModel):
         blank=True,
         max_digits=10,
         decimal_places=2,
-        validators=[MinValueValidator(LEAST_COST)],
+        validators=[MinValueValidator(MIN_COST_USD)],
         help_text="Dollars of a conversation. Empty: no limit.",
     )
     limit_seconds = models.PositiveIntegerField(
@@ -210,7 +213,7 @@ class Agent(BaseModel):
                 name="agent_limits_are_positive",
                 condition=(Q(limit_steps=None) | Q(limit_steps__gte=1))
                 & (Q(limit_tokens=None) | Q(limit_tokens__gte=1000))
-                & (Q(limit_cost_usd=None) | Q(limit_cost_usd__gte=LEAST_COST))
+                & (Q(limit_cost_usd=None) | Q(limit_cost_usd__gte=MIN_COST_USD))
                 & (Q(limit_seconds=None) | Q(limit_seconds__gte=10)),
             ),
             models.CheckConstraint(
@@ -228,15 +231,10 @@ class Agent(BaseModel):
 
     @property
     def is_demo(self) -> bool:
-        """Whether a scripted model answers, without a key and without a network."""
+        """Whether its model is the scripted demo model, which needs no key and no network."""
         return self.model.startswith("demo/")
 
     @property
     def has_key(self) -> bool:
-        """Whether a key of its own is stored."""
+        """Whether an API key is stored."""
         return bool(self.encrypted_key)
-
-    @property
-    def sandbox_network(self) -> str:
-        """Which network its commands have: none, on every backend there is."""
-        return "none"

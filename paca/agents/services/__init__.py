@@ -1,23 +1,21 @@
-"""What can be done with an agent: ``from paca.agents import services as agents``."""
+"""Services for agents: ``from paca.agents import services as agents``."""
 
 from paca.agents.services.agents import (
     SETTINGS,
     UNCHANGED_KEY,
     configure,
     create,
-    new_key,
+    normalize_handle,
     retire,
-    tidy_handle,
 )
-from paca.agents.services.checks import complaints
+from paca.agents.services.checks import find_errors
 
 __all__ = [
     "SETTINGS",
     "UNCHANGED_KEY",
-    "complaints",
     "configure",
     "create",
-    "new_key",
+    "find_errors",
     "retire",
-    "tidy_handle",
+    "normalize_handle",
 ]

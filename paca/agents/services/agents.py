@@ -1,4 +1,4 @@
-"""Making an agent together with its membership, setting it up, and retiring it."""
+"""Services that make, change and retire an agent together with its membership."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ SETTINGS = frozenset(
         "git_email",
     }
 )
-# What a page shows in place of a key; sent back, it means that the key stays.
+# A page shows this in place of a key. If it is sent back, the stored key stays.
 UNCHANGED_KEY = "***"
 
 
@@ -55,15 +55,18 @@ def create(
     handle: str,
     model: str,
     role: Role,
-    by: audit.Acts | None,
+    by: audit.HasActor | None,
     llm_api_key: str = "",
     **config: Any,
 ) -> Agent:
-    """Make the agent and its membership: both, or neither."""
+    """Make an agent and its membership. Both exist, or neither.
+
+    ``config`` holds any of ``SETTINGS``. Raises ``Invalid`` with the errors of each setting.
+    """
     agent = Agent(project=project)
     _apply(agent, {"name": name, "handle": handle, "model": model, **config})
     key = llm_api_key.strip()
-    _check(agent, key)
+    _validate(agent, key)
     _store_key(agent, key)
     agent.save()
     audit.record("agent.created", agent, by=by, project_id=project.pk, model=agent.model)
@@ -75,47 +78,47 @@ def create(
 def configure(
     agent: Agent,
     *,
-    by: audit.Acts | None,
+    by: audit.HasActor | None,
     llm_api_key: str | None = None,
     role: Role | None = None,
     **changes: Any,
 ) -> Agent:
-    """Change what is given. A key of ``***`` or None stays; an empty one is forgotten."""
+    """Change the given settings. A key of ``***`` or None keeps the stored key, an empty one deletes it.
+
+    Raises ``AgentIsRetired``, and ``Invalid`` with the errors of each setting.
+    """
     if agent.deleted_at is not None:
         raise AgentIsRetired
     before = Agent.objects.get(pk=agent.pk)
     _apply(agent, changes)
-    key = new_key(llm_api_key)
-    _check(agent, key)
+    key = _key_to_store(llm_api_key)
+    _validate(agent, key)
     if key is not None:
         _store_key(agent, key)
     agent.save()
     _record_changes(before, agent, by=by)
     if role is not None and role.pk != agent.member.role_id:
-        members.give_role(agent.member, role=role, by=by)
+        members.change_role(agent.member, role=role, by=by)
     return agent
 
 
 @transaction.atomic
-def retire(agent: Agent, *, by: audit.Acts | None) -> None:
-    """Take the agent out of the project and forget its key; what it did stays readable."""
+def retire(agent: Agent, *, by: audit.HasActor | None) -> None:
+    """Remove the agent from the project and delete its key. Its conversations stay readable.
+
+    Raises ``NotFound`` if it is retired already.
+    """
     if agent.deleted_at is not None:
         raise NotFound
-    members.end(agent.member, by=by)
+    members.end_membership(agent.member, by=by)
     agent.deleted_at = timezone.now()
     agent.encrypted_key = agent.key_last4 = ""
     agent.save(update_fields=["deleted_at", "encrypted_key", "key_last4", "updated_at"])
     audit.record("agent.retired", agent, by=by, project_id=agent.project_id)
 
 
-def new_key(given: str | None) -> str | None:
-    """The key that is to be stored, or None when the stored one stays."""
-    key = given.strip() if given is not None else UNCHANGED_KEY
-    return None if key == UNCHANGED_KEY else key
-
-
-def tidy_handle(handle: str) -> str:
-    """As people type it, to as it is stored."""
+def normalize_handle(handle: str) -> str:
+    """A handle as people type it, without spaces and ``@`` and in small letters."""
     return handle.strip().removeprefix("@").lower()
 
 
@@ -125,23 +128,29 @@ def _apply(agent: Agent, changes: dict[str, Any]) -> None:
             raise TypeError(f"an agent has no setting {field!r}")
         setattr(agent, field, value)
     agent.name = agent.name.strip()
-    agent.handle = tidy_handle(agent.handle)
+    agent.handle = normalize_handle(agent.handle)
     agent.model = agent.model.strip()
     agent.base_url = agent.base_url.strip()
 
 
+def _key_to_store(given: str | None) -> str | None:
+    """The given key; None if the stored key stays."""
+    key = given.strip() if given is not None else UNCHANGED_KEY
+    return None if key == UNCHANGED_KEY else key
+
+
 def _store_key(agent: Agent, key: str) -> None:
     agent.encrypted_key = encryption.encrypt(key) if key else ""
-    # Of a short key, four characters would be too much of it.
+    # Four characters would reveal too much of a short key.
     agent.key_last4 = key[-4:] if len(key) >= 12 else ""
 
 
-def _check(agent: Agent, new_key: str | None) -> None:
-    if found := checks.complaints(agent, new_key=new_key):
-        raise Invalid(fields=found)
+def _validate(agent: Agent, new_key: str | None) -> None:
+    if errors := checks.find_errors(agent, new_key=new_key):
+        raise Invalid(fields=errors)
 
 
-def _record_changes(before: Agent, agent: Agent, *, by: audit.Acts | None) -> None:
+def _record_changes(before: Agent, agent: Agent, *, by: audit.HasActor | None) -> None:
     changed = sorted(f for f in SETTINGS if getattr(before, f) != getattr(agent, f))
     if before.encrypted_key != agent.encrypted_key:
         changed.append("llm_api_key")

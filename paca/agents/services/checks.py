@@ -1,4 +1,4 @@
-"""What is wrong with an agent's settings, in sentences, before the database would refuse them."""
+"""Validates the settings of an agent, with an error message for each field."""
 
 from urllib.parse import urlsplit
 
@@ -10,30 +10,30 @@ from paca.engine.llm import registry
 from paca.engine.llm.base import ModelMisconfigured
 from paca.projects.models import Member
 
-Complaints = dict[str, list[str]]
+Errors = dict[str, list[str]]
 
 
-def complaints(agent: Agent, *, new_key: str | None = None) -> Complaints:
-    """All complaints, by field; ``new_key`` is the key that is about to be stored, if one is."""
-    found: Complaints = {}
-    if wrong := model_parameters.complaints(agent.parameters):
-        found["parameters"] = wrong
-    for field, complaint in (
-        ("model", _about_model(agent)),
-        ("handle", _about_handle(agent)),
-        ("llm_api_key", _about_key(agent, new_key)),
+def find_errors(agent: Agent, *, new_key: str | None = None) -> Errors:
+    """The errors by field. ``new_key`` is the key that is about to be stored; None if none is."""
+    errors: Errors = {}
+    if found := model_parameters.find_errors(agent.parameters):
+        errors["parameters"] = found
+    for field, error in (
+        ("model", _check_model(agent)),
+        ("handle", _check_handle(agent)),
+        ("llm_api_key", _check_key(agent, new_key)),
     ):
-        if complaint:
-            found[field] = [complaint]
+        if error:
+            errors[field] = [error]
     try:
         validation.check(agent)
     except Invalid as invalid:
-        found.update(invalid.fields)
-    return found
+        errors.update(invalid.fields)
+    return errors
 
 
-def _about_model(agent: Agent) -> str:
-    """Whether some adapter answers to the model's name; nothing is asked over the network."""
+def _check_model(agent: Agent) -> str:
+    """An error if no adapter supports the model's name. Asks nothing over the network."""
     try:
         registry.open_llm(agent.model, base_url=agent.base_url, api_key="any")
     except ModelMisconfigured as error:
@@ -41,16 +41,18 @@ def _about_model(agent: Agent) -> str:
     return ""
 
 
-def _about_handle(agent: Agent) -> str:
+def _check_handle(agent: Agent) -> str:
     people = Member.objects.live().filter(project_id=agent.project_id)
     if people.filter(user__username__iexact=agent.handle).exists():
         return "A person of this project has this username."
     return ""
 
 
-def _about_key(agent: Agent, new_key: str | None) -> str:
-    """A key is bound to whom it was given for: else who may set the address could have it sent
-    to a server of their own."""
+def _check_key(agent: Agent, new_key: str | None) -> str:
+    """An error if the stored key would be sent to another server than the one it was given for.
+
+    Otherwise anybody who may change the base URL could have the key sent to a server of their own.
+    """
     if new_key is not None:
         if not (new_key.isascii() and new_key.isprintable()) or " " in new_key:
             return "A key has no spaces and only plain characters."
@@ -58,10 +60,11 @@ def _about_key(agent: Agent, new_key: str | None) -> str:
     stored = Agent.objects.filter(pk=agent.pk).exclude(encrypted_key="").first()
     if stored is None or _destination(stored) == _destination(agent):
         return ""
-    place = urlsplit(stored.base_url).netloc or _destination(stored)[0]
-    return f"Type the key again: the stored one was given for {place} and is not sent elsewhere."
+    server = urlsplit(stored.base_url).netloc or _destination(stored)[0]
+    return f"Type the key again: the stored one was given for {server} and is not sent elsewhere."
 
 
 def _destination(agent: Agent) -> tuple[str, str]:
+    """The provider and the server that receive the key."""
     url = urlsplit(agent.base_url)
     return agent.model.partition("/")[0], f"{url.scheme}://{url.netloc}"

@@ -1,4 +1,4 @@
-"""Brings every stored secret under the first encryption key, while Paca works on."""
+"""Encrypts every stored secret with the first encryption key, while Paca runs."""
 
 from collections.abc import Iterator
 
@@ -7,14 +7,15 @@ from django.db import models
 from paca.agents import encryption
 from paca.agents.models import Agent
 
-# Every column that holds a secret. A test finds columns that are missing here.
-COLUMNS: tuple[tuple[type[models.Model], str], ...] = ((Agent, "encrypted_key"),)
+# All columns with secrets. A test finds a missing one.
+SECRET_COLUMNS: tuple[tuple[type[models.Model], str], ...] = ((Agent, "encrypted_key"),)
 
 
-def check() -> int:
-    """How many secrets there are; raises ``SecretUnreadable`` unless all can be read.
+def check_readable() -> int:
+    """The number of secrets. Raises ``SecretUnreadable`` unless all can be decrypted.
 
-    Asked before anything is changed: a forgotten old key must not leave two halves behind.
+    Call it before ``rotate``: otherwise a missing old key would leave some secrets under the old key
+    and some under the new one.
     """
     total = unreadable = 0
     for _, _, _, stored in _secrets():
@@ -25,34 +26,39 @@ def check() -> int:
             unreadable += 1
     if unreadable:
         raise encryption.SecretUnreadable(
-            f"{unreadable} of {total} secrets cannot be read with ENCRYPTION_KEY, so nothing was "
-            "changed. Put the key they were stored under behind the new one: ENCRYPTION_KEY=new,old"
+            f"{unreadable} of {total} secrets cannot be read with ENCRYPTION_KEY; nothing was changed. "
+            "Add the key that encrypted them behind the new one: ENCRYPTION_KEY=new,old"
         )
     return total
 
 
 def rotate() -> Iterator[int]:
-    """Store what is under another key anew, one row at a time; yields how many are done."""
+    """Encrypt secrets of older keys with the first key, row by row; yields how many are done.
+
+    Raises ``SecretUnreadable`` if a secret cannot be decrypted.
+    """
     done = 0
     for model, column, pk, stored in _secrets():
         if encryption.is_current(stored):
             continue
         fresh = encryption.encrypt(encryption.decrypt(stored))
         if encryption.decrypt(fresh) != encryption.decrypt(stored):
-            raise encryption.SecretUnreadable("A secret came out changed; it was left as it was.")
-        # Only if nobody has stored another meanwhile: theirs is under the first key already.
+            raise encryption.SecretUnreadable(
+                "A secret did not survive its re-encryption; it was left unchanged."
+            )
+        # Changes nothing if the secret was replaced in the meantime: the new one uses the first key.
         rows = model._default_manager.filter(pk=pk, **{column: stored})
         done += rows.update(**{column: fresh})
         yield done
 
 
-def not_current() -> int:
-    """How many secrets are not under the first key."""
+def count_outdated() -> int:
+    """The number of secrets that are not encrypted with the first key."""
     return sum(not encryption.is_current(stored) for _, _, _, stored in _secrets())
 
 
 def _secrets() -> Iterator[tuple[type[models.Model], str, object, str]]:
-    for model, column in COLUMNS:
+    for model, column in SECRET_COLUMNS:
         rows = model._default_manager.exclude(**{column: ""}).values_list("pk", column)
         for pk, stored in rows.iterator(chunk_size=500):
             yield model, column, pk, stored

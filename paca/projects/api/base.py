@@ -1,4 +1,4 @@
-"""The base of every view inside a project: the asking member, and what they may do there."""
+"""The base class of views inside a project: finds the member and checks their permissions."""
 
 from typing import Any, ClassVar
 from uuid import UUID
@@ -7,22 +7,22 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from paca.accounts import permission_patterns
-from paca.accounts.api.base import ApiView, OutOfScope, in_scope
+from paca.accounts.api.base import ApiView, InsufficientScope, token_allows
 from paca.common.errors import NotAllowed
 from paca.projects import permissions, selectors
 from paca.projects.models import Member, Project, Role
 
 
-class CannotGiveRole(NotAllowed):
-    """You cannot give or take a role that may do more than you."""
+class CannotGrantRole(NotAllowed):
+    """You cannot grant or take away a role with more permissions than yours."""
 
     code = "role_exceeds_yours"
 
 
 class ProjectView(ApiView):
-    """Answers 404 to whoever is no member of the project, 403 to members without the right.
+    """Answers 404 to everybody but members of the project, and 403 to members without permission.
 
-    ``required_permission`` must name a right for each method that the view has.
+    ``required_permission`` must name a permission for each method that the view has.
     """
 
     required_permission: ClassVar[str | dict[str, str]]
@@ -33,34 +33,41 @@ class ProjectView(ApiView):
         self._project_id = project
         return super().dispatch(request, *args, **kwargs)
 
-    def check_rights(self, request: Request) -> None:
-        self.member = selectors.member_of(self.person, self._project_id)
+    def check_required_permission(self, request: Request) -> None:
+        """Set ``member`` and ``project``, and check the permission of the method.
+
+        Raises ``NotFound`` if the person is no member, ``NotAllowed`` if their role does not cover
+        the permission, and ``InsufficientScope`` if their token does not.
+        """
+        self.member = selectors.get_membership(self.person, self._project_id)
         self.project = self.member.project
         if request.method == "OPTIONS" or not hasattr(self, str(request.method).lower()):
             return
-        self.require(self.needed_right(request))
+        self.require_permission(self.permission_for(request))
 
-    def require(self, right: str) -> None:
-        """Refuse unless the member's role and the token's scopes both hold the right."""
-        if not permissions.allows(self.member, right):
-            raise NotAllowed(f"Your role does not allow this; it needs {right}.", right=right)
-        if not in_scope(self.token, right):
-            raise OutOfScope
+    def require_permission(self, permission: str) -> None:
+        """Raises ``NotAllowed`` unless the role and the token's scopes both cover the permission."""
+        if not permissions.allows(self.member, permission):
+            raise NotAllowed(
+                f"Your role does not allow this; it needs {permission}.", permission=permission
+            )
+        if not token_allows(self.token, permission):
+            raise InsufficientScope
 
-    def allowed(self, right: str) -> bool:
-        """Whether the asking member may do this, by this token."""
-        return permissions.allows(self.member, right) and in_scope(self.token, right)
+    def has_permission(self, permission: str) -> bool:
+        """Whether the role and the token's scopes both cover the permission."""
+        return permissions.allows(self.member, permission) and token_allows(self.token, permission)
 
     def require_may_grant(self, role: Role) -> None:
-        """Refuse to hand around a role that may do more than the asking member."""
+        """Raises ``CannotGrantRole`` if the role has permissions that the member does not have."""
         self.require_may_grant_all(role.permissions)
 
     def require_may_grant_all(self, patterns: list[str]) -> None:
-        """The same for a list of permissions."""
-        held = [name for name in permission_patterns.NAMES if self.allowed(name)]
+        """Raises ``CannotGrantRole`` if the patterns cover a permission that the member does not have."""
+        held = [name for name in permission_patterns.PERMISSIONS if self.has_permission(name)]
         if not permissions.may_grant(held, patterns):
-            raise CannotGiveRole
+            raise CannotGrantRole
 
     def no_content(self) -> Response:
-        """The answer to a DELETE."""
+        """The answer to a successful DELETE."""
         return Response(status=204)

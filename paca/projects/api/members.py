@@ -1,4 +1,4 @@
-"""The members of a project."""
+"""API views of the members of a project."""
 
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from paca.projects.api.base import ProjectView
 from paca.projects.api.serializers import MemberInput, MemberRoleInput, MemberSerializer
 from paca.projects.services import members
 
-RIGHTS = {
+PERMISSIONS = {
     "GET": "members:read",
     "POST": "members:write",
     "PATCH": "members:write",
@@ -23,10 +23,10 @@ RIGHTS = {
 }
 
 
-class Members(ProjectView):
-    """All of them."""
+class MemberList(ProjectView):
+    """Lists members and adds people."""
 
-    required_permission = RIGHTS
+    required_permission = PERMISSIONS
 
     @extend_schema(responses=MemberSerializer(many=True), tags=["members"])
     def get(self, request: Request) -> Response:
@@ -36,43 +36,43 @@ class Members(ProjectView):
     @extend_schema(request=MemberInput, responses={201: MemberSerializer}, tags=["members"])
     @idempotent
     def post(self, request: Request) -> Response:
-        """Add a person of the workspace. Agents join by being made."""
+        """Add a person of the workspace. An agent is a member from its creation."""
         given = MemberInput.read(request)
-        role = selectors.role(self.project, given["role_id"])
+        role = selectors.get_role(self.project, given["role_id"])
         self.require_may_grant(role)
-        person = selectors.colleague(self.project, given["username"])
+        person = selectors.get_workspace_person(self.project, given["username"])
         member = members.add_person(self.project, user=person, role=role, by=self.member)
         return Response(MemberSerializer(member).data, status=201)
 
 
-class OneMember(ProjectView):
-    """One of them."""
+class MemberDetail(ProjectView):
+    """Shows, changes and removes a member."""
 
-    required_permission = RIGHTS
+    required_permission = PERMISSIONS
 
     @extend_schema(responses=MemberSerializer, tags=["members"])
     def get(self, request: Request, member_id: UUID) -> Response:
         """Show a member."""
-        return Response(MemberSerializer(selectors.member(self.project, member_id)).data)
+        return Response(MemberSerializer(selectors.get_member(self.project, member_id)).data)
 
     @extend_schema(request=MemberRoleInput, responses=MemberSerializer, tags=["members"])
     def patch(self, request: Request, member_id: UUID) -> Response:
-        """Give the member another role."""
+        """Change the role of a member."""
         given = MemberRoleInput.read(request)
         with transaction.atomic():
-            member = selectors.member(self.project, member_id)
-            role = selectors.role(self.project, given["role_id"])
+            member = selectors.get_member(self.project, member_id)
+            role = selectors.get_role(self.project, given["role_id"])
             require_unchanged(request, member)
             self.require_may_grant(member.role)
             self.require_may_grant(role)
-            members.give_role(member, role=role, by=self.member)
+            members.change_role(member, role=role, by=self.member)
         return Response(MemberSerializer(member).data)
 
     @extend_schema(responses={204: None}, tags=["members"])
     def delete(self, request: Request, member_id: UUID) -> Response:
-        """Take a person out of the project."""
+        """Remove a person from the project."""
         with transaction.atomic():
-            member = selectors.member(self.project, member_id)
+            member = selectors.get_member(self.project, member_id)
             self.require_may_grant(member.role)
             members.remove(member, by=self.member)
         return self.no_content()

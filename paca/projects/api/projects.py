@@ -1,4 +1,4 @@
-"""The projects of the signed-in person."""
+"""API views of the signed-in person's projects."""
 
 from uuid import UUID
 
@@ -19,12 +19,12 @@ from paca.projects.models import Project, Workspace
 from paca.projects.services import projects
 
 WORKSPACE = OpenApiParameter(
-    "X-Workspace-ID", UUID, OpenApiParameter.HEADER, description="Only of this workspace."
+    "X-Workspace-ID", UUID, OpenApiParameter.HEADER, description="Only projects of this workspace."
 )
 
 
-class Projects(ApiView):
-    """All of them."""
+class ProjectList(ApiView):
+    """Lists and makes projects."""
 
     required_permission = {"GET": "projects:read", "POST": "projects:write"}
 
@@ -33,9 +33,9 @@ class Projects(ApiView):
     )
     def get(self, request: Request) -> Response:
         """List the projects you are a member of."""
-        found = Project.objects.of(self.person)
+        found = Project.objects.for_member(self.person)
         if wanted := request.headers.get("X-Workspace-ID"):
-            found = found.filter(workspace=selectors.workspace(self.person, wanted))
+            found = found.filter(workspace=selectors.get_workspace(self.person, wanted))
         return Pages.answer(found, self, ProjectSerializer)
 
     @extend_schema(
@@ -46,7 +46,7 @@ class Projects(ApiView):
     )
     @idempotent
     def post(self, request: Request) -> Response:
-        """Begin a project; you become its owner."""
+        """Make a project. You become its owner."""
         given = NewProjectInput.read(request)
         wanted = given.pop("workspace_id", None) or request.headers.get("X-Workspace-ID")
         project = projects.create(self._workspace(wanted), by=self.person, **given)
@@ -54,15 +54,17 @@ class Projects(ApiView):
 
     def _workspace(self, wanted: UUID | str | None) -> Workspace:
         if wanted is not None:
-            return selectors.workspace(self.person, wanted)
-        mine = Workspace.objects.of(self.person)[:2]
+            return selectors.get_workspace(self.person, wanted)
+        mine = Workspace.objects.for_member(self.person)[:2]
         if len(mine) != 1:
-            raise Invalid(fields={"workspace_id": ["Say in which of your workspaces."]})
+            raise Invalid(
+                fields={"workspace_id": ["Name the workspace: you have none or several."]}
+            )
         return mine[0]
 
 
-class OneProject(ProjectView):
-    """One of them."""
+class ProjectDetail(ProjectView):
+    """Shows, changes and deletes a project."""
 
     required_permission = {
         "GET": "projects:read",
@@ -77,7 +79,7 @@ class OneProject(ProjectView):
 
     @extend_schema(request=ProjectInput, responses=ProjectSerializer, tags=["projects"])
     def patch(self, request: Request) -> Response:
-        """Change its name or description."""
+        """Change the name or the description of the project."""
         given = ProjectInput.read(request, partial=True)
         with transaction.atomic():
             project = Project.objects.select_for_update(no_key=True).get(pk=self.project.pk)
@@ -87,6 +89,6 @@ class OneProject(ProjectView):
 
     @extend_schema(responses={204: None}, tags=["projects"])
     def delete(self, request: Request) -> Response:
-        """Delete it for everybody."""
+        """Delete the project for all members."""
         projects.delete(self.project, by=self.member)
         return self.no_content()

@@ -1,4 +1,4 @@
-"""The roles of a project."""
+"""API views of the roles of a project."""
 
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from paca.projects.api.base import ProjectView
 from paca.projects.api.serializers import RoleInput, RoleSerializer
 from paca.projects.services import roles
 
-RIGHTS = {
+PERMISSIONS = {
     "GET": "roles:read",
     "POST": "roles:write",
     "PATCH": "roles:write",
@@ -23,10 +23,10 @@ RIGHTS = {
 }
 
 
-class Roles(ProjectView):
-    """All of them."""
+class RoleList(ProjectView):
+    """Lists and makes roles."""
 
-    required_permission = RIGHTS
+    required_permission = PERMISSIONS
 
     @extend_schema(responses=RoleSerializer(many=True), tags=["roles"])
     def get(self, request: Request) -> Response:
@@ -36,29 +36,29 @@ class Roles(ProjectView):
     @extend_schema(request=RoleInput, responses={201: RoleSerializer}, tags=["roles"])
     @idempotent
     def post(self, request: Request) -> Response:
-        """Make a role that may do no more than you."""
+        """Make a role. It can only have permissions that you have."""
         given = RoleInput.read(request)
         self.require_may_grant_all(given["permissions"])
         role = roles.create(self.project, by=self.member, **given)
         return Response(RoleSerializer(role).data, status=201)
 
 
-class OneRole(ProjectView):
-    """One of them."""
+class RoleDetail(ProjectView):
+    """Shows, changes and deletes a role."""
 
-    required_permission = RIGHTS
+    required_permission = PERMISSIONS
 
     @extend_schema(responses=RoleSerializer, tags=["roles"])
     def get(self, request: Request, role_id: UUID) -> Response:
         """Show a role."""
-        return Response(RoleSerializer(selectors.role(self.project, role_id)).data)
+        return Response(RoleSerializer(selectors.get_role(self.project, role_id)).data)
 
     @extend_schema(request=RoleInput, responses=RoleSerializer, tags=["roles"])
     def patch(self, request: Request, role_id: UUID) -> Response:
-        """Rename it or change what it may do."""
+        """Change the name or the permissions of a role."""
         given = RoleInput.read(request, partial=True)
         with transaction.atomic():
-            role = selectors.role(self.project, role_id)
+            role = selectors.get_role(self.project, role_id)
             require_unchanged(request, role)
             self.require_may_grant(role)
             self.require_may_grant_all(given.get("permissions", []))
@@ -67,6 +67,6 @@ class OneRole(ProjectView):
 
     @extend_schema(responses={204: None}, tags=["roles"])
     def delete(self, request: Request, role_id: UUID) -> Response:
-        """Delete a role that no member has."""
-        roles.delete(selectors.role(self.project, role_id), by=self.member)
+        """Delete a role that no member has or had."""
+        roles.delete(selectors.get_role(self.project, role_id), by=self.member)
         return self.no_content()

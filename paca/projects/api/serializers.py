@@ -1,12 +1,12 @@
-"""What the API shows of workspaces, projects, members and roles, and what it takes."""
-
-from typing import Any
+"""Serializers of workspaces, projects, members and roles."""
 
 from rest_framework import serializers
 
-from paca.accounts import permission_patterns
 from paca.common.api.serializers import Input
 from paca.projects.models import Member, Project, Role, Workspace
+
+# A role may also hold permissions of another version of Paca, so it can have more than there are.
+MAX_PERMISSIONS = 100
 
 
 class WorkspaceSerializer(serializers.ModelSerializer[Workspace]):
@@ -18,7 +18,7 @@ class WorkspaceSerializer(serializers.ModelSerializer[Workspace]):
 
 
 class WorkspaceInput(Input):
-    """What can be changed of a workspace."""
+    """The input to change a workspace."""
 
     name = serializers.CharField(max_length=100)
 
@@ -32,14 +32,14 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
 
 
 class ProjectInput(Input):
-    """What a project is made of."""
+    """The input to change a project."""
 
     name = serializers.CharField(max_length=100)
     description = serializers.CharField(max_length=10_000, required=False, allow_blank=True)
 
 
 class NewProjectInput(ProjectInput):
-    """A new project also needs a workspace, unless the person has just one."""
+    """The input for a new project. The workspace may be left out if the person has only one."""
 
     workspace_id = serializers.UUIDField(required=False)
 
@@ -55,18 +55,24 @@ class RoleSerializer(serializers.ModelSerializer[Role]):
 
 
 class RoleInput(Input):
-    """What a role is made of."""
+    """The input to make or change a role."""
 
     name = serializers.CharField(max_length=50)
-    permissions = serializers.ListField(
-        child=serializers.CharField(), max_length=len(permission_patterns.PATTERNS)
-    )
+    permissions = serializers.ListField(child=serializers.CharField(), max_length=MAX_PERMISSIONS)
+
+
+class RoleSummarySerializer(serializers.ModelSerializer[Role]):
+    """The role of a member."""
+
+    class Meta:
+        model = Role
+        fields = ("id", "name")
 
 
 class MemberSerializer(serializers.ModelSerializer[Member]):
-    """A member: one human or one agent."""
+    """A member: a person or an agent."""
 
-    role = serializers.SerializerMethodField()
+    role = RoleSummarySerializer()
 
     class Meta:
         model = Member
@@ -82,18 +88,15 @@ class MemberSerializer(serializers.ModelSerializer[Member]):
             "updated_at",
         )
 
-    def get_role(self, member: Member) -> dict[str, Any]:
-        return {"id": str(member.role_id), "name": member.role.name}
-
 
 class MemberInput(Input):
-    """Whom to add, in which role."""
+    """The input to add a person."""
 
     username = serializers.CharField(max_length=64)
     role_id = serializers.UUIDField()
 
 
 class MemberRoleInput(Input):
-    """What can be changed of a member."""
+    """The input to change a member."""
 
     role_id = serializers.UUIDField()

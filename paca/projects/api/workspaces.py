@@ -1,4 +1,4 @@
-"""The workspaces of the signed-in person."""
+"""API views of the signed-in person's workspaces."""
 
 from uuid import UUID
 
@@ -16,36 +16,38 @@ from paca.projects.api.serializers import WorkspaceInput, WorkspaceSerializer
 from paca.projects.models import Workspace
 from paca.projects.services import workspaces
 
-RIGHTS = {"GET": "projects:read", "PATCH": "projects:write"}
+PERMISSIONS = {"GET": "projects:read", "PATCH": "projects:write"}
 
 
-class Workspaces(ApiView):
-    """All of them."""
+class WorkspaceList(ApiView):
+    """Lists workspaces."""
 
-    required_permission = RIGHTS
+    required_permission = PERMISSIONS
 
     @extend_schema(responses=WorkspaceSerializer(many=True), tags=["projects"])
     def get(self, request: Request) -> Response:
         """List the workspaces you belong to."""
-        return Pages.answer(Workspace.objects.of(self.person), self, WorkspaceSerializer)
+        return Pages.answer(Workspace.objects.for_member(self.person), self, WorkspaceSerializer)
 
 
-class OneWorkspace(ApiView):
-    """One of them."""
+class WorkspaceDetail(ApiView):
+    """Shows and renames a workspace."""
 
-    required_permission = RIGHTS
+    required_permission = PERMISSIONS
 
     @extend_schema(responses=WorkspaceSerializer, tags=["projects"])
     def get(self, request: Request, workspace_id: UUID) -> Response:
         """Show a workspace."""
-        return Response(WorkspaceSerializer(selectors.workspace(self.person, workspace_id)).data)
+        return Response(
+            WorkspaceSerializer(selectors.get_workspace(self.person, workspace_id)).data
+        )
 
     @extend_schema(request=WorkspaceInput, responses=WorkspaceSerializer, tags=["projects"])
     def patch(self, request: Request, workspace_id: UUID) -> Response:
-        """Rename a workspace you own."""
+        """Rename a workspace. Only its owners may."""
         with transaction.atomic():
-            workspace = selectors.workspace(self.person, workspace_id)
-            if not selectors.owns(self.person, workspace):
+            workspace = selectors.get_workspace(self.person, workspace_id)
+            if not selectors.is_workspace_owner(self.person, workspace):
                 raise NotAllowed("Only an owner of the workspace may rename it.")
             given = WorkspaceInput.read(request)
             require_unchanged(request, workspace)

@@ -1,4 +1,4 @@
-"""Who belongs to a project, human or agent, and what their role allows."""
+"""Members of a project, people and agents, and their roles."""
 
 from typing import Self
 
@@ -12,7 +12,7 @@ from paca.projects.models.project import Project
 
 
 class Role(BaseModel):
-    """A named list of permission strings, such as ``tasks:write``, ``docs:*`` or ``*``."""
+    """A named list of permission patterns, such as ``agents:write``, ``members:*`` or ``*``."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="roles")
     name = models.CharField(max_length=50)
@@ -33,22 +33,22 @@ class Role(BaseModel):
 
 
 class MemberQuerySet(models.QuerySet["Member"]):
-    """Members, in the product's words."""
+    """Queries of members."""
 
     def live(self) -> Self:
-        """Those not removed."""
+        """Members that are not removed."""
         return self.filter(deleted_at__isnull=True)
 
     def with_names(self) -> Self:
-        """Ready for ``name``, ``handle`` and permissions without further queries."""
+        """Loads what ``name``, ``handle`` and the permissions need, so that they cost no queries."""
         return self.select_related("user", "agent", "role")
 
 
 class Member(BaseModel):
-    """One human or one agent in one project. Removing hides the row; coming back restores it."""
+    """A person or an agent in a project. A removed member keeps its row and can come back."""
 
     class Kind(models.TextChoices):
-        """What the member is."""
+        """Kinds of members."""
 
         HUMAN = "human"
         AGENT = "agent"
@@ -86,23 +86,23 @@ class Member(BaseModel):
 
     @property
     def name(self) -> str:
-        """As pages show it."""
+        """The name that pages show."""
         return self.agent.name if self.agent is not None else self._person.get_full_name()
 
     @property
     def handle(self) -> str:
-        """What others type after "@"."""
+        """The name that others type after "@"."""
         return self.agent.handle if self.agent is not None else self._person.username
 
     @property
     def actor(self) -> Actor:
-        """As the audit trail keeps it."""
+        """The member as the actor of an audit entry."""
         if self.agent is not None:
-            return Actor(AuditEntry.Actor.AGENT, self.agent_id, self.agent.handle)
+            return Actor(AuditEntry.ActorKind.AGENT, self.agent_id, self.agent.handle)
         return self._person.actor
 
     @property
     def _person(self) -> User:
-        # The CHECK above promises it; this says so to readers and to the type checker.
+        # The constraint member_is_one_human_or_one_agent guarantees it; mypy cannot know.
         assert self.user is not None
         return self.user

@@ -1,4 +1,4 @@
-"""Where people and agents work together."""
+"""Projects, where people and agents work together."""
 
 from typing import Self
 
@@ -11,19 +11,19 @@ from paca.projects.models.workspace import Workspace
 
 
 class ProjectQuerySet(models.QuerySet["Project"]):
-    """Projects, in the product's words."""
+    """Queries of projects."""
 
     def live(self) -> Self:
-        """Those not deleted."""
+        """Projects that are not deleted."""
         return self.filter(deleted_at__isnull=True)
 
-    def of(self, user: User) -> Self:
-        """Those in which the person is a member."""
+    def for_member(self, user: User) -> Self:
+        """Projects that the person is a member of."""
         return self.live().filter(members__user=user, members__deleted_at__isnull=True)
 
 
 class Project(BaseModel):
-    """Belongs to one workspace. Deleting hides it; its rows stay."""
+    """Belongs to one workspace. A deleted project is hidden; its rows stay."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="projects")
     name = models.CharField(max_length=100)

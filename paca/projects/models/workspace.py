@@ -1,4 +1,4 @@
-"""The tenant above projects."""
+"""Workspaces, the tenants above projects, and their people."""
 
 from typing import Self
 
@@ -9,15 +9,15 @@ from paca.common.models import BaseModel
 
 
 class WorkspaceQuerySet(models.QuerySet["Workspace"]):
-    """Workspaces, in the product's words."""
+    """Queries of workspaces."""
 
-    def of(self, user: User) -> Self:
-        """Those the person belongs to."""
+    def for_member(self, user: User) -> Self:
+        """Workspaces that the person belongs to."""
         return self.filter(members__user=user)
 
 
 class Workspace(BaseModel):
-    """Holds projects and the people who may be invited to them."""
+    """Holds projects, and the people who can be added to them."""
 
     name = models.CharField(max_length=100)
 
@@ -31,10 +31,10 @@ class Workspace(BaseModel):
 
 
 class WorkspaceMember(BaseModel):
-    """A person of a workspace. Owners may rename it; every member may begin a project."""
+    """A person in a workspace. Owners may rename it; every member may make projects."""
 
     class Role(models.TextChoices):
-        """What a person may do in the workspace itself."""
+        """The role of a person in the workspace. It gives no permission in projects."""
 
         OWNER = "owner"
         MEMBER = "member"

@@ -1,1 +1,1 @@
-"""What can be done with workspaces, projects, roles and members."""
+"""Services for workspaces, projects, roles and members."""

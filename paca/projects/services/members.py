@@ -1,4 +1,4 @@
-"""Bringing people and agents into a project, giving them roles, and taking them out."""
+"""Services for the members of a project."""
 
 from typing import Any
 from uuid import UUID
@@ -15,33 +15,45 @@ from paca.projects.models import Member, Project, Role
 
 
 class LastOwner(Conflict):
-    """A project keeps at least one person who may do everything; make someone else an owner first."""
+    """A project needs at least one owner; make someone else an owner first."""
 
     code = "last_owner"
 
 
 @transaction.atomic
-def add_person(project: Project, *, user: User, role: Role, by: audit.Acts) -> Member:
-    """Make the person a member; one who was removed earlier comes back as the same member."""
-    _must_be_of(project, role)
+def add_person(project: Project, *, user: User, role: Role, by: audit.HasActor) -> Member:
+    """Make the person a member. A removed member becomes the same member again.
+
+    Raises ``Invalid`` if the person is a member already or the role is of another project.
+    """
+    _require_role_of(project, role)
     former = Member.objects.filter(project=project, user=user, deleted_at__isnull=False).first()
     if former is None:
         former = Member(project=project, user=user, kind=Member.Kind.HUMAN)
     former.role, former.deleted_at = role, None
-    return _added(former, by=by)
+    return _save_added(former, by=by)
 
 
 @transaction.atomic
-def add_agent(project: Project, *, agent: Any, role: Role, by: audit.Acts | None) -> Member:
-    """Make the agent a member. Called by ``agents.services.create``, which makes both at once."""
-    _must_be_of(project, role)
-    return _added(Member(project=project, agent=agent, role=role, kind=Member.Kind.AGENT), by=by)
+def add_agent(project: Project, *, agent: Any, role: Role, by: audit.HasActor | None) -> Member:
+    """Make the agent a member. Only ``agents.services.create`` calls this, in its transaction.
+
+    Raises ``Invalid`` if the role is of another project.
+    """
+    _require_role_of(project, role)
+    return _save_added(
+        Member(project=project, agent=agent, role=role, kind=Member.Kind.AGENT), by=by
+    )
 
 
 @transaction.atomic
-def give_role(member: Member, *, role: Role, by: audit.Acts | None) -> Member:
-    """Give the member another role."""
-    _must_be_of(member.project, role)
+def change_role(member: Member, *, role: Role, by: audit.HasActor | None) -> Member:
+    """Give the member another role.
+
+    Raises ``Invalid`` if the role is of another project, and ``LastOwner`` if the member is the last
+    owner and would no longer be one.
+    """
+    _require_role_of(member.project, role)
     if "*" not in role.permissions:
         _refuse_if_last_owner(member)
     before, member.role = member.role, role
@@ -59,23 +71,27 @@ def give_role(member: Member, *, role: Role, by: audit.Acts | None) -> Member:
 
 
 @transaction.atomic
-def remove(member: Member, *, by: audit.Acts) -> None:
-    """Take a person out; what they wrote stays theirs. Agents leave by ``agents.services.retire``."""
+def remove(member: Member, *, by: audit.HasActor) -> None:
+    """Remove a person from the project. What they wrote keeps their name.
+
+    Raises ``Invalid`` for an agent, which is removed by ``agents.services.retire``, and ``LastOwner``
+    for the last owner.
+    """
     if member.kind == Member.Kind.AGENT:
         raise Invalid("An agent leaves a project by being retired.")
     _refuse_if_last_owner(member)
-    end(member, by=by)
+    end_membership(member, by=by)
 
 
-def end(member: Member, *, by: audit.Acts | None) -> None:
-    """End a membership without further questions, inside the caller's transaction."""
+def end_membership(member: Member, *, by: audit.HasActor | None) -> None:
+    """Mark the member as removed, without checks, in the caller's transaction."""
     member.deleted_at = timezone.now()
     member.save(update_fields=["deleted_at", "updated_at"])
     audit.record("member.removed", member, by=by, project_id=member.project_id)
     signals.members_changed.send(sender=Member, member=member, change="removed", by=by)
 
 
-def _added(member: Member, *, by: audit.Acts | None) -> Member:
+def _save_added(member: Member, *, by: audit.HasActor | None) -> Member:
     validation.check(member)
     member.save()
     audit.record("member.added", member, by=by, project_id=member.project_id, role=member.role.name)
@@ -83,14 +99,14 @@ def _added(member: Member, *, by: audit.Acts | None) -> Member:
     return member
 
 
-def _must_be_of(project: Project, role: Role) -> None:
+def _require_role_of(project: Project, role: Role) -> None:
     if role.project_id != project.pk:
         raise Invalid(fields={"role_id": ["This role belongs to another project."]})
 
 
 def require_an_owner(project_id: UUID, *, besides: Member | None = None) -> None:
-    """Raise ``LastOwner`` unless some person (besides this one) may do everything."""
-    # Two owners removing one another at once must not both succeed.
+    """Raises ``LastOwner`` unless a person of the project, other than ``besides``, has the pattern ``*``."""
+    # The lock prevents that two owners remove one another at the same time.
     Project.objects.select_for_update(no_key=True).get(pk=project_id)
     people = Member.objects.live().filter(project_id=project_id, kind=Member.Kind.HUMAN)
     if besides is not None:

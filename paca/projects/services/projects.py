@@ -1,4 +1,4 @@
-"""Beginning, changing and deleting projects."""
+"""Services for projects."""
 
 from typing import Any
 
@@ -17,7 +17,10 @@ CHANGEABLE = ("name", "description")
 
 @transaction.atomic
 def create(workspace: Workspace, name: str, *, by: User, description: str = "") -> Project:
-    """Begin a project with the usual roles; whoever begins it owns it."""
+    """Make a project with the template roles. Its creator becomes its owner.
+
+    Raises ``Invalid`` if the name is taken, empty or too long.
+    """
     project = Project(workspace=workspace, name=name, description=description)
     validation.check(project)
     project.save()
@@ -30,7 +33,7 @@ def create(workspace: Workspace, name: str, *, by: User, description: str = "") 
 
 @transaction.atomic
 def change(project: Project, *, by: Member, **changes: Any) -> Project:
-    """Change its name or description."""
+    """Change the name or the description. Raises ``Invalid`` if the name is taken or empty."""
     for field, value in changes.items():
         if field not in CHANGEABLE:
             raise TypeError(f"a project's {field!r} cannot be changed")
@@ -43,9 +46,9 @@ def change(project: Project, *, by: Member, **changes: Any) -> Project:
 
 @transaction.atomic
 def delete(project: Project, *, by: Member) -> None:
-    """Hide the project from everybody; its rows stay."""
+    """Delete the project: all its members are removed, its rows stay."""
     for member in project.members.live().with_names():
-        members.end(member, by=by)
+        members.end_membership(member, by=by)
     project.deleted_at = timezone.now()
     project.save(update_fields=["deleted_at", "updated_at"])
     audit.record("project.deleted", project, by=by, project_id=project.pk)

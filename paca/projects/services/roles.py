@@ -1,4 +1,4 @@
-"""Making, changing and deleting roles."""
+"""Services for the roles of a project."""
 
 from typing import Any
 
@@ -21,9 +21,9 @@ class RoleInUse(Conflict):
 
 @transaction.atomic
 def create(project: Project, *, name: str, permissions: list[str], by: Member) -> Role:
-    """Make a role."""
+    """Make a role. Raises ``Invalid`` if a permission is unknown or the name is taken or empty."""
     role = Role(project=project, name=name, permissions=permissions)
-    _check(role)
+    _validate(role)
     role.save()
     audit.record("role.created", role, by=by, project_id=project.pk, permissions=role.permissions)
     return role
@@ -31,13 +31,17 @@ def create(project: Project, *, name: str, permissions: list[str], by: Member) -
 
 @transaction.atomic
 def change(role: Role, *, by: Member, **changes: Any) -> Role:
-    """Rename it or change what it may do; it counts for its members at once."""
+    """Change the name or the permissions of a role. Its members have the new permissions at once.
+
+    Raises ``Invalid`` if a new permission is unknown or the name is taken or empty, and
+    ``LastOwner`` if no person of the project would have all permissions any more.
+    """
     before = role.permissions
     for field, value in changes.items():
         if field not in CHANGEABLE:
             raise TypeError(f"a role's {field!r} cannot be changed")
         setattr(role, field, value)
-    _check(role)
+    _validate(role, stored=before)
     role.save()
     if "*" in before and "*" not in role.permissions:
         members.require_an_owner(role.project_id)
@@ -54,15 +58,19 @@ def change(role: Role, *, by: Member, **changes: Any) -> Role:
 
 @transaction.atomic
 def delete(role: Role, *, by: Member) -> None:
-    """Delete a role that no member has or had."""
+    """Delete a role. Raises ``RoleInUse`` if a member has it or had it."""
     if role.members.exists():
         raise RoleInUse
     audit.record("role.deleted", role, by=by, project_id=role.project_id)
     role.delete()
 
 
-def _check(role: Role) -> None:
+def _validate(role: Role, *, stored: list[str] | None = None) -> None:
+    """``stored`` are the role's permissions in the database.
+
+    They may be of another version of Paca and unknown to this one; a role keeps them.
+    """
     role.permissions = sorted(set(role.permissions))
-    if wrong := permission_patterns.unknown(role.permissions):
-        raise Invalid(fields={"permissions": [f"{', '.join(wrong)}: no such right."]})
+    if unknown := permission_patterns.find_unknown(role.permissions, stored=stored or ()):
+        raise Invalid(fields={"permissions": [f"{', '.join(unknown)}: no such permission."]})
     validation.check(role)

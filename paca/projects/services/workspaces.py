@@ -1,4 +1,4 @@
-"""Beginning and changing workspaces, and who belongs to them."""
+"""Services for workspaces and their people."""
 
 from django.db import transaction
 
@@ -9,19 +9,19 @@ from paca.projects.models import Workspace, WorkspaceMember
 
 
 @transaction.atomic
-def create(name: str, *, owner: User, by: audit.Acts | None = None) -> Workspace:
-    """Begin a workspace with one owner."""
+def create(name: str, *, owner: User, by: audit.HasActor | None = None) -> Workspace:
+    """Make a workspace with one owner. Raises ``Invalid`` if the name is empty or too long."""
     workspace = Workspace(name=name)
     validation.check(workspace)
     workspace.save()
     audit.record("workspace.created", workspace, by=by)
-    add(workspace, user=owner, role=WorkspaceMember.Role.OWNER, by=by)
+    add_person(workspace, user=owner, role=WorkspaceMember.Role.OWNER, by=by)
     return workspace
 
 
 @transaction.atomic
-def rename(workspace: Workspace, *, name: str, by: audit.Acts) -> Workspace:
-    """Give it another name."""
+def rename(workspace: Workspace, *, name: str, by: audit.HasActor) -> Workspace:
+    """Change the name. Raises ``Invalid`` if it is empty or too long."""
     workspace.name = name
     validation.check(workspace)
     workspace.save(update_fields=["name", "updated_at"])
@@ -30,14 +30,17 @@ def rename(workspace: Workspace, *, name: str, by: audit.Acts) -> Workspace:
 
 
 @transaction.atomic
-def add(
+def add_person(
     workspace: Workspace,
     *,
     user: User,
     role: WorkspaceMember.Role = WorkspaceMember.Role.MEMBER,
-    by: audit.Acts | None = None,
+    by: audit.HasActor | None = None,
 ) -> WorkspaceMember:
-    """Let a person in; only people of a workspace can be added to its projects."""
+    """Add a person. Only people of a workspace can be added to its projects.
+
+    Raises ``Invalid`` if the person belongs to the workspace already.
+    """
     entry = WorkspaceMember(workspace=workspace, user=user, role=role)
     validation.check(entry)
     entry.save()
@@ -46,17 +49,17 @@ def add(
 
 
 @transaction.atomic
-def give_role(entry: WorkspaceMember, *, role: str, by: audit.Acts | None) -> None:
-    """Make a person an owner, or no longer one."""
+def change_role(entry: WorkspaceMember, *, role: str, by: audit.HasActor | None) -> None:
+    """Make a person an owner or a plain member of the workspace."""
     entry.role = role
     validation.check(entry)
     entry.save(update_fields=["role", "updated_at"])
-    who = entry.user.username
-    audit.record("workspace.role_changed", entry.workspace, by=by, user=who, role=role)
+    user = entry.user.username
+    audit.record("workspace.role_changed", entry.workspace, by=by, user=user, role=role)
 
 
 @transaction.atomic
-def remove(entry: WorkspaceMember, *, by: audit.Acts | None) -> None:
-    """Take a person out; in projects they are a member of, they stay one until removed there."""
+def remove_person(entry: WorkspaceMember, *, by: audit.HasActor | None) -> None:
+    """Remove a person from the workspace. They stay a member of its projects until removed there."""
     audit.record("workspace.person_removed", entry.workspace, by=by, user=entry.user.username)
     entry.delete()

@@ -16,7 +16,7 @@ from paca.projects import permissions, selectors
 View = Callable[..., HttpResponse]
 
 
-def project_page(right: str) -> Callable[[View], View]:
+def project_page(permission: str) -> Callable[[View], View]:
     """A page for members with this right: its function gets the request and the asking member.
 
     Whoever is no member gets the page of unknown addresses.
@@ -28,9 +28,9 @@ def project_page(right: str) -> Callable[[View], View]:
         @wraps(page)
         def view(request: HttpRequest, project: UUID, **names: Any) -> HttpResponse:
             try:
-                member = selectors.member_of(request.user, project)  # type: ignore[arg-type]
-                if not permissions.allows(member, right):
-                    raise PermissionDenied(f"It needs the right {right}.")
+                member = selectors.get_membership(request.user, project)  # type: ignore[arg-type]
+                if not permissions.allows(member, permission):
+                    raise PermissionDenied(f"It needs the permission {permission}.")
                 return page(request, member, **names)
             except NotFound:
                 raise Http404 from None

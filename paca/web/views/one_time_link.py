@@ -8,7 +8,7 @@ from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.http import require_http_methods
 
 from paca.accounts import services as accounts
-from paca.accounts.services.people import LinkIsOver
+from paca.accounts.services.people import LinkExpired
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -18,10 +18,10 @@ def one_time_link(request: HttpRequest, secret: str) -> HttpResponse:
     """Opening only looks: programs open links too. The press of the button uses it up."""
     try:
         if request.method != "POST":
-            person = accounts.look_up(secret)
+            person = accounts.get_link_user(secret)
             return render(request, "account/one_time_link.html", {"person": person})
-        person = accounts.redeem(secret)
-    except LinkIsOver:
+        person = accounts.redeem_link(secret)
+    except LinkExpired:
         return render(request, "account/one_time_link.html", {"person": None}, status=404)
     login(request, person, backend="django.contrib.auth.backends.ModelBackend")
     return redirect("home")

@@ -28,7 +28,7 @@ RECENT = 5
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
     """The only project, or the list of them."""
-    projects = list(Project.objects.of(request.user))  # type: ignore[arg-type]
+    projects = list(Project.objects.for_member(request.user))  # type: ignore[arg-type]
     if len(projects) == 1:
         return redirect("overview", project=projects[0].id)
     return render(request, "web/projects.html", {"projects": projects})

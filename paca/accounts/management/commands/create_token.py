@@ -17,38 +17,41 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("user", help="the person's username")
-        parser.add_argument("--name", default="command line", help="what it is for")
+        parser.add_argument("--name", default="command line", help="what the token is for")
         parser.add_argument(
             "--scope",
             action="append",
             default=[],
-            help=f"a right it is limited to; may be repeated: {', '.join(permission_patterns.NAMES)}",
+            help=f"a permission that the token is limited to; may be repeated: {', '.join(permission_patterns.PERMISSIONS)}",
         )
-        parser.add_argument("--days", type=int, help="how long it lasts; else until revoked")
+        parser.add_argument(
+            "--days", type=int, help="days until the token expires; without: until it is revoked"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         days = options["days"]
-        if days is not None and not 1 <= days <= tokens.A_CENTURY_OF_DAYS:
-            raise CommandError(f"--days must be between 1 and {tokens.A_CENTURY_OF_DAYS}.")
+        if days is not None and not 1 <= days <= tokens.MAX_LIFETIME_DAYS:
+            raise CommandError(f"--days must be between 1 and {tokens.MAX_LIFETIME_DAYS}.")
         try:
             _, secret = tokens.create(
-                person(options["user"]),
+                get_person(options["user"]),
                 name=options["name"],
                 scopes=options["scope"],
-                lasts=timedelta(days=days) if days else None,
+                lifetime=timedelta(days=days) if days else None,
                 by=None,
             )
         except Invalid as invalid:
             raise CommandError(" ".join(sum(invalid.fields.values(), []))) from invalid
-        self.stdout.write(f"Keep it now, it is not shown again: {secret}")
+        self.stdout.write(f"Store this token now; it is not shown again: {secret}")
 
 
-def person(username: str) -> User:
+def get_person(username: str) -> User:
+    """The active person of this name. Raises ``CommandError`` if there is none."""
     try:
         return User.objects.get(username__iexact=username, is_active=True)
     except User.DoesNotExist:
         names = ", ".join(
             User.objects.filter(is_active=True).values_list("username", flat=True)[:10]
         )
-        there = f"There are: {names}." if names else "There is nobody yet; run: python manage.py up"
-        raise CommandError(f"There is no person {username!r}. {there}") from None
+        hint = f"There are: {names}." if names else "There is nobody yet; run: python manage.py up"
+        raise CommandError(f"There is no person {username!r}. {hint}") from None

@@ -1,4 +1,4 @@
-"""``manage.py rotate_secrets``: stores every secret anew under the first of the ``ENCRYPTION_KEY``s."""
+"""``manage.py rotate_secrets``: encrypts every secret with the first key of ``ENCRYPTION_KEY``."""
 
 from typing import Any
 
@@ -10,20 +10,22 @@ from paca.common.errors import PacaError
 
 class Command(BaseCommand):
     help = (
-        "Store every secret under the first key of ENCRYPTION_KEY=new,old. Safe to interrupt, to "
-        "repeat and to run beside a working Paca; afterwards the old key can be taken away."
+        "Encrypt every secret with the first key of ENCRYPTION_KEY=new,old. Can be interrupted, "
+        "repeated, and run while Paca runs. Afterwards the old key can be removed."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            total = rotation.check()
+            total = rotation.check_readable()
             self.stdout.write(f"{total} secrets, all readable.")
             for done in rotation.rotate():
                 if done % 100 == 0:
-                    self.stdout.write(f"{done} stored under the new key.")
-            left = rotation.not_current()
+                    self.stdout.write(f"{done} encrypted with the new key.")
+            left = rotation.count_outdated()
         except PacaError as error:
             raise CommandError(error.detail) from error
         if left:
-            raise CommandError(f"{left} secrets are not under the new key yet; run this again.")
-        self.stdout.write("Every secret is stored under the first key. The others can go.")
+            raise CommandError(
+                f"{left} secrets are not encrypted with the new key yet; run this command again."
+            )
+        self.stdout.write("Every secret is encrypted with the first key. Remove the others.")
