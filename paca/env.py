@@ -47,7 +47,7 @@ def secret(name: str, *, at_least: int, meaning: str) -> str:
     return found
 
 
-def words(name: str, default: str = "", *, meaning: str) -> list[str]:
+def comma_separated(name: str, default: str = "", *, meaning: str) -> list[str]:
     """A list, separated by commas."""
     return [
         word.strip() for word in text(name, default, meaning=meaning).split(",") if word.strip()
@@ -97,7 +97,7 @@ def number(
     return value
 
 
-def whole(
+def integer(
     name: str, default: int, *, meaning: str, at_least: int = 0, at_most: int = 1 << 31
 ) -> int:
     """A whole number within bounds."""

@@ -14,51 +14,57 @@ ENCRYPTION_KEY_FILE = "encryption_key"
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
-    """Both secrets; ``new`` holds, by file name, those made just now that stand nowhere yet.
+class InstallationKeys:
+    """Both secrets.
 
-    ``of_folder`` names the files of those that the environment did not give.
+    ``unsaved`` holds, by file name, the secrets that were just generated and are in no file yet.
+    ``from_files`` names the files of the secrets that the environment does not give.
     """
 
     secret_key: str
     encryption_keys: list[str]
-    new: dict[str, str]
-    of_folder: frozenset[str]
+    unsaved: dict[str, str]
+    from_files: frozenset[str]
 
-    def keep(self, folder: Path) -> list[str]:
-        """Write the new ones, readable by this account only, and say which files that were."""
-        kept = list(self.new)
-        for name in kept:
-            _write_once(folder / name, self.new[name])
-            del self.new[name]
-        return kept
+    def save(self, folder: Path) -> list[str]:
+        """Write the unsaved secrets, readable by this account only. Gives the names of the files.
+
+        Raises ``ConfigurationError`` if a file exists by now or cannot be written.
+        """
+        saved = list(self.unsaved)
+        for name in saved:
+            _write_once(folder / name, self.unsaved[name])
+            del self.unsaved[name]
+        return saved
 
 
-def read(folder: Path, *, secret_key: str, encryption_keys: list[str]) -> Keys:
-    """The secrets as given, else as kept in ``folder``, else made and not yet kept.
+def load(folder: Path, *, secret_key: str, encryption_keys: list[str]) -> InstallationKeys:
+    """The secrets as given, else from the files in ``folder``, else newly generated and unsaved.
 
-    Reading never writes: a start that is refused for another reason leaves nothing behind.
+    Loading never writes: a start that is refused for another reason leaves nothing behind.
+    Raises ``ConfigurationError`` if a secret is weak, malformed or in a file that cannot be used.
     """
-    new: dict[str, str] = {}
+    unsaved: dict[str, str] = {}
     given = {SECRET_KEY_FILE: secret_key, ENCRYPTION_KEY_FILE: encryption_keys}
-    of_folder = frozenset(name for name, value in given.items() if not value)
-    place = ""
+    from_files = frozenset(name for name, value in given.items() if not value)
+    location = ""
     if not secret_key:
-        place = f" (in {folder / SECRET_KEY_FILE})"
-        secret_key = _kept_or_new(folder / SECRET_KEY_FILE, secrets.token_urlsafe(48), new)
-    _refuse_weak_secret_key(secret_key, f"SECRET_KEY{place}")
-    place = ""
+        location = f" (in {folder / SECRET_KEY_FILE})"
+        secret_key = _read_or_use(folder / SECRET_KEY_FILE, secrets.token_urlsafe(48), unsaved)
+    _refuse_weak_secret_key(secret_key, f"SECRET_KEY{location}")
+    location = ""
     if not encryption_keys:
-        place = f" (in {folder / ENCRYPTION_KEY_FILE})"
-        fresh = base64.urlsafe_b64encode(os.urandom(32)).decode()
-        text = _kept_or_new(folder / ENCRYPTION_KEY_FILE, fresh, new)
+        location = f" (in {folder / ENCRYPTION_KEY_FILE})"
+        generated = base64.urlsafe_b64encode(os.urandom(32)).decode()
+        text = _read_or_use(folder / ENCRYPTION_KEY_FILE, generated, unsaved)
         encryption_keys = [key.strip() for key in text.split(",")]
     for key in encryption_keys:
-        _refuse_bad_encryption_key(key, f"ENCRYPTION_KEY{place}")
-    return Keys(secret_key, encryption_keys, new, of_folder)
+        _refuse_bad_encryption_key(key, f"ENCRYPTION_KEY{location}")
+    return InstallationKeys(secret_key, encryption_keys, unsaved, from_files)
 
 
-def _kept_or_new(path: Path, fresh: str, new: dict[str, str]) -> str:
+def _read_or_use(path: Path, generated: str, unsaved: dict[str, str]) -> str:
+    """The secret in the file; without a file, the generated one, which becomes unsaved."""
     try:
         if path.stat().st_mode & 0o077:
             raise ConfigurationError(
@@ -67,8 +73,8 @@ def _kept_or_new(path: Path, fresh: str, new: dict[str, str]) -> str:
             )
         return path.read_text(encoding="ascii").strip()
     except (FileNotFoundError, NotADirectoryError):
-        new[path.name] = fresh
-        return fresh
+        unsaved[path.name] = generated
+        return generated
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(
             f"{path} cannot be read ({_reason(error)}).",
@@ -84,7 +90,7 @@ def _refuse_weak_secret_key(key: str, where: str) -> None:
     if len(key) < 32 or len(set(key)) < 8 or key.startswith("django-insecure-"):
         raise ConfigurationError(
             f"{where} is too weak: it needs at least 32 random characters.",
-            next_step="unset it to let Paca make one, or make one with: openssl rand -base64 48",
+            next_step="unset it to let Paca generate one, or use: openssl rand -base64 48",
         )
 
 
@@ -96,12 +102,12 @@ def _refuse_bad_encryption_key(key: str, where: str) -> None:
     if len(raw) != 32 or len(set(raw)) < 8:
         raise ConfigurationError(
             f"{where} is not a usable Fernet key (32 random bytes, as URL-safe base64).",
-            next_step="unset it to let Paca make one, or make one with: openssl rand -base64 32 | tr '+/' '-_'",
+            next_step="unset it to let Paca generate one, or use: openssl rand -base64 32 | tr '+/' '-_'",
         )
 
 
 def _write_once(path: Path, text: str) -> None:
-    """Make the file whole or not at all, and never over one that is there."""
+    """Write the file completely or not at all, and never replace one."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -112,11 +118,11 @@ def _write_once(path: Path, text: str) -> None:
         os.link(draft, path)  # unlike a rename, fails if another start was quicker
     except FileExistsError:
         raise ConfigurationError(
-            f"another start has just made {path}.", next_step="run this again."
+            f"another start has just written {path}.", next_step="run this again."
         ) from None
     except OSError as error:
         raise ConfigurationError(
-            f"{path} cannot be written ({error.strerror}).", next_step="make room on its disk."
+            f"{path} cannot be written ({error.strerror}).", next_step="free space on its disk."
         ) from error
     finally:
         draft.unlink()

@@ -17,20 +17,20 @@ PACA_DATA_DIR = Path(
 if not PACA_DATA_DIR.is_absolute():
     PACA_DATA_DIR = BASE_DIR / PACA_DATA_DIR
 PACA_BIND = env.text("PACA_BIND", "127.0.0.1", meaning="Address the web server listens on.")
-PACA_PORT = env.whole(
+PACA_PORT = env.integer(
     "PACA_PORT", 8000, at_least=0, at_most=65535, meaning="Its port; 0 takes a free one."
 )
 PACA_ADMIN_PASSWORD = env.text(
     "PACA_ADMIN_PASSWORD", meaning="Password of the first admin; else a one-time link is printed."
 )
 DEBUG = env.boolean("DEBUG", meaning="Django's debug pages. Only on a loopback address.")
-PACA_KEYS = installation_keys.read(
+PACA_KEYS = installation_keys.load(
     PACA_DATA_DIR,
     secret_key=env.text(
         "SECRET_KEY",
         meaning="Signs sessions and links. Made in the data folder on the first start.",
     ),
-    encryption_keys=env.words(
+    encryption_keys=env.comma_separated(
         "ENCRYPTION_KEY",
         meaning="Fernet keys, comma separated; the first encrypts, all decrypt. "
         "Made in the data folder on the first start.",
@@ -38,7 +38,7 @@ PACA_KEYS = installation_keys.read(
 )
 SECRET_KEY = PACA_KEYS.secret_key
 ENCRYPTION_KEY = PACA_KEYS.encryption_keys
-ALLOWED_HOSTS = env.words(
+ALLOWED_HOSTS = env.comma_separated(
     "ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", meaning="Host names the web server answers to."
 )
 DATABASES = {
@@ -87,7 +87,7 @@ DOCKER_CERT_PATH = env.text(
     "DOCKER_CERT_PATH",
     meaning="Folder of ca.pem, cert.pem and key.pem for a Docker reached by TLS.",
 )
-SANDBOX_MEMORY_MIB = env.whole(
+SANDBOX_MEMORY_MIB = env.integer(
     "SANDBOX_MEMORY_MIB", 2048, at_least=64, meaning="Memory of one sandbox."
 )
 SANDBOX_CPUS = env.number("SANDBOX_CPUS", 1, at_least=0.1, meaning="Cores of one sandbox.")
@@ -101,14 +101,14 @@ SANDBOX_PAUSED_SECONDS = env.seconds(
     3600,
     meaning="A persistent sandbox that has been paused for so long ends. It takes memory until then.",
 )
-SANDBOX_POOL_SIZE = env.whole(
+SANDBOX_POOL_SIZE = env.integer(
     "SANDBOX_POOL_SIZE",
     0,
     at_least=0,
     meaning="Docker only: so many sandboxes stand started in each worker, for new conversations of agents "
     "with an ephemeral sandbox and limits as set here.",
 )
-WORKER_CONCURRENCY = env.whole(
+WORKER_CONCURRENCY = env.integer(
     "WORKER_CONCURRENCY", 10, at_least=1, meaning="Conversations run at once."
 )
 WORKER_LEASE_SECONDS = env.seconds(
@@ -120,10 +120,10 @@ WORKER_LEASE_SECONDS = env.seconds(
 COMMAND_TIMEOUT_SECONDS = env.seconds(
     "COMMAND_TIMEOUT_SECONDS", 60, meaning="A command ends after this."
 )
-AGENT_MAX_STEPS = env.whole(
+AGENT_MAX_STEPS = env.integer(
     "AGENT_MAX_STEPS", 50, at_least=1, meaning="Model calls a turn, if the agent sets none."
 )
-LLM_MAX_RETRIES = env.whole(
+LLM_MAX_RETRIES = env.integer(
     "LLM_MAX_RETRIES", 3, meaning="Further attempts after a failed model call."
 )
 
@@ -224,7 +224,7 @@ AUTHENTICATION_BACKENDS = [
 
 # --- API and accounts -------------------------------------------------------------------------------
 
-API_REQUESTS_PER_MINUTE = env.whole(
+API_REQUESTS_PER_MINUTE = env.integer(
     "API_REQUESTS_PER_MINUTE", 600, at_least=1, meaning="Requests of one person or token."
 )
 REST_FRAMEWORK = {

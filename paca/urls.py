@@ -3,7 +3,7 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from paca.common.api.errors import not_there
+from paca.common.api.errors import unknown_address
 from paca.ops import health, metrics
 
 api = [
@@ -19,8 +19,8 @@ urlpatterns = [
     path("readyz", health.ready, name="readyz"),
     path("metrics", metrics.metrics, name="metrics"),
     path("api/v1/", include((api, "api"))),
-    path("api/", not_there),
-    path("api/<path:rest>", not_there),
+    path("api/", unknown_address),
+    path("api/<path:rest>", unknown_address),
     path("accounts/", include("paca.accounts.urls")),
     path("admin/", admin.site.urls),
     path("", include("paca.web.urls")),

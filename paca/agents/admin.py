@@ -19,7 +19,7 @@ from paca.agents import connection_test
 from paca.agents import services as agents
 from paca.agents.model_parameters import NAMES
 from paca.agents.models import Agent
-from paca.common.admin import ServiceAdmin, told
+from paca.common.admin import ServiceAdmin, error_text
 from paca.common.errors import PacaError
 from paca.projects.models import Role
 
@@ -213,7 +213,7 @@ class AgentAdmin(ServiceAdmin):
             try:
                 agents.retire(agent, by=request.user)
             except PacaError as error:
-                self.message_user(request, f"{agent.name}: {told(error)}", messages.ERROR)
+                self.message_user(request, f"{agent.name}: {error_text(error)}", messages.ERROR)
 
     def _test(self, request: HttpRequest, agent: Agent) -> None:
         result = connection_test.run(agent)

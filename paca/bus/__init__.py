@@ -10,7 +10,7 @@ _bus: Bus | None = None
 _making = threading.Lock()
 
 
-def use(url: str) -> None:
+def configure(url: str) -> None:
     """Meet the other processes in this Redis; empty: there are none. Before the bus is first used."""
     global _url
     _url = url

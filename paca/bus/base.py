@@ -1,4 +1,4 @@
-"""How processes wake one another. Everything here is a hint: the database row is the truth."""
+"""The interface of the bus. Every message is a hint: the database row is the truth."""
 
 import enum
 from collections.abc import Callable, Mapping
@@ -9,21 +9,24 @@ from uuid import UUID
 
 
 class Signal(enum.StrEnum):
-    """What a worker that holds a conversation should look at."""
+    """What the worker that holds a conversation should do."""
 
-    INBOX = "inbox"  # a message, a stop, an interrupt or a pause stands in the inbox
-    ATTACH = "attach"  # a viewer has come: say again what has been streamed so far
+    INBOX = "inbox"  # read the inbox: it has a message, a stop, an interrupt or a pause
+    ATTACH = "attach"  # a viewer has joined: send the text streamed so far again
+
+
+# --- hints ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Woken:
-    """A trigger is due; any worker may take it."""
+class TriggerDue:
+    """A trigger is due; any worker may claim its conversation."""
 
     trigger_id: UUID
 
 
 @dataclass(frozen=True, slots=True)
-class Announced:
+class EventsCommitted:
     """Rows up to ``seq`` of this topic are committed. Topics: ``conversation:<id>``, ``project:<id>``."""
 
     topic: str
@@ -31,35 +34,35 @@ class Announced:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A live frame (never stored) for the viewers of a topic."""
+class LiveFrame:
+    """A frame for the viewers of a topic. It is never stored."""
 
     topic: str
     frame: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Signalled:
-    """Something for whichever worker holds this conversation."""
+class ConversationSignal:
+    """A signal to the worker that holds this conversation."""
 
     conversation_id: UUID
-    what: Signal
+    signal: Signal
 
 
 @dataclass(frozen=True, slots=True)
-class Missed:
-    """For a while this listener was cut off: what was published then is lost to it. Look again."""
+class HintsLost:
+    """The listener was disconnected and may have lost hints. It must look into the database."""
 
 
-Hint = Woken | Announced | Shown | Signalled | Missed
+Hint = TriggerDue | EventsCommitted | LiveFrame | ConversationSignal | HintsLost
 
 
-# --- what other programs are told of an announcement -------------------------------------------
+# --- the copy of the event log for other programs -------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One event of a log as it was stored; ``payload`` is JSON text, empty if it is very large."""
+class EventRecord:
+    """One event as it was stored; ``payload`` is JSON text, empty if it is very large."""
 
     seq: int
     type: str
@@ -68,66 +71,67 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class News:
-    """The rows that one transaction stored, and what the conversation has come to."""
+class CommittedBatch:
+    """The events that one transaction stored, and the conversation's status after them."""
 
     project_id: str
     status: str
-    rows: tuple[Row, ...]
+    events: tuple[EventRecord, ...]
 
 
-# --- what other programs ask for ------------------------------------------------------------------
+# --- external triggers ----------------------------------------------------------------------------
 
-# An entry of this type ends work; a worker that is busy with that very work has to hear it.
+# The type of an entry that ends work. A worker without free capacity has to hear it too, because
+# the entry may stop the very conversation that keeps the worker busy.
 STOP = "agent.stop"
 
 
-class Fate(enum.Enum):
-    """What became of an entry that another program has left for the workers."""
+class EntryStatus(enum.Enum):
+    """What became of an entry that another program has put on the trigger stream."""
 
-    TAKEN = "it stands in the database now, or did already"
-    REFUSED = "nobody will ever be able to take it in"
-    FAILED = "something broke; it may be tried a few times more"
-    LATER = "the database cannot be asked now; it is tried until it can"
+    ACCEPTED = "its rows are in the database"
+    REJECTED = "no worker can ever accept it"
+    FAILED = "handling it failed; a few more attempts are made"
+    RETRY_LATER = "the database cannot be used now; attempts go on until it can"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """An entry's fate, and the reason as a person would put it."""
+class EntryResult:
+    """The status of an entry, and the reason as a sentence for a person."""
 
-    fate: Fate
+    status: EntryStatus
     reason: str = ""
 
 
-class Intake(Protocol):
-    """A worker as the bus sees it. Called in a thread of the bus; may block."""
+class TriggerHandler(Protocol):
+    """A worker as the bus sees it. The bus calls it in a thread of its own; calls may block."""
 
-    def room(self) -> int:
-        """How many more conversations it would run now."""
+    def capacity(self) -> int:
+        """How many more conversations the worker would run now."""
         ...
 
-    def take_in(self, entry_id: str, fields: Mapping[str, str]) -> Verdict:
-        """Make rows of what another program wants. May be called twice with the same entry."""
+    def handle(self, entry_id: str, fields: Mapping[str, str]) -> EntryResult:
+        """Store the rows that another program asks for. May be called twice with the same entry."""
         ...
 
 
 class Bus(Protocol):
-    """Publishing never blocks and never raises; it may be called from any thread or loop."""
+    """Publishing never blocks and never raises. It may be called from any thread or event loop."""
 
-    def wake(self, trigger_id: UUID, about: Mapping[str, str] | None = None) -> None:
-        """A trigger is committed; ``about`` are its facts, for whoever reads the queue."""
+    def wake(self, trigger_id: UUID, facts: Mapping[str, str] | None = None) -> None:
+        """Tell one worker that a trigger is committed; ``facts`` describe it to other programs."""
         ...
 
-    def announce(self, topic: str, seq: int, news: News | None = None) -> None:
-        """Rows up to ``seq`` are committed; ``news`` says which, for other programs."""
+    def announce(self, topic: str, seq: int, batch: CommittedBatch | None = None) -> None:
+        """Tell all listeners that rows up to ``seq`` are committed; ``batch`` is for other programs."""
         ...
 
     def live(self, topic: str, frame: dict[str, Any]) -> None:
-        """Show a frame that is never stored."""
+        """Send a frame that is never stored to the viewers of a topic."""
         ...
 
-    def signal(self, conversation_id: UUID, what: Signal = Signal.INBOX) -> None:
-        """Tell whichever worker holds the conversation to look."""
+    def signal(self, conversation_id: UUID, signal: Signal = Signal.INBOX) -> None:
+        """Send a signal to the worker that holds the conversation."""
         ...
 
     def listen(
@@ -135,14 +139,14 @@ class Bus(Protocol):
     ) -> AbstractContextManager[None]:
         """Call ``deliver`` in the running loop with each hint of these kinds until the block ends.
 
-        Every listener hears everything, but for ``Woken``: see ``work``.
+        Every listener gets every hint, except ``TriggerDue``: see ``consume_triggers``.
         """
         ...
 
-    def work(
-        self, deliver: Callable[[Hint], None], intake: Intake
+    def consume_triggers(
+        self, deliver: Callable[[Hint], None], handler: TriggerHandler
     ) -> AbstractAsyncContextManager[None]:
-        """Be one of the workers until the block ends: each ``Woken`` goes to one that has room."""
+        """Be one of the workers until the block ends. One worker with free capacity gets each trigger."""
         ...
 
 
@@ -152,5 +156,5 @@ def conversation_topic(conversation_id: UUID) -> str:
 
 
 def project_topic(project_id: UUID) -> str:
-    """The topic on which changes to a project's things are announced."""
+    """The topic on which changes to a project's objects are announced."""
     return f"project:{project_id}"

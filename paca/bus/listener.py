@@ -5,7 +5,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from paca.bus.base import Announced, Hint, Shown
+from paca.bus.base import EventsCommitted, Hint, LiveFrame
 
 logger = logging.getLogger(__name__)
 
@@ -58,20 +58,20 @@ class Listener:
 
     def _coalesced(self, hint: Hint) -> bool:
         """Of a burst of announcements only the highest number matters."""
-        if not isinstance(hint, Announced):
+        if not isinstance(hint, EventsCommitted):
             return False
         place = self._announced_at.get(hint.topic)
         if place is None:
             return False
         waiting = self._waiting[place]
-        if isinstance(waiting, Announced) and waiting.seq < hint.seq:
+        if isinstance(waiting, EventsCommitted) and waiting.seq < hint.seq:
             self._waiting[place] = hint
         return True
 
     def _remember(self, hint: Hint) -> None:
-        if isinstance(hint, Announced):
+        if isinstance(hint, EventsCommitted):
             self._announced_at[hint.topic] = len(self._waiting)
-        elif isinstance(hint, Shown):
+        elif isinstance(hint, LiveFrame):
             self._announced_at.pop(hint.topic, None)
 
     def _drop(self) -> None:

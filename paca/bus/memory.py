@@ -7,7 +7,16 @@ from contextlib import AbstractContextManager, asynccontextmanager, contextmanag
 from typing import Any
 from uuid import UUID
 
-from paca.bus.base import Announced, Hint, Intake, News, Shown, Signal, Signalled, Woken
+from paca.bus.base import (
+    CommittedBatch,
+    ConversationSignal,
+    EventsCommitted,
+    Hint,
+    LiveFrame,
+    Signal,
+    TriggerDue,
+    TriggerHandler,
+)
 from paca.bus.listener import Listener
 
 
@@ -18,21 +27,21 @@ class MemoryBus:
         self._lock = threading.Lock()
         self._listeners: tuple[Listener, ...] = ()
 
-    def wake(self, trigger_id: UUID, about: Mapping[str, str] | None = None) -> None:
+    def wake(self, trigger_id: UUID, facts: Mapping[str, str] | None = None) -> None:
         """Tell the workers that a trigger is due."""
-        self._publish(Woken(trigger_id))
+        self._publish(TriggerDue(trigger_id))
 
-    def announce(self, topic: str, seq: int, news: News | None = None) -> None:
+    def announce(self, topic: str, seq: int, batch: CommittedBatch | None = None) -> None:
         """Tell the viewers of a topic that rows up to ``seq`` are committed."""
-        self._publish(Announced(topic, seq))
+        self._publish(EventsCommitted(topic, seq))
 
     def live(self, topic: str, frame: dict[str, Any]) -> None:
         """Show a frame that is never stored to the viewers of a topic."""
-        self._publish(Shown(topic, frame))
+        self._publish(LiveFrame(topic, frame))
 
-    def signal(self, conversation_id: UUID, what: Signal = Signal.INBOX) -> None:
+    def signal(self, conversation_id: UUID, signal: Signal = Signal.INBOX) -> None:
         """Tell whichever worker holds the conversation to look."""
-        self._publish(Signalled(conversation_id, what))
+        self._publish(ConversationSignal(conversation_id, signal))
 
     def listen(
         self, kinds: tuple[type[Hint], ...], deliver: Callable[[Hint], None]
@@ -41,9 +50,11 @@ class MemoryBus:
         return self._listening(Listener(kinds, deliver, asyncio.get_running_loop()))
 
     @asynccontextmanager
-    async def work(self, deliver: Callable[[Hint], None], intake: Intake) -> AsyncIterator[None]:
+    async def consume_triggers(
+        self, deliver: Callable[[Hint], None], handler: TriggerHandler
+    ) -> AsyncIterator[None]:
         """Hear of every trigger: the workers of one process look into one database."""
-        with self.listen((Woken,), deliver):
+        with self.listen((TriggerDue,), deliver):
             yield
 
     @contextmanager

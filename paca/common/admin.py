@@ -11,7 +11,7 @@ from paca.common.errors import Invalid, PacaError
 
 
 class ServiceAdmin(ModelAdmin):  # type: ignore[misc] # unfold has no types
-    """What a service refuses changes nothing and is told in the service's words."""
+    """What a service refuses changes nothing and is error_text in the service's words."""
 
     list_per_page = 50
     compressed_fields = True
@@ -21,7 +21,7 @@ class ServiceAdmin(ModelAdmin):  # type: ignore[misc] # unfold has no types
             response: HttpResponse = super().changeform_view(request, *args, **kwargs)
         except PacaError as error:
             # The service rolled everything back on its way out.
-            messages.error(request, told(error))
+            messages.error(request, error_text(error))
             return HttpResponseRedirect(request.get_full_path())
         return response
 
@@ -40,7 +40,7 @@ class ReadOnlyAdmin(ServiceAdmin):
         return False
 
 
-def told(error: PacaError) -> str:
+def error_text(error: PacaError) -> str:
     """An error in one line, with its complaints."""
     if not isinstance(error, Invalid) or not error.fields:
         return error.detail

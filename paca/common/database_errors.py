@@ -6,26 +6,26 @@ from paca.common import disk_space
 from paca.common.errors import PacaError
 
 # It is restarted, out of reach or without room. Its other faults would come again.
-AWAY = (InterfaceError, OperationalError)
+UNAVAILABLE_ERRORS = (InterfaceError, OperationalError)
 POSTGRESQL_DISK_FULL = "53100"
 SQLITE_FULL = 13
 
 
-class DatabaseAway(PacaError):
+class DatabaseUnavailable(PacaError):
     """The database does not answer. Try again in a moment, and look first: what you sent may be stored."""
 
     code = "unavailable"
     status = 503
 
 
-def refusal(error: Error) -> PacaError:
+def to_paca_error(error: Error) -> PacaError:
     """What to answer who met it. A full disk is remembered, see ``paca.common.disk_space``."""
-    if notice(error):
+    if note_disk_full(error):
         return disk_space.DiskFull(disk_space.FULL_DATABASE)
-    return DatabaseAway()
+    return DatabaseUnavailable()
 
 
-def notice(error: Error) -> bool:
+def note_disk_full(error: Error) -> bool:
     """Whether it is for want of room; then new work is refused for a while."""
     cause = error.__cause__
     is_full = (
@@ -33,5 +33,5 @@ def notice(error: Error) -> bool:
         or getattr(cause, "sqlite_errorcode", None) == SQLITE_FULL
     )
     if is_full:
-        disk_space.tell_full()
+        disk_space.report_database_full()
     return is_full

@@ -5,4 +5,4 @@ SOCKETS = 8  # what sockets read and obey
 WORKER = 4  # the turns of a worker's conversations
 OTHERS = 4  # the keeper of leases, whoever hears other programs, the main thread, one to spare
 
-OF_A_PROCESS = PAGES + SOCKETS + WORKER + OTHERS
+TOTAL = PAGES + SOCKETS + WORKER + OTHERS

@@ -78,7 +78,7 @@ def _postgresql(url: str, name: str) -> dict[str, Any]:
             "pool": {
                 "min_size": 0,
                 # Nobody waits for a connection: there are as many as threads that can want one.
-                "max_size": database_threads.OF_A_PROCESS,
+                "max_size": database_threads.TOTAL,
                 "timeout": POOL_WAIT_SECONDS,
                 "max_idle": POOL_IDLE_SECONDS,
                 "reconnect_timeout": POOL_RECONNECT_SECONDS,

@@ -6,7 +6,7 @@ from pathlib import Path
 from paca.common import clock
 from paca.common.errors import PacaError
 
-LEAST_FREE_MIB = 1024
+MIN_FREE_MIB = 1024
 # For so long a database that was out of room is believed to be so. It may be on another machine, where
 # only a failing write tells; and each turn that cannot be stored has cost a model call.
 FULL_SECONDS = 15.0
@@ -31,7 +31,7 @@ def free_mib(folder: Path) -> int:
     return shutil.disk_usage(place).free >> 20
 
 
-def tell_full() -> None:
+def report_database_full() -> None:
     """The database has just refused a write for want of room."""
     global _full_until
     _full_until = clock.monotonic() + FULL_SECONDS
@@ -42,17 +42,17 @@ def database_is_full() -> bool:
     return clock.monotonic() < _full_until
 
 
-def is_left(folder: Path) -> bool:
+def has_space(folder: Path) -> bool:
     """Whether new work may begin."""
-    return not database_is_full() and free_mib(folder) >= LEAST_FREE_MIB
+    return not database_is_full() and free_mib(folder) >= MIN_FREE_MIB
 
 
-def check(folder: Path) -> None:
+def require_space(folder: Path) -> None:
     """Raises ``DiskFull``: what it means and what to do."""
     if database_is_full():
         raise DiskFull(FULL_DATABASE)
     free = free_mib(folder)
-    if free < LEAST_FREE_MIB:
+    if free < MIN_FREE_MIB:
         raise DiskFull(
             f"This server's disk is nearly full ({free} MiB are free): new work is refused, and what "
             "runs goes on. An administrator has to make room; then send it again.",

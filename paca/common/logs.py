@@ -20,24 +20,26 @@ _SECRETS = re.compile(
 )
 
 
-_about: ContextVar[Mapping[str, Any]] = ContextVar("paca_log_about", default=MappingProxyType({}))
+_log_context: ContextVar[Mapping[str, Any]] = ContextVar(
+    "paca_log_log_context", default=MappingProxyType({})
+)
 
 
 @contextmanager
-def about(**handles: Any) -> Iterator[None]:
+def log_context(**handles: Any) -> Iterator[None]:
     """Whatever is logged within, by whatever code, carries these fields as well."""
-    before = _about.set({**_about.get(), **handles})
+    before = _log_context.set({**_log_context.get(), **handles})
     try:
         yield
     finally:
-        _about.reset(before)
+        _log_context.reset(before)
 
 
-class AboutFilter(logging.Filter):
-    """Adds the fields of ``about`` to each record; what the record says itself stands."""
+class LogContextFilter(logging.Filter):
+    """Adds the fields of ``log_context`` to each record; what the record says itself stands."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        for name, value in _about.get().items():
+        for name, value in _log_context.get().items():
             if not hasattr(record, name):
                 setattr(record, name, value)
         return True
@@ -87,13 +89,13 @@ CONFIGURATION: dict[str, Any] = {
     "formatters": {"paca": {"()": LineFormatter if sys.stderr.isatty() else JsonFormatter}},
     "filters": {
         "request_id": {"()": "paca.common.request_ids.RequestIdFilter"},
-        "about": {"()": AboutFilter},
+        "log_context": {"()": LogContextFilter},
     },
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
             "formatter": "paca",
-            "filters": ["request_id", "about"],
+            "filters": ["request_id", "log_context"],
         }
     },
     "root": {"handlers": ["stderr"], "level": "WARNING"},

@@ -13,7 +13,7 @@ from django.db.models.sql import Query, UpdateQuery
 from django.db.models.sql.compiler import SQLCompiler
 
 
-class Slot(Expression):
+class Parameter(Expression):
     """Stands in a query for a value that comes when it is run."""
 
     def __init__(self, name: str, field: Field[Any, Any]) -> None:
@@ -105,7 +105,7 @@ def _with_texts(sql: str, parameters: Iterable[Any]) -> tuple[str, tuple[Any, ..
 
 
 def _filled(parameter: Any, values: dict[str, Any]) -> Any:
-    if not isinstance(parameter, Slot):
+    if not isinstance(parameter, Parameter):
         return parameter
     return parameter.output_field.get_db_prep_value(values[parameter.name], connection)
 

@@ -8,7 +8,7 @@ ARENAS = 2
 WORKER_NICE = 5
 
 
-def keep_memory_together() -> None:
+def limit_malloc_arenas() -> None:
     """Let all threads take memory from the same few places, before there are any.
 
     By itself glibc gives each thread its own, and what a thread frees stays there: of a worker's
@@ -19,7 +19,7 @@ def keep_memory_together() -> None:
         mallopt(M_ARENA_MAX, ARENAS)
 
 
-def give_way() -> None:
+def lower_priority() -> None:
     """Where cores are scarce, let pages be answered first: people wait for them. Sandboxes begun as
     this process's children give way with it."""
     os.nice(WORKER_NICE)

@@ -14,5 +14,5 @@ class ConversationsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        bus.use(settings.REDIS_URL)
+        bus.configure(settings.REDIS_URL)
         from paca.conversations import receivers  # noqa: F401 - connects them

@@ -26,7 +26,7 @@ from django.db.models.functions import Cast, Coalesce, NullIf
 from paca import events
 from paca.agents.models import Agent
 from paca.common.errors import NotFound
-from paca.common.prepared_queries import Select, Slot
+from paca.common.prepared_queries import Parameter, Select
 from paca.conversations.models import ChatSession, Conversation, Event
 from paca.engine.context.history import History, advance
 from paca.projects.models import Member, Project
@@ -251,7 +251,7 @@ def _payload(row: Event) -> Any:
 _RECORDED = Select(
     lambda: (
         Event.objects.filter(
-            conversation=Slot("id", UUIDField()), seq__gt=Slot("seq", BigIntegerField())
+            conversation=Parameter("id", UUIDField()), seq__gt=Parameter("seq", BigIntegerField())
         )
         .order_by("seq")
         .values_list("seq", "type", "payload", "blob__body", "source", "turn", "at")

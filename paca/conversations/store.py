@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from paca import events
 from paca.bus import get_bus
-from paca.bus.base import News, Row, conversation_topic, project_topic
+from paca.bus.base import CommittedBatch, EventRecord, conversation_topic, project_topic
 from paca.common.errors import NotFound, PacaError
 from paca.conversations import conversation_columns, projections
 from paca.conversations.models.statuses import IllegalStatusMove
@@ -79,17 +79,17 @@ def append(
         if known_seq is not None and first_seq > known_seq + 1:
             projections.claim_messages(cursor, context)
         project = UUID(str(project_id))
-        news = News(str(project), status, rows)
-        transaction.on_commit(lambda: _tell(conversation_id, project, stored, last_seq, news))
+        batch = CommittedBatch(str(project), status, rows)
+        transaction.on_commit(lambda: _tell(conversation_id, project, stored, last_seq, batch))
     return AppendResult(stored, first_seq, last_seq, now)
 
 
 def _tell(
-    conversation_id: UUID, project_id: UUID, stored: Sequence[Event], last_seq: int, news: News
+    conversation_id: UUID, project_id: UUID, stored: Sequence[Event], last_seq: int, batch: CommittedBatch
 ) -> None:
     """Hint at what is committed: its viewers read the rows, the project's lists are read again."""
     bus = get_bus()
-    bus.announce(conversation_topic(conversation_id), last_seq, news)
+    bus.announce(conversation_topic(conversation_id), last_seq, batch)
     if any(conversation_columns.changes_lists(event) for event in stored):
         changed = {"type": "conversation.changed", "id": str(conversation_id), "version": last_seq}
         bus.live(project_topic(project_id), changed)
@@ -143,12 +143,12 @@ def _insert(
     source: str | None,
     *,
     in_turn: bool,
-) -> tuple[Row, ...]:
+) -> tuple[EventRecord, ...]:
     rows, told = [], []
     bodies = _bodies(cursor, context, stored)
     for seq, (event, (payload, blob)) in enumerate(zip(stored, bodies, strict=True), first_seq):
         speaker = source or source_of(event)
-        told.append(Row(seq, event.type, speaker, payload))
+        told.append(EventRecord(seq, event.type, speaker, payload))
         rows.append(
             (
                 uuid_parameter(context.conversation_id),

@@ -95,15 +95,15 @@ def _data() -> Finding:
     if stat.S_IMODE(folder.stat().st_mode) & 0o077:
         return Finding("Data", "todo", f"{folder} is open to other accounts", f"chmod 700 {folder}")
     free = disk_space.free_mib(folder)
-    if free < disk_space.LEAST_FREE_MIB:
+    if free < disk_space.MIN_FREE_MIB:
         return Finding("Data", "broken", f"only {free} MiB are free in {folder}", "make room")
     return _ok("Data", f"{meaning}, {free / 1024:.0f} GiB free")
 
 
 def _secrets() -> Finding:
     # Weak, malformed and readable-by-others were refused when the settings were read.
-    if settings.PACA_KEYS.new:
-        names = " and ".join(sorted(settings.PACA_KEYS.new))
+    if settings.PACA_KEYS.unsaved:
+        names = " and ".join(sorted(settings.PACA_KEYS.unsaved))
         return Finding("Secrets", "todo", f"{names} not made yet", "make run")
     return _ok("Secrets", "kept, readable by this account only")
 

@@ -73,4 +73,4 @@ def _disk() -> str:
     if disk_space.database_is_full():
         return "the disk of the database is full"
     free = disk_space.free_mib(settings.PACA_DATA_DIR)
-    return "ok" if free >= disk_space.LEAST_FREE_MIB else f"only {free} MiB free"
+    return "ok" if free >= disk_space.MIN_FREE_MIB else f"only {free} MiB free"

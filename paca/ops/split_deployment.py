@@ -39,7 +39,7 @@ def check_secrets_are_given() -> None:
     missing = [
         NAMES[file]
         for file in (SECRET_KEY_FILE, ENCRYPTION_KEY_FILE)
-        if file in settings.PACA_KEYS.new
+        if file in settings.PACA_KEYS.unsaved
     ]
     if missing:
         raise ConfigurationError(
@@ -65,7 +65,7 @@ def check_may_enter() -> None:
     """
     if database_check.is_file():
         return
-    _refuse(file for file in _foreign() if file in settings.PACA_KEYS.of_folder)
+    _refuse(file for file in _foreign() if file in settings.PACA_KEYS.from_files)
 
 
 def check_is_part() -> None:

@@ -9,9 +9,9 @@ from django.core.checks import CheckMessage, Error, register
 @register()
 def secrets_are_kept(app_configs: Any, **options: Any) -> list[CheckMessage]:
     """A command must not sign or encrypt with secrets that end with it."""
-    if not settings.PACA_KEYS.new:
+    if not settings.PACA_KEYS.unsaved:
         return []
-    missing = ", ".join(sorted(settings.PACA_KEYS.new))
+    missing = ", ".join(sorted(settings.PACA_KEYS.unsaved))
     return [
         Error(
             f"The secrets of this installation do not exist yet: {missing}.",

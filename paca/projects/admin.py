@@ -11,7 +11,7 @@ from unfold.decorators import action
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from paca.accounts import permission_patterns
-from paca.common.admin import ServiceAdmin, told
+from paca.common.admin import ServiceAdmin, error_text
 from paca.common.errors import PacaError
 from paca.projects.models import Member, Project, Role, Workspace, WorkspaceMember
 from paca.projects.services import members, projects, roles, workspaces
@@ -166,4 +166,4 @@ class MemberAdmin(ServiceAdmin):
             try:
                 members.remove(member, by=request.user)
             except PacaError as error:
-                self.message_user(request, f"{member.name}: {told(error)}", messages.ERROR)
+                self.message_user(request, f"{member.name}: {error_text(error)}", messages.ERROR)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db import Error as DatabaseError
 
-from paca.bus.base import Announced, Missed, Shown, project_topic
+from paca.bus.base import EventsCommitted, HintsLost, LiveFrame, project_topic
 from paca.common import database_errors
 from paca.common.errors import PacaError
 from paca.conversations import selectors
@@ -117,9 +117,9 @@ class Consumer(ABC):
         with self.relay.join(project_topic(standing.member.project_id), self.hear_project):
             yield
 
-    def hear_project(self, hint: Announced | Shown | Missed) -> None:
+    def hear_project(self, hint: EventsCommitted | LiveFrame | HintsLost) -> None:
         """Something in the project has changed, or may have: perhaps who may be here."""
-        if isinstance(hint, Missed) or _changes_members(hint):
+        if isinstance(hint, HintsLost) or _changes_members(hint):
             self.doubt.set()
 
     @abstractmethod
@@ -162,9 +162,9 @@ class Consumer(ABC):
             return protocol.error(problem, client_id)
         except Refused:
             raise
-        except database_errors.AWAY as fault:
+        except database_errors.UNAVAILABLE_ERRORS as fault:
             logger.exception("a command failed", extra={"socket": self.scope["path"]})
-            return protocol.error(database_errors.refusal(fault), client_id)
+            return protocol.error(database_errors.to_paca_error(fault), client_id)
         except Exception:  # whatever a command breaks on, it is an error frame and the socket stays
             logger.exception("a command failed", extra={"socket": self.scope["path"]})
             return protocol.error(protocol.Internal(), client_id)
@@ -254,11 +254,11 @@ class ProjectConsumer(Consumer):
     def stand(self) -> Standing:
         return access.to_project(self.credential, self.id)
 
-    def hear_project(self, hint: Announced | Shown | Missed) -> None:
+    def hear_project(self, hint: EventsCommitted | LiveFrame | HintsLost) -> None:
         super().hear_project(hint)
-        if isinstance(hint, Shown):  # of two changes of the same thing only the later matters
+        if isinstance(hint, LiveFrame):  # of two changes of the same thing only the later matters
             self.changes[str(hint.frame.get("type")), str(hint.frame.get("id"))] = hint.frame
-        elif isinstance(hint, Missed):
+        elif isinstance(hint, HintsLost):
             self.is_ready = False
         self.news.set()
 
@@ -280,5 +280,5 @@ class ProjectConsumer(Consumer):
         return protocol.pong(command)
 
 
-def _changes_members(hint: Announced | Shown) -> bool:
-    return isinstance(hint, Shown) and hint.frame.get("type") in protocol.MEMBERSHIP_CHANGES
+def _changes_members(hint: EventsCommitted | LiveFrame) -> bool:
+    return isinstance(hint, LiveFrame) and hint.frame.get("type") in protocol.MEMBERSHIP_CHANGES

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from paca.bus.base import Announced, Missed, Shown
+from paca.bus.base import EventsCommitted, HintsLost, LiveFrame
 from paca.realtime import protocol
 from paca.realtime.live_text import STREAMED, Streams
 from paca.realtime.recent_events import Row
@@ -45,12 +45,12 @@ class Delivery:
         self._flush_due = False
         self._next_flush = 0.0
 
-    def hear(self, hint: Announced | Shown | Missed) -> None:
+    def hear(self, hint: EventsCommitted | LiveFrame | HintsLost) -> None:
         """A hint of this conversation."""
-        if isinstance(hint, Announced):
+        if isinstance(hint, EventsCommitted):
             self._announced = max(self._announced, hint.seq)
             self._news.set()
-        elif isinstance(hint, Missed):
+        elif isinstance(hint, HintsLost):
             self._say_again()  # the relay looks for rows
         elif self._following and hint.frame.get("type") in STREAMED:
             if not self._streams.add(hint.frame):

@@ -8,12 +8,20 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 from uuid import UUID
 
-from paca.bus.base import Announced, Bus, Hint, Missed, Shown, Signal, conversation_topic
+from paca.bus.base import (
+    Bus,
+    EventsCommitted,
+    Hint,
+    HintsLost,
+    LiveFrame,
+    Signal,
+    conversation_topic,
+)
 from paca.common.best_effort import tolerated
 from paca.realtime.handshake import Scope
 from paca.realtime.recent_events import RecentRows, Row
 
-Hear = Callable[[Announced | Shown | Missed], None]
+Hear = Callable[[EventsCommitted | LiveFrame | HintsLost], None]
 NewestOf = Callable[[list[UUID]], Awaitable[dict[UUID, int]]]
 RowsAfter = Callable[[UUID, int, int], Awaitable[list[Row]]]
 
@@ -56,7 +64,7 @@ class Relay:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Hear the bus until the block ends."""
-        with self._bus.listen((Announced, Shown, Missed), self._hand_out):
+        with self._bus.listen((EventsCommitted, LiveFrame, HintsLost), self._hand_out):
             sweeper = asyncio.create_task(self._sweep(), name="relay sweeper")
             try:
                 yield
@@ -123,11 +131,13 @@ class Relay:
             self.say_again(conversation_id)
 
     def _hand_out(self, hint: Hint) -> None:
-        if isinstance(hint, Missed):
+        if isinstance(hint, HintsLost):
             self._sweep_now.set()
             topics = list(self._audience)
         else:
-            assert isinstance(hint, Announced | Shown)  # the kinds asked for in ``running``
+            assert isinstance(
+                hint, EventsCommitted | LiveFrame
+            )  # the kinds asked for in ``running``
             topics = [hint.topic]
         for topic in topics:
             for hear in tuple(self._audience.get(topic, {}).values()):
@@ -146,7 +156,7 @@ class Relay:
                 newest = await self._newest_of(list(self._watched))
                 for conversation_id, seq in newest.items():
                     self._check_recent(conversation_id, seq)
-                    self._hand_out(Announced(conversation_topic(conversation_id), seq))
+                    self._hand_out(EventsCommitted(conversation_topic(conversation_id), seq))
 
     def _check_recent(self, conversation_id: UUID, newest: int) -> None:
         """Forget rows that the database does not have: the log came back from a backup.

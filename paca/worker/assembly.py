@@ -15,7 +15,7 @@ from django.db.models import Model, QuerySet, UUIDField
 
 from paca.agents import encryption
 from paca.agents.models import Agent
-from paca.common.prepared_queries import Select, Slot
+from paca.common.prepared_queries import Parameter, Select
 from paca.conversations import selectors
 from paca.conversations.models import Conversation, Sandbox, SandboxState, Turn
 from paca.conversations.selectors import RecordedEvent
@@ -82,7 +82,7 @@ _OF_AGENT = _columns(
 
 
 def _with_rows_beside() -> QuerySet[Conversation, tuple[Any, ...]]:
-    return Conversation.objects.filter(pk=Slot("id", UUIDField())).values_list(
+    return Conversation.objects.filter(pk=Parameter("id", UUIDField())).values_list(
         *_OF_CONVERSATION,
         *(f"agent__{name}" for name in _OF_AGENT),
         *(f"project__{name}" for name in _OF_PROJECT),

@@ -25,7 +25,7 @@ from django.db.models.functions import Coalesce, Now
 
 from paca import events
 from paca.agents.models import Agent
-from paca.common.prepared_queries import Select, Slot, Update
+from paca.common.prepared_queries import Select, Parameter, Update
 from paca.conversations import store
 from paca.conversations.models import (
     Conversation,
@@ -108,14 +108,14 @@ class Candidate(NamedTuple):
 _CANDIDATES = Select(lambda: claimable().values_list(*Candidate._fields)[:MOST_CANDIDATES])
 _AGENT_LOCK = Select(
     lambda: (
-        Agent.objects.filter(pk=Slot("id", UUIDField()))
+        Agent.objects.filter(pk=Parameter("id", UUIDField()))
         .select_for_update(no_key=True)
         .values_list("deleted_at", "limit_concurrent")
     )
 )
 _AT_WORK = Select(
     lambda: (
-        Conversation.objects.filter(agent=Slot("agent", UUIDField()), status__in=ACTIVE_STATUSES)
+        Conversation.objects.filter(agent=Parameter("agent", UUIDField()), status__in=ACTIVE_STATUSES)
         .order_by()
         .values("agent")
         .annotate(n=Count("pk"))
@@ -124,14 +124,14 @@ _AT_WORK = Select(
 )
 _TAKE = Update(
     lambda: Conversation.objects.claimable().filter(
-        pk=Slot("id", UUIDField()),
-        lease_epoch=Slot("epoch", IntegerField()),
-        status=Slot("status", CharField()),
+        pk=Parameter("id", UUIDField()),
+        lease_epoch=Parameter("epoch", IntegerField()),
+        status=Parameter("status", CharField()),
     ),
-    lease_owner=Slot("owner", CharField()),
+    lease_owner=Parameter("owner", CharField()),
     lease_epoch=F("lease_epoch") + 1,
-    lease_until=Now() + Slot("length", DurationField()),
-    takeovers=Slot("takeovers", IntegerField()),
+    lease_until=Now() + Parameter("length", DurationField()),
+    takeovers=Parameter("takeovers", IntegerField()),
 )
 
 

@@ -55,8 +55,8 @@ def _with_sound_connection(function: Callable[..., T], *args: Any, **kwargs: Any
     close_old_connections()
     try:
         return function(*args, **kwargs)
-    except database_errors.AWAY as fault:
-        database_errors.notice(fault)
+    except database_errors.UNAVAILABLE_ERRORS as fault:
+        database_errors.note_disk_full(fault)
         raise
 
 

@@ -62,7 +62,7 @@ class LeaseKeeper(threading.Thread):
                     pause = usual / 5
             except DatabaseError as error:
                 logger.exception("leases could not be renewed")
-                database_errors.notice(error)
+                database_errors.note_disk_full(error)
                 self._give_up_the_stale(held)
         connection.close()
 

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 
 from paca.bus import get_bus
-from paca.bus.base import Hint, Missed, Signal, Signalled, Woken
+from paca.bus.base import Hint, HintsLost, Signal, ConversationSignal, TriggerDue
 from paca.common import clock, disk_space
 from paca.common.best_effort import tolerated
 from paca.conversations.store import Lease
@@ -27,7 +27,7 @@ from paca.worker.assembly import usual_sandbox
 from paca.worker.claim import claim
 from paca.worker.control_commands import orders_for
 from paca.worker.database import Database
-from paca.worker.external_triggers import Intake
+from paca.worker.external_triggers import ExternalTriggerHandler
 from paca.worker.sandboxes import sweeper
 from paca.worker.sandboxes.warm_pool import Pool
 from paca.worker.turns import Held, Services
@@ -96,9 +96,9 @@ class Worker:
         )
         self._keeper.start()
         try:
-            intake = Intake(self._database, self._room_for_more)
-            with get_bus().listen((Signalled, Missed), self._hear):
-                async with get_bus().work(self._hear, intake):
+            handler = ExternalTriggerHandler(self._database, self._room_for_more)
+            with get_bus().listen((ConversationSignal, HintsLost), self._hear):
+                async with get_bus().consume_triggers(self._hear, handler):
                     await self._work_until_drained(ready)
             with tolerated("saying that the worker drains"):
                 await self._database.call(self._presence.tell, draining=True)
@@ -197,12 +197,12 @@ class Worker:
     # --- hearing ------------------------------------------------------------------------------
 
     def _hear(self, hint: Hint) -> None:
-        if isinstance(hint, Woken | Missed):
+        if isinstance(hint, TriggerDue | HintsLost):
             self._look.set()
-        if isinstance(hint, Missed):
+        if isinstance(hint, HintsLost):
             self._spawn_bring_orders()
-        elif isinstance(hint, Signalled) and hint.conversation_id in self._held:
-            if hint.what is Signal.ATTACH:
+        elif isinstance(hint, ConversationSignal) and hint.conversation_id in self._held:
+            if hint.signal is Signal.ATTACH:
                 self._held[hint.conversation_id].repeat_live()
             else:
                 self._spawn_bring_orders()
@@ -279,4 +279,4 @@ class Worker:
 
 def has_room_on_disk() -> bool:
     """Whether new work may begin, as far as that goes."""
-    return disk_space.is_left(settings.PACA_DATA_DIR)
+    return disk_space.has_space(settings.PACA_DATA_DIR)

@@ -89,7 +89,7 @@ class RunLog:
                     lease=self.lease,
                     known_seq=self._history.seq,
                 )
-            except database_errors.AWAY as error:
+            except database_errors.UNAVAILABLE_ERRORS as error:
                 self._failed = error
                 raise
             await self._learn(appended)

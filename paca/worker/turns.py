@@ -119,7 +119,7 @@ class Held:
 
     async def work(self) -> None:
         """Run turn after turn until the conversation rests. Raises nothing but cancellation."""
-        with logs.about(conversation=str(self.conversation_id), epoch=self.lease.epoch):
+        with logs.log_context(conversation=str(self.conversation_id), epoch=self.lease.epoch):
             try:
                 await self._work()
             except (Fenced, Superseded):
@@ -128,7 +128,7 @@ class Held:
                 # What is stored is right and what is not is not shown: the lease runs out or is
                 # released, and whoever claims the conversation next goes on from its log.
                 logger.exception("the database failed a run")
-                if database_errors.notice(error):
+                if database_errors.note_disk_full(error):
                     # No fault of the step; but each worker that took it over would ask the model anew.
                     await self._release(pause_seconds=disk_space.FULL_SECONDS)
                 else:
@@ -166,7 +166,7 @@ class Held:
 
     async def _turn(self, assembled: Assembled, log: RunLog, sandboxes: RunSandboxes) -> bool:
         """One turn from where it stands to its end; True if the next has begun."""
-        with logs.about(turn=self._number):
+        with logs.log_context(turn=self._number):
             return await self._run_turn(assembled, log, sandboxes)
 
     @property
@@ -228,7 +228,7 @@ class Held:
             if self._order is None and not self._let_go:
                 await self._end_engine()
                 raise
-        except (Fenced, Superseded, *database_errors.AWAY):
+        except (Fenced, Superseded, *database_errors.UNAVAILABLE_ERRORS):
             raise
         except SandboxBroken as error:
             logger.warning("a sandbox does not start")

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from channels_redis.core import RedisChannelLayer
 
-from paca.bus.base import Announced, Missed, Shown, conversation_topic
+from paca.bus.base import EventsCommitted, HintsLost, LiveFrame, conversation_topic
 from paca.bus.redis.bus import RedisBus
 from paca.realtime.relay import Relay
 from tests.bench.figures import Figure
@@ -51,8 +51,8 @@ async def through_the_relay(url: str) -> float:
     done = asyncio.Event()
 
     def viewer(own: list[int]) -> Any:
-        def hear(hint: Announced | Shown | Missed) -> None:
-            assert isinstance(hint, Shown)
+        def hear(hint: EventsCommitted | LiveFrame | HintsLost) -> None:
+            assert isinstance(hint, LiveFrame)
             own.append(hint.frame["data"]["offset"])
             if len(seen[-1]) == FRAMES:
                 done.set()

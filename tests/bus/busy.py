@@ -4,23 +4,23 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from paca.bus.base import Fate, Verdict
+from paca.bus.base import EntryResult, EntryStatus
 
 
 @dataclass
-class Roomy:
+class RecordingHandler:
     """A worker's side of the queue; keeps what it was asked to take in."""
 
     most: int = 10
-    verdict: Verdict = Verdict(Fate.TAKEN)
+    result: EntryResult = EntryResult(EntryStatus.ACCEPTED)
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
 
-    def room(self) -> int:
+    def capacity(self) -> int:
         return self.most
 
-    def take_in(self, entry_id: str, fields: Mapping[str, str]) -> Verdict:
+    def handle(self, entry_id: str, fields: Mapping[str, str]) -> EntryResult:
         self.asked.append((entry_id, dict(fields)))
-        return self.verdict
+        return self.result
 
 
 async def until(condition: Callable[[], object], seconds: float = 20) -> None:

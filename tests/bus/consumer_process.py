@@ -6,29 +6,29 @@ import signal
 import sys
 from collections.abc import Mapping
 
-from paca.bus.base import Fate, Verdict
+from paca.bus.base import EntryResult, EntryStatus
 from paca.bus.redis.bus import RedisBus
 
 
-class Intake:
+class PrintingHandler:
     """Says what it was asked to take in, then dies of it or lets it wait."""
 
     def __init__(self, end: str) -> None:
         self._end = end
 
-    def room(self) -> int:
+    def capacity(self) -> int:
         return 1
 
-    def take_in(self, entry_id: str, fields: Mapping[str, str]) -> Verdict:
+    def handle(self, entry_id: str, fields: Mapping[str, str]) -> EntryResult:
         print(entry_id, flush=True)
         if self._end == "dies":
             os.kill(os.getpid(), signal.SIGKILL)
-        return Verdict(Fate.LATER)
+        return EntryResult(EntryStatus.RETRY_LATER)
 
 
 async def main(url: str, end: str) -> None:
     bus = RedisBus(url, abandoned_seconds=0.3)
-    async with bus.work(lambda _: None, Intake(end)):
+    async with bus.consume_triggers(lambda _: None, PrintingHandler(end)):
         await asyncio.Event().wait()
 
 

@@ -7,13 +7,21 @@ from uuid import uuid4
 
 import pytest
 
-from paca.bus.base import Announced, Bus, Hint, Shown, Signal, Signalled, Woken
+from paca.bus.base import (
+    Bus,
+    ConversationSignal,
+    EventsCommitted,
+    Hint,
+    LiveFrame,
+    Signal,
+    TriggerDue,
+)
 from paca.bus.memory import MemoryBus
-from tests.bus.busy import Roomy, until
+from tests.bus.busy import RecordingHandler, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.service]
 
-ALL = (Announced, Shown, Signalled)
+ALL = (EventsCommitted, LiveFrame, ConversationSignal)
 
 
 @pytest.fixture(params=["memory", "redis"])
@@ -33,39 +41,39 @@ async def test_each_kind_of_hint_reaches_a_listener_whole_and_in_order(bus: Bus)
         bus.signal(conversation, Signal.ATTACH)
         await until(lambda: len(heard) == 4)
     assert heard == [
-        Announced("conversation:1", 7),
-        Shown("conversation:1", {"type": "agent.text.streamed", "data": {"text": "é"}}),
-        Signalled(conversation, Signal.INBOX),
-        Signalled(conversation, Signal.ATTACH),
+        EventsCommitted("conversation:1", 7),
+        LiveFrame("conversation:1", {"type": "agent.text.streamed", "data": {"text": "é"}}),
+        ConversationSignal(conversation, Signal.INBOX),
+        ConversationSignal(conversation, Signal.ATTACH),
     ]
 
 
 async def test_a_worker_is_woken_by_each_trigger(bus: Bus):
     heard: list[Hint] = []
     triggers = [uuid4() for _ in range(20)]
-    async with bus.work(heard.append, Roomy()):
+    async with bus.consume_triggers(heard.append, RecordingHandler()):
         for trigger in triggers:
             bus.wake(trigger, {"type": "agent.chat_message"})
         await until(lambda: len(heard) == 20)
-    assert heard == [Woken(trigger) for trigger in triggers]
+    assert heard == [TriggerDue(trigger) for trigger in triggers]
 
 
 async def test_a_listener_hears_only_the_kinds_it_asked_for(bus: Bus):
     some: list[Hint] = []
     everything: list[Hint] = []
-    with bus.listen((Signalled,), some.append), bus.listen(ALL, everything.append):
+    with bus.listen((ConversationSignal,), some.append), bus.listen(ALL, everything.append):
         bus.announce("conversation:1", 1)
         bus.signal(uuid4())
         await until(lambda: len(everything) == 2)
         await until(lambda: len(some) == 1)
-    assert [type(hint) for hint in some] == [Signalled]
+    assert [type(hint) for hint in some] == [ConversationSignal]
 
 
 async def test_nothing_is_delivered_after_the_block_has_ended(bus: Bus):
     heard: list[Hint] = []
     with bus.listen(ALL, heard.append):
         bus.signal(uuid4())
-    async with bus.work(heard.append, Roomy()):
+    async with bus.consume_triggers(heard.append, RecordingHandler()):
         pass
     heard.clear()
     bus.signal(uuid4())
@@ -75,8 +83,8 @@ async def test_nothing_is_delivered_after_the_block_has_ended(bus: Bus):
 
 
 async def test_a_burst_of_announcements_arrives_as_few_and_ends_with_the_highest(bus: Bus):
-    heard: list[Announced] = []
-    with bus.listen((Announced,), heard.append):
+    heard: list[EventsCommitted] = []
+    with bus.listen((EventsCommitted,), heard.append):
         for seq in range(1, 1001):
             bus.announce("conversation:1", seq)
         bus.announce("conversation:2", 5)
@@ -91,9 +99,9 @@ async def test_an_announcement_never_overtakes_a_live_frame_published_before_it(
         bus.announce("conversation:1", 1)
         bus.live("conversation:1", {"n": 1})
         bus.announce("conversation:1", 2)
-        await until(lambda: Announced("conversation:1", 2) in heard)
-    assert heard.index(Shown("conversation:1", {"n": 1})) < heard.index(
-        Announced("conversation:1", 2)
+        await until(lambda: EventsCommitted("conversation:1", 2) in heard)
+    assert heard.index(LiveFrame("conversation:1", {"n": 1})) < heard.index(
+        EventsCommitted("conversation:1", 2)
     )
 
 
@@ -103,14 +111,14 @@ async def test_any_thread_may_publish_and_delivery_happens_in_the_listeners_loop
 
     def deliver(hint: Hint) -> None:
         threads.add(threading.get_ident())
-        assert isinstance(hint, Shown)
+        assert isinstance(hint, LiveFrame)
         heard.append(hint.frame["n"])
 
     def publish(start: int) -> None:
         for n in range(start, start + 200):
             bus.live("conversation:1", {"n": n})
 
-    with bus.listen((Shown,), deliver):
+    with bus.listen((LiveFrame,), deliver):
         publishers = [threading.Thread(target=publish, args=(n * 200,)) for n in range(5)]
         for thread in publishers:
             thread.start()
@@ -134,10 +142,10 @@ async def test_a_listener_that_raises_stops_neither_the_publisher_nor_the_next_h
 
     def deliver(hint: Hint) -> None:
         heard.append(hint)
-        if hint == Signalled(first, Signal.INBOX):
+        if hint == ConversationSignal(first, Signal.INBOX):
             raise ValueError("a fault of this listener")
 
-    with bus.listen((Signalled,), deliver):
+    with bus.listen((ConversationSignal,), deliver):
         bus.signal(first)
         bus.signal(second)
         await until(lambda: len(heard) == 2)
@@ -190,7 +198,9 @@ async def test_a_loop_that_stands_still_costs_the_publisher_no_time_and_bounded_
 
 async def test_a_hop_between_two_threads_takes_about_a_millisecond(bus: Bus):
     delays: list[float] = []
-    with bus.listen((Shown,), lambda hint: delays.append(time.perf_counter() - hint.frame["at"])):
+    with bus.listen(
+        (LiveFrame,), lambda hint: delays.append(time.perf_counter() - hint.frame["at"])
+    ):
 
         def publish() -> None:
             for _ in range(500):

@@ -5,30 +5,40 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from paca.bus.base import Announced, News, Row, Shown, Signal, Signalled, Woken
+from paca.bus.base import (
+    CommittedBatch,
+    ConversationSignal,
+    EventRecord,
+    EventsCommitted,
+    LiveFrame,
+    Signal,
+    TriggerDue,
+)
 from paca.bus.redis.bus import RedisBus
-from tests.bus.busy import Roomy, until
+from tests.bus.busy import RecordingHandler, until
 from tests.support.tls_front import TlsFront
 
 pytestmark = [pytest.mark.anyio, pytest.mark.service]
 
-ALL = (Announced, Shown, Signalled)
+ALL = (EventsCommitted, LiveFrame, ConversationSignal)
 SOMEBODY = UUID("0b6e7f0a-0000-4000-8000-000000000000")
 
 
-def rows(*types: str) -> tuple[Row, ...]:
-    return tuple(Row(seq, type_, "agent", '{"text":"x"}') for seq, type_ in enumerate(types, 1))
+def rows(*types: str) -> tuple[EventRecord, ...]:
+    return tuple(
+        EventRecord(seq, type_, "agent", '{"text":"x"}') for seq, type_ in enumerate(types, 1)
+    )
 
 
 async def test_each_row_stands_in_the_mirror_and_each_type_is_told_once(valkey, connect):
-    news = News(
+    batch = CommittedBatch(
         "p", "running", rows("agent.turn.started", "agent.tool.called", "agent.tool.called")
     )
     with valkey.client() as program:
         channel = program.pubsub(ignore_subscribe_messages=True)
         channel.subscribe("paca.events")
         channel.get_message(timeout=2)
-        connect(valkey).announce("conversation:c", 3, news)
+        connect(valkey).announce("conversation:c", 3, batch)
         await until(lambda: program.xlen("paca:agent:events") == 3)
         mirror = [fields for _, fields in program.xrange("paca:agent:events")]
         told = []
@@ -54,8 +64,16 @@ async def test_each_row_stands_in_the_mirror_and_each_type_is_told_once(valkey, 
 
 async def test_half_a_surrogate_pair_stops_nothing_behind_it(valkey, connect):
     bus = connect(valkey)
-    bus.announce("conversation:c", 1, News("p", "running", (Row(1, "t", "agent", "\ud800"),)))
-    bus.announce("conversation:c", 2, News("p", "running", (Row(2, "t", "agent", "sound"),)))
+    bus.announce(
+        "conversation:c",
+        1,
+        CommittedBatch("p", "running", (EventRecord(1, "t", "agent", "\ud800"),)),
+    )
+    bus.announce(
+        "conversation:c",
+        2,
+        CommittedBatch("p", "running", (EventRecord(2, "t", "agent", "sound"),)),
+    )
     with valkey.client() as program:
         await until(lambda: program.xlen("paca:agent:events") == 2)
         assert [fields["payload"] for _, fields in program.xrange("paca:agent:events")] == [
@@ -92,7 +110,7 @@ async def test_a_message_that_is_none_of_ours_is_no_hint_and_harms_nobody(
             assert program.publish(channel, message) >= 1
         bus.signal(SOMEBODY)
         await until(lambda: heard)
-    assert heard == [Signalled(SOMEBODY, Signal.INBOX)]
+    assert heard == [ConversationSignal(SOMEBODY, Signal.INBOX)]
 
 
 async def test_an_announcement_of_another_program_is_heard(valkey, connect):
@@ -102,11 +120,11 @@ async def test_an_announcement_of_another_program_is_heard(valkey, connect):
         with valkey.client() as program:
             program.publish("paca.events", json.dumps({"type": "agent.x", "payload": payload}))
         await until(lambda: heard)
-    assert heard == [Announced("conversation:c", 4)]
+    assert heard == [EventsCommitted("conversation:c", 4)]
 
 
 async def test_a_process_hears_only_the_channels_it_has_use_for(valkey, connect):
-    with connect(valkey).listen((Signalled,), lambda _: None), valkey.client() as program:
+    with connect(valkey).listen((ConversationSignal,), lambda _: None), valkey.client() as program:
         await until(lambda: program.pubsub_channels() == ["paca.control"])
 
 
@@ -116,12 +134,12 @@ async def test_it_speaks_tls_and_trusts_no_stranger(valkey, connect, tmp_path):
         address = f"rediss://127.0.0.1:{front.port}/0"
         bus = RedisBus(f"{address}?ssl_ca_certs={front.certificate}")
         with bus.listen(ALL, heard.append):
-            async with bus.work(woken.append, Roomy()):
+            async with bus.consume_triggers(woken.append, RecordingHandler()):
                 for n in range(200):
                     bus.live("conversation:1", {"n": n})
                 bus.wake(trigger)
                 await until(lambda: len(heard) == 200)
-                await until(lambda: woken == [Woken(trigger)])
+                await until(lambda: woken == [TriggerDue(trigger)])
         bus.close()
         stranger = RedisBus(address)
         stranger.signal(SOMEBODY)

@@ -7,14 +7,14 @@ from uuid import uuid4
 
 import pytest
 
-from paca.bus.base import Announced, Missed, Shown, Signalled, Woken
+from paca.bus.base import ConversationSignal, EventsCommitted, HintsLost, LiveFrame, TriggerDue
 from paca.bus.redis.publisher import Outbox
-from tests.bus.busy import Roomy, until
+from tests.bus.busy import RecordingHandler, until
 from tests.support.valkey_server import ValkeyServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.service]
 
-ALL = (Announced, Shown, Signalled, Missed)
+ALL = (EventsCommitted, LiveFrame, ConversationSignal, HintsLost)
 LATE_SECONDS = 2.0  # promised
 TOPIC = "conversation:1"
 
@@ -41,15 +41,15 @@ async def test_what_is_published_meanwhile_is_heard_within_two_seconds_of_its_re
     bus, heard = connect(own_valkey), []
     with bus.listen(ALL, heard.append):
         bus.announce(TOPIC, 1)
-        await until(lambda: Announced(TOPIC, 1) in heard)
+        await until(lambda: EventsCommitted(TOPIC, 1) in heard)
         come_back = outage(own_valkey)
         bus.announce(TOPIC, 2)
         bus.live(TOPIC, {"n": 1})
         await asyncio.sleep(0.3)
         come_back()
-        await until(lambda: Missed() in heard, LATE_SECONDS)
+        await until(lambda: HintsLost() in heard, LATE_SECONDS)
         bus.announce(TOPIC, 3)
-        await until(lambda: Announced(TOPIC, 3) in heard, LATE_SECONDS)
+        await until(lambda: EventsCommitted(TOPIC, 3) in heard, LATE_SECONDS)
 
 
 async def test_a_server_that_hangs_is_left_and_found_again(own_valkey, connect):
@@ -59,9 +59,11 @@ async def test_a_server_that_hangs_is_left_and_found_again(own_valkey, connect):
         bus.announce(TOPIC, 1)
         await asyncio.sleep(2.5)  # longer than anybody waits for its answer
         come_back()
-        await until(lambda: Announced(TOPIC, 1) in heard or Missed() in heard, LATE_SECONDS)
+        await until(
+            lambda: EventsCommitted(TOPIC, 1) in heard or HintsLost() in heard, LATE_SECONDS
+        )
         bus.announce(TOPIC, 2)
-        await until(lambda: Announced(TOPIC, 2) in heard, LATE_SECONDS)
+        await until(lambda: EventsCommitted(TOPIC, 2) in heard, LATE_SECONDS)
 
 
 async def test_a_bus_that_begins_without_redis_says_that_something_was_missed(own_valkey, connect):
@@ -69,40 +71,40 @@ async def test_a_bus_that_begins_without_redis_says_that_something_was_missed(ow
     bus, heard, woken = connect(own_valkey), [], []
     trigger = uuid4()
     with bus.listen(ALL, heard.append):
-        async with bus.work(woken.append, Roomy()):
+        async with bus.consume_triggers(woken.append, RecordingHandler()):
             bus.wake(trigger)
             own_valkey.start()
-            await until(lambda: Missed() in heard, LATE_SECONDS)
-            await until(lambda: Woken(trigger) in woken, LATE_SECONDS)
+            await until(lambda: HintsLost() in heard, LATE_SECONDS)
+            await until(lambda: TriggerDue(trigger) in woken, LATE_SECONDS)
 
 
 @pytest.mark.parametrize("durable", [True, False])
 async def test_the_group_is_there_again_after_a_kill(tmp_path, connect, durable):
     with ValkeyServer(tmp_path, durable=durable) as server:
         bus, woken = connect(server), []
-        async with bus.work(woken.append, Roomy()):
+        async with bus.consume_triggers(woken.append, RecordingHandler()):
             bus.wake(uuid4())
             await until(lambda: woken)
             server.kill()
             server.start()
-            await until(lambda: Missed() in woken, LATE_SECONDS)
+            await until(lambda: HintsLost() in woken, LATE_SECONDS)
             trigger = uuid4()
             bus.wake(trigger)
-            await until(lambda: Woken(trigger) in woken, LATE_SECONDS)
+            await until(lambda: TriggerDue(trigger) in woken, LATE_SECONDS)
 
 
 async def test_the_group_is_there_again_after_a_wipe(valkey, connect):
     bus, woken = connect(valkey), []
-    async with bus.work(woken.append, Roomy()):
+    async with bus.consume_triggers(woken.append, RecordingHandler()):
         bus.wake(uuid4())
         await until(lambda: woken)
         for _ in range(3):
             woken.clear()
             valkey.wipe()
-            await until(lambda: Missed() in woken, LATE_SECONDS)
+            await until(lambda: HintsLost() in woken, LATE_SECONDS)
             trigger = uuid4()
             bus.wake(trigger)
-            await until(lambda trigger=trigger: Woken(trigger) in woken, LATE_SECONDS)
+            await until(lambda trigger=trigger: TriggerDue(trigger) in woken, LATE_SECONDS)
 
 
 async def test_what_another_program_added_without_a_group_is_read_from_the_beginning(
@@ -110,16 +112,16 @@ async def test_what_another_program_added_without_a_group_is_read_from_the_begin
 ):
     with valkey.client() as program:
         program.xadd("paca:agent:triggers", {"type": "agent.chat_message", "message": "Early"})
-    intake = Roomy()
-    async with connect(valkey).work(lambda _: None, intake):
-        await until(lambda: intake.asked)
-    assert [fields["message"] for _, fields in intake.asked] == ["Early"]
+    handler = RecordingHandler()
+    async with connect(valkey).consume_triggers(lambda _: None, handler):
+        await until(lambda: handler.asked)
+    assert [fields["message"] for _, fields in handler.asked] == ["Early"]
 
 
 async def test_connections_that_the_server_has_closed_are_not_used_again(valkey, connect):
     bus, heard, woken = connect(valkey), [], []
     with bus.listen(ALL, heard.append):
-        async with bus.work(woken.append, Roomy()):
+        async with bus.consume_triggers(woken.append, RecordingHandler()):
             bus.announce(TOPIC, 1)
             await until(lambda: heard)
             for round_ in range(2, 6):
@@ -128,10 +130,10 @@ async def test_connections_that_the_server_has_closed_are_not_used_again(valkey,
                         program.execute_command("CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes")
                 trigger = uuid4()
                 bus.wake(trigger)
-                await until(lambda trigger=trigger: Woken(trigger) in woken, LATE_SECONDS)
-                await until(lambda: Missed() in heard, LATE_SECONDS)
+                await until(lambda trigger=trigger: TriggerDue(trigger) in woken, LATE_SECONDS)
+                await until(lambda: HintsLost() in heard, LATE_SECONDS)
                 bus.announce(TOPIC, round_)
-                await until(lambda n=round_: Announced(TOPIC, n) in heard, LATE_SECONDS)
+                await until(lambda n=round_: EventsCommitted(TOPIC, n) in heard, LATE_SECONDS)
                 heard.clear()
 
 
@@ -152,7 +154,7 @@ async def test_publishing_costs_no_time_and_bounded_memory_while_redis_hangs(own
     own_valkey.thaw()
     with bus.listen(ALL, heard.append):
         bus.announce(TOPIC, 7)
-        await until(lambda: Announced(TOPIC, 7) in heard, 10)  # what is newest is not dropped
+        await until(lambda: EventsCommitted(TOPIC, 7) in heard, 10)  # what is newest is not dropped
 
 
 async def test_a_burst_waits_as_one(own_valkey, connect):
@@ -173,20 +175,20 @@ def test_of_two_commits_that_tell_of_themselves_in_the_other_order_the_later_cou
 async def test_the_number_of_connections_stays_the_same(own_valkey, connect):
     bus, heard, woken = connect(own_valkey), [], []
     with bus.listen(ALL, heard.append):
-        async with bus.work(woken.append, Roomy()):
+        async with bus.consume_triggers(woken.append, RecordingHandler()):
             bus.signal(uuid4())
             await until(lambda: heard)
             ours = ["paca-bus-publisher", "paca-bus-queue", "paca-bus-subscriber"]
             await until(lambda: own_valkey.connections() == ours)
             for n in range(10_000):
                 bus.live(TOPIC, {"n": n})
-            await until(lambda: heard[-1] == Shown(TOPIC, {"n": 9_999}), 30)
+            await until(lambda: heard[-1] == LiveFrame(TOPIC, {"n": 9_999}), 30)
             assert own_valkey.connections() == ours
             for _ in range(20):
                 heard.clear()
                 own_valkey.kill()
                 own_valkey.start()
-                await until(lambda: Missed() in heard, LATE_SECONDS)
+                await until(lambda: HintsLost() in heard, LATE_SECONDS)
             bus.signal(uuid4())
             await until(lambda: len(own_valkey.connections()) == 3, LATE_SECONDS)
             assert own_valkey.connections() == ours
@@ -195,7 +197,7 @@ async def test_the_number_of_connections_stays_the_same(own_valkey, connect):
 
 async def test_waiting_for_work_is_no_loss(valkey, connect):
     bus, woken = connect(valkey), []
-    async with bus.work(woken.append, Roomy()):
+    async with bus.consume_triggers(woken.append, RecordingHandler()):
         bus.wake(uuid4())
         await until(lambda: woken)
         with valkey.client() as program:
@@ -204,4 +206,4 @@ async def test_waiting_for_work_is_no_loss(valkey, connect):
         with valkey.client() as program:
             after = {each["id"] for each in program.client_list() if "queue" in each["name"]}
         assert before == after
-    assert Missed() not in woken
+    assert HintsLost() not in woken

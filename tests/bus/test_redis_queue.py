@@ -10,9 +10,9 @@ from uuid import uuid4
 
 import pytest
 
-from paca.bus.base import Fate, Verdict, Woken
+from paca.bus.base import EntryResult, EntryStatus, TriggerDue
 from paca.bus.redis import connection, trigger_stream
-from tests.bus.busy import Roomy, until
+from tests.bus.busy import RecordingHandler, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.service]
 
@@ -56,7 +56,7 @@ async def test_a_wake_up_stands_in_the_stream_with_its_facts_and_is_acknowledged
 ):
     bus, woken = connect(valkey), []
     trigger = uuid4()
-    async with bus.work(woken.append, Roomy()):
+    async with bus.consume_triggers(woken.append, RecordingHandler()):
         bus.wake(trigger, {"type": "agent.chat_message", "conversation_id": "c"})
         await until(lambda: woken)
         assert consumers(program) == [f"worker-{socket.gethostname()}-{os.getpid()}"]
@@ -76,7 +76,7 @@ async def test_a_worker_that_ends_leaves_no_name_and_lets_nobody_wait(
     monkeypatch.setattr(trigger_stream, "BLOCK_SECONDS", 30.0)
     monkeypatch.setattr(connection, "ANSWER_SECONDS", 60.0)
     bus = connect(valkey)
-    async with bus.work(lambda _: None, Roomy()):
+    async with bus.consume_triggers(lambda _: None, RecordingHandler()):
         await until(lambda: waits_for_entries(program) and consumers(program))
     await until(lambda: consumers(program) == [])
 
@@ -85,22 +85,25 @@ async def test_each_wake_up_goes_to_one_of_two_workers(valkey, connect):
     one, other = [], []
     triggers = [uuid4() for _ in range(50)]
     first, second = connect(valkey), connect(valkey, consumer="another")
-    async with first.work(one.append, Roomy()), second.work(other.append, Roomy()):
+    async with (
+        first.consume_triggers(one.append, RecordingHandler()),
+        second.consume_triggers(other.append, RecordingHandler()),
+    ):
         for trigger in triggers:
             first.wake(trigger)
         await until(lambda: len(one) + len(other) >= 50)
         await asyncio.sleep(0.1)
-    assert sorted([*one, *other], key=str) == sorted(map(Woken, triggers), key=str)
+    assert sorted([*one, *other], key=str) == sorted(map(TriggerDue, triggers), key=str)
 
 
 async def test_a_worker_without_room_leaves_the_work_to_others(valkey, program, connect):
-    full, free = Roomy(most=0), Roomy()
+    full, free = RecordingHandler(most=0), RecordingHandler()
     bus, to_full, to_free = connect(valkey), [], []
-    async with bus.work(to_full.append, full):
+    async with bus.consume_triggers(to_full.append, full):
         bus.wake(uuid4())
         program.xadd(STREAM, REQUEST)
         await until(lambda: program.xlen(STREAM) == 2)
-        async with connect(valkey).work(to_free.append, free):
+        async with connect(valkey).consume_triggers(to_free.append, free):
             await until(lambda: to_free and free.asked)
     assert to_full == []
     assert full.asked == []
@@ -110,9 +113,9 @@ async def test_a_worker_without_room_hears_a_stop_and_leaves_the_entry_where_it_
     valkey, program, connect
 ):
     """What is to be stopped may be all that the workers do."""
-    full, stop = Roomy(most=0), {"type": "agent.stop", "conversation_id": "c"}
+    full, stop = RecordingHandler(most=0), {"type": "agent.stop", "conversation_id": "c"}
     bus = connect(valkey)
-    async with bus.work(lambda _: None, full):
+    async with bus.consume_triggers(lambda _: None, full):
         bus.wake(uuid4(), {"type": "agent.stop"})  # ours: whom it is for has heard of it already
         program.xadd(STREAM, {b"type": b"agent.stop", b"by": b"\xff"})
         program.xadd(STREAM, REQUEST)
@@ -128,15 +131,15 @@ async def test_a_worker_without_room_hears_a_stop_and_leaves_the_entry_where_it_
 
 
 async def test_a_stop_that_no_database_could_hear_is_looked_at_again(valkey, program, connect):
-    full = Roomy(most=0, verdict=Verdict(Fate.LATER))
-    async with connect(valkey).work(lambda _: None, full):
+    full = RecordingHandler(most=0, result=EntryResult(EntryStatus.RETRY_LATER))
+    async with connect(valkey).consume_triggers(lambda _: None, full):
         program.xadd(STREAM, {"type": "agent.stop", "conversation_id": "c"})
         await until(lambda: len(full.asked) >= 2)
 
 
 async def test_a_worker_without_room_survives_a_wipe(valkey, program, connect):
-    full = Roomy(most=0)
-    async with connect(valkey).work(lambda _: None, full):
+    full = RecordingHandler(most=0)
+    async with connect(valkey).consume_triggers(lambda _: None, full):
         for _ in range(2):
             program.flushall()
             program.xadd(STREAM, {"type": "agent.stop", "conversation_id": "c"})
@@ -147,32 +150,32 @@ async def test_a_worker_without_room_survives_a_wipe(valkey, program, connect):
 async def test_a_wake_up_that_comes_when_the_room_is_gone_is_passed_on(valkey, connect):
     """It is read by a worker that had room when it began to wait."""
     bus, to_full, to_free = connect(valkey), [], []
-    full = Roomy()
-    async with bus.work(to_full.append, full):
+    full = RecordingHandler()
+    async with bus.consume_triggers(to_full.append, full):
         bus.wake(uuid4())
         await until(lambda: to_full)  # it waits for the next now
         full.most = 0
         trigger = uuid4()
-        async with connect(valkey).work(to_free.append, Roomy()):
+        async with connect(valkey).consume_triggers(to_free.append, RecordingHandler()):
             for _ in range(20):
                 bus.wake(trigger)
-            await until(lambda: to_free.count(Woken(trigger)) == 20)
+            await until(lambda: to_free.count(TriggerDue(trigger)) == 20)
     assert len(to_full) == 1
 
 
 async def test_what_another_program_asks_for_is_taken_in_once(valkey, program, connect):
-    intake = Roomy()
+    handler = RecordingHandler()
     entry = program.xadd(STREAM, REQUEST)
-    async with connect(valkey).work(lambda _: None, intake):
-        await until(lambda: intake.asked)
+    async with connect(valkey).consume_triggers(lambda _: None, handler):
+        await until(lambda: handler.asked)
         await until(lambda: pending(program) == 0)
-    assert intake.asked == [(entry, REQUEST)]
+    assert handler.asked == [(entry, REQUEST)]
 
 
 async def test_what_is_refused_is_set_aside_whole_with_the_reason(valkey, program, connect):
-    intake = Roomy(verdict=Verdict(Fate.REFUSED, "Nobody of this name."))
+    handler = RecordingHandler(result=EntryResult(EntryStatus.REJECTED, "Nobody of this name."))
     entry = program.xadd(STREAM, REQUEST)
-    async with connect(valkey).work(lambda _: None, intake):
+    async with connect(valkey).consume_triggers(lambda _: None, handler):
         await until(lambda: program.xlen(DEAD))
         assert pending(program) == 0
     ((_, fields),) = program.xrange(DEAD)
@@ -189,52 +192,52 @@ async def test_what_is_refused_is_set_aside_whole_with_the_reason(valkey, progra
     ],
 )
 async def test_bytes_that_are_no_text_are_set_aside_as_they_are(valkey, connect, fields, word):
-    intake = Roomy()
+    handler = RecordingHandler()
     with valkey.client(texts=False) as program:
         program.xadd(STREAM, fields)
-        async with connect(valkey).work(lambda _: None, intake):
+        async with connect(valkey).consume_triggers(lambda _: None, handler):
             await until(lambda: program.xlen(DEAD))
         ((_, dead),) = program.xrange(DEAD)
     for name, value in fields.items():
         name, value = (x if isinstance(x, bytes) else x.encode() for x in (name, value))
         assert dead[name] == value
     assert word in dead[b"reason"].decode()
-    assert intake.asked == []
+    assert handler.asked == []
 
 
 async def test_an_entry_waits_as_long_as_the_database_is_away(valkey, program, connect):
-    intake = Roomy(verdict=Verdict(Fate.LATER))
+    handler = RecordingHandler(result=EntryResult(EntryStatus.RETRY_LATER))
     for _ in range(3):
         program.xadd(STREAM, REQUEST)
-    async with connect(valkey, abandoned_seconds=0.2).work(lambda _: None, intake):
-        await until(lambda: len(intake.asked) >= 3)
+    async with connect(valkey, abandoned_seconds=0.2).consume_triggers(lambda _: None, handler):
+        await until(lambda: len(handler.asked) >= 3)
         waiting = program.xpending_range(STREAM, GROUP, "-", "+", 10)
         assert [each["times_delivered"] for each in waiting] == [1, 1, 1]  # waiting is no attempt
         # And none looks abandoned, also of those whose turn it is not yet.
         assert len({each["time_since_delivered"] for each in waiting}) == 1
-        intake.verdict = Verdict(Fate.TAKEN)
+        handler.result = EntryResult(EntryStatus.ACCEPTED)
         await until(lambda: pending(program) == 0)
     assert program.xlen(DEAD) == 0
 
 
 async def test_a_worker_that_ends_hands_what_waits_to_another(valkey, program, connect):
     entry = program.xadd(STREAM, REQUEST)
-    without = Roomy(verdict=Verdict(Fate.LATER))
-    async with connect(valkey).work(lambda _: None, without):
+    without = RecordingHandler(result=EntryResult(EntryStatus.RETRY_LATER))
+    async with connect(valkey).consume_triggers(lambda _: None, without):
         await until(lambda: without.asked)
-    intake = Roomy()
-    async with connect(valkey).work(lambda _: None, intake):
-        await until(lambda: intake.asked)
-    ((again, fields),) = intake.asked
+    handler = RecordingHandler()
+    async with connect(valkey).consume_triggers(lambda _: None, handler):
+        await until(lambda: handler.asked)
+    ((again, fields),) = handler.asked
     assert (again != entry, fields) == (True, REQUEST)
 
 
 async def test_what_fails_is_tried_six_times_and_then_set_aside(valkey, program, connect):
-    intake = Roomy(verdict=Verdict(Fate.FAILED, "it broke"))
+    handler = RecordingHandler(result=EntryResult(EntryStatus.FAILED, "it broke"))
     program.xadd(STREAM, REQUEST)
-    async with connect(valkey, abandoned_seconds=0.05).work(lambda _: None, intake):
+    async with connect(valkey, abandoned_seconds=0.05).consume_triggers(lambda _: None, handler):
         await until(lambda: program.xlen(DEAD), 20)
-    assert len(intake.asked) == 6
+    assert len(handler.asked) == 6
     ((_, fields),) = program.xrange(DEAD)
     assert fields["reason"] == "Given up after 6 attempts: it broke"
 
@@ -245,11 +248,11 @@ async def test_what_a_killed_worker_had_in_hand_is_taken_by_another(valkey, prog
         assert await asyncio.to_thread(process.stdout.readline) == f"{entry}\n"
         process.kill()
         process.wait()
-    intake = Roomy()
+    handler = RecordingHandler()
     options = {"abandoned_seconds": 0.3, "gone_seconds": 0.5}
-    async with connect(valkey, **options).work(lambda _: None, intake):
-        await until(lambda: intake.asked)
-        assert intake.asked == [(entry, REQUEST)]
+    async with connect(valkey, **options).consume_triggers(lambda _: None, handler):
+        await until(lambda: handler.asked)
+        assert handler.asked == [(entry, REQUEST)]
         await until(lambda: consumers(program) == [f"worker-{socket.gethostname()}-{os.getpid()}"])
     assert program.xlen(DEAD) == 0
 
@@ -260,12 +263,12 @@ async def test_an_entry_that_kills_its_workers_is_set_aside(valkey, program, con
         with consumer(valkey, "dies") as process:
             assert await asyncio.to_thread(process.stdout.readline)
             assert await asyncio.to_thread(process.wait) == -9
-    intake = Roomy()
-    async with connect(valkey, abandoned_seconds=0.1).work(lambda _: None, intake):
+    handler = RecordingHandler()
+    async with connect(valkey, abandoned_seconds=0.1).consume_triggers(lambda _: None, handler):
         await until(lambda: program.xlen(DEAD))
     ((_, fields),) = program.xrange(DEAD)
     assert "whoever took it died of it" in fields["reason"]
-    assert intake.asked == []
+    assert handler.asked == []
 
 
 async def test_a_program_that_ends_at_once_has_said_what_it_did(valkey, program):

@@ -32,14 +32,14 @@ def fault_of_a_full_sqlite() -> Exception:
 
 @pytest.mark.parametrize("make", [fault_of_a_full_sqlite, psycopg.errors.DiskFull])
 def test_a_database_without_room_is_told_from_one_that_is_away(make):
-    told = database_errors.refusal(fault_of(make()))
+    told = database_errors.to_paca_error(fault_of(make()))
     assert (told.status, told.code) == (507, "disk_full")
     assert disk_space.database_is_full()
 
 
 def test_who_meets_a_database_that_is_away_is_told_to_look_before_repeating():
     """The connection may have been lost behind the commit."""
-    told = database_errors.refusal(fault_of(psycopg.OperationalError("server closed")))
+    told = database_errors.to_paca_error(fault_of(psycopg.OperationalError("server closed")))
     assert (told.status, told.code) == (503, "unavailable")
     assert "may be stored" in told.detail
     assert not disk_space.database_is_full()
@@ -47,5 +47,5 @@ def test_who_meets_a_database_that_is_away_is_told_to_look_before_repeating():
 
 def test_it_is_believed_to_be_full_for_a_while_only(monkeypatch):
     monkeypatch.setattr(disk_space, "FULL_SECONDS", 0.0)
-    disk_space.tell_full()
+    disk_space.report_database_full()
     assert not disk_space.database_is_full()

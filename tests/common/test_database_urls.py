@@ -44,7 +44,7 @@ def test_parameters_of_the_address_reach_the_driver():
 def test_the_pool_is_bounded_and_waits_briefly():
     found = database_urls.parse("postgres://db/paca", name="DATABASE_URL")
     assert found["CONN_MAX_AGE"] == 0
-    assert found["OPTIONS"]["pool"]["max_size"] == database_threads.OF_A_PROCESS
+    assert found["OPTIONS"]["pool"]["max_size"] == database_threads.TOTAL
     assert found["OPTIONS"]["pool"]["timeout"] <= 5
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from paca.common.logs import AboutFilter, JsonFormatter, LineFormatter, about
+from paca.common.logs import JsonFormatter, LineFormatter, LogContextFilter, log_context
 
 
 def record(message: str, *args: object, **extra: object) -> logging.LogRecord:
@@ -35,9 +35,9 @@ async def test_what_is_logged_within_a_run_carries_its_handles_and_beside_it_doe
     said = []
 
     async def run(name: str) -> None:
-        with about(conversation=name):
+        with log_context(conversation=name):
             await asyncio.sleep(0)
-            with about(turn=2):
+            with log_context(turn=2):
                 said.append(filtered(record("in the turn", call="c1")))
             said.append(filtered(record("about another", conversation="other")))
 
@@ -49,7 +49,7 @@ async def test_what_is_logged_within_a_run_carries_its_handles_and_beside_it_doe
 
 
 def filtered(entry: logging.LogRecord) -> dict[str, Any]:
-    assert AboutFilter().filter(entry)
+    assert LogContextFilter().filter(entry)
     return json.loads(JsonFormatter().format(entry))
 
 

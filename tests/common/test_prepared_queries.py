@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from paca.agents.models import Agent
-from paca.common.prepared_queries import Select, Slot, Update
+from paca.common.prepared_queries import Parameter, Select, Update
 from paca.conversations import services
 from paca.conversations.models import Conversation
 from tests.support import world
@@ -17,17 +17,19 @@ from tests.support import world
 pytestmark = pytest.mark.django_db
 
 BY_ID = Select(
-    lambda: Agent.objects.filter(pk=Slot("id", UUIDField())).values_list(
+    lambda: Agent.objects.filter(pk=Parameter("id", UUIDField())).values_list(
         "pk", "name", "parameters", "limit_cost_usd", "created_at", "project__name"
     )
 )
 LEASED = Update(
     lambda: Conversation.objects.filter(
-        pk=Slot("id", UUIDField()), agent__isnull=False, status=Slot("status", CharField())
+        pk=Parameter("id", UUIDField()),
+        agent__isnull=False,
+        status=Parameter("status", CharField()),
     ),
-    lease_owner=Slot("owner", CharField()),
+    lease_owner=Parameter("owner", CharField()),
     lease_epoch=F("lease_epoch") + 1,
-    lease_until=Now() + Slot("length", DurationField()),
+    lease_until=Now() + Parameter("length", DurationField()),
 )
 
 
@@ -65,7 +67,7 @@ def test_an_update_writes_its_values_to_the_rows_it_is_for_alone():
 def test_a_constant_text_is_what_it_is_whatever_it_holds(name):
     agent = world.make().agent
     named = Select(
-        lambda: Agent.objects.filter(name=name, pk=Slot("id", UUIDField())).values_list("name")
+        lambda: Agent.objects.filter(name=name, pk=Parameter("id", UUIDField())).values_list("name")
     )
     assert named.rows(id=agent.pk) == []
     Agent.objects.update(name=name)

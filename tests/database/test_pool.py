@@ -101,9 +101,9 @@ def test_two_hundred_requests_at_once_share_a_few_connections_and_all_are_answer
         wait_until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
         # One more is the test's own, which holds the lock.
         assert direct.sessions("state <> 'idle'") == database_threads.PAGES + 1
-        assert direct.sessions() <= database_threads.OF_A_PROCESS
+        assert direct.sessions() <= database_threads.TOTAL
     assert [visitor.answer()[0] for visitor in visitors] == [200] * 200
-    assert connection.pool.get_stats()["pool_size"] <= database_threads.OF_A_PROCESS
+    assert connection.pool.get_stats()["pool_size"] <= database_threads.TOTAL
     assert_everything_comes_back()
 
 

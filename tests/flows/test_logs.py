@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from paca.common.logs import AboutFilter, JsonFormatter
+from paca.common.logs import JsonFormatter, LogContextFilter
 from tests.support.model_script import says
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
@@ -17,7 +17,7 @@ class Kept(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
         self.lines: list[str] = []
-        self.addFilter(AboutFilter())
+        self.addFilter(LogContextFilter())
         self.setFormatter(JsonFormatter())
 
     def emit(self, record: logging.LogRecord) -> None:

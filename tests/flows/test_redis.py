@@ -14,12 +14,12 @@ import pytest
 from redis.exceptions import ResponseError
 
 import paca.bus
-from paca.bus.base import Fate
+from paca.bus.base import EntryStatus
 from paca.bus.redis.bus import RedisBus
 from paca.conversations import selectors
 from paca.conversations.models import Conversation, Trigger
 from paca.worker.database import Database
-from paca.worker.external_triggers import Intake
+from paca.worker.external_triggers import ExternalTriggerHandler
 from tests.realtime.pages import Page, application, conversation_page, session
 from tests.support.flow import Flow, ObservedConversation, assert_replay_matches, wait_until
 from tests.support.live_server import LiveServer, running
@@ -120,7 +120,7 @@ def test_on_a_full_disk_what_another_program_asks_waits_and_its_stops_are_heard(
     fields = a_message(flow)
     later = ObservedConversation(UUID(fields["conversation_id"]))
     with valkey.client() as program, monkeypatch.context() as patched:
-        patched.setattr("paca.common.disk_space.LEAST_FREE_MIB", 1 << 40)
+        patched.setattr("paca.common.disk_space.MIN_FREE_MIB", 1 << 40)
         time.sleep(1.2)  # what it was asking for has come back empty
         program.xadd(STREAM, fields)
         program.xadd(STREAM, {"type": "agent.stop", "conversation_id": str(conversation.id)})
@@ -192,10 +192,10 @@ def test_a_worker_that_dies_between_its_commit_and_the_acknowledgement_begins_no
         program.xreadgroup("ai-agent-workers", "worker-gone-1", {STREAM: ">"})
         database = Database()
         try:
-            verdict = Intake(database, lambda: 1).take_in(entry, fields)
+            result = ExternalTriggerHandler(database, lambda: 1).handle(entry, fields)
         finally:
             database.close()
-        assert verdict.fate is Fate.TAKEN
+        assert result.status is EntryStatus.ACCEPTED
         flow.start_worker()
         flow.wait_until_idle(conversation)
         wait_until(lambda: acknowledged(program))

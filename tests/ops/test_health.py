@@ -130,7 +130,7 @@ def test_a_redis_that_does_not_answer_is_named(client, settings):
 
 @pytest.mark.django_db
 def test_ready_names_a_full_disk(client, settings, monkeypatch):
-    monkeypatch.setattr("paca.common.disk_space.LEAST_FREE_MIB", 1 << 40)
+    monkeypatch.setattr("paca.common.disk_space.MIN_FREE_MIB", 1 << 40)
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert "MiB free" in answer.json()["parts"]["disk"]

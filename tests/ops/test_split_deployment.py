@@ -18,13 +18,13 @@ ANOTHER_KEY = "jF5gV2d3cXh1eWJtdmF3cXJ0c2x6a2puZ2h1aW9wYXM="
 def entered(settings, monkeypatch) -> None:
     """On a database of many processes, which a web process has entered."""
     monkeypatch.setattr(database_check, "is_file", lambda: False)
-    settings.PACA_KEYS = installation_keys.Keys("", [], {}, frozenset())
+    settings.PACA_KEYS = installation_keys.InstallationKeys("", [], {}, frozenset())
     split_deployment.enter()
 
 
 def of_the_folder(settings) -> None:
     files = frozenset({installation_keys.SECRET_KEY_FILE, installation_keys.ENCRYPTION_KEY_FILE})
-    settings.PACA_KEYS = installation_keys.Keys("", [], {}, files)
+    settings.PACA_KEYS = installation_keys.InstallationKeys("", [], {}, files)
 
 
 def test_a_process_with_the_same_secrets_is_part_of_it(settings):
@@ -83,7 +83,7 @@ def test_what_is_kept_in_the_database_gives_no_secret_away(settings):
 
 
 def test_what_would_have_to_be_made_up_is_named(settings):
-    settings.PACA_KEYS = installation_keys.Keys(
+    settings.PACA_KEYS = installation_keys.InstallationKeys(
         "", [], {installation_keys.ENCRYPTION_KEY_FILE: "x"}, frozenset()
     )
     with pytest.raises(ConfigurationError, match="the same ENCRYPTION_KEY, and none is given"):

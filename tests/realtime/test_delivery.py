@@ -4,16 +4,16 @@ import asyncio
 import json
 
 from paca import events
-from paca.bus.base import Announced, Shown
+from paca.bus.base import EventsCommitted, LiveFrame
 from paca.realtime.delivery import LIVE_SECONDS, Delivery
 from paca.realtime.recent_events import Row
 
 TOPIC = "conversation:1"
 
 
-def word(n: int) -> Shown:
+def word(n: int) -> LiveFrame:
     event = events.TextStreamed(call_id="c1", offset=2 * n, text=f"{n} ")
-    return Shown(TOPIC, {"type": event.type, "seq": None, "data": event.payload()})
+    return LiveFrame(TOPIC, {"type": event.type, "seq": None, "data": event.payload()})
 
 
 def test_words_that_come_while_a_row_is_read_do_not_go_out_one_behind_the_other():
@@ -44,7 +44,7 @@ async def _words_while_a_row_is_read() -> None:
     delivery = Delivery(read=read, say=say, say_again=lambda: None)
     following = asyncio.create_task(delivery.follow())
     await asyncio.sleep(0)
-    delivery.hear(Announced(TOPIC, 1))
+    delivery.hear(EventsCommitted(TOPIC, 1))
     async with asyncio.timeout(10):
         await all_sent.wait()
     following.cancel()

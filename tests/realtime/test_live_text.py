@@ -44,10 +44,10 @@ def answering(chat: Chat, writing: Writing) -> Iterator[list[Signal]]:
     bus = get_bus()
     original = bus.signal
 
-    def signal(conversation_id, what=Signal.INBOX):
-        original(conversation_id, what)
-        if conversation_id == chat.id and what is Signal.ATTACH:
-            heard.append(what)
+    def signal(conversation_id, signal=Signal.INBOX):
+        original(conversation_id, signal)
+        if conversation_id == chat.id and signal is Signal.ATTACH:
+            heard.append(signal)
             writing.repeat()
 
     bus.signal = signal

@@ -5,29 +5,29 @@ from collections.abc import Callable, Iterator
 import pytest
 from django.db import OperationalError, connections
 
-from paca.bus.base import Fate, Verdict
+from paca.bus.base import EntryResult, EntryStatus
 from paca.worker.database import Database
-from paca.worker.external_triggers import Intake
+from paca.worker.external_triggers import ExternalTriggerHandler
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def take_in() -> Iterator[Callable[[dict[str, str]], Verdict]]:
+def take_in() -> Iterator[Callable[[dict[str, str]], EntryResult]]:
     database = Database()
-    yield lambda fields: Intake(database, lambda: 1).take_in("1-0", fields)
+    yield lambda fields: ExternalTriggerHandler(database, lambda: 1).handle("1-0", fields)
     database.close()
 
 
 def test_what_nobody_can_take_in_is_refused_with_the_reason(take_in):
-    verdict = take_in({"type": "agent.dance"})
-    assert verdict.fate is Fate.REFUSED
-    assert verdict.reason.startswith("type is 'agent.dance'")
+    result = take_in({"type": "agent.dance"})
+    assert result.status is EntryStatus.REJECTED
+    assert result.reason.startswith("type is 'agent.dance'")
 
 
 def test_what_may_come_right_has_failed_for_now(take_in):
     unknown = "0b6e7f0a-0000-4000-8000-000000000000"
-    assert take_in({"type": "agent.stop", "conversation_id": unknown}).fate is Fate.FAILED
+    assert take_in({"type": "agent.stop", "conversation_id": unknown}).status is EntryStatus.FAILED
 
 
 def away(*_: object) -> None:
@@ -37,11 +37,14 @@ def away(*_: object) -> None:
 def test_an_entry_is_no_worse_for_a_database_that_is_away(take_in, monkeypatch):
     with monkeypatch.context() as without:
         without.setattr(type(connections["default"]), "get_new_connection", away)
-        verdict = take_in({"type": "agent.stop", "conversation_id": "x"})
-    assert verdict.fate is Fate.LATER
+        result = take_in({"type": "agent.stop", "conversation_id": "x"})
+    assert result.status is EntryStatus.RETRY_LATER
 
 
 def test_a_worker_that_has_ended_takes_nothing_in():
     database = Database()
     database.close()
-    assert Intake(database, lambda: 1).take_in("1-0", {"type": "agent.stop"}).fate is Fate.LATER
+    assert (
+        ExternalTriggerHandler(database, lambda: 1).handle("1-0", {"type": "agent.stop"}).status
+        is EntryStatus.RETRY_LATER
+    )

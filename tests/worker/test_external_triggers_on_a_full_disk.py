@@ -2,10 +2,10 @@
 
 import pytest
 
-from paca.bus.base import Fate
+from paca.bus.base import EntryStatus
 from paca.common import disk_space
 from paca.worker.database import Database
-from paca.worker.external_triggers import Intake
+from paca.worker.external_triggers import ExternalTriggerHandler
 from tests.support import world
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -22,9 +22,9 @@ def test_what_another_program_asks_for_waits_until_there_is_room(monkeypatch):
         "actor_member_id": str(here.owner.pk),
         "message": "Hello",
     }
-    intake = Intake(database, lambda: 1)
+    handler = ExternalTriggerHandler(database, lambda: 1)
     monkeypatch.setattr(disk_space, "_full_until", float("inf"))
-    assert intake.take_in("1-0", request).fate is Fate.LATER
+    assert handler.handle("1-0", request).status is EntryStatus.RETRY_LATER
     monkeypatch.setattr(disk_space, "_full_until", 0.0)
-    assert intake.take_in("1-0", request).fate is Fate.TAKEN
+    assert handler.handle("1-0", request).status is EntryStatus.ACCEPTED
     database.close()

@@ -101,7 +101,7 @@ def test_a_run_that_is_let_go_while_there_is_no_room_still_tells_why():
     with pytest.raises(OperationalError) as raised:
         asyncio.run(cancelled())
     database.close()
-    assert database_errors.notice(raised.value)
+    assert database_errors.note_disk_full(raised.value)
 
 
 def test_a_lease_that_finds_no_room_says_so_for_all(monkeypatch):

@@ -7,7 +7,7 @@ from rest_framework.views import APIView
 
 from paca.accounts import permission_patterns
 from paca.accounts.models import ApiToken, User
-from paca.common.api.pagination import Pages
+from paca.common.api.pagination import NewestFirstPagination
 from paca.common.errors import NotAllowed
 
 
@@ -24,8 +24,8 @@ class ApiView(APIView):
     """
 
     required_permission: ClassVar[str | dict[str, str]] = {}
-    # ``Pages.answer`` paginates. The OpenAPI schema reads the paginator from this attribute.
-    pagination_class = Pages
+    # ``NewestFirstPagination.answer`` paginates. The OpenAPI schema reads the paginator from this attribute.
+    pagination_class = NewestFirstPagination
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)

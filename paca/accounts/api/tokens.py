@@ -12,8 +12,8 @@ from paca.accounts import permission_patterns
 from paca.accounts.api.base import ApiView
 from paca.accounts.models import ApiToken
 from paca.accounts.services import tokens
-from paca.common.api.pagination import Pages
-from paca.common.api.serializers import Input
+from paca.common.api.pagination import NewestFirstPagination
+from paca.common.api.serializers import InputSerializer
 from paca.common.errors import NotAllowed, NotFound
 
 
@@ -48,7 +48,7 @@ class NewTokenSerializer(TokenSerializer):
         return secret
 
 
-class TokenInput(Input):
+class TokenInput(InputSerializer):
     """The input for a new token."""
 
     name = serializers.CharField(max_length=100)
@@ -72,7 +72,7 @@ class TokenList(ApiView):
     @extend_schema(responses=TokenSerializer(many=True), tags=["tokens"])
     def get(self, request: Request) -> Response:
         """List your tokens, the newest first."""
-        return Pages.answer(ApiToken.objects.owned_by(self.person), self, TokenSerializer)
+        return NewestFirstPagination.page_response(ApiToken.objects.owned_by(self.person), self, TokenSerializer)
 
     @extend_schema(request=TokenInput, responses={201: NewTokenSerializer}, tags=["tokens"])
     def post(self, request: Request) -> Response:

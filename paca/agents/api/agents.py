@@ -21,7 +21,7 @@ from paca.agents.api.serializers import (
     to_api_fields,
 )
 from paca.agents.models import Agent
-from paca.common.api.pagination import Pages
+from paca.common.api.pagination import NewestFirstPagination
 from paca.common.api.preconditions import require_unchanged
 from paca.common.api.throttling import RequestsPerMinute
 from paca.common.errors import Invalid
@@ -45,7 +45,7 @@ class AgentList(ProjectView):
     def get(self, request: Request) -> Response:
         """List the agents."""
         found = Agent.objects.of_project(self.project).select_related("member")
-        return Pages.answer(found, self, AgentSerializer)
+        return NewestFirstPagination.page_response(found, self, AgentSerializer)
 
     @extend_schema(request=AgentInput, responses={201: AgentSerializer}, tags=["agents"])
     @idempotent

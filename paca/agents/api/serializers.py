@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 from paca.agents.models import Agent
 from paca.agents.services import UNCHANGED_KEY
-from paca.common.api.serializers import Input
+from paca.common.api.serializers import InputSerializer
 
 # The columns of the API's nested fields.
 COLUMNS = {
@@ -120,14 +120,14 @@ class ConnectionTestSerializer(serializers.Serializer[Any]):
     )
 
 
-class PromptsInput(Input):
+class PromptsInput(InputSerializer):
     """The instructions of the agent."""
 
     system = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
     chat_message = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
 
 
-class LimitsInput(Input):
+class LimitsInput(InputSerializer):
     """The limits of the agent."""
 
     steps = serializers.IntegerField(required=False, allow_null=True)
@@ -139,7 +139,7 @@ class LimitsInput(Input):
     concurrent = serializers.IntegerField(required=False)
 
 
-class SandboxInput(Input):
+class SandboxInput(InputSerializer):
     """The sandbox of its commands."""
 
     memory_mib = serializers.IntegerField(required=False, allow_null=True)
@@ -152,14 +152,14 @@ class SandboxInput(Input):
     )
 
 
-class GitInput(Input):
+class GitInput(InputSerializer):
     """The author of its commits."""
 
     name = serializers.CharField(required=False)
     email = serializers.CharField(required=False)
 
 
-class AgentInput(Input):
+class AgentInput(InputSerializer):
     """The input to make or change an agent. The service checks limits and uniqueness."""
 
     name = serializers.CharField()

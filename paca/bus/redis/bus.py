@@ -12,20 +12,20 @@ from typing import Any
 from uuid import UUID
 
 from paca.bus.base import (
-    Announced,
+    CommittedBatch,
+    ConversationSignal,
+    EventsCommitted,
     Hint,
-    Intake,
-    Missed,
-    News,
-    Shown,
+    HintsLost,
+    LiveFrame,
     Signal,
-    Signalled,
-    Woken,
+    TriggerDue,
+    TriggerHandler,
 )
 from paca.bus.listener import Listener
 from paca.bus.redis.publisher import Command, Publisher
 from paca.bus.redis.subscriber import Decode, Subscriber
-from paca.bus.redis.trigger_stream import Queue, QueueReader
+from paca.bus.redis.trigger_stream import Queue, TriggerStreamReader
 
 TRIGGERS = "paca:agent:triggers"
 DEAD_TRIGGERS = "paca:agent:triggers:dead"
@@ -74,21 +74,21 @@ class RedisBus:
 
     # --- publishing -----------------------------------------------------------------------------
 
-    def wake(self, trigger_id: UUID, about: Mapping[str, str] | None = None) -> None:
+    def wake(self, trigger_id: UUID, facts: Mapping[str, str] | None = None) -> None:
         """Put the trigger into the queue of the workers."""
-        fields = {"trigger_id": str(trigger_id), **(about or {})}
+        fields = {"trigger_id": str(trigger_id), **(facts or {})}
         self._send(_added(TRIGGERS, MOST_TRIGGERS, fields))
 
-    def announce(self, topic: str, seq: int, news: News | None = None) -> None:
+    def announce(self, topic: str, seq: int, batch: CommittedBatch | None = None) -> None:
         """Tell everybody of committed rows; of each type, the newest number is enough."""
         kind, _, name = topic.partition(":")
         about: dict[str, Any] = {f"{kind}_id": name}
-        if news is None:
+        if batch is None:
             self._announce(topic, "conversation.changed", seq, about)
             return
-        about["project_id"] = news.project_id
-        for row in news.rows:
-            self._send(_mirrored(name, news, row.seq, row.type, row.source, row.payload))
+        about["project_id"] = batch.project_id
+        for row in batch.events:
+            self._send(_mirrored(name, batch, row.seq, row.type, row.source, row.payload))
             self._announce(topic, row.type, row.seq, about)
 
     def live(self, topic: str, frame: dict[str, Any]) -> None:
@@ -96,10 +96,14 @@ class RedisBus:
         message = json.dumps({"topic": topic, "frame": frame}, separators=(",", ":"))
         self._send(("PUBLISH", LIVE_CHANNEL, message), topic)
 
-    def signal(self, conversation_id: UUID, what: Signal = Signal.INBOX) -> None:
+    def signal(self, conversation_id: UUID, signal: Signal = Signal.INBOX) -> None:
         """Tell all workers; the one that holds the conversation looks."""
         self._send(
-            ("PUBLISH", CONTROL_CHANNEL, _message(what, {"conversation_id": str(conversation_id)}))
+            (
+                "PUBLISH",
+                CONTROL_CHANNEL,
+                _message(signal, {"conversation_id": str(conversation_id)}),
+            )
         )
 
     def _announce(self, topic: str, kind: str, seq: int, about: dict[str, Any]) -> None:
@@ -142,10 +146,12 @@ class RedisBus:
             subscriber.end()
 
     @asynccontextmanager
-    async def work(self, deliver: Callable[[Hint], None], intake: Intake) -> AsyncIterator[None]:
+    async def consume_triggers(
+        self, deliver: Callable[[Hint], None], handler: TriggerHandler
+    ) -> AsyncIterator[None]:
         """Read the queue as one of its group while there is room."""
-        listener = Listener((Woken, Missed), deliver, asyncio.get_running_loop())
-        reader = QueueReader(self._url, self._queue, listener, intake)
+        listener = Listener((TriggerDue, HintsLost), deliver, asyncio.get_running_loop())
+        reader = TriggerStreamReader(self._url, self._queue, listener, handler)
         reader.start()
         try:
             yield
@@ -164,18 +170,18 @@ def _added(stream: str, most: int, fields: Mapping[str, str]) -> Command:
 
 
 def _mirrored(
-    conversation_id: str, news: News, seq: int, type_: str, source: str, payload: str
+    conversation_id: str, batch: CommittedBatch, seq: int, type_: str, source: str, payload: str
 ) -> Command:
     if len(payload) > LARGEST_PAYLOAD:
         payload = ""
     fields = {
         "conversation_id": conversation_id,
-        "project_id": news.project_id,
+        "project_id": batch.project_id,
         "event_type": type_,
         "event_source": source,
         "event_index": str(seq),
         "payload": payload,
-        "status": news.status,
+        "status": batch.status,
     }
     return _added(EVENTS, MOST_EVENTS, fields)
 
@@ -201,7 +207,7 @@ def _lenient(read: Callable[[Any], Hint]) -> Decode:
 def _announced(message: Any) -> Hint:
     payload = message["payload"]
     kind = "conversation" if "conversation_id" in payload else "project"
-    return Announced(f"{kind}:{payload[f'{kind}_id']}", int(payload["seq"]))
+    return EventsCommitted(f"{kind}:{payload[f'{kind}_id']}", int(payload["seq"]))
 
 
 @_lenient
@@ -209,16 +215,18 @@ def _shown(message: Any) -> Hint:
     topic, frame = message["topic"], message["frame"]
     if not isinstance(topic, str) or not isinstance(frame, dict):
         raise TypeError
-    return Shown(topic, frame)
+    return LiveFrame(topic, frame)
 
 
 @_lenient
 def _signalled(message: Any) -> Hint:
-    return Signalled(UUID(str(message["payload"]["conversation_id"])), Signal(message["type"]))
+    return ConversationSignal(
+        UUID(str(message["payload"]["conversation_id"])), Signal(message["type"])
+    )
 
 
 _CARRIED: dict[type[Hint], tuple[str, Decode]] = {
-    Announced: (EVENTS_CHANNEL, _announced),
-    Shown: (LIVE_CHANNEL, _shown),
-    Signalled: (CONTROL_CHANNEL, _signalled),
+    EventsCommitted: (EVENTS_CHANNEL, _announced),
+    LiveFrame: (LIVE_CHANNEL, _shown),
+    ConversationSignal: (CONTROL_CHANNEL, _signalled),
 }

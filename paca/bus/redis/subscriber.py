@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 import redis
 from redis.connection import ConnectionInterface
 
-from paca.bus.base import Hint, Missed
+from paca.bus.base import Hint, HintsLost
 from paca.bus.listener import Listener
 from paca.bus.redis.connection import Link
 
@@ -64,6 +64,6 @@ class Subscriber(Link):
     def _is_subscribed(self) -> None:
         self.well()
         if self._missed:
-            self._listener.offer(Missed())
+            self._listener.offer(HintsLost())
         self._missed = True  # the next time will be after a loss
         self._subscribed.set()

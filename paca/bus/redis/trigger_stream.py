@@ -7,7 +7,7 @@ from uuid import UUID
 
 import redis
 
-from paca.bus.base import STOP, Fate, Intake, Missed, Verdict, Woken
+from paca.bus.base import STOP, EntryResult, EntryStatus, HintsLost, TriggerDue, TriggerHandler
 from paca.bus.listener import Listener
 from paca.bus.redis.connection import Link
 from paca.common import clock
@@ -48,14 +48,14 @@ class Queue:
     gone_seconds: float = 600.0
 
 
-class QueueReader(Link):
+class TriggerStreamReader(Link):
     """Reads while the worker has room, and hears stops also without. Acknowledges what was taken in."""
 
-    def __init__(self, url: str, queue: Queue, listener: Listener, intake: Intake) -> None:
+    def __init__(self, url: str, queue: Queue, listener: Listener, handler: TriggerHandler) -> None:
         super().__init__(url, name="queue")
         self._queue = queue
         self._listener = listener
-        self._intake = intake
+        self._handler = handler
         self._missed = False
         self._in_hand: list[bytes] = []  # handed out to us, and still to be handled
         self._looked_at = b""  # up to here no stop waits that is unheard; empty: not known
@@ -72,7 +72,7 @@ class QueueReader(Link):
         self._looked_at = b""
         self.well()
         if self._missed:
-            self._offer(Missed())
+            self._offer(HintsLost())
         self._missed = True
         self._handle_all(reading, reading.handed_out_already())
         while not self.over.is_set():
@@ -82,11 +82,11 @@ class QueueReader(Link):
                 if not _group_is_gone(error):
                     raise
                 reading.make_group()
-                self._offer(Missed())
+                self._offer(HintsLost())
         reading.remove_consumers(self._queue.consumer)
 
     def _read_on(self, reading: "_Reading") -> None:
-        room = min(self._intake.room(), MOST_AT_ONCE)
+        room = min(self._handler.capacity(), MOST_AT_ONCE)
         if room <= 0:
             self._hear_stops(reading)
             self.over.wait(ROOM_SECONDS)
@@ -113,8 +113,8 @@ class QueueReader(Link):
         for entry_id, fields in reading.ahead(self._looked_at):
             if fields.get(b"type") == STOP.encode() and b"trigger_id" not in fields:
                 texts = _texts(fields)
-                verdict = texts and self._intake.take_in(entry_id.decode(), texts)
-                if verdict and verdict.fate is Fate.LATER:
+                result = texts and self._handler.handle(entry_id.decode(), texts)
+                if result and result.status is EntryStatus.RETRY_LATER:
                     return
             self._looked_at = entry_id
 
@@ -150,10 +150,10 @@ class QueueReader(Link):
         except ValueError:
             reading.bury(entry, "trigger_id is not a UUID; programs other than Paca leave it out.")
             return
-        if self.over.is_set() or self._intake.room() <= 0:
+        if self.over.is_set() or self._handler.capacity() <= 0:
             reading.pass_on(entry)
             return
-        self._offer(Woken(trigger_id))
+        self._offer(TriggerDue(trigger_id))
         reading.acknowledge(entry[0])
 
     def _take_in(self, reading: "_Reading", entry: Entry, deliveries: int) -> None:
@@ -162,31 +162,31 @@ class QueueReader(Link):
         if texts is None:
             reading.bury(entry, "A field is not UTF-8 text.")
             return
-        verdict = self._ask_until_it_can_answer(reading, entry_id, texts)
-        match verdict.fate:
-            case Fate.TAKEN:
+        result = self._ask_until_it_can_answer(reading, entry_id, texts)
+        match result.status:
+            case EntryStatus.ACCEPTED:
                 reading.acknowledge(entry_id)
-            case Fate.REFUSED:
-                reading.bury(entry, verdict.reason)
-            case Fate.FAILED if deliveries > MOST_DELIVERIES:
-                reading.bury(entry, f"Given up after {deliveries} attempts: {verdict.reason}")
-            case Fate.LATER:
+            case EntryStatus.REJECTED:
+                reading.bury(entry, result.reason)
+            case EntryStatus.FAILED if deliveries > MOST_DELIVERIES:
+                reading.bury(entry, f"Given up after {deliveries} attempts: {result.reason}")
+            case EntryStatus.RETRY_LATER:
                 reading.pass_on(entry)  # this worker ends; another may reach the database
 
     def _ask_until_it_can_answer(
         self, reading: "_Reading", entry_id: bytes, texts: dict[str, str]
-    ) -> Verdict:
-        verdict = self._intake.take_in(entry_id.decode(), texts)
-        if verdict.fate is Fate.LATER:
+    ) -> EntryResult:
+        result = self._handler.handle(entry_id.decode(), texts)
+        if result.status is EntryStatus.RETRY_LATER:
             self._looked_at = entry_id  # a stop that is behind it, and perhaps in hand, is unheard
-        while verdict.fate is Fate.LATER and not self.over.wait(RETRY_SECONDS):
+        while result.status is EntryStatus.RETRY_LATER and not self.over.wait(RETRY_SECONDS):
             reading.keep(self._in_hand)
-            if self._intake.room() <= 0:  # a disk may be full for long
+            if self._handler.capacity() <= 0:  # a disk may be full for long
                 self._hear_stops(reading)
-            verdict = self._intake.take_in(entry_id.decode(), texts)
-        return verdict
+            result = self._handler.handle(entry_id.decode(), texts)
+        return result
 
-    def _offer(self, hint: Woken | Missed) -> None:
+    def _offer(self, hint: TriggerDue | HintsLost) -> None:
         if not self._listener.offer(hint):
             self.over.set()  # the worker's loop is closed
 

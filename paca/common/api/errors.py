@@ -64,9 +64,9 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
     if isinstance(error, IntegrityError):
         # A law of the database that a race slipped past the checks; they say it more nicely.
         return _answer(409, "conflict", "This clashes with what is already there.")
-    if isinstance(error, database_errors.AWAY):
+    if isinstance(error, database_errors.UNAVAILABLE_ERRORS):
         logger.error("the database failed a request", exc_info=error)
-        told = database_errors.refusal(error)
+        told = database_errors.to_paca_error(error)
         return _answer(told.status, told.code, told.detail, headers={"Retry-After": "5"})
     return _broken(error, context)
 
@@ -78,7 +78,7 @@ def _framework_answer(error: exceptions.APIException) -> Response:
     if wait := getattr(error, "wait", None):
         headers["Retry-After"] = str(max(1, math.ceil(wait)))
     if isinstance(error, exceptions.ValidationError):
-        return _answer(400, "invalid", Invalid().detail, flat(error.detail), headers)
+        return _answer(400, "invalid", Invalid().detail, flatten_errors(error.detail), headers)
     code = next((CODES[kind] for kind in type(error).__mro__ if kind in CODES), "error")
     if isinstance(error, CsrfFailed):
         code = error.default_code
@@ -112,7 +112,7 @@ def error_body(
     return {**body, "request_id": request_ids.current().request_id}
 
 
-def flat(detail: Any, path: str = "") -> dict[str, list[str]]:
+def flatten_errors(detail: Any, path: str = "") -> dict[str, list[str]]:
     """Nested complaints with dotted names: ``{"limits.steps": ["Must be ..."]}``."""
     if isinstance(detail, Mapping):
         items = [(str(name), value) for name, value in detail.items()]
@@ -125,12 +125,12 @@ def flat(detail: Any, path: str = "") -> dict[str, list[str]]:
     for name, value in items:
         # What is wrong with a whole stands under the name of the whole.
         below = "" if name == "non_field_errors" else f".{name}" if path else name
-        found.update(flat(value, path + below))
+        found.update(flatten_errors(value, path + below))
     return found
 
 
 @csrf_exempt
-def not_there(request: HttpRequest, rest: str = "") -> JsonResponse:
+def unknown_address(request: HttpRequest, rest: str = "") -> JsonResponse:
     """What every unknown address of the API answers; stands last in the addresses."""
     detail = "There is nothing at this address. Addresses of the API end with a slash."
     return JsonResponse(error_body("not_found", detail), status=404)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rest_framework.views import APIView
 
 
-class Pages(CursorPagination):
+class NewestFirstPagination(CursorPagination):
     """``{results, next, previous}``; newest first; ``limit`` up to 200."""
 
     page_size = 50
@@ -30,7 +30,7 @@ class Pages(CursorPagination):
             raise Invalid(fields={"cursor": [str(error.detail)]}) from None
 
     @classmethod
-    def answer(
+    def page_response(
         cls, queryset: Any, view: "APIView", serializer: type[serializers.Serializer[Any]]
     ) -> Response:
         """One page of the queryset, as the request asks for it."""

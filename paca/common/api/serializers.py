@@ -6,7 +6,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 
-class Input(serializers.Serializer[Any]):
+class InputSerializer(serializers.Serializer[Any]):
     """What a request may hold; a field that is not known is refused, for it would have no effect."""
 
     def to_internal_value(self, data: Any) -> Any:

@@ -38,7 +38,7 @@ class ChatSessions(ProjectView):
         """List them, the latest first. What others chat about stands in the conversations."""
         ListQuery.asked(request)
         agent = agents.get(self.project, agent_id)
-        return ByActivity.answer(
+        return ByActivity.page_response(
             selectors.chat_sessions(agent.pk, self.member), self, ChatSessionSerializer
         )
 

@@ -45,7 +45,7 @@ class Conversations(ProjectView):
             status=asked.get("status", ""),
             agent=asked.get("agent"),
         )
-        return ByActivity.answer(found, self, ConversationSerializer)
+        return ByActivity.page_response(found, self, ConversationSerializer)
 
 
 class OneConversation(ProjectView):

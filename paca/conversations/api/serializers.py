@@ -6,8 +6,8 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from paca.common.api.pagination import Pages
-from paca.common.api.serializers import Input
+from paca.common.api.pagination import NewestFirstPagination
+from paca.common.api.serializers import InputSerializer
 from paca.conversations import selectors
 from paca.conversations.models import ChatSession, Conversation, ConversationStatus
 from paca.conversations.services import ON_BUSY_CHOICES, MessageReceipt
@@ -31,7 +31,7 @@ IF_MATCH = OpenApiParameter(
 )
 
 
-class ByActivity(Pages):
+class ByActivity(NewestFirstPagination):
     """The latest spoken in comes first."""
 
     ordering = ("-last_activity_at", "-id")
@@ -157,11 +157,11 @@ class LogPageSerializer(serializers.Serializer[selectors.Page]):
 # --- what is taken ------------------------------------------------------------------------------
 
 
-class EmptyInput(Input):
+class EmptyInput(InputSerializer):
     """A request that says all by its address."""
 
 
-class MessageInput(Input):
+class MessageInput(InputSerializer):
     """A message to an agent, under either of two names."""
 
     text = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
@@ -196,13 +196,13 @@ class FollowUpInput(MessageInput):
     )
 
 
-class TitleInput(Input):
+class TitleInput(InputSerializer):
     """What can be changed of a conversation."""
 
     title = serializers.CharField(allow_blank=True)
 
 
-class Query(Input):
+class Query(InputSerializer):
     """What may stand behind the question mark; a name that is not known is refused too."""
 
     @classmethod
@@ -218,7 +218,7 @@ class ListQuery(Query):
 
     cursor = serializers.CharField(required=False, help_text="From next or previous.")
     limit = serializers.IntegerField(
-        required=False, min_value=1, max_value=Pages.max_page_size, help_text="50 if not given."
+        required=False, min_value=1, max_value=NewestFirstPagination.max_page_size, help_text="50 if not given."
     )
 
 

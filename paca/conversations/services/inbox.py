@@ -31,7 +31,7 @@ class Named(Protocol):
 
 def check_agent_available(agent: Agent) -> None:
     """Raises why no new work may be given to this agent now."""
-    disk_space.check(settings.PACA_DATA_DIR)
+    disk_space.require_space(settings.PACA_DATA_DIR)
     if agent.deleted_at is not None:
         raise AgentUnavailable(f"{agent.name} is retired and takes no new work.")
     if agent.status == Agent.Status.INACTIVE:

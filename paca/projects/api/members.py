@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from paca.accounts.api.idempotency import idempotent
-from paca.common.api.pagination import Pages
+from paca.common.api.pagination import NewestFirstPagination
 from paca.common.api.preconditions import require_unchanged
 from paca.projects import selectors
 from paca.projects.api.base import ProjectView
@@ -31,7 +31,7 @@ class MemberList(ProjectView):
     @extend_schema(responses=MemberSerializer(many=True), tags=["members"])
     def get(self, request: Request) -> Response:
         """List humans and agents."""
-        return Pages.answer(self.project.members.live().with_names(), self, MemberSerializer)
+        return NewestFirstPagination.page_response(self.project.members.live().with_names(), self, MemberSerializer)
 
     @extend_schema(request=MemberInput, responses={201: MemberSerializer}, tags=["members"])
     @idempotent

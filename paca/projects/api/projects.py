@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from paca.accounts.api.base import ApiView
 from paca.accounts.api.idempotency import idempotent
-from paca.common.api.pagination import Pages
+from paca.common.api.pagination import NewestFirstPagination
 from paca.common.api.preconditions import require_unchanged
 from paca.common.errors import Invalid
 from paca.projects import selectors
@@ -36,7 +36,7 @@ class ProjectList(ApiView):
         found = Project.objects.for_member(self.person)
         if wanted := request.headers.get("X-Workspace-ID"):
             found = found.filter(workspace=selectors.get_workspace(self.person, wanted))
-        return Pages.answer(found, self, ProjectSerializer)
+        return NewestFirstPagination.page_response(found, self, ProjectSerializer)
 
     @extend_schema(
         parameters=[WORKSPACE],

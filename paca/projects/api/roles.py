@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from paca.accounts.api.idempotency import idempotent
-from paca.common.api.pagination import Pages
+from paca.common.api.pagination import NewestFirstPagination
 from paca.common.api.preconditions import require_unchanged
 from paca.projects import selectors
 from paca.projects.api.base import ProjectView
@@ -31,7 +31,7 @@ class RoleList(ProjectView):
     @extend_schema(responses=RoleSerializer(many=True), tags=["roles"])
     def get(self, request: Request) -> Response:
         """List the roles."""
-        return Pages.answer(self.project.roles.all(), self, RoleSerializer)
+        return NewestFirstPagination.page_response(self.project.roles.all(), self, RoleSerializer)
 
     @extend_schema(request=RoleInput, responses={201: RoleSerializer}, tags=["roles"])
     @idempotent

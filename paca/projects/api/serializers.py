@@ -2,7 +2,7 @@
 
 from rest_framework import serializers
 
-from paca.common.api.serializers import Input
+from paca.common.api.serializers import InputSerializer
 from paca.projects.models import Member, Project, Role, Workspace
 
 # A role may also hold permissions of another version of Paca, so it can have more than there are.
@@ -17,7 +17,7 @@ class WorkspaceSerializer(serializers.ModelSerializer[Workspace]):
         fields = ("id", "name", "created_at", "updated_at")
 
 
-class WorkspaceInput(Input):
+class WorkspaceInput(InputSerializer):
     """The input to change a workspace."""
 
     name = serializers.CharField(max_length=100)
@@ -31,7 +31,7 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
         fields = ("id", "workspace_id", "name", "description", "created_at", "updated_at")
 
 
-class ProjectInput(Input):
+class ProjectInput(InputSerializer):
     """The input to change a project."""
 
     name = serializers.CharField(max_length=100)
@@ -54,7 +54,7 @@ class RoleSerializer(serializers.ModelSerializer[Role]):
         fields = ("id", "name", "permissions", "created_at", "updated_at")
 
 
-class RoleInput(Input):
+class RoleInput(InputSerializer):
     """The input to make or change a role."""
 
     name = serializers.CharField(max_length=50)
@@ -89,14 +89,14 @@ class MemberSerializer(serializers.ModelSerializer[Member]):
         )
 
 
-class MemberInput(Input):
+class MemberInput(InputSerializer):
     """The input to add a person."""
 
     username = serializers.CharField(max_length=64)
     role_id = serializers.UUIDField()
 
 
-class MemberRoleInput(Input):
+class MemberRoleInput(InputSerializer):
     """The input to change a member."""
 
     role_id = serializers.UUIDField()

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from paca.accounts.api.base import ApiView
-from paca.common.api.pagination import Pages
+from paca.common.api.pagination import NewestFirstPagination
 from paca.common.api.preconditions import require_unchanged
 from paca.common.errors import NotAllowed
 from paca.projects import selectors
@@ -27,7 +27,7 @@ class WorkspaceList(ApiView):
     @extend_schema(responses=WorkspaceSerializer(many=True), tags=["projects"])
     def get(self, request: Request) -> Response:
         """List the workspaces you belong to."""
-        return Pages.answer(Workspace.objects.for_member(self.person), self, WorkspaceSerializer)
+        return NewestFirstPagination.page_response(Workspace.objects.for_member(self.person), self, WorkspaceSerializer)
 
 
 class WorkspaceDetail(ApiView):

@@ -23,8 +23,8 @@ def fault(request: HttpRequest) -> HttpResponse:
     """Our own fault: the number under which the log tells more. A database that is away is none."""
     context: dict[str, object] = {"request_id": request_ids.current().request_id}
     error = sys.exception()
-    if isinstance(error, database_errors.AWAY):
-        context["is_full"] = database_errors.notice(error)
+    if isinstance(error, database_errors.UNAVAILABLE_ERRORS):
+        context["is_full"] = database_errors.note_disk_full(error)
         # Without the request: who is signed in would be asked of the database.
         content = render_to_string("503.html", context)
         return HttpResponse(content, status=503, headers={"Retry-After": "5"})

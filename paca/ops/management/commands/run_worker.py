@@ -50,8 +50,8 @@ class Command(BaseCommand):
 
     def handle(self, *, concurrency: int, **options: Any) -> None:
         sys.stdout.reconfigure(line_buffering=True, errors="replace")  # type: ignore[union-attr]
-        process_tuning.keep_memory_together()
-        process_tuning.give_way()
+        process_tuning.limit_malloc_arenas()
+        process_tuning.lower_priority()
         asked_to_end = AskedToEnd()
         split_deployment.check_services()
         split_deployment.check_secrets_are_given()

@@ -30,7 +30,7 @@ class Command(BaseCommand):
 
     def handle(self, *, no_worker: bool, **options: Any) -> None:
         sys.stdout.reconfigure(line_buffering=True, errors="replace")  # type: ignore[union-attr]
-        process_tuning.keep_memory_together()
+        process_tuning.limit_malloc_arenas()
         if no_worker:
             split_deployment.check_services()
             split_deployment.check_secrets_are_given()
@@ -68,7 +68,7 @@ class Command(BaseCommand):
         if not folder.exists():
             startup_checks.make_folder(folder)
             startup_checks.lock(folder, shared=shared)
-        made = settings.PACA_KEYS.keep(folder)
+        made = settings.PACA_KEYS.save(folder)
         self._done("Secrets", f"made: {', '.join(made)}" if made else "kept")
 
         from paca.ops import bootstrap
