@@ -10,7 +10,7 @@ pages = get_asgi_application()
 
 # Django must be set up before anything that imports its models.
 from paca.bus import get_bus  # noqa: E402
-from paca.realtime.database import newest_of, rows_after  # noqa: E402
+from paca.realtime.database import events_after, latest_seqs  # noqa: E402
 from paca.realtime.origin_check import OriginGuard  # noqa: E402
 from paca.realtime.relay import Lifespan, Relay  # noqa: E402
 from paca.realtime.routing import sockets  # noqa: E402
@@ -21,6 +21,6 @@ application = ProtocolTypeRouter(
     {
         "http": Bodies(Places(pages)),
         "websocket": OriginGuard(sockets),
-        "lifespan": Lifespan(lambda: Relay(get_bus(), newest_of, rows_after)),
+        "lifespan": Lifespan(lambda: Relay(get_bus(), latest_seqs, events_after)),
     }
 )

@@ -1,4 +1,4 @@
-"""Who may use a socket: asked when it opens, on every command and every 30 seconds."""
+"""Authorizes sockets: when one opens, on every command and every 30 seconds."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,71 +11,77 @@ from paca.conversations.models import Conversation
 from paca.projects.models import Member
 from paca.projects.permissions import allows
 from paca.projects.selectors import get_membership
-from paca.realtime.credentials import Credential, SignInNeeded, Visitor, verify
-from paca.realtime.protocol import Close
+from paca.realtime.credentials import Credential, Principal, SignInNeeded, authenticate
+from paca.realtime.protocol import CloseCode
 
 
-class Refused(Exception):
-    """The socket ends with this code; the page knows what to do with each."""
+class CloseSocket(Exception):
+    """The server closes the socket with this code. A page knows what to do with each code."""
 
-    def __init__(self, code: Close, reason: str) -> None:
+    def __init__(self, code: CloseCode, reason: str) -> None:
         super().__init__(reason)
         self.code = code
         self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What a visitor is in the project behind the socket."""
+class SocketAccess:
+    """A principal's membership in the project that a socket belongs to."""
 
-    visitor: Visitor
+    principal: Principal
     member: Member
 
     def allows(self, permission: str) -> bool:
-        """Both must agree: the member's role, and the scopes of the token if there is one."""
-        return allows(self.member, permission) and self.visitor.allows(permission)
+        """Whether both agree: the member's role and, if there is a token, its scopes."""
+        return allows(self.member, permission) and self.principal.allows(permission)
 
-    def demand(self, permission: str) -> None:
-        """Raise ``NotAllowed`` unless the right is there."""
+    def require(self, permission: str) -> None:
+        """Raises ``NotAllowed`` unless the permission is granted."""
         if not self.allows(permission):
             raise NotAllowed
 
 
 @dataclass(frozen=True, slots=True)
-class ConversationStanding(Standing):
-    """The same, with the conversation as it is now."""
+class ConversationAccess(SocketAccess):
+    """The same for a conversation's socket, with the conversation as it is now."""
 
     conversation: Conversation
 
 
-def to_conversation(credential: Credential, conversation_id: UUID) -> ConversationStanding:
-    """Where the visitor stands in a conversation they may at least read. Raises ``Refused``."""
-    with _closing():
-        visitor = verify(credential)
+def authorize_conversation(credential: Credential, conversation_id: UUID) -> ConversationAccess:
+    """The access of the credential's owner to a conversation that they may at least read.
+
+    Raises ``CloseSocket`` if they may not.
+    """
+    with _errors_as_close_codes():
+        principal = authenticate(credential)
         conversation = selectors.get_by_id(conversation_id)
         # guard: realtime-membership
-        member = get_membership(visitor.user, conversation.project_id)
-        standing = ConversationStanding(visitor, member, conversation)
-        standing.demand("conversations:read")
-        return standing
+        member = get_membership(principal.user, conversation.project_id)
+        access = ConversationAccess(principal, member, conversation)
+        access.require("conversations:read")
+        return access
 
 
-def to_project(credential: Credential, project_id: UUID) -> Standing:
-    """Where the visitor stands in a project they may at least read. Raises ``Refused``."""
-    with _closing():
-        visitor = verify(credential)
-        standing = Standing(visitor, get_membership(visitor.user, project_id))
-        standing.demand("projects:read")
-        return standing
+def authorize_project(credential: Credential, project_id: UUID) -> SocketAccess:
+    """The access of the credential's owner to a project that they may at least read.
+
+    Raises ``CloseSocket`` if they may not.
+    """
+    with _errors_as_close_codes():
+        principal = authenticate(credential)
+        access = SocketAccess(principal, get_membership(principal.user, project_id))
+        access.require("projects:read")
+        return access
 
 
 @contextmanager
-def _closing() -> Iterator[None]:
+def _errors_as_close_codes() -> Iterator[None]:
     try:
         yield
     except SignInNeeded as error:
-        raise Refused(Close.SIGN_IN, error.detail) from None
+        raise CloseSocket(CloseCode.SIGN_IN, error.detail) from None
     except NotAllowed as error:
-        raise Refused(Close.NO_RIGHT, error.detail) from None
+        raise CloseSocket(CloseCode.NOT_ALLOWED, error.detail) from None
     except NotFound as error:
-        raise Refused(Close.NOT_THERE, error.detail) from None
+        raise CloseSocket(CloseCode.NOT_FOUND, error.detail) from None

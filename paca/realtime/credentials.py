@@ -1,4 +1,4 @@
-"""How a visitor of a socket proves who they are, and whether the proof still holds."""
+"""Authenticates sockets by session, token or ticket, at the handshake and again later."""
 
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -15,7 +15,7 @@ from paca.accounts.api.base import token_allows
 from paca.accounts.models import ApiToken, User
 from paca.common.errors import PacaError
 from paca.realtime import tickets
-from paca.realtime.handshake import Scope, header, query
+from paca.realtime.handshake import Scope, header, query_parameter
 
 
 class SignInNeeded(PacaError):
@@ -27,38 +27,41 @@ class SignInNeeded(PacaError):
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """Names a session or a token. It is looked up again at each check, so it ends when they end."""
+    """Names a session or a token. Each check looks it up again, so it ends when they end."""
 
     session_key: str = field(default="", repr=False)
     token_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Visitor:
-    """A person, and the token they came by, if they came by one."""
+class Principal:
+    """An authenticated person, and the token they used, if they used one."""
 
     user: User
     token: ApiToken | None
 
     def allows(self, permission: str) -> bool:
-        """Whether the way they came by covers the right; a session covers all."""
+        """Whether the token's scopes cover the permission; a session covers every permission."""
         return token_allows(self.token, permission)
 
 
-def presented(scope: Scope) -> Credential:
-    """What the handshake carries: the header wins over the ticket, the ticket over the cookie."""
+def credential_from(scope: Scope) -> Credential:
+    """The credential in a handshake: the header wins over the ticket, the ticket over the cookie.
+
+    Raises ``SignInNeeded`` if the header or the ticket is not valid.
+    """
     if authorization := header(scope, b"authorization"):
-        return _of_bearer(authorization)
-    if ticket := query(scope, "ticket"):
-        bought_with = tickets.redeem(ticket)
-        if bought_with is None:
+        return _credential_from_header(authorization)
+    if ticket := query_parameter(scope, "ticket"):
+        redeemed = tickets.redeem(ticket)
+        if redeemed is None:
             raise SignInNeeded("This ticket is used up or older than 30 seconds.")
-        return Credential(*bought_with)
+        return Credential(*redeemed)
     cookies = parse_cookie(header(scope, b"cookie"))
     return Credential(session_key=cookies.get(settings.SESSION_COOKIE_NAME, ""))
 
 
-def _of_bearer(authorization: str) -> Credential:
+def _credential_from_header(authorization: str) -> Credential:
     found = authenticate_header(authorization)
     if found is None:
         raise SignInNeeded(
@@ -68,16 +71,16 @@ def _of_bearer(authorization: str) -> Credential:
     return Credential(token_id=token.pk)
 
 
-def verify(credential: Credential) -> Visitor:
-    """Who this is now. Raises ``SignInNeeded`` once the session or token has ended."""
+def authenticate(credential: Credential) -> Principal:
+    """The person behind a credential. Raises ``SignInNeeded`` once the session or token has ended."""
     if credential.token_id is not None:
-        return _by_token(credential.token_id)
+        return _authenticate_token(credential.token_id)
     if credential.session_key:
         request = HttpRequest()
         request.session = _session(credential.session_key)
         user = auth.get_user(request)
         if isinstance(user, User):
-            return Visitor(user, token=None)
+            return Principal(user, token=None)
     raise SignInNeeded
 
 
@@ -86,8 +89,8 @@ def _session(key: str) -> SessionBase:
     return store(key)
 
 
-def _by_token(token_id: UUID) -> Visitor:
+def _authenticate_token(token_id: UUID) -> Principal:
     token = ApiToken.objects.select_related("user").filter(pk=token_id).first()
     if token is None or token.expired or not token.user.is_active:
         raise SignInNeeded("This token is unknown, revoked or expired.")
-    return Visitor(token.user, token)
+    return Principal(token.user, token)

@@ -1,106 +1,111 @@
-"""Brings one viewer a conversation's log and its live text: each piece once, in order, unhurried."""
+"""Delivers a conversation's events and live text to one viewer: in order, each once, at a bounded rate."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 
 from paca.bus.base import EventsCommitted, HintsLost, LiveFrame
 from paca.realtime import protocol
-from paca.realtime.live_text import STREAMED, Streams
-from paca.realtime.recent_events import Row
+from paca.realtime.live_text import STREAMED, LiveTextMerger
+from paca.realtime.recent_events import EventFrame
 
-# Between two sendings of live text: at most 20 a second.
+# Live text is sent at most 20 times a second.
 LIVE_SECONDS = 0.05
-# Rows are read a page at a time; rows can be large, so it begins small and grows as they allow.
-FIRST_PAGE_ROWS = 20
-LARGEST_PAGE_ROWS = 200
-PAGE_BYTES = 1024 * 1024
+# Events are read page by page. Events can be large, so the first page is small and the next ones
+# grow as the size of the events allows.
+FIRST_PAGE_EVENTS = 20
+MAX_PAGE_EVENTS = 200
+PAGE_CHARACTERS = 1024 * 1024
 
 
 class Delivery:
-    """The hints of the bus only raise a mark or merge into what waits; ``follow`` does the rest.
+    """Hints only note what is new; ``follow`` reads and sends it.
 
-    What waits in memory is never more than one page of rows and the bounds of ``Streams``.
+    The memory for one viewer is bounded: one page of events and the bounds of ``LiveTextMerger``.
     """
 
     def __init__(
         self,
         *,
-        read: Callable[[int, int], Awaitable[list[Row]]],
-        say: Callable[[str], Awaitable[None]],
-        say_again: Callable[[], None],
+        read: Callable[[int, int], Awaitable[list[EventFrame]]],
+        send: Callable[[str], Awaitable[None]],
+        request_live_text: Callable[[], None],
     ) -> None:
-        """``read`` gives rows after a number, so many at most and none only at the end; ``say`` sends
-        one frame; ``say_again`` asks the worker for the text streamed so far.
+        """``read(after, limit)`` gives events in order, and none only at the end of the log.
+
+        ``send`` sends one encoded frame. ``request_live_text`` asks the worker to send the text
+        streamed so far again.
         """
-        self.sent = 0
+        self.sent_seq = 0
         self._read = read
-        self._say = say
-        self._say_again = say_again
-        self._announced = 0
-        self._page_rows = FIRST_PAGE_ROWS
-        self._streams = Streams()
+        self._send = send
+        self._request_live_text = request_live_text
+        self._announced_seq = 0
+        self._page_events = FIRST_PAGE_EVENTS
+        self._live_text = LiveTextMerger()
         self._following = False
-        self._news = asyncio.Event()
-        self._flush: asyncio.TimerHandle | None = None
+        self._wake = asyncio.Event()
+        self._flush_timer: asyncio.TimerHandle | None = None
         self._flush_due = False
         self._next_flush = 0.0
 
-    def hear(self, hint: EventsCommitted | LiveFrame | HintsLost) -> None:
-        """A hint of this conversation."""
+    def on_hint(self, hint: EventsCommitted | LiveFrame | HintsLost) -> None:
+        """Note a hint of this conversation."""
         if isinstance(hint, EventsCommitted):
-            self._announced = max(self._announced, hint.seq)
-            self._news.set()
+            self._announced_seq = max(self._announced_seq, hint.seq)
+            self._wake.set()
         elif isinstance(hint, HintsLost):
-            self._say_again()  # the relay looks for rows
+            self._request_live_text()  # for events the relay sweeps
         elif self._following and hint.frame.get("type") in STREAMED:
-            if not self._streams.add(hint.frame):
-                self._say_again()
-            self._flush_soon()
+            if not self._live_text.add(hint.frame):
+                self._request_live_text()
+            self._schedule_flush()
 
     async def catch_up(self, seq: int) -> None:
-        """Send the rows above the last one sent, up to that number at least."""
-        while self.sent < seq and await self._send_page():
+        """Send the events after the last one sent, at least up to ``seq``."""
+        while self.sent_seq < seq and await self._send_page():
             pass
 
     async def _send_page(self) -> bool:
-        """Send the next rows; False if there are none."""
-        page = await self._read(self.sent, self._page_rows)
-        for row in page:
-            await self._say(row.text)
-            self.sent = row.seq
-            self._streams.end(row.type, row.call_id)
-        if len(page) == self._page_rows:
-            size = sum(len(row.text) for row in page)
-            self._page_rows = max(1, min(LARGEST_PAGE_ROWS, PAGE_BYTES * len(page) // size))
+        """Send the next events; False if there are none."""
+        page = await self._read(self.sent_seq, self._page_events)
+        for event in page:
+            await self._send(event.text)
+            self.sent_seq = event.seq
+            self._live_text.end(event.type, event.call_id)
+        if len(page) == self._page_events:
+            size = sum(len(event.text) for event in page)
+            fitting = PAGE_CHARACTERS * len(page) // size
+            self._page_events = max(1, min(MAX_PAGE_EVENTS, fitting))
         return bool(page)
 
     async def follow(self) -> None:
-        """Send what happens, for ever. Rows go before live text, for they may replace it."""
-        # Live text only from here on: what was streamed so far comes whole, and then the rest.
+        """Send what happens until the task is cancelled. Events go first: they may replace live text."""
+        # Live text counts only from here on: the worker sends the text so far again, then the rest.
         self._following = True
-        self._say_again()
+        self._request_live_text()
         while True:
-            announced = self._announced
+            announced = self._announced_seq
             await self.catch_up(announced)
-            if self._announced == announced:
-                self._announced = self.sent  # a row that is not there is looked for once
+            if self._announced_seq == announced:
+                # An announced event that the log does not have is looked for only once.
+                self._announced_seq = self.sent_seq
             if self._flush_due:
-                await self._send_live()
-            await self._news.wait()
-            self._news.clear()
+                await self._send_live_text()
+            await self._wake.wait()
+            self._wake.clear()
 
-    def _flush_soon(self) -> None:
-        # A sending that is due takes this piece along; a second one would come right behind it.
-        if self._streams and self._flush is None and not self._flush_due:
+    def _schedule_flush(self) -> None:
+        # A flush that is due also sends this piece; a second flush would follow it at once.
+        if self._live_text and self._flush_timer is None and not self._flush_due:
             loop = asyncio.get_running_loop()
-            self._flush = loop.call_at(max(loop.time(), self._next_flush), self._flush_now)
+            self._flush_timer = loop.call_at(max(loop.time(), self._next_flush), self._flush)
 
-    def _flush_now(self) -> None:
-        self._flush, self._flush_due = None, True
-        self._news.set()
+    def _flush(self) -> None:
+        self._flush_timer, self._flush_due = None, True
+        self._wake.set()
 
-    async def _send_live(self) -> None:
+    async def _send_live_text(self) -> None:
         self._flush_due = False
         self._next_flush = asyncio.get_running_loop().time() + LIVE_SECONDS
-        for frame in self._streams.take():
-            await self._say(protocol.encode(frame))
+        for frame in self._live_text.take():
+            await self._send(protocol.encode(frame))

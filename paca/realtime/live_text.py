@@ -1,4 +1,4 @@
-"""Live text on its way to one viewer: merged while it waits, never twice, never unbounded."""
+"""Merges the live text that waits for one viewer: each character once, within a memory bound."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 from paca import events
 
 Frame = dict[str, Any]
-Key = tuple[str, str]  # the frame's type and its call
+Key = tuple[str, str]  # the frame's type and its call id
 
 STREAMED = (events.TextStreamed.type, events.ThoughtStreamed.type, events.ToolProgressed.type)
-# Once this row is there, live text of the same call has nothing more to say.
+# After an event of the type on the left, live text of the same call and these types is over.
 ENDED_BY: dict[str, tuple[str, ...]] = {
     events.MessageSpoken.type: (events.TextStreamed.type, events.ThoughtStreamed.type),
     events.MessageDiscarded.type: (events.TextStreamed.type, events.ThoughtStreamed.type),
@@ -17,14 +17,14 @@ ENDED_BY: dict[str, tuple[str, ...]] = {
     events.ToolReturned.type: (events.ToolProgressed.type,),
     events.ToolOutcomeUnknown.type: (events.ToolProgressed.type,),
 }
-# What may wait for one viewer: 64 calls at 64 Ki characters, far above what is ever streamed at once.
-MOST_WAITING_CHARACTERS = 64 * 1024
-MOST_CALLS = 64
+# The bounds of what may wait for one viewer. They are far above what is ever streamed at once.
+MAX_PENDING_CHARACTERS = 64 * 1024  # of one call
+MAX_CALLS = 64
 
 
 @dataclass(slots=True)
-class _Piece:
-    """Text that waits, and the frame it came in."""
+class _PendingText:
+    """Text that waits to be sent, and the frame in which its beginning came."""
 
     frame: Frame
     offset: int
@@ -35,87 +35,95 @@ class _Piece:
         return self.offset + len(self.text)
 
 
-class Streams:
-    """What one viewer has been shown of each call, and what waits to be shown next."""
+class LiveTextMerger:
+    """How much text of each call a viewer has been sent, and which text waits to be sent next.
+
+    All offsets count characters from the beginning of the call's text.
+    """
 
     def __init__(self) -> None:
-        self._waiting: dict[Key, _Piece] = {}
-        self._shown: dict[Key, int] = {}
+        self._pending: dict[Key, _PendingText] = {}
+        self._sent_to: dict[Key, int] = {}
         self._ended: dict[Key, None] = {}
-        self._asked_at: dict[Key, int] = {}
+        self._first_gap_at: dict[Key, int] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._waiting)
+        return bool(self._pending)
 
     def add(self, frame: Frame) -> bool:
-        """Let a live frame wait; False if a piece before it is missing, so that it must be said again."""
+        """Merge a live frame. False if text before it is missing: it must be requested again."""
         data = frame["data"]
         key = (frame["type"], str(data["call_id"]))
         if key in self._ended:
             return True
         offset, text = int(data["offset"]), str(data["text"])
-        piece = self._waiting.get(key)
-        have = piece.end if piece is not None else self._shown.get(key, 0)
-        if offset > have:
-            if not self._is_all_there_is(key, offset):
+        pending = self._pending.get(key)
+        known_to = pending.end if pending is not None else self._sent_to.get(key, 0)
+        if offset > known_to:
+            if not self._may_skip_to(key, offset):
                 return False
-            return self._wait(key, _Piece(frame, offset, text))
-        text = text[have - offset :]
+            return self._put(key, _PendingText(frame, offset, text))
+        text = text[known_to - offset :]
         if not text:
             return True
-        if piece is None:
-            return self._wait(key, _Piece(frame, have, text))
-        piece.text += text
-        return self._bound(key, piece)
+        if pending is None:
+            return self._put(key, _PendingText(frame, known_to, text))
+        pending.text += text
+        return self._keep_within_bound(key, pending)
 
-    def _is_all_there_is(self, key: Key, offset: int) -> bool:
-        """Of a very long text the worker repeats the tail only. It is such a repeat if it begins
-        before the piece that made us ask; of a command's output nobody needs the beginning.
+    def _may_skip_to(self, key: Key, offset: int) -> bool:
+        """Whether a gap before ``offset`` is accepted, because the text in it will not come.
+
+        Of a very long text the worker repeats only the tail. A frame belongs to such a repetition if
+        it begins before the frame that made us request it. For a command's output every gap is
+        accepted: its beginning is not needed.
         """
-        asked_at = self._asked_at.get(key)
-        if key[0] == events.ToolProgressed.type or (asked_at is not None and offset < asked_at):
+        first_gap_at = self._first_gap_at.get(key)
+        if key[0] == events.ToolProgressed.type:
             return True
-        if asked_at is None:
-            _remember(self._asked_at, key, offset)
+        if first_gap_at is not None and offset < first_gap_at:
+            return True
+        if first_gap_at is None:
+            _put_bounded(self._first_gap_at, key, offset)
         return False
 
-    def _wait(self, key: Key, piece: _Piece) -> bool:
-        if len(self._waiting) >= MOST_CALLS and key not in self._waiting:
-            self._waiting.pop(next(iter(self._waiting)))
-        self._waiting[key] = piece
-        return self._bound(key, piece)
+    def _put(self, key: Key, pending: _PendingText) -> bool:
+        if len(self._pending) >= MAX_CALLS and key not in self._pending:
+            self._pending.pop(next(iter(self._pending)))
+        self._pending[key] = pending
+        return self._keep_within_bound(key, pending)
 
-    def _bound(self, key: Key, piece: _Piece) -> bool:
-        if len(piece.text) <= MOST_WAITING_CHARACTERS:
+    def _keep_within_bound(self, key: Key, pending: _PendingText) -> bool:
+        if len(pending.text) <= MAX_PENDING_CHARACTERS:
             return True
-        del self._waiting[key]  # a viewer this far behind gets it whole, later
+        del self._pending[key]  # the viewer is too far behind: it gets the whole text later
         return False
 
     def take(self) -> list[Frame]:
-        """All that waits, as frames, in the order the calls began."""
-        taken, self._waiting = self._waiting, {}
-        for key, piece in taken.items():
-            _remember(self._shown, key, piece.end)
-            self._asked_at.pop(key, None)
+        """Take all text that waits, as frames, in the order in which the calls began."""
+        taken, self._pending = self._pending, {}
+        for key, pending in taken.items():
+            _put_bounded(self._sent_to, key, pending.end)
+            self._first_gap_at.pop(key, None)
         return [
-            piece.frame
-            | {"data": piece.frame["data"] | {"offset": piece.offset, "text": piece.text}}
-            for piece in taken.values()
+            pending.frame
+            | {"data": pending.frame["data"] | {"offset": pending.offset, "text": pending.text}}
+            for pending in taken.values()
         ]
 
-    def end(self, row_type: str, call_id: str) -> None:
-        """A row was shown: the live text it replaces is over, also what is still under way."""
-        for kind in ENDED_BY.get(row_type, ()):
+    def end(self, event_type: str, call_id: str) -> None:
+        """An event was sent. Drop the live text that it replaces, also what is still on its way."""
+        for kind in ENDED_BY.get(event_type, ()):
             key = (kind, call_id)
-            self._waiting.pop(key, None)
-            self._shown.pop(key, None)
-            self._asked_at.pop(key, None)
-            _remember(self._ended, key, None)
+            self._pending.pop(key, None)
+            self._sent_to.pop(key, None)
+            self._first_gap_at.pop(key, None)
+            _put_bounded(self._ended, key, None)
 
 
-def _remember(memory: dict[Key, Any], key: Key, value: Any) -> None:
-    """Keep the latest few: a viewer who stays for weeks costs no more than one who just came."""
-    memory.pop(key, None)
-    memory[key] = value
-    if len(memory) > 4 * MOST_CALLS:
-        memory.pop(next(iter(memory)))
+def _put_bounded(entries: dict[Key, Any], key: Key, value: Any) -> None:
+    """Keep only the latest entries: a viewer that stays for weeks costs no more than a new one."""
+    entries.pop(key, None)
+    entries[key] = value
+    if len(entries) > 4 * MAX_CALLS:
+        entries.pop(next(iter(entries)))

@@ -1,4 +1,4 @@
-"""Tickets: what opens one socket where a header cannot be sent."""
+"""Tickets, with which clients that cannot send a header open one socket."""
 
 from django.conf import settings
 from django.db import models
@@ -7,8 +7,8 @@ from paca.common.models import BaseModel
 
 
 class Ticket(BaseModel):
-    """Kept as a hash, gone after its use. It lends what it was bought with, a session or a token:
-    when that ends, so does each socket which the ticket opened.
+    """A ticket, stored as a hash and deleted when it is used. It stands for the session or token that
+    requested it: when that ends, each socket that was opened with the ticket ends too.
     """
 
     digest = models.CharField(max_length=64, unique=True, editable=False)

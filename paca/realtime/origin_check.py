@@ -1,4 +1,4 @@
-"""Refuses a handshake that another site's page makes with the visitor's cookies."""
+"""Rejects a handshake that a page of another site makes with the person's cookies."""
 
 from collections.abc import Awaitable, Callable
 from fnmatch import fnmatchcase
@@ -8,42 +8,41 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
-from paca.realtime.handshake import Scope, has_header, header, query
+from paca.realtime.handshake import Scope, has_header, header, query_parameter
 
 Application = Callable[[Scope, Any, Any], Awaitable[None]]
 DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
 class OriginGuard:
-    """Stands outermost, before anything is looked up.
+    """The outermost layer: it runs before anything is looked up.
 
-    Browsers always name the origin of the page, and always send cookies along. So an origin, when
-    there is one, must be ours; and whoever names none is no browser and must bring a token or a
-    ticket, which no other site can.
+    A browser always sends the page's origin, and always sends cookies. So an origin, if there is
+    one, must be ours. A client that sends no origin is not a browser: it must send a token or a
+    ticket, which another site does not have.
     """
 
     def __init__(self, application: Application) -> None:
         self.application = application
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
-        if self._welcome(scope):
+        if self._is_allowed(scope):
             await self.application(scope, receive, send)
             return
         await receive()
         await send({"type": "websocket.close"})  # before it was accepted: HTTP 403
 
-    def _welcome(self, scope: Scope) -> bool:
+    def _is_allowed(self, scope: Scope) -> bool:
         if has_header(scope, b"origin"):
             # guard: realtime-origin
             return is_ours(header(scope, b"origin"), host=header(scope, b"host"))
-        return has_header(scope, b"authorization") or bool(query(scope, "ticket"))
+        return has_header(scope, b"authorization") or bool(query_parameter(scope, "ticket"))
 
 
 def is_ours(origin: str, *, host: str) -> bool:
-    """Whether a page of this origin is one of ours, seen from a request to ``host``.
+    """Whether a page of this origin belongs to this installation, for a request to ``host``.
 
-    The port counts: cookies do not tell ports apart, but another program on this machine is
-    another site.
+    The port counts: cookies ignore ports, but another program on this machine is another site.
     """
     if _is_trusted(origin.lower()):
         return True
@@ -62,7 +61,7 @@ def is_ours(origin: str, *, host: str) -> bool:
 
 
 def _is_trusted(origin: str) -> bool:
-    """Whether the operator has named it, as for Django's own check of forms."""
+    """Whether ``CSRF_TRUSTED_ORIGINS`` names the origin, as in Django's own check of forms."""
     return any(
         origin == trusted or ("*" in trusted and fnmatchcase(origin, trusted))
         for trusted in settings.CSRF_TRUSTED_ORIGINS

@@ -1,30 +1,31 @@
-"""How often a socket may speak."""
+"""Limits how many frames a second a socket's client may send."""
 
 from paca.common import clock
 from paca.common.errors import PacaError
 
-FRAMES_A_SECOND = 20
+FRAMES_PER_SECOND = 20
 
 
-class TooFast(PacaError):
+class RateLimited(PacaError):
     """At most 20 frames a second; this one was not carried out. Send it again in a moment."""
 
     code = "rate_limited"
     status = 429
 
 
-class Allowance:
-    """A bucket of 20 that fills up at 20 a second."""
+class TokenBucket:
+    """A bucket of 20 tokens that is refilled with 20 tokens a second."""
 
     def __init__(self) -> None:
-        self._left = float(FRAMES_A_SECOND)
-        self._since = clock.monotonic()
+        self._tokens = float(FRAMES_PER_SECOND)
+        self._refilled_at = clock.monotonic()
 
-    def spend(self) -> None:
-        """Take one. Raises ``TooFast`` when the bucket is empty."""
+    def take(self) -> None:
+        """Take one token. Raises ``RateLimited`` if the bucket is empty."""
         now = clock.monotonic()
-        earned = (now - self._since) * FRAMES_A_SECOND
-        self._left, self._since = min(self._left + earned, float(FRAMES_A_SECOND)), now
-        if self._left < 1:
-            raise TooFast
-        self._left -= 1
+        refill = (now - self._refilled_at) * FRAMES_PER_SECOND
+        self._tokens = min(self._tokens + refill, float(FRAMES_PER_SECOND))
+        self._refilled_at = now
+        if self._tokens < 1:
+            raise RateLimited
+        self._tokens -= 1

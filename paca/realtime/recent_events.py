@@ -1,4 +1,4 @@
-"""The end of a log that is watched here: read and written out once, however many pages follow it."""
+"""Keeps the newest events of a log that is watched in this process, encoded once for all its viewers."""
 
 import asyncio
 from collections import deque
@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 from itertools import islice
 from typing import Any, NamedTuple
 
-MOST_ROWS = 500
-MOST_CHARACTERS = 256 * 1024
+MAX_EVENTS = 500
+MAX_CHARACTERS = 256 * 1024
 
 
-class Row(NamedTuple):
-    """An event of the log as it goes over the wire, and what live text it may put an end to."""
+class EventFrame(NamedTuple):
+    """An event of the log, encoded as a frame. Its type and call id say which live text it ends."""
 
     seq: int
     type: str
@@ -19,82 +19,86 @@ class Row(NamedTuple):
     text: str
 
 
-Read = Callable[[int, int], Awaitable[list[Row]]]
+Read = Callable[[int, int], Awaitable[list[EventFrame]]]
 
 
-class RecentRows:
-    """The newest rows of one log, without a gap, for all in this process who follow it.
+class RecentEvents:
+    """The newest events of one log, without a gap, for all viewers of it in this process.
 
-    Whoever stands at their end asks the database, one at a time and for all others who wait there.
-    Whoever is further back than they reach reads for themselves. They never change: a log is only
-    added to.
+    Viewers at the end of these events share one query at a time. A viewer that is further behind
+    than the first event kept reads from the database for itself. Events are never updated here,
+    because a log only grows.
     """
 
     def __init__(self, read: Read) -> None:
-        """``read`` gives the rows after a number, so many at most, from the database."""
+        """``read(after, limit)`` reads at most ``limit`` events above a ``seq`` from the database."""
         self._read = read
-        self._rows: deque[Row] = deque()
+        self._events: deque[EventFrame] = deque()
         self._characters = 0
-        self._end = -1  # every row from the first that is kept up to this number is here
-        self._begun = 0
-        self._reading: asyncio.Task[tuple[int, list[Row]]] | None = None
+        self._end = -1  # every event from the first one kept up to this seq is here
+        self._queries_started = 0
+        self._query: asyncio.Task[tuple[int, list[EventFrame]]] | None = None
 
     @property
     def end(self) -> int:
-        """The last number that somebody here has come to."""
+        """The highest ``seq`` that a viewer here has reached."""
         return self._end
 
-    async def after(self, seq: int, most: int) -> list[Row]:
-        """Rows above ``seq``, in order, at most ``most``; none only if there were none when asked."""
-        last_begun = self._begun
+    async def after(self, seq: int, limit: int) -> list[EventFrame]:
+        """At most ``limit`` events above ``seq``, in order.
+
+        The list is empty only if the log had no such event when this was called. Raises what
+        ``read`` raises.
+        """
+        started_before = self._queries_started
         while True:
             if seq > self._end:
-                self._begin_anew(seq)
+                self._restart_at(seq)
             if seq < self._end:
-                return self._kept(seq, most) or await self._read(seq, most)
-            if self._reading is None:
-                if self._begun > last_begun:
-                    return []  # a reading that began after we asked has found nothing
-                self._reading = asyncio.create_task(self._read_on(most))
-                self._reading.add_done_callback(_see)
-            # It is everybody's: who stops waiting does not stop it.
-            began_at, rows = await asyncio.shield(self._reading)
-            if began_at == seq and rows:
-                return rows[:most]  # what is kept of them may be less
+                return self._kept_after(seq, limit) or await self._read(seq, limit)
+            if self._query is None:
+                if self._queries_started > started_before:
+                    return []  # a query that started after this call has found nothing
+                self._query = asyncio.create_task(self._read_next(limit))
+                self._query.add_done_callback(_retrieve_exception)
+            # The query is shared: cancelling one waiter does not cancel it.
+            started_at, events = await asyncio.shield(self._query)
+            if started_at == seq and events:
+                return events[:limit]  # of these, fewer may have been kept
 
-    def _kept(self, seq: int, most: int) -> list[Row]:
-        if not self._rows or seq < self._rows[0].seq - 1:
+    def _kept_after(self, seq: int, limit: int) -> list[EventFrame]:
+        if not self._events or seq < self._events[0].seq - 1:
             return []
-        first = seq + 1 - self._rows[0].seq
-        return list(islice(self._rows, first, first + most))
+        first = seq + 1 - self._events[0].seq
+        return list(islice(self._events, first, first + limit))
 
-    async def _read_on(self, most: int) -> tuple[int, list[Row]]:
-        """Where it began, and the rows after that."""
-        self._begun += 1
+    async def _read_next(self, limit: int) -> tuple[int, list[EventFrame]]:
+        """Read and keep the events at the end. Gives the ``seq`` it started at, and the events."""
+        self._queries_started += 1
         end = self._end
         try:
-            rows = await self._read(end, most)
+            events = await self._read(end, limit)
         finally:
-            self._reading = None
+            self._query = None
         if end == self._end:
-            self._add(rows)
-        return end, rows
+            self._add(events)
+        return end, events
 
-    def _add(self, rows: list[Row]) -> None:
-        self._rows.extend(rows)
-        self._characters += sum(len(row.text) for row in rows)
-        if rows:
-            self._end = rows[-1].seq
-        while len(self._rows) > MOST_ROWS or self._characters > MOST_CHARACTERS:
-            self._characters -= len(self._rows.popleft().text)
+    def _add(self, events: list[EventFrame]) -> None:
+        self._events.extend(events)
+        self._characters += sum(len(event.text) for event in events)
+        if events:
+            self._end = events[-1].seq
+        while len(self._events) > MAX_EVENTS or self._characters > MAX_CHARACTERS:
+            self._characters -= len(self._events.popleft().text)
 
-    def _begin_anew(self, seq: int) -> None:
-        """Nobody here has come this far. What is before it is read by whoever still needs it."""
-        self._rows.clear()
+    def _restart_at(self, seq: int) -> None:
+        """Drop the events kept: no viewer here was this far. Viewers behind ``seq`` read for themselves."""
+        self._events.clear()
         self._characters, self._end = 0, seq
 
 
-def _see(reading: asyncio.Task[Any]) -> None:
-    """What it failed on is told to who waits for it; nobody may wait any more, which is no error of ours."""
-    if not reading.cancelled():
-        reading.exception()
+def _retrieve_exception(query: asyncio.Task[Any]) -> None:
+    """Keep asyncio from reporting a failed query that no viewer waits for any more."""
+    if not query.cancelled():
+        query.exception()

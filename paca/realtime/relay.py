@@ -1,4 +1,4 @@
-"""A hub in each web process: it hears the bus once, reads each new row once, and serves all pages."""
+"""A hub in each web process: it hears the bus once, reads each new event once and serves all sockets."""
 
 import asyncio
 import functools
@@ -19,52 +19,53 @@ from paca.bus.base import (
 )
 from paca.common.best_effort import tolerated
 from paca.realtime.handshake import Scope
-from paca.realtime.recent_events import RecentRows, Row
+from paca.realtime.recent_events import EventFrame, RecentEvents
 
-Hear = Callable[[EventsCommitted | LiveFrame | HintsLost], None]
-NewestOf = Callable[[list[UUID]], Awaitable[dict[UUID, int]]]
-RowsAfter = Callable[[UUID, int, int], Awaitable[list[Row]]]
+HintHandler = Callable[[EventsCommitted | LiveFrame | HintsLost], None]
+LatestSeqs = Callable[[list[UUID]], Awaitable[dict[UUID, int]]]
+EventsAfter = Callable[[UUID, int, int], Awaitable[list[EventFrame]]]
 
-# One query for all that is watched here. It is what viewers live on while Redis is away.
+# One query for all conversations watched here. While Redis is away, viewers get events only by it.
 SWEEP_SECONDS = 1.0
-SAY_AGAIN_SECONDS = 0.1
-MOST_SOCKETS_OF_A_PERSON = 20
+LIVE_TEXT_REQUEST_SECONDS = 0.1
+MAX_SOCKETS_PER_PERSON = 20
 
 
 class TooManySockets(Exception):
-    """This person has as many sockets open as one may have."""
+    """The person has as many open sockets as one person may have."""
 
 
 class Relay:
-    """Topic -> who listens. Lives in the loop of the web server and is started by its lifespan."""
+    """The handlers of each topic. It lives in the event loop of the web server; ``Lifespan`` starts it."""
 
     def __init__(
         self,
         bus: Bus,
-        newest_of: NewestOf,
-        rows_after: RowsAfter,
+        latest_seqs: LatestSeqs,
+        events_after: EventsAfter,
         *,
         sweep_seconds: float = SWEEP_SECONDS,
     ) -> None:
-        """Both ask the database: ``newest_of`` for the last number of each conversation,
-        ``rows_after`` for the rows of one above a number, so many at most.
+        """Both functions ask the database: ``latest_seqs`` for the last ``seq`` of each conversation,
+        ``events_after(conversation, seq, limit)`` for at most ``limit`` events above ``seq``.
         """
         self._bus = bus
-        self._newest_of = newest_of
-        self._rows_after = rows_after
+        self._latest_seqs = latest_seqs
+        self._events_after = events_after
         self._sweep_seconds = sweep_seconds
-        self._audience: defaultdict[str, dict[int, Hear]] = defaultdict(dict)
-        self._watched: Counter[UUID] = Counter()
-        self._recent: dict[UUID, RecentRows] = {}
-        self._seats: Counter[UUID] = Counter()
-        self._just_asked: dict[UUID, bool] = {}
+        self._handlers: defaultdict[str, dict[int, HintHandler]] = defaultdict(dict)
+        self._watchers: Counter[UUID] = Counter()
+        self._recent: dict[UUID, RecentEvents] = {}
+        self._sockets: Counter[UUID] = Counter()
+        # Conversations whose live text was just requested, and whether it was requested once more.
+        self._live_text_requests: dict[UUID, bool] = {}
         self._next_key = 0
         self._sweep_now = asyncio.Event()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Hear the bus until the block ends."""
-        with self._bus.listen((EventsCommitted, LiveFrame, HintsLost), self._hand_out):
+        """Listen to the bus until the block ends."""
+        with self._bus.listen((EventsCommitted, LiveFrame, HintsLost), self._dispatch):
             sweeper = asyncio.create_task(self._sweep(), name="relay sweeper")
             try:
                 yield
@@ -73,109 +74,111 @@ class Relay:
                 await asyncio.gather(sweeper, return_exceptions=True)
 
     @contextmanager
-    def join(self, topic: str, hear: Hear) -> Iterator[None]:
-        """Hand each hint of the topic to ``hear``, which must not block."""
+    def subscribe(self, topic: str, handler: HintHandler) -> Iterator[None]:
+        """Call ``handler``, which must not block, with each hint of the topic until the block ends."""
         key = self._next_key = self._next_key + 1
-        self._audience[topic][key] = hear
+        self._handlers[topic][key] = handler
         try:
             yield
         finally:
-            del self._audience[topic][key]
-            if not self._audience[topic]:
-                del self._audience[topic]
+            del self._handlers[topic][key]
+            if not self._handlers[topic]:
+                del self._handlers[topic]
 
     @contextmanager
-    def watch(self, conversation_id: UUID, hear: Hear) -> Iterator[None]:
-        """Join a conversation's topic, with the sweep as a net under lost hints."""
-        self._watched[conversation_id] += 1
+    def watch(self, conversation_id: UUID, handler: HintHandler) -> Iterator[None]:
+        """Subscribe to a conversation's topic. The sweep makes up for lost hints."""
+        self._watchers[conversation_id] += 1
         try:
-            with self.join(conversation_topic(conversation_id), hear):
+            with self.subscribe(conversation_topic(conversation_id), handler):
                 yield
         finally:
-            _leave(self._watched, conversation_id)
-            if conversation_id not in self._watched:
+            _decrement(self._watchers, conversation_id)
+            if conversation_id not in self._watchers:
                 self._recent.pop(conversation_id, None)
 
-    async def rows_after(self, conversation_id: UUID, after: int, most: int) -> list[Row]:
-        """Rows above ``after``, in order, so many at most and none only at the end, for a watcher."""
+    async def events_after(self, conversation_id: UUID, after: int, limit: int) -> list[EventFrame]:
+        """At most ``limit`` events above ``after``, in order; none only at the end of the log.
+
+        Call it only while the conversation is watched: the events are kept until the last watcher
+        leaves.
+        """
         recent = self._recent.get(conversation_id)
         if recent is None:
-            read = functools.partial(self._rows_after, conversation_id)
-            recent = self._recent[conversation_id] = RecentRows(read)
-        return await recent.after(after, most)
+            read = functools.partial(self._events_after, conversation_id)
+            recent = self._recent[conversation_id] = RecentEvents(read)
+        return await recent.after(after, limit)
 
     @contextmanager
-    def seat(self, user_id: UUID) -> Iterator[None]:
-        """Count this socket as the person's. Raises ``TooManySockets``."""
-        if self._seats[user_id] >= MOST_SOCKETS_OF_A_PERSON:
+    def count_socket(self, user_id: UUID) -> Iterator[None]:
+        """Count one socket of a person until the block ends. Raises ``TooManySockets``."""
+        if self._sockets[user_id] >= MAX_SOCKETS_PER_PERSON:
             raise TooManySockets
-        self._seats[user_id] += 1
+        self._sockets[user_id] += 1
         try:
             yield
         finally:
-            _leave(self._seats, user_id)
+            _decrement(self._sockets, user_id)
 
-    def say_again(self, conversation_id: UUID) -> None:
-        """Ask the worker for the text streamed so far; of many who ask at once, one is heard."""
-        if conversation_id in self._just_asked:
-            self._just_asked[conversation_id] = True
+    def request_live_text(self, conversation_id: UUID) -> None:
+        """Ask the worker for the text streamed so far. Requests within 0.1 s are merged into one."""
+        if conversation_id in self._live_text_requests:
+            self._live_text_requests[conversation_id] = True
             return
-        self._just_asked[conversation_id] = False
+        self._live_text_requests[conversation_id] = False
         self._bus.signal(conversation_id, Signal.ATTACH)
         loop = asyncio.get_running_loop()
-        loop.call_later(SAY_AGAIN_SECONDS, self._may_ask_again, conversation_id)
+        loop.call_later(LIVE_TEXT_REQUEST_SECONDS, self._repeat_request, conversation_id)
 
-    def _may_ask_again(self, conversation_id: UUID) -> None:
-        # Whoever asked meanwhile may have come too late for the first answer.
-        if self._just_asked.pop(conversation_id):
-            self.say_again(conversation_id)
+    def _repeat_request(self, conversation_id: UUID) -> None:
+        # A viewer that asked meanwhile may have come too late for the first answer.
+        if self._live_text_requests.pop(conversation_id):
+            self.request_live_text(conversation_id)
 
-    def _hand_out(self, hint: Hint) -> None:
+    def _dispatch(self, hint: Hint) -> None:
         if isinstance(hint, HintsLost):
             self._sweep_now.set()
-            topics = list(self._audience)
+            topics = list(self._handlers)
         else:
-            assert isinstance(
-                hint, EventsCommitted | LiveFrame
-            )  # the kinds asked for in ``running``
+            assert isinstance(hint, EventsCommitted | LiveFrame)  # the kinds that ``running`` names
             topics = [hint.topic]
         for topic in topics:
-            for hear in tuple(self._audience.get(topic, {}).values()):
-                hear(hint)
+            for handler in tuple(self._handlers.get(topic, {}).values()):
+                handler(hint)
 
     async def _sweep(self) -> None:
-        """Announce what the database has: a hint that was lost costs seconds, not the event."""
+        """Announce what the database has, so that a lost hint delays an event and does not lose it."""
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._sweep_seconds):
                     await self._sweep_now.wait()
             self._sweep_now.clear()
-            if not self._watched:
+            if not self._watchers:
                 continue
             with tolerated("relay sweep"):
-                newest = await self._newest_of(list(self._watched))
-                for conversation_id, seq in newest.items():
-                    self._check_recent(conversation_id, seq)
-                    self._hand_out(EventsCommitted(conversation_topic(conversation_id), seq))
+                latest = await self._latest_seqs(list(self._watchers))
+                for conversation_id, seq in latest.items():
+                    self._drop_events_above(conversation_id, seq)
+                    self._dispatch(EventsCommitted(conversation_topic(conversation_id), seq))
 
-    def _check_recent(self, conversation_id: UUID, newest: int) -> None:
-        """Forget rows that the database does not have: the log came back from a backup.
+    def _drop_events_above(self, conversation_id: UUID, seq: int) -> None:
+        """Drop kept events that the database does not have: the log was restored from a backup.
 
-        Or they are newer than its answer. They are read once more then, and that is all.
+        Or they are newer than the database's answer; then they are only read once more.
         """
         recent = self._recent.get(conversation_id)
-        if recent is not None and recent.end > newest:
+        if recent is not None and recent.end > seq:
             del self._recent[conversation_id]
 
 
-def _leave(counter: Counter[UUID], key: UUID) -> None:
+def _decrement(counter: Counter[UUID], key: UUID) -> None:
     counter[key] -= 1
     if not counter[key]:
         del counter[key]
 
 
 class Lifespan:
-    """The ASGI lifespan: sockets find the running relay in ``scope["state"]["relay"]``."""
+    """The ASGI lifespan. Sockets find the running relay in ``scope["state"]["relay"]``."""
 
     def __init__(self, make_relay: Callable[[], Relay]) -> None:
         self.make_relay = make_relay

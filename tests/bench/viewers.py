@@ -95,7 +95,7 @@ async def through_groups(url: str) -> float:
 def _all_joined(relay: Relay, topic: str, viewers: Any) -> contextlib.ExitStack:
     stack = contextlib.ExitStack()
     for hear in viewers:
-        stack.enter_context(relay.join(topic, hear))
+        stack.enter_context(relay.subscribe(topic, hear))
     return stack
 
 

@@ -22,7 +22,7 @@ from paca.conversations.models import Conversation
 from paca.projects.models import Member
 from paca.projects.services import members, workspaces
 from paca.realtime.consumers import ConversationConsumer, ProjectConsumer
-from paca.realtime.database import newest_of, rows_after
+from paca.realtime.database import events_after, latest_seqs
 from paca.realtime.origin_check import OriginGuard
 from paca.realtime.relay import SWEEP_SECONDS, Lifespan, Relay
 from tests.support import world
@@ -80,7 +80,7 @@ def application(
         {
             "websocket": OriginGuard(sockets),
             "lifespan": Lifespan(
-                lambda: Relay(get_bus(), newest_of, rows_after, sweep_seconds=sweep_seconds)
+                lambda: Relay(get_bus(), latest_seqs, events_after, sweep_seconds=sweep_seconds)
             ),
         }
     )

@@ -33,11 +33,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 class Watchful(ConversationConsumer):
     """Asks again every 0.3 seconds instead of every 30."""
 
-    check_seconds = 0.3
+    access_check_seconds = 0.3
 
 
 class WatchfulOfProject(ProjectConsumer):
-    check_seconds = 0.3
+    access_check_seconds = 0.3
 
 
 @pytest.fixture

@@ -245,9 +245,9 @@ def test_a_command_that_breaks_is_an_error_and_the_socket_stays(page, monkeypatc
 
 
 def test_every_command_of_the_contract_has_a_right_and_an_act():
-    from paca.realtime.commands import _ACTS
+    from paca.realtime.commands import _HANDLERS
 
-    assert set(_ACTS) == set(protocol.COMMANDS)
+    assert set(_HANDLERS) == set(protocol.COMMANDS)
 
 
 def test_a_project_socket_takes_ping_only(server, chat):

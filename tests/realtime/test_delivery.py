@@ -6,7 +6,7 @@ import json
 from paca import events
 from paca.bus.base import EventsCommitted, LiveFrame
 from paca.realtime.delivery import LIVE_SECONDS, Delivery
-from paca.realtime.recent_events import Row
+from paca.realtime.recent_events import EventFrame
 
 TOPIC = "conversation:1"
 
@@ -25,26 +25,30 @@ async def _words_while_a_row_is_read() -> None:
     sent_at: dict[str, float] = {}
     all_sent = asyncio.Event()
 
-    async def read(after: int, _most: int) -> list[Row]:
+    async def read(after: int, _limit: int) -> list[EventFrame]:
         """A slow database: text has fallen due by the time it answers, and more text comes."""
         if after:
             return []
-        delivery.hear(word(0))
+        delivery.on_hint(word(0))
         await asyncio.sleep(LIVE_SECONDS)
-        delivery.hear(word(1))
-        return [Row(seq=1, type="agent.turn.started", call_id="", text='{"data": {"text": "row"}}')]
+        delivery.on_hint(word(1))
+        return [
+            EventFrame(
+                seq=1, type="agent.turn.started", call_id="", text='{"data": {"text": "row"}}'
+            )
+        ]
 
-    async def say(text: str) -> None:
+    async def send(text: str) -> None:
         sent_at[json.loads(text)["data"]["text"]] = loop.time()
         if "0 " in text:
-            delivery.hear(word(2))
+            delivery.on_hint(word(2))
         if "2 " in text:
             all_sent.set()
 
-    delivery = Delivery(read=read, say=say, say_again=lambda: None)
+    delivery = Delivery(read=read, send=send, request_live_text=lambda: None)
     following = asyncio.create_task(delivery.follow())
     await asyncio.sleep(0)
-    delivery.hear(EventsCommitted(TOPIC, 1))
+    delivery.on_hint(EventsCommitted(TOPIC, 1))
     async with asyncio.timeout(10):
         await all_sent.wait()
     following.cancel()

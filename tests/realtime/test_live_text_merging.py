@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paca import events
-from paca.realtime.live_text import MOST_WAITING_CHARACTERS, STREAMED, Streams
+from paca.realtime.live_text import MAX_PENDING_CHARACTERS, STREAMED, LiveTextMerger
 
 
 def text(offset: int, words: str, call: str = "c1") -> dict[str, Any]:
@@ -20,7 +20,7 @@ def output(offset: int, words: str, call: str = "t1") -> dict[str, Any]:
     return {"type": event.type, "seq": None, "source": "agent", "data": event.payload()}
 
 
-def pieces(streams: Streams) -> list[tuple[str, int, str]]:
+def pieces(streams: LiveTextMerger) -> list[tuple[str, int, str]]:
     return [(f["data"]["call_id"], f["data"]["offset"], f["data"]["text"]) for f in streams.take()]
 
 
@@ -30,14 +30,14 @@ def test_every_live_event_of_the_catalogue_is_one_it_knows():
 
 
 def test_pieces_that_follow_one_another_become_one():
-    streams = Streams()
+    streams = LiveTextMerger()
     assert all(streams.add(piece) for piece in (text(0, "Good "), text(5, "morn"), text(9, "ing")))
     assert pieces(streams) == [("c1", 0, "Good morning")]
     assert not streams
 
 
 def test_what_was_shown_is_not_shown_again():
-    streams = Streams()
+    streams = LiveTextMerger()
     streams.add(text(0, "Good "))
     streams.take()
     assert streams.add(text(0, "Good morning"))
@@ -47,7 +47,7 @@ def test_what_was_shown_is_not_shown_again():
 
 
 def test_a_piece_without_the_one_before_is_held_back_and_asked_for():
-    streams = Streams()
+    streams = LiveTextMerger()
     assert not streams.add(text(7, "morning"))
     assert not streams
     assert streams.add(text(0, "Good, good morning"))
@@ -55,7 +55,7 @@ def test_a_piece_without_the_one_before_is_held_back_and_asked_for():
 
 
 def test_of_a_very_long_text_the_repeated_tail_is_taken_as_it_is():
-    streams = Streams()
+    streams = LiveTextMerger()
     assert not streams.add(text(90_000, "the end"))
     assert streams.add(text(40_000, "x" * 50_000 + "the end"))
     ((_call, offset, words),) = pieces(streams)
@@ -63,7 +63,7 @@ def test_of_a_very_long_text_the_repeated_tail_is_taken_as_it_is():
 
 
 def test_the_tail_of_a_commands_output_is_shown_where_it_stands():
-    streams = Streams()
+    streams = LiveTextMerger()
     assert streams.add(output(1000, "last line\n"))
     assert pieces(streams) == [("t1", 1000, "last line\n")]
 
@@ -76,7 +76,7 @@ def test_the_tail_of_a_commands_output_is_shown_where_it_stands():
     ],
 )
 def test_a_stored_message_ends_its_live_text_also_what_comes_late(ending):
-    streams = Streams()
+    streams = LiveTextMerger()
     streams.add(text(0, "Good "))
     streams.end(ending.type, ending.call_id)
     assert not streams
@@ -86,7 +86,7 @@ def test_a_stored_message_ends_its_live_text_also_what_comes_late(ending):
 
 
 def test_a_result_ends_the_live_output_of_its_call_only():
-    streams = Streams()
+    streams = LiveTextMerger()
     streams.add(output(0, "a", call="t1"))
     streams.add(output(0, "b", call="t2"))
     streams.add(text(0, "c"))
@@ -95,7 +95,7 @@ def test_a_result_ends_the_live_output_of_its_call_only():
 
 
 def test_calls_at_once_are_kept_apart():
-    streams = Streams()
+    streams = LiveTextMerger()
     for n in range(5):
         streams.add(output(n, str(n), call="t1"))
         streams.add(output(n, str(n), call="t2"))
@@ -103,19 +103,19 @@ def test_calls_at_once_are_kept_apart():
 
 
 def test_what_waits_for_a_viewer_who_does_not_read_is_bounded():
-    streams = Streams()
+    streams = LiveTextMerger()
     asked = 0
     for n in range(800):
         for call in range(100):
             asked += not streams.add(text(n * 100, "x" * 100, call=f"c{call}"))
     waiting = sum(len(words) for _call, _offset, words in pieces(streams))
-    assert waiting <= 64 * MOST_WAITING_CHARACTERS
+    assert waiting <= 64 * MAX_PENDING_CHARACTERS
     assert asked  # what was dropped is asked for again
 
 
 @given(data=st.data(), whole=st.text(min_size=1, max_size=80))
 def test_however_a_text_is_cut_repeated_and_merged_the_page_reads_it_once(data, whole):
-    streams = Streams()
+    streams = LiveTextMerger()
     page, said = "", 0
     while said < len(whole):
         if data.draw(st.booleans(), "repeat"):

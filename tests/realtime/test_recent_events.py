@@ -15,7 +15,7 @@ from paca.bus import get_bus
 from paca.bus.base import conversation_topic
 from paca.conversations.models import Conversation, Event
 from paca.realtime import database
-from paca.realtime.recent_events import MOST_CHARACTERS, MOST_ROWS, RecentRows, Row
+from paca.realtime.recent_events import MAX_CHARACTERS, MAX_EVENTS, EventFrame, RecentEvents
 from tests.realtime import pages
 from tests.realtime.pages import application, conversation_page, session
 from tests.support.live_server import running
@@ -33,7 +33,7 @@ class Log:
         self.readings: list[int] = []
         self.refuses = False
 
-    async def read(self, after: int, most: int) -> list[Row]:
+    async def read(self, after: int, most: int) -> list[EventFrame]:
         self.readings.append(after)
         await asyncio.sleep(self.chance.choice((0, 0, 0.0005)))
         if self.refuses:
@@ -44,11 +44,11 @@ class Log:
         return found
 
 
-def row(seq: int, characters: int = 1) -> Row:
-    return Row(seq, "agent.message.spoken", "", "x" * characters)
+def row(seq: int, characters: int = 1) -> EventFrame:
+    return EventFrame(seq, "agent.message.spoken", "", "x" * characters)
 
 
-async def follow(recent: RecentRows, log: Log, until: int, *, after: int = 0) -> list[int]:
+async def follow(recent: RecentEvents, log: Log, until: int, *, after: int = 0) -> list[int]:
     """What a page would be sent that asks again whenever it hears that there is more."""
     seen = []
     while after < until:
@@ -62,10 +62,10 @@ async def follow(recent: RecentRows, log: Log, until: int, *, after: int = 0) ->
 @pytest.mark.anyio
 @pytest.mark.parametrize("seed", range(20))
 async def test_followers_that_come_at_any_time_get_each_row_once_and_in_order(seed):
-    sizes = (1, MOST_CHARACTERS // 10, 2 * MOST_CHARACTERS)
+    sizes = (1, MAX_CHARACTERS // 10, 2 * MAX_CHARACTERS)
     log = Log(random.Random(seed), sizes[seed % 3])
-    recent = RecentRows(log.read)
-    ends = 2 * MOST_ROWS
+    recent = RecentEvents(log.read)
+    ends = 2 * MAX_EVENTS
     starts = [0, 0, 1, 250, 900] + [log.chance.randrange(ends) for _ in range(5)]
     async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         followers = {
@@ -85,16 +85,16 @@ async def test_followers_that_come_at_any_time_get_each_row_once_and_in_order(se
 async def test_who_asks_while_a_reading_is_under_way_is_not_told_that_there_is_nothing():
     """That reading may have looked before the row was there."""
     looked, may_go = asyncio.Event(), asyncio.Event()
-    log: list[Row] = []
+    log: list[EventFrame] = []
 
-    async def read(after: int, most: int) -> list[Row]:
+    async def read(after: int, most: int) -> list[EventFrame]:
         found = log[after:]
         if not looked.is_set():
             looked.set()
             await may_go.wait()
         return found
 
-    recent = RecentRows(read)
+    recent = RecentEvents(read)
     early = asyncio.create_task(recent.after(0, 20))
     await looked.wait()
     log.append(row(1))
@@ -109,7 +109,7 @@ async def test_who_asks_while_a_reading_is_under_way_is_not_told_that_there_is_n
 async def test_a_failed_reading_is_told_to_all_who_waited_and_the_next_begins_anew():
     log = Log(random.Random(1))
     log.last, log.refuses = 3, True
-    recent = RecentRows(log.read)
+    recent = RecentEvents(log.read)
     told = await asyncio.gather(*(recent.after(0, 20) for _ in range(5)), return_exceptions=True)
     assert {type(error) for error in told} == {ConnectionError}
     log.refuses = False
@@ -120,13 +120,13 @@ async def test_a_failed_reading_is_told_to_all_who_waited_and_the_next_begins_an
 async def test_a_reading_that_fails_when_nobody_waits_any_more_is_not_complained_of(caplog):
     begun, may_fail = asyncio.Event(), asyncio.Event()
 
-    async def read(after: int, most: int) -> list[Row]:
+    async def read(after: int, most: int) -> list[EventFrame]:
         begun.set()
         await may_fail.wait()
         raise ConnectionError
 
     others = asyncio.all_tasks()
-    leaver = asyncio.create_task(RecentRows(read).after(0, 20))
+    leaver = asyncio.create_task(RecentEvents(read).after(0, 20))
     await begun.wait()
     (reading,) = asyncio.all_tasks() - others - {leaver}
     leaver.cancel()
@@ -141,22 +141,22 @@ async def test_a_reading_that_fails_when_nobody_waits_any_more_is_not_complained
 @pytest.mark.anyio
 async def test_what_is_kept_is_bounded():
     log = Log(random.Random(2))
-    log.last = 4 * MOST_ROWS
-    recent = RecentRows(log.read)
+    log.last = 4 * MAX_EVENTS
+    recent = RecentEvents(log.read)
     await follow(recent, log, log.last)
     log.readings.clear()
-    await recent.after(log.last - MOST_ROWS // 2, 20)
+    await recent.after(log.last - MAX_EVENTS // 2, 20)
     assert log.readings == []
-    await recent.after(log.last - 2 * MOST_ROWS, 20)
-    assert log.readings == [log.last - 2 * MOST_ROWS]
+    await recent.after(log.last - 2 * MAX_EVENTS, 20)
+    assert log.readings == [log.last - 2 * MAX_EVENTS]
 
 
 @pytest.mark.anyio
 async def test_of_a_large_page_all_who_waited_have_the_whole_and_a_part_is_kept():
     rows = 50
-    log = Log(random.Random(3), MOST_CHARACTERS // 10)
+    log = Log(random.Random(3), MAX_CHARACTERS // 10)
     log.last = rows
-    recent = RecentRows(log.read)
+    recent = RecentEvents(log.read)
     read = await asyncio.gather(*(recent.after(0, most) for most in (rows, rows, 7)))
     assert [[found.seq for found in page] for page in read] == [
         list(range(1, most + 1)) for most in (rows, rows, 7)
@@ -173,11 +173,11 @@ def readings(monkeypatch) -> list[int]:
     """Behind which numbers the database was read."""
     found: list[int] = []
 
-    async def counted(conversation_id: UUID, after: int, most: int) -> list[Row]:
+    async def counted(conversation_id: UUID, after: int, most: int) -> list[EventFrame]:
         found.append(after)
-        return await database.rows_after(conversation_id, after, most)
+        return await database.events_after(conversation_id, after, most)
 
-    monkeypatch.setattr(pages, "rows_after", counted)
+    monkeypatch.setattr(pages, "events_after", counted)
     return found
 
 

@@ -24,7 +24,7 @@ class ApiView(APIView):
     """
 
     required_permission: ClassVar[str | dict[str, str]] = {}
-    # ``NewestFirstPagination.answer`` paginates. The OpenAPI schema reads the paginator from this attribute.
+    # ``NewestFirstPagination.page_response`` paginates. The OpenAPI schema reads the paginator from this attribute.
     pagination_class = NewestFirstPagination
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""Tickets over REST, for clients that can send a header with a request but not with a socket."""
+"""The REST endpoint for tickets: for clients that can send a header with a request but not with a socket."""
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers

@@ -1,4 +1,4 @@
-"""Addresses below ``/api/v1/``: tickets for sockets."""
+"""URLs below ``/api/v1/``: tickets for sockets."""
 
 from django.urls import path
 
