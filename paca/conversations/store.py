@@ -85,7 +85,11 @@ def append(
 
 
 def _tell(
-    conversation_id: UUID, project_id: UUID, stored: Sequence[Event], last_seq: int, batch: CommittedBatch
+    conversation_id: UUID,
+    project_id: UUID,
+    stored: Sequence[Event],
+    last_seq: int,
+    batch: CommittedBatch,
 ) -> None:
     """Hint at what is committed: its viewers read the rows, the project's lists are read again."""
     bus = get_bus()

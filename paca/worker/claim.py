@@ -25,7 +25,7 @@ from django.db.models.functions import Coalesce, Now
 
 from paca import events
 from paca.agents.models import Agent
-from paca.common.prepared_queries import Select, Parameter, Update
+from paca.common.prepared_queries import Parameter, Select, Update
 from paca.conversations import store
 from paca.conversations.models import (
     Conversation,
@@ -115,7 +115,9 @@ _AGENT_LOCK = Select(
 )
 _AT_WORK = Select(
     lambda: (
-        Conversation.objects.filter(agent=Parameter("agent", UUIDField()), status__in=ACTIVE_STATUSES)
+        Conversation.objects.filter(
+            agent=Parameter("agent", UUIDField()), status__in=ACTIVE_STATUSES
+        )
         .order_by()
         .values("agent")
         .annotate(n=Count("pk"))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from django.db import InterfaceError, OperationalError
 
-from paca.bus.base import EntryStatus, EntryResult
+from paca.bus.base import EntryResult, EntryStatus
 from paca.common import disk_space
 from paca.common.errors import PacaError
 from paca.conversations import external_triggers

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 
 from paca.bus import get_bus
-from paca.bus.base import Hint, HintsLost, Signal, ConversationSignal, TriggerDue
+from paca.bus.base import ConversationSignal, Hint, HintsLost, Signal, TriggerDue
 from paca.common import clock, disk_space
 from paca.common.best_effort import tolerated
 from paca.conversations.store import Lease

@@ -21,7 +21,7 @@ def test_a_fake_clock_counts_until_its_context_ends():
 
 def test_a_full_database_is_remembered_for_fifteen_seconds():
     with FakeClock() as fake:
-        disk_space.tell_full()
+        disk_space.report_database_full()
         fake.advance(disk_space.FULL_SECONDS - 0.1)
         assert disk_space.database_is_full()
         fake.advance(0.2)

@@ -93,7 +93,7 @@ MUTANTS = (
     Mutant("realtime-origin", value("True"), ("tests/realtime/test_access.py",)),
     Mutant(
         "realtime-membership",
-        value("visitor.user.memberships.first()"),
+        value("principal.user.memberships.first()"),
         ("tests/realtime/test_access.py",),
     ),
     Mutant(

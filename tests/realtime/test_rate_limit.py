@@ -3,30 +3,30 @@
 import pytest
 
 from paca.realtime import rate_limit
-from paca.realtime.rate_limit import FRAMES_A_SECOND, Allowance, TooFast
+from paca.realtime.rate_limit import FRAMES_PER_SECOND, RateLimited, TokenBucket
 from tests.support.fake_clock import FakeClock
 
 
 def test_a_socket_may_send_twenty_frames_at_once_and_not_one_more():
     with FakeClock():
-        allowance = Allowance()
-        for _ in range(FRAMES_A_SECOND):
-            allowance.spend()
-        with pytest.raises(TooFast):
-            allowance.spend()
+        bucket = TokenBucket()
+        for _ in range(FRAMES_PER_SECOND):
+            bucket.take()
+        with pytest.raises(RateLimited):
+            bucket.take()
 
 
 def test_an_empty_allowance_fills_up_at_twenty_a_second_and_never_above_twenty():
     with FakeClock() as clock:
-        allowance = Allowance()
-        for _ in range(FRAMES_A_SECOND):
-            allowance.spend()
+        bucket = TokenBucket()
+        for _ in range(FRAMES_PER_SECOND):
+            bucket.take()
         clock.advance(0.06)
-        allowance.spend()
-        with pytest.raises(TooFast):
-            allowance.spend()
+        bucket.take()
+        with pytest.raises(RateLimited):
+            bucket.take()
         clock.advance(3600)
-        for _ in range(rate_limit.FRAMES_A_SECOND):
-            allowance.spend()
-        with pytest.raises(TooFast):
-            allowance.spend()
+        for _ in range(rate_limit.FRAMES_PER_SECOND):
+            bucket.take()
+        with pytest.raises(RateLimited):
+            bucket.take()

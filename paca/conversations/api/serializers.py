@@ -218,7 +218,10 @@ class ListQuery(Query):
 
     cursor = serializers.CharField(required=False, help_text="From next or previous.")
     limit = serializers.IntegerField(
-        required=False, min_value=1, max_value=NewestFirstPagination.max_page_size, help_text="50 if not given."
+        required=False,
+        min_value=1,
+        max_value=NewestFirstPagination.max_page_size,
+        help_text="50 if not given.",
     )
 
 

@@ -31,7 +31,9 @@ class MemberList(ProjectView):
     @extend_schema(responses=MemberSerializer(many=True), tags=["members"])
     def get(self, request: Request) -> Response:
         """List humans and agents."""
-        return NewestFirstPagination.page_response(self.project.members.live().with_names(), self, MemberSerializer)
+        return NewestFirstPagination.page_response(
+            self.project.members.live().with_names(), self, MemberSerializer
+        )
 
     @extend_schema(request=MemberInput, responses={201: MemberSerializer}, tags=["members"])
     @idempotent
