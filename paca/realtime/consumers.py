@@ -145,7 +145,7 @@ class Consumer(ABC):
         """Send what happens to the client, until the task is cancelled."""
 
     @abstractmethod
-    async def execute(self, command: Command) -> Frame:
+    async def execute_command(self, command: Command) -> Frame:
         """Execute a command and give the answer. Raises a ``PacaError`` or ``CloseSocket``."""
 
     # Access checks, commands and sending are the same for both sockets:
@@ -173,7 +173,7 @@ class Consumer(ABC):
             self._rate_limit.take()
             command = protocol.parse(message, self.accepted)
             client_id = command.client_id
-            return await self.execute(command)
+            return await self.execute_command(command)
         except BadFrame as error:
             return protocol.error(error, error.client_id)
         except PacaError as error:
@@ -262,7 +262,7 @@ class ConversationConsumer(Consumer):
         await self.send_frame(protocol.ready(facts))
         await self.delivery.follow()
 
-    async def execute(self, command: Command) -> Frame:
+    async def execute_command(self, command: Command) -> Frame:
         facts = await in_database(commands.execute, self.credential, self.id, command)
         return protocol.pong(command) if command.type == "ping" else protocol.ack(command, facts)
 
@@ -305,7 +305,7 @@ class ProjectConsumer(Consumer):
             for frame in changes.values():
                 await self.send_frame(frame)
 
-    async def execute(self, command: Command) -> Frame:
+    async def execute_command(self, command: Command) -> Frame:
         await in_database(self.authorize)
         return protocol.pong(command)
 
