@@ -72,7 +72,9 @@ class TokenList(ApiView):
     @extend_schema(responses=TokenSerializer(many=True), tags=["tokens"])
     def get(self, request: Request) -> Response:
         """List your tokens, the newest first."""
-        return NewestFirstPagination.page_response(ApiToken.objects.owned_by(self.person), self, TokenSerializer)
+        return NewestFirstPagination.page_response(
+            ApiToken.objects.owned_by(self.person), self, TokenSerializer
+        )
 
     @extend_schema(request=TokenInput, responses={201: NewTokenSerializer}, tags=["tokens"])
     def post(self, request: Request) -> Response:

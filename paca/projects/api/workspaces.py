@@ -27,7 +27,9 @@ class WorkspaceList(ApiView):
     @extend_schema(responses=WorkspaceSerializer(many=True), tags=["projects"])
     def get(self, request: Request) -> Response:
         """List the workspaces you belong to."""
-        return NewestFirstPagination.page_response(Workspace.objects.for_member(self.person), self, WorkspaceSerializer)
+        return NewestFirstPagination.page_response(
+            Workspace.objects.for_member(self.person), self, WorkspaceSerializer
+        )
 
 
 class WorkspaceDetail(ApiView):
