@@ -1,4 +1,4 @@
-"""From rows to what the engine works with: the agent's profile, its model, and the log so far."""
+"""Builds the objects of the engine from database rows: the agent's profile, its model, the log so far."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from paca.engine.limits import TurnLimits
 from paca.engine.run import AgentProfile
 from paca.projects.models import Project
 from paca.sandbox.base import SandboxLimits, SandboxSpec
-from paca.worker.history_cache import Fold
+from paca.worker.history_cache import CachedHistory
 
 M = TypeVar("M", bound=Model)
 
 DEFAULT_MAX_TOKENS = 8192
-NOBODYS = UUID(int=0)
+NO_CONVERSATION = UUID(int=0)
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """A conversation and the rows beside it, in those columns that a run wants."""
+class ConversationRows:
+    """A conversation with its agent, project and sandbox. Only the columns that a run needs are loaded."""
 
     conversation: Conversation
     agent: Agent
@@ -44,34 +44,38 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Assembled:
-    """All that a run needs from the database, read once when it begins."""
+class AssembledTurn:
+    """Everything that a turn needs from the database, read once when it starts."""
 
     profile: AgentProfile
     encrypted_key: str
-    known: Fold
+    cached: CachedHistory
     recorded: list[RecordedEvent]
-    turn_began: datetime
+    turn_started_at: datetime
     sandbox: SandboxSpec
     sandbox_boot_id: str
 
     @property
     def api_key(self) -> str:
-        """In the clear only while it is handed on. Raises ``SecretUnreadable``."""
+        """The key in the clear, decrypted only when it is used. Raises ``SecretUnreadable``."""
         return encryption.decrypt(self.encrypted_key) if self.encrypted_key else ""
 
 
 def _columns(model: type[Model], *wanted: str) -> tuple[str, ...]:
-    """In the order of the model, which is the one that ``from_db`` goes by."""
+    """The wanted columns in the order of the model's fields, as ``from_db`` expects them."""
     names = [field.attname for field in model._meta.concrete_fields]
     assert set(wanted) <= set(names)
     return tuple(name for name in names if name in wanted)
 
 
-_OF_CONVERSATION = _columns(Conversation, "id", "agent_id", "project_id", "next_seq", "turn_number")
-_OF_PROJECT = _columns(Project, "id", "name")
-_OF_SANDBOX = _columns(Sandbox, "id", "conversation_id", "backend", "boot_id", "state", "volume")
-_OF_AGENT = _columns(
+_CONVERSATION_COLUMNS = _columns(
+    Conversation, "id", "agent_id", "project_id", "next_seq", "turn_number"
+)
+_PROJECT_COLUMNS = _columns(Project, "id", "name")
+_SANDBOX_COLUMNS = _columns(
+    Sandbox, "id", "conversation_id", "backend", "boot_id", "state", "volume"
+)
+_AGENT_COLUMNS = _columns(
     Agent,
     *("id", "name", "handle", "description", "git_name", "git_email"),
     *("model", "base_url", "encrypted_key", "key_last4", "parameters", "text_tool_calls"),
@@ -81,66 +85,71 @@ _OF_AGENT = _columns(
 )
 
 
-def _with_rows_beside() -> QuerySet[Conversation, tuple[Any, ...]]:
+def _joined_rows() -> QuerySet[Conversation, tuple[Any, ...]]:
     return Conversation.objects.filter(pk=Parameter("id", UUIDField())).values_list(
-        *_OF_CONVERSATION,
-        *(f"agent__{name}" for name in _OF_AGENT),
-        *(f"project__{name}" for name in _OF_PROJECT),
-        *(f"sandbox__{name}" for name in _OF_SANDBOX),
+        *_CONVERSATION_COLUMNS,
+        *(f"agent__{name}" for name in _AGENT_COLUMNS),
+        *(f"project__{name}" for name in _PROJECT_COLUMNS),
+        *(f"sandbox__{name}" for name in _SANDBOX_COLUMNS),
     )
 
 
-_ROWS = Select(_with_rows_beside)
+_ROWS = Select(_joined_rows)
 
 
-def read(conversation_id: UUID) -> Rows | None:
-    """In one question; None if the conversation is gone."""
+def read_rows(conversation_id: UUID) -> ConversationRows | None:
+    """Read the rows in one query; None if the conversation no longer exists."""
     for row in _ROWS.rows(id=conversation_id):
         values = iter(row)
-        conversation = _made(Conversation, _OF_CONVERSATION, values)
-        agent = _made(Agent, _OF_AGENT, values)
-        project = _made(Project, _OF_PROJECT, values)
-        sandbox = _made(Sandbox, _OF_SANDBOX, values)
-        return Rows(conversation, agent, project, None if row[-1] is None else sandbox)
+        conversation = _instance(Conversation, _CONVERSATION_COLUMNS, values)
+        agent = _instance(Agent, _AGENT_COLUMNS, values)
+        project = _instance(Project, _PROJECT_COLUMNS, values)
+        sandbox = _instance(Sandbox, _SANDBOX_COLUMNS, values)
+        return ConversationRows(conversation, agent, project, None if row[-1] is None else sandbox)
     return None
 
 
-def _made(model: type[M], names: tuple[str, ...], values: Iterator[Any]) -> M:
+def _instance(model: type[M], names: tuple[str, ...], values: Iterator[Any]) -> M:
     return model.from_db(DEFAULT_DB_ALIAS, names, tuple(islice(values, len(names))))
 
 
-def began(conversation: Conversation) -> datetime:
-    """When its present turn began."""
+def turn_start(conversation: Conversation) -> datetime:
+    """When the running turn of the conversation started."""
     turn = Turn.objects.get(conversation=conversation, number=conversation.turn_number)
     return turn.started_at
 
 
-def assemble_next(lease: Lease, known: Fold) -> Assembled:
-    """What the next turn of a run wants, read anew: its agent may have been changed."""
-    rows = read(lease.conversation_id)
+def assemble_next_turn(lease: Lease, cached: CachedHistory) -> AssembledTurn:
+    """Read the rows again for the next turn of a run: the agent may have been changed.
+
+    Raises ``Fenced`` if the conversation no longer exists.
+    """
+    rows = read_rows(lease.conversation_id)
     if rows is None:
         raise Fenced
-    return assemble_run(rows, began(rows.conversation), known)
+    return assemble_turn(rows, turn_start(rows.conversation), cached)
 
 
-def assemble_run(rows: Rows, turn_began: datetime, known: Fold) -> Assembled:
-    """Read the log above ``known``, and put it together with the rows."""
+def assemble_turn(
+    rows: ConversationRows, turn_started_at: datetime, cached: CachedHistory
+) -> AssembledTurn:
+    """Read the events after ``cached``, and build the turn from them and the rows."""
     conversation, agent, sandbox = rows.conversation, rows.agent, rows.sandbox
-    if known.history.seq > conversation.last_seq:
-        known = Fold()  # the database is an older copy of what this worker has seen
-    spec = _sandbox(conversation, agent, sandbox)
-    return Assembled(
+    if cached.history.seq > conversation.last_seq:
+        cached = CachedHistory()  # the database is an older copy of what this worker has seen
+    spec = _sandbox_spec(conversation, agent, sandbox)
+    return AssembledTurn(
         profile=_profile(rows, spec),
         encrypted_key=agent.encrypted_key,
-        known=known,
-        recorded=selectors.events_after(conversation.pk, known.history.seq),
-        turn_began=turn_began,
+        cached=cached,
+        recorded=selectors.events_after(conversation.pk, cached.history.seq),
+        turn_started_at=turn_started_at,
         sandbox=spec,
         sandbox_boot_id=sandbox.boot_id if sandbox and sandbox.state in SandboxState.LIVING else "",
     )
 
 
-def _profile(rows: Rows, spec: SandboxSpec) -> AgentProfile:
+def _profile(rows: ConversationRows, spec: SandboxSpec) -> AgentProfile:
     agent = rows.agent
     identity = AgentIdentity(agent.name, agent.handle, rows.project.name, agent.description)
     parameters = dict(agent.parameters)
@@ -173,13 +182,13 @@ def _limits(agent: Agent) -> TurnLimits:
     )
 
 
-def usual_sandbox() -> SandboxSpec:
-    """That of an agent for which nothing is set; of no conversation yet."""
+def default_sandbox_spec() -> SandboxSpec:
+    """The sandbox of an agent with default settings, for no conversation yet."""
     limits = SandboxLimits(settings.SANDBOX_MEMORY_MIB, float(settings.SANDBOX_CPUS))
-    return SandboxSpec(NOBODYS, limits)
+    return SandboxSpec(NO_CONVERSATION, limits)
 
 
-def _sandbox(conversation: Conversation, agent: Agent, known: Sandbox | None) -> SandboxSpec:
+def _sandbox_spec(conversation: Conversation, agent: Agent, row: Sandbox | None) -> SandboxSpec:
     limits = SandboxLimits(
         memory_mib=agent.sandbox_memory_mib or settings.SANDBOX_MEMORY_MIB,
         cpus=float(agent.sandbox_cpus or settings.SANDBOX_CPUS),
@@ -187,10 +196,10 @@ def _sandbox(conversation: Conversation, agent: Agent, known: Sandbox | None) ->
     return SandboxSpec(
         conversation.pk,
         limits,
-        known.backend if known else "",
+        row.backend if row else "",
         agent.git_name,
         agent.git_email,
         persistent=agent.sandbox_life == Agent.SandboxLife.PERSISTENT,
-        reset_files=known is not None and known.state == SandboxState.FREEING,
-        volume=known.volume if known else "",
+        reset_files=row is not None and row.state == SandboxState.FREEING,
+        volume=row.volume if row else "",
     )

@@ -1,4 +1,4 @@
-"""Taking conversations: compare-and-swap on the row, so that one worker at a time runs each."""
+"""Claims of conversations: compare-and-swap on the row, so that one worker at a time runs each."""
 
 from __future__ import annotations
 
@@ -43,47 +43,50 @@ from paca.worker import assembly
 
 logger = logging.getLogger(__name__)
 
-MOST_CANDIDATES = 50
-MOST_LOST = 3
-IN_VAIN_SECONDS = 1.0
-PARKED = (
-    f"This step has cost its worker, or failed on this server, {MOST_LOST} times in a row. "
+MAX_CANDIDATES = 50
+MAX_LOST_WORKERS = 3
+FAILED_STEP_PAUSE_SECONDS = 1.0
+PARKED_DETAIL = (
+    f"This step has cost its worker, or failed on this server, {MAX_LOST_WORKERS} times in a row. "
     "Everything up to here is kept."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A conversation that is ours until the lease ends, as it is since then, and its turn's begin."""
+    """A conversation that this worker has claimed, its rows after the claim, and the start of its turn."""
 
     lease: Lease
-    rows: assembly.Rows
-    turn_began: datetime
+    rows: assembly.ConversationRows
+    turn_started_at: datetime
 
 
-def claim(owner: str, *, lease_seconds: float, room: int) -> list[Claimed]:
-    """Take up to ``room`` conversations that wait for a worker, the longest waiting first."""
-    taken: list[Claimed] = []
-    for candidate in map(Candidate._make, _CANDIDATES.rows()):
-        if len(taken) == room:
+def claim(owner: str, *, lease_seconds: float, limit: int) -> list[Claimed]:
+    """Claim up to ``limit`` conversations that wait for a worker, the longest waiting first.
+
+    Raises ``DatabaseError`` if it fails before the first claim; a later failure ends the list.
+    """
+    claimed: list[Claimed] = []
+    for candidate in map(ClaimCandidate._make, _CANDIDATES.rows()):
+        if len(claimed) == limit:
             break
         try:
-            claimed = _take(candidate, owner, lease_seconds)
+            one = _claim_one(candidate, owner, lease_seconds)
         except DatabaseError:
-            if not taken:
+            if not claimed:
                 raise
-            logger.exception("claiming stopped short of what there was room for")
+            logger.exception("claiming stopped early")
             break
-        if claimed is not None:
-            taken.append(claimed)
-    return taken
+        if one is not None:
+            claimed.append(one)
+    return claimed
 
 
 def claimable() -> QuerySet[Conversation]:
-    """What a worker with room would take now, the longest waiting first.
+    """Conversations that a worker can claim now, the longest waiting first.
 
-    Agents that are paused let work queue; what they have begun is still carried on. Those that are
-    full do as well: however much waits for one agent, it never hides the others'.
+    Queued conversations of an agent that is paused or at its limit are left out, so that they do not
+    hide those of other agents. Conversations that are already running are always included.
     """
     others = Conversation.objects.filter(agent=OuterRef("agent"), status__in=ACTIVE_STATUSES)
     busy = Subquery(others.order_by().values("agent").annotate(n=Count("pk")).values("n"))
@@ -94,8 +97,8 @@ def claimable() -> QuerySet[Conversation]:
     return found.order_by("updated_at")
 
 
-class Candidate(NamedTuple):
-    """A conversation as it was when it waited for a worker."""
+class ClaimCandidate(NamedTuple):
+    """The columns of a waiting conversation that a claim compares."""
 
     id: UUID
     agent_id: UUID
@@ -105,7 +108,7 @@ class Candidate(NamedTuple):
     takeovers: int
 
 
-_CANDIDATES = Select(lambda: claimable().values_list(*Candidate._fields)[:MOST_CANDIDATES])
+_CANDIDATES = Select(lambda: claimable().values_list(*ClaimCandidate._fields)[:MAX_CANDIDATES])
 _AGENT_LOCK = Select(
     lambda: (
         Agent.objects.filter(pk=Parameter("id", UUIDField()))
@@ -113,7 +116,7 @@ _AGENT_LOCK = Select(
         .values_list("deleted_at", "limit_concurrent")
     )
 )
-_AT_WORK = Select(
+_RUNNING_COUNT = Select(
     lambda: (
         Conversation.objects.filter(
             agent=Parameter("agent", UUIDField()), status__in=ACTIVE_STATUSES
@@ -124,7 +127,7 @@ _AT_WORK = Select(
         .values_list("n")
     )
 )
-_TAKE = Update(
+_CLAIM = Update(
     lambda: Conversation.objects.claimable().filter(
         pk=Parameter("id", UUIDField()),
         lease_epoch=Parameter("epoch", IntegerField()),
@@ -138,106 +141,106 @@ _TAKE = Update(
 
 
 @transaction.atomic
-def _take(candidate: Candidate, owner: str, lease_seconds: float) -> Claimed | None:
+def _claim_one(candidate: ClaimCandidate, owner: str, lease_seconds: float) -> Claimed | None:
     queued = candidate.status == ConversationStatus.QUEUED
-    # Who lets go of it in order leaves no name: a worker that ends has not died of it.
-    lost = 0 if queued else candidate.takeovers + bool(candidate.lease_owner)
-    if queued and not _may_begin(candidate.agent_id):
+    # A worker that releases its claim clears the owner: it has not died of this step.
+    lost_workers = 0 if queued else candidate.takeovers + bool(candidate.lease_owner)
+    if queued and not _agent_has_capacity(candidate.agent_id):
         return None
-    won = _TAKE.run(
+    won = _CLAIM.run(
         id=candidate.id,
         epoch=candidate.lease_epoch,
         status=candidate.status,
         owner=owner,
         length=timedelta(seconds=lease_seconds),
-        takeovers=lost,
+        takeovers=lost_workers,
     )
-    rows = assembly.read(candidate.id) if won else None
+    rows = assembly.read_rows(candidate.id) if won else None
     if rows is None:
         return None
     lease = Lease(candidate.id, owner, candidate.lease_epoch + 1)
     if queued:
         return _begin_turn(rows, lease)
     # guard: worker-parks-deadly-step
-    if lost >= MOST_LOST:
+    if lost_workers >= MAX_LOST_WORKERS:
         _park(rows.conversation, lease)
         return None
     return _take_over(rows, lease)
 
 
-def _may_begin(agent_id: UUID) -> bool:
-    """Whether the agent may work in one more conversation; its row's lock orders the claims."""
-    [(deleted_at, most)] = _AGENT_LOCK.rows(id=agent_id)
+def _agent_has_capacity(agent_id: UUID) -> bool:
+    """Whether the agent may run one more conversation. The lock on its row orders the claims."""
+    [(deleted_at, limit)] = _AGENT_LOCK.rows(id=agent_id)
     if deleted_at is not None:
-        # It was written to at the moment of its removal, which did not see that yet.
+        # A message came at the moment of its deletion, whose transaction did not see it.
         stop_agent_conversations(agent_id, by="")
         return False
-    # Counted when the lock is ours: what was claimed while we waited for it counts.
-    busy = sum(int(n) for (n,) in _AT_WORK.rows(agent=agent_id))
-    return busy < int(most)
+    # Counted after the lock is taken, so that claims made meanwhile count.
+    running = sum(int(n) for (n,) in _RUNNING_COUNT.rows(agent=agent_id))
+    return running < int(limit)
 
 
-def _begin_turn(rows: assembly.Rows, lease: Lease) -> Claimed:
+def _begin_turn(rows: assembly.ConversationRows, lease: Lease) -> Claimed:
     conversation, number = rows.conversation, rows.conversation.turn_number + 1
-    begun = store.append(
+    appended = store.append(
         conversation.pk,
         events.ConversationStarted(model=rows.agent.model, demo=rows.agent.is_demo),
         start_turn(conversation.pk, number),
         lease=lease,
     )
-    conversation.turn_number, conversation.next_seq = number, begun.last_seq + 1
-    return Claimed(lease, rows, begun.at)
+    conversation.turn_number, conversation.next_seq = number, appended.last_seq + 1
+    return Claimed(lease, rows, appended.at)
 
 
 def start_turn(conversation_id: UUID, number: int) -> events.TurnStarted:
-    """Claim all that waits for an answer, for the turn that the returned event begins."""
+    """Claim the new triggers for a turn, and return the event that starts it."""
     taken = store.claim_triggers(conversation_id, turn=number)
     return events.TurnStarted(number=number, triggers=taken)
 
 
 def _park(conversation: Conversation, lease: Lease) -> None:
-    """Whoever takes it dies of it: a person decides whether it is tried once more."""
-    _abandon_model_calls(lease)
+    """Pause a conversation whose step kills its workers, until a person tries it again."""
+    _mark_model_calls_abandoned(lease)
     Trigger.objects.filter(
         conversation=lease.conversation_id,
         turn=conversation.turn_number,
         state=TriggerState.CLAIMED,
-    ).update(state=TriggerState.DEAD, last_error=PARKED)
+    ).update(state=TriggerState.DEAD, last_error=PARKED_DETAIL)
     store.append(
         lease.conversation_id,
         events.TurnFinished(
             number=conversation.turn_number, status=TurnStatus.PAUSED.value, reason="parked"
         ),
-        events.ConversationPaused(reason="parked", detail=PARKED),
+        events.ConversationPaused(reason="parked", detail=PARKED_DETAIL),
         lease=lease,
     )
 
 
-def _abandon_model_calls(lease: Lease) -> None:
+def _mark_model_calls_abandoned(lease: Lease) -> None:
     ModelCall.objects.filter(
         conversation=lease.conversation_id, status=ModelCallStatus.STARTED
     ).update(status=ModelCallStatus.ABANDONED, finished_at=Now())
 
 
-def _take_over(rows: assembly.Rows, lease: Lease) -> Claimed:
-    """Go on where a worker that is gone stopped; its open model call will never answer."""
-    _abandon_model_calls(lease)
+def _take_over(rows: assembly.ConversationRows, lease: Lease) -> Claimed:
+    """Carry on a turn of a worker that is gone. Its open model call will never be answered."""
+    _mark_model_calls_abandoned(lease)
     conversation = rows.conversation
     resumed = store.append(
         conversation.pk, events.ConversationResumed(worker=lease.owner), lease=lease
     )
     conversation.next_seq = resumed.last_seq + 1
-    return Claimed(lease, rows, assembly.began(conversation))
+    return Claimed(lease, rows, assembly.turn_start(conversation))
 
 
-def release(lease: Lease, *, in_vain: bool = False, pause_seconds: float = 0) -> None:
-    """Let go of a conversation whose turn is not over: any worker may take it over, after the pause.
+def release(lease: Lease, *, step_failed: bool = False, pause_seconds: float = 0) -> None:
+    """Give up the claim of a conversation whose turn is not over. Any worker may claim it after the pause.
 
-    ``in_vain``: its step came to nothing, and may do so again. This counts like a lost worker, and
-    the next one waits a moment.
+    ``step_failed``: the step came to nothing and may do so again. It counts like a lost worker, and
+    the next claim waits for a second.
     """
-    seconds = IN_VAIN_SECONDS if in_vain else pause_seconds
+    seconds = FAILED_STEP_PAUSE_SECONDS if step_failed else pause_seconds
     pause = Now() + timedelta(seconds=seconds) if seconds else None
     Conversation.objects.filter(
         pk=lease.conversation_id, lease_owner=lease.owner, lease_epoch=lease.epoch
-    ).update(lease_owner="", lease_until=pause, takeovers=F("takeovers") + int(in_vain))
+    ).update(lease_owner="", lease_until=pause, takeovers=F("takeovers") + int(step_failed))

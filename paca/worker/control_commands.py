@@ -1,4 +1,4 @@
-"""Brings orders (stop, interrupt, pause) from the inbox to the runs they are for."""
+"""Reads control commands (stop, interrupt, pause) from the inbox, as requests to running conversations."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Collection
 from uuid import UUID
 
 from paca.conversations.models import ControlCommand, Trigger, TriggerState
-from paca.worker.turns import Order
+from paca.worker.control_protocol import Action, ControlRequest
 
 
-def orders_for(conversations: Collection[UUID]) -> list[tuple[UUID, Order]]:
-    """Orders that wait in the inboxes of these conversations, in the order they were given."""
+def pending_requests(conversations: Collection[UUID]) -> list[tuple[UUID, ControlRequest]]:
+    """New control commands of these conversations, each with its conversation, the oldest first."""
     if not conversations:
         return []
-    waiting = (
+    commands = (
         Trigger.objects.filter(conversation__in=conversations, state=TriggerState.NEW)
         .exclude(control=ControlCommand.NONE)
         .order_by("created_at")
     )
-    return [(trigger.conversation_id, _order(trigger)) for trigger in waiting]
+    return [(trigger.conversation_id, _request(trigger)) for trigger in commands]
 
 
-def _order(trigger: Trigger) -> Order:
+def _request(trigger: Trigger) -> ControlRequest:
     reason = "agent_removed" if trigger.kind == "agent_removed" else "by_person"
-    return Order(trigger.id, ControlCommand(trigger.control), trigger.by, reason)
+    return ControlRequest(Action(trigger.control), trigger.id, trigger.by, reason)

@@ -1,4 +1,4 @@
-"""The worker's door to the database: sync functions in its own threads, never the pages' ones."""
+"""Database calls of the worker: sync functions in threads of its own, apart from those of the pages."""
 
 import asyncio
 import functools
@@ -19,31 +19,34 @@ THREADS = database_threads.WORKER
 
 
 class Database:
-    """Calls sync functions in a small executor; each thread keeps its connection while it is sound."""
+    """Runs sync functions in a small thread pool. Each thread keeps its connection while it works."""
 
     def __init__(self) -> None:
         self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="paca-worker-db")
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run ``function`` in a database thread. A call that was begun always ends."""
+        """Run ``function`` in a database thread. It runs to its end even if the caller is cancelled.
+
+        Raises whatever ``function`` raises.
+        """
         loop = asyncio.get_running_loop()
-        # What is logged there is about what the caller is about.
-        within = copy_context()
-        work = functools.partial(_with_sound_connection, function, *args, **kwargs)
-        return await uninterrupted(_awaited(loop.run_in_executor(self._executor, within.run, work)))
+        # Log records of the thread get the fields of the caller, such as the conversation.
+        context = copy_context()
+        job = functools.partial(_with_usable_connection, function, *args, **kwargs)
+        return await run_to_end(_awaited(loop.run_in_executor(self._executor, context.run, job)))
 
     def submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """The same for a thread that has no event loop: it waits for what this gives."""
+        """Like ``call``, for a thread without an event loop. Raises ``RuntimeError`` after ``close``."""
         return self._executor.submit(
-            functools.partial(_with_sound_connection, function, *args, **kwargs)
+            functools.partial(_with_usable_connection, function, *args, **kwargs)
         )
 
     def close(self) -> None:
         """Close the connection of every thread, then end the threads."""
-        together = threading.Barrier(THREADS)
+        barrier = threading.Barrier(THREADS)
 
         def close() -> None:
-            together.wait()  # none may take the job of another
+            barrier.wait()  # each thread must take exactly one of these jobs
             connections.close_all()
 
         for _ in range(THREADS):
@@ -51,7 +54,7 @@ class Database:
         self._executor.shutdown(wait=True)
 
 
-def _with_sound_connection(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+def _with_usable_connection(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
     close_old_connections()
     try:
         return function(*args, **kwargs)
@@ -64,10 +67,10 @@ async def _awaited(future: asyncio.Future[T]) -> T:
     return await future
 
 
-async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
-    """Let ``work`` end although the caller is cancelled, and cancel the caller only then.
+async def run_to_end(work: Coroutine[Any, Any, T]) -> T:
+    """Wait for the end of ``work`` even if the caller is cancelled, and cancel the caller afterwards.
 
-    A transaction whose thread runs on must not be forgotten by the task that began it.
+    A thread cannot be cancelled: the task that started a transaction must learn how it ended.
     """
     task = asyncio.ensure_future(work)
     try:
@@ -79,5 +82,5 @@ async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
             except asyncio.CancelledError:
                 continue
         if not task.cancelled() and (error := task.exception()) is not None:
-            raise error from error.__cause__  # which tells whether there was no room
+            raise error from error.__cause__  # the cause tells whether the disk is full
         raise

@@ -1,4 +1,4 @@
-"""What a worker does with what other programs ask for on the bus: rows, or a reason why not."""
+"""Stores the triggers that other programs put on the bus, and tells the bus what became of each."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ logger = logging.getLogger(__name__)
 
 
 class ExternalTriggerHandler:
-    """Satisfies ``bus.base.TriggerHandler``, in the worker's own database threads."""
+    """Satisfies ``bus.base.TriggerHandler``. Writes in the database threads of the worker."""
 
     def __init__(self, database: Database, capacity: Callable[[], int]) -> None:
-        """``capacity`` is asked from another thread."""
+        """``capacity`` gives the number of conversations to take now; another thread calls it."""
         self.capacity = capacity
         self._database = database
 
     def handle(self, entry_id: str, fields: Mapping[str, str]) -> EntryResult:
-        """One transaction. A database that is away or a full disk is no fault of the entry."""
+        """Store one entry in one transaction.
+
+        The entry stays on the stream if the database cannot be reached or the disk is full.
+        """
         try:
             done = self._database.submit(external_triggers.carry_out, entry_id, fields)
         except RuntimeError:
@@ -36,10 +39,12 @@ class ExternalTriggerHandler:
                 return EntryResult(EntryStatus.ACCEPTED)
             case OperationalError() | InterfaceError() | disk_space.DiskFull():
                 logger.warning("a trigger waits for the database", extra={"entry": entry_id})
-                return EntryResult(EntryStatus.RETRY_LATER, "the database is away, or without room")
+                return EntryResult(
+                    EntryStatus.RETRY_LATER, "the database cannot be reached, or its disk is full"
+                )
             case external_triggers.TriggerTooEarly():
                 return EntryResult(EntryStatus.FAILED, error.detail)
             case PacaError():
                 return EntryResult(EntryStatus.REJECTED, error.detail)
-        logger.error("a trigger could not be taken in", exc_info=error, extra={"entry": entry_id})
+        logger.error("a trigger could not be stored", exc_info=error, extra={"entry": entry_id})
         return EntryResult(EntryStatus.FAILED, f"{type(error).__name__}, see the worker's log")

@@ -1,4 +1,4 @@
-"""What the logs of the last few conversations came to, so that the next turn reads only what is new."""
+"""The histories of the conversations that a worker ran last, so that the next turn reads only new events."""
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -7,14 +7,14 @@ from uuid import UUID
 from paca.engine.context.history import History
 from paca.engine.limits import TurnProgress
 
-MOST_KEPT = 32
+MAX_CONVERSATIONS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
-    """History and progress up to ``history.seq``. The log only grows: what is folded stays true.
+class CachedHistory:
+    """History and progress up to the event ``history.seq``. The log only grows, so they stay true.
 
-    ``seen_files``: path to digest of the files that the model has read here, as it knows them.
+    ``seen_files``: path to digest of the files that the model has read, as it knows them.
     """
 
     history: History = History()
@@ -22,19 +22,19 @@ class Fold:
     seen_files: dict[str, str] = field(default_factory=dict)
 
 
-class Folds:
-    """The folds of the conversations this worker ran last; the oldest goes first."""
+class HistoryCache:
+    """The cached histories by conversation. The least recently used is dropped first."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[UUID, Fold] = OrderedDict()
+        self._entries: OrderedDict[UUID, CachedHistory] = OrderedDict()
 
-    def keep(self, conversation_id: UUID, fold: Fold) -> None:
-        """Remember where a run ended."""
-        self._kept[conversation_id] = fold
-        self._kept.move_to_end(conversation_id)
-        while len(self._kept) > MOST_KEPT:
-            self._kept.popitem(last=False)
+    def put(self, conversation_id: UUID, cached: CachedHistory) -> None:
+        """Keep the history at which a run ended."""
+        self._entries[conversation_id] = cached
+        self._entries.move_to_end(conversation_id)
+        while len(self._entries) > MAX_CONVERSATIONS:
+            self._entries.popitem(last=False)
 
-    def take(self, conversation_id: UUID) -> Fold:
-        """Where the last run of it here ended, or the empty fold."""
-        return self._kept.pop(conversation_id, Fold())
+    def pop(self, conversation_id: UUID) -> CachedHistory:
+        """Remove and return the history of a conversation, or an empty one."""
+        return self._entries.pop(conversation_id, CachedHistory())

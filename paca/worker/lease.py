@@ -1,4 +1,4 @@
-"""Renews leases from a thread of its own, so that a busy event loop never loses one."""
+"""The leases of a worker: their renewal in a thread of their own, and the release of those of dead workers."""
 
 from __future__ import annotations
 
@@ -13,100 +13,132 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from paca.common import clock, database_errors
-from paca.conversations.models import Conversation
+from paca.conversations.models import Conversation, Worker
 from paca.conversations.store import Lease
-from paca.worker.worker_registry import HEARTBEAT_SECONDS, Presence
+from paca.worker import worker_registry
+from paca.worker.worker_registry import HEARTBEAT_SECONDS, WorkerRegistration
 
 logger = logging.getLogger(__name__)
 
+# Rows of silent workers elsewhere are deleted long after their leases have run out.
+FORGET_WORKER_SECONDS = 120.0
+
 
 class LeaseKeeper(threading.Thread):
-    """Renews all held leases every third of their length, and the worker's heartbeat with them."""
+    """Renews all leases of the worker every third of their length, and its heartbeat with them.
+
+    It is a thread of its own, so that a busy event loop never loses a lease.
+    """
 
     def __init__(
-        self, presence: Presence, *, seconds: float, lost: Callable[[Lease], None]
+        self, registration: WorkerRegistration, *, seconds: float, on_lost: Callable[[Lease], None]
     ) -> None:
-        """``lost`` is called in this thread with each lease that is no longer ours."""
+        """``on_lost`` is called in this thread with each lease that is lost."""
         super().__init__(name="paca-lease-keeper", daemon=True)
-        self._presence = presence
+        self._registration = registration
         self._seconds = seconds
-        self._lost = lost
-        self._held: dict[Lease, float] = {}
+        self._on_lost = on_lost
+        self._renewed_at: dict[Lease, float] = {}
         self._lock = threading.Lock()
-        self._ended = threading.Event()
+        self._stopping = threading.Event()
 
-    def hold(self, lease: Lease) -> None:
+    def add(self, lease: Lease) -> None:
         """Renew this lease from now on."""
         with self._lock:
-            self._held[lease] = clock.monotonic()
+            self._renewed_at[lease] = clock.monotonic()
 
-    def drop(self, lease: Lease) -> None:
-        """Renew it no longer."""
+    def remove(self, lease: Lease) -> None:
+        """Renew this lease no longer."""
         with self._lock:
-            self._held.pop(lease, None)
+            self._renewed_at.pop(lease, None)
 
-    def end(self) -> None:
-        """Stop renewing anything."""
-        self._ended.set()
+    def stop(self) -> None:
+        """Renew nothing more, and wait until the thread has ended."""
+        self._stopping.set()
         self.join()
 
     def run(self) -> None:
-        usual = pause = min(self._seconds / 3, HEARTBEAT_SECONDS)
-        while not self._ended.wait(pause):
-            pause = usual
+        interval = pause = min(self._seconds / 3, HEARTBEAT_SECONDS)
+        while not self._stopping.wait(pause):
+            pause = interval
             with self._lock:
-                held = dict(self._held)
+                renewed_at = dict(self._renewed_at)
             try:
                 close_old_connections()
-                if not self._renew(held):
-                    pause = usual / 5
+                if not self._renew(renewed_at):
+                    pause = interval / 5
             except DatabaseError as error:
                 logger.exception("leases could not be renewed")
                 database_errors.note_disk_full(error)
-                self._give_up_the_stale(held)
+                self._lose_stale_leases(renewed_at)
         connection.close()
 
-    def _renew(self, held: dict[Lease, float]) -> bool:
-        """Renew those that are still ours; False if some are to be tried again soon.
+    def _renew(self, renewed_at: dict[Lease, float]) -> bool:
+        """Renew the leases that the worker still has; False if some are to be tried again soon.
 
-        It waits for nobody: a row that somebody holds on to must not cost all the others their lease.
+        Rows that another transaction has locked are skipped: they must not cost the others their lease.
         """
         began = clock.monotonic()
-        self._presence.beat()
-        if not held:
+        self._registration.heartbeat()
+        if not renewed_at:
             return True
-        ours = Q()
-        for lease in held:
-            ours |= Q(pk=lease.conversation_id, lease_epoch=lease.epoch)
-        mine = Conversation.objects.filter(ours, lease_owner=self._presence.id)
+        same_epoch = Q()
+        for lease in renewed_at:
+            same_epoch |= Q(pk=lease.conversation_id, lease_epoch=lease.epoch)
+        owned = Conversation.objects.filter(same_epoch, lease_owner=self._registration.id)
         with transaction.atomic():
             # guard: worker-lease-skips-locked-rows
-            free = mine.select_for_update(of=("self",), no_key=True, skip_locked=True)
-            renewed = set(free.values_list("pk", flat=True))
-            mine.filter(pk__in=renewed).update(lease_until=Now() + timedelta(seconds=self._seconds))
-        rest = {lease: at for lease, at in held.items() if lease.conversation_id not in renewed}
-        ours_still = set(mine.values_list("pk", flat=True)) if rest else renewed
-        for lease in held:
-            if lease not in rest:
-                self._renewed(lease, began)
-            elif lease.conversation_id not in ours_still:
-                self._let_go(lease)
-        self._give_up_the_stale(rest)
-        return not rest
+            unlocked = owned.select_for_update(of=("self",), no_key=True, skip_locked=True)
+            renewed = set(unlocked.values_list("pk", flat=True))
+            owned.filter(pk__in=renewed).update(
+                lease_until=Now() + timedelta(seconds=self._seconds)
+            )
+        skipped = {
+            each: at for each, at in renewed_at.items() if each.conversation_id not in renewed
+        }
+        still_owned = set(owned.values_list("pk", flat=True)) if skipped else renewed
+        for lease in renewed_at:
+            if lease not in skipped:
+                self._note_renewed(lease, began)
+            elif lease.conversation_id not in still_owned:
+                self._lose(lease)
+        self._lose_stale_leases(skipped)
+        return not skipped
 
-    def _renewed(self, lease: Lease, at: float) -> None:
+    def _note_renewed(self, lease: Lease, at: float) -> None:
         with self._lock:
-            if lease in self._held:
-                self._held[lease] = at
+            if lease in self._renewed_at:
+                self._renewed_at[lease] = at
 
-    def _give_up_the_stale(self, held: dict[Lease, float]) -> None:
-        """Who could not renew cannot know; well before the lease ends we stop to act on it."""
-        for lease, renewed in held.items():
-            if clock.monotonic() - renewed > self._seconds * 0.8:
-                self._let_go(lease)
+    def _lose_stale_leases(self, renewed_at: dict[Lease, float]) -> None:
+        """Give up leases that could not be renewed for long, well before another worker may take them."""
+        for lease, at in renewed_at.items():
+            if clock.monotonic() - at > self._seconds * 0.8:
+                self._lose(lease)
 
-    def _let_go(self, lease: Lease) -> None:
+    def _lose(self, lease: Lease) -> None:
         with self._lock:
-            known = self._held.pop(lease, None) is not None
+            known = self._renewed_at.pop(lease, None) is not None
         if known:
-            self._lost(lease)
+            self._on_lost(lease)
+
+
+def release_leases_of_dead_workers(own_id: str) -> int:
+    """End the leases of workers whose process has ended, without waiting for the time.
+
+    Returns the number of conversations that became free. Also deletes the rows of workers elsewhere
+    that were silent for long.
+    """
+    others = Worker.objects.exclude(id=own_id)
+    dead = [
+        worker.id
+        for worker in others.filter(place=worker_registry.pid_namespace_id())
+        if worker_registry.process_has_ended(worker.pid, worker.process_started)
+    ]
+    leased = Conversation.objects.filter(lease_owner__in=dead, lease_until__isnull=False)
+    with transaction.atomic():
+        found = list(leased.for_update().values_list("pk", flat=True)) if dead else []
+        freed = leased.filter(pk__in=found).update(lease_until=None)
+    Worker.objects.filter(id__in=dead).delete()
+    others.filter(heartbeat_at__lt=Now() - timedelta(seconds=FORGET_WORKER_SECONDS)).delete()
+    return freed

@@ -1,4 +1,4 @@
-"""The worker: takes conversations it has room for, runs them, hears orders, and drains."""
+"""The worker: claims conversations, runs them, delivers control commands to them, and drains."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from paca.engine.llm.http_pool import close_connections
 from paca.sandbox.base import IdlePolicy
 from paca.sandbox.manager import SandboxManager
 from paca.worker import lease as leases
-from paca.worker.assembly import usual_sandbox
+from paca.worker.assembly import default_sandbox_spec
 from paca.worker.claim import claim
-from paca.worker.control_commands import orders_for
+from paca.worker.control_commands import pending_requests
 from paca.worker.database import Database
 from paca.worker.external_triggers import ExternalTriggerHandler
 from paca.worker.sandboxes import sweeper
-from paca.worker.sandboxes.warm_pool import Pool
-from paca.worker.turns import Held, Services
-from paca.worker.worker_registry import Presence
+from paca.worker.sandboxes.warm_pool import WarmPool
+from paca.worker.turns import ConversationRun, WorkerResources
+from paca.worker.worker_registry import WorkerRegistration
 
 logger = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 1.0
-ORDERS_SECONDS = 0.05
+COMMANDS_AFTER_CLAIM_SECONDS = 0.05
 DRAIN_SECONDS = 20.0
-SANDBOX_WATCH_SECONDS = 10.0
+SANDBOX_CHECK_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """How much a worker takes on, and how long a lease is."""
+    """How many conversations a worker runs at once, and its times in seconds."""
 
     concurrency: int
     lease_seconds: float
@@ -52,8 +52,8 @@ class WorkerSettings:
     pool_size: int = 0
 
     @classmethod
-    def as_set(cls, concurrency: int) -> Self:
-        """The installation's settings, with this worker's own share of the work."""
+    def from_settings(cls, concurrency: int) -> Self:
+        """The settings of the installation, with the concurrency of this worker."""
         return cls(
             concurrency=concurrency,
             lease_seconds=settings.WORKER_LEASE_SECONDS,
@@ -66,217 +66,228 @@ class WorkerSettings:
 class Worker:
     """Runs conversations in the current event loop until ``drain``."""
 
-    def __init__(self, settings: WorkerSettings, sandboxes: SandboxManager) -> None:
+    def __init__(self, settings: WorkerSettings, sandbox_manager: SandboxManager) -> None:
         self._settings = settings
         self._database = Database()
-        self._held: dict[UUID, Held] = {}
-        self._runs: set[asyncio.Task[None]] = set()
-        self._look = asyncio.Event()
+        self._runs: dict[UUID, ConversationRun] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._work_available = asyncio.Event()
         self._draining = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        self._presence = Presence(settings.concurrency)
-        self.id = self._presence.id
-        self._pool = Pool(
-            usual_sandbox(),
+        self._registration = WorkerRegistration(settings.concurrency)
+        self.id = self._registration.id
+        self._warm_pool = WarmPool(
+            default_sandbox_spec(),
             settings.pool_size,
             worker_id=self.id,
-            sandboxes=sandboxes,
+            sandbox_manager=sandbox_manager,
             database=self._database,
-            room=has_room_on_disk,
+            has_disk_space=has_disk_space,
         )
-        pool = self._pool if settings.pool_size else None
-        self._services = Services(self._database, sandboxes, pool)
-        self.seen_at = clock.monotonic()
+        warm_pool = self._warm_pool if settings.pool_size else None
+        self._resources = WorkerResources(self._database, sandbox_manager, warm_pool)
+        self.last_sweep_at = clock.monotonic()
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
-        """Work until drained. ``ready`` is called once conversations can be taken."""
-        await self._database.call(self._presence.enter)
-        self._keeper = leases.LeaseKeeper(
-            self._presence, seconds=self._settings.lease_seconds, lost=self._lost_in_thread
+        """Work until drained. ``ready`` is called once conversations can be claimed."""
+        await self._database.call(self._registration.register)
+        self._lease_keeper = leases.LeaseKeeper(
+            self._registration,
+            seconds=self._settings.lease_seconds,
+            on_lost=self._on_lease_lost_in_thread,
         )
-        self._keeper.start()
+        self._lease_keeper.start()
         try:
-            handler = ExternalTriggerHandler(self._database, self._room_for_more)
-            with get_bus().listen((ConversationSignal, HintsLost), self._hear):
-                async with get_bus().consume_triggers(self._hear, handler):
+            handler = ExternalTriggerHandler(self._database, self._slots_for_external_triggers)
+            with get_bus().listen((ConversationSignal, HintsLost), self._on_hint):
+                async with get_bus().consume_triggers(self._on_hint, handler):
                     await self._work_until_drained(ready)
             with tolerated("saying that the worker drains"):
-                await self._database.call(self._presence.tell, draining=True)
-            await asyncio.gather(self._let_go_of_runs(), self._pool.drain())
+                await self._database.call(self._registration.update, draining=True)
+            await asyncio.gather(self._release_runs(), self._warm_pool.drain())
         finally:
-            self._keeper.end()
+            self._lease_keeper.stop()
             await close_connections()
             with tolerated("leaving the list of workers"):
-                await self._database.call(self._presence.leave)
+                await self._database.call(self._registration.unregister)
             self._database.close()
 
     async def _work_until_drained(self, ready: Callable[[], None]) -> None:
         async with asyncio.TaskGroup() as group:
-            sweepers = [self._sweeper(each) for each in self._services.sandboxes.per_backend()]
-            beside = [
-                group.create_task(self._watch_sandboxes()),
-                group.create_task(self._pool.keep()),
+            managers = self._resources.sandbox_manager.per_backend()
+            background = [
+                group.create_task(self._report_sandbox_availability()),
+                group.create_task(self._warm_pool.keep_filled()),
                 *(
-                    group.create_task(each.mind_sandboxes(lambda: set(self._held)))
-                    for each in sweepers
+                    group.create_task(self._sweeper(each).sweep_repeatedly(lambda: set(self._runs)))
+                    for each in managers
                 ),
             ]
             working = [
                 group.create_task(self._claim_until_drained()),
                 group.create_task(self._sweep_until_drained()),
             ]
-            self._look.set()
+            self._work_available.set()
             ready()
             await asyncio.wait(working)
-            for task in beside:
+            for task in background:
                 task.cancel()
 
-    def _sweeper(self, sandboxes: SandboxManager) -> sweeper.Sweeper:
+    def _sweeper(self, sandbox_manager: SandboxManager) -> sweeper.Sweeper:
         idle, paused = self._settings.sandbox_idle_seconds, self._settings.sandbox_paused_seconds
         return sweeper.Sweeper(
             self.id,
             self._database,
-            sandboxes,
+            sandbox_manager,
             IdlePolicy(idle, paused),
             orphan_seconds=sweeper.ORPHAN_SECONDS,
         )
 
     def drain(self) -> None:
-        """Take nothing more; runs under way are let go, for the next worker to carry on."""
+        """Claim nothing more, and release what runs: the next worker carries it on."""
         self._draining.set()
-        self._look.set()
+        self._work_available.set()
 
-    # --- taking -------------------------------------------------------------------------------
+    # --- claims -------------------------------------------------------------------------------
 
     async def _claim_until_drained(self) -> None:
         while not self._draining.is_set():
-            await self._look.wait()
-            self._look.clear()
+            await self._work_available.wait()
+            self._work_available.clear()
             try:
                 await self._claim()
             except DatabaseError:
                 logger.exception("claiming failed; it is tried again within a second")
 
-    def _room(self) -> int:
-        """How many more conversations this worker would take; also asked by another thread."""
-        return 0 if self._draining.is_set() else self._settings.concurrency - len(self._held)
+    def _free_slots(self) -> int:
+        """How many more conversations this worker can run. Another thread calls it too."""
+        return 0 if self._draining.is_set() else self._settings.concurrency - len(self._runs)
 
-    def _room_for_more(self) -> int:
-        """The same for work that is not stored yet: on a full disk it waits where it is."""
-        return self._room() if has_room_on_disk() else 0
+    def _slots_for_external_triggers(self) -> int:
+        """Like ``_free_slots``, but 0 on a full disk: entries of the bus then stay where they are."""
+        return self._free_slots() if has_disk_space() else 0
 
     async def _claim(self) -> None:
-        most = self._room()
+        slots = self._free_slots()
         # Each turn that cannot be stored costs a model call.
-        if most <= 0 or disk_space.database_is_full():
+        if slots <= 0 or disk_space.database_is_full():
             return
-        taken = await self._database.call(
-            claim, self.id, lease_seconds=self._settings.lease_seconds, room=most
+        claims = await self._database.call(
+            claim, self.id, lease_seconds=self._settings.lease_seconds, limit=slots
         )
-        for claimed in taken:
-            held = Held(claimed, self._services)
-            self._held[held.conversation_id] = held
-            self._keeper.hold(held.lease)
-            task = asyncio.create_task(held.work())
-            self._runs.add(task)
-            task.add_done_callback(functools.partial(self._ended, held))
-        if taken:
-            # What was ordered while they were taken reached no run. Their first questions go first.
-            self._loop.call_later(ORDERS_SECONDS, self._spawn_bring_orders)
+        for claimed in claims:
+            run = ConversationRun(claimed, self._resources)
+            self._runs[run.conversation_id] = run
+            self._lease_keeper.add(run.lease)
+            task = asyncio.create_task(run.run())
+            self._tasks.add(task)
+            task.add_done_callback(functools.partial(self._on_run_ended, run))
+        if claims:
+            # Commands that came during the claim reached no run. They are read a moment later, so
+            # that the first queries of the new runs go first.
+            self._loop.call_later(COMMANDS_AFTER_CLAIM_SECONDS, self._schedule_control_commands)
 
-    def _ended(self, held: Held, task: asyncio.Task[None]) -> None:
-        self._runs.discard(task)
-        self._keeper.drop(held.lease)
-        if self._held.get(held.conversation_id) is held:
-            del self._held[held.conversation_id]
+    def _on_run_ended(self, run: ConversationRun, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._lease_keeper.remove(run.lease)
+        if self._runs.get(run.conversation_id) is run:
+            del self._runs[run.conversation_id]
         if not task.cancelled() and (error := task.exception()) is not None:
-            about = {"conversation": str(held.conversation_id), "epoch": held.lease.epoch}
-            logger.error("a run ended badly", exc_info=error, extra=about)
-        self._look.set()  # there is room again
+            fields = {"conversation": str(run.conversation_id), "epoch": run.lease.epoch}
+            logger.error("a run ended with an error", exc_info=error, extra=fields)
+        self._work_available.set()  # a slot is free again
 
-    # --- hearing ------------------------------------------------------------------------------
+    # --- hints and control commands -----------------------------------------------------------
 
-    def _hear(self, hint: Hint) -> None:
+    def _on_hint(self, hint: Hint) -> None:
         if isinstance(hint, TriggerDue | HintsLost):
-            self._look.set()
+            self._work_available.set()
         if isinstance(hint, HintsLost):
-            self._spawn_bring_orders()
-        elif isinstance(hint, ConversationSignal) and hint.conversation_id in self._held:
+            self._schedule_control_commands()
+        elif isinstance(hint, ConversationSignal) and hint.conversation_id in self._runs:
             if hint.signal is Signal.ATTACH:
-                self._held[hint.conversation_id].repeat_live()
+                self._runs[hint.conversation_id].resend_live_text()
             else:
-                self._spawn_bring_orders()
+                self._schedule_control_commands()
 
-    def _spawn_bring_orders(self) -> None:
+    def _schedule_control_commands(self) -> None:
         if self._draining.is_set():
             return
-        task = asyncio.create_task(self._bring_orders())
-        self._runs.add(task)
-        task.add_done_callback(self._runs.discard)
+        task = asyncio.create_task(self._deliver_control_commands())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
-    async def _bring_orders(self) -> None:
-        """What is read is for the turns that ran when it was read: one begun since has taken it up."""
-        before = {key: (held, held.turns) for key, held in self._held.items()}
+    async def _deliver_control_commands(self) -> None:
+        """Read the inboxes, and hand each command to the turn that ran when it was read.
+
+        A turn that has started since then has read the inbox itself.
+        """
+        before = {key: (run, run.turns) for key, run in self._runs.items()}
         try:
-            found = await self._database.call(orders_for, list(before))
+            found = await self._database.call(pending_requests, list(before))
         except DatabaseError:
-            logger.exception("orders could not be read; they are looked for again in a second")
+            logger.exception("control commands could not be read; they are read again in a second")
             return
-        for conversation_id, order in found:
-            held, turns = before[conversation_id]
-            if self._held.get(conversation_id) is held and held.turns == turns:
-                held.order(order)
+        for conversation_id, request in found:
+            run, turns = before[conversation_id]
+            if self._runs.get(conversation_id) is run and run.turns == turns:
+                run.receive(request)
 
-    def _lost_in_thread(self, lost: Lease) -> None:
-        self._loop.call_soon_threadsafe(self._lost, lost)
+    def _on_lease_lost_in_thread(self, lease: Lease) -> None:
+        self._loop.call_soon_threadsafe(self._on_lease_lost, lease)
 
-    def _lost(self, lost: Lease) -> None:
-        held = self._held.get(lost.conversation_id)
-        if held is not None and held.lease == lost:
-            held.let_go()
+    def _on_lease_lost(self, lease: Lease) -> None:
+        run = self._runs.get(lease.conversation_id)
+        if run is not None and run.lease == lease:
+            run.release()
 
     # --- sweeping and draining ----------------------------------------------------------------
 
     async def _sweep_until_drained(self) -> None:
-        """Find without a hint what hints should have said: the bus may lose any of them."""
+        """Find without hints what there is to do: the bus may lose any hint."""
         while not self._draining.is_set():
-            self.seen_at = clock.monotonic()
+            self.last_sweep_at = clock.monotonic()
             with tolerated("worker sweep"):
-                await sweeper.free_what_the_dead_held(self.id, self._database)
-            await self._bring_orders()
-            self._look.set()
+                await self._release_leases_of_dead_workers()
+            await self._deliver_control_commands()
+            self._work_available.set()
             try:
                 async with asyncio.timeout(SWEEP_SECONDS):
                     await self._draining.wait()
             except TimeoutError:
                 continue
 
-    async def _watch_sandboxes(self) -> None:
-        """Tell the others whether commands can run here. It costs little once they could."""
-        sandboxes = self._services.sandboxes
-        told = None
-        # Not for ever: what tidies up after a cancellation may fail, and that is tolerated here.
+    async def _release_leases_of_dead_workers(self) -> None:
+        freed = await self._database.call(leases.release_leases_of_dead_workers, self.id)
+        if freed:
+            logger.warning("taking over from a dead worker", extra={"conversations": freed})
+
+    async def _report_sandbox_availability(self) -> None:
+        """Write into the worker registry whether commands can run here. A later check costs little."""
+        manager = self._resources.sandbox_manager
+        reported = None
+        # Ends with the drain, not only when cancelled: ``tolerated`` hides an error of the cleanup.
         while not self._draining.is_set():
             with tolerated("looking after the sandboxes"):
-                fault = await sandboxes.unavailable_reason() or ""
-                if fault != told:
-                    facts = {"sandbox": sandboxes.active_backend_name, "sandbox_fault": fault}
-                    await self._database.call(self._presence.tell, **facts)
-                    told = fault
+                fault = await manager.unavailable_reason() or ""
+                if fault != reported:
+                    facts = {"sandbox": manager.active_backend_name, "sandbox_fault": fault}
+                    await self._database.call(self._registration.update, **facts)
+                    reported = fault
             with suppress(TimeoutError):
-                async with asyncio.timeout(SANDBOX_WATCH_SECONDS):
+                async with asyncio.timeout(SANDBOX_CHECK_SECONDS):
                     await self._draining.wait()
 
-    async def _let_go_of_runs(self) -> None:
-        for held in list(self._held.values()):
-            held.let_go()
-        if self._runs:
-            _, late = await asyncio.wait(self._runs, timeout=DRAIN_SECONDS)
+    async def _release_runs(self) -> None:
+        for run in list(self._runs.values()):
+            run.release()
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=DRAIN_SECONDS)
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
 
-def has_room_on_disk() -> bool:
-    """Whether new work may begin, as far as that goes."""
+def has_disk_space() -> bool:
+    """Whether there is enough free disk space for new work."""
     return disk_space.has_space(settings.PACA_DATA_DIR)

@@ -1,4 +1,4 @@
-"""The engine's log, made of the store: commits, keeps the folds, and learns what others wrote."""
+"""The log as the engine uses it: writes to the event log, and keeps history and progress up to date."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from paca.engine.context.history import History, advance
 from paca.engine.limits import TurnProgress
 from paca.engine.ports import LogEntry
 from paca.events import Event
-from paca.worker.database import Database, uninterrupted
-from paca.worker.history_cache import Fold
-from paca.worker.stream_buffer import Live
+from paca.worker.database import Database, run_to_end
+from paca.worker.history_cache import CachedHistory
+from paca.worker.stream_buffer import StreamBuffer
 
 
 class RunLog:
-    """Satisfies ``engine.ports.Log`` for one held conversation."""
+    """Satisfies ``engine.ports.Log`` for one claimed conversation."""
 
     def __init__(
         self,
         lease: Lease,
-        known: Fold,
+        cached: CachedHistory,
         recorded: Iterable[RecordedEvent],
         *,
         database: Database,
-        live: Live,
+        stream_buffer: StreamBuffer,
     ) -> None:
-        """``recorded`` is all that the log holds above ``known``."""
+        """``recorded``: the events of the log after ``cached``."""
         self.lease = lease
-        self._history, self._progress = known.history, known.progress
-        self.seen_files = known.seen_files
+        self._history, self._progress = cached.history, cached.progress
+        self.seen_files = cached.seen_files
         self._database = database
-        self._live = live
-        self._noted: list[LogEntry] = []
+        self._stream_buffer = stream_buffer
+        self._pending: list[LogEntry] = []
         self._failed: InterfaceError | OperationalError | None = None
-        self._one_at_a_time = asyncio.Lock()
-        self._fold(recorded)
+        self._commit_lock = asyncio.Lock()
+        self._apply_all(recorded)
 
     @property
     def history(self) -> History:
@@ -53,73 +53,73 @@ class RunLog:
         return self._progress
 
     @property
-    def fold(self) -> Fold:
-        """What the log has come to."""
-        return Fold(self._history, self._progress, self.seen_files)
+    def cached_history(self) -> CachedHistory:
+        """History and progress up to the last known event."""
+        return CachedHistory(self._history, self._progress, self.seen_files)
 
     def add(self, *entries: LogEntry) -> None:
-        self._noted.extend(entries)
+        self._pending.extend(entries)
 
-    def take_noted(self) -> tuple[LogEntry, ...]:
-        """What was noted, for a transaction that is not ours.
+    def take_pending(self) -> tuple[LogEntry, ...]:
+        """Remove and return the entries that wait for a commit, for a transaction of the caller.
 
-        Raises what the database failed a commit before with: nobody knows whether what was noted then is
-        stored, so the run must not go on, whichever of its tasks was told.
+        Raises the database error of an earlier commit: nobody knows whether its entries are stored, so
+        no task of the run may go on.
         """
         if self._failed is not None:
             raise self._failed
-        noted, self._noted = tuple(self._noted), []
-        return noted
+        pending, self._pending = tuple(self._pending), []
+        return pending
 
     async def commit(self, *entries: LogEntry) -> None:
         self.add(*entries)
-        if self._noted:
-            await uninterrupted(self._commit())
+        if self._pending:
+            await run_to_end(self._commit())
 
     async def _commit(self) -> None:
-        async with self._one_at_a_time:
-            noted = self.take_noted()
-            if not noted:
+        async with self._commit_lock:
+            pending = self.take_pending()
+            if not pending:
                 return
             try:
                 appended = await self._database.call(
                     store.append,
                     self.lease.conversation_id,
-                    *noted,
+                    *pending,
                     lease=self.lease,
                     known_seq=self._history.seq,
                 )
             except database_errors.UNAVAILABLE_ERRORS as error:
                 self._failed = error
                 raise
-            await self._learn(appended)
+            await self._apply_appended(appended)
 
-    async def _learn(self, appended: AppendResult) -> None:
+    async def _apply_appended(self, appended: AppendResult) -> None:
         if appended.first_seq == self._history.seq + 1:
             for seq, event in enumerate(appended.events, appended.first_seq):
-                self._take(event, seq)
+                self._apply(event, seq)
         elif appended.last_seq > self._history.seq:
             await self.catch_up()
 
     async def catch_up(self) -> None:
-        """Read and fold what stands in the log above what we know."""
-        self._fold(
+        """Read the events after the last known one, and apply them."""
+        self._apply_all(
             await self._database.call(
                 selectors.events_after, self.lease.conversation_id, self._history.seq
             )
         )
 
     def show_live(self, event: Event) -> None:
-        self._live.show(event)
+        self._stream_buffer.add(event)
 
-    def _fold(self, recorded: Iterable[RecordedEvent]) -> None:
+    def _apply_all(self, recorded: Iterable[RecordedEvent]) -> None:
         for entry in recorded:
-            self._take(entry.event, entry.seq)
+            self._apply(entry.event, entry.seq)
 
-    def _take(self, event: Event, seq: int) -> None:
+    def _apply(self, event: Event, seq: int) -> None:
         self._history = advance(self._history, event, seq)
         self._progress = self._progress.advance(event)
         if isinstance(
             event, events.UsageRecorded | events.ToolReturned | events.ToolOutcomeUnknown
         ):
-            self._live.end(event.call_id)
+            self._stream_buffer.forget(event.call_id)

@@ -1,4 +1,4 @@
-"""What is streamed and not stored: coalesced before it is sent, and kept to be said again."""
+"""Live text of a run: it is coalesced before it is sent, and kept until it is stored."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from paca.bus.base import Bus, conversation_topic
 from paca.conversations.selectors import frame
 from paca.events import Event, TextStreamed, ThoughtStreamed, ToolProgressed
 
-Piece = TextStreamed | ThoughtStreamed | ToolProgressed
-BETWEEN_FRAMES_SECONDS = 0.05
-MOST_REPEATED = 64_000
+LiveEvent = TextStreamed | ThoughtStreamed | ToolProgressed
+FRAME_INTERVAL_SECONDS = 0.05
+MAX_RESENT_CHARACTERS = 64_000
 
 
 @dataclass(slots=True)
-class _Stream:
-    """The text of one call so far from ``start`` on, and how much of it has been sent."""
+class _CallText:
+    """The text of one call from offset ``start`` on. ``sent`` is the offset up to which it was sent."""
 
-    kind: type[Piece]
+    kind: type[LiveEvent]
     call_id: str
     text: str = ""
     start: int = 0
@@ -33,65 +33,68 @@ class _Stream:
         return self.start + len(self.text)
 
 
-class Live:
-    """One run's streams. The first piece goes out at once, then at most twenty frames a second."""
+class StreamBuffer:
+    """Live text of one run. The first piece is sent at once, later ones at most twenty times a second."""
 
     def __init__(self, conversation_id: UUID, bus: Bus) -> None:
         self._topic = conversation_topic(conversation_id)
         self._bus = bus
-        self._streams: dict[tuple[type[Piece], str], _Stream] = {}
+        self._texts: dict[tuple[type[LiveEvent], str], _CallText] = {}
         self._timer: asyncio.TimerHandle | None = None
 
-    def show(self, event: Event) -> None:
-        """Take a piece; it is sent together with those that follow within a moment."""
+    def add(self, event: Event) -> None:
+        """Take a piece of text. It is sent together with the pieces that follow within a moment.
+
+        Raises ``TypeError`` if the event is not live text.
+        """
         if not isinstance(event, TextStreamed | ThoughtStreamed | ToolProgressed):
-            raise TypeError(f"{event.type} is no stream")
+            raise TypeError(f"{event.type} is not live text")
         key = (type(event), event.call_id)
-        stream = self._streams.setdefault(key, _Stream(type(event), event.call_id))
-        stream.text += event.text
-        self._cut(stream)
+        text = self._texts.setdefault(key, _CallText(type(event), event.call_id))
+        text.text += event.text
+        self._truncate(text)
         if self._timer is None:
             self._send()
 
-    def repeat(self) -> None:
-        """Say all of it again, from its beginning, for a viewer who has just come."""
-        for stream in self._streams.values():
-            stream.sent = stream.start
+    def resend(self) -> None:
+        """Send all text again from its beginning, for a viewer who has just connected."""
+        for text in self._texts.values():
+            text.sent = text.start
         self._send()
 
-    def end(self, *call_ids: str) -> None:
-        """These calls' texts stand in the log now."""
-        for key in [key for key in self._streams if key[1] in call_ids]:
-            del self._streams[key]
+    def forget(self, *call_ids: str) -> None:
+        """Drop the text of these calls: it is stored in the log now."""
+        for key in [key for key in self._texts if key[1] in call_ids]:
+            del self._texts[key]
 
     def close(self) -> None:
-        """Forget everything."""
-        self._streams.clear()
+        """Drop all text and send nothing more."""
+        self._texts.clear()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _cut(self, stream: _Stream) -> None:
-        """Bound the memory of a command that prints without end: what was sent can go."""
-        surplus = len(stream.text) - MOST_REPEATED
-        if surplus > MOST_REPEATED:
-            stream.text = stream.text[surplus:]
-            stream.start += surplus
-            stream.sent = max(stream.sent, stream.start)
+    def _truncate(self, text: _CallText) -> None:
+        """Bound the memory of a command that prints without end. Text that was sent can go."""
+        surplus = len(text.text) - MAX_RESENT_CHARACTERS
+        if surplus > MAX_RESENT_CHARACTERS:
+            text.text = text.text[surplus:]
+            text.start += surplus
+            text.sent = max(text.sent, text.start)
 
     def _send(self) -> None:
         self._timer = None
         sent = False
-        for stream in self._streams.values():
-            if stream.sent < stream.end:
-                self._bus.live(self._topic, self._frame(stream))
-                stream.sent = stream.end
+        for text in self._texts.values():
+            if text.sent < text.end:
+                self._bus.live(self._topic, self._frame(text))
+                text.sent = text.end
                 sent = True
         if sent:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(BETWEEN_FRAMES_SECONDS, self._send)
+            self._timer = loop.call_later(FRAME_INTERVAL_SECONDS, self._send)
 
-    def _frame(self, stream: _Stream) -> dict[str, Any]:
-        text = stream.text[stream.sent - stream.start :]
-        piece = stream.kind(call_id=stream.call_id, offset=stream.sent, text=text)
-        return frame(piece.type, None, timezone.now(), "agent", None, piece.payload())
+    def _frame(self, text: _CallText) -> dict[str, Any]:
+        unsent = text.text[text.sent - text.start :]
+        event = text.kind(call_id=text.call_id, offset=text.sent, text=unsent)
+        return frame(event.type, None, timezone.now(), "agent", None, event.payload())

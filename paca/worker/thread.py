@@ -1,4 +1,4 @@
-"""A worker with a thread and an event loop of its own, begun anew should it end badly."""
+"""A worker in a thread with its own event loop. It is started again if it fails."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from paca.worker.main import DRAIN_SECONDS, Worker, WorkerSettings
 
 logger = logging.getLogger(__name__)
 RESTART_SECONDS = 2.0
-HANGS_SECONDS = 30.0
+HANG_SECONDS = 30.0
 
 
 class WorkerThread(threading.Thread):
-    """Beside the web server, or alone in its process."""
+    """The thread of a worker, beside a web server or alone in its process."""
 
     def __init__(self, settings: WorkerSettings, sandboxes: SandboxManager) -> None:
         super().__init__(name="paca-worker", daemon=True)
@@ -26,49 +26,52 @@ class WorkerThread(threading.Thread):
         self._worker: Worker | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ready = threading.Event()
-        self._over = threading.Event()
+        self._stopping = threading.Event()
         self.error: BaseException | None = None
 
     def run(self) -> None:
-        """Work until drained. One that ends badly is begun anew: the pages cannot do without."""
-        while not self._over.is_set():
+        """Run the worker until it is drained. A worker that fails is started again, or no message is answered."""
+        while not self._stopping.is_set():
             try:
-                asyncio.run(self._work())
+                asyncio.run(self._run_worker())
             except BaseException as error:
-                logger.exception("the worker ended badly")
-                if not self._ready.is_set():  # it never came up: whoever waits for it is told
+                logger.exception("the worker failed")
+                if not self._ready.is_set():  # it never started: ``wait_until_ready`` raises this
                     self.error = error
                     break
-                self._over.wait(RESTART_SECONDS)
+                self._stopping.wait(RESTART_SECONDS)
         self._ready.set()
 
-    async def _work(self) -> None:
+    async def _run_worker(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._worker = Worker(self._settings, self._sandboxes)
         await self._worker.run(ready=self._ready.set)
 
     @property
     def id(self) -> str:
-        """What the others know the worker by."""
+        """The id of the worker in the registry; empty before it has started."""
         return self._worker.id if self._worker is not None else ""
 
     @property
-    def turns(self) -> bool:
-        """Whether its loop has come round within a while: one that hangs runs no conversation."""
-        seen = self._worker.seen_at if self._worker is not None else float("-inf")
-        return clock.monotonic() - seen < HANGS_SECONDS
+    def is_responsive(self) -> bool:
+        """Whether its event loop has swept within the last 30 seconds: a worker that hangs runs nothing."""
+        swept_at = self._worker.last_sweep_at if self._worker is not None else float("-inf")
+        return clock.monotonic() - swept_at < HANG_SECONDS
 
     def wait_until_ready(self, seconds: float = 30) -> None:
-        """Return once it takes conversations. Raises what it died of."""
+        """Return once it takes conversations.
+
+        Raises ``TimeoutError`` if that takes too long, or the error that kept it from starting.
+        """
         if not self._ready.wait(seconds):
             raise TimeoutError("The worker did not start in time.")
         if self.error is not None:
             raise self.error
 
     def drain(self, timeout: float = DRAIN_SECONDS + 5) -> None:
-        """Let the worker end in order; what runs is carried on at the next start."""
-        self._over.set()
+        """Let the worker drain and wait for its end. The next worker carries on what was running."""
+        self._stopping.set()
         if self._loop is not None and self._worker is not None and self.is_alive():
-            with suppress(RuntimeError):  # its loop is closed: it ended a moment ago
+            with suppress(RuntimeError):  # its loop is closed: it has just ended
                 self._loop.call_soon_threadsafe(self._worker.drain)
         self.join(timeout)

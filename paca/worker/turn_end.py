@@ -1,4 +1,4 @@
-"""How a turn ends: in one transaction that looks into the inbox once more."""
+"""The transaction that ends a turn. It reads the inbox once more."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from paca.engine.run import TurnOutcome
 from paca.events import Event
 from paca.worker.claim import start_turn
 
-ANSWERS_FOLLOW = {
+NEXT_TURN_MAY_FOLLOW = {
     ("finished", "answered"),
     ("stopped", "interrupted"),
     ("paused", "step_limit"),
@@ -25,39 +25,40 @@ ANSWERS_FOLLOW = {
 
 @transaction.atomic
 def end_turn(
-    lease: Lease, noted: Sequence[LogEntry], outcome: TurnOutcome, *, steps: int, by: str = ""
+    lease: Lease, pending: Sequence[LogEntry], outcome: TurnOutcome, *, steps: int, by: str = ""
 ) -> bool:
-    """End the running turn; True if something was written meanwhile and the next has begun.
+    """End the running turn; True if the inbox had new messages and the next turn has started.
 
-    The row is locked by the first write, so a message is either seen here, or finds the
-    conversation ended and queues it again: none falls in between.
+    ``pending`` are the entries that the run has not committed yet. The first write locks the
+    conversation's row: a message is either read here, or finds the conversation ended and queues it
+    again. None is missed. Raises ``Fenced``.
     """
     number = _turn_number(lease)
     finished = events.TurnFinished(
         number=number, status=outcome.status, reason=outcome.reason, steps=steps
     )
-    interrupted = [events.ConversationInterrupted(by=by)] if _interrupted(outcome) else []
-    store.append(lease.conversation_id, *noted, *interrupted, finished, lease=lease)
-    orders = Trigger.objects.filter(conversation=lease.conversation_id, state=TriggerState.NEW)
-    stop = orders.filter(control=ControlCommand.STOP).first()
-    pause = orders.filter(control=ControlCommand.PAUSE).first()
-    orders.filter(control__in=(ControlCommand.STOP, ControlCommand.PAUSE)).update(
+    interrupted = [events.ConversationInterrupted(by=by)] if _is_interrupted(outcome) else []
+    store.append(lease.conversation_id, *pending, *interrupted, finished, lease=lease)
+    inbox = Trigger.objects.filter(conversation=lease.conversation_id, state=TriggerState.NEW)
+    stop = inbox.filter(control=ControlCommand.STOP).first()
+    pause = inbox.filter(control=ControlCommand.PAUSE).first()
+    inbox.filter(control__in=(ControlCommand.STOP, ControlCommand.PAUSE)).update(
         state=TriggerState.DONE
     )
-    follows = (outcome.status, outcome.reason) in ANSWERS_FOLLOW and stop is None
-    if follows and pause is not None and orders.exists():
-        outcome, by = TurnOutcome("paused", "by_person"), pause.by  # what was written waits
+    follows = (outcome.status, outcome.reason) in NEXT_TURN_MAY_FOLLOW and stop is None
+    if follows and pause is not None and inbox.exists():
+        outcome, by = TurnOutcome("paused", "by_person"), pause.by  # the new messages wait
     # guard: worker-inbox-at-turn-end
-    elif follows and orders.exists():
+    elif follows and inbox.exists():
         store.append(
             lease.conversation_id, start_turn(lease.conversation_id, number + 1), lease=lease
         )
         return True
     if outcome.status == "stopped" or stop is not None:
-        orders.update(state=TriggerState.DONE)
-    if stop is not None and _interrupted(outcome):  # the turn was interrupted, then all was stopped
+        inbox.update(state=TriggerState.DONE)
+    if stop is not None and _is_interrupted(outcome):  # a stop came after the interrupt
         outcome, by = TurnOutcome("stopped", stop.kind), stop.by
-    store.append(lease.conversation_id, _ending(outcome, by), lease=lease)
+    store.append(lease.conversation_id, _final_event(outcome, by), lease=lease)
     return False
 
 
@@ -65,11 +66,11 @@ def _turn_number(lease: Lease) -> int:
     return Conversation.objects.values_list("turn_number", flat=True).get(pk=lease.conversation_id)
 
 
-def _interrupted(outcome: TurnOutcome) -> bool:
+def _is_interrupted(outcome: TurnOutcome) -> bool:
     return (outcome.status, outcome.reason) == ("stopped", "interrupted")
 
 
-def _ending(outcome: TurnOutcome, by: str) -> Event:
+def _final_event(outcome: TurnOutcome, by: str) -> Event:
     match outcome.status:
         case "finished":
             return events.ConversationFinished(reason=outcome.reason)

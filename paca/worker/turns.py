@@ -1,4 +1,4 @@
-"""One conversation, held until it rests: the bridge between the engine and the database."""
+"""One claimed conversation, run turn after turn: connects the engine with the database."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from django.utils import timezone
 from paca.bus import get_bus
 from paca.common import clock, database_errors, disk_space, logs
 from paca.common.errors import PacaError
-from paca.conversations.models import ControlCommand
 from paca.conversations.store import Fenced, Lease
 from paca.engine import acting
 from paca.engine.llm.base import LLM
@@ -25,15 +24,23 @@ from paca.engine.run import Run, TurnOutcome
 from paca.engine.tools.registry import Toolbox, workspace_tools
 from paca.engine.workspace import SandboxBroken, Superseded
 from paca.sandbox.manager import SandboxManager
-from paca.worker import turn_end
-from paca.worker.assembly import Assembled, assemble_next, assemble_run
-from paca.worker.claim import Claimed, release
+from paca.worker import claim, turn_end
+from paca.worker.assembly import AssembledTurn, assemble_next_turn, assemble_turn
+from paca.worker.control_protocol import (
+    EFFECTS,
+    RELEASE,
+    Action,
+    ControlRequest,
+    Effect,
+    Phase,
+    stronger,
+)
 from paca.worker.database import Database
-from paca.worker.history_cache import Folds
+from paca.worker.history_cache import HistoryCache
 from paca.worker.run_log import RunLog
-from paca.worker.sandboxes.run_sandbox import RunSandboxes
-from paca.worker.sandboxes.warm_pool import Pool
-from paca.worker.stream_buffer import Live
+from paca.worker.sandboxes.run_sandbox import RunSandbox
+from paca.worker.sandboxes.warm_pool import WarmPool
+from paca.worker.stream_buffer import StreamBuffer
 
 logger = logging.getLogger(__name__)
 
@@ -46,187 +53,149 @@ INTERNAL = TurnOutcome(
 
 
 @dataclass(frozen=True, slots=True)
-class Services:
-    """What all runs of a worker share."""
+class WorkerResources:
+    """What all conversations of a worker share."""
 
     database: Database
-    sandboxes: SandboxManager
-    pool: Pool | None = None
-    folds: Folds = field(default_factory=Folds)
+    sandbox_manager: SandboxManager
+    warm_pool: WarmPool | None = None
+    history_cache: HistoryCache = field(default_factory=HistoryCache)
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What somebody wants of the run, other than that it goes on; ``id`` is its trigger's."""
+class ConversationRun:
+    """Runs a claimed conversation, and obeys the requests of the control protocol."""
 
-    id: UUID
-    control: ControlCommand
-    by: str
-    reason: str
-
-
-class Held:
-    """A conversation this worker holds. Orders reach the engine by cancelling its task."""
-
-    def __init__(self, claimed: Claimed, services: Services) -> None:
+    def __init__(self, claimed: claim.Claimed, resources: WorkerResources) -> None:
         self.lease: Lease = claimed.lease
         self._claimed = claimed
-        self._services = services
-        self._live = Live(claimed.lease.conversation_id, get_bus())
-        self._engine: asyncio.Task[TurnOutcome] | None = None
-        self._order: Order | None = None
-        self._heard: set[UUID] = set()
-        self._let_go = False
+        self._resources = resources
+        self._stream_buffer = StreamBuffer(claimed.lease.conversation_id, get_bus())
+        self._log: RunLog | None = None
         self._run: Run | None = None
+        self._engine: asyncio.Task[TurnOutcome] | None = None
+        self._turn_is_ending = False
+        self._request: ControlRequest | None = None
+        self._received: set[UUID] = set()
         self.turns = 1
 
     @property
     def conversation_id(self) -> UUID:
         return self.lease.conversation_id
 
-    # --- from outside -------------------------------------------------------------------------
+    # --- requests -----------------------------------------------------------------------------
 
-    def order(self, order: Order) -> None:
-        """Stop and interrupt act at once; pause at the next step. A stop outranks an interrupt.
+    @property
+    def phase(self) -> Phase:
+        if self._engine is None or self._log is None:
+            return Phase.ENDING if self._turn_is_ending else Phase.STARTING
+        return Phase.TOOL_CALLS if self._log.history.open_calls() else Phase.MODEL_CALL
 
-        The inbox is read again and again until the order is carried out: it counts once.
-        """
-        if order.id in self._heard:
+    def receive(self, request: ControlRequest) -> None:
+        """Do what the control protocol says. A control command counts once, however often it is read."""
+        if request.trigger_id in self._received:
             return
-        self._heard.add(order.id)
-        if order.control is ControlCommand.PAUSE:
-            if self._run is not None:
-                self._run.pause_asked_by = order.by or "someone"
+        effect = EFFECTS[self.phase, request.action]
+        if effect is Effect.LEAVE_IN_INBOX:
             return
-        if self._order is None or order.control is ControlCommand.STOP:
-            self._order = order
-        self._cancel_engine()
-
-    def let_go(self) -> None:
-        """End without a word: the worker shuts down, or another one has taken over."""
-        self._let_go = True
-        self._cancel_engine()
-
-    def repeat_live(self) -> None:
-        """A viewer has come in the middle."""
-        self._live.repeat()
-
-    def _cancel_engine(self) -> None:
+        if request.trigger_id is not None:
+            self._received.add(request.trigger_id)
+        if effect is Effect.PAUSE_AFTER_STEP and self._run is not None:
+            self._run.pause_asked_by = request.by or "someone"
+            return
+        self._request = stronger(self._request, request)
         if self._engine is not None:
             self._engine.cancel()
 
-    # --- the run ------------------------------------------------------------------------------
+    def release(self) -> None:
+        """End the run and give up the claim: the worker drains, or another one has the lease."""
+        self.receive(RELEASE)
 
-    async def work(self) -> None:
-        """Run turn after turn until the conversation rests. Raises nothing but cancellation."""
+    def resend_live_text(self) -> None:
+        """Send the text of the running call again, for a viewer who has just connected."""
+        self._stream_buffer.resend()
+
+    # --- turns --------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Run turn after turn until the inbox is empty. Raises nothing but ``CancelledError``."""
         with logs.log_context(conversation=str(self.conversation_id), epoch=self.lease.epoch):
             try:
-                await self._work()
+                await self._run_turns()
             except (Fenced, Superseded):
                 logger.warning("superseded by another worker")
             except DatabaseError as error:
-                # What is stored is right and what is not is not shown: the lease runs out or is
-                # released, and whoever claims the conversation next goes on from its log.
+                # The log holds exactly what viewers were shown. The lease runs out or is released,
+                # and the next worker that claims the conversation carries on from its log.
                 logger.exception("the database failed a run")
                 if database_errors.note_disk_full(error):
-                    # No fault of the step; but each worker that took it over would ask the model anew.
-                    await self._release(pause_seconds=disk_space.FULL_SECONDS)
+                    # A full disk is no fault of the step, but each new claim would ask the model again.
+                    await self._release_claim(pause_seconds=disk_space.FULL_SECONDS)
                 else:
-                    await self._release(in_vain=True)
+                    await self._release_claim(step_failed=True)
             finally:
-                self._live.close()
+                self._stream_buffer.close()
 
-    async def _work(self) -> None:
-        known = self._services.folds.take(self.conversation_id)
-        assembled = await self._services.database.call(
-            assemble_run, self._claimed.rows, self._claimed.turn_began, known
+    async def _run_turns(self) -> None:
+        database = self._resources.database
+        cached = self._resources.history_cache.pop(self.conversation_id)
+        turn = await database.call(
+            assemble_turn, self._claimed.rows, self._claimed.turn_started_at, cached
         )
-        log = RunLog(
+        log = self._log = RunLog(
             self.lease,
-            assembled.known,
-            assembled.recorded,
-            database=self._services.database,
-            live=self._live,
+            turn.cached,
+            turn.recorded,
+            database=database,
+            stream_buffer=self._stream_buffer,
         )
-        sandboxes = RunSandboxes(
-            assembled.sandbox,
-            assembled.sandbox_boot_id,
-            manager=self._services.sandboxes,
+        sandbox = RunSandbox(
+            turn.sandbox,
+            turn.sandbox_boot_id,
+            manager=self._resources.sandbox_manager,
             log=log,
-            database=self._services.database,
-            pool=self._services.pool,
+            database=database,
+            warm_pool=self._resources.warm_pool,
         )
         try:
-            while await self._turn(assembled, log, sandboxes):
-                assembled = await self._services.database.call(assemble_next, self.lease, log.fold)
+            while await self._run_turn(turn, log, sandbox):
+                turn = await database.call(assemble_next_turn, self.lease, log.cached_history)
             await log.catch_up()
-            self._services.folds.keep(self.conversation_id, log.fold)
+            self._resources.history_cache.put(self.conversation_id, log.cached_history)
         finally:
-            await sandboxes.let_go()
-
-    async def _turn(self, assembled: Assembled, log: RunLog, sandboxes: RunSandboxes) -> bool:
-        """One turn from where it stands to its end; True if the next has begun."""
-        with logs.log_context(turn=self._number):
-            return await self._run_turn(assembled, log, sandboxes)
+            await sandbox.detach()
 
     @property
-    def _number(self) -> int:
+    def _turn_number(self) -> int:
         return self._claimed.rows.conversation.turn_number + self.turns - 1
 
-    async def _run_turn(self, assembled: Assembled, log: RunLog, sandboxes: RunSandboxes) -> bool:
-        run = self._run = Run(
-            assembled.profile,
-            Toolbox(workspace_tools()),
-            began=clock.monotonic() - (timezone.now() - assembled.turn_began).total_seconds(),
-            seen_files=log.seen_files,
-        )
-        outcome = await self._run_engine(run, assembled, log, sandboxes)
-        if self._let_go and outcome is INTERNAL:
-            await log.commit()  # outcomes that are known, and what the attempt has used
-            await self._release()
-            return False
-        order, self._order = self._order, None
-        if order is not None:
-            await self._cancel_calls(order, run, log, sandboxes)
-            stopped = order.control is ControlCommand.STOP
-            outcome = TurnOutcome("stopped", order.reason if stopped else "interrupted")
-        follows = await self._services.database.call(
-            turn_end.end_turn,
-            self.lease,
-            log.take_noted(),
-            outcome,
-            steps=log.progress.steps,
-            by=order.by if order else run.pause_asked_by,
-        )
-        told = {
-            "status": outcome.status,
-            "reason": outcome.reason,
-            "seconds": round(run.seconds, 3),
-        }
-        logger.info("a turn has ended", extra={**told, "steps": log.progress.steps})
-        if follows:
-            self._begin_next_turn()
-            await log.catch_up()
-        return follows
-
-    def _begin_next_turn(self) -> None:
-        """What was heard up to here was for the turn before. What still waits is heard again."""
-        self._order = None
-        self._heard.clear()
-        self.turns += 1
+    async def _run_turn(self, turn: AssembledTurn, log: RunLog, sandbox: RunSandbox) -> bool:
+        """Run one turn to its end; True if the next one has started."""
+        with logs.log_context(turn=self._turn_number):
+            run = self._run = Run(
+                turn.profile,
+                Toolbox(workspace_tools()),
+                began=clock.monotonic() - (timezone.now() - turn.turn_started_at).total_seconds(),
+                seen_files=log.seen_files,
+            )
+            outcome = await self._run_engine(run, turn, log, sandbox)
+            if self._request is RELEASE and outcome is INTERNAL:
+                await log.commit()  # known results, and the usage of the cancelled call
+                await self._release_claim()
+                return False
+            return await self._end_turn(run, outcome, log, sandbox)
 
     async def _run_engine(
-        self, run: Run, assembled: Assembled, log: RunLog, sandboxes: RunSandboxes
+        self, run: Run, turn: AssembledTurn, log: RunLog, sandbox: RunSandbox
     ) -> TurnOutcome:
-        """The engine's outcome; whatever else it raises ends the turn, told to people."""
+        """The engine's outcome. Its errors become outcomes that people can read."""
         try:
-            services = RunServices(log, sandboxes, _model_of(assembled))
-            if self._order is None and not self._let_go:
+            services = RunServices(log, sandbox, _open_llm(turn))
+            if self._request is None:
                 self._engine = asyncio.create_task(run_until_done(run, services))
                 return await self._engine
         except asyncio.CancelledError:
-            if self._order is None and not self._let_go:
-                await self._end_engine()
+            if self._request is None:
+                await self._cancel_engine()
                 raise
         except (Fenced, Superseded, *database_errors.UNAVAILABLE_ERRORS):
             raise
@@ -238,38 +207,77 @@ class Held:
             return TurnOutcome(
                 "failed", "configuration", error.detail, "Correct it, then try again."
             )
-        except Exception:  # the top of a run: told to people, never silent
+        except Exception:  # the top of a run: people see that it failed
             logger.exception("a run failed")
         finally:
             self._engine = None
+            self._turn_is_ending = True
         return INTERNAL
 
-    async def _end_engine(self) -> None:
+    async def _cancel_engine(self) -> None:
         if self._engine is not None:
             self._engine.cancel()
             await asyncio.wait({self._engine})
 
-    async def _cancel_calls(
-        self, order: Order, run: Run, log: RunLog, sandboxes: RunSandboxes
-    ) -> None:
-        """Store what the engine had noted, then end each open call with a result."""
-        await log.commit()
-        verb = "Stopped" if order.control is ControlCommand.STOP else "Interrupted"
-        why = f"{verb} by {order.by or 'a person'}."
-        services = ToolServices(log, sandboxes)
-        await acting.cancel(log.history.open_calls(), run, services, why=why)
+    async def _end_turn(
+        self, run: Run, outcome: TurnOutcome, log: RunLog, sandbox: RunSandbox
+    ) -> bool:
+        """Store the end of the turn; True if the next one has started."""
+        by = run.pause_asked_by
+        if (request := self._request) is not None and request is not RELEASE:
+            self._request = None
+            await _cancel_open_calls(request, run, log, sandbox)
+            stopped = request.action is Action.STOP
+            outcome = TurnOutcome("stopped", request.reason if stopped else "interrupted")
+            by = request.by
+        follows = await self._resources.database.call(
+            turn_end.end_turn,
+            self.lease,
+            log.take_pending(),
+            outcome,
+            steps=log.progress.steps,
+            by=by,
+        )
+        fields = {
+            "status": outcome.status,
+            "reason": outcome.reason,
+            "seconds": round(run.seconds, 3),
+        }
+        logger.info("a turn has ended", extra={**fields, "steps": log.progress.steps})
+        if follows:
+            self._start_next_turn()
+            await log.catch_up()
+        return follows
 
-    async def _release(self, *, in_vain: bool = False, pause_seconds: float = 0) -> None:
+    def _start_next_turn(self) -> None:
+        """Forget the requests of the turn that ended. Commands still in the inbox are read again."""
+        if self._request is not RELEASE:
+            self._request = None
+        self._received.clear()
+        self._turn_is_ending = False
+        self.turns += 1
+
+    async def _release_claim(self, *, step_failed: bool = False, pause_seconds: float = 0) -> None:
         try:
-            await self._services.database.call(
-                release, self.lease, in_vain=in_vain, pause_seconds=pause_seconds
+            await self._resources.database.call(
+                claim.release, self.lease, step_failed=step_failed, pause_seconds=pause_seconds
             )
         except DatabaseError:
             logger.warning("a lease could not be released; it will run out")
 
 
-def _model_of(assembled: Assembled) -> LLM:
-    """The way to the agent's model, and around it the one by which it calls tools in words."""
-    profile = assembled.profile
-    llm = open_llm(profile.model, base_url=profile.base_url, api_key=assembled.api_key)
+async def _cancel_open_calls(
+    request: ControlRequest, run: Run, log: RunLog, sandbox: RunSandbox
+) -> None:
+    """Store the pending entries of the engine, then end each open tool call with a result."""
+    await log.commit()
+    verb = "Stopped" if request.action is Action.STOP else "Interrupted"
+    why = f"{verb} by {request.by or 'a person'}."
+    await acting.cancel(log.history.open_calls(), run, ToolServices(log, sandbox), why=why)
+
+
+def _open_llm(turn: AssembledTurn) -> LLM:
+    """The client of the agent's model, wrapped if its tool calls are written as text."""
+    profile = turn.profile
+    llm = open_llm(profile.model, base_url=profile.base_url, api_key=turn.api_key)
     return TextCallingLLM(llm) if profile.text_tool_calls else llm

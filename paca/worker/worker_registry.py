@@ -1,4 +1,4 @@
-"""Who this worker is, what it tells the others of itself, and which of them are gone."""
+"""The row of this worker in the registry, and which processes of other workers have ended."""
 
 from __future__ import annotations
 
@@ -8,66 +8,62 @@ import os
 import socket
 import time
 import uuid
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from django.db import transaction
 from django.db.models.functions import Now
 
-from paca.conversations.models import Conversation, Worker
+from paca.conversations.models import Worker
 
 HEARTBEAT_SECONDS = 5.0
-# Long after its leases have run out: what is left of a worker on a host that nobody sees into.
-FORGOTTEN_SECONDS = 120.0
 
 
-class Presence:
-    """This process among the workers: its row, which it keeps alive and takes away again."""
+class WorkerRegistration:
+    """The row of this process in the table of workers."""
 
     def __init__(self, concurrency: int) -> None:
         host, pid = socket.gethostname(), os.getpid()
         try:
-            started = process_started(pid)
+            start_time = process_start_time(pid)
         except OSError:
-            started = str(time.time_ns())
+            start_time = str(time.time_ns())
         # Two containers may have the same name and pid, and have started in the same tick.
-        where = hashlib.sha256(place().encode()).hexdigest()[:8]
-        self.id = f"{host[:60]}-{pid}-{started}-{where}"
+        namespace = hashlib.sha256(pid_namespace_id().encode()).hexdigest()[:8]
+        self.id = f"{host[:60]}-{pid}-{start_time}-{namespace}"
         self._facts: dict[str, Any] = {
             "host": host[:100],
-            "place": place(),
+            "place": pid_namespace_id(),
             "pid": pid,
-            "process_started": started,
+            "process_started": start_time,
             "concurrency": concurrency,
             "draining": False,
         }
 
-    def enter(self) -> None:
-        """Be seen by the others."""
+    def register(self) -> None:
+        """Write the row, with all facts that are known of this worker."""
         Worker.objects.update_or_create(id=self.id, defaults=self._facts | {"heartbeat_at": Now()})
 
-    def beat(self) -> None:
-        """Say that this worker lives; one that was given up, for its silence, enters itself again."""
+    def heartbeat(self) -> None:
+        """Record that this worker is alive. A row that others deleted for its silence is written anew."""
         if not Worker.objects.filter(id=self.id).update(heartbeat_at=Now()):
-            self.enter()
+            self.register()
 
-    def tell(self, **facts: Any) -> None:
-        """Change what the others know."""
+    def update(self, **facts: Any) -> None:
+        """Change columns of the row."""
         self._facts |= facts
         Worker.objects.filter(id=self.id).update(**facts)
 
-    def leave(self) -> None:
-        """Be gone."""
+    def unregister(self) -> None:
+        """Delete the row."""
         Worker.objects.filter(id=self.id).delete()
 
 
 @functools.cache
-def place() -> str:
-    """Where a process id means the same process to everybody: one kernel's boot, one pid namespace.
+def pid_namespace_id() -> str:
+    """Identify the boot, the pid namespace and the host within which a pid names one process.
 
-    A host name says nothing of that: containers have each their own processes and may share a name.
-    Where this cannot be known, the answer is like nobody else's, and time alone decides.
+    A host name is not enough: containers have their own processes and may share a name. Where the
+    namespace cannot be read, the value is unique, so that leases end by time alone.
     """
     try:
         if Path("/proc/self").readlink().name != str(os.getpid()):
@@ -76,31 +72,32 @@ def place() -> str:
         namespace = Path("/proc/self/ns/pid").readlink().name
     except OSError:
         return f"unknown {uuid.uuid4().hex}"
-    # The name as well: two machines woken from one memory image have the same boot.
+    # With the host name: two machines that were resumed from one memory image have the same boot id.
     return f"{boot} {namespace} {socket.gethostname()}"[:200]
 
 
-def process_started(pid: int) -> str:
-    """When a process began, in clock ticks since boot; empty for a zombie. Raises ``OSError``.
+def process_start_time(pid: int) -> str:
+    """When a process started, in clock ticks since boot; empty for a zombie.
 
-    A pid alone says nothing: it may be another process by now, or one that is dead and unreaped.
+    A pid alone is not enough: another process may have it by now. Raises ``OSError`` if /proc does
+    not show the process.
     """
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    state, started = fields[0], fields[19]
-    return "" if state in ("Z", "X") else started
+    state, start_time = fields[0], fields[19]
+    return "" if state in ("Z", "X") else start_time
 
 
-def is_gone(pid: int, started: str) -> bool:
-    """Whether the process of this place that began then has ended. In doubt it has not."""
+def process_has_ended(pid: int, start_time: str) -> bool:
+    """Whether the process of this namespace that started then has ended. False when in doubt."""
     try:
         # guard: worker-reused-pid
-        return process_started(pid) != started
+        return process_start_time(pid) != start_time
     except OSError:
-        return not _can_be_signalled(pid)
+        return not _process_exists(pid)
 
 
-def _can_be_signalled(pid: int) -> bool:
-    """/proc may hide the processes of other accounts (hidepid), but not that they exist."""
+def _process_exists(pid: int) -> bool:
+    """Ask by a signal: /proc may hide the processes of other accounts (hidepid)."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -108,24 +105,3 @@ def _can_be_signalled(pid: int) -> bool:
     except PermissionError:
         return True
     return True
-
-
-def free_leases_of_the_dead(me: str) -> int:
-    """End the leases of workers whose process is seen to be gone, without waiting for the time.
-
-    Gives how many conversations came free. Rows of workers elsewhere that have said nothing for
-    long are tidied away; their leases have run out long before.
-    """
-    others = Worker.objects.exclude(id=me)
-    dead = [
-        worker.id
-        for worker in others.filter(place=place())
-        if is_gone(worker.pid, worker.process_started)
-    ]
-    left = Conversation.objects.filter(lease_owner__in=dead, lease_until__isnull=False)
-    with transaction.atomic():
-        found = list(left.for_update().values_list("pk", flat=True)) if dead else []
-        freed = left.filter(pk__in=found).update(lease_until=None)
-    Worker.objects.filter(id__in=dead).delete()
-    others.filter(heartbeat_at__lt=Now() - timedelta(seconds=FORGOTTEN_SECONDS)).delete()
-    return freed

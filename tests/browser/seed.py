@@ -38,8 +38,8 @@ def parked_conversation() -> UUID:
     me = Member.objects.get(project=agent.project, user__isnull=False)
     sent = services.start_chat(agent, text="Look around, if you can", by=me)
     mine = Conversation.objects.filter(pk=sent.conversation_id)
-    for _ in range(claim.MOST_LOST + 1):
-        claim.claim("a worker that dies", lease_seconds=30, room=1)
+    for _ in range(claim.MAX_LOST_WORKERS + 1):
+        claim.claim("a worker that dies", lease_seconds=30, limit=1)
         mine.filter(status="running").update(lease_until=timezone.now() - timedelta(seconds=1))
     return sent.conversation_id
 

@@ -64,7 +64,9 @@ STORED, HALF_STORED = (store, "append"), (projections, "apply")
 POINTS: dict[str, Point] = {
     "claimed": Point(main, "claim", "after"),
     "question-stored": Point(*STORED, "after", _holds(ModelCallStarted)),
-    "answer-streams": Point(stream_buffer.Live, "show", "after", _shows(events.TextStreamed)),
+    "answer-streams": Point(
+        stream_buffer.StreamBuffer, "add", "after", _shows(events.TextStreamed)
+    ),
     "reply-unstored": Point(*STORED, "before", _holds(events.ToolCalled)),
     "reply-half-stored": Point(*HALF_STORED, "before", _holds(events.ToolCalled)),
     "reply-stored": Point(*STORED, "after", _holds(events.ToolCalled)),
@@ -74,7 +76,9 @@ POINTS: dict[str, Point] = {
     "intent-stored": Point(*STORED, "after", _holds(events.ToolStarted)),
     "call-sent": Point(Attachment, "request", "sent", _asks(*ACTS)),
     "call-answered": Point(Attachment, "request", "after", _asks(*ACTS)),
-    "command-speaks": Point(stream_buffer.Live, "show", "after", _shows(events.ToolProgressed)),
+    "command-speaks": Point(
+        stream_buffer.StreamBuffer, "add", "after", _shows(events.ToolProgressed)
+    ),
     "outcome-unstored": Point(*STORED, "before", _holds(*OUTCOMES)),
     "outcome-half-stored": Point(*HALF_STORED, "before", _holds(*OUTCOMES)),
     "outcome-stored": Point(*STORED, "after", _holds(*OUTCOMES)),

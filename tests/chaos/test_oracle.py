@@ -32,7 +32,7 @@ def told() -> ObservedConversation:
     """A conversation that was carried out as its story says."""
     made = world.make()
     sent = services.start_chat(made.agent, text=STORY.opening, by=made.owner)
-    (claimed,) = claim("w", lease_seconds=60, room=1)
+    (claimed,) = claim("w", lease_seconds=60, limit=1)
     ask, again = uuid4().hex, uuid4().hex
     arguments = {"command": leaves("m")}
     for entries in (

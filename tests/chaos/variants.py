@@ -31,4 +31,4 @@ def _forget_calls() -> None:
 
 def _be_elsewhere() -> None:
     """No other worker can see whether this process lives: only the time tells."""
-    worker_registry.place = lambda: f"elsewhere {os.getpid()}"  # type: ignore[assignment]
+    worker_registry.pid_namespace_id = lambda: f"elsewhere {os.getpid()}"  # type: ignore[assignment]

@@ -74,7 +74,7 @@ class Chat:
 
     def run(self, conversation: Any, *entries: LogEntry) -> Lease:
         """Let a worker take the conversation and write."""
-        (claimed,) = claim.claim("test", lease_seconds=60, room=1)
+        (claimed,) = claim.claim("test", lease_seconds=60, limit=1)
         assert claimed.lease.conversation_id == UUID(str(conversation))
         if entries:
             store.append(claimed.lease.conversation_id, *entries, lease=claimed.lease)

@@ -20,7 +20,7 @@ from paca.agents.models import Agent
 from paca.conversations import store
 from paca.conversations.models import Conversation, Event, ModelCall, ToolCall, Trigger, Worker
 from paca.engine.ports import ModelCallStarted
-from paca.worker.claim import MOST_LOST, claim
+from paca.worker.claim import MAX_LOST_WORKERS, claim
 from tests.conversations.chatting import CALL, Chat, bash
 
 pytestmark = pytest.mark.django_db
@@ -257,8 +257,8 @@ def test_stop_is_an_action_and_says_who(chat, admin):
 
 
 def cost_its_workers(conversation: str) -> None:
-    for _ in range(MOST_LOST + 1):
-        claim("w", lease_seconds=30, room=1)
+    for _ in range(MAX_LOST_WORKERS + 1):
+        claim("w", lease_seconds=30, limit=1)
         Conversation.objects.filter(pk=conversation).update(
             lease_until=timezone.now() - timedelta(hours=1)
         )

@@ -93,7 +93,7 @@ def test_two_workers_that_claim_at_once_take_each_conversation_once():
     taken: Counter[object] = Counter()
 
     def work(owner: str) -> None:
-        while claimed := claim.claim(owner, lease_seconds=60, room=3):
+        while claimed := claim.claim(owner, lease_seconds=60, limit=3):
             for one in claimed:
                 taken[one.lease.conversation_id] += 1
                 turn_end.end_turn(one.lease, [], TurnOutcome("finished", "answered"), steps=1)
@@ -111,9 +111,9 @@ def test_an_agent_is_never_at_work_in_more_conversations_than_it_may_be():
     here.agent.save()
     for _ in range(12):
         begin(here)
-    run_at_once(partial(claim.claim, f"worker {n}", lease_seconds=60, room=12) for n in range(6))
+    run_at_once(partial(claim.claim, f"worker {n}", lease_seconds=60, limit=12) for n in range(6))
     assert Conversation.objects.filter(status="running").count() <= 3
-    claim.claim("the next sweep", lease_seconds=60, room=12)
+    claim.claim("the next sweep", lease_seconds=60, limit=12)
     assert Conversation.objects.filter(status="running").count() == 3
 
 
@@ -122,7 +122,7 @@ def test_what_is_written_to_an_agent_while_it_is_removed_is_ended_and_not_worked
     here = world.make()
     slipped = begin(here)
     Agent.objects.update(deleted_at=timezone.now())
-    assert claim.claim("a worker", lease_seconds=60, room=1) == []
+    assert claim.claim("a worker", lease_seconds=60, limit=1) == []
     slipped.refresh_from_db()
     assert (slipped.status, slipped.reason) == ("stopped", "agent_removed")
     assert not Trigger.objects.filter(state="new").exists()
@@ -164,7 +164,7 @@ class Crowd:
 
     def work(self) -> None:
         """A turn of each conversation there is room for."""
-        for claimed in claim.claim(f"worker {self.number}", lease_seconds=60, room=2):
+        for claimed in claim.claim(f"worker {self.number}", lease_seconds=60, limit=2):
             lease = claimed.lease
             spoken = events.MessageSpoken(text=self.order.choice(["Done.", LARGE]))
             store.append(lease.conversation_id, spoken, lease=lease)

@@ -23,7 +23,7 @@ def sweep(flow: Flow, kind: str = "", manager: SandboxManager | None = None) -> 
     database = Database()
 
     async def once() -> None:
-        await Sweeper("another", database, manager, IdlePolicy(60)).sweep_sandboxes(set())
+        await Sweeper("another", database, manager, IdlePolicy(60)).sweep(set())
 
     try:
         asyncio.run(once())

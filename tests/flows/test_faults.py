@@ -7,7 +7,7 @@ from paca.agents.models import Agent
 from paca.conversations import store
 from paca.engine.workspace import SandboxUnavailable
 from paca.sandbox.manager import SandboxManager
-from paca.worker.claim import MOST_LOST
+from paca.worker.claim import MAX_LOST_WORKERS
 from tests.support.flow import assert_replay_matches, wait_until
 from tests.support.model_script import calls, says
 
@@ -62,7 +62,7 @@ def test_a_step_that_the_database_refuses_again_and_again_is_parked(flow, monkey
         return append(conversation_id, *entries, **options)
 
     monkeypatch.setattr(store, "append", refusing)
-    conversation = flow.begin("Hello", [says("Once more.")] * (MOST_LOST + 1))
+    conversation = flow.begin("Hello", [says("Once more.")] * (MAX_LOST_WORKERS + 1))
     assert flow.wait_until_idle(conversation) == "paused/parked"
-    assert len(flow.model.requests) == MOST_LOST
+    assert len(flow.model.requests) == MAX_LOST_WORKERS
     assert_replay_matches(conversation)

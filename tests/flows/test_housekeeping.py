@@ -26,8 +26,8 @@ from paca.sandbox.docker.engine import CALL_SECONDS
 from paca.sandbox.exit_cause import ExitCause
 from paca.sandbox.manager import DockerAddress, SandboxManager
 from paca.worker.database import Database
-from paca.worker.sandboxes.sweeper import ORPHAN_SECONDS, Reaped, Sweeper
-from paca.worker.sandboxes.warm_pool import Pool
+from paca.worker.sandboxes.sweeper import ORPHAN_SECONDS, Sweeper, SweepResult
+from paca.worker.sandboxes.warm_pool import WarmPool
 from tests.support import docker_backend, runners
 from tests.support.fake_clock import FakeClock
 from tests.support.flow import Flow, ObservedConversation, assert_replay_matches, wait_until
@@ -38,13 +38,13 @@ SERVER = "(while :; do date >> beats; sleep 0.1; done) > /dev/null 2>&1 & echo $
 PERSISTENT = {"sandbox_life": "persistent"}
 
 
-def swept(manager: SandboxManager, *, idle: float = 60, paused: float = 60, by: str = "") -> Reaped:
+def swept(
+    manager: SandboxManager, *, idle: float = 60, paused: float = 60, by: str = ""
+) -> SweepResult:
     """What a worker does every few seconds, at once."""
     database = Database()
     try:
-        return asyncio.run(
-            Sweeper(by, database, manager, IdlePolicy(idle, paused)).sweep_sandboxes(set())
-        )
+        return asyncio.run(Sweeper(by, database, manager, IdlePolicy(idle, paused)).sweep(set()))
     finally:
         database.close()
 
@@ -215,7 +215,7 @@ def test_a_worker_gives_people_a_day_to_see_that_they_restored_an_old_backup(flo
         with FakeClock(now=0.0) as clock:
             for hours in (0, 23, 25):
                 clock.now = hours * 3600.0
-                asyncio.run(sweeper.sweep_sandboxes(set()))
+                asyncio.run(sweeper.sweep(set()))
                 there.append(workspace.exists())
     finally:
         database.close()
@@ -229,7 +229,7 @@ def test_what_a_process_died_over_is_removed_when_it_is_old(flow):
     for folder in (old, new):
         (folder / "lib").mkdir(parents=True)
     os.utime(old, (0, 0))
-    assert swept(flow.sandboxes()).half_made >= 1
+    assert swept(flow.sandboxes()).leftovers >= 1
     assert not old.exists()
     assert new.exists()
 
@@ -280,7 +280,7 @@ def test_the_command_says_what_it_has_removed(flow, settings):
     settings.PACA_DATA_DIR, settings.PACA_SANDBOX = flow.folder, "bubblewrap"
     said = StringIO()
     call_command("reap_sandboxes", stdout=said)
-    assert "1 unused sandboxes ended, 1 workspaces of nobody removed" in said.getvalue()
+    assert "1 unused sandboxes ended, 1 unused workspaces removed" in said.getvalue()
 
 
 def test_a_docker_that_hangs_does_not_hold_up_the_sandboxes_of_bubblewrap(flow, tmp_path):
@@ -300,17 +300,17 @@ def test_a_docker_that_hangs_does_not_hold_up_the_sandboxes_of_bubblewrap(flow, 
 class Failing(Sweeper):
     """Tidying up after a cancellation fails, which is tolerated."""
 
-    async def sweep_sandboxes(self, held: set[uuid.UUID]) -> Reaped:
+    async def sweep(self, held: set[uuid.UUID]) -> SweepResult:
         try:
             await asyncio.sleep(60)
         finally:
             raise OSError("cannot tidy up")
 
 
-class FailingPool(Pool):
+class FailingPool(WarmPool):
     """The same where sandboxes stand ready."""
 
-    async def _tend(self) -> None:
+    async def _refill(self) -> None:
         try:
             await asyncio.sleep(60)
         finally:
@@ -318,31 +318,34 @@ class FailingPool(Pool):
 
 
 def test_a_sweep_that_fails_while_it_is_cancelled_ends_all_the_same():
-    _ends_when_cancelled(Failing("any", None, None, IdlePolicy()).mind_sandboxes(set))
+    _ends_when_cancelled(Failing("any", None, None, IdlePolicy()).sweep_repeatedly(set))
 
 
 def test_filling_the_pool_that_fails_while_it_is_cancelled_ends_all_the_same():
-    spec, nothing = SandboxSpec(uuid.uuid4()), {"sandboxes": None, "database": None, "room": None}
-    _ends_when_cancelled(FailingPool(spec, 1, worker_id="any", **nothing).keep())
+    spec, nothing = (
+        SandboxSpec(uuid.uuid4()),
+        {"sandbox_manager": None, "database": None, "has_disk_space": None},
+    )
+    _ends_when_cancelled(FailingPool(spec, 1, worker_id="any", **nothing).keep_filled())
 
 
-class StubbornPool(Pool):
+class StubbornPool(WarmPool):
     """One of those in it cannot be removed, and the others not at once."""
 
     async def _remove(self, volume: str) -> None:
         if volume == "stubborn":
             raise OSError("cannot be removed")
         await asyncio.sleep(0.05)
-        self._leaving.discard(volume)
+        self._to_remove.discard(volume)
 
 
 def test_a_worker_that_ends_waits_for_what_can_be_removed_though_one_cannot():
     async def drained() -> set[str]:
-        nothing = {"sandboxes": None, "database": None, "room": None}
+        nothing = {"sandbox_manager": None, "database": None, "has_disk_space": None}
         pool = StubbornPool(SandboxSpec(uuid.uuid4()), 3, worker_id="any", **nothing)
-        pool._leaving |= {"one", "stubborn", "another"}
+        pool._to_remove |= {"one", "stubborn", "another"}
         await pool.drain()
-        return pool._leaving
+        return pool._to_remove
 
     assert asyncio.run(drained()) == {"stubborn"}
 

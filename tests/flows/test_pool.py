@@ -22,7 +22,7 @@ from paca.sandbox.docker.backend import Docker
 from paca.sandbox.docker.warm_pool import DockerWarmPool
 from paca.sandbox.manager import DockerAddress
 from paca.worker.database import Database
-from paca.worker.sandboxes.sweeper import Reaped, Sweeper
+from paca.worker.sandboxes.sweeper import Sweeper, SweepResult
 from tests.support import docker_backend
 from tests.support.docker_proxy import DockerProxy
 from tests.support.flow import Flow, ObservedConversation, assert_replay_matches, wait_until
@@ -77,7 +77,7 @@ def ready(flow: Flow, count: int = 1, *, but: str = "") -> list[str]:
     """The volumes of those that the flow's worker can hand out, once there are so many."""
 
     def found() -> list[str]:
-        return [each.volume for each in flow.worker._worker._pool._ready if each.volume != but]
+        return [each.volume for each in flow.worker._worker._warm_pool._ready if each.volume != but]
 
     return wait_until(lambda: len(found()) >= count and found(), SLOW, lambda: str(found()))
 
@@ -94,12 +94,12 @@ def volume_of(conversation: ObservedConversation) -> str:
     return Sandbox.objects.get(conversation=conversation.id).volume
 
 
-def swept(flow: Flow, *, idle: float = 60) -> Reaped:
+def swept(flow: Flow, *, idle: float = 60) -> SweepResult:
     """What a worker does every few seconds, at once."""
     database = Database()
     try:
         sweeper = Sweeper("", database, flow.sandboxes(), IdlePolicy(idle, 60))
-        return asyncio.run(sweeper.sweep_sandboxes(set()))
+        return asyncio.run(sweeper.sweep(set()))
     finally:
         database.close()
 
@@ -356,7 +356,7 @@ def test_a_daemon_that_goes_away_and_comes_back_finds_the_pool_filled_anew(
     ):
         (lost,) = ready(flow)
         proxy.cut()
-        wait_until(lambda: flow.worker._worker._pool._ready[0].lost, SLOW)
+        wait_until(lambda: flow.worker._worker._warm_pool._ready[0].lost, SLOW)
         proxy.restore()
         (volume,) = ready(flow, but=lost)
         conversation = flow.ask("Write", WRITE)
@@ -371,7 +371,7 @@ def test_on_a_full_disk_none_is_made(transactional_db, tmp_path, monkeypatch, ba
         asked.append(is_left)
         return is_left
 
-    monkeypatch.setattr("paca.worker.main.has_room_on_disk", has_room)
+    monkeypatch.setattr("paca.worker.main.has_disk_space", has_room)
     with pool_of(1, tmp_path) as flow:
         wait_until(lambda: len(asked) > 2, SLOW)
         assert not ReadySandbox.objects.exists()

@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
 
 def test_an_interrupt_that_comes_late_does_not_end_the_turn_that_answers_it(flow, monkeypatch):
-    read = main.orders_for
+    read = main.pending_requests
 
     def late(conversations):
         found = read(conversations)
@@ -18,7 +18,7 @@ def test_an_interrupt_that_comes_late_does_not_end_the_turn_that_answers_it(flow
             wait_until(lambda: conversation.row.turn_number == 2)
         return found
 
-    monkeypatch.setattr(main, "orders_for", late)
+    monkeypatch.setattr(main, "pending_requests", late)
     conversation = flow.begin(
         "One", [says("First.").slowly(ftd=4000), says("Second " * 20).slowly(tps=20)]
     )

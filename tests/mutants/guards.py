@@ -76,7 +76,7 @@ MUTANTS = (
     Mutant("worker-parks-deadly-step", never, ("tests/worker/test_claiming.py",)),
     Mutant(
         "worker-reused-pid",
-        value('process_started(pid) == ""'),
+        value('process_start_time(pid) == ""'),
         ("tests/worker/test_worker_registry.py::test_a_pid_that_another_process_has_now_is_gone",),
     ),
     Mutant(

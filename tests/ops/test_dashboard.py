@@ -11,7 +11,7 @@ from django.utils import timezone
 from paca.accounts.models import User
 from paca.conversations import services
 from paca.conversations.models import Conversation, Worker
-from paca.worker.claim import MOST_LOST, claim
+from paca.worker.claim import MAX_LOST_WORKERS, claim
 from tests.support import world
 
 pytestmark = pytest.mark.django_db
@@ -46,8 +46,8 @@ def test_what_is_parked_is_listed_and_leads_to_it(admin_client):
     made = world.make()
     sent = services.start_chat(made.agent, text="Dig <b>deep</b>", by=made.owner)
     assert "Parked" not in admin_client.get("/admin/").content.decode()
-    for _ in range(MOST_LOST + 1):
-        claim("w", lease_seconds=30, room=1)
+    for _ in range(MAX_LOST_WORKERS + 1):
+        claim("w", lease_seconds=30, limit=1)
         Conversation.objects.filter(pk=sent.conversation_id).update(
             lease_until=timezone.now() - timedelta(hours=1)
         )

@@ -80,7 +80,7 @@ def test_the_queue_tells_what_waits_and_how_long_the_first_of_it_has(client):
     assert queue["waiting"] == 2
     assert 7 <= queue["oldest_seconds"] < 60
     a_worker_is_alive()
-    claim.claim("w", lease_seconds=60, room=2)
+    claim.claim("w", lease_seconds=60, limit=2)
     services.start_chat(here.agent, text="Its agent has no hand free", by=here.owner)
     assert ask(client)["queue"] == {"waiting": 0, "oldest_seconds": 0.0}
     assert ask(client)["workers"]["room"] == 0

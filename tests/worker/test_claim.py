@@ -24,17 +24,17 @@ def test_a_full_agent_with_much_before_it_does_not_hide_the_work_of_others():
         handle="nils",
         model="demo/guide",
     )
-    for number in range(1 + claim.MOST_CANDIDATES):
+    for number in range(1 + claim.MAX_CANDIDATES):
         services.start_chat(here.agent, text=f"number {number}", by=here.owner)
     waiting = services.start_chat(other, text="and me", by=here.owner)
-    (first,) = claim.claim("one", lease_seconds=60, room=9)
-    (second,) = claim.claim("one", lease_seconds=60, room=9)
+    (first,) = claim.claim("one", lease_seconds=60, limit=9)
+    (second,) = claim.claim("one", lease_seconds=60, limit=9)
     assert first.lease.conversation_id != second.lease.conversation_id
     assert second.lease.conversation_id == waiting.conversation_id
-    assert claim.claim("one", lease_seconds=60, room=9) == []
+    assert claim.claim("one", lease_seconds=60, limit=9) == []
     assert (
         here.agent.conversations.filter(status=ConversationStatus.QUEUED).count()
-        == claim.MOST_CANDIDATES
+        == claim.MAX_CANDIDATES
     )
 
 
@@ -46,7 +46,7 @@ def test_who_looks_for_work_reads_what_waits_and_not_all_that_ever_was():
         return execute(sql, parameters, many, context)
 
     with connection.execute_wrapper(listen):
-        claim.claim("one", lease_seconds=60, room=1)
+        claim.claim("one", lease_seconds=60, limit=1)
     ((sql, parameters),) = asked
     with transaction.atomic(), connection.cursor() as cursor:
         explain = "EXPLAIN QUERY PLAN"

@@ -9,7 +9,7 @@ from paca import events
 from paca.conversations import services, store
 from paca.conversations.models import Conversation
 from paca.worker import claim, turn_end
-from paca.worker.claim import MOST_LOST, PARKED
+from paca.worker.claim import MAX_LOST_WORKERS, PARKED_DETAIL
 from tests.support import world
 from tests.support.flow import ObservedConversation
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def take(worker: str = "w") -> list[claim.Claimed]:
-    return claim.claim(worker, lease_seconds=30, room=10)
+    return claim.claim(worker, lease_seconds=30, limit=10)
 
 
 def the_worker_dies() -> None:
@@ -38,21 +38,21 @@ def test_a_conversation_is_taken_by_one_worker():
 
 def test_a_conversation_that_kills_each_of_its_workers_is_parked_and_can_be_tried_again():
     conversation = begun()
-    for _ in range(MOST_LOST):
+    for _ in range(MAX_LOST_WORKERS):
         assert len(take()) == 1
         the_worker_dies()
     assert take() == []
     assert conversation.status == "paused/parked"
     assert conversation.row.turns.get().status == "paused"
     given_up = conversation.row.triggers.get()
-    assert (given_up.state, given_up.last_error) == ("dead", PARKED)
+    assert (given_up.state, given_up.last_error) == ("dead", PARKED_DETAIL)
     services.continue_(conversation.row, by=conversation.row.session.member)
     assert len(take()) == 1
 
 
 def test_workers_that_end_in_order_have_not_died_of_the_step():
     conversation = begun()
-    for _ in range(MOST_LOST + 3):
+    for _ in range(MAX_LOST_WORKERS + 3):
         (claimed,) = take()
         claim.release(claimed.lease)
     assert conversation.row.status == "running"
@@ -60,7 +60,7 @@ def test_workers_that_end_in_order_have_not_died_of_the_step():
 
 def test_a_step_that_was_made_begins_the_count_anew():
     conversation = begun()
-    for _ in range(MOST_LOST + 3):
+    for _ in range(MAX_LOST_WORKERS + 3):
         (claimed,) = take()
         used = events.UsageRecorded(call_id="0" * 32, model="m")
         store.append(conversation.id, used, lease=claimed.lease)

@@ -12,10 +12,10 @@ from paca.common import database_errors, disk_space
 from paca.conversations import services, store
 from paca.conversations.models import Conversation
 from paca.worker import claim
-from paca.worker.claim import MOST_LOST
+from paca.worker.claim import MAX_LOST_WORKERS
 from paca.worker.database import Database
 from paca.worker.lease import LeaseKeeper
-from paca.worker.worker_registry import Presence
+from paca.worker.worker_registry import WorkerRegistration
 from tests.support import world
 from tests.support.flow import Flow, assert_replay_matches, wait_until
 from tests.support.model_script import says
@@ -65,7 +65,7 @@ def test_a_run_is_carried_on_however_often_there_was_no_room_for_it(
     flow, answers_find_no_room, monkeypatch
 ):
     monkeypatch.setattr(disk_space, "FULL_SECONDS", 0.3)
-    times = MOST_LOST + 1
+    times = MAX_LOST_WORKERS + 1
     failed = answers_find_no_room(times)
     conversation = flow.begin("Hello", [says("Here.")] * (times + 1))
     assert flow.wait_until_idle(conversation) == "finished/answered"
@@ -80,7 +80,7 @@ def test_no_other_worker_asks_the_model_at_once_for_what_found_no_room(flow, ans
     answers_find_no_room(100)
     conversation = flow.begin("Hello", [says("Here.")] * 2)
     wait_until(lambda: conversation.row.status == "running" and not conversation.row.lease_owner)
-    assert claim.claim("another", lease_seconds=30, room=10) == []
+    assert claim.claim("another", lease_seconds=30, limit=10) == []
     assert conversation.row.takeovers == 0
     assert len(flow.model.requests) == 1
 
@@ -105,23 +105,23 @@ def test_a_run_that_is_let_go_while_there_is_no_room_still_tells_why():
 
 
 def test_a_lease_that_finds_no_room_says_so_for_all(monkeypatch):
-    def beat(_: Presence) -> None:
+    def beat(_: WorkerRegistration) -> None:
         raise no_room()
 
-    monkeypatch.setattr(Presence, "beat", beat)
-    keeper = LeaseKeeper(Presence(1), seconds=0.1, lost=lambda _: None)
+    monkeypatch.setattr(WorkerRegistration, "heartbeat", beat)
+    keeper = LeaseKeeper(WorkerRegistration(1), seconds=0.1, on_lost=lambda _: None)
     keeper.start()
     try:
         wait_until(disk_space.database_is_full)
     finally:
-        keeper.end()
+        keeper.stop()
 
 
 def test_what_is_let_go_with_a_pause_is_taken_after_it():
     here = world.make()
     services.start_chat(here.agent, text="Go", by=here.owner)
-    (claimed,) = claim.claim("one", lease_seconds=30, room=1)
+    (claimed,) = claim.claim("one", lease_seconds=30, limit=1)
     claim.release(claimed.lease, pause_seconds=2)
-    assert claim.claim("two", lease_seconds=30, room=1) == []
-    wait_until(lambda: claim.claim("two", lease_seconds=30, room=1), 20)
+    assert claim.claim("two", lease_seconds=30, limit=1) == []
+    wait_until(lambda: claim.claim("two", lease_seconds=30, limit=1), 20)
     assert Conversation.objects.get().takeovers == 0

@@ -12,7 +12,7 @@ from paca.conversations.models import Conversation
 from paca.conversations.store import Lease
 from paca.worker import claim
 from paca.worker.lease import LeaseKeeper
-from paca.worker.worker_registry import Presence
+from paca.worker.worker_registry import WorkerRegistration
 from tests.support import world
 from tests.support.flow import wait_until
 
@@ -28,22 +28,22 @@ def lost() -> list[Lease]:
 
 @pytest.fixture
 def keeper(lost: list[Lease]) -> Iterator[LeaseKeeper]:
-    presence = Presence(concurrency=2)
-    presence.enter()
-    made = LeaseKeeper(presence, seconds=SECONDS, lost=lost.append)
+    registration = WorkerRegistration(concurrency=2)
+    registration.register()
+    made = LeaseKeeper(registration, seconds=SECONDS, on_lost=lost.append)
     yield made
-    made.end()
+    made.stop()
 
 
 def two_leases(keeper: LeaseKeeper) -> list[Lease]:
     here = world.make()
     for text in ("One", "Two"):
         services.start_chat(here.agent, text=text, by=here.owner)
-    owner = keeper._presence.id
-    leases = [each.lease for each in claim.claim(owner, lease_seconds=SECONDS, room=2)]
+    owner = keeper._registration.id
+    leases = [each.lease for each in claim.claim(owner, lease_seconds=SECONDS, limit=2)]
     assert len(leases) == 2
     for lease in leases:
-        keeper.hold(lease)
+        keeper.add(lease)
     return leases
 
 

@@ -18,10 +18,10 @@ from paca.sandbox.base import SandboxSpec
 from paca.sandbox.manager import SandboxManager
 from paca.worker import claim
 from paca.worker.database import Database
-from paca.worker.history_cache import Fold
+from paca.worker.history_cache import CachedHistory
 from paca.worker.run_log import RunLog
-from paca.worker.sandboxes.run_sandbox import RunSandboxes
-from paca.worker.stream_buffer import Live
+from paca.worker.sandboxes.run_sandbox import RunSandbox
+from paca.worker.stream_buffer import StreamBuffer
 from tests.support import world
 from tests.support.flow import ObservedConversation
 
@@ -44,7 +44,7 @@ class FailsOnce(Database):
 def lease() -> Lease:
     here = world.make()
     services.start_chat(here.agent, text="Hello", by=here.owner)
-    (taken,) = claim.claim("one", lease_seconds=60, room=1)
+    (taken,) = claim.claim("one", lease_seconds=60, limit=1)
     return taken.lease
 
 
@@ -57,8 +57,8 @@ def database(request) -> Iterator[Database]:
 
 
 def a_log(lease: Lease, database: Database) -> RunLog:
-    live = Live(lease.conversation_id, get_bus())
-    return RunLog(lease, Fold(), (), database=database, live=live)
+    stream_buffer = StreamBuffer(lease.conversation_id, get_bus())
+    return RunLog(lease, CachedHistory(), (), database=database, stream_buffer=stream_buffer)
 
 
 def stored(conversation_id: UUID) -> list[str]:
@@ -85,7 +85,7 @@ def test_what_the_database_failed_for_one_task_fails_for_all_that_follows(lease,
     assert stored(lease.conversation_id) == ([] if fails else ["first", "second"])
     if fails:
         with pytest.raises(OperationalError):
-            log.take_noted()
+            log.take_pending()
 
 
 @pytest.mark.parametrize("superseded", [False, True])
@@ -97,9 +97,7 @@ def test_files_are_not_emptied_by_a_worker_that_another_has_superseded(lease, tm
     note.touch()
     manager = SandboxManager(kind="bubblewrap", data_dir=tmp_path, install_id="any")
     spec = SandboxSpec(conversation_id, reset_files=True)
-    sandboxes = RunSandboxes(
-        spec, "", manager=manager, log=a_log(lease, database), database=database
-    )
+    sandboxes = RunSandbox(spec, "", manager=manager, log=a_log(lease, database), database=database)
     if superseded:
         Conversation.objects.filter(pk=conversation_id).update(lease_owner="two", lease_epoch=9)
 
@@ -107,7 +105,7 @@ def test_files_are_not_emptied_by_a_worker_that_another_has_superseded(lease, tm
         try:
             await sandboxes.workspace()
         finally:
-            await sandboxes.let_go()
+            await sandboxes.detach()
             await manager.sweep(set())
 
     try:

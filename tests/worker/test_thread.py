@@ -23,7 +23,7 @@ def test_a_worker_that_ends_badly_is_begun_anew(monkeypatch, tmp_path):
     first = thread._worker
     assert first is not None
     broken = ValueError("a bug")
-    first._loop.call_soon_threadsafe(first._look.set)
+    first._loop.call_soon_threadsafe(first._work_available.set)
     first._claim = _raising(broken)  # type: ignore[method-assign]
     wait_until(lambda: thread._worker is not first)
     wait_until(lambda: thread.is_alive() and hasattr(thread._worker, "id"))
@@ -50,8 +50,8 @@ def test_a_docker_daemon_that_hangs_holds_up_neither_sweeps_nor_the_end(tmp_path
         worker = thread._worker
         assert worker is not None
         for _ in range(3):
-            seen = worker.seen_at
-            wait_until(lambda seen=seen: worker.seen_at > seen, 10)
+            seen = worker.last_sweep_at
+            wait_until(lambda seen=seen: worker.last_sweep_at > seen, 10)
         worker.drain()
         wait_until(worker_is_gone, 10)
     thread.drain()

@@ -11,7 +11,7 @@ from django.utils import timezone
 from paca.conversations import services
 from paca.conversations.models import Conversation, Worker
 from paca.worker import claim, lease, worker_registry
-from paca.worker.worker_registry import Presence
+from paca.worker.worker_registry import WorkerRegistration
 from tests.support import world
 from tests.support.flow import wait_until
 
@@ -21,9 +21,9 @@ NOBODY = 4_194_305  # above the largest pid that Linux gives
 
 
 @pytest.fixture
-def me() -> Presence:
-    found = Presence(concurrency=1)
-    found.enter()
+def me() -> WorkerRegistration:
+    found = WorkerRegistration(concurrency=1)
+    found.register()
     return found
 
 
@@ -32,7 +32,7 @@ def another(**facts: object) -> Worker:
     known = {
         "id": "another",
         "host": "here",
-        "place": worker_registry.place(),
+        "place": worker_registry.pid_namespace_id(),
         "pid": NOBODY,
         "process_started": "1",
         "concurrency": 1,
@@ -40,7 +40,7 @@ def another(**facts: object) -> Worker:
     }
     made = world.make()
     services.start_chat(made.agent, text="Go", by=made.owner)
-    (claimed,) = claim.claim("another", lease_seconds=60, room=1)
+    (claimed,) = claim.claim("another", lease_seconds=60, limit=1)
     assert claimed.lease.owner == "another"
     return Worker.objects.create(**{**known, **facts})
 
@@ -51,14 +51,14 @@ def is_free() -> bool:
 
 def test_a_worker_of_this_place_whose_process_is_gone_holds_nothing_any_more(me):
     another()
-    assert worker_registry.free_leases_of_the_dead(me.id) == 1
+    assert lease.release_leases_of_dead_workers(me.id) == 1
     assert is_free()
     assert list(Worker.objects.values_list("id", flat=True)) == [me.id]
 
 
 def test_a_pid_that_another_process_has_now_is_gone(me):
     another(pid=os.getpid(), process_started="1")
-    assert worker_registry.free_leases_of_the_dead(me.id) == 1
+    assert lease.release_leases_of_dead_workers(me.id) == 1
 
 
 def test_a_zombie_is_gone(me):
@@ -68,7 +68,7 @@ def test_a_zombie_is_gone(me):
         wait_until(
             lambda: Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
         )
-        assert worker_registry.is_gone(child.pid, "1")
+        assert worker_registry.process_has_ended(child.pid, "1")
     finally:
         child.wait()
 
@@ -77,21 +77,21 @@ def test_a_zombie_is_gone(me):
     "elsewhere",
     [
         "another-boot pid:[4026531836] worker",
-        worker_registry.place().replace("pid:[", "pid:[1"),
-        f"{worker_registry.place()}-2",
+        worker_registry.pid_namespace_id().replace("pid:[", "pid:[1"),
+        f"{worker_registry.pid_namespace_id()}-2",
         "",
     ],
     ids=["another machine", "another pid namespace", "another name", "an older version"],
 )
 def test_of_a_worker_elsewhere_nothing_is_known_but_its_silence(me, elsewhere):
     """A container sees no process of another one: that says nothing, whatever their names."""
-    another(place=elsewhere)
-    assert worker_registry.free_leases_of_the_dead(me.id) == 0
+    another(pid_namespace_id=elsewhere)
+    assert lease.release_leases_of_dead_workers(me.id) == 0
     assert not is_free()
     Worker.objects.filter(id="another").update(
-        heartbeat_at=timezone.now() - timedelta(seconds=worker_registry.FORGOTTEN_SECONDS + 1)
+        heartbeat_at=timezone.now() - timedelta(seconds=lease.FORGET_WORKER_SECONDS + 1)
     )
-    worker_registry.free_leases_of_the_dead(me.id)
+    lease.release_leases_of_dead_workers(me.id)
     assert not Worker.objects.filter(id="another").exists()
 
 
@@ -99,34 +99,36 @@ def test_a_process_that_proc_hides_may_live(me, monkeypatch):
     def hidden(pid: int) -> str:
         raise FileNotFoundError(f"/proc/{pid}/stat")
 
-    monkeypatch.setattr(worker_registry, "process_started", hidden)
+    monkeypatch.setattr(worker_registry, "process_start_time", hidden)
     another(pid=os.getppid())
-    assert worker_registry.free_leases_of_the_dead(me.id) == 0
+    assert lease.release_leases_of_dead_workers(me.id) == 0
     Worker.objects.filter(id="another").update(pid=NOBODY)
-    assert worker_registry.free_leases_of_the_dead(me.id) == 1
+    assert lease.release_leases_of_dead_workers(me.id) == 1
 
 
 def test_where_processes_cannot_be_told_apart_no_two_workers_are_in_one_place(monkeypatch):
     monkeypatch.setattr(os, "getpid", lambda: NOBODY)  # /proc is that of another namespace
-    places = {worker_registry.place.__wrapped__() for _ in range(2)}
+    places = {worker_registry.pid_namespace_id.__wrapped__() for _ in range(2)}
     assert len(places) == 2
 
 
 def test_two_processes_with_one_name_and_pid_are_two_workers(me, monkeypatch):
-    monkeypatch.setattr(worker_registry, "place", lambda: "another-boot pid:[1] same-name")
-    assert Presence(concurrency=1).id != me.id
+    monkeypatch.setattr(
+        worker_registry, "pid_namespace_id", lambda: "another-boot pid:[1] same-name"
+    )
+    assert WorkerRegistration(concurrency=1).id != me.id
 
 
 def test_a_worker_that_was_given_up_enters_itself_again_with_all_it_had_told(me):
-    me.tell(sandbox="docker")
-    keeper = lease.LeaseKeeper(me, seconds=0.3, lost=lambda lost: None)
+    me.update(sandbox="docker")
+    keeper = lease.LeaseKeeper(me, seconds=0.3, on_lost=lambda lost: None)
     keeper.start()
     Worker.objects.all().delete()
     wait_until(lambda: Worker.objects.filter(id=me.id).exists())
-    keeper.end()
+    keeper.stop()
     assert Worker.objects.get().sandbox == "docker"
 
 
 def test_whoever_drains_is_alive_and_takes_nothing(me):
-    me.tell(draining=True)
+    me.update(draining=True)
     assert (Worker.objects.alive().count(), Worker.objects.working().count()) == (1, 0)

@@ -1,4 +1,4 @@
-"""The sandbox of one run: started when first needed, watched, and let go at the end."""
+"""The sandbox of one run: it is started when first needed, watched, and detached at the end."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from paca.sandbox.manager import SandboxManager
 from paca.worker.database import Database
 from paca.worker.run_log import RunLog
 from paca.worker.sandboxes import warm_pool_queries
-from paca.worker.sandboxes.warm_pool import Pool
+from paca.worker.sandboxes.warm_pool import WarmPool
 
-FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 15.0
-MOST_WAIT_SECONDS = 1800.0
+FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS = 0.5, 15.0
+MAX_WAIT_SECONDS = 1800.0
 GAVE_UP = (
     "Commands cannot run on this server for now: its sandboxes have not answered for half an hour."
 )
@@ -40,10 +40,10 @@ SILENT = ExitCause(ExitKind.SILENT)
 RESUMED = events.ConversationResumed(waited_for="sandbox")
 
 
-class RunSandboxes:
-    """Satisfies ``engine.ports.ConversationSandbox`` for one held conversation.
+class RunSandbox:
+    """Satisfies ``engine.ports.ConversationSandbox`` for one claimed conversation.
 
-    ``known_boot_id`` is the life of the runner that was last recorded as running, if any.
+    ``known_boot_id`` is the boot id of the runner that was last recorded as running; empty if none is.
     """
 
     def __init__(
@@ -54,18 +54,18 @@ class RunSandboxes:
         manager: SandboxManager,
         log: RunLog,
         database: Database,
-        pool: Pool | None = None,
+        warm_pool: WarmPool | None = None,
     ) -> None:
         self._spec = spec
         self._known_boot_id = known_boot_id
         self._manager = manager
-        self._pool = pool
+        self._warm_pool = warm_pool
         self._log = log
         self._database = database
         self._sandbox: Sandbox | None = None
         self._losses: dict[str, str] = {}
-        self._asked_after: Sandbox | None = None
-        self._opening = asyncio.Lock()
+        self._loss_checked_for: Sandbox | None = None
+        self._open_lock = asyncio.Lock()
         self._watch: asyncio.Task[None] | None = None
 
     @property
@@ -73,34 +73,34 @@ class RunSandboxes:
         return self._sandbox is not None and not self._sandbox.lost
 
     def may_be_running(self, boot_id: str) -> bool:
-        """Also before we have attached: after a take-over the one recorded may still be at work."""
+        """True also before the attachment: after a takeover the recorded runner may still run the call."""
         if self._sandbox is None:
             return boot_id == self._known_boot_id
         return self.is_attached and boot_id == self._sandbox.boot_id
 
     async def workspace(self) -> SandboxWorkspace:
-        async with self._opening:
+        async with self._open_lock:
             if self._sandbox is None or self._sandbox.lost:
                 await self._end_watch()
                 self._sandbox = await self._open_when_reachable()
                 self._watch = asyncio.create_task(self._watch_over(self._sandbox))
             return self._sandbox
 
-    # --- ends -------------------------------------------------------------------------------------
+    # --- losses -------------------------------------------------------------------------------------
 
     async def exit_cause(self, boot_id: str) -> str:
-        async with self._opening:
+        async with self._open_lock:
             if boot_id == self._known_boot_id and not self.is_attached:
-                with suppress(SandboxUnavailable):  # said when it can be asked
-                    await self._note_loss(
+                with suppress(SandboxUnavailable):  # recorded once the backend can be reached
+                    await self._record_loss(
                         await self._manager.choose_backend(self._spec.backend_name)
                     )
             return self._losses.get(boot_id, "")
 
     async def _watch_over(self, sandbox: Sandbox) -> None:
-        """Say at once that it ended, also while nobody wants anything of it."""
+        """Record the end of the sandbox at once, also while no call uses it."""
         await sandbox.wait_until_lost()
-        # Whoever has superseded us says what there is to say, and so does the next write.
+        # A worker that has taken over records the loss; a database error shows at the next write.
         with suppress(Fenced, DatabaseError):
             await self.exit_cause(sandbox.boot_id)
 
@@ -110,130 +110,145 @@ class RunSandboxes:
             watch.cancel()
             await asyncio.wait({watch})
 
-    async def _note_loss(self, backend: Backend) -> None:
-        """Store how the one that we know of ended, if it did."""
+    async def _record_loss(self, backend: Backend) -> None:
+        """Store how the known runner ended, if it did."""
         if not self._known_boot_id:
             return
-        just_now, self._asked_after = self._sandbox is not self._asked_after, self._sandbox
-        loss = await backend.exit_cause(self._spec.conversation_id, just_lost=just_now)
+        is_first_check, self._loss_checked_for = (
+            self._sandbox is not self._loss_checked_for,
+            self._sandbox,
+        )
+        loss = await backend.exit_cause(self._spec.conversation_id, just_lost=is_first_check)
         if loss is None:
             return
         self._losses[self._known_boot_id], self._known_boot_id = loss.sentence, ""
         if self._sandbox is None and loss.kind in (ExitKind.RETIRED, ExitKind.REMOVED):
-            await self._log.commit(events.SandboxRemoved(kept=True))  # while nobody used it
+            await self._log.commit(
+                events.SandboxRemoved(kept=True)
+            )  # it ended while it was not in use
         else:
-            await self._log.commit(_lost(loss))
+            await self._log.commit(_lost_event(loss))
 
     # --- opening ----------------------------------------------------------------------------------
 
     async def _open_when_reachable(self) -> Sandbox:
-        """Wait for a daemon that is being restarted, not for ever; Stop ends the wait."""
+        """Open the sandbox, and wait up to half an hour for a daemon that is down. Stop ends the wait.
+
+        Raises ``SandboxUnavailable`` after that time.
+        """
         try:
             return await self._open()
         except SandboxUnreachable as reason:
             waiting = events.ConversationWaiting(reason="sandbox", detail=reason.detail)
             await self._log.commit(waiting)
         try:
-            sandbox = await self._retried()
+            sandbox = await self._retry_open()
         except WorkspaceError:
             await self._log.commit(RESUMED)
             raise
         await self._log.commit(RESUMED)
         return sandbox
 
-    async def _retried(self) -> Sandbox:
-        end, pause = clock.monotonic() + MOST_WAIT_SECONDS, FIRST_PAUSE_SECONDS
+    async def _retry_open(self) -> Sandbox:
+        end, pause = clock.monotonic() + MAX_WAIT_SECONDS, FIRST_RETRY_SECONDS
         while True:
             await asyncio.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            pause = min(2 * pause, MAX_RETRY_SECONDS)
             with suppress(SandboxUnreachable):
                 return await self._open()
             if clock.monotonic() > end:
                 raise SandboxUnavailable(GAVE_UP)
 
     async def _open(self) -> Sandbox:
-        """Attach to the one that runs, or start one, and let people see which."""
+        """Attach to the running sandbox or start one, and record which.
+
+        Raises ``SandboxUnreachable``, ``SandboxUnavailable``, or ``Superseded`` if the claim is lost.
+        """
         backend = await self._manager.choose_backend(self._spec.backend_name)
         name = backend.name
         if self._spec.reset_files:
-            if not await self._holds_lease():
-                raise Superseded  # what is there may be the new files of whoever has taken over
+            if not await self._has_lease():
+                raise Superseded  # the files may be new ones of the worker that has taken over
             await backend.delete(self._spec.conversation_id, self._spec.volume)
             await self._log.commit(events.SandboxRemoved(kept=False))
             self._spec = replace(self._spec, reset_files=False, volume="")
-        await self._note_loss(backend)
+        await self._record_loss(backend)
         if not self._known_boot_id:
             await self._log.commit(events.SandboxStarting(backend=name))
         began = clock.monotonic()
-        if self._pool is not None and name == "docker" and not self._known_boot_id:
-            await self._take_a_ready_one(self._pool)
+        if self._warm_pool is not None and name == "docker" and not self._known_boot_id:
+            await self._use_warm_pool(self._warm_pool)
         sandbox = await backend.open(
-            self._spec, epoch=self._log.lease.epoch, may_replace=self._holds_lease
+            self._spec, epoch=self._log.lease.epoch, may_replace=self._has_lease
         )
         seconds = round(clock.monotonic() - began, 3)
         if sandbox.resumed and sandbox.boot_id == self._known_boot_id:
             self._log.add(events.SandboxResumed(boot_id=sandbox.boot_id, seconds=seconds))
         if self._known_boot_id not in ("", sandbox.boot_id):
             self._losses[self._known_boot_id] = SILENT.sentence
-            self._log.add(_lost(SILENT))
+            self._log.add(_lost_event(SILENT))
         if sandbox.boot_id != self._known_boot_id:
             self._log.add(
                 events.SandboxStarted(backend=name, boot_id=sandbox.boot_id, seconds=seconds)
             )
             self._known_boot_id = sandbox.boot_id
         else:
-            await self._end_what_was_stopped(sandbox)
+            await self._kill_stopped_calls(sandbox)
         return sandbox
 
-    async def _end_what_was_stopped(self, sandbox: Sandbox) -> None:
-        """A stop that came while the sandbox could not be reached has ended the call, not its processes."""
-        stopped = await self._database.call(_stopped, self._spec.conversation_id, sandbox.boot_id)
-        with suppress(SandboxGone):  # whoever uses it next is told
+    async def _kill_stopped_calls(self, sandbox: Sandbox) -> None:
+        """Kill the processes of calls that were stopped while the sandbox could not be reached."""
+        stopped = await self._database.call(
+            _stopped_calls, self._spec.conversation_id, sandbox.boot_id
+        )
+        with suppress(SandboxGone):  # the next use of the sandbox reports it
             for call_id in stopped:
                 await sandbox.kill(call_id)
 
-    async def _take_a_ready_one(self, pool: Pool) -> None:
-        """Its files are the conversation's by the row before it is by its name, and written to only then.
+    async def _use_warm_pool(self, warm_pool: WarmPool) -> None:
+        """Take a sandbox of the warm pool, if there is one that fits.
 
-        The row is read anew each time: an attempt before may have been broken off after it was written.
+        The row gives its volume to the conversation before the container gets the conversation's name,
+        and nothing is written into it earlier. The row is read again at each attempt: an earlier one
+        may have been cancelled after it was written.
         """
-        ready = pool.take(self._spec)
-        handed_over = False
+        ready = warm_pool.take(self._spec)
+        assigned = False
         try:
             volume = ready.volume if ready else None
             kept = await self._database.call(warm_pool_queries.take, self._log.lease, volume)
             self._spec = replace(self._spec, volume=kept)
             if ready is not None and ready.volume == kept:
-                handed_over = await pool.hand_over(ready, self._spec.conversation_id)
+                assigned = await warm_pool.assign(ready, self._spec.conversation_id)
         finally:
-            if ready is not None and not handed_over:
-                pool.drop(ready)
+            if ready is not None and not assigned:
+                warm_pool.discard(ready)
 
-    async def _holds_lease(self) -> bool:
-        return await self._database.call(_holds, self._log.lease)
+    async def _has_lease(self) -> bool:
+        return await self._database.call(_lease_is_valid, self._log.lease)
 
-    async def let_go(self) -> None:
-        """Detach; the sandbox idles until it is used again or swept."""
+    async def detach(self) -> None:
+        """Detach from the sandbox. It stays idle until it is used again or swept."""
         await self._end_watch()
         if self._sandbox is not None:
             sandbox, self._sandbox = self._sandbox, None
             await sandbox.detach()
-            await self._database.call(_used, self._spec)
+            await self._database.call(_record_use, self._spec)
 
 
-def _holds(lease: Lease) -> bool:
-    mine = Conversation.objects.filter(lease_owner=lease.owner, lease_epoch=lease.epoch)
-    return mine.filter(pk=lease.conversation_id).exists()
+def _lease_is_valid(lease: Lease) -> bool:
+    owned = Conversation.objects.filter(lease_owner=lease.owner, lease_epoch=lease.epoch)
+    return owned.filter(pk=lease.conversation_id).exists()
 
 
-def _stopped(conversation_id: UUID, boot_id: str) -> list[str]:
+def _stopped_calls(conversation_id: UUID, boot_id: str) -> list[str]:
     calls = ToolCall.objects.filter(conversation=conversation_id, boot_id=boot_id)
     return [pk.hex for pk in calls.filter(cause="cancelled").values_list("pk", flat=True)]
 
 
-def _lost(loss: ExitCause) -> events.SandboxLost:
+def _lost_event(loss: ExitCause) -> events.SandboxLost:
     return events.SandboxLost(cause=loss.sentence, end=loss.kind, exit_code=loss.exit_code)
 
 
-def _used(spec: SandboxSpec) -> None:
+def _record_use(spec: SandboxSpec) -> None:
     SandboxRow.objects.filter(conversation_id=spec.conversation_id).update(last_used_at=Now())

@@ -10,7 +10,7 @@ from paca.ops.sandbox_factory import new_manager
 from paca.sandbox.base import IdlePolicy
 from paca.sandbox.manager import SandboxManager
 from paca.worker.database import Database
-from paca.worker.sandboxes.sweeper import Reaped, Sweeper
+from paca.worker.sandboxes.sweeper import Sweeper, SweepResult
 
 
 class Command(BaseCommand):
@@ -27,6 +27,6 @@ class Command(BaseCommand):
         self.stdout.write(f"{reaped}.")
 
 
-async def _swept(database: Database, sandboxes: SandboxManager) -> Reaped:
+async def _swept(database: Database, sandboxes: SandboxManager) -> SweepResult:
     patience = IdlePolicy(settings.SANDBOX_IDLE_SECONDS, settings.SANDBOX_PAUSED_SECONDS)
-    return await Sweeper("", database, sandboxes, patience).sweep_sandboxes(set())
+    return await Sweeper("", database, sandboxes, patience).sweep(set())

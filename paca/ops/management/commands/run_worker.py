@@ -81,7 +81,9 @@ class Command(BaseCommand):
         return True
 
     def _run(self, concurrency: int, asked_to_end: "AskedToEnd") -> None:
-        worker = WorkerThread(WorkerSettings.as_set(concurrency), sandbox_factory.new_manager())
+        worker = WorkerThread(
+            WorkerSettings.from_settings(concurrency), sandbox_factory.new_manager()
+        )
         worker.start()
         worker.wait_until_ready()
         self._tell_of_sandboxes(worker.id, asked_to_end)
@@ -89,7 +91,7 @@ class Command(BaseCommand):
         self._done("Worker", f"takes up to {concurrency} conversations (SIGTERM ends it)")
         sign = settings.PACA_DATA_DIR / SIGN_FILE
         while worker.is_alive() and not asked_to_end.within(LOOK_SECONDS):
-            if worker.turns:
+            if worker.is_responsive:
                 sign.touch()  # for whoever watches the container (scripts/container_health.py)
         worker.drain()
         if worker.is_alive():

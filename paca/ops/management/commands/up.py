@@ -135,7 +135,7 @@ class Command(BaseCommand):
         from paca.worker.thread import WorkerThread
 
         worker = WorkerThread(
-            WorkerSettings.as_set(settings.WORKER_CONCURRENCY), sandbox_factory.new_manager()
+            WorkerSettings.from_settings(settings.WORKER_CONCURRENCY), sandbox_factory.new_manager()
         )
         worker.start()
         worker.wait_until_ready()
