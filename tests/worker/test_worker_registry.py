@@ -85,7 +85,7 @@ def test_a_zombie_is_gone(me):
 )
 def test_of_a_worker_elsewhere_nothing_is_known_but_its_silence(me, elsewhere):
     """A container sees no process of another one: that says nothing, whatever their names."""
-    another(pid_namespace_id=elsewhere)
+    another(place=elsewhere)
     assert lease.release_leases_of_dead_workers(me.id) == 0
     assert not is_free()
     Worker.objects.filter(id="another").update(
