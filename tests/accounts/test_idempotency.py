@@ -13,8 +13,8 @@ from paca.accounts.models import IdempotentAnswer
 from paca.projects.models import Project
 from paca.projects.services import projects
 from tests.security.access_routes import all_routes
-from tests.support import world
 from tests.support.api import Api
+from tests.support.world import make_world
 
 # They give out a secret, which must not be stored, or only ask.
 WITHOUT_KEY = {
@@ -26,7 +26,7 @@ WITHOUT_KEY = {
 
 @pytest.mark.django_db
 def test_the_same_key_is_answered_alike_and_does_the_work_once() -> None:
-    api = Api(world.make().user)
+    api = Api(make_world().user)
     first = api.post("/projects/", {"name": "New"}, Idempotency_Key="k1")
     again = api.post("/projects/", {"name": "New"}, Idempotency_Key="k1")
     assert (first.status_code, again.status_code) == (201, 201)
@@ -38,7 +38,7 @@ def test_the_same_key_is_answered_alike_and_does_the_work_once() -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize("body", [{"name": "Other"}, {"name": "New", "description": "x"}])
 def test_the_same_key_with_another_body_is_refused(body: dict[str, str]) -> None:
-    api = Api(world.make().user)
+    api = Api(make_world().user)
     api.post("/projects/", {"name": "New"}, Idempotency_Key="k1")
     refused = api.post("/projects/", body, Idempotency_Key="k1")
     assert (refused.status_code, refused.data["code"]) == (409, "idempotency_key_reused")
@@ -46,7 +46,7 @@ def test_the_same_key_with_another_body_is_refused(body: dict[str, str]) -> None
 
 @pytest.mark.django_db
 def test_a_key_belongs_to_one_person() -> None:
-    ada, bob = world.make("One"), world.make("Two")
+    ada, bob = make_world("One"), make_world("Two")
     Api(ada.user).post("/projects/", {"name": "New"}, Idempotency_Key="k1")
     mine = Api(bob.user).post("/projects/", {"name": "New"}, Idempotency_Key="k1")
     assert mine.json()["workspace_id"] == str(bob.project.workspace_id)
@@ -54,16 +54,16 @@ def test_a_key_belongs_to_one_person() -> None:
 
 @pytest.mark.django_db
 def test_a_refused_request_may_be_repeated_with_its_key() -> None:
-    here = world.make()
-    api = Api(here.user)
+    world = make_world()
+    api = Api(world.user)
     assert api.post("/projects/", {"name": "Harbor"}, Idempotency_Key="k1").status_code == 400
-    projects.change(here.project, by=here.owner, name="Old harbor")
+    projects.change(world.project, by=world.owner, name="Old harbor")
     assert api.post("/projects/", {"name": "Harbor"}, Idempotency_Key="k1").status_code == 201
 
 
 @pytest.mark.django_db
 def test_a_key_is_free_again_after_a_day() -> None:
-    api = Api(world.make().user)
+    api = Api(make_world().user)
     api.post("/projects/", {"name": "New"}, Idempotency_Key="k1")
     yesterday = timezone.now() - timedelta(hours=24, seconds=1)
     IdempotentAnswer.objects.update(created_at=yesterday)
@@ -73,13 +73,13 @@ def test_a_key_is_free_again_after_a_day() -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize("key", ["x" * 256, "a\tb"])
 def test_a_key_that_is_none_is_refused(key: str) -> None:
-    refused = Api(world.make().user).post("/projects/", {"name": "New"}, Idempotency_Key=key)
+    refused = Api(make_world().user).post("/projects/", {"name": "New"}, Idempotency_Key=key)
     assert (refused.status_code, refused.data["code"]) == (400, "invalid")
 
 
 @pytest.mark.django_db(transaction=True)
 def test_of_many_at_once_one_is_carried_out_and_all_are_answered() -> None:
-    user = world.make().user
+    user = make_world().user
     start = threading.Barrier(6)
     answers: list[Any] = []
 

@@ -52,12 +52,12 @@ def test_after_five_failures_even_the_right_password_waits(ada: User) -> None:
 
 
 def test_a_changed_password_is_noted_and_ends_other_sessions(ada: User) -> None:
-    here, elsewhere = Client(), Client()
-    for client in (here, elsewhere):
+    world, elsewhere = Client(), Client()
+    for client in (world, elsewhere):
         client.force_login(ada)
     fresh = {"oldpassword": PASSWORD, "password1": "new horse 77", "password2": "new horse 77"}
-    assert here.post("/accounts/password/change/", fresh).status_code == 302
-    assert here.get("/api/v1/tokens/").status_code == 200
+    assert world.post("/accounts/password/change/", fresh).status_code == 302
+    assert world.get("/api/v1/tokens/").status_code == 200
     assert elsewhere.get("/api/v1/tokens/").status_code == 401
     assert AuditEntry.objects.get(action="person.password_changed").actor_name == "ada"
 

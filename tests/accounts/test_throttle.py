@@ -7,8 +7,8 @@ import pytest
 from django.core.cache import cache
 
 from paca.common.api.throttling import RequestsPerMinute
-from tests.support import world
 from tests.support.api import Api
+from tests.support.world import make_world
 
 pytestmark = pytest.mark.django_db
 
@@ -26,7 +26,7 @@ def statuses(api: Api, count: int) -> list[int]:
 
 
 def test_the_fourth_request_of_a_minute_is_told_when_to_come_back() -> None:
-    api = Api(world.make().user)
+    api = Api(make_world().user)
     assert statuses(api, 3) == [200] * 3
     refused = api.get("/workspaces/")
     assert (refused.status_code, refused.data["code"]) == (429, "throttled")
@@ -34,7 +34,7 @@ def test_the_fourth_request_of_a_minute_is_told_when_to_come_back() -> None:
 
 
 def test_each_person_and_each_token_is_counted_by_itself() -> None:
-    ada, bob = world.make("One").user, world.make("Two").user
+    ada, bob = make_world("One").user, make_world("Two").user
     assert statuses(Api(ada), 3) == statuses(Api(bob), 3) == [200] * 3
     assert statuses(Api.by_token(ada), 3) == statuses(Api.by_token(ada), 3) == [200] * 3
 

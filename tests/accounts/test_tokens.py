@@ -11,8 +11,8 @@ from django.utils import timezone
 from paca.accounts.models import ApiToken, AuditEntry, User
 from paca.accounts.services import tokens
 from paca.projects.services import projects
-from tests.support import world
 from tests.support.api import Api
+from tests.support.world import make_world
 
 pytestmark = pytest.mark.django_db
 
@@ -24,10 +24,10 @@ def made_by_command(*arguments: str) -> str:
 
 
 def test_the_command_prints_a_working_token_as_its_last_word() -> None:
-    here = world.make()
-    secret = made_by_command(here.user.username, "--name", "deploy", "--scope", "agents:read")
+    world = make_world()
+    secret = made_by_command(world.user.username, "--name", "deploy", "--scope", "agents:read")
     assert secret.startswith("paca_")
-    path = f"/projects/{here.project.pk}"
+    path = f"/projects/{world.project.pk}"
     assert Api(token=secret).get(f"{path}/agents/").status_code == 200
     refused = Api(token=secret).get(f"{path}/members/")
     assert (refused.status_code, refused.data["code"]) == (403, "out_of_scope")
@@ -153,27 +153,27 @@ def test_who_comes_with_a_token_may_read_while_its_use_cannot_be_noted() -> None
 
 
 def test_a_token_whose_only_scope_does_not_exist_any_more_may_do_nothing() -> None:
-    here = world.make()
-    token, secret = tokens.create(here.user, name="old", by=here.user)
+    world = make_world()
+    token, secret = tokens.create(world.user, name="old", by=world.user)
     ApiToken.objects.filter(pk=token.pk).update(scopes=["tasks:read"])
     api = Api(token=secret)
-    for path in ("/projects/", f"/projects/{here.project.pk}/", "/workspaces/"):
+    for path in ("/projects/", f"/projects/{world.project.pk}/", "/workspaces/"):
         refused = api.get(path)
         assert (refused.status_code, refused.data["code"]) == (403, "out_of_scope")
 
 
 def test_the_audit_trail_names_the_token_that_acted() -> None:
-    here = world.make()
-    api = Api.by_token(here.user)
-    api.patch(f"/projects/{here.project.pk}/", {"description": "New"}, X_Request_ID="request-1234")
+    world = make_world()
+    api = Api.by_token(world.user)
+    api.patch(f"/projects/{world.project.pk}/", {"description": "New"}, X_Request_ID="request-1234")
     entry = AuditEntry.objects.get(action="project.changed")
     assert (entry.actor, entry.actor_name) == ("token", "test")
-    assert (entry.facts["acting_for"], entry.request_id) == (here.user.username, "request-1234")
+    assert (entry.facts["acting_for"], entry.request_id) == (world.user.username, "request-1234")
 
 
 def test_what_a_token_did_is_over_with_its_request() -> None:
-    here = world.make()
-    Api.by_token(here.user).patch(f"/projects/{here.project.pk}/", {"description": "New"})
-    projects.change(here.project, by=here.owner, description="Newer")
+    world = make_world()
+    Api.by_token(world.user).patch(f"/projects/{world.project.pk}/", {"description": "New"})
+    projects.change(world.project, by=world.owner, description="Newer")
     entries = AuditEntry.objects.filter(action="project.changed")
-    assert {entry.actor_name for entry in entries} == {"test", here.user.username}
+    assert {entry.actor_name for entry in entries} == {"test", world.user.username}

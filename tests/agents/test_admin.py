@@ -11,8 +11,7 @@ from paca.accounts.models import AuditEntry, User
 from paca.agents import encryption
 from paca.agents import services as agents
 from paca.agents.models import Agent
-from tests.support import world
-from tests.support.world import MODEL, World
+from tests.support.world import MODEL, World, make_world
 
 pytestmark = pytest.mark.django_db
 KEY = "sk-ant-0123456789-abcdefghij-WXYZ"
@@ -20,8 +19,8 @@ HOSTILE = '<img src=x onerror="alert(1)">'
 
 
 @pytest.fixture
-def here() -> World:
-    return world.make()
+def world() -> World:
+    return make_world()
 
 
 @pytest.fixture
@@ -35,7 +34,7 @@ def page(agent: Agent) -> str:
     return f"/admin/agents/agent/{agent.pk}/change/"
 
 
-def filled(here: World, agent: Agent | None = None, **changes: Any) -> dict[str, Any]:
+def filled(world: World, agent: Agent | None = None, **changes: Any) -> dict[str, Any]:
     """What the form of an agent sends."""
     shown: dict[str, Any] = {
         name: "" if agent is None or getattr(agent, name) is None else getattr(agent, name)
@@ -44,8 +43,8 @@ def filled(here: World, agent: Agent | None = None, **changes: Any) -> dict[str,
     if agent is None:
         shown |= {"name": "Bo", "handle": "@Bo", "model": "demo/guide", "status": "active"}
         shown |= {"limit_concurrent": 5, "git_name": "Bo", "git_email": "bo@boats.example"}
-        shown |= {"project": here.project.pk, "sandbox_life": "ephemeral"}
-    shown |= {"parameters": "{}", "role": here.role("agent").pk, "new_llm_key": ""}
+        shown |= {"project": world.project.pk, "sandbox_life": "ephemeral"}
+    shown |= {"parameters": "{}", "role": world.role("agent").pk, "new_llm_key": ""}
     return {**shown, **changes}
 
 
@@ -53,39 +52,44 @@ def told(response: Any) -> list[str]:
     return [str(message) for message in get_messages(response.wsgi_request)]
 
 
-def test_an_agent_is_made_with_its_membership(here: World, admin: Client) -> None:
-    answer = admin.post("/admin/agents/agent/add/", filled(here, new_llm_key=KEY))
+def test_an_agent_is_made_with_its_membership(world: World, admin: Client) -> None:
+    answer = admin.post("/admin/agents/agent/add/", filled(world, new_llm_key=KEY))
     assert answer.status_code == 302, answer.context["adminform"].form.errors
     agent = Agent.objects.get(handle="bo")
-    assert (agent.member.role, encryption.decrypt(agent.encrypted_key)) == (here.role("agent"), KEY)
+    assert (agent.member.role, encryption.decrypt(agent.encrypted_key)) == (
+        world.role("agent"),
+        KEY,
+    )
     entry = AuditEntry.objects.get(action="agent.created", object_id=str(agent.pk))
     assert entry.actor_name == "root"
 
 
-def test_a_change_is_saved_and_an_empty_key_field_keeps_the_key(here: World, admin: Client) -> None:
-    agent = here.agent
-    agents.configure(agent, by=here.owner, llm_api_key=KEY)
-    answer = admin.post(page(agent), filled(here, agent, limit_steps="7", system_prompt="Hello"))
+def test_a_change_is_saved_and_an_empty_key_field_keeps_the_key(
+    world: World, admin: Client
+) -> None:
+    agent = world.agent
+    agents.configure(agent, by=world.owner, llm_api_key=KEY)
+    answer = admin.post(page(agent), filled(world, agent, limit_steps="7", system_prompt="Hello"))
     assert answer.status_code == 302, answer.context["adminform"].form.errors
     agent.refresh_from_db()
     assert (agent.limit_steps, agent.system_prompt) == (7, "Hello")
     assert encryption.decrypt(agent.encrypted_key) == KEY
-    admin.post(page(agent), filled(here, agent, forget_llm_key="on"))
+    admin.post(page(agent), filled(world, agent, forget_llm_key="on"))
     agent.refresh_from_db()
     assert not agent.has_key
 
 
-def test_the_key_is_on_no_page(here: World, admin: Client) -> None:
-    agents.configure(here.agent, by=here.owner, llm_api_key=KEY)
+def test_the_key_is_on_no_page(world: World, admin: Client) -> None:
+    agents.configure(world.agent, by=world.owner, llm_api_key=KEY)
     pages = [
-        admin.get(page(here.agent)).content,
+        admin.get(page(world.agent)).content,
         admin.get("/admin/agents/agent/").content,
-        admin.post(page(here.agent), filled(here, here.agent, new_llm_key=KEY, name="")).content,
+        admin.post(page(world.agent), filled(world, world.agent, new_llm_key=KEY, name="")).content,
         admin.get("/admin/accounts/auditentry/").content,
     ]
     for content in pages:
         assert KEY.encode() not in content
-        assert here.agent.encrypted_key.encode() not in content
+        assert world.agent.encrypted_key.encode() not in content
     assert b"WXYZ" in pages[0]
 
 
@@ -108,63 +112,63 @@ def test_the_key_is_on_no_page(here: World, admin: Client) -> None:
     ],
 )
 def test_what_is_wrong_is_said_beside_its_field(
-    changes: dict[str, Any], field: str, said: str, here: World, admin: Client
+    changes: dict[str, Any], field: str, said: str, world: World, admin: Client
 ) -> None:
-    answer = admin.post(page(here.agent), filled(here, here.agent, **changes))
+    answer = admin.post(page(world.agent), filled(world, world.agent, **changes))
     assert answer.status_code == 200
     assert said in str(answer.context["adminform"].form.errors[field])
-    stored = Agent.objects.get(pk=here.agent.pk)
-    assert (stored.name, stored.updated_at) == ("Rosa", here.agent.updated_at)
+    stored = Agent.objects.get(pk=world.agent.pk)
+    assert (stored.name, stored.updated_at) == ("Rosa", world.agent.updated_at)
 
 
-def test_a_stored_key_does_not_move_to_another_address(here: World, admin: Client) -> None:
-    agents.configure(here.agent, by=here.owner, model=MODEL, llm_api_key=KEY)
-    moved = filled(here, here.agent, base_url="https://evil.example")
-    answer = admin.post(page(here.agent), moved)
+def test_a_stored_key_does_not_move_to_another_address(world: World, admin: Client) -> None:
+    agents.configure(world.agent, by=world.owner, model=MODEL, llm_api_key=KEY)
+    moved = filled(world, world.agent, base_url="https://evil.example")
+    answer = admin.post(page(world.agent), moved)
     assert "Type the key again" in str(answer.context["adminform"].form.errors["new_llm_key"])
 
 
-def test_a_role_of_another_project_is_refused(here: World, admin: Client) -> None:
-    foreign = world.make("Elsewhere").role("agent").pk
-    for address, agent in ((page(here.agent), here.agent), ("/admin/agents/agent/add/", None)):
-        answer = admin.post(address, filled(here, agent, role=foreign))
+def test_a_role_of_another_project_is_refused(world: World, admin: Client) -> None:
+    foreign = make_world("Elsewhere").role("agent").pk
+    for address, agent in ((page(world.agent), world.agent), ("/admin/agents/agent/add/", None)):
+        answer = admin.post(address, filled(world, agent, role=foreign))
         assert "role" in answer.context["adminform"].form.errors
 
 
 def test_saving_can_test_the_connection_and_names_the_cause(
-    here: World, admin: Client, django_capture_on_commit_callbacks: Any
+    world: World, admin: Client, django_capture_on_commit_callbacks: Any
 ) -> None:
-    button = re.search(r'name="(\w+save_and_test)"', admin.get(page(here.agent)).content.decode())
+    button = re.search(r'name="(\w+save_and_test)"', admin.get(page(world.agent)).content.decode())
     assert button is not None
     for changes, said in (
         ({}, "The demo answers by itself"),
         ({"model": MODEL, "name": "Ada"}, "needs an API key"),
     ):
-        body = filled(here, here.agent, **changes, **{button[1]: "1"})
+        body = filled(world, world.agent, **changes, **{button[1]: "1"})
         with django_capture_on_commit_callbacks(execute=True):
-            answer = admin.post(page(here.agent), body)
+            answer = admin.post(page(world.agent), body)
         assert any(said in text for text in told(answer))
-        assert answer.url == page(here.agent), "what was found is corrected in the same form"
-    here.agent.refresh_from_db()
-    assert here.agent.name == "Ada"
+        assert answer.url == page(world.agent), "what was found is corrected in the same form"
+    world.agent.refresh_from_db()
+    assert world.agent.name == "Ada"
 
 
-def test_retiring_is_an_action_and_nothing_is_deleted(here: World, admin: Client) -> None:
-    assert admin.post(f"/admin/agents/agent/{here.agent.pk}/delete/").status_code == 403
-    body = {"action": "retire", "_selected_action": [str(here.agent.pk)]}
+def test_retiring_is_an_action_and_nothing_is_deleted(world: World, admin: Client) -> None:
+    assert admin.post(f"/admin/agents/agent/{world.agent.pk}/delete/").status_code == 403
+    body = {"action": "retire", "_selected_action": [str(world.agent.pk)]}
     admin.post("/admin/agents/agent/", body)
-    assert Agent.objects.get(pk=here.agent.pk).deleted_at is not None
+    assert Agent.objects.get(pk=world.agent.pk).deleted_at is not None
     assert b"Rosa" not in admin.get("/admin/agents/agent/").content
 
 
-def test_hostile_names_are_text_on_every_page(here: World, admin: Client) -> None:
-    agents.configure(here.agent, by=here.owner, name=HOSTILE, description=HOSTILE)
+def test_hostile_names_are_text_on_every_page(world: World, admin: Client) -> None:
+    agents.configure(world.agent, by=world.owner, name=HOSTILE, description=HOSTILE)
     for address in (
-        page(here.agent),
+        page(world.agent),
         "/admin/agents/agent/",
         "/admin/projects/member/",
         "/admin/accounts/auditentry/",
-        f"/admin/projects/member/{here.agent.member.pk}/change/",
+        f"/admin/projects/member/{world.agent.member.pk}/change/",
     ):
         content = admin.get(address).content.decode()
         assert "<img src=x" not in content
@@ -172,9 +176,9 @@ def test_hostile_names_are_text_on_every_page(here: World, admin: Client) -> Non
 
 
 def test_the_admin_evaluates_its_templates_and_no_inline_script_runs(
-    here: World, admin: Client
+    world: World, admin: Client
 ) -> None:
-    answer = admin.get(page(here.agent))
+    answer = admin.get(page(world.agent))
     policy = dict(
         part.strip().split(" ", 1) for part in answer.headers["Content-Security-Policy"].split(";")
     )

@@ -13,73 +13,72 @@ from paca.agents.services.agents import AgentIsRetired
 from paca.common.errors import Invalid
 from paca.projects.models import Member
 from paca.projects.services import members
-from tests.support import world
-from tests.support.world import MODEL, World
+from tests.support.world import MODEL, World, make_world
 
 pytestmark = pytest.mark.django_db
 KEY = "sk-ant-0123456789-abcdefghij-WXYZ"
 
 
 @pytest.fixture
-def here() -> World:
-    return world.make()
+def world() -> World:
+    return make_world()
 
 
-def make(here: World, **changes: Any) -> Agent:
+def make(world: World, **changes: Any) -> Agent:
     given = {"name": "Bo", "handle": "bo", "model": "demo/guide", **changes}
-    return agents.create(here.project, role=here.role("agent"), by=here.owner, **given)
+    return agents.create(world.project, role=world.role("agent"), by=world.owner, **given)
 
 
-def test_an_agent_and_its_membership_appear_together(here: World) -> None:
-    agent = make(here)
+def test_an_agent_and_its_membership_appear_together(world: World) -> None:
+    agent = make(world)
     assert agent.member == Member.objects.get(agent=agent)
-    assert (agent.member.project, agent.member.role) == (here.project, here.role("agent"))
+    assert (agent.member.project, agent.member.role) == (world.project, world.role("agent"))
 
 
-def test_a_failure_leaves_neither(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_leaves_neither(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise RuntimeError("the disk is full")
 
     monkeypatch.setattr(members, "add_agent", refuse)
     with pytest.raises(RuntimeError, match="disk"):
-        make(here)
+        make(world)
     assert not Agent.objects.filter(handle="bo").exists()
     assert not AuditEntry.objects.filter(object_name__contains="@bo").exists()
 
 
-def test_a_role_of_another_project_leaves_no_agent_behind(here: World) -> None:
-    foreign = world.make("Elsewhere").role("agent")
+def test_a_role_of_another_project_leaves_no_agent_behind(world: World) -> None:
+    foreign = make_world("Elsewhere").role("agent")
     with pytest.raises(Invalid):
         agents.create(
-            here.project, name="Bo", handle="bo", model="demo/guide", role=foreign, by=here.owner
+            world.project, name="Bo", handle="bo", model="demo/guide", role=foreign, by=world.owner
         )
     assert not Agent.objects.filter(handle="bo").exists()
 
 
-def test_handles_and_names_are_tidied_and_one_of_a_kind(here: World) -> None:
-    assert make(here, name=" Bo ", handle=" @Bo ").handle == "bo"
+def test_handles_and_names_are_tidied_and_one_of_a_kind(world: World) -> None:
+    assert make(world, name=" Bo ", handle=" @Bo ").handle == "bo"
     with pytest.raises(Invalid) as refused:
-        make(here, name="BO", handle="BO")
+        make(world, name="BO", handle="BO")
     assert refused.value.fields == {
         "handle": ["The project has an agent of this handle."],
         "name": ["The project has an agent of this name."],
     }
-    assert world.make("Elsewhere", handle="bo").agent.handle == "bo"
+    assert make_world("Elsewhere", handle="bo").agent.handle == "bo"
 
 
-def test_the_database_refuses_a_second_agent_of_the_handle(here: World) -> None:
+def test_the_database_refuses_a_second_agent_of_the_handle(world: World) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
-        Agent.objects.create(project=here.project, name="Other", handle="rosa", model="demo/guide")
+        Agent.objects.create(project=world.project, name="Other", handle="rosa", model="demo/guide")
 
 
-def test_a_handle_is_free_again_when_its_agent_is_retired(here: World) -> None:
-    agents.retire(here.agent, by=here.owner)
-    assert make(here, name="Rosa", handle="rosa").pk != here.agent.pk
+def test_a_handle_is_free_again_when_its_agent_is_retired(world: World) -> None:
+    agents.retire(world.agent, by=world.owner)
+    assert make(world, name="Rosa", handle="rosa").pk != world.agent.pk
 
 
-def test_a_handle_is_not_that_of_a_person(here: World) -> None:
+def test_a_handle_is_not_that_of_a_person(world: World) -> None:
     with pytest.raises(Invalid) as refused:
-        make(here, handle="ADA-harbor")
+        make(world, handle="ADA-harbor")
     assert refused.value.fields == {"handle": ["A person of this project has this username."]}
 
 
@@ -102,30 +101,30 @@ LIMITS = "agent_limits_are_positive"
     ],
 )
 def test_the_database_keeps_its_laws_whoever_writes(
-    column: str, value: Any, law: str, here: World
+    column: str, value: Any, law: str, world: World
 ) -> None:
     with pytest.raises(IntegrityError, match=law), transaction.atomic():
-        Agent.objects.filter(pk=here.agent.pk).update(**{column: value})
+        Agent.objects.filter(pk=world.agent.pk).update(**{column: value})
 
 
-def test_a_key_is_stored_encrypted_and_shown_by_its_end(here: World) -> None:
-    agent = make(here, model=MODEL, llm_api_key=f" {KEY} ")
+def test_a_key_is_stored_encrypted_and_shown_by_its_end(world: World) -> None:
+    agent = make(world, model=MODEL, llm_api_key=f" {KEY} ")
     agent.refresh_from_db()
     assert KEY not in str(vars(agent))
     assert (agent.has_key, agent.key_last4) == (True, "WXYZ")
     assert encryption.decrypt(agent.encrypted_key) == KEY
 
 
-def test_of_a_short_key_nothing_is_shown(here: World) -> None:
-    assert make(here, llm_api_key="ollama").key_last4 == ""
+def test_of_a_short_key_nothing_is_shown(world: World) -> None:
+    assert make(world, llm_api_key="ollama").key_last4 == ""
 
 
-def test_three_stars_leave_the_key_and_nothing_forgets_it(here: World) -> None:
-    agent = make(here, llm_api_key=KEY)
+def test_three_stars_leave_the_key_and_nothing_forgets_it(world: World) -> None:
+    agent = make(world, llm_api_key=KEY)
     for same in (None, "***", " *** "):
-        agents.configure(agent, by=here.owner, llm_api_key=same)
+        agents.configure(agent, by=world.owner, llm_api_key=same)
         assert encryption.decrypt(agent.encrypted_key) == KEY
-    agents.configure(agent, by=here.owner, llm_api_key="")
+    agents.configure(agent, by=world.owner, llm_api_key="")
     assert (agent.has_key, agent.key_last4) == (False, "")
 
 
@@ -137,10 +136,10 @@ def test_three_stars_leave_the_key_and_nothing_forgets_it(here: World) -> None:
         {"base_url": ""},
     ],
 )
-def test_a_stored_key_is_not_sent_to_another_place(elsewhere: dict[str, str], here: World) -> None:
-    agent = make(here, model=MODEL, base_url="https://good.example/v1", llm_api_key=KEY)
+def test_a_stored_key_is_not_sent_to_another_place(elsewhere: dict[str, str], world: World) -> None:
+    agent = make(world, model=MODEL, base_url="https://good.example/v1", llm_api_key=KEY)
     with pytest.raises(Invalid) as refused:
-        agents.configure(agent, by=here.owner, **elsewhere)
+        agents.configure(agent, by=world.owner, **elsewhere)
     assert refused.value.fields == {
         "llm_api_key": [
             "Type the key again: the stored one was given for good.example and is not sent "
@@ -149,58 +148,61 @@ def test_a_stored_key_is_not_sent_to_another_place(elsewhere: dict[str, str], he
     }
     agent.refresh_from_db()
     assert agent.base_url == "https://good.example/v1"
-    agents.configure(agent, by=here.owner, llm_api_key=KEY, **elsewhere)
+    agents.configure(agent, by=world.owner, llm_api_key=KEY, **elsewhere)
     assert agent.base_url == elsewhere["base_url"]
 
 
-def test_another_path_or_model_of_the_same_place_needs_no_new_key(here: World) -> None:
-    agent = make(here, model=MODEL, base_url="https://good.example/v1", llm_api_key=KEY)
+def test_another_path_or_model_of_the_same_place_needs_no_new_key(world: World) -> None:
+    agent = make(world, model=MODEL, base_url="https://good.example/v1", llm_api_key=KEY)
     agents.configure(
-        agent, by=here.owner, base_url="https://good.example/v2", model="anthropic/claude-haiku-4-5"
+        agent,
+        by=world.owner,
+        base_url="https://good.example/v2",
+        model="anthropic/claude-haiku-4-5",
     )
     assert encryption.decrypt(agent.encrypted_key) == KEY
 
 
-def test_retiring_ends_the_membership_forgets_the_key_and_keeps_the_rest(here: World) -> None:
-    agent = make(here, llm_api_key=KEY)
-    agents.retire(agent, by=here.owner)
+def test_retiring_ends_the_membership_forgets_the_key_and_keeps_the_rest(world: World) -> None:
+    agent = make(world, llm_api_key=KEY)
+    agents.retire(agent, by=world.owner)
     agent.refresh_from_db()
     assert (agent.deleted_at is None, agent.has_key, agent.name) == (False, False, "Bo")
     assert Member.objects.get(agent=agent).deleted_at is not None
     with pytest.raises(AgentIsRetired):
-        agents.configure(agent, by=here.owner, name="Back")
+        agents.configure(agent, by=world.owner, name="Back")
 
 
-def test_the_audit_trail_says_what_changed_and_never_the_key(here: World) -> None:
-    agent = make(here, model=MODEL)
-    agents.configure(agent, by=here.owner, llm_api_key=KEY, limit_steps=9)
+def test_the_audit_trail_says_what_changed_and_never_the_key(world: World) -> None:
+    agent = make(world, model=MODEL)
+    agents.configure(agent, by=world.owner, llm_api_key=KEY, limit_steps=9)
     entry = AuditEntry.objects.get(action="agent.configured")
     assert entry.facts == {"fields": ["limit_steps", "llm_api_key"]}
     assert KEY not in str(list(AuditEntry.objects.values()))
-    agents.configure(agent, by=here.owner, limit_steps=9)
+    agents.configure(agent, by=world.owner, limit_steps=9)
     assert AuditEntry.objects.filter(action="agent.configured").count() == 1
 
 
-def test_a_setting_that_does_not_exist_is_a_mistake_of_the_caller(here: World) -> None:
+def test_a_setting_that_does_not_exist_is_a_mistake_of_the_caller(world: World) -> None:
     with pytest.raises(TypeError, match="no setting 'encrypted_key'"):
-        agents.configure(here.agent, by=here.owner, encrypted_key="x")
+        agents.configure(world.agent, by=world.owner, encrypted_key="x")
 
 
-def test_the_demo_answers_without_a_key(here: World) -> None:
-    result = connection_test.run(here.agent)
+def test_the_demo_answers_without_a_key(world: World) -> None:
+    result = connection_test.run(world.agent)
     assert result.works, result.detail
 
 
-def test_a_missing_key_is_named_as_the_cause(here: World) -> None:
-    result = connection_test.run(make(here, model=MODEL))
+def test_a_missing_key_is_named_as_the_cause(world: World) -> None:
+    result = connection_test.run(make(world, model=MODEL))
     assert not result.works
     assert "needs an API key" in result.detail
 
 
 def test_a_crowd_of_tests_is_told_to_come_back_and_does_not_wait_for_ever(
-    here: World, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection_test, "QUEUE_TIMEOUT_SECONDS", 0.05)
     with connection_test._SLOTS, connection_test._SLOTS:
-        assert connection_test.run(here.agent).code == "busy"
-    assert connection_test.run(here.agent).works
+        assert connection_test.run(world.agent).code == "busy"
+    assert connection_test.run(world.agent).works

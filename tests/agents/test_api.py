@@ -9,9 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from paca.agents import encryption
 from paca.agents.models import Agent
 from paca.projects import signals
-from tests.support import world
 from tests.support.api import Api
-from tests.support.world import MODEL, World
+from tests.support.world import MODEL, World, make_world
 
 pytestmark = pytest.mark.django_db
 KEY = "sk-ant-0123456789-abcdefghij-WXYZ"
@@ -33,78 +32,78 @@ WHOLE = {
 
 
 @pytest.fixture
-def here() -> World:
-    return world.make()
+def world() -> World:
+    return make_world()
 
 
 @pytest.fixture
-def api(here: World) -> Api:
-    return Api(here.user)
+def api(world: World) -> Api:
+    return Api(world.user)
 
 
-def path(here: World, agent: Any = "") -> str:
-    return f"/projects/{here.project.pk}/agents/" + (f"{agent}/" if agent else "")
+def path(world: World, agent: Any = "") -> str:
+    return f"/projects/{world.project.pk}/agents/" + (f"{agent}/" if agent else "")
 
 
-def made(here: World, api: Api, **changes: Any) -> dict[str, Any]:
-    body = {**WHOLE, "role_id": str(here.role("agent").pk), **changes}
-    answer = api.post(path(here), body)
+def made(world: World, api: Api, **changes: Any) -> dict[str, Any]:
+    body = {**WHOLE, "role_id": str(world.role("agent").pk), **changes}
+    answer = api.post(path(world), body)
     assert answer.status_code == 201, answer.content
     return dict(answer.json())
 
 
-def test_every_field_that_is_given_comes_back_and_the_key_does_not(here: World, api: Api) -> None:
-    shown = made(here, api)
-    assert shown == api.get(path(here, shown["id"])).json()
+def test_every_field_that_is_given_comes_back_and_the_key_does_not(world: World, api: Api) -> None:
+    shown = made(world, api)
+    assert shown == api.get(path(world, shown["id"])).json()
     expected = {name: value for name, value in WHOLE.items() if name != "llm_api_key"}
     expected["limits"] = {**WHOLE["limits"], "cost_usd": 1.5}
     expected["sandbox"] = {**WHOLE["sandbox"], "cpus": 0.5}
     assert {name: shown[name] for name in expected} == expected
     assert shown["key"] == {"set": True, "last4": "WXYZ"}
-    assert shown["role_id"] == str(here.role("agent").pk)
+    assert shown["role_id"] == str(world.role("agent").pk)
     assert KEY not in str(shown)
     assert encryption.decrypt(Agent.objects.get(pk=shown["id"]).encrypted_key) == KEY
 
 
-def test_the_least_that_is_needed_and_the_alias_of_the_role(here: World, api: Api) -> None:
-    role = str(here.role("viewer").pk)
+def test_the_least_that_is_needed_and_the_alias_of_the_role(world: World, api: Api) -> None:
+    role = str(world.role("viewer").pk)
     body = {"name": "Bo", "handle": "bo", "model": "demo/guide", "project_role_id": role}
-    shown = api.post(path(here), body).json()
+    shown = api.post(path(world), body).json()
     assert (shown["role_id"], shown["is_demo"], shown["status"]) == (role, True, "active")
     assert shown["key"] == {"set": False, "last4": ""}
     assert shown["limits"]["concurrent"] == 5
 
 
-def test_a_change_leaves_what_is_not_given(here: World, api: Api) -> None:
-    before = made(here, api)
-    after = api.patch(path(here, before["id"]), {"limits": {"steps": None}}).json()
+def test_a_change_leaves_what_is_not_given(world: World, api: Api) -> None:
+    before = made(world, api)
+    after = api.patch(path(world, before["id"]), {"limits": {"steps": None}}).json()
     before["limits"]["steps"] = None
     before["updated_at"] = after["updated_at"]
     assert after == before
 
 
-def test_what_the_page_shows_can_be_sent_back(here: World, api: Api) -> None:
-    shown = made(here, api)
+def test_what_the_page_shows_can_be_sent_back(world: World, api: Api) -> None:
+    shown = made(world, api)
     sent = {
         name: shown[name]
         for name in ("name", "handle", "model", "role_id", "parameters", "prompts", "limits")
     }
     sent |= {"sandbox": shown["sandbox"], "git": shown["git"], "llm_api_key": "***"}
-    after = api.patch(path(here, shown["id"]), sent)
+    after = api.patch(path(world, shown["id"]), sent)
     assert after.status_code == 200, after.content
     assert after.json()["key"] == shown["key"]
     assert encryption.decrypt(Agent.objects.get(pk=shown["id"]).encrypted_key) == KEY
 
 
-def test_a_change_of_what_somebody_changed_meanwhile_is_refused(here: World, api: Api) -> None:
-    seen = made(here, api)
-    api.patch(path(here, seen["id"]), {"name": "Bob"})
-    refused = api.patch(path(here, seen["id"]), {"name": "Bo"}, If_Match=seen["updated_at"])
+def test_a_change_of_what_somebody_changed_meanwhile_is_refused(world: World, api: Api) -> None:
+    seen = made(world, api)
+    api.patch(path(world, seen["id"]), {"name": "Bob"})
+    refused = api.patch(path(world, seen["id"]), {"name": "Bo"}, If_Match=seen["updated_at"])
     assert (refused.status_code, refused.json()["code"]) == (412, "changed_meanwhile")
     assert Agent.objects.get(pk=seen["id"]).name == "Bob"
 
 
-def test_a_retired_agent_is_gone_from_everywhere(here: World, api: Api) -> None:
+def test_a_retired_agent_is_gone_from_everywhere(world: World, api: Api) -> None:
     heard: list[str] = []
 
     def hear(change: str, **_: Any) -> None:
@@ -112,34 +111,34 @@ def test_a_retired_agent_is_gone_from_everywhere(here: World, api: Api) -> None:
 
     signals.members_changed.connect(hear)
     try:
-        assert api.delete(path(here, here.agent.pk)).status_code == 204
+        assert api.delete(path(world, world.agent.pk)).status_code == 204
     finally:
         signals.members_changed.disconnect(hear)
     assert heard == ["removed"]
-    assert api.get(path(here, here.agent.pk)).status_code == 404
-    assert api.delete(path(here, here.agent.pk)).status_code == 404
-    assert api.get(path(here)).json()["results"] == []
-    members = api.get(f"/projects/{here.project.pk}/members/").json()["results"]
+    assert api.get(path(world, world.agent.pk)).status_code == 404
+    assert api.delete(path(world, world.agent.pk)).status_code == 404
+    assert api.get(path(world)).json()["results"] == []
+    members = api.get(f"/projects/{world.project.pk}/members/").json()["results"]
     assert [member["kind"] for member in members] == ["human"]
 
 
-def test_agents_are_listed_without_a_query_for_each(here: World, api: Api) -> None:
+def test_agents_are_listed_without_a_query_for_each(world: World, api: Api) -> None:
     for number in range(3):
-        made(here, api, name=f"Bo {number}", handle=f"bo{number}")
-    few = _queries(api, path(here))
+        made(world, api, name=f"Bo {number}", handle=f"bo{number}")
+    few = _queries(api, path(world))
     for number in range(3, 9):
-        made(here, api, name=f"Bo {number}", handle=f"bo{number}")
-    assert _queries(api, path(here)) == few
+        made(world, api, name=f"Bo {number}", handle=f"bo{number}")
+    assert _queries(api, path(world)) == few
 
 
-def test_the_demo_agent_passes_the_test_of_its_connection(here: World, api: Api) -> None:
-    answer = api.post(f"{path(here, here.agent.pk)}test-connection/")
+def test_the_demo_agent_passes_the_test_of_its_connection(world: World, api: Api) -> None:
+    answer = api.post(f"{path(world, world.agent.pk)}test-connection/")
     assert answer.json()["works"] is True
 
 
-def test_an_unreachable_server_is_named_as_the_cause(here: World, api: Api) -> None:
-    shown = made(here, api, base_url="http://127.0.0.1:9/v1")
-    answer = api.post(f"{path(here, shown['id'])}test-connection/")
+def test_an_unreachable_server_is_named_as_the_cause(world: World, api: Api) -> None:
+    shown = made(world, api, base_url="http://127.0.0.1:9/v1")
+    answer = api.post(f"{path(world, shown['id'])}test-connection/")
     assert answer.status_code == 200
     assert (answer.json()["works"], answer.json()["code"]) == (False, "model_unreachable")
     assert KEY not in str(answer.json())

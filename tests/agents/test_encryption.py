@@ -13,7 +13,7 @@ from paca.agents import services as agents
 from paca.agents.models import Agent
 from paca.agents.services import rotation
 from paca.common.errors import ConfigurationError
-from tests.support import world
+from tests.support.world import make_world
 
 OLD, NEW, WRONG = (Fernet.generate_key().decode() for _ in range(3))
 
@@ -24,15 +24,15 @@ def old_key(settings: Any) -> None:
 
 
 def with_keys(count: int) -> list[Agent]:
-    here = world.make()
+    world = make_world()
     return [
         agents.create(
-            here.project,
+            world.project,
             name=f"Agent {number}",
             handle=f"agent{number}",
             model="demo/guide",
-            role=here.role("agent"),
-            by=here.owner,
+            role=world.role("agent"),
+            by=world.owner,
             llm_api_key=f"sk-secret-number-{number}",
         )
         for number in range(count)

@@ -20,10 +20,11 @@ from paca.conversations.models import Conversation, Worker
 from tests.bench import ground
 from tests.bench.figures import Figure
 from tests.bench.turns import LAST, cpu_seconds, model, thinking
-from tests.support import openai_dialect, world
+from tests.support import openai_dialect
 from tests.support.model_script import Scripted
 from tests.support.model_server import ModelServer
 from tests.support.worker_process import WorkerProcess
+from tests.support.world import World, make_world
 
 CONVERSATIONS = 50
 TURNS = 50
@@ -59,7 +60,7 @@ def many(folder: Path) -> Figure:
 def _ours(server: ModelServer, folder: Path) -> tuple[float, float]:
     """CPU of the worker's process and wall time, in seconds."""
     how = {"base_url": f"{server.base_url}/v1", "llm_api_key": "sk-test-1234"}
-    there = world.make("Many", model="openai/gpt-test", limit_steps=1000, **how)
+    there = make_world("Many", model="openai/gpt-test", limit_steps=1000, **how)
     held = [there.agent, *(_another(there, number, how) for number in range(4))]
     for agent in held:
         agents.configure(agent, by=there.owner, limit_concurrent=AN_AGENTS)
@@ -69,14 +70,14 @@ def _ours(server: ModelServer, folder: Path) -> tuple[float, float]:
         return _timed(pid, lambda: _converse(there, held * AN_AGENTS))
 
 
-def _another(there: world.World, number: int, how: dict[str, Any]) -> Agent:
+def _another(there: World, number: int, how: dict[str, Any]) -> Agent:
     names = {"name": f"Agent {number}", "handle": f"agent{number}"}
     role = there.agent.member.role
     settings = {"model": "openai/gpt-test", "limit_steps": 1000, **how, **names}
     return agents.create(there.project, role=role, by=there.owner, **settings)
 
 
-def _converse(there: world.World, held: list[Agent]) -> None:
+def _converse(there: World, held: list[Agent]) -> None:
     sent = [services.start_chat(agent, text=QUESTION, by=there.owner) for agent in held]
     ids = [one.conversation_id for one in sent]
     while True:

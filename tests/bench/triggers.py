@@ -20,12 +20,12 @@ from paca.bus.redis.bus import RedisBus
 from paca.conversations import services
 from tests.bench import ground
 from tests.bench.figures import Figure, percentile
-from tests.support import world
 from tests.support.flow import ObservedConversation
 from tests.support.model_script import Scripted, says
 from tests.support.model_server import ModelServer
 from tests.support.valkey_server import ValkeyServer, running
 from tests.support.worker_process import WorkerProcess
+from tests.support.world import MODEL, make_world
 
 TRIGGERS = 200
 WARM_UP = 20
@@ -75,8 +75,8 @@ class Ours:
         self._model = model
         self._answered = 0.0
         self._asked = threading.Event()
-        self._world = world.make(
-            "Triggers", model=world.MODEL, base_url=model.base_url, llm_api_key="sk-test-1234"
+        self._world = make_world(
+            "Triggers", model=MODEL, base_url=model.base_url, llm_api_key="sk-test-1234"
         )
 
     def once(self) -> None:

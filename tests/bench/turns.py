@@ -21,11 +21,11 @@ from paca.conversations import services
 from paca.conversations.models import Worker
 from tests.bench import ground
 from tests.bench.figures import Figure
-from tests.support import world
 from tests.support.flow import ObservedConversation
 from tests.support.model_script import Scripted, calls, says
 from tests.support.model_server import ModelServer
 from tests.support.worker_process import WorkerProcess
+from tests.support.world import MODEL, make_world
 
 TURNS = 50
 ROUNDS = 5
@@ -69,9 +69,9 @@ class Ours:
 
     def __init__(self, server: ModelServer, folder: Path, project: str) -> None:
         self._server = server
-        self._world = world.make(
+        self._world = make_world(
             project,
-            model=world.MODEL,
+            model=MODEL,
             base_url=server.base_url,
             llm_api_key="sk-test-1234",
             limit_steps=1000,

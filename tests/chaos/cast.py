@@ -13,10 +13,9 @@ from paca.conversations import services
 from paca.conversations.models import Event
 from paca.projects.services import members, workspaces
 from tests.chaos.stories import Stories, Story
-from tests.support import world
 from tests.support.flow import IDLE_STATUSES, ObservedConversation, wait_until
 from tests.support.model_server import ModelServer
-from tests.support.world import World
+from tests.support.world import MODEL, World, make_world
 
 
 class Cast:
@@ -24,9 +23,9 @@ class Cast:
 
     def __init__(self, model: ModelServer, name: str) -> None:
         self._stories = Stories(model)
-        self._world = world.make(
+        self._world = make_world(
             name,
-            model=world.MODEL,
+            model=MODEL,
             base_url=model.base_url,
             llm_api_key="sk-test-1234",
             limit_concurrent=10,

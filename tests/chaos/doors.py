@@ -23,10 +23,10 @@ from tests.chaos.report import Report
 from tests.chaos.stories import DONE, Story, leaves
 from tests.conversations.test_triggers import a_message
 from tests.realtime.pages import Page
-from tests.support import world
 from tests.support.flow import IDLE_STATUSES, ObservedConversation, wait_until
 from tests.support.model_script import calls, says
 from tests.support.valkey_server import ValkeyServer
+from tests.support.world import make_world
 
 Seen = dict[str, Any]
 REPLIES_AT_ONCE, COMMANDS_AT_ONCE = 8, 3
@@ -54,7 +54,7 @@ class Scene:
     @cached_property
     def names(self) -> dict[str, str]:
         """What stands in braces in the table."""
-        elsewhere = world.make("elsewhere")
+        elsewhere = make_world("elsewhere")
         return {
             "{conversation}": str(self.target.id),
             "{agent of elsewhere}": str(elsewhere.agent.pk),

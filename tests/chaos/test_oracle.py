@@ -16,9 +16,9 @@ from paca.worker import turn_end
 from paca.worker.claim import claim
 from tests.chaos import oracle
 from tests.chaos.stories import DONE, Story, leaves
-from tests.support import world
 from tests.support.flow import ObservedConversation
 from tests.support.model_script import calls, says
+from tests.support.world import make_world
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -30,7 +30,7 @@ CALL = uuid4().hex
 @pytest.fixture
 def told() -> ObservedConversation:
     """A conversation that was carried out as its story says."""
-    made = world.make()
+    made = make_world()
     sent = services.start_chat(made.agent, text=STORY.opening, by=made.owner)
     (claimed,) = claim("w", lease_seconds=60, limit=1)
     ask, again = uuid4().hex, uuid4().hex

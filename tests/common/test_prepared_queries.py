@@ -12,7 +12,7 @@ from paca.agents.models import Agent
 from paca.common.prepared_queries import Parameter, Select, Update
 from paca.conversations import services
 from paca.conversations.models import Conversation
-from tests.support import world
+from tests.support.world import make_world
 
 pytestmark = pytest.mark.django_db
 
@@ -35,8 +35,8 @@ LEASED = Update(
 
 def test_rows_are_what_the_orm_reads_for_each_value():
     made = [
-        world.make("One", parameters={"effort": "high"}, limit_cost_usd="1.5").agent,
-        world.make("Two", handle="rosa2").agent,
+        make_world("One", parameters={"effort": "high"}, limit_cost_usd="1.5").agent,
+        make_world("Two", handle="rosa2").agent,
     ]
     for agent in made:
         read = Agent.objects.filter(pk=agent.pk).values_list(
@@ -47,7 +47,7 @@ def test_rows_are_what_the_orm_reads_for_each_value():
 
 
 def test_an_update_writes_its_values_to_the_rows_it_is_for_alone():
-    here = world.make()
+    here = make_world()
     one, other = (
         services.start_chat(here.agent, text=text, by=here.owner).conversation_id
         for text in ("one", "other")
@@ -65,7 +65,7 @@ def test_an_update_writes_its_values_to_the_rows_it_is_for_alone():
 
 @pytest.mark.parametrize("name", ["it's", "100 %s", "%%", '"', "back\\slash", "?"])
 def test_a_constant_text_is_what_it_is_whatever_it_holds(name):
-    agent = world.make().agent
+    agent = make_world().agent
     named = Select(
         lambda: Agent.objects.filter(name=name, pk=Parameter("id", UUIDField())).values_list("name")
     )

@@ -16,8 +16,8 @@ from paca.events import ToolCalled, ToolReturned
 from paca.projects.models import Member
 from paca.projects.services import members
 from paca.worker import claim, turn_end
-from tests.support import world
 from tests.support.api import Api
+from tests.support.world import make_world
 
 CALL = "7d3c1f0a-52a4-4b77-9a3e-3f5a4c1b2d10"
 
@@ -26,7 +26,7 @@ class Chat:
     """One agent and those who talk to it."""
 
     def __init__(self, name: str = "Harbor", **agent: Any) -> None:
-        self.world = world.make(name, **agent)
+        self.world = make_world(name, **agent)
         self.api = Api(self.world.user)
 
     # --- addresses ----------------------------------------------------------------------------

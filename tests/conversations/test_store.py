@@ -23,13 +23,13 @@ from paca.conversations.models.statuses import (
 from paca.conversations.store import Fenced, Lease
 from paca.engine.ports import ModelCallStarted
 from paca.worker.claim import release
-from tests.support import world
+from tests.support.world import make_world
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def a_conversation(**facts: object) -> Conversation:
-    made = world.make()
+    made = make_world()
     return Conversation.objects.create(
         project=made.project, agent=made.agent, trigger_type="chat_message", **facts
     )

@@ -16,15 +16,14 @@ from paca.conversations.models import ChatSession, Conversation, ConversationSta
 from paca.projects.models import Member
 from paca.projects.services import members
 from tests.realtime.pages import Chat, make_chat
-from tests.support import world
-from tests.support.world import World
+from tests.support.world import World, make_world
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
 def harbor() -> World:
-    return world.make()
+    return make_world()
 
 
 def a_message(of: World, **changes: object) -> dict[str, str]:
@@ -148,15 +147,15 @@ def the_agent_itself(of: World) -> dict[str, object]:
 
 
 def of_another_project(of: World) -> dict[str, object]:
-    return {"actor_member_id": world.make("Quay").owner.pk}
+    return {"actor_member_id": make_world("Quay").owner.pk}
 
 
 def foreign_agent(of: World) -> dict[str, object]:
-    return {"agent_id": world.make("Quay").agent.pk}
+    return {"agent_id": make_world("Quay").agent.pk}
 
 
 def another_project(of: World) -> dict[str, object]:
-    return {"project_id": world.make("Quay").project.pk}
+    return {"project_id": make_world("Quay").project.pk}
 
 
 def deleted_project(of: World) -> dict[str, object]:

@@ -16,8 +16,7 @@ from paca.conversations.models import ChatSession, Conversation
 from paca.projects import permissions
 from paca.projects.services import members, projects, roles, workspaces
 from tests.security.access_routes import all_routes
-from tests.support import world
-from tests.support.world import World
+from tests.support.world import World, make_world
 
 pytestmark = pytest.mark.django_db
 
@@ -25,10 +24,10 @@ FEW, MANY = 3, 30
 
 
 class Grown:
-    """A world that has some of all_routes; ``grow`` gives it one more of each."""
+    """A world that has some of everything; ``grow`` gives it one more of each."""
 
     def __init__(self) -> None:
-        self.here = world.make()
+        self.here = make_world()
         self.size = 0
         self.chat = conversations.start_chat(self.here.agent, text="Hello", by=self.here.owner)
         self.browser = Client()

@@ -16,8 +16,7 @@ from paca.conversations.models import Blob, ChatSession, Conversation, Event, Tr
 from paca.engine.run import TurnOutcome
 from paca.worker import claim, turn_end
 from tests.database.at_once import run_at_once
-from tests.support import world
-from tests.support.world import World
+from tests.support.world import World, make_world
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -36,7 +35,7 @@ def assert_without_a_gap(conversation: Conversation) -> None:
 
 
 def test_eight_writers_leave_no_gap_and_lose_nothing():
-    here = world.make()
+    here = make_world()
     busy = [begin(here) for _ in range(3)]
     before = sum(conversation.last_seq for conversation in Conversation.objects.all())
 
@@ -54,7 +53,7 @@ def test_eight_writers_leave_no_gap_and_lose_nothing():
 
 def test_large_bodies_in_any_order_do_not_block_one_another():
     """Two logs store the same two bodies, one the other way round."""
-    here = world.make()
+    here = make_world()
     one, other = begin(here), begin(here)
     bodies = [events.MessageReceived(text=f"{n} {LARGE}") for n in range(4)]
 
@@ -69,7 +68,7 @@ def test_large_bodies_in_any_order_do_not_block_one_another():
 
 
 def test_a_body_that_one_log_forgets_stays_for_another_that_stores_it_at_that_moment():
-    here = world.make()
+    here = make_world()
     for number in range(6):
         body = events.MessageReceived(text=f"{number} {LARGE}")
         leaving, coming = begin(here), begin(here)
@@ -86,7 +85,7 @@ def test_a_body_that_one_log_forgets_stays_for_another_that_stores_it_at_that_mo
 
 
 def test_two_workers_that_claim_at_once_take_each_conversation_once():
-    here = world.make()
+    here = make_world()
     here.agent.limit_concurrent = 10
     here.agent.save()
     waiting = {begin(here).pk for _ in range(20)}
@@ -106,7 +105,7 @@ def test_two_workers_that_claim_at_once_take_each_conversation_once():
 
 
 def test_an_agent_is_never_at_work_in_more_conversations_than_it_may_be():
-    here = world.make()
+    here = make_world()
     here.agent.limit_concurrent = 3
     here.agent.save()
     for _ in range(12):
@@ -119,7 +118,7 @@ def test_an_agent_is_never_at_work_in_more_conversations_than_it_may_be():
 
 def test_what_is_written_to_an_agent_while_it_is_removed_is_ended_and_not_worked_on():
     """The removal could not see it, for it was not committed yet."""
-    here = world.make()
+    here = make_world()
     slipped = begin(here)
     Agent.objects.update(deleted_at=timezone.now())
     assert claim.claim("a worker", lease_seconds=60, limit=1) == []
@@ -181,7 +180,7 @@ class Crowd:
 
 def test_nobody_who_writes_at_once_ever_waits_for_one_another_in_a_circle():
     """PostgreSQL ends a deadlock with an error in one of the two, which would be raised here."""
-    here = world.make()
+    here = make_world()
     here.agent.limit_concurrent = 4
     here.agent.save()
     for _ in range(4):

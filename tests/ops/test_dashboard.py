@@ -12,7 +12,7 @@ from paca.accounts.models import User
 from paca.conversations import services
 from paca.conversations.models import Conversation, Worker
 from paca.worker.claim import MAX_LOST_WORKERS, claim
-from tests.support import world
+from tests.support.world import make_world
 
 pytestmark = pytest.mark.django_db
 
@@ -43,7 +43,7 @@ def test_a_part_that_does_not_work_says_why_and_what_to_do(admin_client):
 
 
 def test_what_is_parked_is_listed_and_leads_to_it(admin_client):
-    made = world.make()
+    made = make_world()
     sent = services.start_chat(made.agent, text="Dig <b>deep</b>", by=made.owner)
     assert "Parked" not in admin_client.get("/admin/").content.decode()
     for _ in range(MAX_LOST_WORKERS + 1):

@@ -11,7 +11,7 @@ from paca.conversations import services
 from paca.conversations.models import Conversation, Worker
 from paca.ops import worker_status
 from paca.worker import claim
-from tests.support import world
+from tests.support.world import make_world
 
 
 def a_worker_is_alive(name: str = "w", **facts: object) -> None:
@@ -64,7 +64,7 @@ def test_workers_that_drain_are_counted_and_take_nothing(client):
 
 @pytest.mark.django_db(transaction=True)
 def test_the_queue_tells_what_waits_and_how_long_the_first_of_it_has(client):
-    here = world.make(limit_concurrent=1)
+    here = make_world(limit_concurrent=1)
     other = agents.create(
         here.project,
         role=here.role("agent"),
@@ -88,7 +88,7 @@ def test_the_queue_tells_what_waits_and_how_long_the_first_of_it_has(client):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_queue_that_nobody_takes_from_is_a_fault_and_a_long_one_is_not(client):
-    here = world.make(limit_concurrent=1)
+    here = make_world(limit_concurrent=1)
     services.start_chat(here.agent, text="Go", by=here.owner)
     nothing_happens_for(worker_status.LATE_SECONDS + 15)
     assert ask(client)["parts"]["queue"] == "ok", "that nobody is there is the workers' fault"

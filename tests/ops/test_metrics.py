@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from paca.conversations import services
 from paca.conversations.models import Conversation, Worker
-from tests.support import world
+from tests.support.world import make_world
 
 pytestmark = pytest.mark.django_db
 
@@ -35,7 +35,7 @@ def figures(client) -> dict[tuple[str, ...], float]:
 
 
 def test_they_tell_of_workers_queue_conversations_and_costs(client):
-    made = world.make()
+    made = make_world()
     services.start_chat(made.agent, text="Go", by=made.owner)
     done = services.start_chat(made.agent, text="Go", by=made.owner).conversation_id
     services.stop(Conversation.objects.get(pk=done), by=made.owner)
@@ -70,7 +70,7 @@ def test_a_worker_that_cannot_run_commands_shows(client):
 
 
 def test_more_conversations_cost_no_more_queries(client):
-    made = world.make()
+    made = make_world()
     counts = []
     for more in (1, 10):
         for _ in range(more):

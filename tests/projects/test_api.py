@@ -5,27 +5,26 @@ import pytest
 from paca.accounts.models import User
 from paca.projects.models import Role
 from paca.projects.services import members, workspaces
-from tests.support import world
 from tests.support.api import Api
-from tests.support.world import World
+from tests.support.world import World, make_world
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def here() -> World:
-    return world.make()
+def world() -> World:
+    return make_world()
 
 
-def joined(here: World, name: str, role: str) -> Api:
+def joined(world: World, name: str, role: str) -> Api:
     user = User.objects.create_user(name)
-    workspaces.add_person(here.project.workspace, user=user)
-    members.add_person(here.project, user=user, role=here.role(role), by=here.owner)
+    workspaces.add_person(world.project.workspace, user=user)
+    members.add_person(world.project, user=user, role=world.role(role), by=world.owner)
     return Api(user)
 
 
-def test_a_project_is_begun_with_the_usual_roles_and_its_owner(here: World) -> None:
-    api = Api(here.user)
+def test_a_project_is_begun_with_the_usual_roles_and_its_owner(world: World) -> None:
+    api = Api(world.user)
     made = api.post("/projects/", {"name": "Lighthouse"}).json()
     roles = api.get(f"/projects/{made['id']}/roles/").json()["results"]
     assert sorted(role["name"] for role in roles) == [
@@ -36,25 +35,25 @@ def test_a_project_is_begun_with_the_usual_roles_and_its_owner(here: World) -> N
         "Viewer",
     ]
     (me,) = api.get(f"/projects/{made['id']}/members/").json()["results"]
-    assert (me["handle"], me["kind"], me["role"]["name"]) == (here.user.username, "human", "Owner")
+    assert (me["handle"], me["kind"], me["role"]["name"]) == (world.user.username, "human", "Owner")
 
 
-def test_projects_are_those_of_the_person_and_of_the_named_workspace(here: World) -> None:
-    other = world.make("Elsewhere")
-    api = Api(here.user)
+def test_projects_are_those_of_the_person_and_of_the_named_workspace(world: World) -> None:
+    other = make_world("Elsewhere")
+    api = Api(world.user)
     assert [row["name"] for row in api.get("/projects/").json()["results"]] == ["Harbor"]
-    mine = str(here.project.workspace_id)
+    mine = str(world.project.workspace_id)
     assert len(api.get("/projects/", X_Workspace_ID=mine).json()["results"]) == 1
     for foreign in (str(other.project.workspace_id), "no-uuid"):
         assert api.get("/projects/", X_Workspace_ID=foreign).status_code == 404
 
 
-def test_a_long_list_comes_in_pages_each_row_once(here: World) -> None:
+def test_a_long_list_comes_in_pages_each_row_once(world: World) -> None:
     for number in range(7):
-        joined(here, f"person{number}", "viewer")
-    api = Api(here.user)
+        joined(world, f"person{number}", "viewer")
+    api = Api(world.user)
     seen: list[str] = []
-    page = api.get(f"/projects/{here.project.pk}/members/?limit=4").json()
+    page = api.get(f"/projects/{world.project.pk}/members/?limit=4").json()
     while True:
         seen += [row["handle"] for row in page["results"]]
         if page["next"] is None:
@@ -63,13 +62,13 @@ def test_a_long_list_comes_in_pages_each_row_once(here: World) -> None:
     assert sorted(seen) == sorted(["ada-harbor", "rosa", *(f"person{n}" for n in range(7))])
 
 
-def test_only_people_of_the_workspace_can_be_added(here: World) -> None:
-    world.make("Elsewhere")
-    api = Api(here.user)
-    role = str(here.role("member").pk)
+def test_only_people_of_the_workspace_can_be_added(world: World) -> None:
+    make_world("Elsewhere")
+    api = Api(world.user)
+    role = str(world.role("member").pk)
     for name in ("ada-elsewhere", "nobody"):
         refused = api.post(
-            f"/projects/{here.project.pk}/members/", {"username": name, "role_id": role}
+            f"/projects/{world.project.pk}/members/", {"username": name, "role_id": role}
         )
         assert refused.status_code == 400
         assert refused.json()["fields"] == {
@@ -77,18 +76,20 @@ def test_only_people_of_the_workspace_can_be_added(here: World) -> None:
         }
 
 
-def test_a_manager_hands_out_no_role_above_their_own(here: World) -> None:
-    manager = joined(here, "max", "manager")
-    path = f"/projects/{here.project.pk}"
+def test_a_manager_hands_out_no_role_above_their_own(world: World) -> None:
+    manager = joined(world, "max", "manager")
+    path = f"/projects/{world.project.pk}"
     own = next(
         row for row in manager.get(f"{path}/members/").json()["results"] if row["handle"] == "max"
     )
-    owner_role = str(here.role("owner").pk)
+    owner_role = str(world.role("owner").pk)
     attempts = [
         manager.patch(f"{path}/members/{own['id']}/", {"role_id": owner_role}),
-        manager.patch(f"{path}/members/{here.owner.pk}/", {"role_id": str(here.role("viewer").pk)}),
-        manager.delete(f"{path}/members/{here.owner.pk}/"),
-        manager.patch(f"{path}/agents/{here.agent.pk}/", {"role_id": owner_role}),
+        manager.patch(
+            f"{path}/members/{world.owner.pk}/", {"role_id": str(world.role("viewer").pk)}
+        ),
+        manager.delete(f"{path}/members/{world.owner.pk}/"),
+        manager.patch(f"{path}/agents/{world.agent.pk}/", {"role_id": owner_role}),
         manager.post(
             f"{path}/agents/",
             {"name": "Z", "handle": "z", "model": "demo/guide", "role_id": owner_role},
@@ -97,42 +98,42 @@ def test_a_manager_hands_out_no_role_above_their_own(here: World) -> None:
     assert {(a.status_code, a.json()["code"]) for a in attempts} == {(403, "role_exceeds_yours")}
 
 
-def test_scopes_bound_what_a_token_may_hand_out(here: World) -> None:
+def test_scopes_bound_what_a_token_may_hand_out(world: World) -> None:
     user = User.objects.create_user("bob")
-    workspaces.add_person(here.project.workspace, user=user)
-    body = {"username": "bob", "role_id": str(here.role("member").pk)}
-    path = f"/projects/{here.project.pk}/members/"
-    refused = Api.by_token(here.user, "members:*").post(path, body)
+    workspaces.add_person(world.project.workspace, user=user)
+    body = {"username": "bob", "role_id": str(world.role("member").pk)}
+    path = f"/projects/{world.project.pk}/members/"
+    refused = Api.by_token(world.user, "members:*").post(path, body)
     assert (refused.status_code, refused.json()["code"]) == (403, "role_exceeds_yours")
-    assert Api.by_token(here.user).post(path, body).status_code == 201
+    assert Api.by_token(world.user).post(path, body).status_code == 201
 
 
-def test_a_role_in_use_cannot_be_deleted_and_one_unused_can(here: World) -> None:
-    api = Api(here.user)
-    path = f"/projects/{here.project.pk}/roles"
-    refused = api.delete(f"{path}/{here.role('agent').pk}/")
+def test_a_role_in_use_cannot_be_deleted_and_one_unused_can(world: World) -> None:
+    api = Api(world.user)
+    path = f"/projects/{world.project.pk}/roles"
+    refused = api.delete(f"{path}/{world.role('agent').pk}/")
     assert (refused.status_code, refused.json()["code"]) == (409, "role_in_use")
     made = api.post(f"{path}/", {"name": "Reader", "permissions": ["agents:read", "agents:read"]})
     assert made.json()["permissions"] == ["agents:read"]
     assert api.delete(f"{path}/{made.json()['id']}/").status_code == 204
 
 
-def test_a_changed_role_counts_with_the_next_request(here: World) -> None:
-    viewer = joined(here, "vera", "viewer")
-    path = f"/projects/{here.project.pk}"
+def test_a_changed_role_counts_with_the_next_request(world: World) -> None:
+    viewer = joined(world, "vera", "viewer")
+    path = f"/projects/{world.project.pk}"
     assert viewer.patch(f"{path}/", {"description": "x"}).status_code == 403
-    role = here.role("viewer")
+    role = world.role("viewer")
     permissions = [*role.permissions, "projects:write"]
-    Api(here.user).patch(f"{path}/roles/{role.pk}/", {"permissions": permissions})
+    Api(world.user).patch(f"{path}/roles/{role.pk}/", {"permissions": permissions})
     assert viewer.patch(f"{path}/", {"description": "x"}).status_code == 200
 
 
-def test_a_role_keeps_stored_permissions_that_do_not_exist_any_more(here: World) -> None:
-    api = Api(here.user)
-    role = here.role("viewer")
+def test_a_role_keeps_stored_permissions_that_do_not_exist_any_more(world: World) -> None:
+    api = Api(world.user)
+    role = world.role("viewer")
     stored = [*role.permissions, "tasks:read", "traces:*"]
     Role.objects.filter(pk=role.pk).update(permissions=stored)
-    path = f"/projects/{here.project.pk}/roles/{role.pk}/"
+    path = f"/projects/{world.project.pk}/roles/{role.pk}/"
     assert api.patch(path, {"name": "Reader"}).status_code == 200
     assert api.patch(path, {"permissions": stored}).json()["permissions"] == sorted(stored)
     refused = api.patch(path, {"permissions": [*stored, "docs:read"]})
@@ -141,9 +142,9 @@ def test_a_role_keeps_stored_permissions_that_do_not_exist_any_more(here: World)
     assert api.patch(path, {"permissions": stored}).status_code == 400
 
 
-def test_a_change_of_what_somebody_changed_meanwhile_is_refused(here: World) -> None:
-    api = Api(here.user)
-    path = f"/projects/{here.project.pk}/"
+def test_a_change_of_what_somebody_changed_meanwhile_is_refused(world: World) -> None:
+    api = Api(world.user)
+    path = f"/projects/{world.project.pk}/"
     seen = api.get(path).json()["updated_at"]
     assert api.patch(path, {"description": "mine"}, If_Match=f'"{seen}"').status_code == 200
     refused = api.patch(path, {"description": "yours"}, If_Match=f'"{seen}"')
@@ -153,7 +154,7 @@ def test_a_change_of_what_somebody_changed_meanwhile_is_refused(here: World) -> 
     assert api.patch(path, {"description": "x"}, If_Match="yesterday").status_code == 400
 
 
-def test_the_last_owner_is_told_what_to_do_first(here: World) -> None:
-    refused = Api(here.user).delete(f"/projects/{here.project.pk}/members/{here.owner.pk}/")
+def test_the_last_owner_is_told_what_to_do_first(world: World) -> None:
+    refused = Api(world.user).delete(f"/projects/{world.project.pk}/members/{world.owner.pk}/")
     assert (refused.status_code, refused.json()["code"]) == (409, "last_owner")
     assert "make someone else an owner first" in refused.json()["detail"]

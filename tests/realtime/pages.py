@@ -25,14 +25,14 @@ from paca.realtime.consumers import ConversationConsumer, ProjectConsumer
 from paca.realtime.database import events_after, latest_seqs
 from paca.realtime.origin_check import OriginGuard
 from paca.realtime.relay import SWEEP_SECONDS, Lifespan, Relay
-from tests.support import world
+from tests.support.world import World, make_world
 
 
 @dataclass(frozen=True)
 class Chat:
     """A project with one conversation in which one message stands."""
 
-    world: world.World
+    world: World
     conversation: Conversation
 
     @property
@@ -59,7 +59,7 @@ class Chat:
 
 
 def make_chat(name: str = "Harbor") -> Chat:
-    made = world.make(name)
+    made = make_world(name)
     sent = services.start_chat(made.agent, text="Hello", by=made.owner)
     return Chat(made, Conversation.objects.get(pk=sent.conversation_id))
 

@@ -12,9 +12,8 @@ from paca.accounts.services import tokens
 from paca.projects import permissions
 from paca.projects.models import Member, Project, Role, Workspace
 from paca.projects.services import workspaces
-from tests.support import world
 from tests.support.api import Api
-from tests.support.world import World
+from tests.support.world import World, make_world
 
 pytestmark = pytest.mark.django_db
 MODELS = [model._meta for model in django_admin.site._registry]
@@ -22,8 +21,8 @@ LISTS = [f"/admin/{m.app_label}/{m.model_name}/" for m in MODELS]
 
 
 @pytest.fixture
-def here() -> World:
-    return world.make()
+def world() -> World:
+    return make_world()
 
 
 @pytest.fixture
@@ -39,10 +38,10 @@ def admin(root: User) -> Client:
 
 
 @pytest.mark.parametrize("address", ["/admin/", *LISTS])
-def test_only_staff_comes_in(address: str, here: World, admin: Client) -> None:
+def test_only_staff_comes_in(address: str, world: World, admin: Client) -> None:
     assert Client().get(address).status_code == 302
     owner = Client()
-    owner.force_login(here.user)
+    owner.force_login(world.user)
     assert owner.get(address).status_code in {302, 403}
     assert Api.by_token(User.objects.get(username="root")).send("GET", address).status_code == 302
     assert admin.get(address).status_code == 200
@@ -54,8 +53,8 @@ def test_the_admin_has_no_door_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("address", LISTS)
-def test_every_page_of_every_list_opens(address: str, here: World, admin: Client) -> None:
-    tokens.create(here.user, name="script", by=here.user)
+def test_every_page_of_every_list_opens(address: str, world: World, admin: Client) -> None:
+    tokens.create(world.user, name="script", by=world.user)
     name = address.split("/")[3]
     model = next(m.model for m in MODELS if m.model_name == name)
     row = model._default_manager.first()
@@ -100,15 +99,19 @@ def test_a_workspace_and_a_project_begin_with_their_owner(root: User, admin: Cli
     assert Project.objects.get(pk=member.project.pk).name == "Masts"
 
 
-def test_people_of_a_workspace_come_change_and_go(here: World, admin: Client) -> None:
-    workspace = here.project.workspace
+def test_people_of_a_workspace_come_change_and_go(world: World, admin: Client) -> None:
+    workspace = world.project.workspace
     bob = User.objects.create_user("bob")
     mine = workspace.members.get()
     address = f"/admin/projects/workspace/{workspace.pk}/change/"
 
     def save(**entries: Any) -> None:
         rows = {f"members-{name.replace('__', '-')}": value for name, value in entries.items()}
-        rows |= {"members-0-id": mine.pk, "members-0-user": here.user.pk, "members-0-role": "owner"}
+        rows |= {
+            "members-0-id": mine.pk,
+            "members-0-user": world.user.pk,
+            "members-0-role": "owner",
+        }
         answer = admin.post(address, {"name": workspace.name, **rows})
         assert answer.status_code == 302, answer.context["inline_admin_formsets"][0].formset.errors
 
@@ -128,9 +131,9 @@ def test_people_of_a_workspace_come_change_and_go(here: World, admin: Client) ->
     ]
 
 
-def test_roles_are_written_one_right_a_line(here: World, admin: Client) -> None:
+def test_roles_are_written_one_right_a_line(world: World, admin: Client) -> None:
     body = {
-        "project": here.project.pk,
+        "project": world.project.pk,
         "name": "Reader",
         "permissions": "agents:read\nmembers:read",
     }
@@ -143,9 +146,9 @@ def test_roles_are_written_one_right_a_line(here: World, admin: Client) -> None:
 
 
 def test_a_role_with_a_permission_that_does_not_exist_any_more_can_be_saved(
-    here: World, admin: Client
+    world: World, admin: Client
 ) -> None:
-    role = here.role("viewer")
+    role = world.role("viewer")
     Role.objects.filter(pk=role.pk).update(permissions=["agents:read", "tasks:read"])
     body = {"name": "Reader", "permissions": "agents:read\ntasks:read"}
     answer = admin.post(f"/admin/projects/role/{role.pk}/change/", body)
@@ -154,16 +157,16 @@ def test_a_role_with_a_permission_that_does_not_exist_any_more_can_be_saved(
     assert (role.name, role.permissions) == ("Reader", ["agents:read", "tasks:read"])
 
 
-def test_members_come_change_and_go(here: World, admin: Client) -> None:
+def test_members_come_change_and_go(world: World, admin: Client) -> None:
     bob = User.objects.create_user("bob")
-    workspaces.add_person(here.project.workspace, user=bob)
-    body = {"project": here.project.pk, "user": bob.pk, "role": here.role("viewer").pk}
+    workspaces.add_person(world.project.workspace, user=bob)
+    body = {"project": world.project.pk, "user": bob.pk, "role": world.role("viewer").pk}
     assert admin.post("/admin/projects/member/add/", body).status_code == 302
     member = Member.objects.get(user=bob)
     address = f"/admin/projects/member/{member.pk}/change/"
-    admin.post(address, {"role": here.role("member").pk})
+    admin.post(address, {"role": world.role("member").pk})
     member.refresh_from_db()
-    assert member.role == here.role("member")
+    assert member.role == world.role("member")
     admin.post(
         "/admin/projects/member/", {"action": "remove", "_selected_action": [str(member.pk)]}
     )
@@ -171,16 +174,16 @@ def test_members_come_change_and_go(here: World, admin: Client) -> None:
     assert member.deleted_at is not None
 
 
-def test_what_a_service_refuses_is_told_and_changes_nothing(here: World, admin: Client) -> None:
-    address = f"/admin/projects/member/{here.owner.pk}/change/"
-    answer: Any = admin.post(address, {"role": here.role("viewer").pk})
+def test_what_a_service_refuses_is_told_and_changes_nothing(world: World, admin: Client) -> None:
+    address = f"/admin/projects/member/{world.owner.pk}/change/"
+    answer: Any = admin.post(address, {"role": world.role("viewer").pk})
     assert "make someone else an owner first" in str(list(get_messages(answer.wsgi_request))[0])
-    here.owner.refresh_from_db()
-    assert here.owner.role.name == permissions.OWNER
+    world.owner.refresh_from_db()
+    assert world.owner.role.name == permissions.OWNER
 
 
-def test_tokens_are_revoked_and_never_shown(here: World, admin: Client) -> None:
-    token, secret = tokens.create(here.user, name="script", by=here.user)
+def test_tokens_are_revoked_and_never_shown(world: World, admin: Client) -> None:
+    token, secret = tokens.create(world.user, name="script", by=world.user)
     page = admin.get(f"/admin/accounts/apitoken/{token.pk}/change/").content.decode()
     assert token.digest not in page
     body = {"action": "revoke", "_selected_action": [str(token.pk)]}
@@ -189,7 +192,7 @@ def test_tokens_are_revoked_and_never_shown(here: World, admin: Client) -> None:
     assert Api(token=secret).get("/projects/").status_code == 401
 
 
-def test_the_audit_trail_is_read_only(here: World, admin: Client) -> None:
+def test_the_audit_trail_is_read_only(world: World, admin: Client) -> None:
     entry = AuditEntry.objects.first()
     assert entry is not None
     address = f"/admin/accounts/auditentry/{entry.pk}/"

@@ -6,9 +6,8 @@ import pytest
 from django.core.cache import cache
 from django.db import transaction
 
-from tests.support import world
 from tests.support.api import Api
-from tests.support.world import World
+from tests.support.world import World, make_world
 
 pytestmark = pytest.mark.django_db
 
@@ -195,9 +194,9 @@ TABLE: list[tuple[Any, ...]] = [
 
 
 @pytest.fixture
-def here() -> World:
+def world() -> World:
     cache.clear()
-    return world.make()
+    return make_world()
 
 
 def placed(value: Any, names: dict[str, str]) -> Any:
@@ -209,13 +208,13 @@ def placed(value: Any, names: dict[str, str]) -> Any:
     return value
 
 
-def wrong(row: tuple[Any, ...], here: World, api: Api) -> str:
+def wrong(row: tuple[Any, ...], world: World, api: Api) -> str:
     """How the answer differs from what the row says; empty if it does not."""
     method, address, body, status, code, *complaint = row
     names = {
-        "project": str(here.project.pk),
-        "agent": str(here.agent.pk),
-        "role": str(here.role("agent").pk),
+        "project": str(world.project.pk),
+        "agent": str(world.agent.pk),
+        "role": str(world.role("agent").pk),
         "zero": "00000000-0000-0000-0000-000000000000",
     }
     with transaction.atomic():
@@ -232,9 +231,9 @@ def wrong(row: tuple[Any, ...], here: World, api: Api) -> str:
     return ""
 
 
-def test_each_wrong_input_gets_its_clear_answer(here: World) -> None:
-    api = Api(here.user)
-    found = {str(row): difference for row in TABLE if (difference := wrong(row, here, api))}
+def test_each_wrong_input_gets_its_clear_answer(world: World) -> None:
+    api = Api(world.user)
+    found = {str(row): difference for row in TABLE if (difference := wrong(row, world, api))}
     assert found == {}
 
 
@@ -251,15 +250,15 @@ def test_each_wrong_input_gets_its_clear_answer(here: World) -> None:
     ],
 )
 def test_a_body_that_is_no_json_is_refused(
-    body: Any, kind: str, status: int, code: str, here: World
+    body: Any, kind: str, status: int, code: str, world: World
 ) -> None:
-    client = Api(here.user).client
+    client = Api(world.user).client
     answer = client.generic("POST", "/api/v1/projects/", body, kind)
     assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
-def test_an_answer_in_another_language_than_json_is_refused(here: World) -> None:
-    answer = Api(here.user).get("/projects/", Accept="text/html")
+def test_an_answer_in_another_language_than_json_is_refused(world: World) -> None:
+    answer = Api(world.user).get("/projects/", Accept="text/html")
     assert (answer.status_code, answer.json()["code"]) == (406, "not_acceptable")
 
 
@@ -280,14 +279,14 @@ def test_a_request_id_from_outside_is_kept_only_if_it_is_harmless(given: str, ke
 
 
 def test_what_breaks_is_said_with_the_request_id_and_without_its_reason(
-    here: World, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: Any) -> None:
         raise RuntimeError("the secret reason")
 
     monkeypatch.setattr("paca.projects.selectors.get_membership", broken)
-    api = Api(here.user, raise_request_exception=False)
-    answer = api.get(f"/projects/{here.project.pk}/")
+    api = Api(world.user, raise_request_exception=False)
+    answer = api.get(f"/projects/{world.project.pk}/")
     assert (answer.status_code, answer.json()["code"]) == (500, "internal_error")
     assert answer.json()["request_id"] == answer.headers["X-Request-ID"]
     assert "secret reason" not in answer.content.decode()

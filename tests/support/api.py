@@ -1,4 +1,4 @@
-"""Asks the API as somebody: ``Api(user).get("/projects/")``, below ``/api/v1``."""
+"""A client of the REST API for tests: ``Api(user).get("/projects/")`` is below ``/api/v1``."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ from paca.accounts.services import tokens
 
 
 class Api:
-    """A signed-in person, a token, or nobody. Answers carry ``.data``: the decoded JSON."""
+    """Sends requests as a signed-in person, with a token, or anonymously. ``data`` is the JSON."""
 
     def __init__(self, user: User | None = None, *, token: str = "", **options: Any) -> None:
         self.client = APIClient(**options)
@@ -22,17 +22,17 @@ class Api:
 
     @classmethod
     def by_token(cls, user: User, *scopes: str) -> "Api":
-        """The person, by a fresh token with these scopes."""
+        """A client with a new token of the person, limited to these scopes."""
         return cls(token=tokens.create(user, name="test", scopes=list(scopes), by=user)[1])
 
     def send(self, method: str, path: str, body: Any = None, **headers: str) -> HttpResponse:
-        """A request to any address; ``headers`` are written with underscores."""
+        """Send a request to any path. The names of ``headers`` have underscores for dashes."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        if not path.startswith("/api/"):  # a page, asked as a browser would
+        if not path.startswith("/api/"):  # a page: the body is a form
             ask = getattr(self.client, method.lower())
             page: HttpResponse = ask(path, body or {}, format="multipart", headers=named)
             return page
-        # Not the client's own encoding: that cannot write what this test suite must be able to.
+        # Not the client's own encoder: it refuses NaN and surrogates, which tests must be able to send.
         content = "" if body is None else json.dumps(body)
         response: HttpResponse = self.client.generic(
             method, path, content, content_type="application/json", headers=named

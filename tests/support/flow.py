@@ -20,9 +20,10 @@ from paca.engine.llm.litellm import library
 from paca.sandbox.manager import DockerAddress, SandboxManager
 from paca.worker.main import WorkerSettings
 from paca.worker.thread import WorkerThread
-from tests.support import docker_backend, world
+from tests.support import docker_backend
 from tests.support.model_script import Scripted
 from tests.support.model_server import ModelServer
+from tests.support.world import MODEL, make_world
 
 # The dialect of flows that do not choose one: ``MODEL_DIALECT=openai pytest tests/flows``.
 DIALECT = os.environ.get("MODEL_DIALECT", "anthropic")
@@ -96,7 +97,7 @@ class Flow:
             # Takes a minute on a machine that is busy, and is not what any journey is about.
             asyncio.run(library.load())
         self.model.__enter__()
-        self.world = world.make(
+        self.world = make_world(
             **{
                 **self.model_settings(),
                 "llm_api_key": "sk-test-1234",
@@ -110,7 +111,7 @@ class Flow:
         """Model and base URL of an agent that speaks this flow's dialect to the model server."""
         if self.dialect == "openai":
             return {"model": "openai/gpt-test", "base_url": f"{self.model.base_url}/v1"}
-        return {"model": world.MODEL, "base_url": self.model.base_url}
+        return {"model": MODEL, "base_url": self.model.base_url}
 
     def __exit__(self, *_: object) -> None:
         self.stop_worker()

@@ -12,10 +12,10 @@ from uuid import UUID, uuid4
 
 from tests.installation.manage_process import Installation, Running
 from tests.realtime.pages import Page
-from tests.support import world
 from tests.support.flow import wait_until
 from tests.support.model_server import ModelServer
 from tests.support.postgres_server import PostgresServer
+from tests.support.world import MODEL
 
 SECRETS = {
     "SECRET_KEY": "apart-only-0123456789abcdefghijklmnopqrstuvwxyz-0123456789",
@@ -140,7 +140,7 @@ class Person:
         roles = self.api("GET", f"{self.project}/roles/")["results"]
         (role,) = [role["id"] for role in roles if role["name"].lower() == "agent"]
         name, url = {
-            "anthropic": (world.MODEL, model.base_url),
+            "anthropic": (MODEL, model.base_url),
             "openai": ("openai/gpt-test", f"{model.base_url}/v1"),
         }[dialect]
         asked = {"model": name, "base_url": url, "llm_api_key": "sk-test-1234"}

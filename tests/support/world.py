@@ -1,4 +1,4 @@
-"""A small world for tests: a project with its owner and an agent, in two lines."""
+"""A project with its owner and an agent, for tests."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ MODEL = "anthropic/claude-sonnet-4-5"
 
 @dataclass(frozen=True)
 class World:
-    """A project, the person who owns it, and an agent."""
+    """A project, its owner (``user`` is the person, ``owner`` their membership), and an agent."""
 
     user: User
     project: Project
@@ -22,16 +22,17 @@ class World:
     agent: Agent
 
     def role(self, name: str) -> Role:
+        """The role of the project with this name, in any case."""
         return Role.objects.get(project=self.project, name__iexact=name)
 
 
-def make(name: str = "Harbor", **agent: Any) -> World:
-    """A new project; ``agent`` are the agent's settings."""
+def make_world(name: str = "Harbor", **settings: Any) -> World:
+    """A new project of this name in a new workspace; ``settings`` are those of its agent."""
     user = User.objects.create_user(username=f"ada-{name.lower()}", password="a long password 7")
     workspace = workspaces.create(name, owner=user)
     project = projects.create(workspace, name, by=user)
     owner = Member.objects.get(project=project, user=user)
     role = Role.objects.get(project=project, name__iexact="agent")
-    config = {"name": "Rosa", "handle": "rosa", "model": "demo/guide", **agent}
-    made = agents.create(project, role=role, by=owner, **config)
-    return World(user, project, owner, made)
+    settings = {"name": "Rosa", "handle": "rosa", "model": "demo/guide", **settings}
+    agent = agents.create(project, role=role, by=owner, **settings)
+    return World(user, project, owner, agent)

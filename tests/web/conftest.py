@@ -3,13 +3,12 @@
 import pytest
 from django.test import Client
 
-from tests.support import world
-from tests.support.world import World
+from tests.support.world import World, make_world
 
 
 @pytest.fixture
 def harbor(db: None) -> World:
-    return world.make("Harbor")
+    return make_world("Harbor")
 
 
 @pytest.fixture

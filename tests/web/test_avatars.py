@@ -12,7 +12,7 @@ from paca.conversations import services
 from paca.conversations.models import Sandbox
 from paca.ops import split_deployment
 from paca.ops.sandbox_factory import _former_id, install_id
-from tests.support import world
+from tests.support.world import make_world
 
 ANOTHER_SECRET = "another-0123456789abcdefghijklmnopqrstuvwxyz-0123456789"
 
@@ -48,7 +48,7 @@ def test_one_that_has_sandboxes_already_keeps_the_id_they_bear(settings):
     """Its containers, volumes and folders from before are found, swept and removed as its own."""
     split_deployment.enter()
     former = _former_id()
-    here = world.make()
+    here = make_world()
     begun = services.start_chat(here.agent, text="Go", by=here.owner)
     Sandbox.objects.create(
         conversation_id=begun.conversation_id, backend="docker", last_used_at=Now()

@@ -9,13 +9,13 @@ from paca.agents import services as agents
 from paca.conversations import services
 from paca.conversations.models import ConversationStatus
 from paca.worker import claim
-from tests.support import world
+from tests.support.world import make_world
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_a_full_agent_with_much_before_it_does_not_hide_the_work_of_others():
-    here = world.make(limit_concurrent=1)
+    here = make_world(limit_concurrent=1)
     other = agents.create(
         here.project,
         role=here.role("agent"),

@@ -10,8 +10,8 @@ from paca.conversations import services, store
 from paca.conversations.models import Conversation
 from paca.worker import claim, turn_end
 from paca.worker.claim import MAX_LOST_WORKERS, PARKED_DETAIL
-from tests.support import world
 from tests.support.flow import ObservedConversation
+from tests.support.world import make_world
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -25,7 +25,7 @@ def the_worker_dies() -> None:
 
 
 def begun() -> ObservedConversation:
-    made = world.make()
+    made = make_world()
     return ObservedConversation(
         services.start_chat(made.agent, text="Go", by=made.owner).conversation_id
     )

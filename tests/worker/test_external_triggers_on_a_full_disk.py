@@ -6,14 +6,14 @@ from paca.bus.base import EntryStatus
 from paca.common import disk_space
 from paca.worker.database import Database
 from paca.worker.external_triggers import ExternalTriggerHandler
-from tests.support import world
+from tests.support.world import make_world
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_what_another_program_asks_for_waits_until_there_is_room(monkeypatch):
     """It must not be set aside as if nobody would ever be able to take it in."""
-    here, database = world.make(), Database()
+    here, database = make_world(), Database()
     request = {
         "type": "agent.chat_message",
         "conversation_id": "7d0f1e0a-5b5e-4d5b-9b1e-2f6c3a1d9e77",

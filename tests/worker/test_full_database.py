@@ -16,9 +16,9 @@ from paca.worker.claim import MAX_LOST_WORKERS
 from paca.worker.database import Database
 from paca.worker.lease import LeaseKeeper
 from paca.worker.worker_registry import WorkerRegistration
-from tests.support import world
 from tests.support.flow import Flow, assert_replay_matches, wait_until
 from tests.support.model_script import says
+from tests.support.world import make_world
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
@@ -118,7 +118,7 @@ def test_a_lease_that_finds_no_room_says_so_for_all(monkeypatch):
 
 
 def test_what_is_let_go_with_a_pause_is_taken_after_it():
-    here = world.make()
+    here = make_world()
     services.start_chat(here.agent, text="Go", by=here.owner)
     (claimed,) = claim.claim("one", lease_seconds=30, limit=1)
     claim.release(claimed.lease, pause_seconds=2)

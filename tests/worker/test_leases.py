@@ -13,8 +13,8 @@ from paca.conversations.store import Lease
 from paca.worker import claim
 from paca.worker.lease import LeaseKeeper
 from paca.worker.worker_registry import WorkerRegistration
-from tests.support import world
 from tests.support.flow import wait_until
+from tests.support.world import make_world
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -36,7 +36,7 @@ def keeper(lost: list[Lease]) -> Iterator[LeaseKeeper]:
 
 
 def two_leases(keeper: LeaseKeeper) -> list[Lease]:
-    here = world.make()
+    here = make_world()
     for text in ("One", "Two"):
         services.start_chat(here.agent, text=text, by=here.owner)
     owner = keeper._registration.id

@@ -22,8 +22,8 @@ from paca.worker.history_cache import CachedHistory
 from paca.worker.run_log import RunLog
 from paca.worker.sandboxes.run_sandbox import RunSandbox
 from paca.worker.stream_buffer import StreamBuffer
-from tests.support import world
 from tests.support.flow import ObservedConversation
+from tests.support.world import make_world
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
@@ -42,7 +42,7 @@ class FailsOnce(Database):
 
 @pytest.fixture
 def lease() -> Lease:
-    here = world.make()
+    here = make_world()
     services.start_chat(here.agent, text="Hello", by=here.owner)
     (taken,) = claim.claim("one", lease_seconds=60, limit=1)
     return taken.lease

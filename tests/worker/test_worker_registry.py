@@ -12,8 +12,8 @@ from paca.conversations import services
 from paca.conversations.models import Conversation, Worker
 from paca.worker import claim, lease, worker_registry
 from paca.worker.worker_registry import WorkerRegistration
-from tests.support import world
 from tests.support.flow import wait_until
+from tests.support.world import make_world
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,7 +38,7 @@ def another(**facts: object) -> Worker:
         "concurrency": 1,
         "heartbeat_at": timezone.now(),
     }
-    made = world.make()
+    made = make_world()
     services.start_chat(made.agent, text="Go", by=made.owner)
     (claimed,) = claim.claim("another", lease_seconds=60, limit=1)
     assert claimed.lease.owner == "another"
