@@ -1,5 +1,7 @@
-"""Carrying out the calls of a reply: reads side by side, writes in order, each with its intent
-before and its outcome after."""
+"""Runs the tool calls of a reply: reads in parallel, writes in order.
+
+Each call has an intent event before it starts and an outcome event after it ended.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ from paca.common.errors import PacaError
 from paca.engine.context.history import OpenCall
 from paca.engine.ports import RunServices, ToolServices
 from paca.engine.run import Run
-from paca.engine.tools.base import Effect, Tool, ToolArguments, ToolContext, ToolOutput, perform
-from paca.engine.tools.shaping import head_and_tail, screen_text
+from paca.engine.tools.base import AnyParsedCall, AnyTool, Effect, ToolContext, ToolOutput, perform
+from paca.engine.tools.formatting import strip_terminal_codes, truncate_middle
 from paca.engine.workspace import (
     CallUnknown,
     SandboxBroken,
@@ -27,48 +29,59 @@ from paca.engine.workspace import (
 logger = logging.getLogger(__name__)
 
 STOP_SECONDS = 2.0
-MAY_BE_REPEATED = (Effect.READ_ONLY, Effect.IDEMPOTENT)
-REATTACH_SECONDS = 10.0  # to stop what a worker that is gone has begun
-UNKNOWN = (
-    "Outcome unknown: the {what} was lost while this ran. {cause}It was not run again. "
+REATTACH_SECONDS = 10.0  # for a sandbox that another worker has left
+REPEATABLE_EFFECTS = (Effect.READ_ONLY, Effect.IDEMPOTENT)
+UNKNOWN_OUTCOME = (
+    "Outcome unknown: the sandbox was lost while this ran. {cause}It was not run again. "
     "Check the state before you repeat it."
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A call whose tool exists and whose arguments fit."""
+class RunnableCall:
+    """An open call whose tool exists and whose arguments fit."""
 
     open: OpenCall
-    tool: Tool
-    arguments: ToolArguments
+    parsed: AnyParsedCall
 
     @property
     def id(self) -> str:
         return self.open.call.call_id
 
+    @property
+    def tool(self) -> AnyTool:
+        return self.parsed.tool
 
-async def carry_out(calls: Sequence[OpenCall], run: Run, services: RunServices) -> None:
-    """Give every call its result. The last outcomes are noted for the next commit, not stored."""
-    prepared = [found for call in calls if (found := _prepare(call, run, services))]
-    for batch in _batches(prepared):
-        begun, boot_id = await _begin(batch, services)
-        await _finish(begun, run, services, boot_id)
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether a second execution does no harm."""
+        return self.tool.effect in REPEATABLE_EFFECTS
 
 
-def _prepare(call: OpenCall, run: Run, services: RunServices) -> Prepared | None:
-    """The call made ready, or its error noted as the result."""
+async def run_calls(calls: Sequence[OpenCall], run: Run, services: RunServices) -> None:
+    """Give each call a result. The last results are added to the next commit and not stored yet.
+
+    Raises ``SandboxBroken`` if the sandbox does not start, and ``Superseded``; those calls stay open.
+    """
+    runnable = [found for call in calls if (found := _parse(call, run, services))]
+    for batch in _batches(runnable):
+        started, boot_id = await _start(batch, services)
+        await _run_batch(started, run, services, boot_id)
+
+
+def _parse(call: OpenCall, run: Run, services: RunServices) -> RunnableCall | None:
+    """The call with its tool. If the call is invalid, its error is added as its result."""
     try:
-        tool, arguments = run.toolbox.parse(call.call.tool, call.call.arguments)
+        parsed = run.toolbox.parse(call.call.tool, call.call.arguments)
     except PacaError as error:
-        services.log.add(_refused(call.call.call_id, error.detail, cause="invalid"))
+        services.log.add(_failed_result(call.call.call_id, error.detail, cause="invalid"))
         return None
-    return Prepared(call, tool, arguments)
+    return RunnableCall(call, parsed)
 
 
-def _batches(calls: Sequence[Prepared]) -> Iterator[list[Prepared]]:
-    """Neighbouring reads together; each write alone, in the order the model gave."""
-    batch: list[Prepared] = []
+def _batches(calls: Sequence[RunnableCall]) -> Iterator[list[RunnableCall]]:
+    """Adjacent reads form a batch. Each write is a batch of its own, in the order of the reply."""
+    batch: list[RunnableCall] = []
     for call in calls:
         if call.tool.effect is Effect.READ_ONLY:
             batch.append(call)
@@ -81,60 +94,61 @@ def _batches(calls: Sequence[Prepared]) -> Iterator[list[Prepared]]:
         yield batch
 
 
-async def _begin(batch: list[Prepared], services: RunServices) -> tuple[list[Prepared], str]:
-    """Store the intents, which name the life of the runner that the calls begin in; gives it too.
+async def _start(
+    batch: list[RunnableCall], services: RunServices
+) -> tuple[list[RunnableCall], str]:
+    """Store the intents; returns the calls to run, and the boot id of the runner that runs them.
 
-    A call that another worker has begun keeps its intent; if that life of the runner is over,
-    its outcome is unknown unless it may be done twice.
+    A call that another worker has started keeps its intent. If that life of the runner is over,
+    the outcome of the call is unknown, unless the call is repeatable.
     """
-    boot_id, unavailable = await _boot(batch, services)
-    begun = []
+    boot_id, unavailable = await _boot_id(batch, services)
+    started = []
     for call in batch:
         if unavailable and call.tool.uses_workspace and call.open.boot_id is None:
-            services.log.add(_refused(call.id, unavailable, cause="refused"))
-        elif _is_unknown(call, boot_id):
-            services.log.add(
-                _unknown(
-                    call.id, "sandbox", await services.sandbox.exit_cause(call.open.boot_id or "")
-                )
-            )
+            services.log.add(_failed_result(call.id, unavailable, cause="refused"))
+        elif _outcome_is_unknown(call, boot_id):
+            cause = await services.sandbox.exit_cause(call.open.boot_id or "")
+            services.log.add(_unknown_result(call.id, cause))
         else:
-            begun.append(call)
+            started.append(call)
     intents = [
         events.ToolStarted(call_id=call.id, boot_id=boot_id)
-        for call in begun
+        for call in started
         if call.open.boot_id is None or call.open.boot_id != boot_id
     ]
     if intents:
         await services.log.commit(*intents)
-    return begun, boot_id
+    return started, boot_id
 
 
-async def _boot(batch: list[Prepared], services: RunServices) -> tuple[str, str]:
-    """The runner's life these calls will begin in, or why there is none."""
+async def _boot_id(batch: list[RunnableCall], services: RunServices) -> tuple[str, str]:
+    """The boot id of the sandbox for this batch, or the reason why there is no sandbox."""
     if not any(call.tool.uses_workspace for call in batch):
         return "", ""
     if not services.sandbox.is_attached:
-        await services.log.commit()  # the reply is seen before the wait for the sandbox
+        await services.log.commit()  # people see the reply before the wait for the sandbox
     try:
         return (await services.sandbox.workspace()).boot_id, ""
     except SandboxBroken:
-        raise  # told to people, who can mend it: these calls have not begun and are tried again
+        raise  # a person must repair it; the calls have not started and are tried again then
     except WorkspaceError as error:
         return "", error.detail
 
 
-def _is_unknown(call: Prepared, boot_id: str) -> bool:
-    """Begun in a life of the runner that is over, and not harmless to do twice."""
-    if call.open.boot_id is None or call.tool.effect in MAY_BE_REPEATED:
+def _outcome_is_unknown(call: RunnableCall, boot_id: str) -> bool:
+    """Whether the call was started in an earlier life of the runner and must not be repeated."""
+    if call.open.boot_id is None or call.is_repeatable:
         return False
     # guard: engine-unknown-outcome
     return call.open.boot_id != boot_id or not call.tool.reattachable
 
 
-async def _finish(batch: list[Prepared], run: Run, services: RunServices, boot_id: str) -> None:
-    """Run the batch; each outcome but the last is stored at once, so that people see it."""
-    running = {asyncio.create_task(_act(call, run, services, boot_id)) for call in batch}
+async def _run_batch(
+    batch: list[RunnableCall], run: Run, services: RunServices, boot_id: str
+) -> None:
+    """Run the calls in parallel. Each outcome but the last is stored at once, so that people see it."""
+    running = {asyncio.create_task(_run_call(call, run, services, boot_id)) for call in batch}
     try:
         while running:
             done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
@@ -145,63 +159,65 @@ async def _finish(batch: list[Prepared], run: Run, services: RunServices, boot_i
         for task in running:
             task.cancel()
         ended = await asyncio.gather(*running, return_exceptions=True)
-        # What had ended in the moment of a Stop ended well: it is no cancelled call.
+        # A call that ended in the moment of a Stop has a real outcome and was not cancelled.
         services.log.add(*(event for event in ended if isinstance(event, events.Event)))
 
 
-async def _act(call: Prepared, run: Run, services: RunServices, boot_id: str) -> events.Event:
-    """Do one call; whatever happens becomes a result that the model can read."""
-    began = clock.monotonic()
+async def _run_call(
+    call: RunnableCall, run: Run, services: RunServices, boot_id: str
+) -> events.Event:
+    """Run one call. Every failure becomes a result that the model can read.
+
+    Raises ``Superseded``.
+    """
+    started_at = clock.monotonic()
     context = ToolContext(
         call_id=call.id,
         workspace=services.sandbox.workspace,
-        on_output=_Progress(call.id, services),
-        seen=run.seen_files,
+        on_output=_LiveOutput(call.id, services),
+        seen_files=run.seen_files,
         command_timeout_seconds=run.profile.command_timeout_seconds,
         memory_mib=run.profile.sandbox_memory_mib,
         workspace_mib=run.profile.sandbox_workspace_mib,
     )
     try:
-        output = await _performed(call, context, services, boot_id)
+        output = await _perform_or_reattach(call, context, services, boot_id)
     except (SandboxGone, CallUnknown) as error:
         cause = await services.sandbox.exit_cause(boot_id)
         if call.tool.effect is Effect.READ_ONLY:
-            return _refused(call.id, f"{error.detail} {cause}".rstrip(), cause="sandbox_lost")
-        return _unknown(call.id, "sandbox", cause)
+            text = f"{error.detail} {cause}".rstrip()
+            return _failed_result(call.id, text, cause="sandbox_lost")
+        return _unknown_result(call.id, cause)
     except Superseded:
         raise
     except Exception as error:  # a tool's failure is a result for the model, never the run's end
         logger.exception("a tool failed", extra={"call": call.id, "tool": call.tool.name})
-        return _refused(call.id, f"The tool failed: {type(error).__name__}.", cause="failed")
-    return events.ToolReturned(
-        call_id=call.id,
-        output=output.output,
-        failed=output.failed,
-        exit_code=output.exit_code,
-        seconds=round(clock.monotonic() - began, 3),
-        truncated=output.truncated,
-        file=output.file,
-        cause=output.cause,
-    )
+        return _failed_result(call.id, f"The tool failed: {type(error).__name__}.", cause="failed")
+    return _result(call.id, output, seconds=clock.monotonic() - started_at)
 
 
-async def _performed(
-    call: Prepared, context: ToolContext, services: RunServices, boot_id: str
+async def _perform_or_reattach(
+    call: RunnableCall, context: ToolContext, services: RunServices, boot_id: str
 ) -> ToolOutput:
-    """Do it; again, if only the connection broke. The runner knows the call: it runs once all the same."""
-    repeatable = call.tool.reattachable or call.tool.effect in MAY_BE_REPEATED
+    """Perform the call, and again if only the connection to the sandbox broke.
+
+    The runner knows the id of the call, so the command still runs once.
+
+    Raises ``SandboxGone`` if the sandbox has ended, or the call must not be sent again.
+    """
     while True:
         try:
-            return await perform(call.tool, call.arguments, context)
+            return await perform(call.parsed, context)
         except SandboxGone:
-            if not repeatable or await services.sandbox.exit_cause(boot_id):
+            may_repeat = call.tool.reattachable or call.is_repeatable
+            if not may_repeat or await services.sandbox.exit_cause(boot_id):
                 raise
-            if not await _lives(boot_id, services):
+            if not await _is_still_running(boot_id, services):
                 raise
 
 
-async def _lives(boot_id: str, services: RunServices) -> bool:
-    """Whether the sandbox is the same as before, once it can be reached again."""
+async def _is_still_running(boot_id: str, services: RunServices) -> bool:
+    """Whether the sandbox can be reached again and is the same as before."""
     try:
         return (await services.sandbox.workspace()).boot_id == boot_id
     except WorkspaceError:
@@ -209,19 +225,21 @@ async def _lives(boot_id: str, services: RunServices) -> bool:
 
 
 async def cancel(calls: Sequence[OpenCall], run: Run, services: ToolServices, *, why: str) -> None:
-    """End what runs and note a result for each open call: within two seconds, unless the sandbox
-    has yet to be attached to."""
-    begun = [call for call in calls if call.boot_id is not None]
-    ended = await asyncio.gather(*(_end(call, run, services) for call in begun))
-    outputs = dict(zip((call.call.call_id for call in begun), ended, strict=True))
+    """Kill the open calls that run and add a result for each open call; ``why`` begins its text.
+
+    This takes two seconds at most, or ten if the sandbox must be attached to first.
+    """
+    started = [call for call in calls if call.boot_id is not None]
+    killed = await asyncio.gather(*(_kill(call, run, services) for call in started))
+    outputs = dict(zip((call.call.call_id for call in started), killed, strict=True))
     for call in calls:
         call_id = call.call.call_id
         text = f"{why} {outputs[call_id]}".rstrip() if call_id in outputs else f"Not run. {why}"
-        services.log.add(_refused(call_id, text, cause="cancelled"))
+        services.log.add(_failed_result(call_id, text, cause="cancelled"))
 
 
-async def _end(call: OpenCall, run: Run, services: ToolServices) -> str:
-    """Kill one call's process tree; what it had put out until then."""
+async def _kill(call: OpenCall, run: Run, services: ToolServices) -> str:
+    """Kill the process tree of one call; returns its output so far, in a sentence."""
     if not call.boot_id or not services.sandbox.may_be_running(call.boot_id):
         return ""
     limit = STOP_SECONDS if services.sandbox.is_attached else REATTACH_SECONDS
@@ -236,27 +254,40 @@ async def _end(call: OpenCall, run: Run, services: ToolServices) -> str:
             outcome = await workspace.attach(call.call.call_id)
     except (PacaError, TimeoutError):
         return ""
-    output, _ = head_and_tail(screen_text(outcome.output))
+    output, _ = truncate_middle(strip_terminal_codes(outcome.output))
     return f"Output until then:\n{output}" if output.strip() else ""
 
 
-def _refused(call_id: str, text: str, *, cause: str) -> events.ToolReturned:
+def _result(call_id: str, output: ToolOutput, *, seconds: float) -> events.ToolReturned:
+    return events.ToolReturned(
+        call_id=call_id,
+        output=output.output,
+        failed=output.failed,
+        exit_code=output.exit_code,
+        seconds=round(seconds, 3),
+        truncated=output.truncated,
+        file=output.file,
+        cause=output.cause,
+    )
+
+
+def _failed_result(call_id: str, text: str, *, cause: str) -> events.ToolReturned:
     return events.ToolReturned(call_id=call_id, output=text, failed=True, cause=cause)
 
 
-def _unknown(call_id: str, what: str, cause: str = "") -> events.ToolOutcomeUnknown:
-    text = UNKNOWN.format(what=what, cause=f"{cause} " if cause else "")
-    return events.ToolOutcomeUnknown(call_id=call_id, output=text, reason=f"{what}_lost")
+def _unknown_result(call_id: str, exit_cause: str) -> events.ToolOutcomeUnknown:
+    text = UNKNOWN_OUTCOME.format(cause=f"{exit_cause} " if exit_cause else "")
+    return events.ToolOutcomeUnknown(call_id=call_id, output=text, reason="sandbox_lost")
 
 
-class _Progress:
-    """Shows a running command's output, each piece at its offset."""
+class _LiveOutput:
+    """Streams the output of a running command to viewers, each piece with its offset."""
 
     def __init__(self, call_id: str, services: RunServices) -> None:
-        self._call_id, self._world, self._offset = call_id, services, 0
+        self._call_id, self._services, self._offset = call_id, services, 0
 
     def __call__(self, text: str) -> None:
-        self._world.log.show_live(
+        self._services.log.show_live(
             events.ToolProgressed(call_id=self._call_id, offset=self._offset, text=text)
         )
         self._offset += len(text)

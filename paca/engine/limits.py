@@ -1,4 +1,4 @@
-"""How far a turn may go: what it has used so far, and the limits that end it."""
+"""The limits of a turn, and what the turn has used of them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from paca import events
 from paca.engine.loop_guard import LoopGuard
 from paca.events import Event
 
-HINT_BEFORE_STEPS = 2
+WARN_AT_STEPS_LEFT = 2
 
 
 @dataclass(frozen=True, slots=True)
 class TurnLimits:
-    """None means no limit. Steps and seconds are a turn's, tokens and dollars a conversation's."""
+    """The limits of an agent; None means no limit.
+
+    Steps and seconds are limited for each turn, tokens and dollars for the whole conversation.
+    """
 
     steps: int
     tokens: int | None = None
@@ -23,19 +26,22 @@ class TurnLimits:
 
 @dataclass(frozen=True, slots=True)
 class TurnProgress:
-    """What was used: a fold over the log, so that a new worker counts on where the last stopped."""
+    """What a turn has used and which notices the model has had.
+
+    It is a fold over the log, so a worker that takes the conversation over counts on.
+    """
 
     steps: int = 0
     tokens: int = 0
     cost_usd: float = 0.0
     continuations: int = 0
-    hinted: bool = False
+    warned: bool = False
     summarising: bool = False
     corrected: bool = False
     loop_guard: LoopGuard = LoopGuard()
 
     def advance(self, event: Event) -> TurnProgress:
-        """The tally after one more event."""
+        """The progress after one more event."""
         counted = self._count(event)
         return replace(counted, loop_guard=self.loop_guard.advance(event))
 
@@ -54,7 +60,7 @@ class TurnProgress:
                 count = self.continuations + 1 if event.truncated else 0
                 return replace(self, continuations=count)
             case events.LimitNeared():
-                return replace(self, hinted=True)
+                return replace(self, warned=True)
             case events.LimitReached():
                 return replace(self, summarising=True)
             case events.GuardNoticed(guard="text_tool_call"):
@@ -63,34 +69,36 @@ class TurnProgress:
 
 
 def _tokens(event: events.UsageRecorded) -> int:
-    told = (event.input, event.output, event.cache_read, event.cache_write)
-    return sum(count or 0 for count in told) + event.estimated_tokens
+    counts = (event.input, event.output, event.cache_read, event.cache_write)
+    return sum(count or 0 for count in counts) + event.estimated_tokens
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
-    """A limit that ends the turn; ``reason`` is one of those of status ``paused``."""
+class ReachedLimit:
+    """A limit that ends the turn. ``reason`` is a reason of the status ``paused``."""
 
     reason: str
     limit: float
 
 
-def reached(progress: TurnProgress, limits: TurnLimits, seconds: float) -> Reached | None:
-    """The first limit that forbids another model call, asked before each."""
+def reached_limit(
+    progress: TurnProgress, limits: TurnLimits, seconds: float
+) -> ReachedLimit | None:
+    """The first limit that forbids another model call. The loop checks it before each call."""
     if limits.tokens is not None and progress.tokens >= limits.tokens:
-        return Reached("token_budget", limits.tokens)
+        return ReachedLimit("token_budget", limits.tokens)
     if limits.cost_usd is not None and progress.cost_usd >= limits.cost_usd:
-        return Reached("cost_budget", limits.cost_usd)
+        return ReachedLimit("cost_budget", limits.cost_usd)
     if limits.seconds is not None and seconds >= limits.seconds:
-        return Reached("time_limit", limits.seconds)
+        return ReachedLimit("time_limit", limits.seconds)
     if progress.steps >= limits.steps:
-        return Reached("step_limit", limits.steps)
+        return ReachedLimit("step_limit", limits.steps)
     return None
 
 
-def hint(progress: TurnProgress, limits: TurnLimits) -> events.LimitNeared | None:
-    """Tell the model once, a little before its last step."""
+def step_limit_warning(progress: TurnProgress, limits: TurnLimits) -> events.LimitNeared | None:
+    """The warning for the model that few steps are left; once a turn, else None."""
     left = limits.steps - progress.steps
-    if progress.hinted or progress.steps == 0 or left > HINT_BEFORE_STEPS:
+    if progress.warned or progress.steps == 0 or left > WARN_AT_STEPS_LEFT:
         return None
     return events.LimitNeared(which="step_limit", left=left)

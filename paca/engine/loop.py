@@ -7,42 +7,46 @@ from paca.engine import acting, limits
 from paca.engine.context.history import OpenCall
 from paca.engine.llm.base import ModelError, StopReason, Usage
 from paca.engine.llm.prices import cost_usd
-from paca.engine.llm.text_tool_calls.parser import spoilt_call, written_call
+from paca.engine.llm.text_tool_calls.parser import ends_with_unreadable_call, trailing_call
 from paca.engine.loop_guard import GUARD
 from paca.engine.ports import RunServices
 from paca.engine.run import Run, TurnOutcome, outcome_of_model_error
-from paca.engine.think import Thought, think
+from paca.engine.think import RecordedReply, think
 
 ANSWERED = TurnOutcome("finished", "answered")
 
 
 async def run_until_done(run: Run, services: RunServices) -> TurnOutcome:
-    """Work on the turn until it is answered, paused by a limit, or cannot go on.
+    """Work on the turn until the agent answers, a limit pauses it, or it cannot go on.
 
-    What the last step said is noted in the log for the transaction that ends the turn.
+    The events of the last step are added to the log and not committed: the transaction that ends
+    the turn stores them.
+
+    Raises ``SandboxBroken`` if the sandbox does not start, ``Superseded`` if another worker has the
+    sandbox, and the errors of ``EventLog.commit``.
     """
     try:
-        if unbounded := _no_known_price(run):
-            return unbounded
-        await acting.carry_out(services.log.history.open_calls(), run, services)
+        if outcome := _refuse_unknown_price(run):
+            return outcome
+        await acting.run_calls(services.log.history.open_calls(), run, services)
         while True:
-            if halt := await _halt(run, services):
-                return halt
-            thought = await think(run, services)
-            if _correct(thought, run, services):
-                continue
-            if outcome := _outcome(thought):
+            if outcome := await _end_before_call(run, services):
                 return outcome
-            await acting.carry_out([OpenCall(call) for call in thought.reply.calls], run, services)
+            recorded = await think(run, services)
+            if _correct_text_call(recorded, run, services):
+                continue
+            if outcome := _end_after_reply(recorded):
+                return outcome
+            await acting.run_calls([OpenCall(call) for call in recorded.reply.calls], run, services)
     except ModelError as error:
         return outcome_of_model_error(error, run.profile)
 
 
-def _no_known_price(run: Run) -> TurnOutcome | None:
-    """A limit in dollars cannot be kept for a model without a known price; tokens can be."""
+def _refuse_unknown_price(run: Run) -> TurnOutcome | None:
+    """A limit in dollars has no effect if the model's price is unknown. A limit of tokens has."""
     profile = run.profile
-    unpriced = cost_usd(profile.model, Usage(), base_url=profile.base_url) is None
-    if profile.demo or profile.limits.cost_usd is None or profile.limits.tokens or not unpriced:
+    has_price = cost_usd(profile.model, Usage(), base_url=profile.base_url) is not None
+    if profile.demo or profile.limits.cost_usd is None or profile.limits.tokens or has_price:
         return None
     detail = (
         f"The price of {profile.model} is not known here, so its limit in dollars cannot be kept."
@@ -50,20 +54,20 @@ def _no_known_price(run: Run) -> TurnOutcome | None:
     return TurnOutcome("failed", "configuration", detail, "Give the agent a limit of tokens.")
 
 
-async def _halt(run: Run, services: RunServices) -> TurnOutcome | None:
-    """What ends the turn before the model is asked once more: a person, a limit, no progress."""
+async def _end_before_call(run: Run, services: RunServices) -> TurnOutcome | None:
+    """The outcome if a person, a limit or the loop guard ends the turn before the next model call."""
     if run.pause_asked_by:
         return TurnOutcome("paused", "by_person", next_step="Write a message or press Continue.")
-    if limit := limits.reached(services.log.progress, run.profile.limits, run.seconds):
-        return await _end_at(limit, run, services)
+    if limit := limits.reached_limit(services.log.progress, run.profile.limits, run.seconds):
+        return await _end_at_limit(limit, run, services)
     return await _end_if_stuck(services)
 
 
 async def _end_if_stuck(services: RunServices) -> TurnOutcome | None:
-    """Tell the model that it takes the same step again and again; pause if it goes on with it."""
+    """Warn a model that repeats the same step. Pause the turn if it goes on with it."""
     if not services.log.progress.loop_guard.is_suspect:
         return None
-    await services.log.commit()  # the newest outcome is only noted so far, and counts
+    await services.log.commit()  # the newest results count too, and are only added so far
     loop_guard = services.log.progress.loop_guard
     # guard: loop-stuck
     if loop_guard.is_stuck:
@@ -73,24 +77,24 @@ async def _end_if_stuck(services: RunServices) -> TurnOutcome | None:
     return None
 
 
-def _correct(thought: Thought, run: Run, services: RunServices) -> bool:
-    """Tell the model, once a turn, that a call it only wrote down was not run."""
-    if thought.reply.calls or thought.goes_on or services.log.progress.corrected:
+def _correct_text_call(recorded: RecordedReply, run: Run, services: RunServices) -> bool:
+    """Tell the model, once a turn, that a tool call in its text was not run; True if it was told."""
+    if recorded.reply.calls or recorded.continues or services.log.progress.corrected:
         return False
-    note = _about_a_written_call(thought.reply.text, run)
+    note = _text_call_note(recorded.reply.text, run)
     if not note:
         return False
     services.log.add(events.GuardNoticed(guard="text_tool_call", note=note))
     return True
 
 
-def _about_a_written_call(text: str, run: Run) -> str:
-    """What the model should know about a call that ends its answer and was not run; else empty."""
+def _text_call_note(text: str, run: Run) -> str:
+    """The correction if the answer ends with a tool call that was not run; else empty."""
     if run.profile.text_tool_calls:
-        if not spoilt_call(text):
+        if not ends_with_unreadable_call(text):
             return ""
         return "The call at the end of your answer could not be read, so nothing was run. Write it again, as valid JSON."
-    tool = written_call(text, [spec.name for spec in run.toolbox.specs()])
+    tool = trailing_call(text, [spec.name for spec in run.toolbox.specs()])
     if tool is None:
         return ""
     return (
@@ -99,13 +103,13 @@ def _about_a_written_call(text: str, run: Run) -> str:
     )
 
 
-def _outcome(thought: Thought) -> TurnOutcome | None:
-    """How the turn ends with this reply, or None if it goes on."""
-    reply = thought.reply
+def _end_after_reply(recorded: RecordedReply) -> TurnOutcome | None:
+    """The outcome if the turn ends with this reply, else None."""
+    reply = recorded.reply
     if reply.stop is StopReason.REFUSED:
         detail = "The model declined to answer."
         return TurnOutcome("failed", "model_refused", detail, "Change the request, then try again.")
-    if reply.calls or thought.goes_on:
+    if reply.calls or recorded.continues:
         return None
     if reply.stop is StopReason.OUTPUT_LIMIT and not reply.text.strip():
         detail = (
@@ -116,8 +120,8 @@ def _outcome(thought: Thought) -> TurnOutcome | None:
     return ANSWERED
 
 
-async def _end_at(limit: limits.Reached, run: Run, services: RunServices) -> TurnOutcome:
-    """Pause. At the step limit the model first gets one call, without tools, for a summary."""
+async def _end_at_limit(limit: limits.ReachedLimit, run: Run, services: RunServices) -> TurnOutcome:
+    """Pause at a limit. At the step limit the model first writes a summary, without tools."""
     services.log.add(events.LimitReached(which=limit.reason, limit=limit.limit))
     if limit.reason == "step_limit" and not services.log.progress.summarising:
         await think(run, services, may_call=False)

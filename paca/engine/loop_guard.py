@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from paca import events
-from paca.engine.tools.commands import without_time
+from paca.engine.tools.command_output import without_duration
 from paca.events import Event
 
 GUARD = "repeated_step"
@@ -69,7 +69,7 @@ class LoopGuard:
             case events.ToolCalled():
                 return self._called(event)
             case events.ToolReturned():
-                output = without_time(event.output).replace(event.call_id, "")
+                output = without_duration(event.output).replace(event.call_id, "")
                 result = [output, event.failed, event.exit_code, event.cause]
                 return self._returned(event.call_id, _digest(result))
             case events.ToolOutcomeUnknown():

@@ -1,4 +1,4 @@
-"""What the engine asks of the world around it; the worker gives it the real thing."""
+"""Interfaces that the engine needs from outside. The worker implements them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from paca.events import Event
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCallStarted:
-    """An attempt to get a reply begins. A row of its own, no event: nobody needs to see it."""
+    """An attempt to get a reply begins. It becomes a row of ``ModelCall``, and no event: people need not see it."""
 
     call_id: str
     model: str
@@ -24,62 +24,72 @@ class ModelCallStarted:
 LogEntry = Event | ModelCallStarted
 
 
-class Log(Protocol):
-    """The conversation's log as the engine sees it: it writes, and reads what it folds to."""
+class EventLog(Protocol):
+    """The event log of the conversation: the engine writes to it and reads what it derives from it."""
 
     @property
     def history(self) -> History:
-        """All that is committed, by anyone, as the model will see it."""
+        """The committed events of all writers, as the model sees them."""
         ...
 
     @property
     def progress(self) -> TurnProgress:
-        """What the running turn has used, folded from the same rows."""
+        """What the running turn has used, derived from the same events."""
         ...
 
     def add(self, *entries: LogEntry) -> None:
-        """Keep these for the next commit."""
+        """Keep the entries for the next commit."""
         ...
 
     async def commit(self, *entries: LogEntry) -> None:
-        """Store what was noted, then these, in one transaction, and learn what others wrote."""
+        """Store the added entries and then these in one transaction, and read what others wrote.
+
+        Raises an error of the implementation if the conversation is no longer this worker's.
+        """
         ...
 
     def show_live(self, event: Event) -> None:
-        """Let viewers see this at once; it is never stored."""
+        """Send an event to viewers without storing it."""
         ...
 
 
 class ConversationSandbox(Protocol):
-    """The one sandbox of this conversation, started when first needed."""
+    """The one sandbox of the conversation. It starts when it is first needed."""
 
     @property
-    def is_attached(self) -> bool: ...
+    def is_attached(self) -> bool:
+        """Whether the sandbox runs and this worker is connected to it."""
+        ...
 
     def may_be_running(self, boot_id: str) -> bool:
-        """Whether calls begun in this life of the runner may still go on, as far as we know."""
+        """Whether calls of this life of the runner may still run, as far as is known."""
         ...
 
     async def exit_cause(self, boot_id: str) -> str:
-        """How that life of the runner came to its end, in a sentence; empty if it goes on, or nobody
-        knows yet. Stored when first known."""
+        """Why this life of the runner ended, as a sentence. Stored as an event when first known.
+
+        Empty while the runner lives, or if the cause is not known yet.
+        """
         ...
 
     async def workspace(self) -> SandboxWorkspace:
-        """The started sandbox. Raises ``SandboxUnavailable`` or ``SandboxGone``."""
+        """The workspace of the sandbox, which is started or attached to first.
+
+        Raises ``SandboxUnavailable``, ``SandboxGone`` or ``Superseded``.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ToolServices:
-    """What a call of a tool stands on."""
+    """What the calls of tools need."""
 
-    log: Log
+    log: EventLog
     sandbox: ConversationSandbox
 
 
 @dataclass(frozen=True, slots=True)
 class RunServices(ToolServices):
-    """Everything outside the engine that a run may touch."""
+    """Everything outside the engine that a run uses."""
 
     llm: LLM

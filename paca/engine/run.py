@@ -1,4 +1,4 @@
-"""What one run of an agent is made of, and how it can end."""
+"""What the engine knows of one run of an agent, and the outcomes that end a turn."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from paca.engine.tools.registry import Toolbox
 
 @dataclass(frozen=True, slots=True)
 class AgentProfile:
-    """The agent as the engine knows it: rows of the database never come here."""
+    """The settings of the agent that the engine needs. The engine never sees database rows."""
 
     name: str
     model: str
@@ -40,23 +40,27 @@ class AgentProfile:
 
 @dataclass(slots=True)
 class Run:
-    """One conversation being worked on. ``began`` is the turn's start on the monotonic clock."""
+    """One turn of a conversation that a worker runs.
+
+    ``started_at`` is the start of the turn on the monotonic clock. ``pause_asked_by`` is the name
+    of the person who asked for a pause, else empty.
+    """
 
     profile: AgentProfile
     toolbox: Toolbox
-    began: float = field(default_factory=clock.monotonic)
+    started_at: float = field(default_factory=clock.monotonic)
     seen_files: dict[str, str] = field(default_factory=dict)
     pause_asked_by: str = ""
 
     @property
     def seconds(self) -> float:
-        """How long the turn has taken so far."""
-        return clock.monotonic() - self.began
+        """The seconds since the turn started."""
+        return clock.monotonic() - self.started_at
 
 
 @dataclass(frozen=True, slots=True)
 class TurnOutcome:
-    """How a turn ended: a status with one of its reasons, and what a person should know."""
+    """The status and reason that end a turn, with the texts that people read about it."""
 
     status: str
     reason: str
@@ -65,7 +69,7 @@ class TurnOutcome:
 
 
 def outcome_of_model_error(error: ModelError, profile: AgentProfile) -> TurnOutcome:
-    """What a model's last error means: wait and go on later, or something to repair."""
+    """The outcome after the last ``ModelError``: paused if time may help, else failed."""
     if error.retryable:
         reason = "rate_limited" if isinstance(error, RateLimited) else "model_unavailable"
         return TurnOutcome("paused", reason, error.detail)
@@ -77,6 +81,7 @@ def outcome_of_model_error(error: ModelError, profile: AgentProfile) -> TurnOutc
 
 
 def _repair(error: ModelError, profile: AgentProfile) -> str:
+    """The step by which a person repairs the agent's settings."""
     if isinstance(error, NoCredit):
         return "Add credit to the account, then press Try again."
     if isinstance(error, KeyRefused):

@@ -1,4 +1,4 @@
-"""One question to the model: streamed to viewers, tried again, booked, and kept for the log."""
+"""One model call with its retries: streams to viewers, records usage, adds the reply to the log."""
 
 from __future__ import annotations
 
@@ -30,41 +30,47 @@ from paca.engine.tools.base import Effect
 
 logger = logging.getLogger(__name__)
 
-MOST_CONTINUATIONS = 3
+MAX_CONTINUATIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Thought:
-    """The model's reply. ``goes_on``: it was cut at the output limit and is to be continued."""
+class RecordedReply:
+    """A reply that was added to the log.
+
+    ``continues``: the reply was cut at the output limit, and the model is asked to continue it.
+    """
 
     reply: Reply
-    goes_on: bool
+    continues: bool
 
 
-async def think(run: Run, services: RunServices, *, may_call: bool = True) -> Thought:
-    """Ask the model, and note its words and calls for the next commit.
+async def think(run: Run, services: RunServices, *, may_call: bool = True) -> RecordedReply:
+    """Ask the model and add its text and tool calls to the next commit.
 
-    Raises the last ``ModelError`` when retrying did not help. However it ends, each attempt is
-    noted with what it used.
+    Each attempt adds its usage, however it ends, also if this task is cancelled.
+
+    Raises the last ``ModelError`` if no attempt succeeded.
     """
-    call = _Call(services, run)
+    call = _ModelCall(services, run)
     try:
         await call.begin()
         request = _request(run, services, may_call=may_call)
-        async with retrying.ask(services.llm, request, retries=run.profile.retries) as asking:
-            call.asking = asking
-            async for step in asking:
+        async with retrying.stream_with_retries(
+            services.llm, request, retries=run.profile.retries
+        ) as stream:
+            call.stream = stream
+            async for step in stream:
                 match step:
                     case retrying.Streamed(delta=delta):
-                        services.log.show_live(call.piece(delta))
+                        services.log.show_live(call.live_event(delta))
                     case retrying.AttemptFailed(attempt=attempt, error=error):
-                        call.book(attempt)
-                        call.discard(attempt, error)
+                        call.record_usage(attempt)
+                        call.record_discarded(attempt, error)
                     case retrying.Retrying():
-                        await call.again(step)
+                        await call.begin_retry(step)
                     case retrying.Answered(attempt=attempt, reply=reply):
-                        call.book(attempt)
-                        return call.record(reply, may_call=may_call)
+                        call.record_usage(attempt)
+                        return call.record_reply(reply, may_call=may_call)
     finally:
         call.close()
     raise ModelError  # the iteration above ends with an answer or an error
@@ -83,38 +89,39 @@ def _request(run: Run, services: RunServices, *, may_call: bool) -> Request:
 
 
 @dataclass(slots=True)
-class _Call:
-    """The attempt under way: its id, how much of it has been streamed, whether it is booked."""
+class _ModelCall:
+    """The current attempt: its id, the offsets of its live text, and whether its usage is recorded."""
 
     services: RunServices
     run: Run
-    asking: retrying.Asking | None = None
+    stream: retrying.RetryingStream | None = None
     attempt: int = 1
     seen_seq: int = 0
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     text_length: int = 0
     thought_length: int = 0
-    booked: bool = False
+    usage_recorded: bool = False
 
     async def begin(self) -> None:
-        """Store its row, with the results that wait to be stored and the hint if it is due."""
-        near = limits.hint(self.services.log.progress, self.run.profile.limits)
-        await self.services.log.commit(*([near] if near else []), self._row())
+        """Store the row of the first attempt, with results not stored yet and a due warning."""
+        warning = limits.step_limit_warning(self.services.log.progress, self.run.profile.limits)
+        await self.services.log.commit(*([warning] if warning else []), self._row())
         self.seen_seq = self.services.log.history.seq
 
     def _row(self) -> ModelCallStarted:
         return ModelCallStarted(call_id=self.id, model=self.run.profile.model, attempt=self.attempt)
 
-    def piece(self, delta: TextDelta | ThinkingDelta) -> events.Event:
+    def live_event(self, delta: TextDelta | ThinkingDelta) -> events.Event:
+        """The live event of a streamed piece, with its offset in the whole text."""
         if isinstance(delta, TextDelta):
             offset, self.text_length = self.text_length, self.text_length + len(delta.text)
             return events.TextStreamed(call_id=self.id, offset=offset, text=delta.text)
         offset, self.thought_length = self.thought_length, self.thought_length + len(delta.text)
         return events.ThoughtStreamed(call_id=self.id, offset=offset, text=delta.text)
 
-    def book(self, attempt: retrying.Attempt) -> None:
-        """Note what the attempt used, however it ended."""
-        self.booked = True
+    def record_usage(self, attempt: retrying.Attempt) -> None:
+        """Add the usage of the attempt, however it ended."""
+        self.usage_recorded = True
         self.services.log.add(
             events.UsageRecorded(
                 call_id=self.id,
@@ -123,26 +130,26 @@ class _Call:
                 outcome=attempt.outcome,
                 seen_seq=self.seen_seq,
                 seconds=round(attempt.seconds, 3),
-                **used(attempt.usage, self.run.profile),
+                **_usage_fields(attempt.usage, self.run.profile),
             )
         )
 
-    def discard(self, attempt: retrying.Attempt, error: ModelError | None) -> None:
-        """Streamed text that is no message: people may read what was there, the model never does."""
+    def record_discarded(self, attempt: retrying.Attempt, error: ModelError | None) -> None:
+        """Add the text of a failed attempt if it was shown. People can read it, the model cannot."""
         if attempt.shown:
             cause = error.code if error else "cancelled"
             text = "" if error else attempt.text
             self.services.log.add(events.MessageDiscarded(call_id=self.id, cause=cause, text=text))
 
     def close(self) -> None:
-        """Book the attempt that something ended from outside, even one that had not begun to ask."""
-        if not self.booked:
-            attempt = self.asking.attempt if self.asking else retrying.Attempt(self.attempt)
-            self.book(attempt)
-            self.discard(attempt, None)
+        """Record an attempt that was cancelled, also if it had not sent its request yet."""
+        if not self.usage_recorded:
+            attempt = self.stream.attempt if self.stream else retrying.Attempt(self.attempt)
+            self.record_usage(attempt)
+            self.record_discarded(attempt, None)
 
-    async def again(self, step: retrying.Retrying) -> None:
-        """Let people see that and why it is tried again, before the wait."""
+    async def begin_retry(self, step: retrying.Retrying) -> None:
+        """Store why the next attempt comes, before the wait, so that people see it."""
         facts = {"call": self.id, "attempt": step.attempt, "cause": step.cause}
         logger.warning("a model call is tried again", extra=facts)
         retried = events.ModelRetried(
@@ -154,33 +161,33 @@ class _Call:
         )
         self.id, self.attempt = uuid.uuid4().hex, step.attempt + 1
         self.text_length = self.thought_length = 0
-        self.booked = False
+        self.usage_recorded = False
         await self.services.log.commit(retried, self._row())
 
-    def record(self, reply: Reply, *, may_call: bool) -> Thought:
-        """Note the reply's blocks in the order they were said: a provider may insist on it."""
+    def record_reply(self, reply: Reply, *, may_call: bool) -> RecordedReply:
+        """Add the blocks of the reply in their order, which some providers insist on."""
         cut = reply.stop is StopReason.OUTPUT_LIMIT
-        goes_on = cut and self.services.log.progress.continuations < MOST_CONTINUATIONS
-        spoken = False
+        continues = cut and self.services.log.progress.continuations < MAX_CONTINUATIONS
+        has_message = False
         for block in reply.blocks:
             match block:
                 case Thinking():
                     self.services.log.add(self._thought(block))
-                case Text() if reply.text.strip() and not spoken:
-                    spoken = True  # its live text is one, whatever blocks the provider made of it
-                    self.services.log.add(self._spoken(reply.text, truncated=goes_on))
+                case Text() if reply.text.strip() and not has_message:
+                    has_message = True  # all text blocks are one message, as in the live text
+                    self.services.log.add(self._message(reply.text, truncated=continues))
                 case ToolUse() if may_call:
-                    self.services.log.add(self._called(block))
-        if goes_on and not spoken:
-            self.services.log.add(self._spoken("", truncated=True))
-        return Thought(reply, goes_on)
+                    self.services.log.add(self._tool_call(block))
+        if continues and not has_message:
+            self.services.log.add(self._message("", truncated=True))
+        return RecordedReply(reply, continues)
 
     def _thought(self, block: Thinking) -> events.ThoughtRecorded:
         return events.ThoughtRecorded(
             call_id=self.id, text=block.text, signature=block.signature, redacted=block.redacted
         )
 
-    def _spoken(self, text: str, *, truncated: bool) -> events.MessageSpoken:
+    def _message(self, text: str, *, truncated: bool) -> events.MessageSpoken:
         return events.MessageSpoken(
             call_id=self.id,
             text=text,
@@ -189,8 +196,8 @@ class _Call:
             truncated=truncated,
         )
 
-    def _called(self, use: ToolUse) -> events.ToolCalled:
-        effect, subject = describe(use, self.run)
+    def _tool_call(self, use: ToolUse) -> events.ToolCalled:
+        effect, subject = _effect_and_subject(use, self.run)
         return events.ToolCalled(
             call_id=use.call_id,
             tool=use.tool,
@@ -201,8 +208,8 @@ class _Call:
         )
 
 
-def used(usage: Usage, profile: AgentProfile) -> dict[str, Any]:
-    """Tokens and cost, as they are recorded; null is what nobody told."""
+def _usage_fields(usage: Usage, profile: AgentProfile) -> dict[str, Any]:
+    """Tokens and cost as fields of ``UsageRecorded``. Null means that the provider did not tell."""
     cost = 0.0 if profile.demo else cost_usd(profile.model, usage, base_url=profile.base_url)
     if usage.estimated:
         unknown = dict.fromkeys(("input", "output", "cache_read", "cache_write", "cost_usd"))
@@ -217,10 +224,10 @@ def used(usage: Usage, profile: AgentProfile) -> dict[str, Any]:
     }
 
 
-def describe(use: ToolUse, run: Run) -> tuple[str, str]:
-    """The call's effect and its subject for the card; an impossible call has neither."""
+def _effect_and_subject(use: ToolUse, run: Run) -> tuple[str, str]:
+    """The effect of the call, and its subject for the card. An invalid call has no subject."""
     try:
-        tool, arguments = run.toolbox.parse(use.tool, use.arguments)
+        call = run.toolbox.parse(use.tool, use.arguments)
     except PacaError:
         return Effect.OPAQUE.value, ""
-    return tool.effect.value, tool.subject(arguments)
+    return call.tool.effect.value, call.subject

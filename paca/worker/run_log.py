@@ -22,7 +22,7 @@ from paca.worker.stream_buffer import StreamBuffer
 
 
 class RunLog:
-    """Satisfies ``engine.ports.Log`` for one claimed conversation."""
+    """Implements ``engine.ports.EventLog`` for one claimed conversation."""
 
     def __init__(
         self,

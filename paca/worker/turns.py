@@ -174,7 +174,8 @@ class ConversationRun:
             run = self._run = Run(
                 turn.profile,
                 Toolbox(workspace_tools()),
-                began=clock.monotonic() - (timezone.now() - turn.turn_started_at).total_seconds(),
+                started_at=clock.monotonic()
+                - (timezone.now() - turn.turn_started_at).total_seconds(),
                 seen_files=log.seen_files,
             )
             outcome = await self._run_engine(run, turn, log, sandbox)

@@ -148,7 +148,7 @@ def test_the_catalogues_name_what_there_is(api: Api) -> None:
     models = api.get("/agents/llm-models/").json()["results"]
     assert {"model": "demo/guide", "needs_key": False}.items() <= models[0].items()
     tools = {tool["name"]: tool for tool in api.get("/tools/").json()["results"]}
-    assert (tools["bash"]["safe"], tools["read_file"]["safe"]) == (False, True)
+    assert (tools["bash"]["effect"], tools["read_file"]["effect"]) == ("opaque", "read_only")
 
 
 def _queries(api: Api, address: str) -> int:

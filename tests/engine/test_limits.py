@@ -3,7 +3,7 @@
 import pytest
 
 from paca import events
-from paca.engine.limits import TurnLimits, TurnProgress, hint, reached
+from paca.engine.limits import TurnLimits, TurnProgress, reached_limit, step_limit_warning
 
 
 def used(*happened: events.Event) -> TurnProgress:
@@ -30,7 +30,7 @@ def call(**facts: object) -> events.UsageRecorded:
     ],
 )
 def test_a_limit_ends_the_turn_before_the_next_call(limits, progress, seconds, reason):
-    found = reached(progress, limits, seconds)
+    found = reached_limit(progress, limits, seconds)
     assert (found.reason if found else None) == reason
 
 
@@ -45,7 +45,7 @@ def test_a_new_turn_counts_steps_anew_and_money_on():
 
 def test_the_hint_comes_once_and_never_before_the_first_step():
     limits = TurnLimits(steps=2)
-    assert hint(TurnProgress(), limits) is None
-    near = hint(used(call()), limits)
+    assert step_limit_warning(TurnProgress(), limits) is None
+    near = step_limit_warning(used(call()), limits)
     assert near == events.LimitNeared(which="step_limit", left=1)
-    assert hint(used(call(), near), limits) is None
+    assert step_limit_warning(used(call(), near), limits) is None

@@ -11,7 +11,7 @@ from paca import events
 from paca.conversations import store
 from paca.engine.loop_guard import GUARD, STUCK_ROUNDS, WARN_ROUNDS, LoopGuard
 from paca.engine.tools.base import ToolContext
-from paca.engine.tools.commands import command_output
+from paca.engine.tools.command_output import command_output
 from paca.engine.workspace import CommandOutcome
 from paca.events import Event
 from tests.support.logs import logs
@@ -125,7 +125,7 @@ def test_how_long_a_command_took_and_where_its_output_lies_make_no_difference(ca
     def run(number: int, seconds: float) -> list[Event]:
         call_id = f"call-{number}"
         outcome = CommandOutcome(1, "words", seconds, True, f"{call_id}.txt", cause)
-        output = command_output(outcome, NOWHERE, limit_seconds=60).output
+        output = command_output(outcome, NOWHERE, time_limit_seconds=60).output
         asked = events.ToolCalled(
             call_id=call_id, tool="bash", arguments={}, model_call_id=f"reply-{number}"
         )

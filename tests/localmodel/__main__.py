@@ -15,7 +15,7 @@ from paca.engine.llm.base import LLM, Reply, Request, StopReason, TextDelta
 from paca.engine.llm.http_pool import TimeLimits
 from paca.engine.llm.registry import open_llm
 from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
-from tests.engine.llm.asking import BASH, asks
+from tests.engine.llm.request_builders import BASH, asks
 
 MODEL = "llamacpp/smollm2"
 SERVER = Path(__file__).parent / "serve.py"

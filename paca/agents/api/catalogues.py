@@ -27,7 +27,6 @@ class ToolSerializer(serializers.Serializer[Any]):
     description = serializers.CharField()
     arguments = serializers.DictField(help_text="A JSON schema.")
     effect = serializers.CharField()
-    safe = serializers.BooleanField(help_text="Needs no approval.")
     timeout_seconds = serializers.FloatField()
 
 

@@ -1,15 +1,15 @@
-"""The one place where a model call is tried again: broken attempts are told, discarded and booked.
+"""Streams a model's reply and retries failed attempts. No other code retries a model call.
 
-    async with retrying.ask(llm, request, retries=3) as asking:
-        async for step in asking:
+    async with retrying.stream_with_retries(llm, request, retries=3) as stream:
+        async for step in stream:
             match step:
                 case Streamed(attempt=number, delta=delta): ...
-                case AttemptFailed(attempt=attempt): ...  # book it; drop what it streamed
-                case Retrying(wait_seconds=wait, cause=cause): ...  # shown before the wait begins
+                case AttemptFailed(attempt=attempt): ...  # record its usage; discard its text
+                case Retrying(wait_seconds=wait, cause=cause): ...  # comes before the wait
                 case Answered(reply=reply, attempt=attempt): ...  # the last step
 
-When nothing helps, the last ``ModelError`` is raised. After a cancellation (or an error of the
-caller) ``asking.attempt`` still holds the attempt that was under way, so that it can be booked.
+After the last attempt its ``ModelError`` is raised. After a cancellation, or an error of the
+caller, ``stream.attempt`` is the attempt that was running, so that its usage can be recorded.
 """
 
 import asyncio
@@ -38,13 +38,13 @@ from paca.engine.llm.base import (
 
 FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 30.0
-# A provider that asks for more than this is not waited for: the run pauses, visibly.
+# If the provider asks for a longer wait, there is no retry and the run pauses.
 LONGEST_RETRY_AFTER_SECONDS = 120.0
 
 
 @dataclass(slots=True)
 class Attempt:
-    """One try as far as it got. ``shown``: a piece of it has been streamed to people."""
+    """One attempt, as far as it came. ``shown``: people have seen a piece of it."""
 
     number: int
     usage: Usage = field(default_factory=Usage)
@@ -56,12 +56,12 @@ class Attempt:
 
     @property
     def text(self) -> str:
-        """The answer's text as far as it was streamed."""
+        """The text that was streamed so far."""
         return "".join(self.pieces)
 
     @property
     def outcome(self) -> str:
-        """As in ``agent.usage.recorded``; neither done nor failed means cancelled."""
+        """The outcome as in ``agent.usage.recorded``: done, failed or cancelled."""
         if self.done:
             return "done"
         return "failed" if self.error else "cancelled"
@@ -69,7 +69,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """A piece of the reply; worth nothing unless its attempt is answered."""
+    """A piece of the reply. It counts only if the attempt ends with ``Answered``."""
 
     attempt: int
     delta: TextDelta | ThinkingDelta
@@ -77,7 +77,7 @@ class Streamed:
 
 @dataclass(frozen=True, slots=True)
 class AttemptFailed:
-    """The attempt is over. What it streamed is discarded; what it used is booked."""
+    """The attempt has failed. Its text is discarded, its usage is recorded."""
 
     attempt: Attempt
     error: ModelError
@@ -85,7 +85,7 @@ class AttemptFailed:
 
 @dataclass(frozen=True, slots=True)
 class Retrying:
-    """Attempt ``attempt`` failed; the next begins in ``wait_seconds``. Given before the wait."""
+    """Attempt ``attempt`` failed and the next begins in ``wait_seconds``. This comes before the wait."""
 
     attempt: int
     wait_seconds: float
@@ -95,28 +95,28 @@ class Retrying:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The whole reply, of this attempt."""
+    """The attempt ended with this whole reply."""
 
     attempt: Attempt
     reply: Reply
 
 
-Step = Streamed | AttemptFailed | Retrying | Answered
+AttemptStep = Streamed | AttemptFailed | Retrying | Answered
 Sleep = Callable[[float], Awaitable[None]]
 
 
-class Asking:
-    """One question to a model, over all its attempts. Leaving the ``async with`` closes the stream."""
+class RetryingStream:
+    """The stream of one request over all its attempts. Leaving ``async with`` closes the connection."""
 
     def __init__(
-        self, llm: LLM, request: Request, *, retries: int, sleep: Sleep, chance: Callable[[], float]
+        self, llm: LLM, request: Request, *, retries: int, sleep: Sleep, jitter: Callable[[], float]
     ) -> None:
         self.attempt = Attempt(number=1)
         self._llm = llm
         self._request = request
         self._retries = retries
         self._sleep = sleep
-        self._chance = chance
+        self._jitter = jitter
         self._steps = self._run()
 
     async def __aenter__(self) -> Self:
@@ -130,10 +130,10 @@ class Asking:
     ) -> None:
         await self._steps.aclose()
 
-    def __aiter__(self) -> AsyncIterator[Step]:
+    def __aiter__(self) -> AsyncIterator[AttemptStep]:
         return self._steps
 
-    async def _run(self) -> AsyncGenerator[Step, None]:
+    async def _run(self) -> AsyncGenerator[AttemptStep, None]:
         while True:
             attempt = self.attempt
             started = clock.monotonic()
@@ -150,13 +150,13 @@ class Asking:
             wait = self._wait_after(failure, attempt.number)
             if wait is None:
                 raise failure
-            # Whoever ends the wait finds the attempt that never came, and not the last one again.
+            # If the wait is cancelled, ``attempt`` is the one to come and not the failed one again.
             self.attempt = Attempt(attempt.number + 1)
             yield Retrying(attempt.number, wait, failure.detail, failure.code)
             await self._sleep(wait)
 
-    async def _stream(self) -> AsyncGenerator[Step, None]:
-        """One attempt: its pieces, then its answer."""
+    async def _stream(self) -> AsyncGenerator[AttemptStep, None]:
+        """One attempt: its pieces, then its reply. Raises ``ModelError``."""
         attempt = self.attempt
         started = clock.monotonic()
         chunks = cast(AsyncGenerator[Chunk, None], self._llm.stream(self._request))
@@ -179,33 +179,36 @@ class Asking:
         raise StreamBroken("The model's answer ended without its end mark.")
 
     def _wait_after(self, error: ModelError, number: int) -> float | None:
-        """Seconds until the next attempt, or None when there is none."""
+        """The seconds until the next attempt, or None if there is none."""
         if not error.retryable or number > self._retries:
             return None
         asked = error.retry_after_seconds
         if asked is None:
-            # Between half and all of a wait that doubles: many runs that failed at the same
-            # moment must not come back at the same moment.
+            # The wait doubles with each attempt. Half of it is random, so that runs which failed
+            # at the same moment do not retry at the same moment.
             most = min(FIRST_WAIT_SECONDS * 2.0 ** (number - 1), LONGEST_WAIT_SECONDS)
-            return most * (0.5 + self._chance() / 2)
+            return most * (0.5 + self._jitter() / 2)
         if asked > LONGEST_RETRY_AFTER_SECONDS:
             return None
-        return asked + min(1.0, 0.1 + asked / 10) * self._chance()
+        return asked + min(1.0, 0.1 + asked / 10) * self._jitter()
 
 
-def ask(
+def stream_with_retries(
     llm: LLM,
     request: Request,
     *,
     retries: int,
     sleep: Sleep = asyncio.sleep,
-    chance: Callable[[], float] = random.random,
-) -> Asking:
-    """Ask the model, with up to ``retries`` further attempts after the first."""
-    return Asking(llm, request, retries=retries, sleep=sleep, chance=chance)
+    jitter: Callable[[], float] = random.random,
+) -> RetryingStream:
+    """Ask the model, with up to ``retries`` further attempts after the first.
+
+    ``sleep`` and ``jitter`` (a number from 0 to 1) are for tests.
+    """
+    return RetryingStream(llm, request, retries=retries, sleep=sleep, jitter=jitter)
 
 
 def _refuse_if_empty(reply: Reply) -> None:
-    """An end without words or calls is no answer. At the output limit it is: the caller goes on."""
+    """Raise ``EmptyReply`` for a reply without text and calls, unless it was cut at the output limit."""
     if reply.stop in (StopReason.END, StopReason.TOOLS) and not (reply.calls or reply.text.strip()):
         raise EmptyReply

@@ -1,4 +1,6 @@
-"""What a tool is: its name, what the model reads about it, its arguments and its act."""
+"""What a tool is: its name, its description for the model, its arguments and its act."""
+
+from __future__ import annotations
 
 import asyncio
 import contextlib
@@ -6,11 +8,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 
-from paca.engine.tools.shaping import phrase, seconds_phrase
+from paca.engine.tools.formatting import format_seconds, to_one_line
 from paca.engine.workspace import (
     CallUnknown,
     OnOutput,
@@ -21,7 +23,7 @@ from paca.engine.workspace import (
     WorkspaceError,
 )
 
-# A workspace keeps its own limits; this much later we stop believing that it will answer.
+# A workspace keeps the time limit itself. After this many seconds more it will not answer at all.
 GRACE_SECONDS = 15.0
 
 
@@ -34,35 +36,38 @@ class Effect(StrEnum):
     OPAQUE = "opaque"
 
 
-def _storable(text: str) -> str:
-    """Half of a surrogate pair is valid in JSON and in ``str``, and can be written nowhere."""
+def _refuse_surrogates(text: str) -> str:
+    """Half of a surrogate pair is valid in JSON and in ``str``, but UTF-8 cannot encode it."""
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise ValueError("text without lone surrogates (\\ud800 to \\udfff)")
     return text
 
 
-def _without_nul(text: str) -> str:
+def _refuse_nul(text: str) -> str:
     if "\0" in text:
         raise ValueError("text without NUL characters")
-    return _storable(text)
+    return _refuse_surrogates(text)
 
 
-Text = Annotated[str, AfterValidator(_storable)]
-Phrase = Annotated[str, StringConstraints(min_length=1), AfterValidator(_without_nul)]
+StorableText = Annotated[str, AfterValidator(_refuse_surrogates)]
+NonEmptyText = Annotated[str, StringConstraints(min_length=1), AfterValidator(_refuse_nul)]
 FilePath = Annotated[
-    str, StringConstraints(min_length=1, max_length=4096), AfterValidator(_without_nul)
+    str, StringConstraints(min_length=1, max_length=4096), AfterValidator(_refuse_nul)
 ]
 
 
 class ToolArguments(BaseModel):
-    """Arguments as the model gave them: nothing is guessed, converted or ignored."""
+    """Arguments as the model gave them. No value is guessed, converted or ignored."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
+ArgumentsT = TypeVar("ArgumentsT", bound=ToolArguments)
+
+
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What came of a call; the fields are those of the event ``ToolReturned``."""
+    """The result of a call. The fields are those of the event ``ToolReturned``."""
 
     output: str
     failed: bool = False
@@ -74,85 +79,108 @@ class ToolOutput:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a call may use. ``workspace`` opens the sandbox when first asked.
+    """What a call may use. ``workspace`` starts the sandbox when it is first called.
 
-    ``seen`` is shared by all calls of a run: path to the digest of the file as the model last
-    knew it. ``memory_mib`` and ``workspace_mib`` are the sandbox's limits, 0 where unknown.
+    All calls of a run share ``seen_files``: path to sha256 of the file as the model last saw it.
+    ``memory_mib`` and ``workspace_mib`` are the sandbox's limits; 0 means unknown.
     """
 
     call_id: str
     workspace: Callable[[], Awaitable[SandboxWorkspace]]
     on_output: OnOutput | None = None
-    seen: dict[str, str] = field(default_factory=dict)
+    seen_files: dict[str, str] = field(default_factory=dict)
     command_timeout_seconds: float = 60
     memory_mib: int = 0
     workspace_mib: int = 0
 
 
-class Tool(ABC):
-    """One thing an agent can do. The docstring of a subclass is what the model reads.
+class Tool(ABC, Generic[ArgumentsT]):
+    """One thing an agent can do. The model reads the docstring of the subclass as its description.
 
-    ``safe``: needs no approval. ``uses_workspace``: cannot act without the sandbox.
-    ``reattachable``: the call goes through the runner's table under its call id, so acting
-    again with the same id, on the same boot of the runner, waits for the first execution
-    instead of starting a second.
+    ``uses_workspace``: the tool cannot act without the sandbox.
+    ``reattachable``: the runner knows the call by its id. A second ``act`` with the same id, in the
+    same life of the runner, waits for the first execution and does not start another.
     """
 
     name: ClassVar[str]
     effect: ClassVar[Effect]
-    safe: ClassVar[bool] = False
     timeout_seconds: ClassVar[float] = 30
     uses_workspace: ClassVar[bool] = True
     reattachable: ClassVar[bool] = False
-    Arguments: ClassVar[type[ToolArguments]]
+    Arguments: type[ArgumentsT]
 
-    def subject(self, arguments: Any) -> str:
-        """A short phrase for the card, at most one line."""
-        return phrase(getattr(arguments, "path", ""))
+    def subject(self, arguments: ArgumentsT) -> str:
+        """A phrase of one line for the card on the page: what the call is about."""
+        return to_one_line(getattr(arguments, "path", ""))
 
-    def limit_seconds(self, arguments: Any, context: ToolContext) -> float:
-        """How long this very call may take."""
+    def time_limit_seconds(self, arguments: ArgumentsT, context: ToolContext) -> float:
+        """The seconds that this call may take."""
         return self.timeout_seconds
 
     @abstractmethod
-    async def act(self, arguments: Any, context: ToolContext) -> ToolOutput:
-        """Do it. A ``WorkspaceError`` raised here is a result for the model: see ``perform``."""
+    async def act(self, arguments: ArgumentsT, context: ToolContext) -> ToolOutput:
+        """Carry the call out.
+
+        Raises ``WorkspaceError`` if the workspace refuses; ``perform`` makes a result of it.
+        """
 
 
-async def perform(tool: Tool, arguments: ToolArguments, context: ToolContext) -> ToolOutput:
-    """Act within the call's time limit; what the workspace refuses becomes a failed output.
+@dataclass(frozen=True, slots=True)
+class ParsedCall(Generic[ArgumentsT]):
+    """A tool and the arguments that it has checked."""
 
-    Only ``SandboxGone`` and ``CallUnknown`` pass: what became of the call is then not ours to say.
+    tool: Tool[ArgumentsT]
+    arguments: ArgumentsT
+
+    @property
+    def subject(self) -> str:
+        return self.tool.subject(self.arguments)
+
+
+# A toolbox holds tools with different arguments; ``ParsedCall`` keeps tool and arguments matched.
+AnyTool: TypeAlias = Tool[Any]
+AnyParsedCall: TypeAlias = ParsedCall[Any]
+
+
+async def perform(call: ParsedCall[ArgumentsT], context: ToolContext) -> ToolOutput:
+    """Act within the call's time limit. A refusal of the workspace becomes a failed output.
+
+    Raises ``SandboxGone`` or ``CallUnknown`` if the outcome of the call is not known.
     """
-    limit = tool.limit_seconds(arguments, context)
+    tool, limit = call.tool, call.tool.time_limit_seconds(call.arguments, context)
     try:
         if tool.uses_workspace:
-            await context.workspace()  # its start has limits of its own and is not the call's time
+            # The start of a sandbox has time limits of its own. It does not count for the call.
+            await context.workspace()
         async with asyncio.timeout(limit + GRACE_SECONDS):
-            return await tool.act(arguments, context)
+            return await tool.act(call.arguments, context)
     except TimeoutError:
-        return await _given_up(tool, limit, context)
+        if tool.reattachable:
+            await _kill(context)
+        return _timed_out(tool.name, limit)
     except (SandboxGone, CallUnknown):
         raise
     except WorkspaceError as error:
-        return _refusal(error, arguments)
+        return _failed_output(error, call.arguments)
 
 
-def _refusal(error: WorkspaceError, arguments: ToolArguments) -> ToolOutput:
+def _failed_output(error: WorkspaceError, arguments: ToolArguments) -> ToolOutput:
     path = getattr(arguments, "path", None) or getattr(arguments, "repository", "")
-    known = not path or path in error.detail or isinstance(error, SandboxUnavailable)
+    names_path = not path or path in error.detail or isinstance(error, SandboxUnavailable)
     refused = isinstance(error, (OutsideWorkspace, SandboxUnavailable))
     return ToolOutput(
-        error.detail if known else f"{path}: {error.detail}",
+        error.detail if names_path else f"{path}: {error.detail}",
         failed=True,
         cause="refused" if refused else "",
     )
 
 
-async def _given_up(tool: Tool, limit: float, context: ToolContext) -> ToolOutput:
-    if tool.reattachable:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(GRACE_SECONDS):
-                await (await context.workspace()).kill(context.call_id)
-    text = f"{tool.name} gave no answer within {seconds_phrase(limit)}; it was stopped."
+async def _kill(context: ToolContext) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(GRACE_SECONDS):
+            await (await context.workspace()).kill(context.call_id)
+
+
+def _timed_out(tool_name: str, limit_seconds: float) -> ToolOutput:
+    text = f"{tool_name} gave no answer within {format_seconds(limit_seconds)}; it was stopped."
     return ToolOutput(text, failed=True, cause="timed_out")

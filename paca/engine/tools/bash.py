@@ -2,15 +2,22 @@
 
 from pydantic import Field
 
-from paca.engine.tools.base import Effect, Phrase, Tool, ToolArguments, ToolContext, ToolOutput
-from paca.engine.tools.commands import command_output, keep_whole, wanted_input
-from paca.engine.tools.shaping import phrase
+from paca.engine.tools.base import (
+    Effect,
+    NonEmptyText,
+    Tool,
+    ToolArguments,
+    ToolContext,
+    ToolOutput,
+)
+from paca.engine.tools.command_output import command_output, save_full_output, waited_for_input
+from paca.engine.tools.formatting import to_one_line
 from paca.engine.workspace import Command
 
 MAX_COMMAND_SECONDS = 1800
 
 
-class Bash(Tool):
+class Bash(Tool["Bash.Arguments"]):
     """Run a command line with bash in the workspace, and get its output and exit code.
 
     Each call starts in /workspace with a fresh shell: `cd`, variables and functions do not last,
@@ -25,7 +32,7 @@ class Bash(Tool):
     reattachable = True
 
     class Arguments(ToolArguments):
-        command: Phrase = Field(
+        command: NonEmptyText = Field(
             max_length=100_000, description="The command line; several lines are a script."
         )
         timeout_seconds: int | None = Field(
@@ -36,16 +43,18 @@ class Bash(Tool):
         )
 
     def subject(self, arguments: Arguments) -> str:
-        return phrase(arguments.command)
+        return to_one_line(arguments.command)
 
-    def limit_seconds(self, arguments: Arguments, context: ToolContext) -> float:
+    def time_limit_seconds(self, arguments: Arguments, context: ToolContext) -> float:
         return float(arguments.timeout_seconds or context.command_timeout_seconds)
 
     async def act(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
-        limit = self.limit_seconds(arguments, context)
+        limit = self.time_limit_seconds(arguments, context)
         workspace = await context.workspace()
         command = Command(context.call_id, shell=arguments.command, timeout_seconds=limit)
         outcome = await workspace.run(command, context.on_output)
-        outcome = await keep_whole(outcome, context.call_id, workspace)
-        asked = wanted_input(arguments.command, outcome.output)
-        return command_output(outcome, context, limit_seconds=limit, asked=asked)
+        outcome = await save_full_output(outcome, context.call_id, workspace)
+        asked_for_input = waited_for_input(arguments.command, outcome.output)
+        return command_output(
+            outcome, context, time_limit_seconds=limit, wanted_input=asked_for_input
+        )

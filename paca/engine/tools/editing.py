@@ -1,4 +1,4 @@
-"""The tools that change a file: whole, or a piece of it."""
+"""The tools that write a whole file or edit a part of it."""
 
 import hashlib
 
@@ -7,14 +7,19 @@ from pydantic import Field
 from paca.engine.tools.base import (
     Effect,
     FilePath,
-    Text,
+    StorableText,
     Tool,
     ToolArguments,
     ToolContext,
     ToolOutput,
 )
-from paca.engine.tools.files import missing, not_a_file, plain, remember
-from paca.engine.tools.shaping import DIFF_BYTES, count, head_and_tail, size_phrase
+from paca.engine.tools.files import (
+    no_such_file_output,
+    normalize_path,
+    not_a_file_output,
+    record_digest,
+)
+from paca.engine.tools.formatting import MAX_DIFF_BYTES, format_size, pluralize, truncate_middle
 from paca.engine.workspace import (
     FileChange,
     FileChanged,
@@ -28,7 +33,7 @@ from paca.engine.workspace import (
 MAX_WRITE_CHARACTERS = 1_000_000
 
 
-class WriteFile(Tool):
+class WriteFile(Tool["WriteFile.Arguments"]):
     """Write a whole text file, replacing what is there. Missing folders are made.
 
     To change a part of a file use edit_file. A file that has changed since you read it is not
@@ -41,7 +46,7 @@ class WriteFile(Tool):
 
     class Arguments(ToolArguments):
         path: FilePath = Field(description="The file, relative to the workspace.")
-        content: Text = Field(
+        content: StorableText = Field(
             max_length=MAX_WRITE_CHARACTERS, description="The whole new content of the file."
         )
 
@@ -51,18 +56,18 @@ class WriteFile(Tool):
         try:
             change = await self._write(arguments, context, workspace, content)
         except FileChanged:
-            # Done again by a new runner, the first time's own work is what "changed" the file.
+            # If a new runner repeats the call, the first execution has already written this content.
             there = await workspace.read_lines(arguments.path, count=1)
             if there.digest != hashlib.sha256(content).hexdigest():
-                return _changed(arguments.path)
-            remember(context, arguments.path, there.path, there.digest)
+                return _file_changed_output(arguments.path)
+            record_digest(context, arguments.path, there.path, there.digest)
             return ToolOutput(f"{arguments.path} already has this content.")
         except NotAFile as error:
-            return await not_a_file(workspace, arguments.path, error)
-        remember(context, arguments.path, change.path, change.digest)
+            return await not_a_file_output(workspace, arguments.path, error)
+        record_digest(context, arguments.path, change.path, change.digest)
         verb = "Created" if change.created else "Replaced"
-        size = f"{count(_lines_in(arguments.content), 'line')}, {size_phrase(len(content))}"
-        return _changed_output(
+        size = f"{pluralize(_lines_in(arguments.content), 'line')}, {format_size(len(content))}"
+        return _change_output(
             f"{verb} {change.path}: {size}.", "" if change.created else change.diff
         )
 
@@ -73,18 +78,20 @@ class WriteFile(Tool):
         workspace: SandboxWorkspace,
         content: bytes,
     ) -> FileChange:
-        known = context.seen.get(plain(arguments.path))
+        known = context.seen_files.get(normalize_path(arguments.path))
         if known is not None:
             try:
                 await workspace.stat(arguments.path)
-            except NoSuchFile:  # deleted since it was read: there is nothing left to protect
+            except (
+                NoSuchFile
+            ):  # the file was deleted since it was read, so nothing can be overwritten
                 known = None
         return await workspace.write(
             context.call_id, arguments.path, content, expected_digest=known
         )
 
 
-class EditFile(Tool):
+class EditFile(Tool["EditFile.Arguments"]):
     """Replace a piece of text in a file with another.
 
     `old` must be copied exactly from the file, with its blanks and without line numbers, and must
@@ -98,10 +105,10 @@ class EditFile(Tool):
 
     class Arguments(ToolArguments):
         path: FilePath = Field(description="The file, relative to the workspace.")
-        old: Text = Field(
+        old: StorableText = Field(
             min_length=1, max_length=MAX_WRITE_CHARACTERS, description="The text to replace."
         )
-        new: Text = Field(
+        new: StorableText = Field(
             max_length=MAX_WRITE_CHARACTERS,
             description="What stands there afterwards; may be empty.",
         )
@@ -114,16 +121,16 @@ class EditFile(Tool):
         try:
             change = await self._replace(arguments, context, workspace)
         except FileChanged:
-            return _changed(arguments.path)
+            return _file_changed_output(arguments.path)
         except NoSuchFile:
-            return await missing(workspace, arguments.path)
+            return await no_such_file_output(workspace, arguments.path)
         except NotAFile as error:
-            return await not_a_file(workspace, arguments.path, error)
+            return await not_a_file_output(workspace, arguments.path, error)
         except (NoSuchText, TextNotUnique) as error:
-            lines = await _alike(workspace, arguments.path, arguments.old)
-            return _not_found(arguments.path, error, lines)
-        remember(context, arguments.path, change.path, change.digest)
-        return _changed_output(f"Edited {change.path}: {_amount(change)}.", change.diff)
+            lines = await _similar_lines(workspace, arguments.path, arguments.old)
+            return _not_replaced(arguments.path, error, lines)
+        record_digest(context, arguments.path, change.path, change.digest)
+        return _change_output(f"Edited {change.path}: {_line_counts(change)}.", change.diff)
 
     async def _replace(
         self, arguments: Arguments, context: ToolContext, workspace: SandboxWorkspace
@@ -134,32 +141,32 @@ class EditFile(Tool):
             arguments.old,
             arguments.new,
             every=arguments.every,
-            expected_digest=context.seen.get(plain(arguments.path)),
+            expected_digest=context.seen_files.get(normalize_path(arguments.path)),
         )
 
 
-def _changed(path: str) -> ToolOutput:
+def _file_changed_output(path: str) -> ToolOutput:
     text = (
         f"{path} has changed since you last read it, so nothing was written. Read it again first."
     )
     return ToolOutput(text, failed=True)
 
 
-def _changed_output(sentence: str, diff: str) -> ToolOutput:
-    shown, cut = head_and_tail(diff.rstrip("\n"), DIFF_BYTES)
+def _change_output(sentence: str, diff: str) -> ToolOutput:
+    shown, cut = truncate_middle(diff.rstrip("\n"), MAX_DIFF_BYTES)
     return ToolOutput(f"{sentence}\n{shown}" if shown else sentence, truncated=cut)
 
 
-def _amount(change: FileChange) -> str:
-    return f"{count(change.added, 'line')} added, {count(change.removed, 'line')} removed"
+def _line_counts(change: FileChange) -> str:
+    return f"{pluralize(change.added, 'line')} added, {pluralize(change.removed, 'line')} removed"
 
 
 def _lines_in(text: str) -> int:
     return text.count("\n") + (not text.endswith("\n") and text != "")
 
 
-async def _alike(workspace: SandboxWorkspace, path: str, old: str) -> list[int]:
-    """The numbers of the lines that hold the first line of ``old``, blanks aside."""
+async def _similar_lines(workspace: SandboxWorkspace, path: str, old: str) -> list[int]:
+    """The numbers of the lines that contain the first line of ``old``, not counting white space."""
     wanted = "".join((old.strip().splitlines() or [""])[0].split())
     lines = await workspace.read_lines(path)
     return [
@@ -169,11 +176,11 @@ async def _alike(workspace: SandboxWorkspace, path: str, old: str) -> list[int]:
     ]
 
 
-def _not_found(path: str, error: NoSuchText | TextNotUnique, alike: list[int]) -> ToolOutput:
-    shown = ", ".join(map(str, alike[:8])) + (" and more" if len(alike) > 8 else "")
+def _not_replaced(path: str, error: NoSuchText | TextNotUnique, similar: list[int]) -> ToolOutput:
+    shown = ", ".join(map(str, similar[:8])) + (" and more" if len(similar) > 8 else "")
     if isinstance(error, TextNotUnique):
-        hint = f" It begins at lines {shown}." if alike else ""
-    elif alike:
+        hint = f" It begins at lines {shown}." if similar else ""
+    elif similar:
         hint = f" Its first line is alike at line {shown}: compare blanks and what follows."
     else:
         hint = " Read the file and copy the text exactly, without the line numbers."

@@ -1,4 +1,4 @@
-"""The tool that reads a file, and what all tools for files share: spellings, digests, refusals."""
+"""The tool that reads a file, and helpers of all file tools: paths, digests and failed outputs."""
 
 import difflib
 import posixpath
@@ -13,19 +13,19 @@ from paca.engine.tools.base import (
     ToolContext,
     ToolOutput,
 )
-from paca.engine.tools.shaping import OUTPUT_BYTES, count, cut_line, size_phrase
+from paca.engine.tools.formatting import MAX_OUTPUT_BYTES, format_size, pluralize, truncate_line
 from paca.engine.workspace import FileLines, NoSuchFile, NotAFile, SandboxWorkspace
 
 MAX_LINES = 2000
 
 
-def plain(path: str) -> str:
-    """One spelling for all spellings of a path inside; what is outside is for the runner to say."""
+def normalize_path(path: str) -> str:
+    """The path relative to the workspace, in one spelling. The runner refuses paths outside of it."""
     inside = path.removeprefix("/workspace/") if path != "/workspace" else "."
     return posixpath.normpath(inside)
 
 
-class ReadFile(Tool):
+class ReadFile(Tool["ReadFile.Arguments"]):
     """Read a text file, or some of its lines. Lines come with their numbers.
 
     Long files come in parts: the last line says where to go on. Of a binary file you get its
@@ -34,7 +34,6 @@ class ReadFile(Tool):
 
     name = "read_file"
     effect = Effect.READ_ONLY
-    safe = True
 
     class Arguments(ToolArguments):
         path: FilePath = Field(description="The file, relative to the workspace.")
@@ -50,24 +49,24 @@ class ReadFile(Tool):
                 arguments.path, first=arguments.first_line, count=arguments.line_count
             )
         except NoSuchFile:
-            return await missing(workspace, arguments.path)
+            return await no_such_file_output(workspace, arguments.path)
         except NotAFile as error:
-            return await not_a_file(workspace, arguments.path, error)
-        remember(context, arguments.path, lines.path, lines.digest)
+            return await not_a_file_output(workspace, arguments.path, error)
+        record_digest(context, arguments.path, lines.path, lines.digest)
         return _numbered(lines, arguments.first_line)
 
 
 def _numbered(lines: FileLines, first_line: int) -> ToolOutput:
-    """The lines that fit, each with its number, and what part of the file they are."""
+    """The lines that fit into the output, each with its number, and a remark on what part they are."""
     if lines.binary:
-        size = size_phrase(lines.size)
+        size = format_size(lines.size)
         return ToolOutput(
             f"{lines.path} is binary ({lines.binary}, {size}); it is not shown as text."
         )
     if not lines.size:
         return ToolOutput(f"{lines.path} is empty.")
     if first_line > lines.total:
-        only = count(lines.total, "line")
+        only = pluralize(lines.total, "line")
         return ToolOutput(
             f"{lines.path} has only {only}; there is no line {first_line:,}.", failed=True
         )
@@ -75,7 +74,7 @@ def _numbered(lines: FileLines, first_line: int) -> ToolOutput:
     text = "\n".join(rows)
     ends = "; lines end with CRLF" if "\r\n" in lines.text else ""
     if lines.first == 1 and last >= lines.total:
-        remark = f"{count(lines.total, 'line')}, {size_phrase(lines.size)}{ends}"
+        remark = f"{pluralize(lines.total, 'line')}, {format_size(lines.size)}{ends}"
         return ToolOutput(f"{text}\n[{remark}]")
     remark = f"lines {lines.first:,} to {last:,} of {lines.total:,}{ends}"
     if last < lines.total:
@@ -84,42 +83,47 @@ def _numbered(lines: FileLines, first_line: int) -> ToolOutput:
 
 
 def _rows(lines: FileLines) -> tuple[list[str], int]:
+    """The numbered lines that fit into an output, and the number of the last one."""
     rows: list[str] = []
-    room = OUTPUT_BYTES
+    bytes_left = MAX_OUTPUT_BYTES
     for number, line in enumerate(lines.text.removesuffix("\n").split("\n"), start=lines.first):
-        row = f"{number:>6}\t{cut_line(line.removesuffix(chr(13)))}"
-        room -= len(row.encode(errors="replace")) + 1
-        if room < 0 and rows:
+        row = f"{number:>6}\t{truncate_line(line.removesuffix(chr(13)))}"
+        bytes_left -= len(row.encode(errors="replace")) + 1
+        if bytes_left < 0 and rows:
             break
         rows.append(row)
     return rows, lines.first + len(rows) - 1
 
 
-def remember(context: ToolContext, asked: str, answered: str, digest: str) -> None:
-    """Note what the model now knows of a file, so that a change behind its back is noticed."""
-    if not digest:  # a file too large to be digested
+def record_digest(context: ToolContext, requested: str, reported: str, digest: str) -> None:
+    """Record which content of the file the model has seen, so that a later write notices changes.
+
+    ``requested`` is the path that the model gave, ``reported`` the one that the runner answered with.
+    """
+    if not digest:  # the runner gives none for a very large file
         return
-    # The runner may spell a path through a link otherwise than the model does.
-    context.seen[plain(asked)] = context.seen[answered] = digest
+    # The two paths differ where the model goes through a symbolic link.
+    context.seen_files[normalize_path(requested)] = digest
+    context.seen_files[reported] = digest
 
 
-async def missing(workspace: SandboxWorkspace, path: str) -> ToolOutput:
-    """There is no such file; name those whose names are alike."""
-    folder, name = posixpath.split(plain(path))
+async def no_such_file_output(workspace: SandboxWorkspace, path: str) -> ToolOutput:
+    """The failed output for a missing file. It names files with similar names."""
+    folder, name = posixpath.split(normalize_path(path))
     try:
-        beside = await workspace.list(folder or ".")
+        entries = await workspace.list(folder or ".")
     except (NoSuchFile, NotAFile):
         return ToolOutput(
             f"There is no file {path}: its folder does not exist either.", failed=True
         )
-    names = {posixpath.basename(entry.path): entry.path for entry in beside}
+    names = {posixpath.basename(entry.path): entry.path for entry in entries}
     alike = [names[close] for close in difflib.get_close_matches(name, names, n=3)]
     hint = f" Did you mean {' or '.join(alike)}?" if alike else ""
     return ToolOutput(f"There is no file {path}.{hint}", failed=True)
 
 
-async def not_a_file(workspace: SandboxWorkspace, path: str, error: NotAFile) -> ToolOutput:
-    """The path is something else than a file; say what, and what to use."""
+async def not_a_file_output(workspace: SandboxWorkspace, path: str, error: NotAFile) -> ToolOutput:
+    """The failed output for a path that is not a regular file. It names the tool for folders."""
     if (await workspace.stat(path)).kind == "directory":
         return ToolOutput(f"{path} is a folder. Use list_directory.", failed=True)
     return ToolOutput(f"{path}: {error.detail}", failed=True)

@@ -1,17 +1,18 @@
-"""The tools that look at a git repository, without running anything the repository configures."""
+"""The tools that read a git repository. They run nothing that the repository configures."""
 
 from abc import abstractmethod
+from typing import TypeVar
 
 from pydantic import Field
 
 from paca.engine.tools.base import Effect, FilePath, Tool, ToolArguments, ToolContext, ToolOutput
-from paca.engine.tools.commands import command_output
-from paca.engine.tools.shaping import phrase
+from paca.engine.tools.command_output import command_output
+from paca.engine.tools.formatting import to_one_line
 from paca.engine.workspace import Command, CommandOutcome
 
-# Looking must not execute: hooks, monitors, pagers and signature programs come from a repository
-# that may be anybody's. Drivers for diffs are switched off by each command's own options.
-SAFELY = (
+# A repository may come from anybody, and can name hooks, monitors, pagers and signature programs.
+# Reading it must run none of them. Each command switches diff drivers off by its own options.
+SAFE_OPTIONS = (
     "--no-pager",
     "--no-optional-locks",
     "-c", "core.hooksPath=/dev/null",
@@ -22,56 +23,62 @@ SAFELY = (
     "-c", "safe.directory=*",
 )  # fmt: skip
 ENVIRONMENT = {"GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat", "LC_ALL": "C.UTF-8"}
-# `git diff` says it with a capital and another exit code than the others.
+# Compared in lower case: `git diff` writes a capital, and exits with another code than the others.
 NOT_A_REPOSITORY = "not a git repository"
 
-# A revision that began with a dash would be an option.
+# A revision that begins with a dash would be read as an option.
 REVISION = r"^[^-\s][^\s]*$"
 
 
 class RepositoryArguments(ToolArguments):
+    """The arguments that all tools for a repository have."""
+
     repository: FilePath = Field(
         default=".", description="A folder of the repository, relative to the workspace."
     )
 
 
-class GitTool(Tool):
-    """Base of the tools that look at a repository."""
+RepositoryArgumentsT = TypeVar("RepositoryArgumentsT", bound=RepositoryArguments)
+
+
+class GitTool(Tool[RepositoryArgumentsT]):
+    """Base of the tools that look at a repository. ``empty_text`` replaces an empty output."""
 
     effect = Effect.READ_ONLY
-    safe = True
     reattachable = True
-    nothing = "(no output)"
+    empty_text = "(no output)"
 
     @abstractmethod
-    def words(self, arguments: RepositoryArguments) -> tuple[str, ...]:
-        """The git command and its options."""
+    def git_arguments(self, arguments: RepositoryArgumentsT) -> tuple[str, ...]:
+        """The subcommand of git with its options."""
 
-    def subject(self, arguments: RepositoryArguments) -> str:
-        return phrase(" ".join(self.words(arguments)[:1] + (arguments.repository,)))
+    def subject(self, arguments: RepositoryArgumentsT) -> str:
+        return to_one_line(" ".join(self.git_arguments(arguments)[:1] + (arguments.repository,)))
 
-    async def act(self, arguments: RepositoryArguments, context: ToolContext) -> ToolOutput:
+    async def act(self, arguments: RepositoryArgumentsT, context: ToolContext) -> ToolOutput:
         command = Command(
             context.call_id,
-            argv=("git", *SAFELY, *self.words(arguments)),
+            argv=("git", *SAFE_OPTIONS, *self.git_arguments(arguments)),
             cwd=arguments.repository,
             timeout_seconds=self.timeout_seconds,
             env=ENVIRONMENT,
         )
         outcome = await (await context.workspace()).run(command)
-        return self._worded(outcome, arguments, context)
+        return self._to_output(outcome, arguments, context)
 
-    def _worded(
-        self, outcome: CommandOutcome, arguments: RepositoryArguments, context: ToolContext
+    def _to_output(
+        self, outcome: CommandOutcome, arguments: RepositoryArgumentsT, context: ToolContext
     ) -> ToolOutput:
         if outcome.exit_code != 0 and NOT_A_REPOSITORY in outcome.output.lower():
             text = f"The folder {arguments.repository} is in no git repository."
             return ToolOutput(text, failed=True, exit_code=outcome.exit_code)
         limit = self.timeout_seconds
-        return command_output(outcome, context, limit_seconds=limit, nothing=self.nothing)
+        return command_output(
+            outcome, context, time_limit_seconds=limit, empty_text=self.empty_text
+        )
 
 
-class GitStatus(GitTool):
+class GitStatus(GitTool["GitStatus.Arguments"]):
     """Show the branch and which files are changed, staged or untracked in a git repository."""
 
     name = "git_status"
@@ -79,24 +86,24 @@ class GitStatus(GitTool):
     class Arguments(RepositoryArguments):
         pass
 
-    def words(self, arguments: RepositoryArguments) -> tuple[str, ...]:
+    def git_arguments(self, arguments: Arguments) -> tuple[str, ...]:
         return ("status", "--branch", "--short")
 
-    async def act(self, arguments: RepositoryArguments, context: ToolContext) -> ToolOutput:
-        shown = await super().act(arguments, context)
-        if shown.failed or "\n" in shown.output:
-            return shown
-        return ToolOutput(f"{shown.output}\nNothing is changed.", exit_code=0)
+    async def act(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
+        status = await super().act(arguments, context)
+        if status.failed or "\n" in status.output:
+            return status
+        return ToolOutput(f"{status.output}\nNothing is changed.", exit_code=0)
 
 
-class GitDiff(GitTool):
+class GitDiff(GitTool["GitDiff.Arguments"]):
     """Show what changed in a git repository, as a unified diff.
 
     Without options: the working tree against the index. Untracked files are not in it.
     """
 
     name = "git_diff"
-    nothing = "There are no differences."
+    empty_text = "There are no differences."
 
     class Arguments(RepositoryArguments):
         staged: bool = Field(default=False, description="Compare the index with the last commit.")
@@ -110,19 +117,18 @@ class GitDiff(GitTool):
             default=None, description="Only this file or folder, relative to the repository folder."
         )
 
-    def words(self, arguments: RepositoryArguments) -> tuple[str, ...]:
-        assert isinstance(arguments, self.Arguments)
+    def git_arguments(self, arguments: Arguments) -> tuple[str, ...]:
         words = ["diff", "--no-ext-diff", "--no-textconv"]
         words += ["--cached"] if arguments.staged else []
         words += [arguments.revision] if arguments.revision else []
         return (*words, "--", *([arguments.path] if arguments.path else []))
 
 
-class GitLog(GitTool):
+class GitLog(GitTool["GitLog.Arguments"]):
     """List the newest commits of a git repository: hash, date, author, branches, subject."""
 
     name = "git_log"
-    nothing = "There are no commits."
+    empty_text = "There are no commits."
 
     class Arguments(RepositoryArguments):
         limit: int = Field(default=20, ge=1, le=200, description="How many commits at most.")
@@ -137,8 +143,7 @@ class GitLog(GitTool):
             description="Only commits that touched this path of the repository folder.",
         )
 
-    def words(self, arguments: RepositoryArguments) -> tuple[str, ...]:
-        assert isinstance(arguments, self.Arguments)
+    def git_arguments(self, arguments: Arguments) -> tuple[str, ...]:
         words = ["log", f"--max-count={arguments.limit}", "--date=short", "--decorate=short"]
         words += ["--format=%h %ad %an%d: %s"]
         words += [arguments.revision] if arguments.revision else []

@@ -1,22 +1,27 @@
-"""The tool that lists a folder, or finds entries by name."""
+"""The tool that lists a folder or finds files by name."""
 
 from pydantic import Field
 
 from paca.engine.tools.base import Effect, FilePath, Tool, ToolArguments, ToolContext, ToolOutput
-from paca.engine.tools.finding import Glob, environment, find, plainly
-from paca.engine.tools.shaping import LISTED_ENTRIES, count, head_and_tail, phrase, size_phrase
+from paca.engine.tools.formatting import (
+    MAX_LISTED_ENTRIES,
+    format_size,
+    pluralize,
+    to_one_line,
+    truncate_middle,
+)
+from paca.engine.tools.globs import Glob, displayed_path, find_command, find_environment
 from paca.engine.workspace import Command, FileInfo
 
-# Fixed text: what a model wrote comes in as parameters and is never read as shell.
+# The script is constant. Text of the model comes in as parameters and is never read as shell.
 LIST_SCRIPT = 'limit=$1; shift; "$@" 2>/dev/null | head -n "$limit"; exit 0'
 
 
-class ListDirectory(Tool):
+class ListDirectory(Tool["ListDirectory.Arguments"]):
     """List a folder of the workspace: kinds and sizes. With `glob`, find files by name below it."""
 
     name = "list_directory"
     effect = Effect.READ_ONLY
-    safe = True
     reattachable = True
 
     class Arguments(ToolArguments):
@@ -33,46 +38,46 @@ class ListDirectory(Tool):
         workspace = await context.workspace()
         if arguments.glob is None:
             entries = await workspace.list(
-                arguments.path, depth=arguments.depth, limit=LISTED_ENTRIES + 1
+                arguments.path, depth=arguments.depth, limit=MAX_LISTED_ENTRIES + 1
             )
-            return _listed(entries, "The folder is empty.")
+            return _to_output(entries, "The folder is empty.")
         info = await workspace.stat(arguments.path)
-        words = (*find(info.path, arguments.glob), "-printf", r"%y\t%s\t%p\n")
-        script = ("/bin/bash", "-c", LIST_SCRIPT, "list", str(LISTED_ENTRIES + 1))
+        find_arguments = (*find_command(info.path, arguments.glob), "-printf", r"%y\t%s\t%p\n")
+        script = ("/bin/bash", "-c", LIST_SCRIPT, "list", str(MAX_LISTED_ENTRIES + 1))
         command = Command(
             context.call_id,
-            argv=(*script, *words),
+            argv=(*script, *find_arguments),
             timeout_seconds=self.timeout_seconds,
-            env=environment(arguments.glob),
+            env=find_environment(arguments.glob),
         )
         outcome = await workspace.run(command)
-        return _listed(_entries(outcome.output), "No file or folder matches.")
+        return _to_output(_parse_entries(outcome.output), "No file or folder matches.")
 
 
-def _entries(printed: str) -> list[FileInfo]:
+def _parse_entries(printed: str) -> list[FileInfo]:
     kinds = {"f": "file", "d": "directory", "l": "link"}
     rows = (line.split("\t", 2) for line in printed.split("\n"))
     return [
-        FileInfo(plainly(row[2]), kinds.get(row[0], "other"), int(row[1]), 0)  # type: ignore[arg-type]
+        FileInfo(displayed_path(row[2]), kinds.get(row[0], "other"), int(row[1]), 0)  # type: ignore[arg-type]
         for row in rows
         if len(row) == 3 and row[1].isdecimal()
     ]
 
 
-def _listed(entries: list[FileInfo], nothing: str) -> ToolOutput:
+def _to_output(entries: list[FileInfo], empty_text: str) -> ToolOutput:
     if not entries:
-        return ToolOutput(nothing)
-    kept = sorted(entries[:LISTED_ENTRIES], key=lambda entry: entry.path)
-    more = len(entries) > LISTED_ENTRIES
-    text, cut = head_and_tail("\n".join(_line(entry) for entry in kept))
-    remark = count(len(kept), "entry", "entries")
+        return ToolOutput(empty_text)
+    kept = sorted(entries[:MAX_LISTED_ENTRIES], key=lambda entry: entry.path)
+    more = len(entries) > MAX_LISTED_ENTRIES
+    text, cut = truncate_middle("\n".join(_line(entry) for entry in kept))
+    remark = pluralize(len(kept), "entry", "entries")
     if more:
         remark = f"the first {remark}; there are more: list a folder below, or give a glob"
     return ToolOutput(f"{text}\n[{remark}]", truncated=cut or more)
 
 
 def _line(entry: FileInfo) -> str:
-    name = phrase(entry.path) if "\n" in entry.path else entry.path
+    name = to_one_line(entry.path) if "\n" in entry.path else entry.path
     if entry.kind == "file":
-        return f"{name}  {size_phrase(entry.size)}"
+        return f"{name}  {format_size(entry.size)}"
     return f"{name}/" if entry.kind == "directory" else f"{name}  ({entry.kind})"

@@ -1,4 +1,4 @@
-"""JSON schemas of tool arguments as a model reads them, and what is wrong with arguments it gave."""
+"""JSON schemas of tool arguments for the model, and error texts for arguments that do not fit."""
 
 import difflib
 import json
@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-GIVEN_CHARACTERS = 80
-_KINDS = {
+MAX_VALUE_CHARACTERS = 80
+_TYPE_NAMES = {
     "string": "text",
     "integer": "a whole number",
     "number": "a number",
@@ -18,15 +18,15 @@ _KINDS = {
 
 
 def argument_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The schema of the arguments: no titles, no references, no null beside an optional field."""
+    """The JSON schema of the arguments, without titles, references and null for optional fields."""
     raw = model.model_json_schema()
-    schema = _plain(raw, raw.get("$defs", {}))
-    schema.pop("description", None)  # the docstring of the class is for readers of the code
+    schema = _resolved(raw, raw.get("$defs", {}))
+    schema.pop("description", None)  # it is the docstring of the class, which is not for the model
     schema.setdefault("properties", {})
     return schema
 
 
-def _plain(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+def _resolved(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
     if "$ref" in node:
         target = definitions[node["$ref"].rpartition("/")[2]]
         node = {**target, **{key: value for key, value in node.items() if key != "$ref"}}
@@ -36,48 +36,50 @@ def _plain(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for key, value in node.items():
         if key == "properties":
-            out[key] = {name: _plain(child, definitions) for name, child in value.items()}
+            out[key] = {name: _resolved(child, definitions) for name, child in value.items()}
         elif key == "items":
-            out[key] = _plain(value, definitions)
+            out[key] = _resolved(value, definitions)
         elif key not in ("title", "$defs") and not (key == "default" and value is None):
             out[key] = value
     return out
 
 
-def complaints(error: ValidationError, schema: dict[str, Any], given: dict[str, Any]) -> list[str]:
-    """One sentence for each wrong field: which, what was expected, what was given."""
+def describe_errors(
+    error: ValidationError, schema: dict[str, Any], given: dict[str, Any]
+) -> list[str]:
+    """One sentence for each wrong field: its name, the expected value and the given one."""
     seen: dict[str, str] = {}
     for entry in error.errors(include_url=False, include_context=False):
         name = str(entry["loc"][0]) if entry["loc"] else ""
-        seen.setdefault(name, _complaint(name, entry["type"], entry["msg"], schema, given))
+        seen.setdefault(name, _describe_error(name, entry["type"], entry["msg"], schema, given))
     return list(seen.values())
 
 
-def _complaint(
+def _describe_error(
     name: str, kind: str, message: str, schema: dict[str, Any], given: dict[str, Any]
 ) -> str:
     fields = schema["properties"]
     if kind == "extra_forbidden":
         alike = difflib.get_close_matches(name, fields, n=1)
         hint = f" Did you mean {alike[0]}?" if alike else ""
-        return f"{shown(name)}: there is no such field.{hint}"
+        return f"{short_json(name)}: there is no such field.{hint}"
     if name not in fields:
         return f"{name or 'the arguments'}: {message}."
-    expected = expectation(fields[name])
+    expected = describe_expected(fields[name])
     if kind == "string_unicode":
         expected = "text without lone surrogates"
     if kind == "value_error":
         expected = message.removeprefix("Value error, ")
     if kind == "missing":
         return f"{name}: is missing; expected {expected}."
-    return f"{name}: expected {expected}; got {shown(given.get(name))}."
+    return f"{name}: expected {expected}; got {short_json(given.get(name))}."
 
 
-def expectation(field: dict[str, Any]) -> str:
-    """What a field takes, in words."""
+def describe_expected(field: dict[str, Any]) -> str:
+    """The values that a field of the schema accepts, in words."""
     if "enum" in field:
         return "one of " + ", ".join(str(value) for value in field["enum"])
-    words = _KINDS.get(field.get("type", ""), "a value")
+    words = _TYPE_NAMES.get(field.get("type", ""), "a value")
     low, high = field.get("minimum"), field.get("maximum")
     if low is not None and high is not None:
         words += f" from {low} to {high}"
@@ -92,9 +94,9 @@ def expectation(field: dict[str, Any]) -> str:
     return words
 
 
-def shown(value: Any) -> str:
-    """A value as JSON, short and printable."""
+def short_json(value: Any) -> str:
+    """The value as printable JSON, cut after ``MAX_VALUE_CHARACTERS``."""
     text = json.dumps(value, default=str)
-    if len(text) <= GIVEN_CHARACTERS:
+    if len(text) <= MAX_VALUE_CHARACTERS:
         return text
-    return f"{text[:GIVEN_CHARACTERS]}... ({len(text)} characters)"
+    return f"{text[:MAX_VALUE_CHARACTERS]}... ({len(text)} characters)"

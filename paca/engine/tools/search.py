@@ -1,4 +1,4 @@
-"""The tool that finds lines in files, with ripgrep where the sandbox has it and grep elsewhere."""
+"""The tool that searches lines in files, with ripgrep if the sandbox has it, else with grep."""
 
 from typing import Annotated
 
@@ -7,36 +7,36 @@ from pydantic import AfterValidator, Field
 from paca.engine.tools.base import (
     Effect,
     FilePath,
-    Phrase,
+    NonEmptyText,
     Tool,
     ToolArguments,
     ToolContext,
     ToolOutput,
 )
-from paca.engine.tools.finding import (
+from paca.engine.tools.formatting import (
+    MAX_MATCH_BYTES,
+    format_seconds,
+    pluralize,
+    strip_terminal_codes,
+    to_one_line,
+    truncate_middle,
+)
+from paca.engine.tools.globs import (
     TEXT_LOCALE,
     Glob,
-    environment,
-    find,
-    plainly,
-    skipped,
-    start,
-)
-from paca.engine.tools.shaping import (
-    FOUND_LINE_BYTES,
-    count,
-    head_and_tail,
-    phrase,
-    screen_text,
-    seconds_phrase,
+    as_argument,
+    displayed_path,
+    find_command,
+    find_environment,
+    skipped_folders,
 )
 from paca.engine.workspace import Command, CommandOutcome
 
-BAD_PATTERN = 2
+BAD_PATTERN_EXIT_CODE = 2
 
-# Fixed text: all that a model wrote comes in as parameters and is never read as shell. It is given
-# two argument vectors and runs the first where ripgrep is installed, else the second. A pattern
-# that is no expression must be told apart from one that matches nothing, so it is tried first.
+# The script is constant. Text of the model comes in as parameters and is never read as shell. The
+# parameters hold two commands: the first runs if ripgrep is installed, else the second. The
+# pattern is tried on empty input first, to tell an invalid pattern from one without matches.
 SEARCH_SCRIPT = r"""
 limit=$1 width=$2 pattern=$3 length=$4; shift 4
 if command -v rg >/dev/null 2>&1
@@ -56,10 +56,10 @@ def _one_line(pattern: str) -> str:
     return pattern
 
 
-Pattern = Annotated[Phrase, AfterValidator(_one_line)]
+Pattern = Annotated[NonEmptyText, AfterValidator(_one_line)]
 
 
-class SearchFiles(Tool):
+class SearchFiles(Tool["SearchFiles.Arguments"]):
     """Find the lines that match a regular expression in the files of the workspace.
 
     Gives path, line number and line of each match. Binary files, .git, node_modules, .venv and
@@ -68,7 +68,6 @@ class SearchFiles(Tool):
 
     name = "search_files"
     effect = Effect.READ_ONLY
-    safe = True
     reattachable = True
 
     class Arguments(ToolArguments):
@@ -86,56 +85,58 @@ class SearchFiles(Tool):
 
     def subject(self, arguments: Arguments) -> str:
         where = "" if arguments.path == "." else f" in {arguments.path}"
-        return phrase(f"{arguments.pattern}{where}")
+        return to_one_line(f"{arguments.pattern}{where}")
 
     async def act(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
         workspace = await context.workspace()
         info = await workspace.stat(arguments.path)
         command = Command(
             context.call_id,
-            argv=_search_words(arguments, info.path),
+            argv=_search_command(arguments, info.path),
             timeout_seconds=self.timeout_seconds,
-            env=environment(arguments.glob),
+            env=find_environment(arguments.glob),
         )
-        return _found(await workspace.run(command), arguments, self.timeout_seconds)
+        return _to_output(await workspace.run(command), arguments, self.timeout_seconds)
 
 
-def _search_words(arguments: SearchFiles.Arguments, path: str) -> tuple[str, ...]:
+def _search_command(arguments: SearchFiles.Arguments, path: str) -> tuple[str, ...]:
     ripgrep = (
         *("rg", "--no-config", "--no-ignore", "--hidden", "--no-messages", "--sort=path"),
         *("--line-number", "--with-filename", "--no-heading", "--color=never"),
         *(["--ignore-case"] if arguments.ignore_case else []),
         *([f"--glob={arguments.glob}"] if arguments.glob else []),
-        *(f"--glob=!{name}" for name in skipped(path)),
-        *("-e", arguments.pattern, "--", start(path)),
+        *(f"--glob=!{name}" for name in skipped_folders(path)),
+        *("-e", arguments.pattern, "--", as_argument(path)),
     )
-    # grep's own --include knows no folders and no braces, hence find. -P: the dialect nearest to
-    # ripgrep's, where \d is a digit.
+    # find is used since grep's --include knows no folders and no braces. With -P grep reads the
+    # dialect closest to ripgrep's, in which \d is a digit.
     grep = (
-        *find(path, arguments.glob),
+        *find_command(path, arguments.glob),
         *("-type", "f", "-exec", "env", TEXT_LOCALE, "grep", "-InHP"),
         *(["-i"] if arguments.ignore_case else []),
         *("-e", arguments.pattern, "--", "{}", "+"),
     )
-    head = (str(arguments.limit + 1), str(FOUND_LINE_BYTES), arguments.pattern, str(len(ripgrep)))
+    head = (str(arguments.limit + 1), str(MAX_MATCH_BYTES), arguments.pattern, str(len(ripgrep)))
     return ("/bin/bash", "-c", SEARCH_SCRIPT, "search", *head, *ripgrep, *grep)
 
 
-def _found(
-    outcome: CommandOutcome, arguments: SearchFiles.Arguments, limit_seconds: float
+def _to_output(
+    outcome: CommandOutcome, arguments: SearchFiles.Arguments, time_limit_seconds: float
 ) -> ToolOutput:
-    lines = screen_text(outcome.output).strip("\n").split("\n")
+    lines = strip_terminal_codes(outcome.output).strip("\n").split("\n")
     if outcome.exit_code and not outcome.cause:
-        known = outcome.exit_code == BAD_PATTERN
+        known = outcome.exit_code == BAD_PATTERN_EXIT_CODE
         problem = "The pattern is no regular expression" if known else "The search did not run"
         return ToolOutput("\n".join([f"{problem}:", *lines[:8]]), failed=True)
-    matches = [_shown(line) for line in lines if line]
+    matches = [_match_line(line) for line in lines if line]
     if not matches and not outcome.cause:
         return ToolOutput("Nothing matches.")
-    text, cut = head_and_tail("\n".join(matches[: arguments.limit]))
+    text, cut = truncate_middle("\n".join(matches[: arguments.limit]))
     more = outcome.truncated or len(matches) > arguments.limit
     return ToolOutput(
-        f"{text}\n[{_remark(len(matches), more, outcome, arguments, limit_seconds)}]".lstrip("\n"),
+        f"{text}\n[{_remark(len(matches), more, outcome, arguments, time_limit_seconds)}]".lstrip(
+            "\n"
+        ),
         failed=bool(outcome.cause),
         truncated=cut or more,
         cause=outcome.cause,
@@ -147,11 +148,13 @@ def _remark(
     more: bool,
     outcome: CommandOutcome,
     arguments: SearchFiles.Arguments,
-    limit_seconds: float,
+    time_limit_seconds: float,
 ) -> str:
-    remark = count(min(found, arguments.limit), "match", "matches")
+    remark = pluralize(min(found, arguments.limit), "match", "matches")
     if outcome.cause:
-        ended = f"the search ended early ({outcome.cause}, limit {seconds_phrase(limit_seconds)})"
+        ended = (
+            f"the search ended early ({outcome.cause}, limit {format_seconds(time_limit_seconds)})"
+        )
         return f"{remark}; {ended}: narrow it with path or glob"
     if outcome.truncated:
         return "more matches than can be shown: narrow it with path, glob or the pattern"
@@ -160,7 +163,7 @@ def _remark(
     return remark
 
 
-def _shown(line: str) -> str:
-    """One match as the model reads it; the script has cut what is longer than its width."""
-    whole = len(line.encode()) < FOUND_LINE_BYTES
-    return plainly(line) if whole else f"{plainly(line)} [... line cut]"
+def _match_line(line: str) -> str:
+    """One match as the model reads it. The script has cut longer lines at ``MAX_MATCH_BYTES``."""
+    whole = len(line.encode()) < MAX_MATCH_BYTES
+    return displayed_path(line) if whole else f"{displayed_path(line)} [... line cut]"

@@ -1,12 +1,19 @@
-"""The tool that does nothing but let the model order its thoughts."""
+"""The tool with which the model writes a thought down. It has no effect."""
 
 from pydantic import Field
 
-from paca.engine.tools.base import Effect, Text, Tool, ToolArguments, ToolContext, ToolOutput
-from paca.engine.tools.shaping import phrase
+from paca.engine.tools.base import (
+    Effect,
+    StorableText,
+    Tool,
+    ToolArguments,
+    ToolContext,
+    ToolOutput,
+)
+from paca.engine.tools.formatting import to_one_line
 
 
-class Think(Tool):
+class Think(Tool["Think.Arguments"]):
     """Write down a thought before acting. It changes nothing and reads nothing.
 
     Use it to weigh options, to plan several steps, or to check a result against what was asked.
@@ -14,15 +21,14 @@ class Think(Tool):
 
     name = "think"
     effect = Effect.READ_ONLY
-    safe = True
     timeout_seconds = 1
     uses_workspace = False
 
     class Arguments(ToolArguments):
-        thought: Text = Field(description="The thought, in full sentences.")
+        thought: StorableText = Field(description="The thought, in full sentences.")
 
     def subject(self, arguments: Arguments) -> str:
-        return phrase(arguments.thought)
+        return to_one_line(arguments.thought)
 
     async def act(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
         return ToolOutput("Noted.")

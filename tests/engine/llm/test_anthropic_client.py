@@ -32,7 +32,7 @@ from paca.engine.llm.base import (
     UsageSeen,
 )
 from paca.engine.llm.http_pool import TimeLimits
-from tests.engine.llm.asking import asks, assistant, chunks_of, reply_of, steps, user
+from tests.engine.llm.request_builders import asks, assistant, chunks_of, reply_of, steps, user
 from tests.support import anthropic_dialect as dialect
 from tests.support.model_script import Raw, calls, fails, says, thinks
 

@@ -8,7 +8,7 @@ import pytest
 
 from paca.engine.llm.anthropic.encoder import Encoder
 from paca.engine.llm.base import ModelMisconfigured, Request, Thinking, ToolResult, ToolUse
-from tests.engine.llm.asking import asks, assistant, steps, user
+from tests.engine.llm.request_builders import asks, assistant, steps, user
 from tests.support import anthropic_dialect as dialect
 
 

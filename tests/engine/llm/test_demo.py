@@ -7,7 +7,7 @@ import pytest
 
 from paca.engine.llm.base import Message, Reply, StopReason, Text, TextDelta, ToolResult, ToolSpec
 from paca.engine.llm.demo import scripted_model
-from tests.engine.llm.asking import asks, assistant, chunks_of, reply_of, user
+from tests.engine.llm.request_builders import asks, assistant, chunks_of, reply_of, user
 
 pytestmark = pytest.mark.anyio
 

@@ -32,8 +32,8 @@ from paca.engine.llm.base import (
 )
 from paca.engine.llm.http_pool import TimeLimits, close_connections, new_pool
 from paca.engine.llm.litellm import library
-from tests.engine.llm.asking import asks, assistant, chunks_of, reply_of, steps, user
 from tests.engine.llm.conftest import SHORT
+from tests.engine.llm.request_builders import asks, assistant, chunks_of, reply_of, steps, user
 from tests.support import openai_dialect as dialect
 from tests.support.model_script import Raw, calls, fails, says, thinks
 

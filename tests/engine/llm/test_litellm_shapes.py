@@ -13,7 +13,7 @@ from paca.engine.llm import registry
 from paca.engine.llm.base import ModelError, StopReason
 from paca.engine.llm.http_pool import new_pool
 from paca.engine.llm.litellm import library
-from tests.engine.llm.asking import asks, reply_of
+from tests.engine.llm.request_builders import asks, reply_of
 from tests.support.model_script import Raw
 
 pytestmark = pytest.mark.anyio

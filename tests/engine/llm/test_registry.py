@@ -13,7 +13,7 @@ from paca.engine.llm.base import ModelMisconfigured
 from paca.engine.llm.demo import scripted_model
 from paca.engine.llm.http_pool import close_connections
 from paca.engine.llm.litellm import library
-from tests.engine.llm.asking import asks, reply_of
+from tests.engine.llm.request_builders import asks, reply_of
 from tests.support.model_script import fails, says
 
 OPENAI = "openai/gpt-test"

@@ -18,7 +18,7 @@ from paca.engine.llm.base import (
     Usage,
 )
 from paca.engine.llm.retrying import Answered, AttemptFailed, Retrying, Streamed
-from tests.engine.llm.asking import asks
+from tests.engine.llm.request_builders import asks
 from tests.support.model_script import Scripted, calls, fails, says, thinks
 from tests.support.scripted_llm import ScriptedLLM
 
@@ -36,15 +36,15 @@ class Clock:
         await asyncio.sleep(0)
 
 
-async def steps_of(llm, clock, *, retries=3, chance=1.0):
+async def steps_of(llm, clock, *, retries=3, jitter=1.0):
     """Every step up to the answer or the error, and the error."""
-    steps: list[retrying.Step] = []
-    question = retrying.ask(
-        llm, asks("Hi"), retries=retries, sleep=clock.sleep, chance=lambda: chance
+    steps: list[retrying.AttemptStep] = []
+    stream = retrying.stream_with_retries(
+        llm, asks("Hi"), retries=retries, sleep=clock.sleep, jitter=lambda: jitter
     )
     try:
-        async with question as asking:
-            async for step in asking:
+        async with stream as stream:
+            async for step in stream:
                 steps.append(step)
     except ModelError as error:
         return steps, error
@@ -82,17 +82,19 @@ async def test_a_broken_attempt_is_told_discarded_and_booked_before_the_next_beg
 async def test_a_retry_is_announced_before_its_wait_begins():
     clock = Clock()
     llm = ScriptedLLM([Overloaded(), says("Hello.")])
-    async with retrying.ask(llm, asks("Hi"), retries=1, sleep=clock.sleep) as asking:
-        async for step in asking:
+    async with retrying.stream_with_retries(
+        llm, asks("Hi"), retries=1, sleep=clock.sleep
+    ) as stream:
+        async for step in stream:
             if isinstance(step, Retrying):
                 assert clock.waits == []
     assert len(clock.waits) == 1
 
 
 async def test_the_waits_double_and_are_spread_out():
-    for chance, expected in ((1.0, [1, 2, 4, 8]), (0.0, [0.5, 1, 2, 4])):
+    for jitter, expected in ((1.0, [1, 2, 4, 8]), (0.0, [0.5, 1, 2, 4])):
         clock = Clock()
-        await steps_of(ScriptedLLM([Overloaded()] * 5), clock, retries=4, chance=chance)
+        await steps_of(ScriptedLLM([Overloaded()] * 5), clock, retries=4, jitter=jitter)
         assert clock.waits == expected
 
 
@@ -170,11 +172,11 @@ async def test_a_stream_that_just_ends_is_broken():
 
 async def test_a_cancelled_call_closes_its_stream_and_can_be_booked():
     llm = ScriptedLLM([says("Hello there.")], hold=asyncio.Event())
-    asking = retrying.ask(llm, asks("Hi"), retries=3)
+    stream = retrying.stream_with_retries(llm, asks("Hi"), retries=3)
 
     async def consume() -> None:
-        async with asking:
-            async for _ in asking:
+        async with stream:
+            async for _ in stream:
                 pass
 
     task = asyncio.create_task(consume())
@@ -183,16 +185,16 @@ async def test_a_cancelled_call_closes_its_stream_and_can_be_booked():
     with pytest.raises(asyncio.CancelledError):
         await task
     assert llm.closed == 1
-    assert (asking.attempt.outcome, asking.attempt.usage.input) == ("cancelled", 10)
-    assert asking.attempt.text == "Hello "
+    assert (stream.attempt.outcome, stream.attempt.usage.input) == ("cancelled", 10)
+    assert stream.attempt.text == "Hello "
 
 
 async def test_an_error_of_the_caller_closes_the_stream_too():
     llm = ScriptedLLM([says("Hello there.")])
 
     async def stumble() -> None:
-        async with retrying.ask(llm, asks("Hi"), retries=3) as asking:
-            async for _ in asking:
+        async with retrying.stream_with_retries(llm, asks("Hi"), retries=3) as stream:
+            async for _ in stream:
                 raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -208,11 +210,11 @@ async def test_a_cancelled_wait_makes_no_further_attempt():
         waiting.set()
         await asyncio.sleep(60)
 
-    asking = retrying.ask(llm, asks("Hi"), retries=3, sleep=sleep)
+    stream = retrying.stream_with_retries(llm, asks("Hi"), retries=3, sleep=sleep)
 
     async def consume() -> None:
-        async with asking:
-            async for _ in asking:
+        async with stream:
+            async for _ in stream:
                 pass
 
     task = asyncio.create_task(consume())
@@ -222,8 +224,8 @@ async def test_a_cancelled_wait_makes_no_further_attempt():
         await task
     assert len(llm.requests) == 1
     # The failed attempt was booked when it failed; what was cancelled is the one after it.
-    assert (asking.attempt.number, asking.attempt.outcome) == (2, "cancelled")
-    assert asking.attempt.usage == Usage()
+    assert (stream.attempt.number, stream.attempt.outcome) == (2, "cancelled")
+    assert stream.attempt.usage == Usage()
 
 
 async def test_faults_over_real_http_are_retried_until_the_answer(server, llm):

@@ -4,7 +4,7 @@ import pytest
 
 from paca.engine.llm.base import Reply, StopReason, Text, TextDelta, ToolResult, ToolUse
 from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
-from tests.engine.llm.asking import asks, assistant, chunks_of, user
+from tests.engine.llm.request_builders import asks, assistant, chunks_of, user
 from tests.support.model_script import calls, says
 from tests.support.scripted_llm import ScriptedLLM
 

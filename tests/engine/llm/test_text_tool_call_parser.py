@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paca.engine.llm.text_tool_calls.parser import parts, showable, split, spoilt_call, written_call
+from paca.engine.llm.text_tool_calls.parser import (
+    ends_with_unreadable_call,
+    parts,
+    split,
+    streamable_length,
+    trailing_call,
+)
 
 CALL = '{"name": "bash", "arguments": {"command": "ls"}}'
 OTHER = '{"name": "bash", "arguments": {"command": "pwd"}}'
@@ -48,7 +54,7 @@ EXAMPLES = [
 
 @pytest.mark.parametrize("text", WRITTEN)
 def test_a_call_at_the_end_of_an_answer_is_one(text):
-    assert written_call(text, {"bash"}) == "bash"
+    assert trailing_call(text, {"bash"}) == "bash"
     words, (call,) = split(text, {"bash"})
     assert (call.tool, call.arguments) == ("bash", {"command": "ls"})
     assert CALL not in words
@@ -56,7 +62,7 @@ def test_a_call_at_the_end_of_an_answer_is_one(text):
 
 @pytest.mark.parametrize("text", EXAMPLES)
 def test_an_example_or_other_json_is_none(text):
-    assert written_call(text, {"bash"}) is None
+    assert trailing_call(text, {"bash"}) is None
     assert split(text, {"bash"}) == (text, [])
 
 
@@ -70,7 +76,7 @@ def test_several_calls_at_the_end_are_all_read_in_their_order():
 def test_a_block_that_can_be_nothing_but_a_call_may_name_any_tool():
     unknown = '{"name": "fly", "arguments": {}}'
     assert split(f"<tool_call>{unknown}</tool_call>", {"bash"})[1][0].tool == "fly"
-    assert written_call(f"<tool_call>{unknown}</tool_call>", {"bash"}) is None
+    assert trailing_call(f"<tool_call>{unknown}</tool_call>", {"bash"}) is None
 
 
 @pytest.mark.parametrize(
@@ -88,12 +94,12 @@ def test_a_block_that_can_be_nothing_but_a_call_may_name_any_tool():
     ],
 )
 def test_what_was_meant_as_a_call_and_is_none_is_told_apart(text, spoilt):
-    assert spoilt_call(text) is spoilt
+    assert ends_with_unreadable_call(text) is spoilt
 
 
 @pytest.mark.parametrize("text", WRITTEN)
 def test_nothing_of_a_call_is_shown_while_it_is_written(text):
-    shown = max(showable(text[:at], {"bash"}) for at in range(len(text) + 1))
+    shown = max(streamable_length(text[:at], {"bash"}) for at in range(len(text) + 1))
     words, _ = split(text, {"bash"})
     assert text[:shown].rstrip() == words
 
@@ -101,7 +107,7 @@ def test_nothing_of_a_call_is_shown_while_it_is_written(text):
 @pytest.mark.parametrize("text", EXAMPLES)
 def test_what_is_no_call_is_shown_before_the_next_words(text):
     after = f"{text}\n```\n\nThat is how." if text.count("```") % 2 else f"{text}\nThat is how."
-    assert showable(after, {"bash"}) == len(after)
+    assert streamable_length(after, {"bash"}) == len(after)
 
 
 @given(st.lists(st.sampled_from(["```", "json", "\n", "<tool_call>", "</tool_call>", CALL, "> ", "    ", "~~~", "a", "`"]), max_size=30).map("".join))  # fmt: skip
@@ -111,5 +117,5 @@ def test_whatever_is_written_is_taken_apart_without_loss(text):
     assert all(one.end <= other.start for one, other in zip(found, found[1:], strict=False))
     words, calls = split(text, {"bash"})
     assert text.startswith(words)
-    assert 0 <= showable(text, {"bash"}) <= len(text)
+    assert 0 <= streamable_length(text, {"bash"}) <= len(text)
     assert bool(calls) == (words != text) or not calls

@@ -20,16 +20,16 @@ class Desk:
 
     workspace: Any
     toolbox: Toolbox = field(default_factory=lambda: Toolbox(workspace_tools()))
-    seen: dict[str, str] = field(default_factory=dict)
+    seen_files: dict[str, str] = field(default_factory=dict)
     opened: int = 0
     limits: dict[str, Any] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     async def call(self, name: str, call_id: str = "", **arguments: Any) -> ToolOutput:
-        tool, parsed = self.toolbox.parse(name, arguments)
+        call = self.toolbox.parse(name, arguments)
         call_id = call_id or f"call-{next(self.numbers)}"
-        context = ToolContext(call_id, self._open, seen=self.seen, **self.limits)
-        return await perform(tool, parsed, context)
+        context = ToolContext(call_id, self._open, seen_files=self.seen_files, **self.limits)
+        return await perform(call, context)
 
     async def _open(self) -> SandboxWorkspace:
         self.opened += 1

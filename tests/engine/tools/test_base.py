@@ -6,7 +6,15 @@ from typing import Any, ClassVar
 import pytest
 
 from paca.engine.tools import base
-from paca.engine.tools.base import Effect, Tool, ToolArguments, ToolContext, ToolOutput, perform
+from paca.engine.tools.base import (
+    Effect,
+    ParsedCall,
+    Tool,
+    ToolArguments,
+    ToolContext,
+    ToolOutput,
+    perform,
+)
 from paca.engine.workspace import (
     CallUnknown,
     FileTooLarge,
@@ -20,7 +28,7 @@ from tests.engine.tools.conftest import Desk
 pytestmark = pytest.mark.anyio
 
 
-class Acts(Tool):
+class Acts(Tool["Acts.Arguments"]):
     """Does what the test says."""
 
     name = "acts"
@@ -34,7 +42,7 @@ class Acts(Tool):
     def __init__(self, outcome: WorkspaceError | float) -> None:
         self.outcome = outcome
 
-    async def act(self, arguments: Any, context: ToolContext) -> ToolOutput:
+    async def act(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
         if isinstance(self.outcome, WorkspaceError):
             raise self.outcome
         await asyncio.sleep(self.outcome)
@@ -45,7 +53,7 @@ async def act(desk: Desk, outcome: WorkspaceError | float) -> ToolOutput:
     async def opened() -> Any:
         return desk.workspace
 
-    return await perform(Acts(outcome), Acts.Arguments(), ToolContext("call-1", opened))
+    return await perform(ParsedCall(Acts(outcome), Acts.Arguments()), ToolContext("call-1", opened))
 
 
 @pytest.mark.parametrize(
@@ -86,7 +94,7 @@ async def test_a_slow_start_of_the_sandbox_is_not_the_call_s_time(
         await asyncio.sleep(0.2)
         return desk.workspace
 
-    result = await perform(Acts(0.0), Acts.Arguments(), ToolContext("call-1", slowly))
+    result = await perform(ParsedCall(Acts(0.0), Acts.Arguments()), ToolContext("call-1", slowly))
     assert result == ToolOutput("done")
 
 

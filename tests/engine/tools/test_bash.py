@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from paca.engine.tools.commands import wanted_input
-from paca.engine.tools.shaping import OUTPUT_BYTES
+from paca.engine.tools.command_output import waited_for_input
+from paca.engine.tools.formatting import MAX_OUTPUT_BYTES
 from paca.engine.workspace import Command, CommandOutcome, OnOutput
 from tests.engine.tools.conftest import Desk
 from tests.engine.tools.host_workspace import HostSandboxWorkspace
@@ -70,7 +70,7 @@ async def test_long_output_keeps_both_ends_and_names_the_file(desk: Desk):
     assert result.output.startswith("1\n2\n")
     assert "\n20000\n[exit 0 after" in result.output
     assert result.output.endswith(f"[The output is cut here; all of it is in {result.file}.]")
-    assert len(result.output.encode()) < OUTPUT_BYTES + 400
+    assert len(result.output.encode()) < MAX_OUTPUT_BYTES + 400
     assert result.truncated
 
 
@@ -139,7 +139,7 @@ async def test_a_command_that_wanted_input_is_told_so(desk: Desk, command: str):
     ],
 )
 def test_the_words_of_programs_that_ask_are_known(command: str, output: str):
-    assert wanted_input(command, output)
+    assert waited_for_input(command, output)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_the_words_of_programs_that_ask_are_known(command: str, output: str):
     ],
 )
 def test_ordinary_commands_are_not_suspected(command: str, output: str):
-    assert not wanted_input(command, output)
+    assert not waited_for_input(command, output)
 
 
 async def test_binary_output_is_text_that_can_be_stored(desk: Desk):

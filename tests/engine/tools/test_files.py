@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from paca.engine.tools.shaping import OUTPUT_BYTES
+from paca.engine.tools.formatting import MAX_OUTPUT_BYTES
 from tests.engine.tools.conftest import Desk
 
 pytestmark = pytest.mark.anyio
@@ -37,7 +37,7 @@ async def test_following_the_hints_gives_each_line_exactly_once(desk: Desk):
     first = 1
     while True:
         result = await desk.call("read_file", path="long.txt", first_line=first)
-        assert len(result.output.encode()) <= OUTPUT_BYTES + 100
+        assert len(result.output.encode()) <= MAX_OUTPUT_BYTES + 100
         rows = result.output.split("\n")
         got += [row.partition("\t")[2] for row in rows[:-1]]
         if "first_line=" not in rows[-1]:
@@ -232,10 +232,12 @@ async def test_an_edit_made_again_under_its_call_id_is_made_once(desk: Desk):
 async def test_a_write_done_again_by_a_new_runner_is_recognised(desk: Desk):
     desk.put("a.txt", "old")
     await desk.call("read_file", path="a.txt")
-    before = dict(desk.seen)
+    before = dict(desk.seen_files)
     await desk.call("write_file", path="a.txt", content="new")
-    desk.seen.clear()
-    desk.seen.update(before)  # as a worker has it that took over before the outcome was stored
+    desk.seen_files.clear()
+    desk.seen_files.update(
+        before
+    )  # as a worker has it that took over before the outcome was stored
     result = await desk.call("write_file", path="a.txt", content="new")
     assert (result.failed, result.output) == (False, "a.txt already has this content.")
-    assert desk.seen["a.txt"] == hashlib.sha256(b"new").hexdigest()
+    assert desk.seen_files["a.txt"] == hashlib.sha256(b"new").hexdigest()

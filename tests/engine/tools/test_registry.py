@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paca.engine.tools.base import Effect, Tool
+from paca.engine.tools.base import AnyTool, Effect
 from paca.engine.tools.bash import Bash
 from paca.engine.tools.registry import BadArguments, Toolbox, UnknownTool, workspace_tools
 
@@ -33,7 +33,7 @@ def test_the_tools_of_the_workspace_are_there_in_a_fixed_order():
 
 
 def test_the_specs_are_the_same_bytes_however_the_box_was_packed():
-    def packed(tools: tuple[Tool, ...]) -> bytes:
+    def packed(tools: tuple[AnyTool, ...]) -> bytes:
         specs = Toolbox(tools).specs()
         return json.dumps([(s.name, s.description, s.arguments) for s in specs]).encode()
 
@@ -59,21 +59,21 @@ def test_a_description_is_whole_paragraphs():
 def test_the_catalogue_is_json_and_says_what_each_tool_may_do():
     listed = json.loads(json.dumps(TOOLBOX.catalogue()))
     assert all(
-        set(entry) == {"name", "description", "arguments", "effect", "safe", "timeout_seconds"}
+        set(entry) == {"name", "description", "arguments", "effect", "timeout_seconds"}
         for entry in listed
     )
-    effects = {entry["name"]: (entry["effect"], entry["safe"]) for entry in listed}
+    effects = {entry["name"]: entry["effect"] for entry in listed}
     assert effects == {
-        "bash": ("opaque", False),
-        "edit_file": ("keyed", False),
-        "git_diff": ("read_only", True),
-        "git_log": ("read_only", True),
-        "git_status": ("read_only", True),
-        "list_directory": ("read_only", True),
-        "read_file": ("read_only", True),
-        "search_files": ("read_only", True),
-        "think": ("read_only", True),
-        "write_file": ("idempotent", False),
+        "bash": "opaque",
+        "edit_file": "keyed",
+        "git_diff": "read_only",
+        "git_log": "read_only",
+        "git_status": "read_only",
+        "list_directory": "read_only",
+        "read_file": "read_only",
+        "search_files": "read_only",
+        "think": "read_only",
+        "write_file": "idempotent",
     }
 
 
@@ -88,9 +88,8 @@ def test_two_tools_of_one_name_are_refused():
 
 
 def test_what_fits_is_parsed():
-    tool, arguments = TOOLBOX.parse("bash", {"command": "ls", "timeout_seconds": None})
-    assert tool.subject(arguments) == "ls"
-    assert TOOLBOX.parse("list_directory", {})[1].model_dump() == {
+    assert TOOLBOX.parse("bash", {"command": "ls", "timeout_seconds": None}).subject == "ls"
+    assert TOOLBOX.parse("list_directory", {}).arguments.model_dump() == {
         "path": ".",
         "depth": 1,
         "glob": None,
@@ -188,8 +187,8 @@ FIELDS = sorted({name for spec in TOOLBOX.specs() for name in spec.arguments["pr
 )
 def test_anything_at_all_is_parsed_or_answered(name: str, arguments: Any):
     try:
-        tool, parsed = TOOLBOX.parse(name, arguments)
-        said = tool.subject(parsed)
+        parsed = TOOLBOX.parse(name, arguments)
+        said = parsed.subject
     except BadArguments as error:
         said = error.detail
         parsed = None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from paca.engine.tools import search
-from paca.engine.tools.finding import expression
+from paca.engine.tools.globs import glob_to_regex
 from paca.engine.tools.search import SearchFiles
 from tests.engine.tools.conftest import Desk
 
@@ -219,6 +219,6 @@ async def test_an_empty_and_a_full_folder_are_told(desk: Desk):
     ],
 )
 def test_a_glob_means_what_people_expect(glob: str, yes: list[str], no: list[str]):
-    pattern = re.compile(expression(glob))
+    pattern = re.compile(glob_to_regex(glob))
     assert [path for path in yes if not pattern.fullmatch(path)] == []
     assert [path for path in no if pattern.fullmatch(path)] == []

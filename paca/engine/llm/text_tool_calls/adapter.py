@@ -57,7 +57,7 @@ class TextCallingLLM:
                 match chunk:
                     case TextDelta(text):
                         said += text
-                        upto = parser.showable(said, names)
+                        upto = parser.streamable_length(said, names)
                         if upto > shown:
                             yield TextDelta(said[shown:upto])
                             shown = upto
@@ -83,7 +83,7 @@ def with_calls(reply: Reply, tools: set[str], *, may_call: bool = True) -> Reply
     words, calls = parser.split(reply.text, tools)
     if reply.stop is StopReason.OUTPUT_LIMIT:
         # What the limit cut is never a call, and half of one is nothing to go on from.
-        return _with_words(reply, reply.text[: parser.showable(reply.text, tools)])
+        return _with_words(reply, reply.text[: parser.streamable_length(reply.text, tools)])
     if reply.stop is not StopReason.END or not calls or not may_call:
         return reply
     made = tuple(

@@ -59,20 +59,20 @@ def split(text: str, tools: Collection[str]) -> tuple[str, list[WrittenCall]]:
     return text[:words].rstrip() if calls else text, calls
 
 
-def written_call(text: str, tools: Collection[str]) -> str | None:
+def trailing_call(text: str, tools: Collection[str]) -> str | None:
     """The tool whose call ends this text, or None."""
     _, calls = split(text, tools)
     return calls[-1].tool if calls and calls[-1].tool in tools else None
 
 
-def spoilt_call(text: str) -> bool:
+def ends_with_unreadable_call(text: str) -> bool:
     """Whether the answer ends in what was meant as a call and cannot be read as one."""
     last = next(_from_the_end(text), None)
     meant = last is not None and (last.kind == "tag" or last.language == MEANT)
     return meant and last is not None and _call(last, ()) is None
 
 
-def showable(text: str, tools: Collection[str]) -> int:
+def streamable_length(text: str, tools: Collection[str]) -> int:
     """How much of an answer so far can be shown: all but what may turn out to be calls at its end."""
     shown = len(text)
     for part in _from_the_end(text):

@@ -1,4 +1,4 @@
-"""Words the end of a command for a model: its output, how it ended, and what to do about it."""
+"""Formats a command's outcome for the model: its output, how it ended, and advice."""
 
 import dataclasses
 import posixpath
@@ -6,17 +6,17 @@ import re
 import signal
 
 from paca.engine.tools.base import ToolContext, ToolOutput
-from paca.engine.tools.shaping import (
-    OUTPUT_BYTES,
+from paca.engine.tools.formatting import (
+    MAX_OUTPUT_BYTES,
     OUTPUT_FOLDER,
-    count,
-    head_and_tail,
-    screen_text,
-    seconds_phrase,
+    format_seconds,
+    pluralize,
+    strip_terminal_codes,
+    truncate_middle,
 )
 from paca.engine.workspace import CommandOutcome, SandboxGone, SandboxWorkspace, WorkspaceError
 
-# What programs say when they wanted to ask somebody.
+# Texts of programs that wanted input from a person.
 _ASKED = re.compile(
     r"EOFError: EOF when reading a line"
     r"|terminal prompts disabled|could not read (?:Username|Password)"
@@ -27,28 +27,30 @@ _ASKED = re.compile(
     r"|[\[(]y(?:es)?/n(?:o)?[^\])]*[\])][?: ]*(?:Abort\.)?\s*\Z",
     re.IGNORECASE,
 )
-# bash's own read ends at once and in silence when there is nothing to read.
+# bash's read ends at once and prints nothing if standard input is closed.
 _READS = re.compile(r"(?:^|[;&(\n]|\bdo\b|\bthen\b)\s*read\b(?![^;\n]*<)", re.MULTILINE)
 
 
-# The remark on how a command ended: one of the few that close what the model reads.
-_TIME = re.compile(r"^(\[.*?) after [\d.]+ s(?=.*\]$)")
-MOST_REMARKS = 8
+# The duration in the remark on how a command ended.
+_DURATION = re.compile(r"^(\[.*?) after [\d.]+ s(?=.*\]$)")
+MAX_REMARKS = 8
 
 
-def wanted_input(command: str, output: str) -> bool:
-    """Whether the command seems to have asked for input that nobody could give."""
+def waited_for_input(command: str, output: str) -> bool:
+    """Whether the command seems to have waited for input, which is closed here."""
     return bool(_READS.search(command[:4000]) or _ASKED.search(output[-4000:]))
 
 
-async def keep_whole(
+async def save_full_output(
     outcome: CommandOutcome, call_id: str, workspace: SandboxWorkspace
 ) -> CommandOutcome:
-    """See that an output which is about to be cut for the model stands whole in a file.
+    """Write an output that will be cut for the model to a file, and name that file in the outcome.
 
-    The runner does so with what it cuts itself; what it lets pass can still be too much here.
+    The runner does so with outputs that it cuts itself. Its limit is larger than that for the model.
+
+    Raises ``SandboxGone``; other errors of the workspace leave the outcome as it is.
     """
-    if outcome.truncated or len(outcome.output.encode()) <= OUTPUT_BYTES:
+    if outcome.truncated or len(outcome.output.encode()) <= MAX_OUTPUT_BYTES:
         return outcome
     path = f"{OUTPUT_FOLDER}/{call_id}.txt"
     try:
@@ -57,7 +59,7 @@ async def keep_whole(
         await workspace.write(f"{call_id}-output", path, outcome.output.encode())
     except SandboxGone:
         raise
-    except WorkspaceError:  # full, or the agent took the folder away: the ends must do
+    except WorkspaceError:  # the disk is full, or the agent removed the folder
         return outcome
     return dataclasses.replace(outcome, file=path)
 
@@ -66,18 +68,20 @@ def command_output(
     outcome: CommandOutcome,
     context: ToolContext,
     *,
-    limit_seconds: float,
-    asked: bool = False,
-    nothing: str = "",
+    time_limit_seconds: float,
+    wanted_input: bool = False,
+    empty_text: str = "",
 ) -> ToolOutput:
-    """The output, capped, then lines in brackets: how it ended, and what to know about that.
+    """The truncated output, then remarks in brackets: how the command ended, and advice.
 
-    With ``nothing``, the words for an empty output, a success goes without the first of them.
+    ``empty_text`` stands for an empty output. If it is given, a success has no remark on its end.
     """
-    text, cut = head_and_tail(screen_text(outcome.output).strip("\n"))
+    text, cut = truncate_middle(strip_terminal_codes(outcome.output).strip("\n"))
     failed = bool(outcome.cause) or outcome.exit_code != 0
-    remarks = [] if nothing and not failed else [_ending(outcome, context, limit_seconds)]
-    if asked:
+    remarks = (
+        [] if empty_text and not failed else [_end_remark(outcome, context, time_limit_seconds)]
+    )
+    if wanted_input:
         remarks.append(
             "It wanted input, and standard input is closed: give the answer as an argument, an "
             "option such as -y or -m, or in a here-document."
@@ -87,7 +91,7 @@ def command_output(
         remarks.append(f"The output is cut here; {where}.")
     closing = "".join(f"\n[{remark}]" for remark in remarks)
     return ToolOutput(
-        (text or nothing or "(no output)") + closing,
+        (text or empty_text or "(no output)") + closing,
         failed=failed,
         exit_code=outcome.exit_code,
         truncated=outcome.truncated or cut,
@@ -96,26 +100,26 @@ def command_output(
     )
 
 
-def without_time(output: str) -> str:
-    """The same words but for how long it took: two runs of a command compare by the rest."""
-    lines = output.rsplit("\n", MOST_REMARKS)
+def without_duration(output: str) -> str:
+    """The output of a call without its duration, so that two runs of a command can be compared."""
+    lines = output.rsplit("\n", MAX_REMARKS)
     for number in range(len(lines) - 1, -1, -1):
         if not (lines[number].startswith("[") and lines[number].endswith("]")):
             break
-        lines[number] = _TIME.sub(r"\1", lines[number])
+        lines[number] = _DURATION.sub(r"\1", lines[number])
     return "\n".join(lines)
 
 
-def _ending(outcome: CommandOutcome, context: ToolContext, limit_seconds: float) -> str:
-    after = f"after {seconds_phrase(outcome.seconds)}"
+def _end_remark(outcome: CommandOutcome, context: ToolContext, time_limit_seconds: float) -> str:
+    after = f"after {format_seconds(outcome.seconds)}"
     if outcome.cause == "timed_out":
         return (
-            f"Stopped {after}: the time limit of this call is {seconds_phrase(limit_seconds)}. "
+            f"Stopped {after}: the time limit of this call is {format_seconds(time_limit_seconds)}. "
             "All its processes were ended. Give a larger timeout_seconds or do it in smaller steps."
         )
     if outcome.cause == "out_of_memory":
         return (
-            f"Killed {after}: out of memory{_limit(context.memory_mib)}. "
+            f"Killed {after}: out of memory{_limit_note(context.memory_mib)}. "
             "Use less at a time: fewer parallel jobs, smaller pieces, a stream instead of a list."
         )
     if outcome.cause == "too_many_processes":
@@ -125,7 +129,7 @@ def _ending(outcome: CommandOutcome, context: ToolContext, limit_seconds: float)
         )
     if outcome.cause == "disk_full":
         return (
-            f"Ended {after}: the workspace is full{_limit(context.workspace_mib)}. "
+            f"Ended {after}: the workspace is full{_limit_note(context.workspace_mib)}. "
             "Delete what is no longer needed, then try again."
         )
     if outcome.cause == "cancelled":
@@ -133,8 +137,8 @@ def _ending(outcome: CommandOutcome, context: ToolContext, limit_seconds: float)
     return f"exit {_exit_phrase(outcome.exit_code)} {after}"
 
 
-def _limit(mebibytes: int) -> str:
-    return f" (the limit is {count(mebibytes, 'MiB', 'MiB')})" if mebibytes else ""
+def _limit_note(mebibytes: int) -> str:
+    return f" (the limit is {pluralize(mebibytes, 'MiB', 'MiB')})" if mebibytes else ""
 
 
 def _exit_phrase(code: int | None) -> str:

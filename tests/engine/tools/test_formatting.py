@@ -6,24 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paca.engine.tools.shaping import (
-    SUBJECT_CHARACTERS,
-    cut_line,
-    head_and_tail,
-    phrase,
-    screen_text,
-    seconds_phrase,
-    size_phrase,
+from paca.engine.tools.formatting import (
+    MAX_SUBJECT_CHARACTERS,
+    format_seconds,
+    format_size,
+    strip_terminal_codes,
+    to_one_line,
+    truncate_line,
+    truncate_middle,
 )
 
 
 def test_short_text_is_left_as_it_is():
-    assert head_and_tail("a\nb", 100) == ("a\nb", False)
+    assert truncate_middle("a\nb", 100) == ("a\nb", False)
 
 
 def test_long_text_keeps_whole_lines_of_both_ends_and_says_what_is_missing():
     text = "\n".join(f"line {number}" for number in range(1000))
-    short, cut = head_and_tail(text, 1000)
+    short, cut = truncate_middle(text, 1000)
     lines = short.split("\n")
     assert cut
     assert (lines[0], lines[-1]) == ("line 0", "line 999")
@@ -34,7 +34,7 @@ def test_long_text_keeps_whole_lines_of_both_ends_and_says_what_is_missing():
 
 @given(st.text(max_size=3000), st.integers(min_value=64, max_value=1000))
 def test_a_cut_text_is_never_much_longer_than_its_limit(text: str, limit: int):
-    short, cut = head_and_tail(text, limit)
+    short, cut = truncate_middle(text, limit)
     assert len(short.encode()) <= limit + 60
     assert cut == (len(text.encode()) > limit)
 
@@ -56,34 +56,34 @@ def test_a_cut_text_is_never_much_longer_than_its_limit(text: str, limit: int):
     ],
 )
 def test_terminal_escapes_and_redrawn_lines_are_gone(raw: str, left: str):
-    assert screen_text(raw) == left
+    assert strip_terminal_codes(raw) == left
 
 
 @given(st.text(alphabet="ab\x1b[]0;m\r\n\x07\\\x9b", max_size=200))
 def test_no_escape_survives(text: str):
-    assert not set(screen_text(text)) & {"\x1b", "\r", "\x07", "\x9b"}
+    assert not set(strip_terminal_codes(text)) & {"\x1b", "\r", "\x07", "\x9b"}
 
 
 def test_a_phrase_is_one_short_line():
-    assert phrase("\n  ls -la  \n") == "ls -la"
-    assert phrase("cd src\nmake") == "cd src …"
-    assert len(phrase("x" * 500)) == SUBJECT_CHARACTERS
-    assert phrase(" \n ") == ""
+    assert to_one_line("\n  ls -la  \n") == "ls -la"
+    assert to_one_line("cd src\nmake") == "cd src …"
+    assert len(to_one_line("x" * 500)) == MAX_SUBJECT_CHARACTERS
+    assert to_one_line(" \n ") == ""
 
 
 def test_a_cut_line_says_so():
-    assert cut_line("x" * 80, 10) == "x" * 10 + " [... line cut]"
-    assert cut_line("x" * 12, 10) == "x" * 12
+    assert truncate_line("x" * 80, 10) == "x" * 10 + " [... line cut]"
+    assert truncate_line("x" * 12, 10) == "x" * 12
 
 
 def test_sizes_and_times_read_well():
-    assert [size_phrase(n) for n in (1, 0, 3277, 3 << 30)] == [
+    assert [format_size(n) for n in (1, 0, 3277, 3 << 30)] == [
         "1 byte",
         "0 bytes",
         "3.2 KiB",
         "3.0 GiB",
     ]
-    assert [seconds_phrase(s) for s in (0.0, 0.25, 3.21, 5.0, 61.4)] == [
+    assert [format_seconds(s) for s in (0.0, 0.25, 3.21, 5.0, 61.4)] == [
         "0.01 s",
         "0.25 s",
         "3.2 s",
