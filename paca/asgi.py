@@ -14,12 +14,12 @@ from paca.realtime.database import events_after, latest_seqs  # noqa: E402
 from paca.realtime.origin_check import OriginGuard  # noqa: E402
 from paca.realtime.relay import Lifespan, Relay  # noqa: E402
 from paca.realtime.routing import sockets  # noqa: E402
-from paca.web.middleware.body_size_limit import Bodies  # noqa: E402
-from paca.web.middleware.concurrency_limit import Places  # noqa: E402
+from paca.web.middleware.body_size_limit import BodySizeLimit  # noqa: E402
+from paca.web.middleware.concurrency_limit import ConcurrencyLimit  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
-        "http": Bodies(Places(pages)),
+        "http": BodySizeLimit(ConcurrencyLimit(pages)),
         "websocket": OriginGuard(sockets),
         "lifespan": Lifespan(lambda: Relay(get_bus(), latest_seqs, events_after)),
     }

@@ -164,7 +164,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "paca.common.request_ids.request_id_middleware",
-    "paca.web.middleware.concurrency_limit.give_back_connections",
+    "paca.web.middleware.concurrency_limit.release_connections",
     "django.middleware.security.SecurityMiddleware",
     "paca.web.middleware.security_headers.SecurityHeaders",
     "paca.web.middleware.static_files.StaticFiles",
@@ -278,7 +278,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "Paca",
     "SITE_HEADER": "Paca",
     "SITE_URL": "/",
-    "DASHBOARD_CALLBACK": "paca.ops.dashboard.dashboard",
+    "DASHBOARD_CALLBACK": "paca.ops.dashboard.dashboard_callback",
 }
 
 # --- end of API and accounts ------------------------------------------------------------------------
@@ -287,7 +287,7 @@ UNFOLD: dict[str, Any] = {
 # Ours come before those of the libraries: allauth looks for account/login.html, and finds ours.
 TEMPLATES[0]["DIRS"] = [BASE_DIR / "paca" / "web" / "templates"]
 TEMPLATES[0]["OPTIONS"]["context_processors"].append("paca.web.context_processors.theme")
-CSRF_FAILURE_VIEW = "paca.web.views.errors.csrf"
+CSRF_FAILURE_VIEW = "paca.web.views.errors.csrf_failure"
 
 # Static files are served from where they are installed: there is no step that collects them, and
 # none that can be forgotten. Their address changes with their content, so a browser that has a file

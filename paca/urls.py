@@ -15,8 +15,8 @@ api = [
 ]
 
 urlpatterns = [
-    path("healthz", health.alive, name="healthz"),
-    path("readyz", health.ready, name="readyz"),
+    path("healthz", health.liveness, name="healthz"),
+    path("readyz", health.readiness, name="readyz"),
     path("metrics", metrics.metrics, name="metrics"),
     path("api/v1/", include((api, "api"))),
     path("api/", unknown_address),
@@ -28,4 +28,4 @@ urlpatterns = [
 
 handler403 = "paca.web.views.errors.forbidden"
 handler404 = "paca.web.views.errors.not_found"
-handler500 = "paca.web.views.errors.fault"
+handler500 = "paca.web.views.errors.server_error"

@@ -1,4 +1,4 @@
-"""Writes the pages of docs/ (and the list for the browser) that are generated from the code.
+"""Writes the pages of docs/ and the tables for the browser that are generated from the code.
 
 `make docs` writes them; with --check nothing is written and a stale page is an error.
 """
@@ -83,10 +83,20 @@ def events_for_the_page() -> str:
     return json.dumps(listed, indent=1) + "\n"
 
 
+def status_labels_for_the_page() -> str:
+    import django
+
+    django.setup()
+    from paca.web import labels
+
+    return labels.as_javascript()
+
+
 PAGES = {
     "docs/configuration.md": configuration,
     "docs/events.md": events,
     "paca/web/static/paca/events.json": events_for_the_page,
+    "paca/web/static/paca/conversation/status-labels.js": status_labels_for_the_page,
 }
 
 

@@ -1,4 +1,4 @@
-"""The app of the commands that start, check and watch an installation."""
+"""The Django app with the commands that start, check and monitor an installation."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,4 @@
-"""What the first start makes: tables, the admin, and a project to try everything in."""
+"""Creates what the first start needs: tables, the admin and a demo project."""
 
 import os
 
@@ -18,26 +18,30 @@ from paca.projects.services import projects, workspaces
 
 
 def migrate() -> None:
-    """Bring the tables to this version; each migration happens whole or not at all.
+    """Apply all pending migrations, each in its own transaction.
 
-    Call it ``databases.alone()`` with them.
+    The caller holds ``database_check.migration_lock()``.
+    Raises ``ConfigurationError`` if a migration fails.
     """
-    # The database is for this account only, also where the folder is open to others.
+    # Only this account may read the database file, even in a folder that is open to others.
     before = os.umask(0o077)
     try:
         call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
     except DatabaseError as error:
         raise ConfigurationError(
-            f"the database {database_check.name()} could not be brought to this version: {error}.",
-            next_step="check that its disk has room, then run this again; nothing is lost.",
+            f"the database {database_check.display_name()} could not be migrated: {error}.",
+            next_step="check that its disk has free space, then run this again; nothing is lost.",
         ) from error
     finally:
         os.umask(before)
 
 
 @transaction.atomic
-def seed() -> User | None:
-    """The first admin, a project and an agent that needs no key; None if people are here already."""
+def create_admin_and_demo() -> User | None:
+    """Create the first admin and a demo project with an agent that needs no key.
+
+    Gives the admin, or None and creates nothing if the database has people already.
+    """
     admin = accounts.make_first_admin(password=settings.PACA_ADMIN_PASSWORD)
     if admin is None:
         return None
@@ -46,7 +50,7 @@ def seed() -> User | None:
         workspace,
         "Demo",
         by=admin,
-        description="A place to try Paca in. Rename it or begin your own.",
+        description="A project for trying Paca. Rename it or create your own.",
     )
     agents.create(
         project,
@@ -61,5 +65,5 @@ def seed() -> User | None:
 
 
 def sign_in_path(admin: User) -> str:
-    """The address that signs the admin in, once."""
+    """The path of a link that signs the admin in once."""
     return reverse("one_time_link", args=[accounts.create_one_time_link(admin)])

@@ -1,6 +1,6 @@
-"""How the installation does as a whole: what its administrators see first, and what metrics are made of.
+"""The figures of the whole installation, for the first page of the admin and for the metrics.
 
-All of it comes from rows, so that any web process can tell it of all workers.
+All of them come from the database, so every web process reports the same.
 """
 
 from dataclasses import dataclass
@@ -18,20 +18,19 @@ from paca.conversations.models import (
     Worker,
 )
 from paca.ops import doctor, worker_status
-from paca.ops.doctor import Finding
 
-MOST_PARKED = 10
+MAX_PARKED_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """What there is to do and who does it. ``statuses``: conversations, by theirs.
+class InstallationFigures:
+    """Workers, queue, conversations by status, and sandboxes by backend and state.
 
-    ``reaped``: unused and left-over sandboxes that the workers of now have removed.
+    ``reaped`` counts the unused and orphaned sandboxes that the present workers have removed.
     """
 
-    workers: worker_status.Workers
-    queue: worker_status.Queue
+    workers: worker_status.WorkerCounts
+    queue: worker_status.QueueFigures
     statuses: dict[str, int]
     parked: int
     dead_triggers: int
@@ -40,64 +39,66 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """All that models were ever paid for here. Calls without a known price are counted, not guessed."""
+class ModelSpending:
+    """Tokens and cost of all model calls so far. Calls without a known price are counted apart."""
 
     tokens: dict[str, int]
     cost_usd: float
     unpriced_calls: int
 
 
-def work() -> Work:
-    """The state of this moment, in a handful of queries."""
-    there = Conversation.objects.filter(deleted_at=None).order_by()
-    counted = there.values_list("status").annotate(count=Count("*"))
-    lives = Sandbox.objects.order_by().values_list("backend", "state").annotate(count=Count("pk"))
-    return Work(
-        workers=worker_status.workers(),
-        queue=worker_status.queue(),
+def installation_figures() -> InstallationFigures:
+    """Read the present figures, in about ten queries."""
+    existing = Conversation.objects.filter(deleted_at=None).order_by()
+    counted = existing.values_list("status").annotate(count=Count("*"))
+    sandboxes = (
+        Sandbox.objects.order_by().values_list("backend", "state").annotate(count=Count("pk"))
+    )
+    return InstallationFigures(
+        workers=worker_status.count_workers(),
+        queue=worker_status.measure_queue(),
         statuses=dict.fromkeys(ConversationStatus.values, 0) | dict(counted),
-        parked=parked().count(),
+        parked=parked_conversations().count(),
         dead_triggers=Trigger.objects.filter(state=TriggerState.DEAD).count(),
-        sandboxes={(backend, state): count for backend, state, count in lives} | _ready(),
+        sandboxes={(backend, state): count for backend, state, count in sandboxes}
+        | _warm_pool_sandboxes(),
         reaped=Worker.objects.aggregate(n=Sum("sandboxes_reaped", default=0))["n"],
     )
 
 
-def _ready() -> dict[tuple[str, ...], int]:
-    """Sandboxes that stand ready for conversations to come, if there are any."""
+def _warm_pool_sandboxes() -> dict[tuple[str, ...], int]:
+    """The number of sandboxes in the warm pool, under the state "ready"."""
     count = ReadySandbox.objects.count()
     return {("docker", "ready"): count} if count else {}
 
 
-def spent() -> Spent:
-    """Also of conversations that are deleted: what was paid stays paid."""
+def model_spending() -> ModelSpending:
+    """Sum up all conversations, deleted ones too: their cost has been paid."""
     kinds = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
     sums = Conversation.objects.aggregate(
         **{name: Sum(name, default=0) for name in (*kinds, "cost_usd", "unpriced_calls")}
     )
-    return Spent(
+    return ModelSpending(
         {name.removesuffix("_tokens"): sums[name] for name in kinds},
         sums["cost_usd"],
         sums["unpriced_calls"],
     )
 
 
-def parked() -> QuerySet[Conversation]:
-    """What has cost worker after worker, and waits for a person."""
+def parked_conversations() -> QuerySet[Conversation]:
+    """Conversations that were paused because their workers died again and again, newest first."""
     return Conversation.objects.filter(
         status=ConversationStatus.PAUSED, reason="parked", deleted_at=None
     ).order_by("-last_activity_at")
 
 
-def dashboard(request: HttpRequest, context: dict[str, object]) -> dict[str, object]:
-    """What the first page of the admin shows, to those who may look at conversations."""
+def dashboard_callback(request: HttpRequest, context: dict[str, object]) -> dict[str, object]:
+    """Unfold's hook: adds the figures to the admin's first page, for those who may see conversations."""
     if request.user.has_perm("conversations.view_conversation"):
-        found: list[Finding] = doctor.examine_running()
         context |= {
-            "parts": found,
-            "work": work(),
-            "spent": spent(),
-            "parked": parked().select_related("agent")[:MOST_PARKED],
+            "parts": doctor.check_running_installation(),
+            "figures": installation_figures(),
+            "spending": model_spending(),
+            "parked": parked_conversations().select_related("agent")[:MAX_PARKED_SHOWN],
         }
     return context

@@ -1,4 +1,4 @@
-"""Which database this is, in words, and why it cannot be used: an SQLite file or a PostgreSQL."""
+"""Describes the database, SQLite or PostgreSQL, and explains why it cannot be used."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -9,32 +9,32 @@ from django.db import connection
 
 from paca.common.errors import ConfigurationError
 
-LEAST_POSTGRESQL = 14  # the oldest that Django runs on
-# "paca" as a number: whoever changes the tables of a database holds this lock of it.
-MIGRATING = 0x70616361
-ADDRESS = "DATABASE_URL=postgres://user:password@host:5432/database"
+MIN_POSTGRESQL_VERSION = 14  # the oldest that Django runs on
+# The advisory lock held by the process that migrates a database: "paca" as a number.
+MIGRATION_LOCK_KEY = 0x70616361
+URL_EXAMPLE = "DATABASE_URL=postgres://user:password@host:5432/database"
 
-# What PostgreSQL says, and what that means for whoever starts Paca.
-_REFUSALS: tuple[tuple[tuple[str, ...], str, str], ...] = (
+# Parts of PostgreSQL's message, the cause as we word it, and the next step.
+_CONNECTION_ERRORS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
         ("too many clients", "too many connections for role", "remaining connection slots"),
-        "has no connection left for {user}: others use all of them.",
-        "end some of them, or raise max_connections there, or the limit of {user}.",
+        "has no free connection for {user}: other programs use all of them.",
+        "close some of them, or raise max_connections there, or the limit of {user}.",
     ),
     (
         ("password authentication failed", "no password supplied", "role "),
-        "does not let {user} in: the name or the password is wrong.",
+        "rejects {user}: the name or the password is wrong.",
         "correct them in DATABASE_URL; an @ in the password is written %40, a / %2F.",
     ),
     (
         ("no pg_hba.conf entry",),
-        "does not let {user} in from this machine.",
+        "rejects {user} from this machine.",
         "add a line for it to pg_hba.conf of that PostgreSQL, or use another DATABASE_URL.",
     ),
     (
         ("does not exist",),
         "has no database {name}.",
-        "make it, as an administrator there: CREATE DATABASE {name} OWNER {user};",
+        "create it, as an administrator there: CREATE DATABASE {name} OWNER {user};",
     ),
     (
         ("starting up", "shutting down", "not yet accepting", "in recovery mode"),
@@ -44,57 +44,63 @@ _REFUSALS: tuple[tuple[tuple[str, ...], str, str], ...] = (
 )
 
 
-def is_file() -> bool:
-    """Whether the database is a file on this machine."""
+def is_sqlite() -> bool:
+    """Whether the database is an SQLite file on this machine."""
     return connection.vendor == "sqlite"
 
 
-def file() -> Path:
-    """The file of an SQLite database."""
+def sqlite_file() -> Path:
+    """The path of the SQLite database."""
     return Path(connection.settings_dict["NAME"])
 
 
-def is_there() -> bool:
-    """Whether it can be opened without making it. Raises ``ConfigurationError`` with the reason."""
-    if is_file():
-        return file().exists()
+def exists() -> bool:
+    """Whether the database exists. An SQLite file is not created by asking.
+
+    Raises ``ConfigurationError`` with the reason if PostgreSQL cannot be used.
+    """
+    if is_sqlite():
+        return sqlite_file().exists()
     with closing(_connect()) as direct:
         _check_server(direct)
     return True
 
 
-def name(*, brief: bool = False) -> str:
-    """What people call it; never with the password."""
-    if is_file():
-        return file().name if brief else str(file())
-    return f"{connection.settings_dict['NAME']} of {_server()}"
+def display_name(*, brief: bool = False) -> str:
+    """The file, or the database and its server. It never contains the password."""
+    if is_sqlite():
+        return sqlite_file().name if brief else str(sqlite_file())
+    return f"{connection.settings_dict['NAME']} at {_server_address()}"
 
 
-def kind() -> str:
-    """Which program keeps it, with the version where it is not part of Python."""
-    if is_file():
+def engine_and_version() -> str:
+    """ "SQLite", or "PostgreSQL 16.4"."""
+    if is_sqlite():
         return "SQLite"
     major, minor = connection.get_database_version()
     return f"PostgreSQL {major}.{minor}"
 
 
-def another() -> str:
-    """How to choose another one."""
-    if is_file():
+def choose_another_hint() -> str:
+    """The next step for a database that belongs to another program."""
+    if is_sqlite():
         return "choose another file: DATABASE_URL=sqlite:////path/to/paca.sqlite3 make run"
-    return f"choose an empty one: {ADDRESS} make run"
+    return f"choose an empty database: {URL_EXAMPLE} make run"
 
 
-def remedy() -> str:
-    """What to do when this one cannot be used, and why is told already."""
-    if is_file():
-        return "restore it from a backup, or move it away to begin with an empty one."
+def restore_hint() -> str:
+    """The next step for a database that cannot be read."""
+    if is_sqlite():
+        return "restore it from a backup, or move it away to start with an empty one."
     return "restore it from a backup, or choose an empty one with DATABASE_URL."
 
 
-def may_make_tables() -> bool:
-    """Since PostgreSQL 15 only a database's owner may, unless told otherwise."""
-    if is_file():
+def may_create_tables() -> bool:
+    """Whether this account may create tables. Since PostgreSQL 15 only the owner may by default.
+
+    Raises ``ConfigurationError`` if PostgreSQL cannot be reached.
+    """
+    if is_sqlite():
         return True
     with closing(_connect()) as direct:
         (may,) = direct.execute(
@@ -104,71 +110,72 @@ def may_make_tables() -> bool:
 
 
 @contextmanager
-def alone() -> Iterator[None]:
-    """No two processes bring the same database to this version at once: the later one waits.
+def migration_lock() -> Iterator[None]:
+    """Let one process at a time migrate the database; another one waits.
 
-    A file is kept for one process by the lock on its folder already.
+    An SQLite file needs no lock of its own: the lock on the data folder protects it.
+    Raises ``ConfigurationError`` if PostgreSQL cannot be reached.
     """
-    if is_file():
+    if is_sqlite():
         yield
         return
-    # On a connection of its own: the lock belongs to it, and goes with it however this ends.
+    # The lock belongs to this separate connection, so it is released however the process ends.
     with closing(_connect()) as direct:
         direct.execute("SET lock_timeout = 0")
-        direct.execute("SELECT pg_advisory_lock(%s)", [MIGRATING])
+        direct.execute("SELECT pg_advisory_lock(%s)", [MIGRATION_LOCK_KEY])
         yield
 
 
-def _server() -> str:
+def _server_address() -> str:
     given = connection.settings_dict
     host, port = given["HOST"], given["PORT"] or "5432"
     return f"{host}:{port}" if host and not host.startswith("/") else host or "this machine"
 
 
 def _connect() -> Any:
-    """A connection beside the pool, which would only say that it had waited in vain."""
+    """A connection outside the pool, whose error would only be that it timed out."""
     driver: Any = connection.Database  # type: ignore[attr-defined] # of the backend
     try:
         return driver.connect(**connection.get_connection_params(), autocommit=True)
     except driver.Error as error:
-        raise _unusable(str(error)) from error
+        raise _connection_error(str(error)) from error
 
 
-def _unusable(said: str) -> ConfigurationError:
-    facts = {"user": connection.settings_dict["USER"] or "you", "name": _database()}
-    server = f"the PostgreSQL at {_server()}"
-    fatal = said.partition("FATAL: ")[2].strip() or said.partition("fe_sendauth: ")[2]
-    for signs, cause, next_step in _REFUSALS:
-        if any(sign in fatal for sign in signs):
+def _connection_error(message: str) -> ConfigurationError:
+    facts = {"user": connection.settings_dict["USER"] or "you", "name": _database_name()}
+    server = f"the PostgreSQL at {_server_address()}"
+    fatal = message.partition("FATAL: ")[2].strip() or message.partition("fe_sendauth: ")[2]
+    for fragments, cause, next_step in _CONNECTION_ERRORS:
+        if any(fragment in fatal for fragment in fragments):
             return ConfigurationError(
                 f"{server} {cause.format(**facts)}", next_step=next_step.format(**facts)
             )
-    reason = fatal or said.rpartition("failed: ")[2]
+    reason = fatal or message.rpartition("failed: ")[2]
     return ConfigurationError(
-        f"{server} {'refuses' if fatal else 'cannot be reached'}: {reason.splitlines()[0]}.",
-        next_step=f"start it, or correct the address: {ADDRESS}",
+        f"{server} {'refuses the connection' if fatal else 'cannot be reached'}: {reason.splitlines()[0]}.",
+        next_step=f"start it, or correct DATABASE_URL: {URL_EXAMPLE}",
     )
 
 
 def _check_server(direct: Any) -> None:
     version = direct.info.server_version // 10_000
-    if version < LEAST_POSTGRESQL:
+    if version < MIN_POSTGRESQL_VERSION:
         raise ConfigurationError(
-            f"the PostgreSQL at {_server()} is version {version}, and Paca needs "
-            f"{LEAST_POSTGRESQL} or newer.",
-            next_step="update it, or choose another: " + ADDRESS,
+            f"the PostgreSQL at {_server_address()} is version {version}, and Paca needs "
+            f"{MIN_POSTGRESQL_VERSION} or newer.",
+            next_step="update it, or choose another server: " + URL_EXAMPLE,
         )
     if direct.info.parameter_status("server_encoding") != "UTF8":
         raise ConfigurationError(
-            f"the database {name()} does not keep text as UTF-8.",
-            next_step=f"make another: CREATE DATABASE {_database()}_utf8 ENCODING 'UTF8' TEMPLATE template0;",
+            f"the database {display_name()} does not store text as UTF-8.",
+            next_step=f"create another: CREATE DATABASE {_database_name()}_utf8 ENCODING 'UTF8' TEMPLATE template0;",
         )
     if direct.info.parameter_status("in_hot_standby") == "on":
         raise ConfigurationError(
-            f"the PostgreSQL at {_server()} is a copy that cannot be written to.",
-            next_step=f"use the address of the one it copies: {ADDRESS}",
+            f"the PostgreSQL at {_server_address()} is a read-only replica.",
+            next_step=f"use the address of its primary server: {URL_EXAMPLE}",
         )
 
 
-def _database() -> str:
+def _database_name() -> str:
     return str(connection.settings_dict["NAME"])

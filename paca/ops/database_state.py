@@ -1,4 +1,4 @@
-"""What is in the database before Paca starts on it, and whether this version can go on from there."""
+"""The migrations and secrets in the database, and whether this version of Paca can use them."""
 
 from dataclasses import dataclass
 
@@ -13,41 +13,45 @@ from paca.ops import database_check
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """The state of the database: ``applied`` migrations are there, ``to_apply`` are missing."""
+class MigrationState:
+    """How many migrations are applied, and how many of this version are still pending."""
 
     applied: int
-    to_apply: int
+    pending: int
 
     @property
     def is_current(self) -> bool:
-        """Whether its tables are the ones of this version, so that they can be asked."""
-        return self.to_apply == 0
+        """Whether the tables are those of this version, so that queries work."""
+        return self.pending == 0
 
 
-def look() -> Stored:
-    """The state of the database, or the reason why this version cannot use it. Changes nothing."""
+def read_migration_state() -> MigrationState:
+    """Read which migrations are applied. Changes nothing.
+
+    Raises ``ConfigurationError`` if this version cannot use the database: it cannot be opened, belongs
+    to another program or to a newer version, or does not let us create tables.
+    """
     try:
-        # Opening a file that is not there would make it.
-        if not database_check.is_there():
-            return Stored(applied=0, to_apply=len(MigrationLoader(None).disk_migrations))
+        # Opening an SQLite file that does not exist would create it.
+        if not database_check.exists():
+            return MigrationState(applied=0, pending=len(MigrationLoader(None).disk_migrations))
         return _read()
     except (DatabaseError, OSError) as error:
         raise ConfigurationError(
-            f"the database {database_check.name()} cannot be used: {error}.",
-            next_step=database_check.remedy(),
+            f"the database {database_check.display_name()} cannot be used: {error}.",
+            next_step=database_check.restore_hint(),
         ) from error
     finally:
         connection.close()
 
 
-def _read() -> Stored:
+def _read() -> MigrationState:
     tables = connection.introspection.table_names()
     loader = MigrationLoader(connection)
-    if tables and not _is_ours(tables, loader):
+    if tables and not _belongs_to_paca(tables, loader):
         raise ConfigurationError(
-            f"the database {database_check.name()} belongs to another program.",
-            next_step=database_check.another(),
+            f"the database {database_check.display_name()} belongs to another program.",
+            next_step=database_check.choose_another_hint(),
         )
     unknown = sorted(
         f"{app}.{name}"
@@ -56,21 +60,21 @@ def _read() -> Stored:
     )
     if unknown:
         raise ConfigurationError(
-            f"the database {database_check.name()} was used by a newer Paca ({unknown[-1]} is not known here).",
+            f"the database {database_check.display_name()} was used by a newer Paca ({unknown[-1]} is unknown here).",
             next_step="update the code (git pull), or restore a backup from before the update.",
         )
     missing = set(loader.disk_migrations) - set(loader.applied_migrations)
-    if missing and not database_check.may_make_tables():
+    if missing and not database_check.may_create_tables():
         user = connection.settings_dict["USER"]
         raise ConfigurationError(
-            f"{user} may not make tables in the database {database_check.name()}.",
+            f"{user} may not create tables in the database {database_check.display_name()}.",
             next_step=f"allow it, as an administrator there: GRANT CREATE ON SCHEMA public TO {user};",
         )
-    return Stored(applied=len(loader.applied_migrations), to_apply=len(missing))
+    return MigrationState(applied=len(loader.applied_migrations), pending=len(missing))
 
 
-def _is_ours(tables: list[str], loader: MigrationLoader) -> bool:
-    """Another program may keep the same record of its migrations, and share some apps with us."""
+def _belongs_to_paca(tables: list[str], loader: MigrationLoader) -> bool:
+    """Another Django program has the same migrations table, and may share some apps with Paca."""
     if MigrationRecorder.Migration._meta.db_table not in tables:
         return False
     applied = {app for app, _ in loader.applied_migrations}
@@ -78,7 +82,10 @@ def _is_ours(tables: list[str], loader: MigrationLoader) -> bool:
 
 
 def check_encryption_key() -> None:
-    """Every stored secret must be readable with the keys at hand."""
+    """Check that every model key in the database can be decrypted.
+
+    Raises ``ConfigurationError`` with the handle of the first agent whose key cannot.
+    """
     from paca.agents import encryption
     from paca.agents.models import Agent
 
@@ -88,14 +95,14 @@ def check_encryption_key() -> None:
             encryption.decrypt(encrypted)
         except encryption.SecretUnreadable as error:
             raise ConfigurationError(
-                f"ENCRYPTION_KEY is not the one that this database was written with: "
+                f"ENCRYPTION_KEY cannot decrypt the secrets in this database: "
                 f"the model key of @{handle} cannot be read.",
-                next_step=f"put the former key back (as ENCRYPTION_KEY, or as {settings.PACA_DATA_DIR}/encryption_key).",
+                next_step=f"restore the previous key (as ENCRYPTION_KEY, or as {settings.PACA_DATA_DIR}/encryption_key).",
             ) from error
 
 
 def admin_has_a_password() -> bool:
-    """Whether an administrator has chosen a password."""
+    """Whether an active administrator has a password."""
     from paca.accounts.models import User
 
     admins = User.objects.filter(is_superuser=True, is_active=True)
@@ -103,7 +110,7 @@ def admin_has_a_password() -> bool:
 
 
 def agents_with_a_real_model() -> int:
-    """How many agents answer with a model and not with the demo's script."""
+    """How many agents use a model other than the scripted demo model."""
     from paca.agents.models import Agent
 
     return sum(not agent.is_demo for agent in Agent.objects.live())

@@ -1,4 +1,4 @@
-"""Looks at every part of this installation and says its state, what that means and what to do."""
+"""Checks every part of an installation and reports its state, the reason and the next step."""
 
 import stat
 from collections.abc import Callable
@@ -21,12 +21,12 @@ from paca.ops import (
 
 State = Literal["ok", "todo", "broken"]
 
-START = "make run"
+START_COMMAND = "make run"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One part. ``todo`` is something worth doing; only ``broken`` keeps Paca from working."""
+class CheckResult:
+    """The state of one part. ``todo`` is a recommendation; only ``broken`` stops Paca from working."""
 
     part: str
     state: State
@@ -34,185 +34,212 @@ class Finding:
     next_step: str = ""
 
 
-def examine() -> list[Finding]:
-    """Every part, in the order in which they need one another."""
-    findings = [
-        _examined("Python", lambda: _ok("Python", startup_checks.interpreter())),
-        _examined("Data", _data),
-        _examined("Secrets", _secrets),
+def check_installation() -> list[CheckResult]:
+    """Check every part, in order of dependency. May start a sandbox."""
+    results = [
+        _run_check("Python", lambda: _passed("Python", startup_checks.check_python())),
+        _run_check("Data", _data),
+        _run_check("Secrets", _secrets),
     ]
-    database = _examined("Database", _database)
-    findings.append(database)
-    if database.state == "ok" and database_state.look().is_current:
-        findings += [
-            _examined("Encryption", _encryption),
-            _examined("Access", _access),
-            _examined("Model", _model),
-            _examined("Workers", _workers),
-            _examined("Queue", _queue),
+    database = _run_check("Database", _database)
+    results.append(database)
+    if database.state == "ok" and database_state.read_migration_state().is_current:
+        results += [
+            _run_check("Encryption", _encryption),
+            _run_check("Access", _access),
+            _run_check("Model", _model),
+            _run_check("Workers", _workers),
+            _run_check("Queue", _queue),
         ]
-    findings += [
-        _examined("Bus", _bus),
-        _examined("Sandbox", _sandbox),
-        _examined("Server", _server),
+    results += [
+        _run_check("Bus", _bus),
+        _run_check("Sandbox", _sandbox),
+        _run_check("Server", _server),
     ]
-    return findings
+    return results
 
 
-def examine_running() -> list[Finding]:
-    """Those parts of a running installation that can be looked at in passing: nothing is started.
+def check_running_installation() -> list[CheckResult]:
+    """Check the parts that can be checked quickly from a web process. Starts nothing.
 
-    That whoever asks has got as far as this shows that the database answers.
+    The database is reported as ok: the request could not have come this far without it.
     """
     return [
-        _ok("Database", f"{database_check.kind()}, {database_check.name()}"),
-        _examined("Bus", _bus),
-        _examined("Workers", _workers),
-        _examined("Queue", _queue),
-        _examined("Sandbox", _sandbox_of_workers),
-        _examined("Data", _data),
+        _passed(
+            "Database", f"{database_check.engine_and_version()}, {database_check.display_name()}"
+        ),
+        _run_check("Bus", _bus),
+        _run_check("Workers", _workers),
+        _run_check("Queue", _queue),
+        _run_check("Sandbox", _sandbox_of_workers),
+        _run_check("Data", _data),
     ]
 
 
-def _examined(part: str, look: Callable[[], Finding]) -> Finding:
+def _run_check(part: str, check: Callable[[], CheckResult]) -> CheckResult:
     try:
-        return look()
+        return check()
     except ConfigurationError as error:
-        return Finding(part, "broken", error.detail, str(error.facts.get("next_step", "")))
+        return CheckResult(part, "broken", error.detail, str(error.facts.get("next_step", "")))
     except DatabaseError:
-        return Finding(part, "broken", "the database does not answer", "mend that first")
+        return CheckResult(
+            part, "broken", "the database does not answer", "repair the database first"
+        )
 
 
-def _ok(part: str, meaning: str) -> Finding:
-    return Finding(part, "ok", meaning)
+def _passed(part: str, meaning: str) -> CheckResult:
+    return CheckResult(part, "ok", meaning)
 
 
-def _data() -> Finding:
+def _data() -> CheckResult:
     folder = settings.PACA_DATA_DIR
-    meaning = startup_checks.data_folder(folder)
+    meaning = startup_checks.check_data_folder(folder)
     if not folder.exists():
-        return Finding("Data", "todo", f"{folder} is not there yet", "make run")
+        return CheckResult("Data", "todo", f"{folder} does not exist yet", START_COMMAND)
     if stat.S_IMODE(folder.stat().st_mode) & 0o077:
-        return Finding("Data", "todo", f"{folder} is open to other accounts", f"chmod 700 {folder}")
+        return CheckResult(
+            "Data", "todo", f"{folder} is open to other accounts", f"chmod 700 {folder}"
+        )
     free = disk_space.free_mib(folder)
     if free < disk_space.MIN_FREE_MIB:
-        return Finding("Data", "broken", f"only {free} MiB are free in {folder}", "make room")
-    return _ok("Data", f"{meaning}, {free / 1024:.0f} GiB free")
+        return CheckResult(
+            "Data",
+            "broken",
+            f"only {free} MiB are free on the disk of {folder}",
+            "free some disk space",
+        )
+    return _passed("Data", f"{meaning}, {free / 1024:.0f} GiB free")
 
 
-def _secrets() -> Finding:
-    # Weak, malformed and readable-by-others were refused when the settings were read.
+def _secrets() -> CheckResult:
+    # Reading the settings has already refused weak, malformed and world-readable secrets.
     if settings.PACA_KEYS.unsaved:
         names = " and ".join(sorted(settings.PACA_KEYS.unsaved))
-        return Finding("Secrets", "todo", f"{names} not made yet", "make run")
-    return _ok("Secrets", "kept, readable by this account only")
+        return CheckResult("Secrets", "todo", f"{names} do not exist yet", START_COMMAND)
+    return _passed("Secrets", "stored, readable by this account only")
 
 
-def _database() -> Finding:
-    state = database_state.look()
+def _database() -> CheckResult:
+    state = database_state.read_migration_state()
     if state.applied == 0:
-        return Finding("Database", "todo", f"{database_check.name()} has no tables yet", "make run")
+        return CheckResult(
+            "Database", "todo", f"{database_check.display_name()} has no tables yet", START_COMMAND
+        )
     if not state.is_current:
-        return Finding("Database", "todo", f"{state.to_apply} migrations wait", "make run")
-    return _ok("Database", f"{database_check.kind()}, {database_check.name()}")
+        return CheckResult(
+            "Database", "todo", f"{state.pending} migrations are not applied", START_COMMAND
+        )
+    return _passed(
+        "Database", f"{database_check.engine_and_version()}, {database_check.display_name()}"
+    )
 
 
-def _encryption() -> Finding:
+def _encryption() -> CheckResult:
     database_state.check_encryption_key()
-    return _ok("Encryption", "every stored secret can be read")
+    return _passed("Encryption", "every stored secret can be decrypted")
 
 
-def _access() -> Finding:
+def _access() -> CheckResult:
     has_password = database_state.admin_has_a_password()
-    meaning = startup_checks.exposure(settings.PACA_BIND, admin_has_a_password=has_password)
+    meaning = startup_checks.check_exposure(settings.PACA_BIND, admin_has_a_password=has_password)
     if not has_password:
-        return Finding(
+        return CheckResult(
             "Access",
             "todo",
             f"{meaning}; no administrator has a password",
-            startup_checks.manage("sign_in_link admin"),
+            startup_checks.manage_command("sign_in_link admin"),
         )
-    return _ok("Access", meaning)
+    return _passed("Access", meaning)
 
 
-def _model() -> Finding:
+def _model() -> CheckResult:
     real = database_state.agents_with_a_real_model()
     if not real:
-        return Finding(
+        return CheckResult(
             "Model",
             "todo",
-            "demo only: a script answers",
+            "demo only: a script answers, not a model",
             "open Agents, choose an agent, set its model and key, and press Save and test connection",
         )
-    return _ok("Model", f"{real} agent{'s' if real > 1 else ''} with a real model")
+    return _passed("Model", f"{real} agent{'s' if real > 1 else ''} with a real model")
 
 
-def _sandbox() -> Finding:
-    reason = sandbox_factory.unavailable()
+def _sandbox() -> CheckResult:
+    reason = sandbox_factory.unavailable_reason()
     if settings.PACA_SANDBOX == "none":
-        return Finding(
-            "Sandbox", "todo", "none, as set: commands are refused", "unset PACA_SANDBOX"
+        return CheckResult(
+            "Sandbox", "todo", "none, as configured: commands are refused", "unset PACA_SANDBOX"
         )
-    if reason and not database_check.is_file() and (able := worker_status.able()):
-        return _ok("Sandbox", f"{', '.join(able)}, where the workers run; here not: {reason}")
+    if (
+        reason
+        and not database_check.is_sqlite()
+        and (backends := worker_status.available_backends())
+    ):
+        return _passed(
+            "Sandbox", f"{', '.join(backends)}, on the workers; not on this host: {reason}"
+        )
     if reason:
-        return Finding("Sandbox", "broken", reason)
-    return _ok("Sandbox", sandbox_factory.summary())
+        return CheckResult("Sandbox", "broken", reason)
+    return _passed("Sandbox", sandbox_factory.summary())
 
 
-def _sandbox_of_workers() -> Finding:
-    """As the workers tell: they look every few seconds."""
+def _sandbox_of_workers() -> CheckResult:
+    """The state that workers report; they check it every few seconds."""
     if faults := worker_status.sandbox_faults():
-        return Finding("Sandbox", "broken", " ".join(faults))
-    if able := worker_status.able():
-        return _ok("Sandbox", f"{' and '.join(able)}, where the workers run")
+        return CheckResult("Sandbox", "broken", " ".join(faults))
+    if backends := worker_status.available_backends():
+        return _passed("Sandbox", f"{' and '.join(backends)}, on the workers")
     if settings.PACA_SANDBOX == "none":
-        return Finding(
-            "Sandbox", "todo", "none, as set: commands are refused", "unset PACA_SANDBOX"
+        return CheckResult(
+            "Sandbox", "todo", "none, as configured: commands are refused", "unset PACA_SANDBOX"
         )
-    return Finding("Sandbox", "todo", "no worker has told yet", "wait a moment")
+    return CheckResult("Sandbox", "todo", "no worker has reported yet", "wait a moment")
 
 
-def _server() -> Finding:
-    process = startup_checks.holder(settings.PACA_DATA_DIR)
+def _server() -> CheckResult:
+    process = startup_checks.lock_holder(settings.PACA_DATA_DIR)
     if process is None:
-        return Finding("Server", "todo", "not running on this data folder", START)
-    return _ok("Server", f"running (process {process})")
+        return CheckResult("Server", "todo", "not running on this data folder", START_COMMAND)
+    return _passed("Server", f"running (process {process})")
 
 
-def _workers() -> Finding:
-    found = worker_status.workers()
-    fault = worker_status.workers_fault(found)
-    if fault and startup_checks.holder(settings.PACA_DATA_DIR) is None and not found.draining:
-        return Finding("Workers", "todo", "none is running", START)
+def _workers() -> CheckResult:
+    counts = worker_status.count_workers()
+    fault = worker_status.workers_fault(counts)
+    if fault and startup_checks.lock_holder(settings.PACA_DATA_DIR) is None and not counts.draining:
+        return CheckResult("Workers", "todo", "none is running", START_COMMAND)
     if fault:
-        mend = START if database_check.is_file() else startup_checks.manage("run_worker")
-        return Finding("Workers", "broken", fault, f"start one, or restart it: {mend}")
-    meaning = f"{found.working} at work, room for {found.room} more conversations"
-    if found.draining:
-        meaning += f"; {found.draining} about to end"
-    if trouble := worker_status.scattered():
-        return Finding("Workers", "todo", meaning, trouble)
-    return _ok("Workers", meaning)
+        restart = (
+            START_COMMAND
+            if database_check.is_sqlite()
+            else startup_checks.manage_command("run_worker")
+        )
+        return CheckResult("Workers", "broken", fault, f"start one, or restart it: {restart}")
+    meaning = f"{counts.working} running, capacity for {counts.room} more conversations"
+    if counts.draining:
+        meaning += f"; {counts.draining} draining"
+    if problem := worker_status.placement_problem():
+        return CheckResult("Workers", "todo", meaning, problem)
+    return _passed("Workers", meaning)
 
 
-def _queue() -> Finding:
-    waits = worker_status.queue()
-    if fault := worker_status.queue_fault(waits, worker_status.workers()):
-        return Finding("Queue", "broken", fault, "look into the log of the workers")
-    if not waits.waiting:
-        return _ok("Queue", "nothing waits for a worker")
-    return _ok("Queue", f"{waits.waiting} wait, the oldest for {waits.oldest_seconds:.0f} s")
+def _queue() -> CheckResult:
+    queue = worker_status.measure_queue()
+    if fault := worker_status.queue_fault(queue, worker_status.count_workers()):
+        return CheckResult("Queue", "broken", fault, "read the log of the workers")
+    if not queue.waiting:
+        return _passed("Queue", "no conversation waits for a worker")
+    return _passed("Queue", f"{queue.waiting} waiting, the oldest for {queue.oldest_seconds:.0f} s")
 
 
-def _bus() -> Finding:
+def _bus() -> CheckResult:
     if not settings.REDIS_URL:
-        return _ok("Bus", "in memory: one process")
+        return _passed("Bus", "in memory: one process")
     if fault := health.bus_fault():
-        return Finding(
+        return CheckResult(
             "Bus",
             "broken",
-            f"Redis {fault}: answers are not seen as they are written, and come up to 2 s late",
-            "start it, or correct REDIS_URL",
+            f"Redis {fault}: text is not streamed, and answers appear up to 2 s late",
+            "start Redis, or correct REDIS_URL",
         )
-    return _ok("Bus", "Redis answers")
+    return _passed("Bus", "Redis answers")

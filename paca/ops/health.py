@@ -1,4 +1,4 @@
-"""Answers for whatever watches Paca: is it alive, and if it is not ready, which part."""
+"""Health checks for load balancers and monitoring: liveness and readiness."""
 
 from typing import Any
 
@@ -15,17 +15,17 @@ from paca.ops import worker_status
 
 @require_safe
 @never_cache
-def alive(request: HttpRequest) -> JsonResponse:
-    """Touches nothing: it answers as long as the process does."""
+def liveness(request: HttpRequest) -> JsonResponse:
+    """Answer as long as the process runs, without a look at any other part."""
     return JsonResponse({"status": "ok"})
 
 
 @require_safe
 @never_cache
-def ready(request: HttpRequest) -> JsonResponse:
-    """Every part by name: "ok", or what is wrong with it. 503 as long as one is not ready.
+def readiness(request: HttpRequest) -> JsonResponse:
+    """Each part by name with "ok" or its fault. The status is 503 while a part is not ready.
 
-    Anybody may ask: it says how many and how long, never who or where.
+    The page needs no sign-in, so it shows counts and durations, never names or addresses.
     """
     parts: dict[str, str] = {}
     numbers: dict[str, Any] = {}
@@ -33,7 +33,7 @@ def ready(request: HttpRequest) -> JsonResponse:
         connection.ensure_connection()
         parts |= {"database": "ok", "migrations": _migrations()}
         if parts["migrations"] == "ok":
-            numbers = _work(parts)
+            numbers = _workers_and_queue(parts)
     except DatabaseError:
         parts["database"] = "cannot be opened"
     parts |= {"bus": bus_fault() or "ok", "disk": _disk()}
@@ -45,10 +45,10 @@ def ready(request: HttpRequest) -> JsonResponse:
 
 
 def bus_fault() -> str:
-    """Why processes do not hear of one another; one process alone always does."""
+    """Why hints do not travel between processes; empty if they do, or if there is only one process."""
     if not settings.REDIS_URL:
         return ""
-    from paca.bus.redis import health  # the library is loaded where it is used
+    from paca.bus.redis import health  # redis is imported only where it is used
 
     return health.fault(settings.REDIS_URL)
 
@@ -59,12 +59,12 @@ def _migrations() -> str:
     return f"{len(missing)} not applied" if missing else "ok"
 
 
-def _work(parts: dict[str, str]) -> dict[str, Any]:
-    """The parts that do the work, and how much there is of both."""
-    workers, queue = worker_status.workers(), worker_status.queue()
+def _workers_and_queue(parts: dict[str, str]) -> dict[str, Any]:
+    """Add workers, queue and sandbox to ``parts``; give the counts of workers and queue."""
+    workers, queue = worker_status.count_workers(), worker_status.measure_queue()
     parts["workers"] = worker_status.workers_fault(workers) or "ok"
     parts["queue"] = worker_status.queue_fault(queue, workers) or "ok"
-    # Where commands run is the workers' business: a web process has no way to look.
+    # Workers report whether their sandboxes work; a web process cannot check them itself.
     parts["sandbox"] = "unavailable" if worker_status.sandbox_faults() else "ok"
     return {"workers": worker_status.as_json(workers), "queue": worker_status.as_json(queue)}
 

@@ -1,4 +1,4 @@
-"""The figures of the installation in the format of Prometheus: ``GET /metrics``, for who has the token."""
+"""The figures of the installation in the Prometheus format: ``GET /metrics``, protected by METRICS_TOKEN."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from django.views.decorators.http import require_safe
 from paca.common import best_effort, disk_space
 from paca.ops import dashboard, health, worker_status
 
-if TYPE_CHECKING:  # the library is loaded by whoever asks first
+if TYPE_CHECKING:  # prometheus_client is imported by the first request
     from prometheus_client.metrics_core import Metric
 
-# By the values of their labels.
-Values = Mapping[tuple[str, ...], float]
+# The value of a metric by the values of its labels.
+ValuesByLabels = Mapping[tuple[str, ...], float]
 
 
 @require_safe
 @never_cache
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Numbers only, of the whole installation, but for those named ``process_*``: this web process.
+    """Metrics of the whole installation, and those named ``process_*`` of this web process.
 
-    Without METRICS_TOKEN there is no such page.
+    Raises ``Http404`` if METRICS_TOKEN is not set.
     """
     if not settings.METRICS_TOKEN:
         raise Http404
@@ -38,7 +38,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
     registry = CollectorRegistry()
-    registry.register(_Installation())
+    registry.register(InstallationCollector())
     ProcessCollector(registry=registry)
     return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
@@ -49,89 +49,101 @@ def _has_token(request: HttpRequest) -> bool:
     return kind.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), wanted)
 
 
-class _Installation:
-    """Satisfies prometheus_client's ``Collector``: read from the database when it is asked for."""
+class InstallationCollector:
+    """A ``Collector`` of prometheus_client that reads the figures from the database on each request."""
 
     def collect(self) -> Iterator[Metric]:
-        found = dashboard.work()
+        figures = dashboard.installation_figures()
         yield _gauge(
-            "queue_waiting", "Conversations that a worker could take.", found.queue.waiting
+            "queue_waiting", "Conversations that wait for a worker.", figures.queue.waiting
         )
         yield _gauge(
             "queue_oldest_seconds",
-            "How long the first of them has waited.",
-            found.queue.oldest_seconds,
+            "How long the oldest of them has waited.",
+            figures.queue.oldest_seconds,
         )
         yield _gauges(
             "workers",
-            "Worker processes heard of a moment ago.",
-            {("working",): found.workers.working, ("draining",): found.workers.draining},
+            "Workers with a recent heartbeat.",
+            {("working",): figures.workers.working, ("draining",): figures.workers.draining},
             "state",
         )
-        yield _gauge("worker_room", "How many more conversations they take.", found.workers.room)
+        yield _gauge(
+            "worker_room", "How many more conversations the workers can take.", figures.workers.room
+        )
         yield _gauges(
             "conversations",
             "Conversations by status.",
-            {(status,): count for status, count in found.statuses.items()},
+            {(status,): count for status, count in figures.statuses.items()},
             "status",
         )
-        yield _gauge("conversations_parked", "Those that nobody survived.", found.parked)
-        yield _gauge("triggers_dead", "Causes that were given up.", found.dead_triggers)
+        yield _gauge(
+            "conversations_parked",
+            "Conversations paused because their workers died.",
+            figures.parked,
+        )
+        yield _gauge("triggers_dead", "Triggers that were given up.", figures.dead_triggers)
         yield _gauges(
-            "sandboxes", "Sandboxes by what became of them.", found.sandboxes, "backend", "state"
+            "sandboxes", "Sandboxes by backend and state.", figures.sandboxes, "backend", "state"
         )
         yield _gauge(
             "sandboxes_reaped",
-            "Unused and left-over sandboxes removed by the workers of now.",
-            found.reaped,
+            "Unused and orphaned sandboxes removed by the present workers.",
+            figures.reaped,
         )
-        yield from _parts()
-        yield from _spent()
+        yield from _availability()
+        yield from _model_spending()
 
 
-def _parts() -> Iterator[Metric]:
-    works = bool(worker_status.able())
-    yield _gauge("sandbox_available", "1 if a worker can run commands.", works)
-    yield _gauge("bus_up", "1 if processes hear of one another.", not health.bus_fault())
+def _availability() -> Iterator[Metric]:
+    can_run_commands = bool(worker_status.available_backends())
+    yield _gauge("sandbox_available", "1 if a worker can run commands.", can_run_commands)
+    yield _gauge("bus_up", "1 if hints travel between processes.", not health.bus_fault())
     free = disk_space.free_mib(settings.PACA_DATA_DIR) * 1024 * 1024
-    yield _gauge("disk_free_bytes", "Room where this web process keeps its data.", free)
+    yield _gauge(
+        "disk_free_bytes", "Free space on the disk of this web process's data folder.", free
+    )
     yield _counters(
         "optional_failures",
-        "Optional parts that failed in this web process.",
+        "Failures of optional parts in this web process.",
         {(part,): count for part, count in best_effort.failures.items()},
         "part",
     )
 
 
-def _spent() -> Iterator[Metric]:
-    spent = dashboard.spent()
+def _model_spending() -> Iterator[Metric]:
+    spending = dashboard.model_spending()
     yield _counters(
         "tokens",
         "Tokens of all model calls.",
-        {(kind,): count for kind, count in spent.tokens.items()},
+        {(kind,): count for kind, count in spending.tokens.items()},
         "kind",
     )
-    yield _counters("cost_usd", "What they cost, as far as prices are known.", {(): spent.cost_usd})
-    yield _counters("unpriced_calls", "Calls without a known price.", {(): spent.unpriced_calls})
+    yield _counters(
+        "cost_usd", "Cost of the model calls with a known price.", {(): spending.cost_usd}
+    )
+    yield _counters(
+        "unpriced_calls", "Model calls without a known price.", {(): spending.unpriced_calls}
+    )
 
 
 def _gauge(name: str, meaning: str, value: float) -> Metric:
     return _gauges(name, meaning, {(): value})
 
 
-def _gauges(name: str, meaning: str, values: Values, *labels: str) -> Metric:
+def _gauges(name: str, meaning: str, values: ValuesByLabels, *labels: str) -> Metric:
     from prometheus_client.core import GaugeMetricFamily
 
     family = GaugeMetricFamily(f"paca_{name}", meaning, labels=labels)
-    for of, value in values.items():
-        family.add_metric(of, value)
+    for label_values, value in values.items():
+        family.add_metric(label_values, value)
     return family
 
 
-def _counters(name: str, meaning: str, values: Values, *labels: str) -> Metric:
+def _counters(name: str, meaning: str, values: ValuesByLabels, *labels: str) -> Metric:
     from prometheus_client.core import CounterMetricFamily
 
     family = CounterMetricFamily(f"paca_{name}", meaning, labels=labels)
-    for of, value in values.items():
-        family.add_metric(of, value)
+    for label_values, value in values.items():
+        family.add_metric(label_values, value)
     return family

@@ -1,4 +1,4 @@
-"""Makes the manager of sandboxes as the settings say, and knows whether commands can run here."""
+"""Creates the sandbox manager from the settings, and checks whether commands can run on this host."""
 
 import asyncio
 import hashlib
@@ -12,11 +12,11 @@ from paca.conversations.models import Sandbox
 from paca.ops import database_check
 from paca.sandbox.manager import DockerAddress, SandboxManager
 
-ASK_AGAIN_SECONDS = 30.0
+RECHECK_SECONDS = 30.0
 
 
 def new_manager() -> SandboxManager:
-    """As the settings say."""
+    """A sandbox manager that is configured by the settings."""
     return SandboxManager(
         kind=settings.PACA_SANDBOX,
         data_dir=settings.PACA_DATA_DIR.resolve(),
@@ -30,40 +30,43 @@ def new_manager() -> SandboxManager:
 
 
 def install_id() -> str:
-    """What sandboxes bear of this installation: its identity, which its database keeps."""
-    if database_check.is_there() and installation.can_store_identity():
-        return installation.get_or_create_identity(default=_known_as)
-    # Without tables there is no conversation: what is only tried needs no owner, and asks for no file.
-    return _former_id()
+    """The id that labels the sandboxes of this installation; the database stores it.
+
+    Raises ``ConfigurationError`` if the database cannot be used.
+    """
+    if database_check.exists() and installation.can_store_identity():
+        return installation.get_or_create_identity(default=_id_of_existing_sandboxes)
+    # Without tables there are no conversations, and a sandbox self-test needs no stored id.
+    return _derived_id()
 
 
-def _known_as() -> str:
-    """The sandboxes of one that is older than its identity bear its former id, and shall be found."""
-    return _former_id() if Sandbox.objects.exists() else ""
+def _id_of_existing_sandboxes() -> str:
+    """The derived id if sandboxes exist already: installations used it before they stored an id."""
+    return _derived_id() if Sandbox.objects.exists() else ""
 
 
-def _former_id() -> str:
+def _derived_id() -> str:
     own = f"{settings.SECRET_KEY}\n{settings.DATABASES['default']['NAME']}"
     return hashlib.sha256(own.encode()).hexdigest()[:12]
 
 
-class _Availability:
-    """Asking starts a sandbox, so the answer is kept: for good if it is yes, else for a while."""
+class _CachedAvailability:
+    """Caches whether sandboxes work, because the check starts one. Success is cached for good."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._reason: str | None = None
         self._manager: SandboxManager | None = None
-        self._asked_at = float("-inf")
+        self._checked_at = float("-inf")
 
-    def reason_against(self) -> str | None:
+    def unavailable_reason(self) -> str | None:
         with self._lock:
-            known = self._asked_at > float("-inf") and self._reason is None
-            if not known and clock.monotonic() - self._asked_at > ASK_AGAIN_SECONDS:
-                # A manager and a loop of their own: the other manager lives in the worker's loop.
+            is_available = self._checked_at > float("-inf") and self._reason is None
+            if not is_available and clock.monotonic() - self._checked_at > RECHECK_SECONDS:
+                # A manager of its own: that of the worker belongs to the event loop of the worker.
                 self._manager = new_manager()
                 self._reason = asyncio.run(self._manager.unavailable_reason())
-                self._asked_at = clock.monotonic()
+                self._checked_at = clock.monotonic()
             return self._reason
 
     @property
@@ -71,16 +74,19 @@ class _Availability:
         return self._manager
 
 
-_availability = _Availability()
+_availability = _CachedAvailability()
 
 
-def unavailable() -> str | None:
-    """None if commands can run here, else one sentence: why not, and what to do."""
-    return _availability.reason_against()
+def unavailable_reason() -> str | None:
+    """Why commands cannot run on this host and what to do, in one sentence; None if they can.
+
+    Starts a sandbox the first time, which may take seconds.
+    """
+    return _availability.unavailable_reason()
 
 
 def summary() -> str:
-    """What commands run in here, and why not in something better; ask ``unavailable`` first."""
+    """The backend in use, and why a preferred one is not. Call ``unavailable_reason`` first."""
     manager = _availability.manager
     if manager is None:
         return ""

@@ -1,7 +1,7 @@
-"""Web and worker in separate processes: what that needs, and the secrets that they must share."""
+"""Checks for running web servers and workers as separate processes, and the secrets they must share."""
 
 import hmac
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from django.conf import settings
 from django.db import DatabaseError
@@ -13,107 +13,123 @@ from paca.common.errors import ConfigurationError
 from paca.installation_keys import ENCRYPTION_KEY_FILE, SECRET_KEY_FILE
 from paca.ops import database_check
 
-TOGETHER = "or run both in one process, which needs neither: manage.py up"
-MAKE = "openssl rand -base64 48; openssl rand -base64 32 | tr '+/' '-_'"
-NAMES = {SECRET_KEY_FILE: "SECRET_KEY", ENCRYPTION_KEY_FILE: "ENCRYPTION_KEY"}
+ONE_PROCESS_HINT = "or run both in one process, which needs neither: manage.py up"
+GENERATE_COMMANDS = "openssl rand -base64 48; openssl rand -base64 32 | tr '+/' '-_'"
+SETTING_NAMES = {SECRET_KEY_FILE: "SECRET_KEY", ENCRYPTION_KEY_FILE: "ENCRYPTION_KEY"}
 
 
 def check_services() -> None:
-    """Refuse to begin on what only one process can use."""
-    if database_check.is_file():
+    """Check that the database and the bus can be used by several processes.
+
+    Raises ``ConfigurationError`` if the database is SQLite or REDIS_URL is not set.
+    """
+    if database_check.is_sqlite():
         raise ConfigurationError(
-            f"web and worker apart need PostgreSQL, and the database is the file {database_check.name()}, "
-            "which one process keeps for itself.",
-            next_step=f"set DATABASE_URL=postgres://user:password@host:5432/database for both, {TOGETHER}",
+            "separate web and worker processes need PostgreSQL, and the database is the file "
+            f"{database_check.display_name()}, which only one process can use.",
+            next_step="set DATABASE_URL=postgres://user:password@host:5432/database for both, "
+            f"{ONE_PROCESS_HINT}",
         )
     if not settings.REDIS_URL:
         raise ConfigurationError(
-            "web and worker apart tell one another what happens through Redis or Valkey, "
+            "separate web and worker processes notify each other through Redis or Valkey, "
             "and REDIS_URL is not set.",
-            next_step=f"set REDIS_URL=redis://host:6379/0 for both, {TOGETHER}",
+            next_step=f"set REDIS_URL=redis://host:6379/0 for both, {ONE_PROCESS_HINT}",
         )
 
 
 def check_secrets_are_given() -> None:
-    """Refuse a process that would have to make up what all must have alike."""
+    """Check that this process does not have to generate secrets that all processes share.
+
+    Raises ``ConfigurationError`` if SECRET_KEY or ENCRYPTION_KEY is neither set nor in the data folder.
+    """
     missing = [
-        NAMES[file]
+        SETTING_NAMES[file]
         for file in (SECRET_KEY_FILE, ENCRYPTION_KEY_FILE)
         if file in settings.PACA_KEYS.unsaved
     ]
     if missing:
         raise ConfigurationError(
-            f"web and worker apart must have the same {' and '.join(missing)}, and none is given here.",
-            next_step=f"{_share(missing)} Before the first start make them: {MAKE}",
+            f"separate web and worker processes must have the same {' and '.join(missing)}, "
+            "and none is given here.",
+            next_step=f"{_share_hint(missing)} Generate them before the first start: {GENERATE_COMMANDS}",
         )
 
 
-def enter() -> None:
-    """Note the installation's secrets in its database: those of the web process count."""
-    known, _ = Installation.objects.get_or_create(only=True)
-    known.secret_key_sign = _sign()
-    if not (known.encryption_sign and encryption.is_current(known.encryption_sign)):
-        known.encryption_sign = encryption.encrypt("Paca")
-    known.save(update_fields=["secret_key_sign", "encryption_sign"])
+def record_secrets() -> None:
+    """Store fingerprints of this web process's secrets in the database; workers compare theirs with them."""
+    installation, _ = Installation.objects.get_or_create(only=True)
+    installation.secret_key_sign = _secret_key_fingerprint()
+    stored = installation.encryption_sign
+    if not (stored and encryption.is_current(stored)):
+        installation.encryption_sign = encryption.encrypt("Paca")
+    installation.save(update_fields=["secret_key_sign", "encryption_sign"])
 
 
-def check_may_enter() -> None:
-    """Refuse secrets that are not the installation's, unless a person has plainly changed them.
+def check_web_secrets() -> None:
+    """Check the secrets of a web process that starts.
 
-    A person does so in the environment; and the folder of a file database holds all there is.
-    Elsewhere a secret from the folder may just be one that this host has made up.
+    A person may change the secrets on purpose, in the environment. The data folder of an SQLite
+    database holds everything, so its secrets always count. Otherwise a secret that comes from the
+    data folder may have been generated by this host, and must equal the recorded one.
+
+    Raises ``ConfigurationError`` if such a secret differs from the recorded one.
     """
-    if database_check.is_file():
+    if database_check.is_sqlite():
         return
-    _refuse(file for file in _foreign() if file in settings.PACA_KEYS.from_files)
+    _refuse(file for file in _differing_secrets() if file in settings.PACA_KEYS.from_files)
 
 
-def check_is_part() -> None:
-    """Refuse to work beside processes with other secrets: what they store could not be read."""
-    _refuse(_foreign())
+def check_worker_secrets() -> None:
+    """Check the secrets of a worker: with other secrets it could not read what the web process stored.
+
+    Raises ``ConfigurationError`` if one differs from the recorded one.
+    """
+    _refuse(_differing_secrets())
 
 
-def is_entered() -> bool:
-    """Whether a web process has noted the installation's secrets: before, nobody knows them."""
-    return _known() is not None
+def secrets_are_recorded() -> bool:
+    """Whether a web process has recorded its secrets in the database."""
+    return _recorded_installation() is not None
 
 
-def _known() -> Installation | None:
+def _recorded_installation() -> Installation | None:
     try:
         return Installation.objects.exclude(secret_key_sign="").first()
-    except DatabaseError:  # an older version, whose tables are still to be brought to this one
+    except DatabaseError:  # the tables belong to an older version and are not migrated yet
         return None
 
 
-def _foreign() -> Iterator[str]:
-    """Which of our secrets are not those that the web process was last started with."""
-    if (known := _known()) is None:
+def _differing_secrets() -> Iterator[str]:
+    """Names of the key files whose secret differs from the one the web process last started with."""
+    recorded = _recorded_installation()
+    if recorded is None:
         return
-    if not hmac.compare_digest(known.secret_key_sign, _sign()):
+    if not hmac.compare_digest(recorded.secret_key_sign, _secret_key_fingerprint()):
         yield SECRET_KEY_FILE
     try:
-        encryption.decrypt(known.encryption_sign)
+        encryption.decrypt(recorded.encryption_sign)
     except encryption.SecretUnreadable:
         yield ENCRYPTION_KEY_FILE
 
 
-def _refuse(files: Iterator[str]) -> None:
-    names = [NAMES[file] for file in files]
+def _refuse(files: Iterable[str]) -> None:
+    names = [SETTING_NAMES[file] for file in files]
     if names:
-        verb = "is not the one" if len(names) == 1 else "are not those"
+        verb = "differs" if len(names) == 1 else "differ"
         raise ConfigurationError(
-            f"{' and '.join(names)} {verb} that the web process of this installation runs with.",
-            next_step=_share(names),
+            f"{' and '.join(names)} {verb} from what the web process of this installation runs with.",
+            next_step=_share_hint(names),
         )
 
 
-def _share(names: list[str]) -> str:
+def _share_hint(names: list[str]) -> str:
     return (
-        f"give every process the same {' and '.join(names)}: it stands in the environment of the "
+        f"give every process the same {' and '.join(names)}. You find it in the environment of the "
         "web process, or in the files of its data folder."
     )
 
 
-def _sign() -> str:
-    # Never the secret itself, and of no use for anything that is signed with it.
+def _secret_key_fingerprint() -> str:
+    # A salted hash: nobody can read the secret from it, or sign anything with it.
     return salted_hmac("paca.installation", "sign", algorithm="sha256").hexdigest()

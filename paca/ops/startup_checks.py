@@ -1,4 +1,4 @@
-"""What must be so before Paca starts. These checks make nothing, so a refused start leaves nothing."""
+"""Conditions that are checked before Paca starts. A refused start leaves nothing behind."""
 
 import errno
 import fcntl
@@ -18,31 +18,37 @@ from django.db import connection
 from paca.common.errors import ConfigurationError
 from paca.ops import database_check
 
-LEAST_SQLITE = (3, 35, 0)  # the first that answers RETURNING, which the event log uses
+MIN_SQLITE_VERSION = (3, 35, 0)  # the first with RETURNING, which the event log uses
 
 
-def manage(command: str) -> str:
-    """How a person at this machine types a command of ours."""
+def manage_command(command: str) -> str:
+    """The command line that runs a ``manage.py`` command with this installation's Python."""
     venv = settings.BASE_DIR / ".venv"
-    ours = Path(sys.prefix) == venv
-    return f"{'.venv/bin/python' if ours else 'python3'} manage.py {command}"
+    in_venv = Path(sys.prefix) == venv
+    return f"{'.venv/bin/python' if in_venv else 'python3'} manage.py {command}"
 
 
-def interpreter() -> str:
-    """The versions; Python's own was checked by ``manage.py`` already."""
-    if not database_check.is_file():
+def check_python() -> str:
+    """Check SQLite's version and give the versions. ``manage.py`` has checked Python's own.
+
+    Raises ``ConfigurationError`` if the database is SQLite and Python's SQLite is too old.
+    """
+    if not database_check.is_sqlite():
         return f"Python {platform.python_version()}"
     sqlite = connection.Database  # type: ignore[attr-defined] # the driver of the backend
-    if sqlite.sqlite_version_info < LEAST_SQLITE:
+    if sqlite.sqlite_version_info < MIN_SQLITE_VERSION:
         raise ConfigurationError(
-            f"this Python brings SQLite {sqlite.sqlite_version}, and Paca needs 3.35 or newer.",
+            f"this Python contains SQLite {sqlite.sqlite_version}, and Paca needs 3.35 or newer.",
             next_step="use a newer Python: make clean run PYTHON=/path/to/python3",
         )
     return f"Python {platform.python_version()}, SQLite {sqlite.sqlite_version}"
 
 
-def data_folder(folder: Path) -> str:
-    """Whether the folder can be used, or made."""
+def check_data_folder(folder: Path) -> str:
+    """Check that the data folder can be written to or created, and give its path.
+
+    Raises ``ConfigurationError`` if it cannot.
+    """
     next_step = "make it writable for this account, or choose another: PACA_DATA_DIR=/path make run"
     if folder.exists():
         try:
@@ -56,27 +62,31 @@ def data_folder(folder: Path) -> str:
     parent = next(each for each in folder.parents if each.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         raise ConfigurationError(
-            f"the data folder {folder} cannot be made: {parent} is not a writable folder.",
+            f"the data folder {folder} cannot be created: {parent} is not a writable folder.",
             next_step=next_step,
         )
     return f"{folder} (new)"
 
 
-def make_folder(folder: Path) -> None:
-    """The data folder, for this account only."""
+def create_data_folder(folder: Path) -> None:
+    """Create the data folder, accessible to this account only.
+
+    Raises ``ConfigurationError`` if that fails.
+    """
     try:
         folder.mkdir(mode=0o700, parents=True)
     except OSError as error:
         raise ConfigurationError(
-            f"the data folder {folder} cannot be made ({error.strerror}).",
+            f"the data folder {folder} cannot be created ({error.strerror}).",
             next_step="choose another: PACA_DATA_DIR=/path make run",
         ) from error
 
 
-def lock(folder: Path, *, shared: bool = False) -> int:
-    """Hold the data folder for this process, alone or with others that hold it ``shared``.
+def lock_data_folder(folder: Path, *, shared: bool = False) -> int:
+    """Lock the data folder for this process, exclusively or together with other ``shared`` locks.
 
-    The lock goes with the process, however it ends.
+    Gives the file descriptor that holds the lock; the lock ends with the process.
+    Raises ``ConfigurationError`` if another process holds the folder.
     """
     handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -85,16 +95,16 @@ def lock(folder: Path, *, shared: bool = False) -> int:
         holder = os.pread(handle, 20, 0).decode(errors="replace").strip() or "unknown"
         os.close(handle)
         raise ConfigurationError(
-            f"another Paca (process {holder}) already runs on the data folder {folder}.",
-            next_step="use that one, stop it first, or start this one elsewhere: PACA_DATA_DIR=/path make run",
+            f"another Paca (process {holder}) already uses the data folder {folder}.",
+            next_step="use that one, stop it first, or use another data folder: PACA_DATA_DIR=/path make run",
         ) from None
     os.ftruncate(handle, 0)
     os.pwrite(handle, str(os.getpid()).encode(), 0)
     return handle
 
 
-def holder(folder: Path) -> int | None:
-    """The process that runs on the data folder, if one does."""
+def lock_holder(folder: Path) -> int | None:
+    """The process id that holds the data folder's lock, or None; 0 if the id is not written yet."""
     try:
         handle = os.open(folder / "lock", os.O_RDWR)
     except OSError:
@@ -109,8 +119,11 @@ def holder(folder: Path) -> int | None:
         os.close(handle)
 
 
-def listener(bind: str, port: int) -> socket.socket:
-    """The socket the server will listen on: bound now, so that nobody can take it meanwhile."""
+def bind_listener(bind: str, port: int) -> socket.socket:
+    """Bind the socket on which the server will listen, so that no other program takes the port.
+
+    Raises ``ConfigurationError`` if the address or the port cannot be used.
+    """
     try:
         family, kind, proto, _, address = socket.getaddrinfo(
             bind, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -121,21 +134,21 @@ def listener(bind: str, port: int) -> socket.socket:
             f"PACA_BIND is {bind!r}, which is not an address of this machine ({error}).",
             next_step="use 127.0.0.1, or 0.0.0.0 for every address.",
         ) from error
-    # A server that was killed leaves connections in TIME_WAIT, which must not keep the next one out.
+    # Connections in TIME_WAIT, left by a killed server, must not block the port.
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         opened.bind(address)
     except OSError as error:
         opened.close()
-        raise _no_port(bind, port, error) from error
+        raise _port_error(bind, port, error) from error
     return opened
 
 
-def _no_port(bind: str, port: int, error: OSError) -> ConfigurationError:
+def _port_error(bind: str, port: int, error: OSError) -> ConfigurationError:
     another = f"PACA_PORT={port + 1 if 1024 <= port < 65535 else 8000} make run"
     if error.errno == errno.EADDRINUSE:
         return ConfigurationError(
-            f"port {port} on {bind} is taken by another program.",
+            f"port {port} on {bind} is in use by another program.",
             next_step=f"stop that program, or use another port: {another}",
         )
     if error.errno == errno.EACCES:
@@ -150,32 +163,38 @@ def _no_port(bind: str, port: int, error: OSError) -> ConfigurationError:
 
 
 def is_loopback(bind: str) -> bool:
-    """Whether only this machine can reach the address."""
+    """Whether the address can be reached from this machine only."""
     try:
         return ipaddress.ip_address(bind).is_loopback
     except ValueError:
         return bind == "localhost"
 
 
-def exposure(bind: str, *, admin_has_a_password: bool) -> str:
-    """Refuse to be reachable from outside while that would be careless."""
+def check_exposure(bind: str, *, admin_has_a_password: bool) -> str:
+    """Check that the server may be reached from other machines, and describe who can reach it.
+
+    Raises ``ConfigurationError`` with DEBUG, or while no administrator has a password.
+    """
     if is_loopback(bind):
         return "reachable from this machine only"
     if settings.DEBUG:
         raise ConfigurationError(
-            f"PACA_BIND is {bind}, which others can reach, and DEBUG shows them the code and settings.",
+            f"PACA_BIND is {bind}, which other machines can reach, and DEBUG shows them code and settings.",
             next_step="unset DEBUG, or stay on 127.0.0.1.",
         )
     if not admin_has_a_password and not settings.PACA_ADMIN_PASSWORD:
         raise ConfigurationError(
-            f"PACA_BIND is {bind}, which others can reach, and the admin has no password yet.",
-            next_step="set PACA_ADMIN_PASSWORD, or start on 127.0.0.1 once and choose one there.",
+            f"PACA_BIND is {bind}, which other machines can reach, and the admin has no password yet.",
+            next_step="set PACA_ADMIN_PASSWORD, or start on 127.0.0.1 once and choose a password there.",
         )
-    return f"reachable from outside on {bind}"
+    return f"reachable from other machines on {bind}"
 
 
-def admin_password() -> None:
-    """Refuse a password that would be guessed."""
+def check_admin_password() -> None:
+    """Check the strength of PACA_ADMIN_PASSWORD, if it is set.
+
+    Raises ``ConfigurationError`` if it is too weak.
+    """
     if not settings.PACA_ADMIN_PASSWORD:
         return
     try:

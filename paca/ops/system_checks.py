@@ -1,4 +1,4 @@
-"""What every command refuses to run with, except those that only look or start."""
+"""Django system checks, which run before every command except ``up``, ``run_worker`` and ``doctor``."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ from django.core.checks import CheckMessage, Error, register
 
 
 @register()
-def secrets_are_kept(app_configs: Any, **options: Any) -> list[CheckMessage]:
-    """A command must not sign or encrypt with secrets that end with it."""
+def check_secrets_are_stored(app_configs: Any, **options: Any) -> list[CheckMessage]:
+    """Refuse secrets that exist only in this process: nothing else could read what it encrypts."""
     if not settings.PACA_KEYS.unsaved:
         return []
     missing = ", ".join(sorted(settings.PACA_KEYS.unsaved))

@@ -1,4 +1,4 @@
-"""Who runs conversations just now, what waits for them, and whether their commands have a place to run."""
+"""Which workers are alive, how long the queue is, and whether sandboxes work."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -10,13 +10,13 @@ from paca.conversations.models import Conversation, Worker
 from paca.conversations.models.statuses import ACTIVE_STATUSES
 from paca.worker import claim
 
-# Work that a worker has room for is taken within a second or two; this long, something is wrong.
-LATE_SECONDS = 60.0
+# Free workers claim a conversation within two seconds. After this long something is wrong.
+QUEUE_STUCK_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Workers:
-    """How many take conversations, how many only end, and how much more the former can take."""
+class WorkerCounts:
+    """Workers that take conversations, workers that drain, and how many more conversations fit."""
 
     working: int
     draining: int
@@ -24,86 +24,90 @@ class Workers:
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
-    """What could run at once if there were room, and how long the first of it has waited."""
+class QueueFigures:
+    """How many conversations wait for a worker, and how long the oldest has waited."""
 
     waiting: int
     oldest_seconds: float
 
 
-def workers() -> Workers:
-    """Those heard of a moment ago."""
+def count_workers() -> WorkerCounts:
+    """Count the workers with a recent heartbeat."""
     counted = Worker.objects.alive().aggregate(
         working=Count("pk", filter=Q(draining=False)),
         ending=Count("pk", filter=Q(draining=True)),
-        places=Sum("concurrency", filter=Q(draining=False), default=0),
+        capacity=Sum("concurrency", filter=Q(draining=False), default=0),
     )
     held = Conversation.objects.filter(
         status__in=ACTIVE_STATUSES, lease_owner__in=Worker.objects.working().values("pk")
     ).count()
-    return Workers(counted["working"], counted["ending"], max(0, counted["places"] - held))
+    free = max(0, counted["capacity"] - held)
+    return WorkerCounts(counted["working"], counted["ending"], free)
 
 
-def queue() -> Queue:
-    """What waits for a worker, but not what waits for its own agent to have a hand free."""
+def measure_queue() -> QueueFigures:
+    """Count the conversations that a worker could claim now.
+
+    Conversations that wait because their agent is at its own limit do not count.
+    """
     found = claim.claimable().order_by().aggregate(waiting=Count("pk"), since=Min("updated_at"))
     since = found["since"]
     waited = (timezone.now() - since).total_seconds() if since else 0.0
-    return Queue(found["waiting"], round(max(0.0, waited), 1))
+    return QueueFigures(found["waiting"], round(max(0.0, waited), 1))
 
 
-def workers_fault(found: Workers) -> str:
-    """Why nobody takes work; empty if somebody does."""
+def workers_fault(found: WorkerCounts) -> str:
+    """Why no worker takes conversations; empty if one does."""
     if found.working:
         return ""
-    return "all are draining" if found.draining else "no sign of life"
+    return "all are draining" if found.draining else "none is alive"
 
 
-def queue_fault(waits: Queue, found: Workers) -> str:
-    """A queue is long when there is much to do; it is stuck when nobody takes from it."""
-    if waits.oldest_seconds < LATE_SECONDS or not found.room:
+def queue_fault(queue: QueueFigures, found: WorkerCounts) -> str:
+    """Why the queue is stuck; empty if it is not. A long queue alone is no fault."""
+    if queue.oldest_seconds < QUEUE_STUCK_SECONDS or not found.room:
         return ""
-    return f"the oldest waits for {waits.oldest_seconds:.0f} s although workers have room"
+    return f"the oldest waits for {queue.oldest_seconds:.0f} s although workers are free"
 
 
 def sandbox_faults() -> list[str]:
-    """Why no worker can run commands, in the workers' words; empty if one can, or none has told.
+    """Why no worker can run commands, as the workers report it.
 
-    Commands that are switched off are no fault: somebody has asked for that.
+    Empty if a worker can, or if none has reported yet. ``PACA_SANDBOX=none`` is no fault.
     """
-    told = Worker.objects.working().exclude(sandbox="")
-    faults = set(told.exclude(sandbox="none").values_list("sandbox_fault", flat=True))
+    reported = Worker.objects.working().exclude(sandbox="")
+    faults = set(reported.exclude(sandbox="none").values_list("sandbox_fault", flat=True))
     return [] if "" in faults else sorted(faults)
 
 
-def able() -> list[str]:
-    """In which ways workers run commands just now."""
-    told = Worker.objects.working().exclude(sandbox__in=("", "none")).filter(sandbox_fault="")
-    return sorted(set(told.values_list("sandbox", flat=True)))
+def available_backends() -> list[str]:
+    """The sandbox backends in which workers can run commands now."""
+    reported = Worker.objects.working().exclude(sandbox__in=("", "none")).filter(sandbox_fault="")
+    return sorted(set(reported.values_list("sandbox", flat=True)))
 
 
-def scattered() -> str:
-    """Workers that do not see one another's sandboxes, where a conversation may change hands."""
-    told = set(Worker.objects.working().exclude(sandbox="").values_list("sandbox", "place"))
-    backends = {sandbox for sandbox, _ in told}
+def placement_problem() -> str:
+    """Why a worker could not take over conversations of another: they do not share their sandboxes."""
+    reported = set(Worker.objects.working().exclude(sandbox="").values_list("sandbox", "place"))
+    backends = {sandbox for sandbox, _ in reported}
     if len(backends) > 1:
         return (
-            f"workers run commands in different ways ({', '.join(sorted(backends))}): "
+            f"workers use different sandbox backends ({', '.join(sorted(backends))}): "
             "set the same PACA_SANDBOX for all."
         )
-    hosts = _machines(place for _, place in told)
+    hosts = _hosts(place for _, place in reported)
     if backends == {"bubblewrap"} and len(hosts) > 1:
         return (
-            f"bubblewrap keeps files on its own host, and there are workers on {len(hosts)}: "
+            f"bubblewrap keeps files on one host, and workers run on {len(hosts)} hosts: "
             "set PACA_SANDBOX=docker with one DOCKER_HOST, or share one PACA_DATA_DIR."
         )
     return ""
 
 
-def _machines(places: Iterable[str]) -> set[str]:
+def _hosts(places: Iterable[str]) -> set[str]:
     return {place.partition(" ")[0] for place in places}
 
 
-def as_json(counted: Workers | Queue) -> dict[str, float]:
-    """Numbers only: whoever may not sign in may still see them."""
+def as_json(counted: WorkerCounts | QueueFigures) -> dict[str, float]:
+    """The figures as JSON. They are numbers only, because ``/readyz`` needs no sign-in."""
     return asdict(counted)

@@ -1,4 +1,4 @@
-"""What every template knows: the theme of the reader."""
+"""The context processor that gives every template the chosen theme."""
 
 from django.http import HttpRequest
 
@@ -6,6 +6,6 @@ THEMES = frozenset({"light", "dark"})
 
 
 def theme(request: HttpRequest) -> dict[str, str]:
-    """The pinned theme; empty: the system's. From a cookie, so that the first paint is right."""
+    """The theme from its cookie; empty for that of the system. A cookie makes the first paint right."""
     wanted = request.COOKIES.get("theme", "")
     return {"theme": wanted if wanted in THEMES else ""}

@@ -1,21 +1,26 @@
-"""The words for a conversation's and an agent's state on pages; words.js says the same live."""
+"""The labels of statuses, reasons and activities: the only table, for templates and for JavaScript.
 
+``make docs`` writes it for the browser to static/paca/conversation/status-labels.js.
+"""
+
+import json
 from dataclasses import dataclass
 
 from paca.agents.models import Agent
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """A label, its icon, the tone of its colour, and the reason in two words."""
+class StateLabel:
+    """A state on a page: label, icon, colour tone, and the reason in a few words."""
 
     label: str
     icon: str
     tone: str
-    because: str = ""
+    reason: str = ""
 
 
-STATES = {
+# Label and icon of each conversation status. The status is also the name of its colour tone.
+STATUSES = {
     "queued": ("Queued", "circle-dashed"),
     "running": ("Working", "loader-circle"),
     "waiting": ("Needs you", "hand"),
@@ -24,7 +29,7 @@ STATES = {
     "failed": ("Failed", "circle-x"),
     "stopped": ("Stopped", "circle-stop"),
 }
-BECAUSE = {
+REASONS = {
     "by_person": "by a person",
     "step_limit": "step limit",
     "token_budget": "token limit",
@@ -38,33 +43,51 @@ BECAUSE = {
     "model_refused": "model refused",
     "sandbox": "sandbox",
     "sandbox_error": "sandbox",
-    "internal": "fault in Paca",
+    "internal": "error in Paca",
     "agent_removed": "agent retired",
     "project_paused": "project paused",
 }
+STATUSES_WITH_REASON = ("waiting", "paused", "failed", "stopped")
+# What a running conversation does now.
 ACTIVITIES = {
-    "waiting_for_worker": "waiting for a worker",
-    "starting_sandbox": "starting the sandbox",
-    "thinking": "thinking",
-    "running_tool": "running a tool",
-    "retrying": "asking the model again",
+    "waiting_for_worker": "Waiting for a worker",
+    "starting_sandbox": "Starting the sandbox",
+    "thinking": "Thinking",
+    "running_tool": "Running a tool",
+    "retrying": "Retrying the model",
 }
-EXPLAINED = frozenset({"waiting", "paused", "failed", "stopped"})
 
 
-def state_of(status: str, reason: str = "") -> State:
-    """How a conversation's status is shown."""
-    label, icon = STATES[status]
-    return State(label, icon, status, BECAUSE.get(reason, "") if status in EXPLAINED else "")
+def state_of(status: str, reason: str = "") -> StateLabel:
+    """The label of a conversation's status. Raises ``KeyError`` for an unknown status."""
+    label, icon = STATUSES[status]
+    shown_reason = REASONS.get(reason, "") if status in STATUSES_WITH_REASON else ""
+    return StateLabel(label, icon, status, shown_reason)
 
 
-def agent_state(agent: Agent, statuses: frozenset[str]) -> State:
-    """How an agent stands, given the statuses of its conversations under way."""
+def agent_state(agent: Agent, statuses: frozenset[str]) -> StateLabel:
+    """The label of an agent's state, given the statuses of its active conversations."""
     if agent.status == Agent.Status.INACTIVE:
-        return State("Inactive", "circle-stop", "stopped")
+        return StateLabel("Inactive", "circle-stop", "stopped")
     if agent.status == Agent.Status.PAUSED:
-        return State("Paused", "pause", "paused")
+        return StateLabel("Paused", "pause", "paused")
     for status in ("waiting", "running", "queued"):
         if status in statuses:
             return state_of(status)
-    return State("Free", "circle-dashed", "queued")
+    return StateLabel("Idle", "circle-dashed", "queued")
+
+
+def as_javascript() -> str:
+    """The table as the source of a JavaScript module."""
+    statuses = {name: {"label": label, "icon": icon} for name, (label, icon) in STATUSES.items()}
+    tables = {
+        "STATUSES": statuses,
+        "REASONS": REASONS,
+        "STATUSES_WITH_REASON": STATUSES_WITH_REASON,
+        "ACTIVITIES": ACTIVITIES,
+    }
+    head = "// Generated from paca/web/labels.py by `make docs`; change the labels there.\n"
+    return head + "".join(
+        f"\nexport const {name} = {json.dumps(table, indent=2)};\n"
+        for name, table in tables.items()
+    )

@@ -12,41 +12,41 @@ from paca.conversations.models import Conversation
 from paca.projects.models import Member, Project
 from paca.web import labels
 
-UNDER_WAY = ("running", "waiting", "queued")
-MOST_WORKING = 8
+ACTIVE_STATUSES = ("running", "waiting", "queued")
+MAX_ACTIVE_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
 class AgentRow:
-    """An agent, how it stands, and what it works on."""
+    """An agent with the label of its state, its conversation count and its current conversation."""
 
     agent: Agent
-    state: labels.State
+    state: labels.StateLabel
     conversations: int
     current: Conversation | None
 
 
-def working_now(project: Project) -> QuerySet[Conversation]:
-    """Conversations under way, the newest first."""
-    found = Conversation.objects.for_project(project).filter(status__in=UNDER_WAY)
-    return found.select_related("agent").newest_first()[:MOST_WORKING]
+def active_conversations(project: Project) -> QuerySet[Conversation]:
+    """Queued, running and waiting conversations, newest first."""
+    found = Conversation.objects.for_project(project).filter(status__in=ACTIVE_STATUSES)
+    return found.select_related("agent").newest_first()[:MAX_ACTIVE_SHOWN]
 
 
 def agents(project: Project) -> list[AgentRow]:
-    """Every agent that is not retired, by name."""
+    """Every agent that is not retired, ordered by name."""
     counted = Count("conversations", filter=Q(conversations__deleted_at__isnull=True))
     found = Agent.objects.of_project(project).annotate(conversation_count=counted)
-    found = found.order_by("name", "id")  # a query that groups forgets the model's own order
+    found = found.order_by("name", "id")  # an aggregate query ignores the model's default ordering
     current: dict[Any, list[Conversation]] = defaultdict(list)
-    under_way = Conversation.objects.for_project(project).filter(status__in=UNDER_WAY)
-    for conversation in under_way.newest_first():
+    active = Conversation.objects.for_project(project).filter(status__in=ACTIVE_STATUSES)
+    for conversation in active.newest_first():
         current[conversation.agent_id].append(conversation)
     return [_agent_row(agent, current[agent.id]) for agent in found]
 
 
-def _agent_row(agent: Any, under_way: list[Conversation]) -> AgentRow:
-    statuses = frozenset(conversation.status for conversation in under_way)
-    running = [each for each in under_way if each.status != "queued"] or under_way
+def _agent_row(agent: Any, active: list[Conversation]) -> AgentRow:
+    statuses = frozenset(conversation.status for conversation in active)
+    running = [each for each in active if each.status != "queued"] or active
     return AgentRow(
         agent=agent,
         state=labels.agent_state(agent, statuses),
@@ -56,13 +56,13 @@ def _agent_row(agent: Any, under_way: list[Conversation]) -> AgentRow:
 
 
 def people(project: Project) -> QuerySet[Member]:
-    """The human members, ready for names and roles."""
+    """The human members, with their names and roles loaded."""
     return project.members.live().with_names().filter(kind=Member.Kind.HUMAN)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One line of "Getting started": done, or what to do and where."""
+class ChecklistStep:
+    """One line of the "Getting started" checklist, with a link if it is not done."""
 
     text: str
     done: bool
@@ -70,14 +70,14 @@ class Step:
     link_text: str = ""
 
 
-def getting_started(user: User, rows: list[AgentRow], links: dict[str, str]) -> list[Step]:
-    """The first things to do here; a link only where this person may do it."""
+def getting_started(user: User, rows: list[AgentRow], links: dict[str, str]) -> list[ChecklistStep]:
+    """The checklist of a new project. ``links`` holds only what this person may do."""
     real = any(not row.agent.is_demo for row in rows)
     steps = [
-        Step("Have an agent", bool(rows), links.get("add_agent", ""), "Add one"),
-        Step("Start a conversation", any(row.conversations for row in rows)),
-        Step("Give an agent a real model", real, links.get("configure", ""), "Settings"),
+        ChecklistStep("Add an agent", bool(rows), links.get("add_agent", ""), "Add"),
+        ChecklistStep("Start a conversation", any(row.conversations for row in rows)),
+        ChecklistStep("Give an agent a real model", real, links.get("configure", ""), "Settings"),
     ]
     if not user.has_usable_password():
-        steps.append(Step("Choose a password", False, links["password"], "Choose"))
+        steps.append(ChecklistStep("Choose a password", False, links["password"], "Choose"))
     return steps

@@ -1,4 +1,4 @@
-"""The addresses of the pages."""
+"""The URLs of the pages."""
 
 from django.urls import path
 
@@ -16,5 +16,5 @@ urlpatterns = [
         pages.conversation,
         name="conversation",
     ),
-    path("styleguide/", styleguide.sheet, name="styleguide"),
+    path("styleguide/", styleguide.styleguide, name="styleguide"),
 ]

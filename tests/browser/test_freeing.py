@@ -10,7 +10,7 @@ SWEPT_MS = 40_000  # a worker looks for what is to be removed every ten seconds
 
 def press_remove(page: Page) -> None:
     page.get_by_role("button", name="More").click()
-    page.get_by_role("menuitem", name="Remove its files").click()
+    page.get_by_role("menuitem", name="Remove files").click()
 
 
 def test_files_are_removed_when_confirmed_and_only_then(page: Page) -> None:

@@ -92,7 +92,7 @@ def test_a_menu_opens_with_arrows_and_gives_the_focus_back(page: Page) -> None:
     page.keyboard.press("ArrowDown")
     expect(page.get_by_role("menuitem", name="Rename")).to_be_focused()
     page.keyboard.press("ArrowUp")
-    expect(page.get_by_role("menuitem", name="Remove its files")).to_be_focused()
+    expect(page.get_by_role("menuitem", name="Remove files")).to_be_focused()
     page.keyboard.press("Escape")
     expect(button).to_be_focused()
 
@@ -103,7 +103,7 @@ def test_a_reader_who_has_scrolled_up_stays_there_and_is_told_what_is_new(page: 
     acts.wait_until(page, "finished")
     scroller = page.locator(".thread-scroll")
     scroller.evaluate("(s) => s.scrollTo(0, 0)")
-    expect(page.locator(".jump")).to_have_text("To the end")
+    expect(page.locator(".jump")).to_have_text("Jump to the end")
     # Another tab of the same person writes meanwhile.
     other = page.context.new_page()
     other.goto(page.url)

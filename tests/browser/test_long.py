@@ -61,7 +61,7 @@ def test_it_is_read_to_its_beginning_and_back_with_few_rows_in_the_page(
         assert len(acts.rows(page)) <= MOST_ROWS + 1
     page.wait_for_timeout(200)
     assert "A long way to go" in acts.text_of(page)
-    page.get_by_role("button", name="To the end").click()
+    page.get_by_role("button", name="Jump to the end").click()
     page.wait_for_timeout(200)
     assert "Question 60" in acts.text_of(page) or len(acts.rows(page)) <= MOST_ROWS
     distance = scroller.evaluate("(s) => s.scrollHeight - s.scrollTop - s.clientHeight")

@@ -37,7 +37,7 @@ def test_what_is_parked_says_why_and_goes_on_when_it_is_tried_again(
 
 
 def test_what_is_parked_can_be_dropped_and_takes_new_messages(parked: Page) -> None:
-    parked.get_by_role("button", name="Drop").click()
+    parked.get_by_role("button", name="Stop").click()
     acts.wait_until(parked, "stopped")
     acts.write(parked, "Look around the sandbox and tell me what is there.")
     acts.wait_until(parked, "finished")

@@ -114,7 +114,7 @@ def test_a_run_is_watched_reloaded_taken_over_and_stopped(
     expect(page.locator("details.tool", has_text="once.txt").first).to_be_visible()
     wait_until(lambda: _command_runs(person, conversation), 60)
     team.holder(conversation, both).kill()
-    expect(page.locator(".flow")).to_contain_text("another one has taken over")
+    expect(page.locator(".flow")).to_contain_text("Another one has taken over")
     expect(page.locator(".prose.is-writing")).to_be_visible()
 
     before = page.locator(".prose").last.inner_text()

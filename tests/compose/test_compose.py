@@ -57,7 +57,7 @@ def test_what_is_asked_while_workers_are_stopped_is_answered_when_they_are_back(
     assert [each["State"]["ExitCode"] for each in stack.containers("worker")] == [0, 0]
     talk.say(LOOK_AROUND)
     assert talk.row["activity"] == "waiting_for_worker"
-    assert person.ready()["parts"]["workers"] == "no sign of life"
+    assert person.ready()["parts"]["workers"] == "none is alive"
     stack("start", "worker")
     assert talk.rest(120) == "finished/answered"
     assert len([turn for turn in talk.all("turn.finished") if turn["reason"] == "answered"]) == 2

@@ -117,7 +117,7 @@ def test_a_conversation_takes_the_one_that_stands_ready_and_another_is_made(flow
     assert conversation.outputs[1].startswith("x\n")
     assert len(conversation.event_data("sandbox.started")) == 1
     assert ready(flow) == [following], "who has one takes no other"
-    assert dashboard.work().sandboxes["docker", "ready"] == 1
+    assert dashboard.installation_figures().sandboxes["docker", "ready"] == 1
     assert_replay_matches(conversation)
 
 

@@ -50,14 +50,14 @@ def test_a_wrong_encryption_key_is_refused_and_the_right_one_works_again(
     if how == "no file":
         kept.unlink()
     assert_refused(
-        used.run("up", **given), "ENCRYPTION_KEY is not the one", "put the former key back"
+        used.run("up", **given), "ENCRYPTION_KEY cannot decrypt", "restore the previous key"
     )
     assert kept.exists() is (how != "no file"), "a new key was kept"
     shutil.copy2(used.data / "saved", kept)
-    assert used.run("doctor").stdout.count("every stored secret can be read") == 1
+    assert used.run("doctor").stdout.count("every stored secret can be decrypted") == 1
 
 
 def test_the_former_key_may_stand_second(used: Installation):
     assert used.run("shell", "-v0", "-c", STORE_A_KEY).returncode == 0
     both = f"{GOOD_KEY},{(used.data / 'encryption_key').read_text().strip()}"
-    assert "every stored secret can be read" in used.run("doctor", ENCRYPTION_KEY=both).stdout
+    assert "every stored secret can be decrypted" in used.run("doctor", ENCRYPTION_KEY=both).stdout

@@ -56,8 +56,8 @@ def test_it_sees_the_running_server_and_its_worker(first):
     parts = parts_of(paca.run("doctor", "--json").stdout)
     assert parts["server"]["state"] == parts["workers"]["state"] == parts["queue"]["state"] == "ok"
     assert f"process {running.process.pid}" in parts["server"]["meaning"]
-    assert parts["workers"]["meaning"] == "1 at work, room for 10 more conversations"
-    assert parts["queue"]["meaning"] == "nothing waits for a worker"
+    assert parts["workers"]["meaning"] == "1 running, capacity for 10 more conversations"
+    assert parts["queue"]["meaning"] == "no conversation waits for a worker"
 
 
 def test_a_broken_part_is_named_and_the_exit_code_says_so(used: Installation):

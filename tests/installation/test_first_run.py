@@ -45,7 +45,7 @@ def test_each_step_is_a_line(first: tuple[Installation, Running]):
     _, running = first
     said = [line.split()[1] for line in running.lines if re.match("[✓!] ", line)]
     assert said == list(PARTS), running.output
-    assert "made: secret_key, encryption_key" in running.output
+    assert "created: secret_key, encryption_key" in running.output
     assert len(LINK.findall(running.output)) == 1
 
 
@@ -101,7 +101,7 @@ def test_a_second_start_on_the_same_data_is_refused_plainly(first: tuple[Install
     paca, running = first
     ended = paca.run("up")
     assert ended.returncode == 1
-    assert f"another Paca (process {running.process.pid}) already runs" in ended.stderr
+    assert f"another Paca (process {running.process.pid}) already uses" in ended.stderr
     assert "PACA_DATA_DIR=" in ended.stderr
     assert running.get("/healthz").status == 200
 
@@ -181,7 +181,7 @@ def test_a_first_start_that_is_killed_among_the_migrations_is_carried_on(paca: I
 def test_a_later_start_changes_nothing_and_prints_no_link(used: Installation):
     keys = {name: (used.data / name).read_bytes() for name in ("secret_key", "encryption_key")}
     running = used.up()
-    assert "Secrets      kept" in running.output
+    assert "Secrets      found" in running.output
     assert "up to date" in running.output
     assert "Demo" not in running.output
     assert not LINK.search(running.output)

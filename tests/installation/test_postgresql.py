@@ -16,7 +16,7 @@ from django.db import ConnectionHandler, connections
 from paca.common import database_urls
 from paca.common.errors import ConfigurationError
 from paca.ops import database_state
-from paca.ops.database_check import MIGRATING
+from paca.ops.database_check import MIGRATION_LOCK_KEY
 from tests.installation.manage_process import ADDRESS, Installation
 from tests.installation.test_refusals import GOOD_KEY, assert_refused
 from tests.support.flow import wait_until
@@ -50,7 +50,7 @@ def test_it_starts_on_an_empty_database_and_again_on_its_own(
 ):
     url = postgres.url_of(database)
     first = paca.up(DATABASE_URL=url)
-    assert f"{database} of 127.0.0.1:{postgres.port}" in first.output
+    assert f"{database} at 127.0.0.1:{postgres.port}" in first.output
     assert "migrations applied" in first.output
     assert first.get("/healthz").status == 200
     wait_until(lambda: first.get("/readyz").status == 200)
@@ -61,7 +61,7 @@ def test_it_starts_on_an_empty_database_and_again_on_its_own(
     assert "sign in as" not in again.output
     looked = paca.run("doctor", DATABASE_URL=url)
     assert looked.returncode == 0, looked.stdout
-    assert f"PostgreSQL 18.6, {database} of 127.0.0.1" in looked.stdout
+    assert f"PostgreSQL 18.6, {database} at 127.0.0.1" in looked.stdout
     assert again.stop() == 0
     assert not list(paca.data.glob("*.sqlite3"))
 
@@ -86,7 +86,7 @@ def two_that_start_at_once(
 
     starts = [threading.Thread(target=start, args=(each,)) for each in both]
     with psycopg.connect(url, autocommit=True) as holder:
-        holder.execute("SELECT pg_advisory_lock(%s)", [MIGRATING])
+        holder.execute("SELECT pg_advisory_lock(%s)", [MIGRATION_LOCK_KEY])
         for each in starts:
             each.start()
         waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
@@ -115,7 +115,7 @@ def test_of_two_that_have_made_up_their_own_secrets_at_once_one_is_refused(
     tmp_path: Path, postgres: PostgresServer, database: str
 ):
     with two_that_start_at_once(tmp_path, postgres, database) as ended:
-        refused = [output for output in ended if "are not those" in output]
+        refused = [output for output in ended if "differ from what" in output]
         assert len(refused) == 1, ended
         assert "Paca runs at" not in refused[0]
         assert sum("Paca runs at" in output for output in ended) == 1
@@ -212,12 +212,12 @@ NEED_A_NEW_ONE = (
 REFUSALS: dict[str, tuple[Arrange, str, str]] = {
     "a wrong password": (
         lambda server, name: server.url_of(name, password="hush-hush"),
-        "does not let paca in: the name or the password is wrong",
+        "rejects paca: the name or the password is wrong",
         "correct them in DATABASE_URL",
     ),
     "a user who is none": (
         lambda server, name: server.url_of(name, user="stranger", password="hush-hush"),
-        "does not let stranger in",
+        "rejects stranger",
         "correct them in DATABASE_URL",
     ),
     "no such database": (
@@ -228,41 +228,45 @@ REFUSALS: dict[str, tuple[Arrange, str, str]] = {
     "nobody listens": (
         lambda server, name: "postgres://paca:hush-hush@127.0.0.1:1/paca",
         "the PostgreSQL at 127.0.0.1:1 cannot be reached: Connection refused",
-        "start it, or correct the address",
+        "start it, or correct DATABASE_URL",
     ),
     "no such host": (
         lambda server, name: "postgres://paca:hush-hush@nowhere.invalid/paca",
         "the PostgreSQL at nowhere.invalid:5432 cannot be reached",
-        "start it, or correct the address",
+        "start it, or correct DATABASE_URL",
     ),
     "no such socket": (
         lambda server, name: "postgres://paca:hush-hush@/paca?host=/nowhere",
         "the PostgreSQL at /nowhere cannot be reached: No such file",
-        "start it, or correct the address",
+        "start it, or correct DATABASE_URL",
     ),
     "no TLS there": (
         lambda server, name: f"{server.url_of(name)}?sslmode=require",
         "does not support SSL",
-        "correct the address",
+        "correct DATABASE_URL",
     ),
-    "another program's": (of_another_program, "belongs to another program", "choose an empty one"),
+    "another program's": (
+        of_another_program,
+        "belongs to another program",
+        "choose an empty database",
+    ),
     "another Django program's": (
         of_another_django_program,
         "belongs to another program",
-        "choose an empty one",
+        "choose an empty database",
     ),
     "a newer version's": (of_a_newer_version, "was used by a newer Paca", "update the code"),
     "no right to make tables": (
         without_the_right_to_make_tables,
-        "may not make tables in the database",
+        "may not create tables in the database",
         "GRANT CREATE ON SCHEMA public TO guest_",
     ),
     "no connection left": (
         with_all_its_connections_in_use,
-        "has no connection left for busy_",
+        "has no free connection for busy_",
         "raise max_connections there, or the limit of busy_",
     ),
-    "not in UTF-8": (not_in_utf8, "does not keep text as UTF-8", "ENCODING 'UTF8'"),
+    "not in UTF-8": (not_in_utf8, "does not store text as UTF-8", "ENCODING 'UTF8'"),
 }
 
 
@@ -292,7 +296,7 @@ def test_a_database_that_cannot_be_used_is_refused_with_the_next_step(
         django_db_blocker.unblock(),
         pytest.raises(ConfigurationError) as refusal,
     ):
-        database_state.look()
+        database_state.read_migration_state()
     assert cause in refusal.value.detail
     assert next_step in str(refusal.value.facts["next_step"])
     said = refusal.value.detail + str(refusal.value.facts)
@@ -304,7 +308,7 @@ def test_a_database_that_cannot_be_used_is_refused_with_the_next_step(
 
 def test_a_refused_start_says_so_and_makes_nothing(paca: Installation, postgres: PostgresServer):
     ended = paca.run("up", DATABASE_URL=postgres.url_of("paca", password="hush-hush"))
-    assert_refused(ended, "does not let paca in", "correct them in DATABASE_URL")
+    assert_refused(ended, "rejects paca", "correct them in DATABASE_URL")
     assert not paca.data.exists()
     _shows_no_password(ended, postgres)
 

@@ -79,12 +79,12 @@ REFUSALS = {
     ),
     "the data folder's parent is a file": (
         a_parent_that_is_a_file,
-        "cannot be made",
+        "cannot be created",
         "PACA_DATA_DIR=",
     ),
     "the data folder cannot be made": (
         settings(PACA_DATA_DIR="/proc/paca"),
-        "/proc/paca cannot be made",
+        "/proc/paca cannot be created",
         "PACA_DATA_DIR=",
     ),
     "the database is garbage": (garbage_as_database, "file is not a database", "backup"),
@@ -214,7 +214,7 @@ def test_a_taken_port_is_refused_plainly_and_makes_nothing(paca: Installation):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         ended = paca.run("up", PACA_PORT=str(port))
-    assert_refused(ended, f"port {port} on 127.0.0.1 is taken", f"PACA_PORT={port + 1}")
+    assert_refused(ended, f"port {port} on 127.0.0.1 is in use", f"PACA_PORT={port + 1}")
     assert not paca.data.exists()
 
 

@@ -90,15 +90,15 @@ def test_a_worker_waits_for_the_tables_and_refuses_secrets_that_are_not_the_webs
 
     key = GOOD_KEY.replace("i", "j", 1)
     ended = paca.run("run_worker", **(given | SECRETS | {"ENCRYPTION_KEY": key}))
-    assert_refused(ended, "ENCRYPTION_KEY is not the one", "give every process the same")
+    assert_refused(ended, "ENCRYPTION_KEY differs", "give every process the same")
 
 
 HARD_TO_END = """
 import os, sys, time
-from paca.ops.management.commands.run_worker import AskedToEnd
-asked = AskedToEnd()
+from paca.ops.management.commands.run_worker import ShutdownSignal
+shutdown = ShutdownSignal()
 print("begun", flush=True)
-assert asked.within(30)
+assert shutdown.wait(30)
 print("asked", flush=True)
 time.sleep(60)
 """

@@ -41,7 +41,7 @@ def test_ready_names_a_worker_that_gives_no_sign_of_life(client):
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert answer.json()["status"] == "not ready"
-    assert answer.json()["parts"]["workers"] == "no sign of life"
+    assert answer.json()["parts"]["workers"] == "none is alive"
     assert answer.json()["parts"]["database"] == "ok"
 
 
@@ -50,7 +50,7 @@ def test_a_worker_is_alive_until_it_has_been_silent_for_a_while(client):
     a_worker_is_alive()
     assert ask(client)["parts"]["workers"] == "ok"
     Worker.objects.update(heartbeat_at=timezone.now() - timedelta(seconds=16))
-    assert ask(client)["parts"]["workers"] == "no sign of life"
+    assert ask(client)["parts"]["workers"] == "none is alive"
 
 
 @pytest.mark.django_db
@@ -90,10 +90,10 @@ def test_the_queue_tells_what_waits_and_how_long_the_first_of_it_has(client):
 def test_a_queue_that_nobody_takes_from_is_a_fault_and_a_long_one_is_not(client):
     here = make_world(limit_concurrent=1)
     services.start_chat(here.agent, text="Go", by=here.owner)
-    nothing_happens_for(worker_status.LATE_SECONDS + 15)
+    nothing_happens_for(worker_status.QUEUE_STUCK_SECONDS + 15)
     assert ask(client)["parts"]["queue"] == "ok", "that nobody is there is the workers' fault"
     a_worker_is_alive()
-    assert "although workers have room" in ask(client)["parts"]["queue"]
+    assert "although workers are free" in ask(client)["parts"]["queue"]
     Worker.objects.update(concurrency=0)
     assert ask(client)["parts"]["queue"] == "ok"
 
@@ -145,10 +145,10 @@ def test_health_is_only_read(client, address):
 def test_workers_of_many_hosts_that_share_no_files_are_noticed():
     a_worker_is_alive("one", sandbox="bubblewrap", place="boot-1 pid:[1] a")
     a_worker_is_alive("two", sandbox="bubblewrap", place="boot-1 pid:[2] b")
-    assert worker_status.scattered() == ""
+    assert worker_status.placement_problem() == ""
     a_worker_is_alive("three", sandbox="bubblewrap", place="boot-2 pid:[1] a")
-    assert "workers on 2" in worker_status.scattered()
+    assert "workers run on 2 hosts" in worker_status.placement_problem()
     Worker.objects.update(sandbox="docker")
-    assert worker_status.scattered() == ""
+    assert worker_status.placement_problem() == ""
     Worker.objects.filter(id="one").update(sandbox="bubblewrap")
-    assert "different ways (bubblewrap, docker)" in worker_status.scattered()
+    assert "different sandbox backends (bubblewrap, docker)" in worker_status.placement_problem()

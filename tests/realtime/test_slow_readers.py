@@ -12,7 +12,7 @@ import pytest
 from paca import events
 from paca.bus import get_bus
 from paca.bus.base import conversation_topic
-from paca.ops.uvicorn.websocket_protocol import SocketProtocol
+from paca.ops.uvicorn.websocket_protocol import BoundedWebSocketProtocol
 from tests.realtime.pages import Chat, application, bearer, conversation_page, session, token_of
 from tests.support.live_server import LiveServer, running
 
@@ -25,8 +25,8 @@ CLOSED_TOO_SLOW = (4408).to_bytes(2, "big")
 @pytest.fixture
 def server(transactional_db, monkeypatch) -> Iterator[LiveServer]:
     """Lets a page go after a second instead of ten."""
-    monkeypatch.setattr(SocketProtocol, "send_seconds", 1.0)
-    monkeypatch.setattr(SocketProtocol, "farewell_seconds", 1.0)
+    monkeypatch.setattr(BoundedWebSocketProtocol, "send_timeout_seconds", 1.0)
+    monkeypatch.setattr(BoundedWebSocketProtocol, "close_timeout_seconds", 1.0)
     with running(application()) as live:
         yield live
 
@@ -61,23 +61,25 @@ def until(condition, seconds: float = 15) -> None:
         time.sleep(0.02)
 
 
-def sockets_of(server: LiveServer) -> list[SocketProtocol]:
+def sockets_of(server: LiveServer) -> list[BoundedWebSocketProtocol]:
     connections = list(server.server.server_state.connections)
-    return [each for each in connections if isinstance(each, SocketProtocol)]
+    return [each for each in connections if isinstance(each, BoundedWebSocketProtocol)]
 
 
 def open_sockets(server: LiveServer) -> int:
     return len(sockets_of(server))
 
 
-def closed_sockets(server: LiveServer) -> list[SocketProtocol]:
+def closed_sockets(server: LiveServer) -> list[BoundedWebSocketProtocol]:
     return [each for each in sockets_of(server) if each.close_sent]
 
 
 def test_a_page_that_does_not_read_is_closed_with_4408_and_costs_little_memory(
     server, chat, monkeypatch
 ):
-    monkeypatch.setattr(SocketProtocol, "farewell_seconds", 8.0)  # time to look, then to read
+    monkeypatch.setattr(
+        BoundedWebSocketProtocol, "close_timeout_seconds", 8.0
+    )  # time to look, then to read
     chat.say(200, text="x" * 60_000)  # 12 MB
     process = psutil.Process(os.getpid())
     with conversation_page(server, chat.id, session(server, chat.owner)) as quick:

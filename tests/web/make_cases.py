@@ -1,4 +1,4 @@
-"""Cases that the server and the page must answer alike: who looks how, which state has which words."""
+"""Cases in which Python and JavaScript must give the same avatars and the same state labels."""
 
 import itertools
 import json
@@ -22,10 +22,10 @@ NAMES = (
 
 
 def cases() -> dict[str, Any]:
-    reasons = ("", *labels.BECAUSE)
+    reasons = ("", *labels.REASONS)
     return {
         "members": [
-            {"id": each, "tone": avatars.tone_of(each), "cells": avatars.weave(each)}
+            {"id": each, "tone": avatars.avatar_tone(each), "cells": avatars.identicon_cells(each)}
             for each in (*IDS, *(f"agent-{number}" for number in range(40)))
         ],
         "initials": [[name, avatars.initials(name)] for name in NAMES],
@@ -35,9 +35,9 @@ def cases() -> dict[str, Any]:
                 "reason": reason,
                 "label": s.label,
                 "icon": s.icon,
-                "because": s.because,
+                "shown_reason": s.reason,
             }
-            for status, reason in itertools.product(labels.STATES, reasons)
+            for status, reason in itertools.product(labels.STATUSES, reasons)
             for s in [labels.state_of(status, reason)]
         ],
     }

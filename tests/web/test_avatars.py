@@ -11,7 +11,7 @@ from paca.accounts.services import installation
 from paca.conversations import services
 from paca.conversations.models import Sandbox
 from paca.ops import split_deployment
-from paca.ops.sandbox_factory import _former_id, install_id
+from paca.ops.sandbox_factory import _derived_id, install_id
 from tests.support.world import make_world
 
 ANOTHER_SECRET = "another-0123456789abcdefghijklmnopqrstuvwxyz-0123456789"
@@ -22,7 +22,7 @@ def test_it_is_given_once_and_outlives_a_change_of_the_secret_key(settings):
     given = install_id()
     settings.SECRET_KEY = ANOTHER_SECRET
     assert install_id() == given
-    split_deployment.enter()
+    split_deployment.record_secrets()
     assert install_id() == given
     assert Installation.objects.count() == 1
 
@@ -37,17 +37,17 @@ def test_two_with_the_same_key_and_name_of_the_database_are_told_apart():
 @pytest.mark.django_db
 def test_to_have_one_is_not_to_be_entered_by_a_web_process():
     install_id()
-    assert not split_deployment.is_entered()
-    split_deployment.check_is_part()
-    split_deployment.enter()
-    assert split_deployment.is_entered()
+    assert not split_deployment.secrets_are_recorded()
+    split_deployment.check_worker_secrets()
+    split_deployment.record_secrets()
+    assert split_deployment.secrets_are_recorded()
 
 
 @pytest.mark.django_db
 def test_one_that_has_sandboxes_already_keeps_the_id_they_bear(settings):
     """Its containers, volumes and folders from before are found, swept and removed as its own."""
-    split_deployment.enter()
-    former = _former_id()
+    split_deployment.record_secrets()
+    former = _derived_id()
     here = make_world()
     begun = services.start_chat(here.agent, text="Go", by=here.owner)
     Sandbox.objects.create(

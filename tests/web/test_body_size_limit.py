@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from paca.web.middleware.body_size_limit import Bodies
+from paca.web.middleware.body_size_limit import BodySizeLimit
 from tests.support.live_server import LiveServer, running
 
 MOST = 1000
@@ -37,7 +37,7 @@ def server(came: list[int]) -> Iterator[LiveServer]:
 
     async def by_kind(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
-            await Bodies(application, MOST)(scope, receive, send)
+            await BodySizeLimit(application, MOST)(scope, receive, send)
             return
         await receive()
         await send({"type": "lifespan.startup.complete"})

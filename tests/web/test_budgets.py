@@ -28,7 +28,7 @@ def test_the_modules_of_the_conversation_stay_small() -> None:
 
 
 def test_a_plain_page_needs_no_markdown() -> None:
-    needed = needed_by("paca/pages/plain.js")
+    needed = needed_by("paca/pages/default.js")
     assert travels(needed) <= 25
     assert not [path for path in needed if "marked" in path.name or "purify" in path.name]
 

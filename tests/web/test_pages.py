@@ -43,7 +43,7 @@ def test_the_only_project_is_where_one_begins(ada: Client, harbor: World) -> Non
 def test_who_is_in_no_project_is_told_so(harbor: World, db: None) -> None:
     client = Client()
     client.force_login(User.objects.create_user("nobody"))
-    assert "You are in no project yet" in body(client, "/")
+    assert "You are not a member of a project yet" in body(client, "/")
 
 
 def test_the_overview_invites_to_write_to_the_agent(ada: Client, harbor: World) -> None:
@@ -108,7 +108,7 @@ def test_who_may_only_watch_gets_no_composer(harbor: World) -> None:
     client = Client()
     client.force_login(viewer)
     text = body(client, page(harbor))
-    assert "You can watch" in text
+    assert "You can read only" in text
     assert "<textarea" not in text
     sent = chat(harbor)
     shown = body(client, page(harbor, f"conversations/{sent.conversation_id}/"))
@@ -116,7 +116,7 @@ def test_who_may_only_watch_gets_no_composer(harbor: World) -> None:
 
 
 def test_the_agents_say_what_they_do_now(ada: Client, harbor: World) -> None:
-    assert "Waits for a message" in body(ada, page(harbor, "agents/"))
+    assert "No conversation running" in body(ada, page(harbor, "agents/"))
     chat(harbor, "Find the bug")
     text = body(ada, page(harbor, "agents/"))
     assert "Find the bug" in text
@@ -238,7 +238,7 @@ def test_a_one_time_link_is_looked_at_first_and_used_by_a_press(
     assert client.session["_auth_user_id"] == str(harbor.user.pk)
     again = Client().get(path)
     assert again.status_code == 404
-    assert "used up or too old" in again.content.decode()
+    assert "has been used or has expired" in again.content.decode()
 
 
 def test_a_one_time_link_cannot_be_pressed_from_another_site(harbor: World) -> None:
@@ -270,7 +270,7 @@ def test_unknown_addresses_and_foreign_projects_look_the_same(ada: Client, harbo
     ]
     assert unknown.status_code == foreign.status_code == 404
     assert texts[0] == texts[1]
-    assert "There is nothing at this address" in texts[0]
+    assert "Page not found" in texts[0]
 
 
 def test_a_right_that_is_missing_is_another_page_than_a_missing_thing(harbor: World) -> None:
@@ -293,7 +293,7 @@ def test_a_fault_shows_the_number_under_which_the_log_tells_more(
     def broken(*_args: object) -> None:
         raise RuntimeError("a fault")
 
-    monkeypatch.setattr("paca.web.selectors.working_now", broken)
+    monkeypatch.setattr("paca.web.selectors.active_conversations", broken)
     ada.raise_request_exception = False
     answer = ada.get(page(harbor), headers={"X-Request-ID": "told-by-the-test"})
     assert answer.status_code == 500

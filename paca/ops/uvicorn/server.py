@@ -1,4 +1,4 @@
-"""The web server of Paca: uvicorn in the main thread, with our way to begin and to end."""
+"""The web server of ``manage.py up``: uvicorn in the main thread, with hooks at its start and end."""
 
 import asyncio
 import os
@@ -12,12 +12,12 @@ from typing import Any
 
 import uvicorn
 
-from paca.ops.uvicorn.websocket_protocol import SocketProtocol
+from paca.ops.uvicorn.websocket_protocol import BoundedWebSocketProtocol
 
-# Above our own limit for a frame, so that a frame that is too large can be answered with an error.
-LARGEST_FRAME_BYTES = 1024 * 1024
+# Above our own limit for a frame, so that we can answer a larger frame with an error.
+MAX_FRAME_BYTES = 1024 * 1024
 KEEPALIVE_SECONDS = 20.0
-GOODBYE_SECONDS = 10
+SHUTDOWN_TIMEOUT_SECONDS = 10
 
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -29,15 +29,16 @@ def serve(
     on_ready: Callable[[], object] = lambda: None,
     before_stop: Callable[[], object] = lambda: None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT. Then ``before_stop`` runs, in a thread, while pages still hear
-    what happens; then sockets are closed with 1012 and this returns. A second signal ends the
-    process at once.
+    """Serve until SIGTERM or SIGINT.
+
+    Then ``before_stop`` runs in a thread, while sockets still deliver events. Afterwards the sockets
+    are closed with 1012 and this function returns. A second signal ends the process at once.
     """
     Server(application, on_ready=on_ready, before_stop=before_stop).run(sockets=[listener])
 
 
 class Server(uvicorn.Server):
-    """uvicorn, which would end by raising the signal again instead of returning."""
+    """uvicorn, but ``run`` returns after a signal; the original raises the signal once more."""
 
     def __init__(
         self,
@@ -51,40 +52,40 @@ class Server(uvicorn.Server):
                 application,
                 loop="asyncio",
                 http="httptools",
-                ws=SocketProtocol,
+                ws=BoundedWebSocketProtocol,
                 lifespan="on",
                 interface="asgi3",
                 log_config=None,
                 log_level="warning",
                 access_log=False,
                 server_header=False,
-                ws_max_size=LARGEST_FRAME_BYTES,
+                ws_max_size=MAX_FRAME_BYTES,
                 ws_ping_interval=KEEPALIVE_SECONDS,
                 ws_ping_timeout=KEEPALIVE_SECONDS,
-                # Our frames are small; compression would cost memory a socket and time a frame.
+                # Our frames are small; compression would cost memory for each socket and time for each frame.
                 ws_per_message_deflate=False,
-                timeout_graceful_shutdown=GOODBYE_SECONDS,
+                timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_SECONDS,
             )
         )
         self._on_ready = on_ready
         self._before_stop = before_stop
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen, then say so."""
+        """Begin to listen, then call ``on_ready``."""
         await super().startup(sockets=sockets)
         if self.started:
             self._on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """The worker first: what it still stores and says reaches the pages that are open."""
+        """Stop the worker first, so that open pages see its last events."""
         await asyncio.to_thread(self._before_stop)
         await super().shutdown(sockets=sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """The first signal asks us to end, the second ends us."""
+        """Handle SIGTERM and SIGINT while the server runs, and restore the handlers afterwards."""
         if threading.current_thread() is not threading.main_thread():
-            yield  # only the main thread hears signals; whoever started this ends it
+            yield  # only the main thread receives signals; the starter of another thread ends it
             return
         before = {number: signal.signal(number, self.handle_exit) for number in _SIGNALS}
         try:
@@ -94,7 +95,10 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Not a callback of the loop, so that it is heard when the loop hangs."""
+        """End in order at the first signal, at once at the second.
+
+        A signal handler and not a callback of the event loop, so that it works while the loop hangs.
+        """
         if self.should_exit:
             os._exit(128 + sig)
         self.should_exit = True

@@ -1,10 +1,12 @@
-"""One socket of uvicorn, corrected for visitors who do not read.
+"""A WebSocket of uvicorn that limits how long it waits for a viewer who does not read.
 
-Of uvicorn's implementations this is the one on ``websockets``' Sans-I/O core: its ``send`` waits
-while the connection's write buffer is above its high-water mark (64 KiB), so a slow visitor slows
-its sender and nothing piles up; the older one, on the library's legacy server, does so too but is
-deprecated and warns at import. What it lacks is an end: waiting for the visitor has no limit, closing
-waits like any frame, and a closed connection keeps its buffer until it is read, which may be never.
+uvicorn has two implementations. This one is based on the Sans-I/O core of ``websockets``. Its ``send``
+waits while the write buffer of the connection is above its high-water mark (64 KiB), so a slow viewer
+slows the sender and no data piles up. The other one uses the legacy server of ``websockets``; it does
+the same, but is deprecated and warns at import.
+
+What this one lacks is a limit: ``send`` waits for the viewer without end, closing waits like any other
+frame, and a closed connection keeps its buffer until it is read, which may be never.
 """
 
 import asyncio
@@ -15,57 +17,66 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.protocol import State
 
 
-class SocketProtocol(WebSocketsSansIOProtocol):
-    """Sending waits 10 seconds at most; closing is never held up, and is final after 10 more."""
+class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
+    """Sending waits 10 seconds at most. Closing never waits, and the connection is gone 10 seconds later."""
 
-    send_seconds: ClassVar[float] = 10.0
-    # How long a visitor has to read what was sent before the goodbye, and to answer it.
-    farewell_seconds: ClassVar[float] = 10.0
+    send_timeout_seconds: ClassVar[float] = 10.0
+    # How long a viewer has to read what is left and to answer the close frame.
+    close_timeout_seconds: ClassVar[float] = 10.0
 
     async def send(self, message: Any) -> None:
-        """Raises ``TimeoutError`` if the visitor takes nothing, and ``ClientDisconnected`` if the socket
-        is gone: also after uvicorn closed it, and before it has noticed that the visitor did.
+        """Send one ASGI message.
+
+        Raises ``TimeoutError`` if the viewer reads nothing, and ``ClientDisconnected`` if the socket is
+        closed: by uvicorn, or by the viewer before uvicorn has noticed it.
         """
         if message["type"] == "websocket.close":
-            self.writable.set()  # a few bytes, behind which nothing more will come
+            self.writable.set()  # a few bytes, and the last ones
         elif self.close_sent or self.transport.is_closing():
             raise ClientDisconnected
-        elif not self.writable.is_set():  # rarely; a clock for every frame would cost as much as it
-            async with asyncio.timeout(self.send_seconds):
-                while not self.writable.is_set():  # another may have filled it before we wake
+        elif (
+            not self.writable.is_set()
+        ):  # rarely; a timeout for every frame would cost as much as the frame
+            async with asyncio.timeout(self.send_timeout_seconds):
+                while not self.writable.is_set():  # another sender may fill it before we wake
                     await self.writable.wait()
         await super().send(message)
         if message["type"] == "websocket.close":
-            self._end_for_certain()
+            self._abort_after_close_timeout()
 
     def send_receive_event_to_app(self) -> None:
-        """Text that is none ends the line, as uvicorn has it; it is nobody's error but the visitor's, and
-        uvicorn would log it as one of ours."""
+        """Hand a received frame to the application.
+
+        A text frame that is not UTF-8 ends the connection, as in uvicorn. uvicorn would also log it as an
+        error of the server, although it is one of the client.
+        """
         is_text = self.curr_msg_data_type == "text"
-        if self.close_sent or not is_text or _is_text(b"".join(self.frames)):
+        if self.close_sent or not is_text or _is_utf8(b"".join(self.frames)):
             super().send_receive_event_to_app()
             return
-        if self.conn.state is State.OPEN:  # else it came together with the visitor's goodbye
+        if (
+            self.conn.state is State.OPEN
+        ):  # else it came together with the close frame of the viewer
             self.conn.send_close(1007)
         self.handle_parser_exception()
 
     def keepalive_timeout(self) -> None:
-        """The visitor is not there any more: nothing that was meant for them is kept."""
+        """The viewer did not answer a ping: drop the connection and its unsent data."""
         super().keepalive_timeout()
-        self._end_for_certain()
+        self._abort_after_close_timeout()
 
     def shutdown(self) -> None:
-        """The server ends: say so (1012), and wait for no reader."""
+        """The server ends: close with 1012, without waiting for viewers who do not read."""
         super().shutdown()
-        self._end_for_certain()
+        self._abort_after_close_timeout()
 
-    def _end_for_certain(self) -> None:
+    def _abort_after_close_timeout(self) -> None:
         if self.close_timer is not None:
             self.close_timer.cancel()
-        self.close_timer = self.loop.call_later(self.farewell_seconds, self.transport.abort)
+        self.close_timer = self.loop.call_later(self.close_timeout_seconds, self.transport.abort)
 
 
-def _is_text(data: bytes) -> bool:
+def _is_utf8(data: bytes) -> bool:
     try:
         data.decode()
     except UnicodeDecodeError:

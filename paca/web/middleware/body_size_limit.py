@@ -1,4 +1,4 @@
-"""No request's body is larger than what the API reads: what goes on longer is refused, not collected."""
+"""ASGI middleware that refuses a request body above the size limit while it arrives."""
 
 import json
 import logging
@@ -18,50 +18,50 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 
-class Bodies:
-    """Wraps pages and API: Django writes a body of any length to the disk before it looks at it."""
+class BodySizeLimit:
+    """Answers 413 to a larger body. Django alone would write a body of any length to the disk first."""
 
-    def __init__(self, application: Application, most: int | None = None) -> None:
+    def __init__(self, application: Application, max_bytes: int | None = None) -> None:
         self._application = application
-        self._most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE if most is None else most
+        self._max_bytes = settings.DATA_UPLOAD_MAX_MEMORY_SIZE if max_bytes is None else max_bytes
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
-        if _announced(scope) > self._most:
+        if _content_length(scope) > self._max_bytes:
             await _refuse(scope, send)
             return
-        came, refused = 0, False
+        received, refused = 0, False
 
-        async def receive_so_much() -> Message:
-            nonlocal came, refused
+        async def limited_receive() -> Message:
+            nonlocal received, refused
             message = await receive()
-            came += len(message.get("body", b""))
+            received += len(message.get("body", b""))
             # guard: web-body-length
-            if came <= self._most:
+            if received <= self._max_bytes:
                 return message
             if not refused:
                 refused = True
                 await _refuse(scope, send)
             return {"type": "http.disconnect"}
 
-        await self._application(scope, receive_so_much, send)
+        await self._application(scope, limited_receive, send)
 
 
-def _announced(scope: Any) -> int:
-    """What the request says its length is; 0 if it does not. The server has checked that it is a number."""
+def _content_length(scope: Any) -> int:
+    """The Content-Length header in bytes, or 0. The web server has checked that it is a number."""
     return next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
 
 
 async def _refuse(scope: Any, send: Send) -> None:
-    """As the API does, but from before Django, where requests have no id yet."""
+    """Answer like the API. Django has not seen the request, so this gives it an id."""
     request_id = uuid.uuid4().hex
-    logger.info("a body is too large", extra={"request_id": request_id, "path": scope["path"]})
+    logger.info("request body too large", extra={"request_id": request_id, "path": scope["path"]})
     answer = error_body(TooLarge.code, TooLarge().detail) | {"request_id": request_id}
     body = json.dumps(answer).encode()
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),
         (b"x-request-id", request_id.encode()),
-        (b"connection", b"close"),  # or the rest of it would be read all the same
+        (b"connection", b"close"),  # or the server would read the rest of the body
     ]
     await send({"type": "http.response.start", "status": TooLarge.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

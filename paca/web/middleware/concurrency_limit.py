@@ -1,4 +1,4 @@
-"""So many requests are answered at once; the others wait in line, without a thread or a connection."""
+"""Limits how many requests are handled at once. Others wait without a thread or a connection."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -14,81 +14,84 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 
-# Asks nothing of the database, and answers while everything else is stuck.
-NEVER_WAITS = "/healthz"
+# The health check uses no database and must answer while everything else is stuck.
+UNLIMITED_PATH = "/healthz"
 
 
-class Places:
-    """Wraps pages and API: Django would begin a thread for each request, however many there are.
+class ConcurrencyLimit:
+    """ASGI middleware around pages and API. Django alone would start a thread for every request.
 
-    A place is taken once the request has come whole and given back when its answer begins to go
-    out, so that nobody holds one who sends or reads slowly.
+    A request takes a slot when its body is complete and releases it when its response starts, so a
+    client that sends or reads slowly holds none.
     """
 
-    def __init__(self, application: Application, places: int = database_threads.PAGES) -> None:
+    def __init__(self, application: Application, limit: int = database_threads.PAGES) -> None:
         self._application = application
-        self._places = places
+        self._limit = limit
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._free = asyncio.Semaphore(places)
+        self._semaphore = asyncio.Semaphore(limit)
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
-        if scope["path"] == NEVER_WAITS:
+        if scope["path"] == UNLIMITED_PATH:
             await self._application(scope, receive, send)
             return
-        place = _Place(self._line())
+        slot = _Slot(self._semaphore_of_loop())
 
-        async def receive_and_wait() -> Message:
+        async def receive_and_acquire() -> Message:
             message = await receive()
             if message["type"] == "http.request" and not message.get("more_body", False):
-                await place.take()
+                await slot.acquire()
             return message
 
-        async def give_back_and_send(message: Message) -> None:
-            place.give_back()
+        async def release_and_send(message: Message) -> None:
+            slot.release()
             await send(message)
 
         try:
-            await self._application(scope, receive_and_wait, give_back_and_send)
+            await self._application(scope, receive_and_acquire, release_and_send)
         finally:
-            place.give_back()
+            slot.release()
 
-    def _line(self) -> asyncio.Semaphore:
-        """That of the loop which serves now; a second server in one process has its own."""
+    def _semaphore_of_loop(self) -> asyncio.Semaphore:
+        """The semaphore of the running event loop; a second server in this process has its own."""
         if self._loop is not asyncio.get_running_loop():
             self._loop = asyncio.get_running_loop()
-            self._free = asyncio.Semaphore(self._places)
-        return self._free
+            self._semaphore = asyncio.Semaphore(self._limit)
+        return self._semaphore
 
 
-class _Place:
-    """One request's: taken once and given back once."""
+class _Slot:
+    """The slot of one request: acquired once, and released once however often it is asked for."""
 
-    def __init__(self, free: asyncio.Semaphore) -> None:
-        self._free = free
+    def __init__(self, semaphore: asyncio.Semaphore) -> None:
+        self._semaphore = semaphore
         self._held = False
 
-    async def take(self) -> None:
-        await self._free.acquire()
+    async def acquire(self) -> None:
+        await self._semaphore.acquire()
         self._held = True
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         if self._held:
             self._held = False
-            self._free.release()
+            self._semaphore.release()
 
 
-def give_back_connections(
+def release_connections(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Middleware: whoever reads the answer slowly keeps no connection of the pool either."""
+    """Django middleware that returns connections to the pool before the response is sent.
 
-    def answer(request: HttpRequest) -> HttpResponseBase:
+    A client that reads slowly would keep them otherwise.
+    """
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
         try:
             return get_response(request)
         finally:
             for connection in connections.all(initialized_only=True):
-                # One that is not open stays so, and a test around the request keeps its transaction.
+                # Skip connections that are not open, and those in a transaction that a test has opened.
                 if connection.connection is not None and not connection.in_atomic_block:
                     connection.close_if_unusable_or_obsolete()
 
-    return answer
+    return middleware

@@ -1,10 +1,10 @@
-"""Headers and cookie flags that every answer carries."""
+"""Security headers and cookie flags of every response."""
 
 from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 
-# Nothing here uses a device or a payment; a page that is tricked into asking is refused.
+# Pages use no devices and no payments, so injected code cannot ask for them either.
 PERMISSIONS_POLICY = ", ".join(
     f"{feature}=()"
     for feature in (
@@ -23,7 +23,7 @@ PERMISSIONS_POLICY = ", ".join(
 
 
 class SecurityHeaders:
-    """Adds what Django has no setting for, and makes cookies Secure when the request was."""
+    """Adds Permissions-Policy, and marks cookies as Secure if the request came by HTTPS."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -1,4 +1,4 @@
-"""The building blocks of pages: icons, members, states and times."""
+"""Template tags for icons, scripts, avatars, states and times."""
 
 from datetime import datetime
 
@@ -15,7 +15,7 @@ register = template.Library()
 
 @register.simple_tag
 def icon(name: str, classes: str = "") -> SafeString:
-    """A symbol of the sprite; what it means is said in words beside it."""
+    """An icon of the sprite. It is hidden from screen readers; a text stands beside it."""
     return format_html(
         '<svg class="icon {}" aria-hidden="true"><use href="{}#{}"></use></svg>',
         classes,
@@ -26,7 +26,7 @@ def icon(name: str, classes: str = "") -> SafeString:
 
 @register.simple_tag
 def module(entry: str) -> SafeString:
-    """A script of the page, and the modules it needs, fetched all at once."""
+    """A module script, with preloads of all modules it imports, so that they load in parallel."""
     needed = static_url.modules_of(entry)
     preloads = format_html_join(
         "", '<link rel="modulepreload" href="{}">\n', ((static(each),) for each in needed)
@@ -36,7 +36,7 @@ def module(entry: str) -> SafeString:
 
 @register.simple_tag
 def avatar(member: Member, size: str = "") -> SafeString:
-    """A member's picture: agents are square and woven, people are round."""
+    """The avatar of a member: a square identicon for agents, a round one with initials for people."""
     if member.agent_id is not None:
         return agent_avatar(str(member.agent_id), member.name, size)
     return person_avatar(str(member.id), member.name, size)
@@ -44,10 +44,10 @@ def avatar(member: Member, size: str = "") -> SafeString:
 
 @register.simple_tag
 def person_avatar(member_id: str, name: str, size: str = "") -> SafeString:
-    """The same for a person of whom only id and name are at hand."""
+    """The avatar of a person, from id and name."""
     return format_html(
         '<span class="avatar tone-{} {}" role="img" aria-label="{}">{}</span>',
-        avatars.tone_of(member_id),
+        avatars.avatar_tone(member_id),
         size,
         name,
         avatars.initials(name),
@@ -56,50 +56,50 @@ def person_avatar(member_id: str, name: str, size: str = "") -> SafeString:
 
 @register.simple_tag
 def agent_avatar(agent_id: str, name: str, size: str = "") -> SafeString:
-    """The same for an agent of which only id and name are at hand."""
-    cells = ((x * 5 + 0.25, y * 5 + 0.25) for x, y in avatars.weave(str(agent_id)))
-    woven = format_html_join(
+    """The avatar of an agent, from id and name."""
+    cells = ((x * 5 + 0.25, y * 5 + 0.25) for x, y in avatars.identicon_cells(str(agent_id)))
+    rects = format_html_join(
         "", '<rect x="{}" y="{}" width="4.5" height="4.5" rx="1.2"></rect>', cells
     )
     return format_html(
         '<span class="avatar is-agent tone-{} {}" role="img" aria-label="{}, agent">'
         '<svg viewBox="0 0 25 25" aria-hidden="true">{}</svg></span>',
-        avatars.tone_of(str(agent_id)),
+        avatars.avatar_tone(str(agent_id)),
         size,
         name,
-        woven,
+        rects,
     )
 
 
 @register.simple_tag
-def state(shown: labels.State, classes: str = "pill") -> SafeString:
-    """A state: icon, word and reason; never colour alone."""
-    because = f" · {shown.because}" if shown.because else ""
+def state(shown: labels.StateLabel, classes: str = "pill") -> SafeString:
+    """A state as icon, label and reason, so that it does not depend on colour."""
+    reason = f" · {shown.reason}" if shown.reason else ""
     return format_html(
         '<span class="state s-{} {}">{}<span>{}{}</span></span>',
         shown.tone,
         classes,
         icon(shown.icon),
         shown.label,
-        because,
+        reason,
     )
 
 
 @register.filter
-def state_of(conversation: object) -> labels.State:
-    """The state of a conversation's row."""
+def state_of(conversation: object) -> labels.StateLabel:
+    """The label of a conversation's status and reason."""
     return labels.state_of(conversation.status, conversation.reason)  # type: ignore[attr-defined]
 
 
 @register.filter
 def activity(conversation: object) -> str:
-    """What a conversation under way does right now."""
+    """What a running conversation does now."""
     return labels.ACTIVITIES.get(conversation.activity, "")  # type: ignore[attr-defined]
 
 
 @register.simple_tag
 def when(moment: datetime) -> SafeString:
-    """A time, which the browser rewrites in the reader's own zone."""
+    """A time in UTC, which the browser rewrites in the reader's time zone."""
     return format_html(
         '<paca-when at="{}"><time datetime="{}">{} UTC</time></paca-when>',
         moment.isoformat(),

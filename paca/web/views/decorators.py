@@ -1,4 +1,4 @@
-"""The door of every page in a project: who is asking, and what they may see."""
+"""The decorator that checks sign-in, membership and permission for the pages of a project."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -17,12 +17,13 @@ View = Callable[..., HttpResponse]
 
 
 def project_page(permission: str) -> Callable[[View], View]:
-    """A page for members with this right: its function gets the request and the asking member.
+    """A page for members with this permission. The view gets the request and the member.
 
-    Whoever is no member gets the page of unknown addresses.
+    Raises ``Http404`` for people who are no members, and ``PermissionDenied`` for members without
+    the permission.
     """
 
-    def wrap(page: View) -> View:
+    def decorate(page: View) -> View:
         @require_safe
         @login_required
         @wraps(page)
@@ -30,11 +31,11 @@ def project_page(permission: str) -> Callable[[View], View]:
             try:
                 member = selectors.get_membership(request.user, project)  # type: ignore[arg-type]
                 if not permissions.allows(member, permission):
-                    raise PermissionDenied(f"It needs the permission {permission}.")
+                    raise PermissionDenied(f"This page needs the permission {permission}.")
                 return page(request, member, **names)
             except NotFound:
                 raise Http404 from None
 
         return view
 
-    return wrap
+    return decorate

@@ -1,4 +1,4 @@
-"""The page of a one-time link: it says whom it signs in, and a press does it."""
+"""The page of a one-time link: it names the person, and its button signs them in."""
 
 from django.contrib.auth import login
 from django.http import HttpRequest, HttpResponse
@@ -15,7 +15,7 @@ from paca.accounts.services.people import LinkExpired
 @never_cache
 @csrf_protect
 def one_time_link(request: HttpRequest, secret: str) -> HttpResponse:
-    """Opening only looks: programs open links too. The press of the button uses it up."""
+    """GET only shows the page, because mail programs open links too. POST uses the link up and signs in."""
     try:
         if request.method != "POST":
             person = accounts.get_link_user(secret)

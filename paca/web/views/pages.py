@@ -20,28 +20,28 @@ from paca.web import selectors
 from paca.web.page_urls import configure_url, next_url, page_urls, start_url
 from paca.web.views.decorators import project_page
 
-A_PAGE = 30
-RECENT = 5
+PAGE_SIZE = 30
+RECENT_COUNT = 5
 
 
 @require_safe
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
-    """The only project, or the list of them."""
+    """Redirect to the person's only project, or list their projects."""
     projects = list(Project.objects.for_member(request.user))  # type: ignore[arg-type]
     if len(projects) == 1:
         return redirect("overview", project=projects[0].id)
     return render(request, "web/projects.html", {"projects": projects})
 
 
-def shell(member: Member, here: str, **more: Any) -> dict[str, Any]:
-    """What the frame around every page of a project needs."""
+def page_context(member: Member, section: str, **more: Any) -> dict[str, Any]:
+    """The context of shell.html, the frame around every page of a project."""
     return {
         "member": member,
         "project": member.project,
-        "here": here,
-        "working_now": selectors.working_now(member.project),
-        "working_api": reverse("api:conversations", args=[member.project_id]),
+        "section": section,
+        "active_conversations": selectors.active_conversations(member.project),
+        "conversations_api": reverse("api:conversations", args=[member.project_id]),
         "next_url": next_url(member.project_id),
         "may_write": permissions.allows(member, "conversations:write"),
         **more,
@@ -50,29 +50,29 @@ def shell(member: Member, here: str, **more: Any) -> dict[str, Any]:
 
 @project_page("conversations:read")
 def overview(request: HttpRequest, member: Member) -> HttpResponse:
-    """The composer is the page; below it ways to begin, beside it who is here."""
+    """The composer for a new chat, recent conversations, the team and the checklist."""
     rows = selectors.agents(member.project)
-    usable = [row for row in rows if row.agent.status != "inactive"]
-    wanted = [row for row in usable if str(row.agent.id) == request.GET.get("agent")]
-    chosen = (wanted or usable)[0].agent if usable else None
-    context = shell(
+    available = [row for row in rows if row.agent.status != "inactive"]
+    wanted = [row for row in available if str(row.agent.id) == request.GET.get("agent")]
+    chosen = (wanted or available)[0].agent if available else None
+    context = page_context(
         member,
         "overview",
         rows=rows,
-        usable=usable,
+        available=available,
         chosen=chosen,
         prompts=scripted_model.PROMPTS,
         start_url=start_url(chosen) if chosen else "",
         people=selectors.people(member.project),
-        recent=conversations.listed(member.project)[:RECENT],
-        steps=_steps(request, member, rows),
+        recent=conversations.listed(member.project)[:RECENT_COUNT],
+        steps=_checklist(request, member, rows),
     )
     return render(request, "web/overview.html", context)
 
 
-def _steps(
+def _checklist(
     request: HttpRequest, member: Member, rows: list[selectors.AgentRow]
-) -> list[selectors.Step]:
+) -> list[selectors.ChecklistStep]:
     if request.COOKIES.get("checklist") == "hidden":
         return []
     user = request.user
@@ -86,55 +86,63 @@ def _steps(
 
 @project_page("agents:read")
 def agent_list(request: HttpRequest, member: Member) -> HttpResponse:
-    """Every agent: what it does right now, its model, its conversations."""
+    """Every agent with its state, its current conversation, its model and its conversation count."""
     may_add = request.user.has_perm("agents.add_agent")
     add_url = reverse("admin:agents_agent_add") if may_add else ""
     rows = [
         (row, configure_url(request.user, row.agent)) for row in selectors.agents(member.project)
     ]
-    return render(request, "web/agents.html", shell(member, "agents", rows=rows, add_url=add_url))
+    return render(
+        request, "web/agents.html", page_context(member, "agents", rows=rows, add_url=add_url)
+    )
 
 
 @project_page("agents:read")
 def agent(request: HttpRequest, member: Member, agent_id: UUID) -> HttpResponse:
-    """One agent: write to it, and what it has done."""
+    """One agent: a composer for a new chat, and its conversations.
+
+    Raises ``Http404`` if the project has no such agent.
+    """
     found = agents.get(member.project, agent_id)
-    context = shell(
+    context = page_context(
         member,
         "agents",
         agent=found,
         configure_url=configure_url(request.user, found),
         prompts=scripted_model.PROMPTS if found.is_demo else (),
         start_url=start_url(found),
-        recent=conversations.listed(member.project, agent=str(found.id))[:A_PAGE],
+        recent=conversations.listed(member.project, agent=str(found.id))[:PAGE_SIZE],
     )
     return render(request, "web/agent.html", context)
 
 
 @project_page("conversations:read")
 def conversation_list(request: HttpRequest, member: Member) -> HttpResponse:
-    """The project's conversations, searched by title and by what was said."""
+    """The project's conversations, newest first, searched by title and messages."""
     search = request.GET.get("q", "").strip()[:200]
     number = request.GET.get("page", "")
     page = int(number) if re.fullmatch(r"[1-9][0-9]{0,4}", number) else 1
-    first = (page - 1) * A_PAGE
-    found = list(conversations.listed(member.project, search=search)[first : first + A_PAGE + 1])
-    context = shell(
+    first = (page - 1) * PAGE_SIZE
+    found = list(conversations.listed(member.project, search=search)[first : first + PAGE_SIZE + 1])
+    context = page_context(
         member,
         "conversations",
-        found=found[:A_PAGE],
+        found=found[:PAGE_SIZE],
         search=search,
         newer=page - 1,
-        older=page + 1 if len(found) > A_PAGE else 0,
+        older=page + 1 if len(found) > PAGE_SIZE else 0,
     )
     return render(request, "web/conversations.html", context)
 
 
 @project_page("conversations:read")
 def conversation(request: HttpRequest, member: Member, conversation_id: UUID) -> HttpResponse:
-    """One conversation: the bar by the server, the flow by its element."""
+    """One conversation. The server renders the bar; the element <paca-conversation> renders the rest.
+
+    Raises ``Http404`` if the project has no such conversation.
+    """
     found = conversations.get(member.project, conversation_id)
-    context = shell(member, "conversations", conversation=found)
+    context = page_context(member, "conversations", conversation=found)
     context["page"] = {
         "project": member.project.name,
         "conversation": conversations.describe(found),

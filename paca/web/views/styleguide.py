@@ -1,4 +1,4 @@
-"""Every component in every state, on one page: made by the same templates and modules as the pages."""
+"""The style guide: every component in every state, made by the templates and modules of the pages."""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -27,24 +27,24 @@ TITLES = (
 
 @require_safe
 @login_required
-def sheet(request: HttpRequest) -> HttpResponse:
-    """The sheet itself. Nothing on it is stored; its rows are made here and thrown away."""
+def styleguide(request: HttpRequest) -> HttpResponse:
+    """The page. Its rows are made here and never stored."""
     project = Project(id=UUID(int=1), name="Harbor")
     agents = [Agent(id=UUID(int=10 + at), name=name) for at, name in enumerate(NAMES)]
     context = {
         "project": project,
         "agents": agents,
         "people": PEOPLE,
-        "states": [labels.state_of(status) for status in labels.STATES],
+        "states": [labels.state_of(status) for status in labels.STATUSES],
         "conversations": [
-            _conversation(project, agents[at % len(agents)], at, *row)
+            _sample_conversation(project, agents[at % len(agents)], at, *row)
             for at, row in enumerate(TITLES)
         ],
     }
     return render(request, "web/styleguide.html", context)
 
 
-def _conversation(
+def _sample_conversation(
     project: Project, agent: Agent, at: int, status: str, reason: str, title: str
 ) -> Conversation:
     return Conversation(

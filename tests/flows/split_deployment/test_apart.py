@@ -90,7 +90,7 @@ def test_without_a_worker_work_waits_and_everybody_can_see_why(team, rosa, model
     person = talk.person
     assert person.api("GET", "/workers/") == {"working": 0}
     ready = person.ready()
-    assert ready["parts"]["workers"] == "no sign of life"
+    assert ready["parts"]["workers"] == "none is alive"
     assert ready["queue"]["waiting"] == 1
     row = talk.row
     assert (row["status"], row["activity"]) == ("queued", "waiting_for_worker")

@@ -1,5 +1,5 @@
 import { same, test } from "./harness.js";
-import { initials, toneOf, weave } from "../../../paca/web/static/paca/core/avatars.js";
+import { initials, avatarTone, identiconCells } from "../../../paca/web/static/paca/core/avatars.js";
 import { stateOf } from "../../../paca/web/static/paca/conversation/labels.js";
 
 async function cases() {
@@ -9,19 +9,19 @@ async function cases() {
   return JSON.parse(await readFile(url, "utf8"));
 }
 
-test("a member looks the same wherever they are drawn", async () => {
+test("avatars are the same in Python and in JavaScript", async () => {
   for (const { id, tone, cells } of (await cases()).members) {
-    same([toneOf(id), weave(id)], [tone, cells], id);
+    same([avatarTone(id), identiconCells(id)], [tone, cells], id);
   }
 });
 
-test("initials are the first signs of the first and the last word", async () => {
+test("initials are the first letters of the first and the last word", async () => {
   for (const [name, wanted] of (await cases()).initials) same(initials(name), wanted, name);
 });
 
-test("a state has the same words on the server and in the page", async () => {
-  for (const { status, reason, label, icon, because } of (await cases()).states) {
+test("state labels are the same in Python and in JavaScript", async () => {
+  for (const { status, reason, label, icon, shown_reason: shown } of (await cases()).states) {
     const found = stateOf({ status, reason });
-    same([found.label, found.icon, found.because], [label, icon, because], `${status}/${reason}`);
+    same([found.label, found.icon, found.reason], [label, icon, shown], `${status}/${reason}`);
   }
 });

@@ -1,9 +1,9 @@
 import { check, randomly, same, test } from "./harness.js";
 import { Log, anyLog, usage } from "./logs.js";
-import { branches } from "../../../paca/web/static/paca/conversation/branches.js";
-import { fold, hasGap, initial, reduce } from "../../../paca/web/static/paca/conversation/reduce.js";
+import { eventHandlers } from "../../../paca/web/static/paca/conversation/event-handlers.js";
+import { fold, hasGap, initialState, reduce } from "../../../paca/web/static/paca/conversation/reduce.js";
 
-const after = (frames, state = initial()) => fold(state, frames);
+const after = (frames, state = initialState()) => fold(state, frames);
 const durable = (frames) => frames.filter((frame) => frame.seq !== null);
 const texts = (state) => state.order.map((key) => state.entries.get(key)).filter((e) => e.text).map((e) => e.text);
 
@@ -17,7 +17,7 @@ function shuffled(list, random) {
 }
 
 function inCuts(frames, random) {
-  let state = initial();
+  let state = initialState();
   for (let index = 0; index < frames.length; ) {
     const size = 1 + Math.floor(random() * 7);
     state = fold(state, frames.slice(index, index + size));
@@ -49,7 +49,7 @@ test("live frames leave no trace once the log is complete", () => {
 
 test("a state is never changed, only replaced", () => {
   const log = anyLog(randomly(7));
-  let state = initial();
+  let state = initialState();
   for (const frame of log) {
     const before = JSON.stringify([[...state.entries], state.order, [...state.live], state.usage]);
     const next = reduce(state, frame);
@@ -71,7 +71,7 @@ test("a frame that comes early waits for the ones before it", () => {
 test("a window in the middle of a log begins where it begins", () => {
   const frames = durable(new Log().message("Hello").begin().say("Hi").finish().frames);
   const window = frames.slice(3);
-  const state = fold(initial({ status: "finished" }, window[0].seq - 1), window);
+  const state = fold(initialState({ status: "finished" }, window[0].seq - 1), window);
   same(state.seq, frames.at(-1).seq);
   same(texts(state), ["Hi"]);
 });
@@ -79,8 +79,8 @@ test("a window in the middle of a log begins where it begins", () => {
 test("each type of the catalogue has a branch", async () => {
   const types = Object.keys(await catalogue());
   check(types.length > 20);
-  for (const type of types) check(branches[type], `${type} has no branch`);
-  same(Object.keys(branches).filter((type) => !types.includes(type)), []);
+  for (const type of types) check(eventHandlers[type], `${type} has no branch`);
+  same(Object.keys(eventHandlers).filter((type) => !types.includes(type)), []);
 });
 
 async function catalogue() {

@@ -1,9 +1,9 @@
 import { check, same, test } from "./harness.js";
 import { countChanges, parseDiff } from "../../../paca/web/static/paca/core/diff.js";
 import { readable, tail, visible } from "../../../paca/web/static/paca/core/terminal.js";
-import { costInWords, nothingUsed, plus } from "../../../paca/web/static/paca/conversation/usage.js";
+import { costInWords, emptyUsage, addUsage } from "../../../paca/web/static/paca/conversation/usage.js";
 import { groupInWords, outcome, phrase, reading, verb } from "../../../paca/web/static/paca/conversation/tools.js";
-import { intentOf } from "../../../paca/web/static/paca/conversation/draft.js";
+import { sendIntentOf } from "../../../paca/web/static/paca/conversation/message-draft.js";
 import { clock, duration } from "../../../paca/web/static/paca/core/time.js";
 
 test("output is shown without the tricks a terminal would play", () => {
@@ -42,10 +42,10 @@ test("a diff has its numbers on the right side", () => {
 
 test("a price that is not known is never 0", () => {
   const call = { input: 1, output: 1, cost_usd: null };
-  same(costInWords(plus(nothingUsed(), call)), "Not priced");
-  same(costInWords(plus(plus(nothingUsed(), call), { cost_usd: 0.5 })), "$0.50 and unpriced calls");
-  same(costInWords(plus(nothingUsed(), { cost_usd: 0.001 })), "under $0.01");
-  same(costInWords(nothingUsed()), "");
+  same(costInWords(addUsage(emptyUsage(), call)), "Not priced");
+  same(costInWords(addUsage(addUsage(emptyUsage(), call), { cost_usd: 0.5 })), "$0.50 and unpriced calls");
+  same(costInWords(addUsage(emptyUsage(), { cost_usd: 0.001 })), "under $0.01");
+  same(costInWords(emptyUsage()), "");
 });
 
 const bash = (facts) => ({ tool: "bash", subject: "make", arguments: {}, cause: "", exit_code: null, seconds: 1, ...facts });
@@ -85,9 +85,9 @@ test("several reads are one line", () => {
 });
 
 test("Enter sends, and nothing is sent while a word is being composed", () => {
-  const key = (facts) => intentOf({ key: "Enter", ...facts });
+  const key = (facts) => sendIntentOf({ key: "Enter", ...facts });
   same([key({}), key({ ctrlKey: true }), key({ metaKey: true })], ["send", "interrupt", "interrupt"]);
-  same([key({ shiftKey: true }), key({ isComposing: true }), intentOf({ key: "a" })], ["", "", ""]);
+  same([key({ shiftKey: true }), key({ isComposing: true }), sendIntentOf({ key: "a" })], ["", "", ""]);
 });
 
 test("times are short and exact", () => {

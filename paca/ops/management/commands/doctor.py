@@ -1,4 +1,4 @@
-"""The command that looks at an installation: ``manage.py doctor``."""
+"""The command that checks an installation: ``manage.py doctor``."""
 
 import dataclasses
 import json
@@ -11,36 +11,36 @@ from paca.ops import doctor
 
 
 class Command(BaseCommand):
-    """A line for each part; exit code 1 only when one is broken."""
+    """Prints a line for each part. The exit code is 1 if a part is broken, else 0."""
 
-    help = "Look at every part of this installation and say what to do."
+    help = "Check every part of this installation and say what to do."
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true", help="one JSON object")
 
     def handle(self, **options: Any) -> None:
-        findings = doctor.examine()
-        broken = any(finding.state == "broken" for finding in findings)
+        results = doctor.check_installation()
+        broken = any(result.state == "broken" for result in results)
         if options["json"]:
-            parts = {each.part.lower(): _as_json(each) for each in findings}
+            parts = {result.part.lower(): _as_json(result) for result in results}
             self.stdout.write(json.dumps({"ok": not broken, "parts": parts}, indent=2))
         else:
-            for finding in findings:
-                self._line(finding)
+            for result in results:
+                self._print_result(result)
         if broken:
             raise SystemExit(1)
 
-    def _line(self, finding: doctor.Finding) -> None:
-        paint = {"ok": self.style.SUCCESS, "todo": self.style.WARNING, "broken": self.style.ERROR}
+    def _print_result(self, result: doctor.CheckResult) -> None:
+        style = {"ok": self.style.SUCCESS, "todo": self.style.WARNING, "broken": self.style.ERROR}
         self.stdout.write(
-            f"{paint[finding.state](finding.state.ljust(6))}  {finding.part:<11} {finding.meaning}"
+            f"{style[result.state](result.state.ljust(6))}  {result.part:<11} {result.meaning}"
         )
-        if finding.next_step:
-            self.stdout.write(f"{'':<20}Next step: {finding.next_step}")
+        if result.next_step:
+            self.stdout.write(f"{'':<20}Next step: {result.next_step}")
 
 
-def _as_json(finding: doctor.Finding) -> dict[str, str]:
-    fields = dataclasses.asdict(finding)
+def _as_json(result: doctor.CheckResult) -> dict[str, str]:
+    fields = dataclasses.asdict(result)
     del fields["part"]
     return fields

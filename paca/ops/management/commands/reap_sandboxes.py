@@ -1,4 +1,4 @@
-"""The command that a worker does not need: ``manage.py reap_sandboxes`` sweeps now what it sweeps each minute."""
+"""The command that runs the sandbox sweeper once: ``manage.py reap_sandboxes``. Workers do it each minute."""
 
 import asyncio
 from typing import Any
@@ -14,19 +14,19 @@ from paca.worker.sandboxes.sweeper import Sweeper, SweepResult
 
 
 class Command(BaseCommand):
-    """Safe beside workers, and while conversations run: what is held or was just used stays."""
+    """Safe beside running workers: sandboxes that are in use, or were used a moment ago, stay."""
 
-    help = "End sandboxes that nobody uses, and remove what belongs to no conversation."
+    help = "End unused sandboxes, and remove those that belong to no conversation."
 
     def handle(self, **options: Any) -> None:
         database = Database()
         try:
-            reaped = asyncio.run(_swept(database, new_manager()))
+            reaped = asyncio.run(_sweep(database, new_manager()))
         finally:
             database.close()
         self.stdout.write(f"{reaped}.")
 
 
-async def _swept(database: Database, sandboxes: SandboxManager) -> SweepResult:
+async def _sweep(database: Database, sandboxes: SandboxManager) -> SweepResult:
     patience = IdlePolicy(settings.SANDBOX_IDLE_SECONDS, settings.SANDBOX_PAUSED_SECONDS)
     return await Sweeper("", database, sandboxes, patience).sweep(set())

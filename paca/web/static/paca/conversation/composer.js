@@ -1,32 +1,33 @@
-// Where a person writes: the field, what waits above it, and the ways to send.
+// The composer: the message field, the queued messages above it, and the buttons to send.
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { icon } from "../core/icons.js";
 import { visible } from "../core/terminal.js";
-import { intentOf } from "./draft.js";
+import { sendIntentOf } from "./message-draft.js";
 
-const QUEUE_WORDS = { queue: "read after this step", interrupt: "interrupting" };
+const QUEUE_LABELS = { queue: "will be read after this step", interrupt: "interrupting" };
 
 function queueList(messages) {
   if (!messages.length) return nothing;
   return html`<ul class="queue" aria-label="Queued messages">${messages.map((message) => html`<li>
     ${icon("corner-down-left", "icon-s")}<span>${visible(message.text)}</span>
-    <small class="muted">${message.sending ? "sending…" : QUEUE_WORDS[message.on_busy] ?? QUEUE_WORDS.queue}</small>
+    <small class="muted">${message.sending ? "sending…" : QUEUE_LABELS[message.on_busy] ?? QUEUE_LABELS.queue}</small>
   </li>`)}</ul>`;
 }
 
 /**
- * `busy`: the button queues, and its menu interrupts. `facts`: a template at the right of the foot.
- * Callbacks: onSend(how), onInput(). The textarea is the caller's to read and to empty.
+ * With `busy` the button queues and its menu interrupts. `facts` is a template at the right of the
+ * foot. Callbacks: onSend("queue" or "interrupt"), onInput(), onDismiss(). The caller reads and empties
+ * the textarea.
  */
-export function composer({ agent, busy, queue, refused, facts, blocked, onSend, onInput, onForgive, jump }) {
-  return html`<div class="composer-wrap">${jump}${refusal(refused, onForgive)}${queueList(queue)}
+export function composer({ agent, busy, queue, refused, facts, blocked, onSend, onInput, onDismiss, jump }) {
+  return html`<div class="composer-wrap">${jump}${refusal(refused, onDismiss)}${queueList(queue)}
     <form class="composer" aria-label="Message to ${agent}" @submit=${(event) => {
       event.preventDefault();
       onSend("queue");
     }}>
       <textarea rows="1" aria-label="Message" placeholder="Write to ${agent}" maxlength="100000"
-        @input=${onInput} @keydown=${(event) => pressed(event, busy, onSend)}></textarea>
+        @input=${onInput} @keydown=${(event) => onKeydown(event, busy, onSend)}></textarea>
       <div class="composer-foot">
         <span class="fact hint-keys desk-only">${busy ? "Enter queues" : "Enter sends"}, Shift+Enter for a new line</span>
         <span class="grow"></span>${facts}${busy ? queueButtons(blocked, onSend) : sendButton(blocked)}
@@ -34,19 +35,19 @@ export function composer({ agent, busy, queue, refused, facts, blocked, onSend, 
     </form></div>`;
 }
 
-function pressed(event, busy, onSend) {
-  const intent = intentOf(event);
+function onKeydown(event, busy, onSend) {
+  const intent = sendIntentOf(event);
   if (!intent) return;
   event.preventDefault();
   onSend(intent === "interrupt" && busy ? "interrupt" : "queue");
 }
 
-function refusal(refused, onForgive) {
+function refusal(refused, onDismiss) {
   if (!refused) return nothing;
   return html`<div class="notice notice-bad composer-note" role="alert">${icon("circle-x")}
-    <div><b>Not sent.</b> ${visible(refused.detail)} Your words are back in the field.</div>
+    <div><b>Not sent.</b> ${visible(refused.detail)} Your text is back in the field.</div>
     <button type="button" class="btn btn-icon btn-quiet btn-s" aria-label="Dismiss" title="Dismiss"
-      @click=${onForgive}>${icon("x")}</button></div>`;
+      @click=${onDismiss}>${icon("x")}</button></div>`;
 }
 
 function sendButton(blocked) {
@@ -60,8 +61,8 @@ function queueButtons(blocked, onSend) {
     <button type="button" class="btn btn-icon btn-primary btn-s" aria-haspopup="menu" aria-expanded="false"
       aria-label="Queue, or interrupt now" title="Queue, or interrupt now">${icon("chevron-down")}</button>
     <div class="popup" role="menu" aria-label="While the agent works" hidden>
-      ${choice("corner-down-left", "Queue", "Read after the step under way", "↵", () => onSend("queue"))}
-      ${choice("zap", "Interrupt now", "Stops the step under way, keeps everything", "Ctrl ↵", () => onSend("interrupt"))}
+      ${choice("corner-down-left", "Queue", "The agent reads it after the current step", "↵", () => onSend("queue"))}
+      ${choice("zap", "Interrupt now", "Stops the current step; nothing is lost", "Ctrl ↵", () => onSend("interrupt"))}
     </div></paca-menu>`;
 }
 

@@ -1,4 +1,4 @@
-// Where a conversation's frames come from and where the reader's commands go: REST, then the socket.
+// The connection of a page to its conversation: frames by REST and socket, commands by the socket.
 
 import { ApiError, call, newClientId } from "../core/api.js";
 import { Socket } from "../core/socket.js";
@@ -11,14 +11,14 @@ export class Connection {
   #store;
   #base;
   #socket;
-  #unacked = new Map(); // client_id -> frame, said again after a reconnect: twice is one message
+  #unacked = new Map(); // client_id -> frame, sent again after a reconnect; the server drops duplicates
   #gapTimer = 0;
 
-  /** `base`: "/api/v1/projects/<p>/conversations/<c>/"; `onTrouble(text)` for what has no place. */
-  constructor(store, { base, socketPath, onTrouble }) {
+  /** `base`: "/api/v1/projects/<p>/conversations/<c>/"; `onError(text)` gets errors that belong to no message. */
+  constructor(store, { base, socketPath, onError }) {
     this.#store = store;
     this.#base = base;
-    this.onTrouble = onTrouble;
+    this.onError = onError;
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
     this.#socket = new Socket(
       () => `${scheme}//${location.host}${socketPath}?after=${store.state.run.seq}`,
@@ -35,7 +35,7 @@ export class Connection {
     this.#socket.end();
   }
 
-  /** The newest rows, or those before a number: {results, first_seq, last_seq}. */
+  /** A page of frames, by default the newest: {results, first_seq, last_seq}. Throws ApiError. */
   page(query = "") {
     return call("GET", `${this.#base}events/?limit=200${query}`);
   }
@@ -44,13 +44,13 @@ export class Connection {
     return call("PATCH", this.#base, { title });
   }
 
-  /** Have the files in its sandbox removed for good; the log says when it is done. */
-  freeWorkspace() {
+  /** Ask the server to remove the sandbox's files for good; an event tells when it is done. */
+  removeFiles() {
     return call("DELETE", `${this.#base}workspace/`);
   }
 
-  /** Write to the agent; `onBusy` is queue or interrupt. */
-  say(text, onBusy) {
+  /** Send a message to the agent; `onBusy` is queue or interrupt. */
+  sendMessage(text, onBusy) {
     const clientId = newClientId();
     this.#store.dispatch({
       act: "send", client_id: clientId, text, on_busy: onBusy, at: new Date().toISOString(),
@@ -58,7 +58,7 @@ export class Connection {
     this.#send({ type: "message", client_id: clientId, text, on_busy: onBusy });
   }
 
-  /** stop, pause, resume or continue. */
+  /** Send a control command: stop, pause, resume or continue. */
   command(type) {
     this.#send({ type, client_id: newClientId() });
   }
@@ -91,7 +91,7 @@ export class Connection {
     const frame = this.#unacked.get(clientId);
     this.#unacked.delete(clientId);
     if (frame?.type === "message") this.#store.dispatch({ act: "refuse", client_id: clientId, detail });
-    else this.onTrouble(detail);
+    else this.onError(detail);
     if (COMMANDS_WITHOUT_TEXT.has(frame?.type)) this.#store.dispatch({ act: "stopping", value: false });
   }
 
@@ -99,7 +99,7 @@ export class Connection {
     this.#store.dispatch({ act: "connection", value });
   }
 
-  // The missing rows are usually on their way; only if they are not, they are asked for.
+  // Missing frames are usually on their way; they are requested only if they do not come soon.
   #fillGapSoon() {
     this.#gapTimer ||= setTimeout(async () => {
       this.#gapTimer = 0;

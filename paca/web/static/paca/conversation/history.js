@@ -1,10 +1,10 @@
-// The frames a page holds, oldest first, and the state they give: what the store reduces with.
+// The loaded frames of a conversation, oldest first, and the state they give: the reducer of the store.
 
-import { fold, initial, reduce, withOlder } from "./reduce.js";
+import { fold, initialState, reduce, withOlder } from "./reduce.js";
 
 /**
- * A reducer over {run, frames}: `run` is the folded state: it keeps each durable frame it has applied, so that an older
- * page can be put before them. `frames` is shared between states and only ever grows at its end.
+ * A reducer over {run, frames}. `run` is the state. `frames` keeps each durable frame that was applied,
+ * so that an older page can be put before them; it is shared between states and only grows at its end.
  */
 export function historyReducer(history, input) {
   if (input.act === "newest") return newest(history, input);
@@ -13,12 +13,12 @@ export function historyReducer(history, input) {
 }
 
 export function emptyHistory(known) {
-  return { run: initial(known), frames: [], known };
+  return { run: initialState(known), frames: [], known };
 }
 
 function newest({ known, run }, { frames }) {
-  const begun = { ...initial(known, (frames[0]?.seq ?? 1) - 1), pending: run.pending, connection: run.connection };
-  return { run: fold(begun, frames), frames: [...frames], known };
+  const start = { ...initialState(known, (frames[0]?.seq ?? 1) - 1), pending: run.pending, connection: run.connection };
+  return { run: fold(start, frames), frames: [...frames], known };
 }
 
 function older(history, { frames }) {
@@ -31,7 +31,7 @@ function advance(history, inputs) {
   const { run: before, frames } = history;
   const run = inputs.length === 1 ? reduce(before, inputs[0]) : fold(before, inputs);
   if (run === before) return history;
-  // Applied now: of those just received and those that waited for them, the ones in the new range.
+  // Frames that were applied now: received just now, or waiting in `ahead` until now.
   const applied = new Map();
   for (const frame of [...before.ahead.values(), ...inputs]) {
     if (frame.seq > before.seq && frame.seq <= run.seq) applied.set(frame.seq, frame);

@@ -1,50 +1,23 @@
-// The words for states, reasons and notices: what happened, what it means, what the next step is.
+// The texts for states, activities and notices: what happened, what it means, what the next step is.
 
-const STATES = {
-  queued: { label: "Queued", icon: "circle-dashed" },
-  running: { label: "Working", icon: "loader-circle" },
-  waiting: { label: "Needs you", icon: "hand" },
-  paused: { label: "Paused", icon: "pause" },
-  finished: { label: "Done", icon: "circle-check" },
-  failed: { label: "Failed", icon: "circle-x" },
-  stopped: { label: "Stopped", icon: "circle-stop" },
-};
+import { ACTIVITIES, REASONS, STATUSES, STATUSES_WITH_REASON } from "./status-labels.js";
 
-const BECAUSE = {
-  by_person: "by a person",
-  step_limit: "step limit",
-  token_budget: "token limit",
-  cost_budget: "cost limit",
-  time_limit: "time limit",
-  rate_limited: "rate limit",
-  model_unavailable: "model unavailable",
-  stuck: "no progress",
-  parked: "parked",
-  configuration: "settings",
-  model_refused: "model refused",
-  sandbox: "sandbox",
-  sandbox_error: "sandbox",
-  internal: "fault in Paca",
-  agent_removed: "agent retired",
-  project_paused: "project paused",
-};
-
-/** Label, icon and tone of a conversation's status; `because` is the reason in two words. */
+/** Label, icon and tone of a conversation's status, and its reason in a few words. */
 export function stateOf({ status, reason = "" }) {
-  const state = STATES[status] ?? { label: status, icon: "circle-help" };
-  const because = ["waiting", "paused", "failed", "stopped"].includes(status) ? (BECAUSE[reason] ?? "") : "";
-  return { ...state, tone: status, because };
+  const state = STATUSES[status] ?? { label: status, icon: "circle-help" };
+  const shownReason = STATUSES_WITH_REASON.includes(status) ? (REASONS[reason] ?? "") : "";
+  return { ...state, tone: status, reason: shownReason };
 }
 
 /** What the agent does right now, as a phrase after its name. */
 export function activityOf(state, toolPhrase) {
   if (state.stopping) return "Stopping";
-  if (state.status === "queued") return "Waiting for a worker";
-  if (state.sandbox) return "Starting the sandbox";
-  if (state.retry) return "Waiting to ask the model again";
+  if (state.status === "queued") return ACTIVITIES.waiting_for_worker;
+  if (state.sandbox) return ACTIVITIES.starting_sandbox;
+  if (state.retry) return ACTIVITIES.retrying;
   if (toolPhrase) return toolPhrase;
   const newest = [...state.live.values()].at(-1);
-  return newest?.kind === "said" ? "Writing" : "Thinking";
+  return newest?.kind === "said" ? "Writing" : ACTIVITIES.thinking;
 }
 
 // --- notices --------------------------------------------------------------------------------------
@@ -55,22 +28,22 @@ const PAUSED = {
   token_budget: () => "Paused at the token limit.",
   cost_budget: () => "Paused at the cost limit.",
   time_limit: () => "Paused at the time limit of one turn.",
-  rate_limited: () => "The model's provider limits how often it may be asked.",
-  model_unavailable: () => "The model does not answer.",
-  stuck: () => "Paused: the same step was tried again and again.",
-  parked: () => "Parked: this step came to nothing again and again.",
+  rate_limited: () => "Paused: the model's provider limits the number of requests.",
+  model_unavailable: () => "Paused: the model does not answer.",
+  stuck: () => "Paused: the agent repeated the same step without progress.",
+  parked: () => "Parked: its worker died repeatedly at this step.",
 };
 
-const HOW_ON = {
-  stuck: "Nothing is lost. Write what to try instead, or continue to let it try again.",
-  parked: "Try again, drop it, or write a message to go on another way.",
+const NEXT_STEPS = {
+  stuck: "Nothing is lost. Write what to try instead, or continue to let the agent try again.",
+  parked: "Try again, stop the conversation, or write what to do instead.",
 };
 
 const NOTES = {
   "agent.conversation.paused": (data) => ({
     look: "notice", tone: "hold", icon: "pause",
     fact: (PAUSED[data.reason] ?? (() => "Paused."))(data),
-    more: sentence(data.detail, HOW_ON[data.reason] ?? "Nothing is lost. Continue, or write a message to go on."),
+    more: sentence(data.detail, NEXT_STEPS[data.reason] ?? "Nothing is lost. Continue, or write a message to go on."),
   }),
   "agent.conversation.failed": ({ code, message, next_step: next }, { agent }) => ({
     look: "notice", tone: "bad", icon: "circle-x",
@@ -79,7 +52,7 @@ const NOTES = {
   }),
   "agent.conversation.stopped": ({ by, reason }) => ({
     look: "divider",
-    fact: reason === "by_person" ? `Stopped by ${by || "a person"}` : `Stopped: ${BECAUSE[reason] ?? reason}`,
+    fact: reason === "by_person" ? `Stopped by ${by || "a person"}` : `Stopped: ${REASONS[reason] ?? reason}`,
   }),
   "agent.conversation.interrupted": ({ by }) => ({
     look: "divider", fact: `Interrupted by ${by || "a person"}`,
@@ -87,19 +60,19 @@ const NOTES = {
   "agent.conversation.waiting": ({ detail }, { agent }) => ({
     look: "notice", tone: "wait", icon: "hand",
     fact: "The sandbox cannot be reached for now.",
-    more: sentence(detail, `Nothing is lost. ${agent} goes on by itself as soon as it can.`),
+    more: sentence(detail, `Nothing is lost. ${agent} continues automatically.`),
   }),
   "agent.conversation.resumed": ({ waited_for: waitedFor }) => ({
     look: "slim", icon: "rotate-ccw",
     fact: waitedFor
       ? "The sandbox can be reached again"
-      : "The worker was lost; another one has taken over. Nothing stored is lost",
+      : "The worker was lost. Another one has taken over; nothing stored is lost",
   }),
   "agent.limit.neared": ({ which, left }) => ({
     look: "slim", icon: "gauge", fact: `${amountLeft(which, left)}, wrapping up`,
   }),
   "agent.limit.reached": ({ which, limit }) => ({
-    look: "slim", icon: "gauge", fact: `${capital(BECAUSE[which] ?? which)} reached: ${amount(which, limit)}`,
+    look: "slim", icon: "gauge", fact: `${capital(REASONS[which] ?? which)} reached: ${amount(which, limit)}`,
   }),
   "agent.guard.noticed": ({ note }) => ({
     look: "slim", icon: "circle-alert", fact: note,
@@ -109,24 +82,24 @@ const NOTES = {
     facts: seconds ? { seconds } : null,
   }),
   "agent.sandbox.paused": () => ({
-    look: "slim", icon: "box", fact: "Sandbox paused: what runs in it goes on with the next message",
+    look: "slim", icon: "box", fact: "Sandbox paused: its processes resume with the next message",
   }),
   "agent.sandbox.resumed": ({ seconds }) => ({
-    look: "slim", icon: "box", fact: "Sandbox resumed where it stood",
+    look: "slim", icon: "box", fact: "Sandbox resumed with its processes",
     facts: seconds ? { seconds } : null,
   }),
   "agent.sandbox.lost": ({ cause }, { agent }) => ({
     look: "notice", tone: "wait", icon: "circle-alert",
-    fact: "The sandbox is gone.",
+    fact: "The sandbox has ended unexpectedly.",
     more: sentence(cause, `Files in the workspace are kept. ${agent} gets a new one at the next command.`),
   }),
   "agent.sandbox.removed": ({ kept }) => ({
     look: "slim", icon: "box",
-    fact: kept ? "Sandbox ended, files are kept" : "Sandbox and files removed",
+    fact: kept ? "Sandbox ended, files kept" : "Sandbox and files removed",
   }),
 };
 
-/** How a note of the log is shown, or null for a type that has no words here. */
+/** The text of a note of the log, or null for a type that has none here. */
 export function noteInWords({ type, data }, context) {
   return NOTES[type]?.(data, context) ?? null;
 }

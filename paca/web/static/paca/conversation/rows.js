@@ -1,4 +1,4 @@
-// One row of the flow as a template, by its kind.
+// The templates of rows, by kind.
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { copyFrom } from "../core/copy.js";
@@ -28,7 +28,7 @@ function entry(row, context, { node = nothing, classes = "", body, label = nothi
     aria-label=${label}>${mark}${head}${row.head ? nothing : corner(row, tools)}${body}</article>`;
 }
 
-/** Beside words without a head: the badge of a script always, the tools when they are wanted. */
+/** The corner of a row without a head: the demo badge, and the tools on hover or focus. */
 function corner(row, tools) {
   if (tools === nothing) return nothing;
   return html`${row.entry.demo ? html`<div class="entry-badge">${demoBadge()}</div>` : nothing}
@@ -101,7 +101,7 @@ function said(row, context) {
     label: row.live ? `${context.agent.name} is writing` : `${context.agent.name}, ${timeOfDay(at)}`,
     tools,
     body: html`<div class="prose ${row.live ? "is-writing" : ""}">${context.prose(row.key, text, !row.live)}</div>
-      ${truncated ? html`<p class="hint">Cut at the model’s output limit. It was asked to go on.</p>` : nothing}`,
+      ${truncated ? html`<p class="hint">Cut off at the output limit of the model, which was asked to continue.</p>` : nothing}`,
   });
 }
 
@@ -109,7 +109,7 @@ function thought(row, context) {
   const { text, seconds, redacted } = row.entry;
   const title = row.live ? "Thinking" : seconds ? `Thought for ${duration(seconds)}` : "Thought";
   const open = context.isOpen(row);
-  const words = redacted && !text ? "The provider keeps this thought to itself." : text;
+  const words = redacted && !text ? "The provider does not show this thought." : text;
   return entry(row, context, {
     classes: row.live ? "is-live" : "",
     node: row.live ? icon("loader-circle", "spin c-accent") : icon("brain"),
@@ -127,8 +127,8 @@ function fold(key, title, open, { onToggle }, body) {
 }
 
 function discarded(row, context) {
-  const why = row.entry.cause === "cancelled" ? "Cut here. This is not part of the conversation the model sees."
-    : "The answer broke off here and was asked for again.";
+  const why = row.entry.cause === "cancelled" ? "Cut off here. The model does not see this text."
+    : "The answer was cut off here, so the model was asked again.";
   return entry(row, context, {
     classes: "is-prose is-discarded",
     body: html`<div class="prose">${context.prose(row.key, row.entry.text, true)}</div><p class="hint">${why}</p>`,
@@ -177,7 +177,7 @@ function now(row, context) {
   });
 }
 
-// --- facts about the run --------------------------------------------------------------------------
+// --- notes and turn ends ------------------------------------------------------------------------
 
 const ENDS = {
   finished: ["circle-check", "Done"], paused: ["pause", "Paused"], stopped: ["circle-stop", "Stopped"],
@@ -199,7 +199,7 @@ function turn(row, context) {
 
 const spent = (seconds) => (seconds < 60 ? duration(seconds) : clock(seconds));
 
-const GO_ON = {
+const CONTINUE_LABELS = {
   "agent.conversation.paused": "Continue",
   "agent.conversation.failed": "Try again",
   "agent.conversation.stopped": "Continue",
@@ -212,21 +212,21 @@ function note(row, context) {
     const facts = words.facts?.seconds ? duration(words.facts.seconds) : nothing;
     return slim(row, context, { ...words, facts });
   }
-  const action = row.current && context.mayWrite ? goOn(row, context) : nothing;
+  const action = row.current && context.mayWrite ? continueButtons(row, context) : nothing;
   if (words.look === "divider") {
     return html`<div class="divider" data-key=${row.key}><span>${visible(words.fact)}</span>${action}</div>`;
   }
   return entry(row, context, { classes: "has-notice", node: icon(words.icon), body: notice(words, action) });
 }
 
-function goOn(row, context) {
+function continueButtons(row, context) {
   const { type, data } = row.entry;
   const settings = data.code === "configuration" && context.settingsUrl;
   const parked = data.reason === "parked";
   return html`<span class="notice-acts">
     ${settings ? html`<a class="btn btn-s" href=${context.settingsUrl}>Open settings</a>` : nothing}
-    <button type="button" class="btn btn-s" @click=${context.acts.goOn}>${parked ? "Try again" : GO_ON[type]}</button>
-    ${parked ? html`<button type="button" class="btn btn-s" @click=${context.acts.drop}>Drop</button>` : nothing}</span>`;
+    <button type="button" class="btn btn-s" @click=${context.acts.resume}>${parked ? "Try again" : CONTINUE_LABELS[type]}</button>
+    ${parked ? html`<button type="button" class="btn btn-s" @click=${context.acts.stop}>Stop</button>` : nothing}</span>`;
 }
 
 function unknown(row, context) {
@@ -238,7 +238,7 @@ function unknown(row, context) {
   });
 }
 
-/** What a row says when it is done, in one sentence; empty when it says nothing new. */
+/** A finished row in one sentence, for screen readers; empty if it says nothing new. */
 export function sentenceOf(row, agent) {
   const { entry: it } = row;
   if (row.kind === "said" && !row.live) return `${agent}: ${firstParagraph(it.text)}`;

@@ -1,4 +1,4 @@
-// One call of a tool as a card: what it does, how it stands, and on opening what it said.
+// The card of a tool call: its action and state, and its output when it is open.
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { copyFrom } from "../core/copy.js";
@@ -10,7 +10,7 @@ import { outcome, reading, toolOf, verb, what } from "./tools.js";
 
 const LIVE_LINES = 200;
 
-/** `open` is the card's state; `onToggle(key, open)` hears of the reader's wish. */
+/** `open` tells whether the card is open; a click calls `onToggle(key, open)`. */
 export function toolCard(entry, { agent, open, onToggle }) {
   if (!hasBody(entry)) return html`<div class="tool is-${entry.state}"><div class="tool-head">${line(entry)}</div></div>`;
   return html`<details class="tool is-${entry.state}" ?open=${open}>
@@ -19,7 +19,7 @@ export function toolCard(entry, { agent, open, onToggle }) {
   </details>`;
 }
 
-// The element must not switch by itself: what is open is decided in one place.
+// The element must not toggle itself: the page decides which cards are open.
 function toggle(event, entry, onToggle) {
   event.preventDefault();
   onToggle(entry.key, !event.currentTarget.parentElement.open);
@@ -50,7 +50,7 @@ function stat(entry) {
     change.removed ? html`<span class="m">−${change.removed}</span>` : nothing}</span>`;
 }
 
-// --- what stands inside ---------------------------------------------------------------------------
+// --- the body of the card -------------------------------------------------------------------------
 
 const BODIES = {
   plain: (entry) => printed(entry),
@@ -63,7 +63,7 @@ const BODIES = {
 
 const kindOf = (entry) => toolOf(entry).body ?? "plain";
 
-/** Before it has run, a call has something inside only if its arguments are worth reading. */
+/** Whether a card can be opened: before a call has run, only if its arguments are worth reading. */
 function hasBody(entry) {
   return ["command", "thought", "unknown"].includes(kindOf(entry))
     || Boolean(entry.output) || (entry.state === "running" && entry.live.length > 0);
@@ -132,8 +132,8 @@ function foot(entry, agent) {
 
 function cutNote(entry) {
   if (!entry.truncated) return nothing;
-  if (!entry.file) return "Cut: the beginning and the end are shown.";
-  return html`Cut here. All of it stands in <code>${visible(entry.file)}</code> in the sandbox.`;
+  if (!entry.file) return "Shortened: only the beginning and the end are shown.";
+  return html`Shortened here. The full output is in <code>${visible(entry.file)}</code> in the sandbox.`;
 }
 
 function copyIcon(label, text) {

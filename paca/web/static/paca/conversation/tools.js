@@ -1,5 +1,5 @@
-// What a tool call is called while it waits, runs and is over: data, one line a tool.
-// A tool that is not in the table is shown by its own name, so that nothing is ever hidden.
+// The texts of tool calls while they wait, run and are finished: a table with one line for each tool.
+// A tool that is not in the table is shown by its own name.
 
 const TABLE = {
   bash: { icon: "terminal", verbs: ["Run", "Running", "Ran"], body: "command" },
@@ -14,22 +14,22 @@ const TABLE = {
   think: { icon: "brain", verbs: ["Think", "Thinking", "Thought"], body: "thought" },
 };
 
-const NAMELESS = { icon: "plug", verbs: ["Call", "Calling", "Called"] };
+const UNKNOWN_TOOL = { icon: "plug", verbs: ["Call", "Calling", "Called"] };
 
-const WORDS = {
+const VERB_INDEX = {
   queued: 0, running: 1, finished: 2, failed: 2, unknown: 2, stopped: 0, denied: 0,
 };
 
 export function toolOf(entry) {
   const known = TABLE[entry.tool];
-  return known ?? { ...NAMELESS, what: entry.tool, body: "unknown" };
+  return known ?? { ...UNKNOWN_TOOL, what: entry.tool, body: "unknown" };
 }
 
 /** "Running", "Ran", "Stopped", "Did not run". */
 export function verb(entry) {
   if (entry.state === "stopped") return entry.startedAt ? "Stopped" : "Did not run";
   if (entry.state === "denied") return "Did not run";
-  return toolOf(entry).verbs[WORDS[entry.state]];
+  return toolOf(entry).verbs[VERB_INDEX[entry.state]];
 }
 
 /** The object of the verb: a path, a command, or the tool's own name. */
@@ -38,7 +38,7 @@ export function what(entry) {
   return [fixed, entry.subject].filter(Boolean).join(" ") || (TABLE[entry.tool] ? "" : entry.tool);
 }
 
-/** "Running pytest -q", for the line that says what happens now. */
+/** "Running pytest -q", for the line that shows the present activity. */
 export function phrase(entry) {
   return `${verb(entry)} ${what(entry)}`.trim();
 }
@@ -53,7 +53,7 @@ const CAUSES = {
   failed: "failed",
 };
 
-/** What the right end of a card says: an icon, a word and a tone. */
+/** The state at the right end of a card: tone, icon and text. */
 export function outcome(entry) {
   switch (entry.state) {
     case "queued": return { tone: "queued", icon: "circle-dashed", text: "Waiting for its turn" };
@@ -73,22 +73,22 @@ function failure({ cause, exit_code: exit }) {
 
 const SIGNALS = { 130: "INT", 137: "KILL", 139: "SEGV", 141: "PIPE", 143: "TERM" };
 
-/** One line of what a result means, under the raw output; empty when there is nothing to add. */
+/** A line under the output that explains the result; empty if there is nothing to explain. */
 export function reading(entry, agent) {
-  const read = `${agent} has read this and goes on.`;
+  const read = `${agent} has read this and continues.`;
   const { cause, exit_code: exit, state, seconds } = entry;
   if (state === "unknown") {
-    return "Nobody knows whether this finished. It was not run again; check the result if it matters.";
+    return "It is unknown whether this finished. It was not run again; check the result if it matters.";
   }
   if (cause === "timed_out") return `Ended at its time limit after ${Math.round(seconds)} s. The output up to then is kept.`;
-  if (cause === "out_of_memory") return "The sandbox ran out of memory. The command was ended, files are kept.";
+  if (cause === "out_of_memory") return "The sandbox ran out of memory. The command was ended; files are kept.";
   if (cause === "too_many_processes") return "It started more processes than the sandbox allows. The command was ended.";
   if (cause === "disk_full") return "The workspace is full. Remove files, or raise the limit.";
-  if (cause === "invalid") return `The arguments did not fit the tool, nothing was run. ${read}`;
+  if (cause === "invalid") return `The arguments did not fit the tool, so nothing was run. ${read}`;
   if (cause === "refused") return "Nothing was run.";
   if (state !== "failed" || exit == null) return "";
   if (exit === 127) return `Exit code 127: the command was not found. ${read}`;
-  if (exit === 126) return `Exit code 126: the file may not be executed. ${read}`;
+  if (exit === 126) return `Exit code 126: the file is not executable. ${read}`;
   if (SIGNALS[exit]) return `Exit code ${exit}: ended by signal ${SIGNALS[exit]}. ${read}`;
   return `Exit code ${exit}. ${read}`;
 }

@@ -1,4 +1,4 @@
-// The line above the flow: where we are, the title, the state that is always visible, Stop.
+// The bar above the rows: breadcrumbs, title, state, Stop and the menu.
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { icon } from "../core/icons.js";
@@ -18,19 +18,19 @@ export function topbar(view) {
     <span class="desk-only">${state(run, "pill")}</span>
     <span class="grow"></span>
     ${STOPPABLE.has(run.status) && page.mayWrite ? stopButton(run, view) : nothing}
-    ${more(view)}
+    ${menu(view)}
   </header>`;
 }
 
-/** The state with its reason, and the time it has been so while it works. */
+/** The state with its reason, and while the agent works the time since the turn began. */
 export function state(run, classes) {
-  const { label, icon: name, tone, because } = stateOf(run);
+  const { label, icon: name, tone, reason } = stateOf(run);
   const text = run.stopping ? "Stopping…" : label;
   const began = run.turn?.at ?? run.since;
   const since = run.status === "running" && began && !run.stopping
     ? html` · <paca-since class="num" at=${began}></paca-since>` : nothing;
   return html`<span class="state s-${tone} ${classes}" data-state=${run.status}>${icon(name)}<span>${text}${
-    because ? ` · ${because}` : ""}${since}</span></span>`;
+    reason ? ` · ${reason}` : ""}${since}</span></span>`;
 }
 
 function stopButton(run, { stop }) {
@@ -50,9 +50,9 @@ function titleField(run, { rename, stopRenaming }) {
     }} @blur=${(event) => rename(event.target.value)}></form>`;
 }
 
-function more({ page, run, copyLink, startRenaming, freeWorkspace }) {
+function menu({ page, run, copyLink, startRenaming, removeFiles }) {
   return html`<paca-menu class="opens-left">
-    ${iconButtonWithMenu()}
+    ${menuButton()}
     <div class="popup" role="menu" aria-label="This conversation" hidden>
       ${page.mayWrite ? html`<button class="menu-item" role="menuitem" type="button" @click=${startRenaming}>${icon("pencil")}Rename</button>` : nothing}
       <button class="menu-item" role="menuitem" type="button" @click=${copyLink}>${icon("link")}<span data-said>Copy link</span></button>
@@ -60,11 +60,11 @@ function more({ page, run, copyLink, startRenaming, freeWorkspace }) {
       <a class="menu-item" role="menuitem" href=${page.urls.exportMarkdown} download>${icon("download")}Export as Markdown</a>
       <a class="menu-item" role="menuitem" href=${page.urls.exportJson} download>${icon("download")}Export as JSON</a>
       ${page.mayWrite && !STOPPABLE.has(run.status) ? html`<div class="menu-sep" role="separator"></div>
-        <button class="menu-item" role="menuitem" type="button" @click=${freeWorkspace}>${icon("box")}Remove its files…</button>` : nothing}
+        <button class="menu-item" role="menuitem" type="button" @click=${removeFiles}>${icon("box")}Remove files…</button>` : nothing}
     </div></paca-menu>`;
 }
 
-function iconButtonWithMenu() {
+function menuButton() {
   return html`<button type="button" class="btn btn-icon btn-quiet btn-s" aria-haspopup="menu" aria-expanded="false"
     aria-label="More" title="More">${icon("ellipsis")}</button>`;
 }

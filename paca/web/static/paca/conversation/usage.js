@@ -1,12 +1,12 @@
-// What model calls took, added up. A call whose price is unknown is counted, never taken as free.
+// Tokens and cost of model calls, added up. Calls with an unknown price are counted, never taken as free.
 
 const TOKENS = ["input", "output", "cache_read", "cache_write"];
 
-export function nothingUsed() {
+export function emptyUsage() {
   return { calls: 0, input: 0, output: 0, cache_read: 0, cache_write: 0, cost: 0, unpriced: 0 };
 }
 
-export function plus(total, call) {
+export function addUsage(total, call) {
   const sum = { ...total, calls: total.calls + 1 };
   for (const field of TOKENS) sum[field] += call[field] ?? 0;
   if (call.cost_usd == null) sum.unpriced += 1;

@@ -1,7 +1,7 @@
-// How a member looks, drawn from the id alone, so it is stable and needs no upload.
-// paca/web/avatars.py draws the same; tests/web/identity_cases.json holds the two together.
+// Avatars that are derived from the id of a member, so they are stable and need no upload.
+// paca/web/avatars.py draws the same; tests/web/js/cases.json proves it.
 
-/** FNV-1a, 32 bits: small, the same in every language. */
+/** The 32-bit FNV-1a hash. */
 export function hash(text) {
   let value = 0x811c9dc5;
   for (const byte of new TextEncoder().encode(text)) {
@@ -10,34 +10,34 @@ export function hash(text) {
   return value;
 }
 
-/** One of six tones, 1 to 6. */
-export function toneOf(id) {
+/** The number of the colour tone, 1 to 6. */
+export function avatarTone(id) {
   return (hash(`tone:${id}`) % 6) + 1;
 }
 
-/** The corner that is mirrored: of nine cells four to six, so that it reads as a pattern. */
-function quarterOf(id) {
+/** The 3 by 3 corner that is mirrored. Four to six of its cells are set, so that a pattern shows. */
+function cornerOf(id) {
   for (let salt = 0; ; salt += 1) {
     const bits = hash(`weave:${salt}:${id}`);
-    const quarter = Array.from({ length: 9 }, (_, index) => (bits >>> (index * 3)) & 1);
-    const count = quarter.reduce((sum, bit) => sum + bit, 0);
-    if (count >= 4 && count <= 6) return quarter;
+    const corner = Array.from({ length: 9 }, (_, index) => (bits >>> (index * 3)) & 1);
+    const count = corner.reduce((sum, bit) => sum + bit, 0);
+    if (count >= 4 && count <= 6) return corner;
   }
 }
 
-/** The cells [x, y] of a 5 by 5 weave, mirrored both ways. */
-export function weave(id) {
-  const quarter = quarterOf(id);
+/** The filled cells [x, y] of a 5 by 5 identicon that is mirrored both ways. */
+export function identiconCells(id) {
+  const corner = cornerOf(id);
   const cells = [];
   for (let y = 0; y < 5; y += 1) {
     for (let x = 0; x < 5; x += 1) {
-      if (quarter[Math.min(y, 4 - y) * 3 + Math.min(x, 4 - x)]) cells.push([x, y]);
+      if (corner[Math.min(y, 4 - y) * 3 + Math.min(x, 4 - x)]) cells.push([x, y]);
     }
   }
   return cells;
 }
 
-/** "Ada Okafor" is AO, "ada" is A; signs that are no letter or digit do not count. */
+/** "Ada Okafor" is AO, "ada" is A; only letters and digits count. */
 export function initials(name) {
   const letters = name.split(/\s+/).map((word) => /[\p{L}\p{N}]/u.exec(word)?.[0]).filter(Boolean);
   return [...letters.slice(0, 1), ...letters.slice(1).slice(-1)].join("").toUpperCase() || "?";

@@ -1,7 +1,7 @@
 // Icons and members as templates: the sprite's symbols, woven squares for agents, circles for people.
 
 import { html, svg } from "../../vendor/lit-html/lit-html.js";
-import { initials, toneOf, weave } from "./avatars.js";
+import { initials, avatarTone, identiconCells } from "./avatars.js";
 
 const SPRITE = new URL("../icons/icons.svg", import.meta.url).pathname;
 
@@ -16,7 +16,7 @@ export function iconButton(name, label, onClick, classes = "btn-s") {
 }
 
 export function avatar({ id, name, kind }, size = "") {
-  const classes = `avatar tone-${toneOf(id)} ${size}`;
+  const classes = `avatar tone-${avatarTone(id)} ${size}`;
   if (kind !== "agent") {
     return html`<span class=${classes} role="img" aria-label=${name}>${initials(name)}</span>`;
   }
@@ -24,7 +24,7 @@ export function avatar({ id, name, kind }, size = "") {
 }
 
 function woven(id) {
-  return html`<svg viewBox="0 0 25 25" aria-hidden="true">${weave(id).map(
+  return html`<svg viewBox="0 0 25 25" aria-hidden="true">${identiconCells(id).map(
     ([x, y]) => svg`<rect x=${x * 5 + 0.25} y=${y * 5 + 0.25} width="4.5" height="4.5" rx="1.2"></rect>`,
   )}</svg>`;
 }

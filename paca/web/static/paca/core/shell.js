@@ -2,8 +2,8 @@
 
 import { keys, listen, openSheet } from "./keys.js";
 import { defineMenu } from "./menu.js";
-import { defineTimes } from "./ticking.js";
-import { defineWorking } from "./working.js";
+import { defineTimeElements } from "./time-elements.js";
+import { defineActiveConversations } from "./active-conversations.js";
 
 const YEAR_SECONDS = 31_536_000;
 
@@ -76,8 +76,8 @@ function focusSearch() {
   return Boolean(field);
 }
 
-defineTimes();
+defineTimeElements();
 defineMenu();
-defineWorking();
+defineActiveConversations();
 listen();
 if (location.hash === "#search") focusSearch();

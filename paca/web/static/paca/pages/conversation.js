@@ -1,15 +1,15 @@
-// The page of one conversation: its element and its keys.
+// The script of the conversation page: its element and its keyboard shortcuts.
 
 import { keys } from "../core/keys.js";
 import "../core/shell.js";
-import "../conversation/view.js";
+import "../conversation/conversation-element.js";
 
 const view = () => document.querySelector("paca-conversation");
 
 keys("Conversation", [
-  ["Escape", "Leave the field; again: stop the run", () => view().stop()],
+  ["Escape", "Leave the field; press again to stop the agent", () => view().stop()],
   ["e", "Open or close all steps", () => view().toggleAll()],
-  ["i", "Write", () => {
+  ["i", "Write a message", () => {
     const { field } = view();
     field?.focus();
     return Boolean(field);

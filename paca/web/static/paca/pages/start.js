@@ -1,11 +1,11 @@
-// Pages with a composer for a new chat: the overview and an agent's page.
+// The script of pages with a composer for a new chat: the overview and the page of an agent.
 
 import "../core/shell.js";
 import { ApiError, call, newClientId } from "../core/api.js";
-import { Draft, intentOf } from "../conversation/draft.js";
+import { MessageDraft, sendIntentOf } from "../conversation/message-draft.js";
 
 /** <form data-start="/api/v1/..."> with a textarea, and buttons [data-prompt] that fill and send it. */
-class Start {
+class ChatStart {
   #form;
   #field;
   #key = newClientId();
@@ -13,11 +13,11 @@ class Start {
   constructor(form) {
     this.#form = form;
     this.#field = form.querySelector("textarea");
-    this.draft = new Draft(form.dataset.start);
+    this.draft = new MessageDraft(form.dataset.start);
     this.#field.value ||= this.draft.text;
     this.#field.addEventListener("input", () => { this.draft.text = this.#field.value; });
     this.#field.addEventListener("keydown", (event) => {
-      if (!intentOf(event)) return;
+      if (!sendIntentOf(event)) return;
       event.preventDefault();
       form.requestSubmit();
     });
@@ -34,27 +34,27 @@ class Start {
   async send(text) {
     if (!text.trim() || this.#form.ariaBusy === "true") return;
     this.#field.value = text;
-    this.#busy(true);
+    this.#setBusy(true);
     try {
-      // One key for one message: if the answer is lost on the way, sending again is no second chat.
+      // One idempotency key for one message: if the answer is lost, sending again starts no second chat.
       const answer = await call("POST", this.#form.dataset.start, { message: text }, { idempotencyKey: this.#key });
       this.draft.text = "";
       location.assign(this.#form.dataset.next.replace("CONVERSATION", answer.conversation.id ?? answer.conversation));
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (error.status) this.#key = newClientId();
-      this.#busy(false);
-      this.#refused(error);
+      this.#setBusy(false);
+      this.#showError(error);
     }
   }
 
-  #busy(value) {
+  #setBusy(value) {
     this.#form.ariaBusy = String(value);
     for (const button of document.querySelectorAll("[data-prompt], [data-send]")) button.disabled = value;
     if (value) document.getElementById("start-error").hidden = true;
   }
 
-  #refused(error) {
+  #showError(error) {
     const note = document.getElementById("start-error");
     note.querySelector("[data-detail]").textContent = error.message;
     note.hidden = false;
@@ -62,9 +62,9 @@ class Start {
   }
 }
 
-for (const form of document.querySelectorAll("form[data-start]")) new Start(form);
+for (const form of document.querySelectorAll("form[data-start]")) new ChatStart(form);
 
-// Another agent is another page: its own words, prompts and address of the composer.
+// Choosing another agent loads its page, with its texts, prompts and composer.
 for (const choice of document.querySelectorAll("[data-agents]")) {
   choice.addEventListener("change", () => location.assign(`?agent=${choice.value}`));
 }

@@ -1,4 +1,4 @@
-// The style guide's live half: rows made by the page's own fold and templates from recorded frames.
+// The live part of the style guide: rows that the page's own reducer and templates make from recorded frames.
 
 import { html, render } from "../../vendor/lit-html/lit-html.js";
 import { pageAnnouncer } from "../core/announce.js";
@@ -6,19 +6,19 @@ import { GrowingMarkdown } from "../core/markdown.js";
 import "../core/shell.js";
 import { sheet } from "../core/keys.js";
 import { composer } from "../conversation/composer.js";
-import { fold, initial } from "../conversation/reduce.js";
+import { fold, initialState } from "../conversation/reduce.js";
 import { rowTemplate } from "../conversation/rows.js";
-import { rows } from "../conversation/select.js";
-import { PacaConversation } from "../conversation/view.js";
+import { rows } from "../conversation/row-selectors.js";
+import { PacaConversation } from "../conversation/conversation-element.js";
 import { ADA, HOSTILE_ROWS, OTHER_ROWS, ROSA, RUN, TOOL_STATES, framesOf } from "./frames.js";
 
-/** Rows of some frames; the reader's clicks open and close them as on the page. */
+/** The rows of some frames; clicks open and close them as on the page. */
 class Sample extends HTMLElement {
   choices = new Map();
   prose = new Map();
 
   connectedCallback() {
-    this.state = fold(initial({ status: "running" }), SAMPLES[this.dataset.rows]);
+    this.state = fold(initialState({ status: "running" }), SAMPLES[this.dataset.rows]);
     this.show();
   }
 
@@ -30,7 +30,7 @@ class Sample extends HTMLElement {
   get context() {
     return {
       agent: ROSA, me: ADA, members: new Map([[ADA.id, ADA]]), mayWrite: true, demo: this.state.demo,
-      model: this.state.model, settingsUrl: "#", acts: { goOn: () => {}, drop: () => {} },
+      model: this.state.model, settingsUrl: "#", acts: { goOn: () => {}, stop: () => {} },
       isOpen: (row) => this.choices.get(row.key) ?? this.dataset.open === "yes",
       onToggle: (key, open) => {
         this.choices.set(key, open);
@@ -46,7 +46,7 @@ class Sample extends HTMLElement {
 
 const SAMPLES = { tools: TOOL_STATES, rows: OTHER_ROWS, hostile: HOSTILE_ROWS };
 
-/** Plays a recorded run into the page's own element; a message sent to it comes back as stored. */
+/** Stands in for the connection: plays recorded frames, and echoes sent messages as stored ones. */
 class Player {
   #store;
   #frames = framesOf(RUN, { start: Date.now() - RUN.length * 5000 });
@@ -70,7 +70,7 @@ class Player {
     clearInterval(this.timer);
   }
 
-  say(text, onBusy) {
+  sendMessage(text, onBusy) {
     const clientId = String(Math.random());
     this.#store.dispatch({ act: "send", client_id: clientId, text, on_busy: onBusy, at: new Date().toISOString() });
     setTimeout(() => this.#arrive("message.received", {
@@ -91,7 +91,7 @@ class Player {
     this.#arrive("title.changed", { title });
   }
 
-  async freeWorkspace() {
+  async removeFiles() {
     this.#arrive("sandbox.removed", { kept: false });
   }
 
@@ -117,7 +117,7 @@ class Player {
   }
 }
 
-class Recorded extends PacaConversation {
+class RecordedConversation extends PacaConversation {
   connect() {
     return new Player(this.store);
   }
@@ -125,13 +125,13 @@ class Recorded extends PacaConversation {
 
 function composers(place) {
   const queue = [{ text: "Also add a line to the changelog", on_busy: "queue" }];
-  const common = { agent: "Rosa", facts: "", jump: "", blocked: false, onSend() {}, onInput() {}, onForgive() {} };
+  const common = { agent: "Rosa", facts: "", jump: "", blocked: false, onSend() {}, onInput() {}, onDismiss() {} };
   render(html`${composer({ ...common, busy: false, queue: [], refused: null })}<br>
     ${composer({ ...common, busy: true, queue, refused: { detail: "The message is too long." } })}`, place);
 }
 
 customElements.define("paca-sample", Sample);
-customElements.define("paca-recorded", Recorded);
+customElements.define("paca-recorded", RecordedConversation);
 composers(document.getElementById("composers"));
 render(sheet(() => {}), document.getElementById("key-sheet"));
 document.getElementById("announce").addEventListener("click", () => pageAnnouncer().say("Rosa: ran tests, 412 passed"));

@@ -1,16 +1,16 @@
 import { check, same, test } from "./harness.js";
 import { Log, anyLog } from "./logs.js";
 import { randomly } from "./harness.js";
-import { fold, initial, reduce } from "../../../paca/web/static/paca/conversation/reduce.js";
-import { isBusy, newCache, queue, rows } from "../../../paca/web/static/paca/conversation/select.js";
+import { fold, initialState, reduce } from "../../../paca/web/static/paca/conversation/reduce.js";
+import { isBusy, newCache, queue, rows } from "../../../paca/web/static/paca/conversation/row-selectors.js";
 import { emptyHistory, historyReducer } from "../../../paca/web/static/paca/conversation/history.js";
 
-const state = (log) => fold(initial(), log.frames);
+const state = (log) => fold(initialState(), log.frames);
 const kinds = (log) => rows(state(log)).map((row) => row.kind);
 
 test("every row of any log has a key of its own", () => {
   for (let seed = 1; seed <= 80; seed += 1) {
-    const keys = rows(fold(initial(), anyLog(randomly(seed)))).map((row) => row.key);
+    const keys = rows(fold(initialState(), anyLog(randomly(seed)))).map((row) => row.key);
     same(new Set(keys).size, keys.length, `seed ${seed}`);
   }
 });
@@ -93,7 +93,7 @@ test("older pages put before the newest give the state of the whole log", () => 
     const cut = Math.max(1, Math.floor(log.length / 2));
     let history = historyReducer(emptyHistory({ status: "finished" }), { act: "newest", frames: log.slice(cut) });
     history = historyReducer(history, { act: "older", frames: log.slice(0, cut) });
-    same(history.run.order, fold(initial(), log).order, `seed ${seed}`);
+    same(history.run.order, fold(initialState(), log).order, `seed ${seed}`);
     same(history.frames.map((frame) => frame.seq), log.map((frame) => frame.seq));
   }
 });

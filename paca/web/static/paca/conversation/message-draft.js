@@ -1,11 +1,11 @@
-// What is being written: kept over a reload, and sent by a key.
+// The unsent message of a composer, kept over a reload, and the keys that send it.
 
-/** Unsent words, kept for this tab under the name of their place. */
-export class Draft {
+/** An unsent message, kept in this tab's session storage; `name` identifies the composer. */
+export class MessageDraft {
   #key;
 
-  constructor(place) {
-    this.#key = `draft:${place}`;
+  constructor(name) {
+    this.#key = `draft:${name}`;
   }
 
   get text() {
@@ -16,7 +16,7 @@ export class Draft {
     this.#try(() => (value ? sessionStorage.setItem(this.#key, value) : sessionStorage.removeItem(this.#key)));
   }
 
-  // A browser may forbid storage; a lost draft is then no reason to lose the composer.
+  // A browser may forbid storage. Then drafts are lost, but the composer must still work.
   #try(act) {
     try {
       return act();
@@ -26,8 +26,8 @@ export class Draft {
   }
 }
 
-/** What a key means in a composer: send, interrupt or nothing. */
-export function intentOf(event) {
+/** What a key press means in a composer: "send", "interrupt" or "". */
+export function sendIntentOf(event) {
   if (event.key !== "Enter" || event.isComposing || event.shiftKey || event.altKey) return "";
   return event.ctrlKey || event.metaKey ? "interrupt" : "send";
 }

@@ -1,7 +1,7 @@
-// Text that arrives in pieces, each with its offset: put together in any order, repeats included.
+// Live text: pieces with offsets, which may arrive in any order and repeatedly, joined to one text.
 //
-// Offsets count characters as Python does (code points), while a JavaScript string counts UTF-16
-// units; the two differ as soon as an emoji is spoken, so lengths are kept in code points here.
+// Offsets count code points, as Python does. JavaScript strings count UTF-16 units, which differ as
+// soon as there is an emoji. So lengths here are in code points.
 
 const pointsIn = (text) => {
   let count = 0;
@@ -15,8 +15,8 @@ const slicePoints = (text, from, to) => [...text].slice(from, to).join("");
 export const EMPTY = Object.freeze({ start: 0, length: 0, text: "", held: Object.freeze([]) });
 
 /**
- * Add a piece. A piece beyond the end is held until the gap before it is filled; but where only the
- * newest `keep` are wanted, it begins afresh: what is missing may be longer than anybody has kept.
+ * Add a piece. A piece beyond the end is held until the gap before it is filled. If only the newest
+ * `keep` characters are wanted, the text starts afresh instead: the gap may never be filled.
  */
 export function merge(live, offset, piece, keep = Infinity) {
   if (offset > live.length) {
@@ -31,7 +31,7 @@ function append(live, piece) {
   return { ...live, text: live.text + piece, length: live.length + pointsIn(piece) };
 }
 
-// What is there stays; only what reaches beyond its two ends is new. A later attempt starts from EMPTY.
+// Text that is here stays; only what reaches beyond its ends is added. A new attempt starts from EMPTY.
 function overlay(live, offset, piece) {
   const whole = prepend(live, offset, piece);
   return append(whole, slicePoints(piece, live.length - offset));
@@ -56,7 +56,7 @@ function release(live, keep) {
 
 function trim(live, keep) {
   if (live.text.length <= keep) return live;
-  // Never begin inside a surrogate pair: the lone half would show as a broken sign.
+  // Never cut a surrogate pair: half of one shows as a broken character.
   let from = live.text.length - keep;
   if (/[\uDC00-\uDFFF]/.test(live.text[from])) from += 1;
   const dropped = pointsIn(live.text.slice(0, from));

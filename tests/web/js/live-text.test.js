@@ -1,5 +1,5 @@
 import { check, randomly, same, test } from "./harness.js";
-import { EMPTY, merge } from "../../../paca/web/static/paca/conversation/live.js";
+import { EMPTY, merge } from "../../../paca/web/static/paca/conversation/live-text.js";
 
 test("pieces in any order and any number give the text", () => {
   const text = "Ein Lama 🦙🦙 und ein Café.";

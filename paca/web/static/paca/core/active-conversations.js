@@ -1,4 +1,4 @@
-// <paca-working>: the conversations under way, in the sidebar; kept fresh while the page is seen.
+// <paca-active-conversations>: the active conversations in the sidebar, refreshed while the page is visible.
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
@@ -8,26 +8,26 @@ import { avatar, icon } from "./icons.js";
 import { visible } from "./terminal.js";
 import { stateOf } from "../conversation/labels.js";
 
-const UNDER_WAY = new Set(["queued", "running", "waiting"]);
-const EVERY_MS = 15_000;
-const MOST = 8;
+const ACTIVE = new Set(["queued", "running", "waiting"]);
+const REFRESH_MS = 15_000;
+const MAX_SHOWN = 8;
 
-export class PacaWorking extends PacaElement {
-  #found = null; // null: what the server has drawn still stands
+export class PacaActiveConversations extends PacaElement {
+  #conversations = null; // null: the markup from the server is still shown
 
   connectedCallback() {
-    this.timer = setInterval(() => this.refresh(), EVERY_MS);
-    addEventListener("paca:status", this.#soon);
-    addEventListener("focus", this.#soon);
+    this.timer = setInterval(() => this.refresh(), REFRESH_MS);
+    addEventListener("paca:status", this.#refreshSoon);
+    addEventListener("focus", this.#refreshSoon);
   }
 
   disconnectedCallback() {
     clearInterval(this.timer);
-    removeEventListener("paca:status", this.#soon);
-    removeEventListener("focus", this.#soon);
+    removeEventListener("paca:status", this.#refreshSoon);
+    removeEventListener("focus", this.#refreshSoon);
   }
 
-  #soon = () => {
+  #refreshSoon = () => {
     clearTimeout(this.waiting);
     this.waiting = setTimeout(() => this.refresh(), 300);
   };
@@ -36,19 +36,19 @@ export class PacaWorking extends PacaElement {
     if (document.hidden) return;
     try {
       const { results } = await call("GET", this.getAttribute("api"));
-      if (!this.#found) this.replaceChildren();
-      this.#found = results.filter(({ status }) => UNDER_WAY.has(status)).slice(0, MOST);
+      if (!this.#conversations) this.replaceChildren();
+      this.#conversations = results.filter(({ status }) => ACTIVE.has(status)).slice(0, MAX_SHOWN);
       this.update();
     } catch {
-      // A list beside the page: what it showed last stays, and the next round asks again.
+      // The list keeps what it showed; the next refresh tries again.
     }
   }
 
   template() {
-    if (!this.#found?.length) return nothing;
+    if (!this.#conversations?.length) return nothing;
     return html`<div class="side-label" id="working-now">Working now</div>
       <div class="nav" role="group" aria-labelledby="working-now">
-        ${repeat(this.#found, ({ id }) => id, (each) => this.#link(each))}</div>`;
+        ${repeat(this.#conversations, ({ id }) => id, (each) => this.#link(each))}</div>`;
   }
 
   #link({ id, title, agent, status, reason }) {
@@ -60,6 +60,6 @@ export class PacaWorking extends PacaElement {
   }
 }
 
-export function defineWorking() {
-  if (!customElements.get("paca-working")) customElements.define("paca-working", PacaWorking);
+export function defineActiveConversations() {
+  if (!customElements.get("paca-active-conversations")) customElements.define("paca-active-conversations", PacaActiveConversations);
 }

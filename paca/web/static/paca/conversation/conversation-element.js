@@ -1,4 +1,4 @@
-// <paca-conversation>: the page of one conversation, from the bar to the composer.
+// <paca-conversation>: the page of one conversation, from the top bar to the composer.
 
 import { html } from "../../vendor/lit-html/lit-html.js";
 import { guard } from "../../vendor/lit-html/directives/guard.js";
@@ -9,30 +9,30 @@ import { copyFrom } from "../core/copy.js";
 import { PacaElement, jsonAttribute } from "../core/element.js";
 import { GrowingMarkdown } from "../core/markdown.js";
 import { Store } from "../core/store.js";
-import { Attendance } from "./attendance.js";
+import { composerArea, loadingRow } from "./composer-area.js";
 import { Connection } from "./connection.js";
-import { Draft } from "./draft.js";
-import { Follow } from "./follow.js";
 import { emptyHistory, historyReducer } from "./history.js";
+import { MessageDraft } from "./message-draft.js";
+import { isBusy, newCache, rows } from "./row-selectors.js";
+import { NEWEST, afterGrowth, extendDown, extendUp, hiddenAbove, visibleRows } from "./row-window.js";
 import { rowTemplate, sentenceOf } from "./rows.js";
-import { isBusy, newCache, rows } from "./select.js";
-import { below, beginning } from "./surround.js";
+import { ScrollFollower } from "./scroll-follower.js";
 import { topbar } from "./topbar.js";
-import { NEWEST, above, down, grown, shown, up } from "./window.js";
+import { WorkerWatch } from "./worker-watch.js";
 
-const LOST_SHOWN_MS = 1200;
-const PROSE_KEPT = 1000;
+const DISCONNECTED_NOTICE_MS = 1200;
+const MAX_MARKDOWN_NODES = 1000;
 
 export class PacaConversation extends PacaElement {
   renaming = false;
-  unseen = 0; // rows that came while the reader was elsewhere
-  trouble = ""; // a failure that has no place of its own
-  lost = false; // the connection has been gone for longer than a blink
+  unseen = 0; // rows that were added while the reader was away from the end
+  error = ""; // an error that belongs to no row or message
+  disconnected = false; // the connection has been lost for longer than a second
   #loading = "first"; // first, older, failed or ""
   #window = NEWEST;
   #rowCache = newCache();
-  #choices = new Map(); // key -> open, as the reader wants it
-  #prose = new Map(); // key -> GrowingMarkdown
+  #openByKey = new Map(); // key -> open, as the reader wants it
+  #markdown = new Map(); // key -> GrowingMarkdown
   #announced = 0;
 
   connectedCallback() {
@@ -40,29 +40,29 @@ export class PacaConversation extends PacaElement {
     this.members = new Map(this.page.members.map((member) => [member.id, member]));
     this.store = new Store(historyReducer, emptyHistory(this.page.conversation));
     this.store.subscribe((after, before, action) => this.#changed(after.run, before.run, action));
-    this.draft = new Draft(this.page.conversation.id);
+    this.draft = new MessageDraft(this.page.conversation.id);
     this.announcer = pageAnnouncer();
-    this.attendance = new Attendance(this.page.urls.workers, () => this.update());
-    this.attendance.heard(this.run.status);
+    this.workerWatch = new WorkerWatch(this.page.urls.workers, () => this.update());
+    this.workerWatch.onActivity(this.run.status);
     this.connection = this.connect();
     this.flush();
     this.#start();
   }
 
   disconnectedCallback() {
-    this.attendance.end();
+    this.workerWatch.stop();
     this.connection.close();
-    this.follow?.end();
+    this.scrollFollower?.disconnect();
   }
 
-  /** The way to the server; the style guide plays recorded frames instead. */
+  /** The connection to the server; the style guide overrides it to play recorded frames. */
   connect() {
     const { api, socket } = this.page.urls;
-    return new Connection(this.store, { base: api, socketPath: socket, onTrouble: this.say });
+    return new Connection(this.store, { base: api, socketPath: socket, onError: this.showError });
   }
 
   async #start() {
-    await this.#trying(async () => {
+    await this.#reportErrors(async () => {
       const { results } = await this.connection.page();
       this.store.dispatch({ act: "newest", frames: results });
       this.#announced = this.run.seq;
@@ -81,29 +81,29 @@ export class PacaConversation extends PacaElement {
   }
 
   /** Whether the reader has left the end of the flow. */
-  get away() {
-    return this.unseen > 0 || this.#window.skip > 0 || this.follow?.atEnd === false;
+  get awayFromEnd() {
+    return this.unseen > 0 || this.#window.skip > 0 || this.scrollFollower?.atEnd === false;
   }
 
-  // --- acts of the reader -------------------------------------------------------------------------
+  // --- actions of the reader -----------------------------------------------------------------------
 
   send = (how) => {
     const text = this.field.value;
     if (!text.trim()) return;
-    this.connection.say(text, how);
+    this.connection.sendMessage(text, how);
     this.field.value = "";
     this.draft.text = "";
-    this.toEnd();
+    this.jumpToEnd();
     this.field.focus();
   };
 
-  typed = ({ target }) => {
+  saveDraft = ({ target }) => {
     this.draft.text = target.value;
   };
 
-  forgive = () => this.store.dispatch({ act: "forgive" });
+  dismissRefusal = () => this.store.dispatch({ act: "dismissRefusal" });
 
-  /** False when there is nothing to stop. */
+  /** Stop the agent; false if it does not work. */
   stop = () => {
     if (!isBusy(this.run) || this.run.stopping || !this.page.mayWrite) return false;
     this.store.dispatch({ act: "stopping", value: true });
@@ -111,10 +111,10 @@ export class PacaConversation extends PacaElement {
     return true;
   };
 
-  goOn = () => this.connection.command("continue");
+  resume = () => this.connection.command("continue");
 
-  /** Give up what is parked: the conversation ends as stopped, and takes new messages. */
-  drop = () => this.connection.command("stop");
+  /** End a parked conversation as stopped; it still takes new messages. */
+  stopParked = () => this.connection.command("stop");
 
   startRenaming = () => {
     this.renaming = true;
@@ -131,13 +131,13 @@ export class PacaConversation extends PacaElement {
     if (!this.renaming) return;
     this.stopRenaming();
     if (title.trim() && title.trim() !== this.run.title) {
-      await this.#trying(() => this.connection.rename(title));
+      await this.#reportErrors(() => this.connection.rename(title));
     }
   };
 
-  freeWorkspace = async () => {
-    const question = "Remove all files in the sandbox of this conversation, for good? What was said stays.";
-    if (window.confirm(question)) await this.#trying(() => this.connection.freeWorkspace());
+  removeFiles = async () => {
+    const question = "Remove all files in the sandbox of this conversation for good? Its messages stay.";
+    if (window.confirm(question)) await this.#reportErrors(() => this.connection.removeFiles());
   };
 
   copyLink = (event) => copyFrom(event.currentTarget, location.href);
@@ -147,21 +147,21 @@ export class PacaConversation extends PacaElement {
     const cards = rows(this.run).flatMap((row) => (row.kind === "group" ? [row, ...row.entries] : [row]))
       .filter((row) => ["tool", "group", "thought"].includes(row.kind));
     const open = !cards.every((row) => this.isOpen(row));
-    for (const row of cards) this.#choices.set(row.key, open);
-    this.follow.letGo();
+    for (const row of cards) this.#openByKey.set(row.key, open);
+    this.scrollFollower.stopFollowing();
     this.update();
   };
 
-  toEnd = () => {
+  jumpToEnd = () => {
     this.unseen = 0;
     this.#window = NEWEST;
     this.flush();
-    this.follow.toEnd();
+    this.scrollFollower.scrollToEnd();
     this.update();
   };
 
   isOpen = (row) => {
-    const chosen = this.#choices.get(row.key);
+    const chosen = this.#openByKey.get(row.key);
     if (chosen !== undefined) return chosen;
     const call = row.kind === "tool" ? (row.entry ?? row) : null;
     if (!call) return false;
@@ -169,85 +169,85 @@ export class PacaConversation extends PacaElement {
   };
 
   #toggled = (key, open) => {
-    this.#choices.set(key, open);
-    this.follow.letGo();
+    this.#openByKey.set(key, open);
+    this.scrollFollower.stopFollowing();
     this.update();
   };
 
-  /** Tell of a failure that has no place of its own; an empty text takes it back. */
-  say = (text) => {
-    this.trouble = text;
+  /** Show an error that belongs to no row or message; an empty text removes it. */
+  showError = (text) => {
+    this.error = text;
     this.announcer.alert(text);
     this.update();
   };
 
-  async #trying(act) {
+  async #reportErrors(act) {
     try {
       await act();
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      this.say(error.message);
+      this.showError(error.message);
     }
   }
 
   // --- changes ------------------------------------------------------------------------------------
 
   #changed(after, before, action) {
-    this.attendance.heard(after.status);
-    if (after.refused && after.refused !== before.refused) this.#giveBack(after.refused.text);
+    this.workerWatch.onActivity(after.status);
+    if (after.refused && after.refused !== before.refused) this.#restoreDraft(after.refused.text);
     if (after.connection !== before.connection) this.#connectionChanged(after.connection);
-    if (!["older", "newest"].includes(action.act)) this.#grew(after.order.length - before.order.length);
+    if (!["older", "newest"].includes(action.act)) this.#rowsAdded(after.order.length - before.order.length);
     if (after.status !== before.status || after.title !== before.title) dispatchEvent(new Event("paca:status"));
     if (after.title !== before.title && after.title) document.title = `${after.title} · Paca`;
     this.update();
   }
 
-  #grew(added) {
-    if (this.follow?.atEnd !== false && !this.#window.skip) return;
+  #rowsAdded(added) {
+    if (this.scrollFollower?.atEnd !== false && !this.#window.skip) return;
     this.unseen += Math.max(0, added);
-    this.#window = grown(this.#window, added);
+    this.#window = afterGrowth(this.#window, added);
   }
 
-  #giveBack(text) {
+  #restoreDraft(text) {
     this.field.value = this.field.value ? `${text}\n\n${this.field.value}` : text;
     this.draft.text = this.field.value;
     this.field.focus();
   }
 
-  // A reconnect within a second is nobody's business; a longer one is.
+  // The notice appears only if the reconnect takes longer than a second.
   #connectionChanged(value) {
-    clearTimeout(this.lostTimer);
-    this.lost = false;
+    clearTimeout(this.disconnectedTimer);
+    this.disconnected = false;
     if (value !== "lost") return;
-    this.lostTimer = setTimeout(() => {
-      this.lost = this.run.connection === "lost";
+    this.disconnectedTimer = setTimeout(() => {
+      this.disconnected = this.run.connection === "lost";
       this.update();
-    }, LOST_SHOWN_MS);
+    }, DISCONNECTED_NOTICE_MS);
   }
 
   // --- moving through a long flow -----------------------------------------------------------------
 
   #nearTop = async () => {
-    if (above(this.found, this.#window)) return this.#slide(up);
+    if (hiddenAbove(this.found, this.#window)) return this.#moveWindow(extendUp);
     if (this.#loading || this.run.first <= 1) return undefined;
     this.#loading = "older";
     this.update();
-    await this.#trying(async () => {
+    await this.#reportErrors(async () => {
       const { results } = await this.connection.page(`&before=${this.run.first}`);
       this.store.dispatch({ act: "older", frames: results });
     });
     this.#loading = "";
     this.found = rows(this.run, this.#rowCache);
-    return this.#slide(up);
+    return this.#moveWindow(extendUp);
   };
 
   #nearEnd = () => {
-    if (this.#window.skip) this.#slide(down);
-    else if (this.follow.atEnd && this.unseen) this.toEnd();
+    if (this.#window.skip) this.#moveWindow(extendDown);
+    else if (this.scrollFollower.atEnd && this.unseen) this.jumpToEnd();
   };
 
-  #slide(way) {
-    this.follow.hold();
+  #moveWindow(way) {
+    this.scrollFollower.saveAnchor();
     this.#window = way(this.#window, this.found.length);
     this.flush();
   }
@@ -255,8 +255,8 @@ export class PacaConversation extends PacaElement {
   // --- rendering ----------------------------------------------------------------------------------
 
   flush() {
-    // What the server has drawn stays until there is something to put in its place.
-    if (!this.follow) this.replaceChildren();
+    // The markup from the server stays until the first render.
+    if (!this.scrollFollower) this.replaceChildren();
     super.flush();
   }
 
@@ -264,9 +264,9 @@ export class PacaConversation extends PacaElement {
     this.found = rows(this.run, this.#rowCache);
     return html`${topbar(this)}<div class="work"><section class="thread" aria-label="Conversation">
       <div class="thread-scroll" tabindex="0" role="log" aria-live="off" aria-label="Messages and steps">
-        <div class="flow">${beginning(this.#loading)}
-          ${repeat(shown(this.found, this.#window), (row) => row.key, (row) => this.#row(row))}</div></div>
-      ${below(this)}</section></div>`;
+        <div class="flow">${loadingRow(this.#loading)}
+          ${repeat(visibleRows(this.found, this.#window), (row) => row.key, (row) => this.#row(row))}</div></div>
+      ${composerArea(this)}</section></div>`;
   }
 
   #row(row) {
@@ -279,32 +279,32 @@ export class PacaConversation extends PacaElement {
     const { agent, me, mayWrite, urls } = this.page;
     return {
       agent, me, mayWrite, demo, model, members: this.members, settingsUrl: urls.settings,
-      isOpen: this.isOpen, onToggle: this.#toggled, prose: this.#nodes, acts: { goOn: this.goOn, drop: this.drop },
+      isOpen: this.isOpen, onToggle: this.#toggled, prose: this.#markdownNodes, acts: { resume: this.resume, stop: this.stopParked },
     };
   }
 
-  #nodes = (key, text, done) => {
-    if (!this.#prose.has(key)) this.#prose.set(key, new GrowingMarkdown());
-    return this.#prose.get(key).update(text, done);
+  #markdownNodes = (key, text, done) => {
+    if (!this.#markdown.has(key)) this.#markdown.set(key, new GrowingMarkdown());
+    return this.#markdown.get(key).update(text, done);
   };
 
   rendered() {
-    if (!this.follow) {
+    if (!this.scrollFollower) {
       const scroller = this.querySelector(".thread-scroll");
-      this.follow = new Follow(scroller, {
-        onTop: this.#nearTop, onEnd: this.#nearEnd, onTurn: () => this.update(),
+      this.scrollFollower = new ScrollFollower(scroller, {
+        onNearTop: this.#nearTop, onNearEnd: this.#nearEnd, onEndChange: () => this.update(),
       });
       if (this.field) this.field.value = this.draft.text;
     }
-    this.follow.settle();
-    if (this.#prose.size > PROSE_KEPT) this.#forget();
+    this.scrollFollower.restore();
+    if (this.#markdown.size > MAX_MARKDOWN_NODES) this.#dropFarNodes();
     this.#announce();
   }
 
-  /** Nodes of rows that are far away are made again when they come back. */
-  #forget() {
-    const near = new Set(shown(this.found, this.#window).map((row) => row.key));
-    for (const key of this.#prose.keys()) if (!near.has(key)) this.#prose.delete(key);
+  /** Drop the Markdown nodes of rows outside the window; they are made again when they come back. */
+  #dropFarNodes() {
+    const near = new Set(visibleRows(this.found, this.#window).map((row) => row.key));
+    for (const key of this.#markdown.keys()) if (!near.has(key)) this.#markdown.delete(key);
   }
 
   #announce() {

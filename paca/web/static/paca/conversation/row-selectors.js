@@ -1,11 +1,11 @@
-// From the state to the rows of the page. Pure, and stable: what has not changed is the same object.
+// Selectors: the rows of the page from the state. Pure; unchanged rows are the same objects as before.
 
 import { activityOf } from "./labels.js";
 import { phrase } from "./tools.js";
 
-const OPEN = ["queued", "running"];
+const UNFINISHED = ["queued", "running"];
 
-/** What `rows` carries from one call to the next, so that what has not changed stays the same. */
+/** The cache by which `rows` gives the same object again for an unchanged row. */
 export function newCache() {
   return { rows: new Map(), from: [], stored: [] };
 }
@@ -13,8 +13,8 @@ export function newCache() {
 /** The rows in order. */
 export function rows(state, cache = newCache()) {
   const found = [...stored(state, cache)];
-  const add = (row) => found.push(kept(cache.rows, row));
-  let speaks = lastVoice(found) === "agent";
+  const add = (row) => found.push(reuse(cache.rows, row));
+  let speaks = lastSpeaker(found) === "agent";
   for (const live of state.live.values()) {
     add({ key: `${live.kind}:${live.call}`, kind: live.kind, entry: live, live: true, head: !speaks });
     speaks = true;
@@ -22,42 +22,42 @@ export function rows(state, cache = newCache()) {
   for (const [id, message] of waitsInQueue(state) ? [] : state.pending) {
     add({ key: `pending:${id}`, kind: "pending", entry: message, head: true });
   }
-  const now = nowRow(state);
+  const now = activityRow(state);
   if (now) add(now);
   return found;
 }
 
-/** The rows of the log. While only live text changes, they are the very list of before. */
+/** The rows of the log. The list is the same object while only live text changes. */
 function stored(state, cache) {
   const from = [state.order, state.entries, state.status];
   if (from.every((part, index) => part === cache.from[index])) return cache.stored;
   const ending = lastEnding(state);
   const last = state.order.at(-1);
-  let voice = null; // who speaks: a row by another voice begins with a head
+  let voice = null; // the present speaker; a row by another one starts with a head
   const found = grouped(state).map((part) => {
-    const speaker = voiceOf(part);
+    const speaker = speakerOf(part);
     const head = speaker !== null && speaker !== voice;
-    voice = speaker ?? (breaks(part) ? null : voice);
-    return kept(cache.rows, { ...part, head, current: part.key === ending, last: part.key === last });
+    voice = speaker ?? (endsSpeech(part) ? null : voice);
+    return reuse(cache.rows, { ...part, head, current: part.key === ending, last: part.key === last });
   });
   prune(cache.rows, found);
   Object.assign(cache, { from, stored: found });
   return found;
 }
 
-function lastVoice(found) {
-  const row = found.findLast((each) => voiceOf(each) !== null || breaks(each));
-  return row ? voiceOf(row) : null;
+function lastSpeaker(found) {
+  const row = found.findLast((each) => speakerOf(each) !== null || endsSpeech(each));
+  return row ? speakerOf(row) : null;
 }
 
-/** Messages above the composer: read by the agent later, or on their way to it. */
+/** The messages shown above the composer: not read by the agent yet, or still being sent. */
 export function queue(state) {
   const stored = state.queue.map((key) => state.entries.get(key));
   const sending = !waitsInQueue(state) ? [] : [...state.pending].map(([id, message]) => ({ key: `pending:${id}`, sending: true, ...message }));
   return [...stored, ...sending];
 }
 
-/** The agent works, or is about to. */
+/** Whether the agent works, or is about to. */
 export function isBusy(state) {
   return ["queued", "running", "waiting"].includes(state.status);
 }
@@ -66,7 +66,7 @@ function waitsInQueue(state) {
   return ["running", "waiting"].includes(state.status);
 }
 
-/** The notice that says why it stands still, and offers the way on. */
+/** The notice that says why the conversation stopped, and has the button to continue. */
 function lastEnding(state) {
   if (!["paused", "failed", "stopped"].includes(state.status)) return null;
   return state.order.findLast((key) => state.entries.get(key).type === `agent.conversation.${state.status}`) ?? null;
@@ -79,7 +79,7 @@ function grouped(state) {
   const entries = state.order.map((key) => state.entries.get(key));
   for (let index = 0; index < entries.length; ) {
     const run = readsFrom(entries, index);
-    // The last reads stay cards until something else follows, so that nothing folds under the eye.
+    // The last reads stay cards until another row follows, so that nothing folds while it is read.
     if (run.length > 1 && index + run.length < entries.length) {
       parts.push({ key: `group:${run[0].key}`, kind: "group", entries: run });
       index += run.length;
@@ -104,47 +104,47 @@ function isFinishedRead(entry) {
 
 const AGENTS = new Set(["said", "thought", "tool", "group", "discarded"]);
 
-function voiceOf({ kind, entry }) {
+function speakerOf({ kind, entry }) {
   if (kind === "person") return `person:${entry.seq}`;
   return AGENTS.has(kind) ? "agent" : null;
 }
 
-/** After these the next words of the agent begin with its head again. */
-function breaks({ kind }) {
+/** Whether the next message of the agent after this row starts with its head again. */
+function endsSpeech({ kind }) {
   return kind === "turn";
 }
 
-/** The last line while the agent works and shows nothing else that moves. */
-function nowRow(state) {
+/** The last row while the agent works and no other row shows progress. */
+function activityRow(state) {
   if (!isBusy(state)) return null;
-  const tool = openCall(state);
+  const tool = unfinishedCall(state);
   const talks = [...state.live.values()].some((live) => live.kind === "said");
   if (talks && !state.stopping) return null;
   if (tool?.state === "running" && !state.stopping && !state.sandbox) return null;
   const activity = activityOf(state, tool ? phrase(tool) : "");
-  return { key: "now", kind: "now", activity, since: nowSince(state) };
+  return { key: "now", kind: "now", activity, since: activitySince(state) };
 }
 
-/** The newest call of this turn that is not over. */
-function openCall(state) {
+/** The newest unfinished tool call of this turn. */
+function unfinishedCall(state) {
   for (let index = state.order.length - 1; index >= 0; index -= 1) {
     const entry = state.entries.get(state.order[index]);
     if (entry.kind === "turn") return null;
-    if (entry.kind === "tool" && OPEN.includes(entry.state)) return entry;
+    if (entry.kind === "tool" && UNFINISHED.includes(entry.state)) return entry;
   }
   return null;
 }
 
-function nowSince(state) {
+function activitySince(state) {
   if (state.sandbox) return state.sandbox.at;
   const newest = state.entries.get(state.order.at(-1));
   const began = state.status === "queued" ? state.since : (state.turn?.at ?? state.since);
   return newest?.at && newest.at > (began ?? "") ? newest.at : began;
 }
 
-// --- sameness -------------------------------------------------------------------------------------
+// --- reuse ----------------------------------------------------------------------------------------
 
-function kept(cache, row) {
+function reuse(cache, row) {
   const before = cache.get(row.key);
   if (before && same(before, row)) return before;
   cache.set(row.key, row);

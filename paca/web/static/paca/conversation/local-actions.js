@@ -1,34 +1,34 @@
-// What the reader and the connection do to the state; the log has no part in it.
+// State changes by the reader and the connection, which are not events of the log.
 
-import { own } from "./own.js";
+import { writable } from "./copy-on-write.js";
 
 export const actions = {
-  /** A message leaves the composer: shown at once as being sent. */
+  /** A message was sent from the composer; the page shows it at once as pending. */
   send(draft, { client_id: clientId, text, on_busy: onBusy, at }) {
-    own(draft, "pending").set(clientId, { text, on_busy: onBusy, at, acked: false });
+    writable(draft, "pending").set(clientId, { text, on_busy: onBusy, at, acked: false });
     draft.refused = null;
   },
 
-  /** The server has it. It stays until its event comes, which may have been before. */
+  /** The server stored a message. It stays pending until its event is here, which may come first. */
   ack(draft, { client_id: clientId, event_seq: seq }) {
     const message = draft.pending.get(clientId);
     if (!message) return false;
-    if (seq != null && seq <= draft.seq) own(draft, "pending").delete(clientId);
-    else own(draft, "pending").set(clientId, { ...message, acked: true });
+    if (seq != null && seq <= draft.seq) writable(draft, "pending").delete(clientId);
+    else writable(draft, "pending").set(clientId, { ...message, acked: true });
     return true;
   },
 
-  /** The server refused a message: its words go back to the composer. */
+  /** The server refused a message; its text goes back to the composer. */
   refuse(draft, { client_id: clientId, detail }) {
     const message = draft.pending.get(clientId);
     if (!message) return false;
-    own(draft, "pending").delete(clientId);
+    writable(draft, "pending").delete(clientId);
     draft.refused = { text: message.text, detail };
     return true;
   },
 
-  /** The refusal has been read, or what it was about was sent again. */
-  forgive(draft) {
+  /** The reader closed the notice of a refused message. */
+  dismissRefusal(draft) {
     if (!draft.refused) return false;
     draft.refused = null;
     return true;
@@ -45,8 +45,8 @@ export const actions = {
   },
 
   /**
-   * The server's own account of the conversation at `seq`. It counts only when it is about the
-   * very frame we stand at: a window that holds no change of status takes it from here.
+   * The socket is open; the server sends the conversation as of `seq`. Its status counts only if we have
+   * applied exactly the frames up to `seq`, because loaded frames may hold no change of status.
    */
   ready(draft, { seq, conversation }) {
     draft.connection = "open";

@@ -1,0 +1,270 @@
+// What each event type does to the state: one handler for each type, checked against events.json by a test.
+
+import { merge, EMPTY } from "./live-text.js";
+import { writable } from "./copy-on-write.js";
+import { emptyUsage, addUsage } from "./usage.js";
+
+const BUSY = new Set(["running", "waiting"]);
+const MAX_LIVE_OUTPUT = 64_000; // characters of live output; the result has all of it
+
+// --- entries --------------------------------------------------------------------------------------
+
+function addEntry(draft, key, entry) {
+  if (!draft.entries.has(key)) writable(draft, "order").push(key);
+  writable(draft, "entries").set(key, { key, ...entry });
+}
+
+function changeEntry(draft, key, facts) {
+  const entry = draft.entries.get(key);
+  if (entry) writable(draft, "entries").set(key, { ...entry, ...facts });
+  return Boolean(entry);
+}
+
+/** Add a line or notice that does not change any more. */
+function addNote(draft, frame, data) {
+  addEntry(draft, `note:${frame.seq}`, { kind: "note", type: frame.type, data, ...metadata(frame) });
+}
+
+const metadata = ({ seq, at, source, turn }) => ({ seq, at, source, turn });
+
+// --- status ---------------------------------------------------------------------------------------
+
+function setStatus(draft, frame, status, { reason = "", detail = "" } = {}) {
+  Object.assign(draft, { status, reason, detail, since: frame.at });
+  if (BUSY.has(status)) return;
+  draft.stopping = false;
+  draft.sandbox = null;
+  if (status === "queued") return;
+  writable(draft, "live").clear();
+  endRetry(draft, {});
+  moveReadMessages(draft, Infinity);
+}
+
+function endRetry(draft, facts) {
+  if (draft.retry) changeEntry(draft, draft.retry, { over: true, ...facts });
+  draft.retry = null;
+}
+
+/** Mark calls without an outcome as stopped: their turn has ended. */
+function closeCalls(draft) {
+  for (let index = draft.order.length - 1; index >= 0; index -= 1) {
+    const entry = draft.entries.get(draft.order[index]);
+    if (entry.kind === "turn") return;
+    if (entry.kind === "tool" && ["queued", "running"].includes(entry.state)) {
+      changeEntry(draft, entry.key, { state: "stopped" });
+    }
+  }
+}
+
+// --- messages -------------------------------------------------------------------------------------
+
+/**
+ * Move messages that the agent has read from the queue to the rows: before the reply of the model
+ * call that read them, although the log stored them before that reply.
+ */
+function moveReadMessages(draft, upTo, call = "") {
+  const taken = draft.queue.filter((key) => draft.entries.get(key).seq <= upTo);
+  if (!taken.length) return;
+  draft.queue = draft.queue.filter((key) => !taken.includes(key));
+  draft.owned.add("queue");
+  writable(draft, "order").splice(startOfReply(draft, call), 0, ...taken);
+}
+
+function startOfReply(draft, call) {
+  let start = draft.order.length;
+  if (!call) return start;
+  for (let index = start - 1; index >= 0; index -= 1) {
+    const entry = draft.entries.get(draft.order[index]);
+    if (entry.kind === "turn") break;
+    if (entry.modelCall === call) start = index;
+  }
+  return start;
+}
+
+function messageReceived(draft, frame, data) {
+  writable(draft, "pending").delete(data.client_id);
+  const key = `message:${frame.seq}`;
+  const entry = { key, kind: "person", ...metadata(frame), ...data };
+  writable(draft, "entries").set(key, entry);
+  writable(draft, BUSY.has(draft.status) ? "queue" : "order").push(key);
+}
+
+function messageSpoken(draft, frame, data) {
+  writable(draft, "live").delete(`said:${data.call_id}`);
+  // A truncated answer is continued under the same call or a new one; each part is one entry.
+  const key = data.call_id ? `said:${data.call_id}` : `said:${frame.seq}`;
+  const free = draft.entries.has(key) ? `${key}:${frame.seq}` : key;
+  addEntry(draft, free, { kind: "said", modelCall: data.call_id, ...metadata(frame), ...data });
+}
+
+function messageDiscarded(draft, frame, data) {
+  writable(draft, "live").delete(`said:${data.call_id}`);
+  writable(draft, "live").delete(`thought:${data.call_id}`);
+  if (data.text) addEntry(draft, `discarded:${frame.seq}`, { kind: "discarded", ...metadata(frame), ...data });
+}
+
+function textStreamed(kind) {
+  return (draft, frame, { call_id: call, offset, text }) => {
+    const key = `${kind}:${call}`;
+    if (draft.entries.has(key)) return false; // the stored text is here already
+    const live = draft.live.get(key) ?? { ...EMPTY, kind, call, at: frame.at };
+    writable(draft, "live").set(key, merge(live, offset, text));
+    return true;
+  };
+}
+
+function thoughtRecorded(draft, frame, data) {
+  writable(draft, "live").delete(`thought:${data.call_id}`);
+  const key = data.call_id ? `thought:${data.call_id}` : `thought:${frame.seq}`;
+  const free = draft.entries.has(key) ? `${key}:${frame.seq}` : key;
+  const { text, seconds, redacted } = data;
+  addEntry(draft, free, {
+    kind: "thought", modelCall: data.call_id, text, seconds, redacted: Boolean(redacted), ...metadata(frame),
+  });
+}
+
+// --- model ----------------------------------------------------------------------------------------
+
+// One notice covers all attempts from the first failure to the answer.
+function modelRetried(draft, frame, data) {
+  const key = draft.retry ?? `retry:${frame.seq}`;
+  addEntry(draft, key, { kind: "retry", ...metadata(frame), ...data, over: false, answered: 0 });
+  draft.retry = key;
+}
+
+function usageRecorded(draft, _frame, data) {
+  draft.usage = addUsage(draft.usage, data);
+  if (draft.turn) draft.turn = { ...draft.turn, usage: addUsage(draft.turn.usage, data) };
+  if (data.outcome === "done") endRetry(draft, { answered: data.attempt });
+  moveReadMessages(draft, data.seen_seq ?? 0, data.call_id);
+}
+
+// --- tools ----------------------------------------------------------------------------------------
+
+function toolCalled(draft, frame, data) {
+  addEntry(draft, `tool:${data.call_id}`, {
+    kind: "tool", state: "queued", modelCall: data.model_call_id, ...metadata(frame), ...data,
+    output: "", seconds: 0, startedAt: null, live: EMPTY,
+  });
+}
+
+function toolStarted(draft, frame, data) {
+  changeEntry(draft, `tool:${data.call_id}`, { state: "running", startedAt: frame.at });
+}
+
+function toolProgressed(draft, _frame, data) {
+  const entry = draft.entries.get(`tool:${data.call_id}`);
+  if (!entry || !["queued", "running"].includes(entry.state)) return false;
+  return changeEntry(draft, entry.key, { live: merge(entry.live, data.offset, data.text, MAX_LIVE_OUTPUT) });
+}
+
+function toolState({ cause, failed }) {
+  if (cause === "cancelled") return "stopped";
+  if (cause === "refused") return "denied";
+  return failed || cause ? "failed" : "finished";
+}
+
+function toolReturned(draft, frame, data) {
+  draft.sandbox = null; // also if it did not start
+  changeEntry(draft, `tool:${data.call_id}`, {
+    ...data, state: toolState(data), live: EMPTY, returnedAt: frame.at,
+  });
+}
+
+function outcomeUnknown(draft, frame, data) {
+  changeEntry(draft, `tool:${data.call_id}`, {
+    ...data, state: "unknown", live: EMPTY, returnedAt: frame.at,
+  });
+}
+
+// --- turns ----------------------------------------------------------------------------------------
+
+function turnStarted(draft, frame, data) {
+  moveReadMessages(draft, Infinity);
+  draft.turn = { number: data.number, at: frame.at, usage: emptyUsage() };
+}
+
+function turnFinished(draft, frame, data) {
+  draft.sandbox = null;
+  closeCalls(draft);
+  endRetry(draft, {});
+  writable(draft, "live").clear();
+  const began = draft.turn?.number === data.number ? draft.turn : null;
+  addEntry(draft, `turn:${data.number}`, {
+    kind: "turn", ...metadata(frame), ...data,
+    began: began?.at ?? null, usage: began?.usage ?? null,
+  });
+  draft.turn = null;
+}
+
+// --- the table ------------------------------------------------------------------------------------
+
+const statusWithNote = (status) => (draft, frame, data) => {
+  setStatus(draft, frame, status, data);
+  addNote(draft, frame, data);
+};
+
+export const eventHandlers = {
+  "agent.conversation.queued": (draft, frame) => setStatus(draft, frame, "queued"),
+  "agent.conversation.started": (draft, frame, { model, demo }) => {
+    setStatus(draft, frame, "running");
+    Object.assign(draft, { model, demo: Boolean(demo) });
+  },
+  "agent.conversation.waiting": statusWithNote("waiting"),
+  "agent.conversation.paused": statusWithNote("paused"),
+  "agent.conversation.resumed": statusWithNote("running"),
+  "agent.conversation.finished": (draft, frame, data) => setStatus(draft, frame, "finished", data),
+  "agent.conversation.failed": (draft, frame, data) => {
+    setStatus(draft, frame, "failed", { reason: data.code, detail: data.message });
+    addNote(draft, frame, data);
+  },
+  "agent.conversation.stopped": statusWithNote("stopped"),
+  "agent.conversation.interrupted": (draft, frame, data) => {
+    closeCalls(draft);
+    writable(draft, "live").clear();
+    addNote(draft, frame, data);
+  },
+  "agent.turn.started": turnStarted,
+  "agent.turn.finished": turnFinished,
+  "agent.title.changed": (draft, _frame, { title }) => {
+    draft.title = title;
+  },
+  "agent.message.received": messageReceived,
+  "agent.message.spoken": messageSpoken,
+  "agent.message.discarded": messageDiscarded,
+  "agent.text.streamed": textStreamed("said"),
+  "agent.thought.recorded": thoughtRecorded,
+  "agent.thought.streamed": textStreamed("thought"),
+  "agent.model.retried": modelRetried,
+  "agent.usage.recorded": usageRecorded,
+  "agent.tool.called": toolCalled,
+  "agent.tool.started": toolStarted,
+  "agent.tool.progressed": toolProgressed,
+  "agent.tool.returned": toolReturned,
+  "agent.tool.outcome_unknown": outcomeUnknown,
+  "agent.limit.neared": addNote,
+  "agent.limit.reached": addNote,
+  "agent.guard.noticed": addNote,
+  "agent.sandbox.starting": (draft, frame, { backend }) => {
+    draft.sandbox = { backend, at: frame.at };
+  },
+  "agent.sandbox.started": (draft, frame, data) => {
+    draft.sandbox = null;
+    addNote(draft, frame, data);
+  },
+  "agent.sandbox.lost": (draft, frame, data) => {
+    draft.sandbox = null;
+    addNote(draft, frame, data);
+  },
+  "agent.sandbox.removed": addNote,
+  "agent.sandbox.paused": addNote,
+  "agent.sandbox.resumed": addNote,
+  "agent.event.unknown": (draft, frame, data) => {
+    const type = data.original_type ?? frame.type;
+    const facts = data.payload_as_read ?? data;
+    // A live frame of an unknown type has no number, so it is not kept.
+    if (frame.seq == null) return false;
+    addEntry(draft, `unknown:${frame.seq}`, { kind: "unknown", type, data: facts, ...metadata(frame) });
+    return true;
+  },
+};

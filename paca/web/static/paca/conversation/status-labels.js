@@ -1,0 +1,66 @@
+// Generated from paca/web/labels.py by `make docs`; change the labels there.
+
+export const STATUSES = {
+  "queued": {
+    "label": "Queued",
+    "icon": "circle-dashed"
+  },
+  "running": {
+    "label": "Working",
+    "icon": "loader-circle"
+  },
+  "waiting": {
+    "label": "Needs you",
+    "icon": "hand"
+  },
+  "paused": {
+    "label": "Paused",
+    "icon": "pause"
+  },
+  "finished": {
+    "label": "Done",
+    "icon": "circle-check"
+  },
+  "failed": {
+    "label": "Failed",
+    "icon": "circle-x"
+  },
+  "stopped": {
+    "label": "Stopped",
+    "icon": "circle-stop"
+  }
+};
+
+export const REASONS = {
+  "by_person": "by a person",
+  "step_limit": "step limit",
+  "token_budget": "token limit",
+  "cost_budget": "cost limit",
+  "time_limit": "time limit",
+  "rate_limited": "rate limit",
+  "model_unavailable": "model unavailable",
+  "stuck": "no progress",
+  "parked": "parked",
+  "configuration": "settings",
+  "model_refused": "model refused",
+  "sandbox": "sandbox",
+  "sandbox_error": "sandbox",
+  "internal": "error in Paca",
+  "agent_removed": "agent retired",
+  "project_paused": "project paused"
+};
+
+export const STATUSES_WITH_REASON = [
+  "waiting",
+  "paused",
+  "failed",
+  "stopped"
+];
+
+export const ACTIVITIES = {
+  "waiting_for_worker": "Waiting for a worker",
+  "starting_sandbox": "Starting the sandbox",
+  "thinking": "Thinking",
+  "running_tool": "Running a tool",
+  "retrying": "Retrying the model"
+};

@@ -1,0 +1,3 @@
+// The script of pages without live parts: the shell only.
+
+import "../core/shell.js";
