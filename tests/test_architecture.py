@@ -39,7 +39,7 @@ MAY_USE_SQL = {
     "paca/common/postgresql/base.py": "sets the limits of a new connection, and tries an old one",
     "paca/ops/database_check.py": "PostgreSQL's advisory lock around migrations",
     "paca/bus/redis/publisher.py": "no SQL: a pipeline of Redis commands",
-    "paca/bus/redis/trigger_stream.py": "no SQL: a pipeline of Redis commands",
+    "paca/bus/redis/consumer_group.py": "no SQL: a pipeline of Redis commands",
 }
 MAY_READ_THE_ENVIRONMENT = {
     "paca/env.py": "the one reader",

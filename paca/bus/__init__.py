@@ -1,4 +1,4 @@
-"""How processes wake one another; ``get_bus`` gives this process's way to do it."""
+"""The bus: how processes wake one another. ``get_bus`` gives the bus of this process."""
 
 import threading
 
@@ -7,11 +7,14 @@ from paca.bus.memory import MemoryBus
 
 _url = ""
 _bus: Bus | None = None
-_making = threading.Lock()
+_lock = threading.Lock()
 
 
 def configure(url: str) -> None:
-    """Meet the other processes in this Redis; empty: there are none. Before the bus is first used."""
+    """Set the address of the Redis that connects the processes; empty if there is only one process.
+
+    Call it before the first ``get_bus``.
+    """
     global _url
     _url = url
 
@@ -20,15 +23,15 @@ def get_bus() -> Bus:
     """The bus of this process, the same for every thread."""
     global _bus
     if _bus is None:
-        with _making:
+        with _lock:
             if _bus is None:
-                _bus = _make()
+                _bus = _make_bus()
     return _bus
 
 
-def _make() -> Bus:
+def _make_bus() -> Bus:
     if not _url:
         return MemoryBus()
-    from paca.bus.redis.bus import RedisBus  # the library is loaded where it is used
+    from paca.bus.redis.bus import RedisBus  # the library is loaded only where it is used
 
     return RedisBus(_url)

@@ -1,4 +1,4 @@
-"""The bus of one process: hints cross threads and event loops, and nothing else."""
+"""The bus of an installation with one process: hints cross threads and event loops only."""
 
 import asyncio
 import threading
@@ -21,26 +21,26 @@ from paca.bus.listener import Listener
 
 
 class MemoryBus:
-    """Satisfies ``bus.base.Bus`` inside one process: nobody else asks for work, nobody reads along."""
+    """Implements ``bus.base.Bus`` inside one process. There are no external triggers and no event mirror."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._listeners: tuple[Listener, ...] = ()
 
     def wake(self, trigger_id: UUID, facts: Mapping[str, str] | None = None) -> None:
-        """Tell the workers that a trigger is due."""
+        """Tell every worker that a trigger is due."""
         self._publish(TriggerDue(trigger_id))
 
     def announce(self, topic: str, seq: int, batch: CommittedBatch | None = None) -> None:
-        """Tell the viewers of a topic that rows up to ``seq`` are committed."""
+        """Tell all listeners that rows up to ``seq`` are committed."""
         self._publish(EventsCommitted(topic, seq))
 
     def live(self, topic: str, frame: dict[str, Any]) -> None:
-        """Show a frame that is never stored to the viewers of a topic."""
+        """Send a frame that is never stored to the viewers of a topic."""
         self._publish(LiveFrame(topic, frame))
 
     def signal(self, conversation_id: UUID, signal: Signal = Signal.INBOX) -> None:
-        """Tell whichever worker holds the conversation to look."""
+        """Send a signal to the worker that holds the conversation."""
         self._publish(ConversationSignal(conversation_id, signal))
 
     def listen(
@@ -53,7 +53,7 @@ class MemoryBus:
     async def consume_triggers(
         self, deliver: Callable[[Hint], None], handler: TriggerHandler
     ) -> AsyncIterator[None]:
-        """Hear of every trigger: the workers of one process look into one database."""
+        """Deliver every trigger to every worker. The handler is never called: nothing comes from outside."""
         with self.listen((TriggerDue,), deliver):
             yield
 
@@ -67,7 +67,7 @@ class MemoryBus:
             self._forget(listener)
 
     def _publish(self, hint: Hint) -> None:
-        for listener in self._listeners:  # the tuple is replaced, never changed: no lock to read it
+        for listener in self._listeners:  # no lock: the tuple is replaced and never changed
             if not listener.offer(hint):
                 self._forget(listener)
 

@@ -50,7 +50,7 @@ def bus_fault() -> str:
         return ""
     from paca.bus.redis import health  # redis is imported only where it is used
 
-    return health.fault(settings.REDIS_URL)
+    return health.find_fault(settings.REDIS_URL)
 
 
 def _migrations() -> str:

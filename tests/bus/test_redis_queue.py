@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from paca.bus.base import EntryResult, EntryStatus, TriggerDue
-from paca.bus.redis import connection, trigger_stream
+from paca.bus.redis import connection, consumer_group
 from tests.bus.busy import RecordingHandler, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.service]
@@ -73,7 +73,7 @@ async def test_a_worker_that_ends_leaves_no_name_and_lets_nobody_wait(
     valkey, program, connect, monkeypatch
 ):
     # One that is not woken to its end would wait for entries longer than this test does.
-    monkeypatch.setattr(trigger_stream, "BLOCK_SECONDS", 30.0)
+    monkeypatch.setattr(consumer_group, "BLOCK_SECONDS", 30.0)
     monkeypatch.setattr(connection, "ANSWER_SECONDS", 60.0)
     bus = connect(valkey)
     async with bus.consume_triggers(lambda _: None, RecordingHandler()):
@@ -267,7 +267,7 @@ async def test_an_entry_that_kills_its_workers_is_set_aside(valkey, program, con
     async with connect(valkey, abandoned_seconds=0.1).consume_triggers(lambda _: None, handler):
         await until(lambda: program.xlen(DEAD))
     ((_, fields),) = program.xrange(DEAD)
-    assert "whoever took it died of it" in fields["reason"]
+    assert "each time the worker died" in fields["reason"]
     assert handler.asked == []
 
 

@@ -1,4 +1,4 @@
-"""The bus of many processes: Redis or Valkey, by the names that other programs know."""
+"""The bus of many processes, on Redis or Valkey. Other programs know the names used here."""
 
 import asyncio
 import atexit
@@ -14,6 +14,7 @@ from uuid import UUID
 from paca.bus.base import (
     CommittedBatch,
     ConversationSignal,
+    EventRecord,
     EventsCommitted,
     Hint,
     HintsLost,
@@ -23,30 +24,34 @@ from paca.bus.base import (
     TriggerHandler,
 )
 from paca.bus.listener import Listener
+from paca.bus.redis.consumer_group import TriggerStream
 from paca.bus.redis.publisher import Command, Publisher
 from paca.bus.redis.subscriber import Decode, Subscriber
-from paca.bus.redis.trigger_stream import Queue, TriggerStreamReader
+from paca.bus.redis.trigger_stream import TriggerStreamReader
 
+# Streams, and the consumer group of the workers.
 TRIGGERS = "paca:agent:triggers"
 DEAD_TRIGGERS = "paca:agent:triggers:dead"
 GROUP = "ai-agent-workers"
 EVENTS = "paca:agent:events"
-# Channels. ``paca.live`` is our own: streamed text would drown those who want to know of events.
+# Channels. `paca.live` is only for Paca: streamed text would flood programs that want events.
 EVENTS_CHANNEL = "paca.events"
 LIVE_CHANNEL = "paca.live"
 CONTROL_CHANNEL = "paca.control"
 
-# Bounds, not sizes: more than these means that nobody has read for a long time.
-MOST_TRIGGERS = 100_000
-MOST_EVENTS = 100_000
-LARGEST_PAYLOAD = 16 * 1024  # in the mirror; the API has all of it
+# Bounds, not sizes: a stream grows this long only if it has not been read for a long time.
+MAX_TRIGGERS = 100_000
+MAX_EVENTS = 100_000
+MAX_PAYLOAD_CHARACTERS = 16 * 1024  # in the mirror; the API gives larger payloads too
 
 SUBSCRIBE_SECONDS = 1.0
-END_SECONDS = 1.0
+STOP_SECONDS = 1.0
 
 
 class RedisBus:
-    """Satisfies ``bus.base.Bus``. A process has one connection to publish, one a listener, one a worker."""
+    """Implements ``bus.base.Bus``. There is one connection to publish, and one for each listener and
+    each worker.
+    """
 
     def __init__(
         self,
@@ -56,12 +61,13 @@ class RedisBus:
         abandoned_seconds: float = 5.0,
         gone_seconds: float = 600.0,
     ) -> None:
-        """Entries that a worker left lying are taken after the one time, its name is after the other.
+        """``consumer`` is the worker's name in the consumer group; empty: one name for each process.
 
-        ``consumer`` names a worker in the queue's group; it is one a process unless said otherwise.
+        A worker that is idle for ``abandoned_seconds`` loses its unfinished entries to others. After
+        ``gone_seconds`` its name is removed from the group.
         """
         self._url = url
-        self._queue = Queue(
+        self._trigger_stream = TriggerStream(
             TRIGGERS,
             GROUP,
             DEAD_TRIGGERS,
@@ -70,44 +76,39 @@ class RedisBus:
             gone_seconds,
         )
         self._publisher = Publisher(url)
-        self._starting = threading.Lock()
+        self._start_lock = threading.Lock()
 
     # --- publishing -----------------------------------------------------------------------------
 
     def wake(self, trigger_id: UUID, facts: Mapping[str, str] | None = None) -> None:
-        """Put the trigger into the queue of the workers."""
+        """Add the trigger to the stream that the workers read."""
         fields = {"trigger_id": str(trigger_id), **(facts or {})}
-        self._send(_added(TRIGGERS, MOST_TRIGGERS, fields))
+        self._send(_add_to_stream(TRIGGERS, MAX_TRIGGERS, fields))
 
     def announce(self, topic: str, seq: int, batch: CommittedBatch | None = None) -> None:
-        """Tell everybody of committed rows; of each type, the newest number is enough."""
+        """Publish committed rows. A newer announcement of a type replaces one that still waits."""
         kind, _, name = topic.partition(":")
-        about: dict[str, Any] = {f"{kind}_id": name}
+        facts: dict[str, Any] = {f"{kind}_id": name}
         if batch is None:
-            self._announce(topic, "conversation.changed", seq, about)
+            self._announce(topic, "conversation.changed", seq, facts)
             return
-        about["project_id"] = batch.project_id
-        for row in batch.events:
-            self._send(_mirrored(name, batch, row.seq, row.type, row.source, row.payload))
-            self._announce(topic, row.type, row.seq, about)
+        facts["project_id"] = batch.project_id
+        for event in batch.events:
+            self._send(_mirror_event(name, batch, event))
+            self._announce(topic, event.type, event.seq, facts)
 
     def live(self, topic: str, frame: dict[str, Any]) -> None:
-        """Show a frame to the viewers of a topic, wherever they are."""
+        """Send a frame that is never stored to the viewers of a topic in all processes."""
         message = json.dumps({"topic": topic, "frame": frame}, separators=(",", ":"))
         self._send(("PUBLISH", LIVE_CHANNEL, message), topic)
 
     def signal(self, conversation_id: UUID, signal: Signal = Signal.INBOX) -> None:
-        """Tell all workers; the one that holds the conversation looks."""
-        self._send(
-            (
-                "PUBLISH",
-                CONTROL_CHANNEL,
-                _message(signal, {"conversation_id": str(conversation_id)}),
-            )
-        )
+        """Send a signal to all workers; only the one that holds the conversation acts on it."""
+        message = _encode_message(signal, {"conversation_id": str(conversation_id)})
+        self._send(("PUBLISH", CONTROL_CHANNEL, message))
 
-    def _announce(self, topic: str, kind: str, seq: int, about: dict[str, Any]) -> None:
-        command = ("PUBLISH", EVENTS_CHANNEL, _message(kind, about | {"seq": seq}))
+    def _announce(self, topic: str, kind: str, seq: int, facts: dict[str, Any]) -> None:
+        command = ("PUBLISH", EVENTS_CHANNEL, _encode_message(kind, facts | {"seq": seq}))
         self._publisher.outbox.put_newest(topic, kind, seq, command)
         self._start_publisher()
 
@@ -117,116 +118,114 @@ class RedisBus:
 
     def _start_publisher(self) -> None:
         if self._publisher.ident is None:
-            with self._starting:
+            with self._start_lock:
                 if self._publisher.ident is None:
                     self._publisher.start()
                     atexit.register(self.close)
 
     def close(self) -> None:
-        """Send what waits, if Redis is there. A command that ends at once has said what it did."""
-        atexit.unregister(self.close)
-        self._publisher.end()
-        if self._publisher.ident is not None:
-            self._publisher.join(END_SECONDS)
+        """Send what waits, if Redis answers within a second, and stop publishing.
 
-    # --- hearing --------------------------------------------------------------------------------
+        It also runs at exit, so that a short command does not end before its hints are sent.
+        """
+        atexit.unregister(self.close)
+        self._publisher.stop()
+        if self._publisher.ident is not None:
+            self._publisher.join(STOP_SECONDS)
+
+    # --- listening ------------------------------------------------------------------------------
 
     @contextmanager
     def listen(
         self, kinds: tuple[type[Hint], ...], deliver: Callable[[Hint], None]
     ) -> Iterator[None]:
-        """Subscribe to what carries these kinds. Without Redis it begins as soon as there is one."""
+        """Subscribe to the channels of these kinds. If Redis is away, that happens when it is back."""
         listener = Listener(kinds, deliver, asyncio.get_running_loop())
-        channels = {name: decode for kind, (name, decode) in _CARRIED.items() if kind in kinds}
+        channels = {name: decode for kind, (name, decode) in _CHANNELS.items() if kind in kinds}
         subscriber = Subscriber(self._url, channels, listener)
-        subscriber.begin(SUBSCRIBE_SECONDS)
+        subscriber.start_and_wait(SUBSCRIBE_SECONDS)
         try:
             yield
         finally:
-            subscriber.end()
+            subscriber.stop()
 
     @asynccontextmanager
     async def consume_triggers(
         self, deliver: Callable[[Hint], None], handler: TriggerHandler
     ) -> AsyncIterator[None]:
-        """Read the queue as one of its group while there is room."""
+        """Read the trigger stream as one consumer of the group while the handler has capacity."""
         listener = Listener((TriggerDue, HintsLost), deliver, asyncio.get_running_loop())
-        reader = TriggerStreamReader(self._url, self._queue, listener, handler)
+        reader = TriggerStreamReader(self._url, self._trigger_stream, listener, handler)
         reader.start()
         try:
             yield
         finally:
             listener.closed = True
-            reader.over.set()
-            if reader.client_id is not None:  # or it would sit out the time it waits for entries
+            reader.stopping.set()
+            if reader.client_id is not None:  # end a read that blocks
                 self._send(("CLIENT", "UNBLOCK", reader.client_id))
-            await asyncio.to_thread(reader.join, 2 * END_SECONDS)
+            await asyncio.to_thread(reader.join, 2 * STOP_SECONDS)
 
 
-def _added(stream: str, most: int, fields: Mapping[str, str]) -> Command:
-    # Half of a surrogate pair in a text must not stop all that waits behind it.
-    flat = [part.encode("utf-8", "replace") for field in fields.items() for part in field]
-    return ("XADD", stream, "MAXLEN", "~", most, "*", *flat)
+def _add_to_stream(stream: str, max_length: int, fields: Mapping[str, str]) -> Command:
+    # A lone surrogate in a text must not stop the commands that wait behind it.
+    parts = [part.encode("utf-8", "replace") for field in fields.items() for part in field]
+    return ("XADD", stream, "MAXLEN", "~", max_length, "*", *parts)
 
 
-def _mirrored(
-    conversation_id: str, batch: CommittedBatch, seq: int, type_: str, source: str, payload: str
-) -> Command:
-    if len(payload) > LARGEST_PAYLOAD:
-        payload = ""
+def _mirror_event(conversation_id: str, batch: CommittedBatch, event: EventRecord) -> Command:
     fields = {
         "conversation_id": conversation_id,
         "project_id": batch.project_id,
-        "event_type": type_,
-        "event_source": source,
-        "event_index": str(seq),
-        "payload": payload,
+        "event_type": event.type,
+        "event_source": event.source,
+        "event_index": str(event.seq),
+        "payload": event.payload if len(event.payload) <= MAX_PAYLOAD_CHARACTERS else "",
         "status": batch.status,
     }
-    return _added(EVENTS, MOST_EVENTS, fields)
+    return _add_to_stream(EVENTS, MAX_EVENTS, fields)
 
 
-def _message(kind: str, payload: dict[str, Any]) -> str:
+def _encode_message(kind: str, payload: dict[str, Any]) -> str:
     return json.dumps({"type": kind, "payload": payload}, separators=(",", ":"))
 
 
-# --- reading messages: anybody may publish, so what is malformed is no hint ----------------------
+# --- decoding messages: other programs may publish too, so a malformed message is ignored ---------
 
 
-def _lenient(read: Callable[[Any], Hint]) -> Decode:
-    def decode(message: bytes) -> Hint | None:
+def _none_if_malformed(decode: Callable[[Any], Hint]) -> Decode:
+    def decode_message(message: bytes) -> Hint | None:
         try:
-            return read(json.loads(message))
+            return decode(json.loads(message))
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
             return None
 
-    return decode
+    return decode_message
 
 
-@_lenient
-def _announced(message: Any) -> Hint:
+@_none_if_malformed
+def _decode_events_committed(message: Any) -> Hint:
     payload = message["payload"]
     kind = "conversation" if "conversation_id" in payload else "project"
     return EventsCommitted(f"{kind}:{payload[f'{kind}_id']}", int(payload["seq"]))
 
 
-@_lenient
-def _shown(message: Any) -> Hint:
+@_none_if_malformed
+def _decode_live_frame(message: Any) -> Hint:
     topic, frame = message["topic"], message["frame"]
     if not isinstance(topic, str) or not isinstance(frame, dict):
         raise TypeError
     return LiveFrame(topic, frame)
 
 
-@_lenient
-def _signalled(message: Any) -> Hint:
-    return ConversationSignal(
-        UUID(str(message["payload"]["conversation_id"])), Signal(message["type"])
-    )
+@_none_if_malformed
+def _decode_signal(message: Any) -> Hint:
+    conversation_id = UUID(str(message["payload"]["conversation_id"]))
+    return ConversationSignal(conversation_id, Signal(message["type"]))
 
 
-_CARRIED: dict[type[Hint], tuple[str, Decode]] = {
-    EventsCommitted: (EVENTS_CHANNEL, _announced),
-    LiveFrame: (LIVE_CHANNEL, _shown),
-    ConversationSignal: (CONTROL_CHANNEL, _signalled),
+_CHANNELS: dict[type[Hint], tuple[str, Decode]] = {
+    EventsCommitted: (EVENTS_CHANNEL, _decode_events_committed),
+    LiveFrame: (LIVE_CHANNEL, _decode_live_frame),
+    ConversationSignal: (CONTROL_CHANNEL, _decode_signal),
 }

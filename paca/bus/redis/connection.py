@@ -1,4 +1,4 @@
-"""A thread with one connection to Redis of its own, which comes back by itself after any loss."""
+"""A thread that keeps one connection to Redis and reconnects after any loss."""
 
 import logging
 import random
@@ -15,21 +15,21 @@ from paca.common.best_effort import tolerated
 logger = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 1.0
-# Longer than any answer takes, and than the reader of triggers blocks: a server that hangs is left.
+# Longer than any answer takes, and than the trigger reader blocks: a server that hangs is given up.
 ANSWER_SECONDS = 2.0
 FIRST_DELAY_SECONDS = 0.02
-# With the time to connect it bounds how late a process hears of a server that is back.
+# Together with the time to connect, this bounds how late a process notices that Redis is back.
 LONGEST_DELAY_SECONDS = 0.8
 STEADY_SECONDS = 1.0
 
-_chance = random.SystemRandom()
+_random = random.SystemRandom()
 
 
 def connect(url: str, *, name: str) -> redis.Redis:
-    """A client with at most one connection. It never repeats a command: that is our decision.
+    """A client with at most one connection. It never retries a command: the callers decide that.
 
-    In the older protocol: the newer one lets the server speak unasked, and a pooled connection that
-    the server has closed was handed out for sound.
+    It uses protocol 2. With protocol 3 the server may send unasked, and the pool then handed out a
+    connection that the server had closed.
     """
     return redis.Redis.from_url(
         url,
@@ -43,52 +43,54 @@ def connect(url: str, *, name: str) -> redis.Redis:
     )
 
 
-class Link(threading.Thread):
-    """Holds a connection until it is ended; what is done with it is the subclass's ``session``."""
+class ConnectionThread(threading.Thread):
+    """Keeps a connection until it is stopped. A subclass uses the connection in ``session``."""
 
     def __init__(self, url: str, *, name: str) -> None:
         super().__init__(name=f"paca-bus-{name}", daemon=True)
-        self.over = threading.Event()
+        self.stopping = threading.Event()
         self._url = url
         self._failures = 0
-        self._trouble = ""
+        self._last_error = ""
 
     def session(self, client: redis.Redis) -> None:
-        """Use the connection until ``over`` is set. What it raises is a lost connection."""
+        """Use the connection until ``stopping`` is set. An exception counts as a lost connection."""
         raise NotImplementedError
 
     def run(self) -> None:
-        """Hold a connection, wait a little longer after each loss, hold the next."""
+        """Connect, run the session, wait a little longer after each loss, and connect again."""
         while True:
             began = clock.monotonic()
-            with tolerated("bus connection"):  # a fault of ours must not leave the process deaf
-                self._hold()
-            if self.over.is_set():
+            with tolerated("bus connection"):  # a bug must not cut the process off from the bus
+                self._run_session()
+            if self.stopping.is_set():
                 return
             steady = clock.monotonic() - began > STEADY_SECONDS
             self._failures = 1 if steady else self._failures + 1
-            self.over.wait(_delay(self._failures))
+            self.stopping.wait(_reconnect_delay(self._failures))
 
-    def well(self) -> None:
-        """The connection works: say so if it had not."""
-        if self._trouble:
+    def report_connected(self) -> None:
+        """The connection works: log it if the last one was lost."""
+        if self._last_error:
             logger.info("the bus is back", extra={"link": self.name})
-        self._trouble = ""
+        self._last_error = ""
 
-    def _hold(self) -> None:
+    def _run_session(self) -> None:
         try:
             with closing(connect(self._url, name=self.name)) as client:
                 self.session(client)
         except (redis.RedisError, OSError) as error:
-            if not self._trouble and not self.over.is_set():
+            if not self._last_error and not self.stopping.is_set():
                 logger.warning(
                     "the bus lost Redis; work goes on, up to two seconds late",
                     extra={"link": self.name, "cause": str(error)},
                 )
-            self._trouble = str(error)
+            self._last_error = str(error)
 
 
-def _delay(failures: int) -> float:
-    """Twice as long after each failure, up to the bound, and never the same for two processes."""
+def _reconnect_delay(failures: int) -> float:
+    """Seconds to wait: twice as long after each failure, up to the bound, and random by up to half,
+    so that the processes do not all reconnect at once.
+    """
     longest = min(LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0 ** min(failures - 1, 10))
-    return longest * _chance.uniform(0.5, 1)
+    return longest * _random.uniform(0.5, 1)

@@ -1,4 +1,4 @@
-"""Asks Redis once whether it answers, on a connection that ends with the question."""
+"""Checks once whether Redis answers, on a connection of its own."""
 
 from contextlib import closing
 
@@ -7,8 +7,8 @@ from redis import RedisError
 from paca.bus.redis.connection import connect
 
 
-def fault(url: str) -> str:
-    """Why this process cannot tell the others anything; empty if it can."""
+def find_fault(url: str) -> str:
+    """Why this process cannot reach the others; empty if it can."""
     try:
         with closing(connect(url, name="paca-health")) as client:
             client.ping()

@@ -1,4 +1,4 @@
-"""Sends what this process publishes: in order, in batches, without the publisher ever waiting."""
+"""Sends the hints of this process in order and in batches. Publishing code never waits for Redis."""
 
 import logging
 import threading
@@ -7,97 +7,97 @@ from dataclasses import dataclass
 
 import redis
 
-from paca.bus.redis.connection import Link
+from paca.bus.redis.connection import ConnectionThread
 
 logger = logging.getLogger(__name__)
 
 Command = tuple[str | bytes | int, ...]
 
-MOST_WAITING = 10_000
-MOST_WAITING_BYTES = 32 * 1024 * 1024
-BATCH = 500
+MAX_PENDING = 10_000
+MAX_PENDING_BYTES = 32 * 1024 * 1024
+MAX_BATCH = 500
 IDLE_SECONDS = 1.0
 
 
 @dataclass(slots=True)
-class _Waiting:
-    """A command that waits to be sent; ``place`` is where a newer one like it would look for it."""
+class _PendingCommand:
+    """A command that waits to be sent. ``key`` is the topic and kind of one that a newer may replace."""
 
     command: Command
     size: int
-    place: tuple[str, str] | None = None
+    key: tuple[str, str] | None = None
     seq: int = 0
 
 
 class Outbox:
-    """What waits to be sent. While Redis is away the newest is kept, and the memory bounded."""
+    """The commands that wait to be sent. While Redis is away the newest ones are kept, up to a bound."""
 
     def __init__(self) -> None:
-        self._waiting: deque[_Waiting] = deque()
-        self._newest: dict[str, dict[str, _Waiting]] = {}
+        self._pending: deque[_PendingCommand] = deque()
+        self._newest: dict[str, dict[str, _PendingCommand]] = {}
         self._size = 0
         self._dropped = 0
         self._changed = threading.Condition()
 
     def put(self, command: Command, *, topic: str = "") -> None:
-        """Send this after all that waits; announcements of ``topic`` may not cross it."""
+        """Send this after all that waits. Later announcements of ``topic`` do not overtake it."""
         with self._changed:
             self._newest.pop(topic, None)
-            self._append(_Waiting(command, _size(command)))
+            self._append(_PendingCommand(command, _size(command)))
 
     def put_newest(self, topic: str, kind: str, seq: int, command: Command) -> None:
-        """Send this, or instead of one of the same kind that waits still, if that is no newer."""
+        """Send this, or replace a pending command of the same topic and kind with a lower ``seq``."""
         with self._changed:
-            same = self._newest.setdefault(topic, {})
-            if (waiting := same.get(kind)) is not None:
-                if waiting.seq < seq:  # two commits may tell of themselves in the other order
-                    waiting.command, waiting.seq = command, seq
+            pending_of_topic = self._newest.setdefault(topic, {})
+            if (pending := pending_of_topic.get(kind)) is not None:
+                if pending.seq < seq:  # two commits may publish in the other order
+                    pending.command, pending.seq = command, seq
                 return
-            same[kind] = _Waiting(command, _size(command), (topic, kind), seq)
-            self._append(same[kind])
+            pending_of_topic[kind] = _PendingCommand(command, _size(command), (topic, kind), seq)
+            self._append(pending_of_topic[kind])
 
     def take(self, seconds: float) -> list[Command]:
-        """What is to be sent next; waits so long for something."""
+        """Take the next batch; wait at most so long for one."""
         with self._changed:
-            if not self._waiting:
+            if not self._pending:
                 self._changed.wait(seconds)
-            taken = [self._pop().command for _ in range(min(BATCH, len(self._waiting)))]
+            taken = [self._pop().command for _ in range(min(MAX_BATCH, len(self._pending)))]
             if taken and self._dropped:
                 logger.warning("hints were dropped", extra={"count": self._dropped})
                 self._dropped = 0
             return taken
 
-    def stir(self) -> None:
-        """End the waiting of whoever takes."""
+    def stop_waiting(self) -> None:
+        """Let a ``take`` that waits return at once."""
         with self._changed:
             self._changed.notify()
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._pending)
 
-    def _append(self, waiting: _Waiting) -> None:
-        self._waiting.append(waiting)
-        self._size += waiting.size
-        while len(self._waiting) > MOST_WAITING or self._size > MOST_WAITING_BYTES:
+    def _append(self, pending: _PendingCommand) -> None:
+        self._pending.append(pending)
+        self._size += pending.size
+        while len(self._pending) > MAX_PENDING or self._size > MAX_PENDING_BYTES:
             self._pop()
             self._dropped += 1
         self._changed.notify()
 
-    def _pop(self) -> _Waiting:
-        oldest = self._waiting.popleft()
+    def _pop(self) -> _PendingCommand:
+        oldest = self._pending.popleft()
         self._size -= oldest.size
-        if oldest.place is not None:
-            topic, kind = oldest.place
-            same = self._newest.get(topic, {})
-            if same.get(kind) is oldest:
-                del same[kind]
-                if not same:
+        if oldest.key is not None:
+            topic, kind = oldest.key
+            pending_of_topic = self._newest.get(topic, {})
+            if pending_of_topic.get(kind) is oldest:
+                del pending_of_topic[kind]
+                if not pending_of_topic:
                     del self._newest[topic]
         return oldest
 
 
-class Publisher(Link):
-    """Empties the outbox. What Redis may not have got is sent again: every hint can be heard twice."""
+class Publisher(ConnectionThread):
+    """Sends the outbox. A batch that Redis may not have got is sent again: a hint may arrive twice."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url, name="publisher")
@@ -105,20 +105,20 @@ class Publisher(Link):
         self._unsent: list[Command] = []
 
     def session(self, client: redis.Redis) -> None:
-        """Send what waits; once it is over, what waits still."""
+        """Send what waits. After ``stop``, end as soon as the outbox is empty."""
         while True:
             batch = self._unsent or self.outbox.take(IDLE_SECONDS)
             self._unsent = []
             if batch:
                 self._send(client, batch)
-                self.well()
-            elif self.over.is_set():
+                self.report_connected()
+            elif self.stopping.is_set():
                 return
 
-    def end(self) -> None:
-        """Send what waits, if Redis is there, and be done."""
-        self.over.set()
-        self.outbox.stir()
+    def stop(self) -> None:
+        """End the thread as soon as the outbox is sent, or at once if Redis is away."""
+        self.stopping.set()
+        self.outbox.stop_waiting()
 
     def _send(self, client: redis.Redis, batch: list[Command]) -> None:
         pipeline = client.pipeline(transaction=False)
@@ -132,10 +132,11 @@ class Publisher(Link):
         for answer in answers:
             if isinstance(answer, redis.ConnectionError | redis.exceptions.ReadOnlyError):
                 self._unsent = batch
-                raise answer  # it loads its data, or another server has taken over
+                raise answer  # Redis is loading its data, or another server has taken over
             if isinstance(answer, redis.RedisError):
                 logger.warning("Redis refused a hint", extra={"cause": str(answer)})
 
 
 def _size(command: Command) -> int:
+    """The size of a command's texts, in characters or bytes."""
     return sum(len(part) for part in command if isinstance(part, str | bytes))

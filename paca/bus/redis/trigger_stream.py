@@ -1,286 +1,175 @@
-"""The stream of triggers, read as one of a group: each entry goes to one worker, and none is lost."""
+"""Reads the trigger stream for one worker. Each entry goes to one worker, and none is lost."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 import redis
 
 from paca.bus.base import STOP, EntryResult, EntryStatus, HintsLost, TriggerDue, TriggerHandler
 from paca.bus.listener import Listener
-from paca.bus.redis.connection import Link
+from paca.bus.redis.connection import ConnectionThread
+from paca.bus.redis.consumer_group import ConsumerGroup, Entry, Fields, TriggerStream
 from paca.common import clock
 
-Fields = dict[bytes, bytes]
-Entry = tuple[bytes, Fields]
-
-BLOCK_SECONDS = 1.0  # well below the time after which an answer counts as lost
-MOST_AT_ONCE = 10
-ROOM_SECONDS = 0.1
-LOOK_AHEAD = 100
+MAX_BATCH = 10
+BUSY_SECONDS = 0.1
 RETRY_SECONDS = 0.5
-MOST_DELIVERIES = 5
-MOST_DEAD = 10_000
-
-# In one step, or an entry that is handed out in between would be forgotten with its consumer.
-_REMOVE_CONSUMERS = """
-for _, facts in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
-    local consumer = {}
-    for i = 1, #facts, 2 do consumer[facts[i]] = facts[i + 1] end
-    local gone = consumer.name == ARGV[2] or consumer.idle > tonumber(ARGV[3])
-    if gone and consumer.pending == 0 then
-        redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], consumer.name)
-    end
-end
-"""
+MAX_DELIVERIES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Queue:
-    """The names in Redis, and how long an entry may lie with a worker that says nothing."""
+class TriggerStreamReader(ConnectionThread):
+    """Reads entries while the worker has capacity, and peeks for stops while it has none.
 
-    stream: str
-    group: str
-    dead: str
-    consumer: str
-    abandoned_seconds: float = 5.0
-    gone_seconds: float = 600.0
+    An entry is acknowledged when it is accepted.
+    """
 
-
-class TriggerStreamReader(Link):
-    """Reads while the worker has room, and hears stops also without. Acknowledges what was taken in."""
-
-    def __init__(self, url: str, queue: Queue, listener: Listener, handler: TriggerHandler) -> None:
+    def __init__(
+        self, url: str, names: TriggerStream, listener: Listener, handler: TriggerHandler
+    ) -> None:
         super().__init__(url, name="queue")
-        self._queue = queue
+        self._names = names
         self._listener = listener
         self._handler = handler
-        self._missed = False
-        self._in_hand: list[bytes] = []  # handed out to us, and still to be handled
-        self._looked_at = b""  # up to here no stop waits that is unheard; empty: not known
-        self._next_look = self._next_cleaning = 0.0
+        self._may_have_lost_hints = False
+        self._batch_ids: list[bytes] = []  # entries that were read and are still to be handled
+        # Every stop up to this entry was handled; empty: not known.
+        self._peeked_to = b""
+        self._next_claim = self._next_cleaning = 0.0
         self.client_id: int | None = None
 
     # --- the connection -----------------------------------------------------------------------
 
     def session(self, client: redis.Redis) -> None:
-        """First what was handed to us on a connection that broke, then what comes."""
-        reading = _Reading(client, self._queue)
-        reading.make_group()
+        """Handle the entries that a lost connection left unacknowledged, then read new ones."""
+        group = ConsumerGroup(client, self._names)
+        group.create()
         self.client_id = client.client_id()
-        self._looked_at = b""
-        self.well()
-        if self._missed:
+        self._peeked_to = b""
+        self.report_connected()
+        if self._may_have_lost_hints:
             self._offer(HintsLost())
-        self._missed = True
-        self._handle_all(reading, reading.handed_out_already())
-        while not self.over.is_set():
+        self._may_have_lost_hints = True
+        self._handle_all(group, group.read_unacknowledged())
+        while not self.stopping.is_set():
             try:
-                self._read_on(reading)
+                self._read(group)
             except redis.ResponseError as error:
                 if not _group_is_gone(error):
                     raise
-                reading.make_group()
+                group.create()
                 self._offer(HintsLost())
-        reading.remove_consumers(self._queue.consumer)
+        group.leave()
 
-    def _read_on(self, reading: "_Reading") -> None:
-        room = min(self._handler.capacity(), MOST_AT_ONCE)
-        if room <= 0:
-            self._hear_stops(reading)
-            self.over.wait(ROOM_SECONDS)
+    def _read(self, group: ConsumerGroup) -> None:
+        limit = min(self._handler.capacity(), MAX_BATCH)
+        if limit <= 0:
+            self._handle_stops(group)
+            self.stopping.wait(BUSY_SECONDS)
             return
         now = clock.monotonic()
-        if now >= self._next_look:
-            self._next_look = now + self._queue.abandoned_seconds / 2
-            self._handle_all(reading, reading.abandoned(room))
+        if now >= self._next_claim:
+            self._next_claim = now + self._names.abandoned_seconds / 2
+            self._handle_all(group, group.claim_abandoned(limit))
         if now >= self._next_cleaning:
-            self._next_cleaning = now + self._queue.gone_seconds / 10
-            reading.remove_consumers()
-        entries = reading.new(room)
+            self._next_cleaning = now + self._names.gone_seconds / 10
+            group.remove_idle_consumers()
+        entries = group.read_new(limit)
         if entries:
-            # What is behind them is looked at again: a stop may have come before what it stops.
-            self._looked_at = entries[-1][0]
-        self._handle_all(reading, entries, are_new=True)
+            # Entries after these are peeked at again: a stop may have come before what it stops.
+            self._peeked_to = entries[-1][0]
+        self._handle_all(group, entries, are_new=True)
 
-    def _hear_stops(self, reading: "_Reading") -> None:
-        """What waits is left to others, but what it is to be stopped may be all that runs here.
+    def _handle_stops(self, group: ConsumerGroup) -> None:
+        """Handle the stops among the entries that wait. The conversation that such an entry stops may
+        be the one that keeps this worker busy. Other entries are left to other workers.
 
-        The entry stays: it is read like any other once somebody has room, and counts once.
+        The entry stays in the stream. A worker with capacity reads it again; a stop counts only once.
         """
-        self._looked_at = self._looked_at or reading.last_handed_out()
-        for entry_id, fields in reading.ahead(self._looked_at):
+        self._peeked_to = self._peeked_to or group.last_delivered_id()
+        for entry_id, fields in group.peek(self._peeked_to):
             if fields.get(b"type") == STOP.encode() and b"trigger_id" not in fields:
-                texts = _texts(fields)
+                texts = _decode(fields)
                 result = texts and self._handler.handle(entry_id.decode(), texts)
                 if result and result.status is EntryStatus.RETRY_LATER:
                     return
-            self._looked_at = entry_id
+            self._peeked_to = entry_id
 
-    # --- what becomes of an entry ---------------------------------------------------------------
+    # --- handling entries -----------------------------------------------------------------------
 
     def _handle_all(
-        self, reading: "_Reading", entries: list[Entry], *, are_new: bool = False
+        self, group: ConsumerGroup, entries: list[Entry], *, are_new: bool = False
     ) -> None:
-        self._in_hand = [entry_id for entry_id, _ in entries]
+        self._batch_ids = [entry_id for entry_id, _ in entries]
         for entry in entries:
-            deliveries = 1 if are_new else reading.deliveries(entry[0])
-            self._handle(reading, entry, deliveries=deliveries)
-            self._in_hand.pop(0)
+            deliveries = 1 if are_new else group.delivery_count(entry[0])
+            self._handle(group, entry, deliveries=deliveries)
+            self._batch_ids.pop(0)
 
-    def _handle(self, reading: "_Reading", entry: Entry, *, deliveries: int) -> None:
+    def _handle(self, group: ConsumerGroup, entry: Entry, *, deliveries: int) -> None:
         entry_id, fields = entry
         if not fields:
-            reading.acknowledge(entry_id)  # it was cut off the stream's end before it was read
+            group.acknowledge(entry_id)  # the stream was trimmed before the entry was read
         elif b"trigger_id" in fields:
-            self._wake(reading, entry)
-        elif self.over.is_set():
-            reading.pass_on(entry)
-        elif deliveries > MOST_DELIVERIES + 1:
-            reading.bury(
-                entry, f"It was handed out {deliveries} times; whoever took it died of it."
-            )
+            self._wake_worker(group, entry)
+        elif self.stopping.is_set():
+            group.requeue(entry)
+        elif deliveries > MAX_DELIVERIES + 1:
+            reason = f"It was delivered {deliveries} times, and each time the worker died."
+            group.move_to_dead(entry, reason)
         else:
-            self._take_in(reading, entry, deliveries)
+            self._handle_external(group, entry, deliveries)
 
-    def _wake(self, reading: "_Reading", entry: Entry) -> None:
+    def _wake_worker(self, group: ConsumerGroup, entry: Entry) -> None:
         try:
             trigger_id = UUID(entry[1][b"trigger_id"].decode("ascii"))
         except ValueError:
-            reading.bury(entry, "trigger_id is not a UUID; programs other than Paca leave it out.")
+            reason = "trigger_id is not a UUID; programs other than Paca leave it out."
+            group.move_to_dead(entry, reason)
             return
-        if self.over.is_set() or self._handler.capacity() <= 0:
-            reading.pass_on(entry)
+        if self.stopping.is_set() or self._handler.capacity() <= 0:
+            group.requeue(entry)
             return
         self._offer(TriggerDue(trigger_id))
-        reading.acknowledge(entry[0])
+        group.acknowledge(entry[0])
 
-    def _take_in(self, reading: "_Reading", entry: Entry, deliveries: int) -> None:
+    def _handle_external(self, group: ConsumerGroup, entry: Entry, deliveries: int) -> None:
         entry_id, fields = entry
-        texts = _texts(fields)
+        texts = _decode(fields)
         if texts is None:
-            reading.bury(entry, "A field is not UTF-8 text.")
+            group.move_to_dead(entry, "A field is not UTF-8 text.")
             return
-        result = self._ask_until_it_can_answer(reading, entry_id, texts)
+        result = self._handle_until_database_answers(group, entry_id, texts)
         match result.status:
             case EntryStatus.ACCEPTED:
-                reading.acknowledge(entry_id)
+                group.acknowledge(entry_id)
             case EntryStatus.REJECTED:
-                reading.bury(entry, result.reason)
-            case EntryStatus.FAILED if deliveries > MOST_DELIVERIES:
-                reading.bury(entry, f"Given up after {deliveries} attempts: {result.reason}")
+                group.move_to_dead(entry, result.reason)
+            case EntryStatus.FAILED if deliveries > MAX_DELIVERIES:
+                reason = f"Given up after {deliveries} attempts: {result.reason}"
+                group.move_to_dead(entry, reason)
             case EntryStatus.RETRY_LATER:
-                reading.pass_on(entry)  # this worker ends; another may reach the database
+                group.requeue(entry)  # this worker stops; another may reach the database
 
-    def _ask_until_it_can_answer(
-        self, reading: "_Reading", entry_id: bytes, texts: dict[str, str]
+    def _handle_until_database_answers(
+        self, group: ConsumerGroup, entry_id: bytes, texts: dict[str, str]
     ) -> EntryResult:
         result = self._handler.handle(entry_id.decode(), texts)
         if result.status is EntryStatus.RETRY_LATER:
-            self._looked_at = entry_id  # a stop that is behind it, and perhaps in hand, is unheard
-        while result.status is EntryStatus.RETRY_LATER and not self.over.wait(RETRY_SECONDS):
-            reading.keep(self._in_hand)
-            if self._handler.capacity() <= 0:  # a disk may be full for long
-                self._hear_stops(reading)
+            # A stop behind this entry is not handled yet, even if it is in the same batch.
+            self._peeked_to = entry_id
+        while result.status is EntryStatus.RETRY_LATER and not self.stopping.wait(RETRY_SECONDS):
+            group.keep(self._batch_ids)
+            if self._handler.capacity() <= 0:  # a disk may stay full for a long time
+                self._handle_stops(group)
             result = self._handler.handle(entry_id.decode(), texts)
         return result
 
     def _offer(self, hint: TriggerDue | HintsLost) -> None:
         if not self._listener.offer(hint):
-            self.over.set()  # the worker's loop is closed
+            self.stopping.set()  # the worker's event loop is closed
 
 
-class _Reading:
-    """The commands that one consumer of the group gives."""
-
-    def __init__(self, client: redis.Redis, queue: Queue) -> None:
-        self._client = client
-        self._queue = queue
-        self._place = (queue.stream, queue.group)
-
-    def make_group(self) -> None:
-        """From the beginning of the stream: what waited for a group that is gone waits for this."""
-        try:
-            self._client.xgroup_create(*self._place, id="0", mkstream=True)
-        except redis.ResponseError as error:
-            if not str(error).startswith("BUSYGROUP"):
-                raise
-
-    def new(self, most: int) -> list[Entry]:
-        """What nobody has read yet; waits a moment for it."""
-        return self._read(">", most, block=int(BLOCK_SECONDS * 1000))
-
-    def handed_out_already(self) -> list[Entry]:
-        """What was sent to this consumer and not acknowledged."""
-        return self._read("0", None)
-
-    def _read(self, after: str, most: int | None, block: int | None = None) -> list[Entry]:
-        found: Any = self._client.xreadgroup(
-            self._queue.group,
-            self._queue.consumer,
-            {self._queue.stream: after},
-            count=most,
-            block=block,
-        )
-        return [entry for _stream, entries in found for entry in entries]
-
-    def abandoned(self, most: int) -> list[Entry]:
-        """What other consumers, or we, have left lying."""
-        idle = int(self._queue.abandoned_seconds * 1000)
-        found: Any = self._client.xautoclaim(
-            *self._place, self._queue.consumer, min_idle_time=idle, count=most
-        )
-        return [entry for entry in found[1] if entry[0] is not None]
-
-    def last_handed_out(self) -> bytes:
-        """Up to where some consumer of the group has been given what there is."""
-        groups: Any = self._client.xinfo_groups(self._queue.stream)
-        ours = [each for each in groups if each["name"] == self._queue.group.encode()]
-        return bytes(ours[0]["last-delivered-id"]) if ours else b"0"
-
-    def ahead(self, entry_id: bytes) -> list[Entry]:
-        """What comes after this entry, without taking it."""
-        after = b"(" + entry_id
-        found: Any = self._client.xrange(self._queue.stream, min=after, count=LOOK_AHEAD)
-        return list(found)
-
-    def deliveries(self, entry_id: bytes) -> int:
-        """How often it has been handed out, now included."""
-        found: Any = self._client.xpending_range(*self._place, entry_id, entry_id, 1)
-        return int(found[0]["times_delivered"]) if found else 1
-
-    def keep(self, entry_ids: list[Any]) -> None:
-        """They are still in hand: nobody else may take them, and this is no new delivery."""
-        consumer = self._queue.consumer
-        self._client.xclaim(*self._place, consumer, 0, entry_ids, idle=0, justid=True)
-
-    def acknowledge(self, entry_id: bytes) -> None:
-        self._client.xack(*self._place, entry_id)
-
-    def pass_on(self, entry: Entry) -> None:
-        """Let another worker have it, now."""
-        self._move(entry[0], lambda to: to.xadd(self._queue.stream, dict(entry[1])))
-
-    def bury(self, entry: Entry, reason: str) -> None:
-        """Set it aside for a person to look at."""
-        fields = {**entry[1], b"reason": reason.encode(), b"entry_id": entry[0]}
-        self._move(entry[0], lambda to: to.xadd(self._queue.dead, fields, maxlen=MOST_DEAD))
-
-    def _move(self, entry_id: bytes, add: Callable[[Any], object]) -> None:
-        moving = self._client.pipeline(transaction=True)
-        add(moving)
-        moving.xack(*self._place, entry_id)
-        moving.execute()
-
-    def remove_consumers(self, name: str = "") -> None:
-        """Those of processes that are gone, and the one of this name."""
-        idle = int(self._queue.gone_seconds * 1000)
-        self._client.eval(_REMOVE_CONSUMERS, 1, *self._place, name, idle)
-
-
-def _texts(fields: Fields) -> dict[str, str] | None:
-    """The fields of an entry, or None if they are not all UTF-8."""
+def _decode(fields: Fields) -> dict[str, str] | None:
+    """The fields of an entry as texts, or None if one is not UTF-8."""
     try:
         return {name.decode(): value.decode() for name, value in fields.items()}
     except UnicodeDecodeError:
