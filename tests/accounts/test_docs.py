@@ -21,7 +21,7 @@ def description() -> dict:
     return found
 
 
-def test_every_address_of_the_api_is_described(description: dict) -> None:
+def test_openapi_schema_has_every_route_of_the_api(description: dict) -> None:
     described = {
         f"{method.upper()} {path}"
         for path, methods in description["paths"].items()
@@ -31,7 +31,7 @@ def test_every_address_of_the_api_is_described(description: dict) -> None:
     assert described == there - {"GET /api/v1/schema/", "GET /api/v1/docs/"}
 
 
-def test_lists_are_described_as_they_are(description: dict) -> None:
+def test_openapi_schema_describes_lists_with_their_pages(description: dict) -> None:
     lists = [
         content["application/json"]["schema"]["$ref"]
         for path, methods in description["paths"].items()
@@ -44,7 +44,7 @@ def test_lists_are_described_as_they_are(description: dict) -> None:
         assert set(shape["properties"]) == {"results", "next", "previous"}
 
 
-def test_headers_stand_where_they_have_an_effect(description: dict) -> None:
+def test_openapi_schema_names_headers_only_where_they_have_an_effect(description: dict) -> None:
     def headers(path: str, method: str) -> set[str]:
         operation = description["paths"][path][method]
         return {p["name"] for p in operation.get("parameters", []) if p["in"] == "header"}
@@ -55,7 +55,7 @@ def test_headers_stand_where_they_have_an_effect(description: dict) -> None:
     assert headers(one + "{agent_id}/test-connection/", "post") == set()
 
 
-def test_every_code_is_listed_with_its_meaning(description: dict) -> None:
+def test_openapi_schema_lists_every_error_code_with_its_meaning(description: dict) -> None:
     text = description["info"]["description"]
     for code, (status, meaning) in schema.error_codes().items():
         assert f"| `{code}` | {status} | {meaning} |" in text
@@ -65,14 +65,14 @@ def test_every_code_is_listed_with_its_meaning(description: dict) -> None:
     )
 
 
-def test_one_code_has_one_status() -> None:
+def test_error_code_has_one_status() -> None:
     seen: dict[str, int] = {}
     for kind in schema.error_classes():
         assert seen.setdefault(kind.code, int(kind.status)) == int(kind.status), kind
 
 
 @pytest.mark.django_db
-def test_the_page_runs_only_our_own_scripts() -> None:
+def test_docs_page_runs_only_our_own_scripts() -> None:
     answer = Api().get("/docs/")
     content = answer.content.decode()
     assert "script-src 'self'" in answer.headers["Content-Security-Policy"].split("; ")

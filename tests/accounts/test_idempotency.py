@@ -25,7 +25,7 @@ WITHOUT_KEY = {
 
 
 @pytest.mark.django_db
-def test_the_same_key_is_answered_alike_and_does_the_work_once() -> None:
+def test_idempotency_key_replays_the_answer_and_does_the_work_once() -> None:
     api = Api(make_world().user)
     first = api.post("/projects/", {"name": "New"}, Idempotency_Key="k1")
     again = api.post("/projects/", {"name": "New"}, Idempotency_Key="k1")
@@ -37,7 +37,7 @@ def test_the_same_key_is_answered_alike_and_does_the_work_once() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("body", [{"name": "Other"}, {"name": "New", "description": "x"}])
-def test_the_same_key_with_another_body_is_refused(body: dict[str, str]) -> None:
+def test_idempotency_key_with_another_body_is_refused(body: dict[str, str]) -> None:
     api = Api(make_world().user)
     api.post("/projects/", {"name": "New"}, Idempotency_Key="k1")
     refused = api.post("/projects/", body, Idempotency_Key="k1")
@@ -45,7 +45,7 @@ def test_the_same_key_with_another_body_is_refused(body: dict[str, str]) -> None
 
 
 @pytest.mark.django_db
-def test_a_key_belongs_to_one_person() -> None:
+def test_idempotency_key_belongs_to_one_person() -> None:
     ada, bob = make_world("One"), make_world("Two")
     Api(ada.user).post("/projects/", {"name": "New"}, Idempotency_Key="k1")
     mine = Api(bob.user).post("/projects/", {"name": "New"}, Idempotency_Key="k1")
@@ -53,7 +53,7 @@ def test_a_key_belongs_to_one_person() -> None:
 
 
 @pytest.mark.django_db
-def test_a_refused_request_may_be_repeated_with_its_key() -> None:
+def test_idempotency_key_can_be_used_again_after_a_failed_request() -> None:
     world = make_world()
     api = Api(world.user)
     assert api.post("/projects/", {"name": "Harbor"}, Idempotency_Key="k1").status_code == 400
@@ -62,7 +62,7 @@ def test_a_refused_request_may_be_repeated_with_its_key() -> None:
 
 
 @pytest.mark.django_db
-def test_a_key_is_free_again_after_a_day() -> None:
+def test_idempotency_key_can_be_used_again_after_a_day() -> None:
     api = Api(make_world().user)
     api.post("/projects/", {"name": "New"}, Idempotency_Key="k1")
     yesterday = timezone.now() - timedelta(hours=24, seconds=1)
@@ -72,13 +72,13 @@ def test_a_key_is_free_again_after_a_day() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("key", ["x" * 256, "a\tb"])
-def test_a_key_that_is_none_is_refused(key: str) -> None:
+def test_idempotency_key_that_is_too_long_or_unprintable_is_refused(key: str) -> None:
     refused = Api(make_world().user).post("/projects/", {"name": "New"}, Idempotency_Key=key)
     assert (refused.status_code, refused.data["code"]) == (400, "invalid")
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_many_at_once_one_is_carried_out_and_all_are_answered() -> None:
+def test_idempotency_key_of_concurrent_requests_does_the_work_once() -> None:
     user = make_world().user
     start = threading.Barrier(6)
     answers: list[Any] = []
@@ -101,7 +101,7 @@ def test_of_many_at_once_one_is_carried_out_and_all_are_answered() -> None:
     assert Project.objects.filter(name="New").count() == 1
 
 
-def test_every_post_of_the_api_honours_the_key() -> None:
+def test_idempotency_key_is_supported_by_every_post_of_the_api() -> None:
     posts = {row for row in all_routes() if row.startswith("POST /api/")}
     honouring = {row for row in posts if getattr(_handler(row), "idempotent", False)}
     assert posts - honouring == WITHOUT_KEY

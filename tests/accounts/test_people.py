@@ -18,7 +18,7 @@ from paca.common.errors import Invalid
 pytestmark = pytest.mark.django_db
 
 
-def test_the_first_admin_is_made_once() -> None:
+def test_first_admin_is_made_once() -> None:
     admin = services.make_first_admin()
     assert admin is not None
     assert admin.is_superuser
@@ -27,13 +27,13 @@ def test_the_first_admin_is_made_once() -> None:
     assert User.objects.count() == 1
 
 
-def test_the_first_admin_may_begin_with_a_password() -> None:
+def test_first_admin_can_have_a_password() -> None:
     admin = services.make_first_admin(password="correct horse battery")
     assert admin is not None
     assert admin.check_password("correct horse battery")
 
 
-def test_looking_at_a_link_does_not_use_it_up_and_redeeming_does() -> None:
+def test_link_is_used_up_by_redeeming_and_not_by_viewing() -> None:
     user = User.objects.create_user("ada")
     secret = services.create_one_time_link(user)
     assert services.get_link_user(secret) == services.get_link_user(secret) == user
@@ -44,7 +44,7 @@ def test_looking_at_a_link_does_not_use_it_up_and_redeeming_does() -> None:
         services.get_link_user(secret)
 
 
-def test_a_newer_link_ends_the_older_one() -> None:
+def test_newer_link_ends_the_older_one() -> None:
     user = User.objects.create_user("ada")
     older, newer = services.create_one_time_link(user), services.create_one_time_link(user)
     with pytest.raises(LinkExpired):
@@ -52,7 +52,7 @@ def test_a_newer_link_ends_the_older_one() -> None:
     assert services.redeem_link(newer) == user
 
 
-def test_a_link_ends_by_time_and_with_its_person() -> None:
+def test_link_ends_when_it_expires_or_its_person_is_inactive() -> None:
     user = User.objects.create_user("ada")
     secret = services.create_one_time_link(user)
     OneTimeLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
@@ -64,14 +64,14 @@ def test_a_link_ends_by_time_and_with_its_person() -> None:
         services.redeem_link(secret)
 
 
-def test_the_database_holds_no_link_that_works() -> None:
+def test_link_secret_is_not_in_the_database() -> None:
     secret = services.create_one_time_link(User.objects.create_user("ada"))
     with connection.cursor() as cursor:
         cursor.execute("SELECT * FROM accounts_onetimelink")
         assert secret not in repr(cursor.fetchall())
 
 
-def test_the_command_prints_a_link_that_works() -> None:
+def test_sign_in_link_command_prints_a_link_that_works() -> None:
     user = User.objects.create_user("ada")
     out = StringIO()
     call_command("sign_in_link", "ada", stdout=out)
@@ -81,7 +81,7 @@ def test_the_command_prints_a_link_that_works() -> None:
         call_command("sign_in_link", "bob")
 
 
-def test_usernames_are_one_in_any_case() -> None:
+def test_username_is_unique_in_any_case() -> None:
     User.objects.create_user("ada")
     with pytest.raises(Invalid) as refused:
         validation.check(User(username="Ada", password="x"))
@@ -94,13 +94,13 @@ def test_usernames_are_one_in_any_case() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a b", "@ada", "-ada", "ada.", "ädä", "a\n", "x" * 65, "<b>"])
-def test_a_username_holds_only_what_a_mention_can_hold(name: str) -> None:
+def test_username_has_only_characters_of_a_mention(name: str) -> None:
     with pytest.raises(Invalid) as refused:
         validation.check(User(username=name, password="x"))
     assert set(refused.value.fields) == {"username"}
 
 
-def test_an_audit_entry_is_never_changed_or_removed() -> None:
+def test_audit_entry_cannot_be_changed_or_removed() -> None:
     services.make_first_admin()
     entry = AuditEntry.objects.get()
     entry.action = "nothing.happened"

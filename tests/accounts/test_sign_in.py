@@ -30,7 +30,7 @@ def sign_in(client: Client, **given: str) -> Any:
     return client.post("/accounts/login/", {"login": "ada", "password": PASSWORD, **given})
 
 
-def test_the_right_password_signs_in_and_is_noted(ada: User) -> None:
+def test_sign_in_with_the_password_succeeds_and_is_audited(ada: User) -> None:
     client = Client()
     answer = sign_in(client, login="ADA")
     assert (answer.status_code, answer.headers["Location"]) == (302, "/")
@@ -38,20 +38,20 @@ def test_the_right_password_signs_in_and_is_noted(ada: User) -> None:
     assert AuditEntry.objects.get(action="person.signed_in").actor_id == ada.pk
 
 
-def test_a_wrong_password_and_an_unknown_name_are_refused_alike(ada: User) -> None:
+def test_sign_in_refuses_a_wrong_password_and_an_unknown_name_with_the_same_text(ada: User) -> None:
     wrong, unknown = sign_in(Client(), password="wrong"), sign_in(Client(), login="bob")
     assert wrong.context["form"].errors == unknown.context["form"].errors
     assert "are not correct" in str(wrong.context["form"].errors)
 
 
-def test_after_five_failures_even_the_right_password_waits(ada: User) -> None:
+def test_sign_in_is_locked_after_five_failures_even_with_the_password(ada: User) -> None:
     for _ in range(5):
         assert sign_in(Client(), password="wrong").status_code == 200
     refused = sign_in(Client())
     assert "Too many failed login attempts" in str(refused.context["form"].errors)
 
 
-def test_a_changed_password_is_noted_and_ends_other_sessions(ada: User) -> None:
+def test_password_change_is_audited_and_ends_other_sessions(ada: User) -> None:
     world, elsewhere = Client(), Client()
     for client in (world, elsewhere):
         client.force_login(ada)
@@ -62,7 +62,7 @@ def test_a_changed_password_is_noted_and_ends_other_sessions(ada: User) -> None:
     assert AuditEntry.objects.get(action="person.password_changed").actor_name == "ada"
 
 
-def test_a_password_is_said_to_be_set_on_the_next_page_and_signing_in_says_nothing() -> None:
+def test_message_is_shown_after_setting_a_password_and_not_after_signing_in() -> None:
     invited = User.objects.create_user("eve", password=None)
     client = Client()
     client.force_login(invited)
@@ -75,18 +75,18 @@ def test_a_password_is_said_to_be_set_on_the_next_page_and_signing_in_says_nothi
     assert 'class="notice"' not in fresh_client.get("/").content.decode()
 
 
-def test_signing_in_does_not_lead_to_another_site(ada: User) -> None:
+def test_sign_in_does_not_redirect_to_another_site(ada: User) -> None:
     answer = sign_in(Client(), next="https://evil.example/")
     assert answer.headers["Location"] == "/"
 
 
-def test_nobody_signs_up_and_no_password_is_reset_by_mail() -> None:
+def test_sign_up_and_password_reset_by_mail_do_not_exist() -> None:
     for name in ("account_signup", "account_reset_password", "account_email"):
         with pytest.raises(NoReverseMatch):
             reverse(name)
 
 
-def test_a_change_by_session_needs_the_token_of_the_page(ada: User) -> None:
+def test_session_request_without_a_csrf_token_is_refused(ada: User) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(ada)
     refused = client.post("/api/v1/tokens/", {"name": "x"}, content_type="application/json")

@@ -25,7 +25,7 @@ def statuses(api: Api, count: int) -> list[int]:
     return [api.get("/workspaces/").status_code for _ in range(count)]
 
 
-def test_the_fourth_request_of_a_minute_is_told_when_to_come_back() -> None:
+def test_throttled_request_says_when_to_try_again() -> None:
     api = Api(make_world().user)
     assert statuses(api, 3) == [200] * 3
     refused = api.get("/workspaces/")
@@ -33,13 +33,13 @@ def test_the_fourth_request_of_a_minute_is_told_when_to_come_back() -> None:
     assert 1 <= int(refused.headers["Retry-After"]) <= 60
 
 
-def test_each_person_and_each_token_is_counted_by_itself() -> None:
+def test_throttle_counts_each_person_and_each_token_separately() -> None:
     ada, bob = make_world("One").user, make_world("Two").user
     assert statuses(Api(ada), 3) == statuses(Api(bob), 3) == [200] * 3
     assert statuses(Api.by_token(ada), 3) == statuses(Api.by_token(ada), 3) == [200] * 3
 
 
-def test_a_forged_header_gives_nobody_more() -> None:
+def test_throttle_ignores_a_forged_forwarded_header() -> None:
     answers: list[Any] = [
         Api().get("/docs/", X_Forwarded_For=f"10.0.0.{number}") for number in range(4)
     ]

@@ -23,7 +23,7 @@ def made_by_command(*arguments: str) -> str:
     return out.getvalue().split()[-1]
 
 
-def test_the_command_prints_a_working_token_as_its_last_word() -> None:
+def test_create_token_command_prints_a_working_token_as_its_last_word() -> None:
     world = make_world()
     secret = made_by_command(world.user.username, "--name", "deploy", "--scope", "agents:read")
     assert secret.startswith("paca_")
@@ -42,7 +42,7 @@ def test_the_command_prints_a_working_token_as_its_last_word() -> None:
         (["ada", "--days", "0"], "--days must be between 1 and"),
     ],
 )
-def test_the_command_refuses_in_a_plain_sentence(arguments: list[str], said: str) -> None:
+def test_create_token_command_names_the_wrong_argument(arguments: list[str], said: str) -> None:
     User.objects.create_user("ada")
     with pytest.raises(CommandError, match=said) as refused:
         call_command("create_token", *arguments)
@@ -50,7 +50,7 @@ def test_the_command_refuses_in_a_plain_sentence(arguments: list[str], said: str
     assert not ApiToken.objects.exists()
 
 
-def test_the_secret_stands_nowhere_in_the_database() -> None:
+def test_token_secret_is_nowhere_in_the_database() -> None:
     user = User.objects.create_user("ada")
     _, secret = tokens.create(user, name="script", by=user)
     with connection.cursor() as cursor:
@@ -62,7 +62,7 @@ def test_the_secret_stands_nowhere_in_the_database() -> None:
     assert secret[15:] not in row
 
 
-def test_a_revoked_token_is_refused_with_its_next_request() -> None:
+def test_revoked_token_is_refused_with_its_next_request() -> None:
     user = User.objects.create_user("ada")
     token, secret = tokens.create(user, name="script", by=user)
     script = Api(token=secret)
@@ -73,7 +73,7 @@ def test_a_revoked_token_is_refused_with_its_next_request() -> None:
     assert refused.headers["WWW-Authenticate"] == "Bearer"
 
 
-def test_an_expired_token_and_one_of_an_inactive_person_are_refused() -> None:
+def test_expired_token_and_token_of_an_inactive_person_are_refused() -> None:
     user = User.objects.create_user("ada")
     token, secret = tokens.create(user, name="script", lifetime=timedelta(days=1), by=user)
     script = Api(token=secret)
@@ -97,14 +97,14 @@ def test_an_expired_token_and_one_of_an_inactive_person_are_refused() -> None:
         "Bearer ",
     ],
 )
-def test_a_malformed_token_is_refused_and_breaks_nothing(header: str) -> None:
+def test_malformed_token_is_refused(header: str) -> None:
     api = Api()
     api.client.credentials(HTTP_AUTHORIZATION=header)
     refused = api.get("/projects/")
     assert refused.status_code == 401
 
 
-def test_a_person_makes_lists_and_revokes_their_own_tokens_only() -> None:
+def test_tokens_are_listed_and_revoked_only_by_their_owner() -> None:
     ada, bob = User.objects.create_user("ada"), User.objects.create_user("bob")
     made = Api(ada).post("/tokens/", {"name": "ci", "scopes": ["agents:*"], "lasts_days": 7})
     assert made.status_code == 201
@@ -117,13 +117,13 @@ def test_a_person_makes_lists_and_revokes_their_own_tokens_only() -> None:
     assert Api(ada).delete(f"/tokens/{made.data['id']}/").status_code == 204
 
 
-def test_a_token_cannot_make_another_which_would_outlive_it() -> None:
+def test_token_cannot_make_another_token() -> None:
     user = User.objects.create_user("ada")
     refused = Api.by_token(user).post("/tokens/", {"name": "heir"})
     assert (refused.status_code, refused.data["code"]) == (403, "only_by_hand")
 
 
-def test_the_last_use_is_noted_once_a_minute() -> None:
+def test_last_use_of_a_token_is_stored_at_most_once_a_minute() -> None:
     user = User.objects.create_user("ada")
     token, secret = tokens.create(user, name="script", by=user)
     assert token.last_used_at is None
@@ -137,7 +137,7 @@ def test_the_last_use_is_noted_once_a_minute() -> None:
 
 
 @pytest.mark.django_db(transaction=True)  # as it is served: in no transaction around all of it
-def test_who_comes_with_a_token_may_read_while_its_use_cannot_be_noted() -> None:
+def test_token_can_read_while_its_last_use_cannot_be_stored() -> None:
     _, secret = tokens.create(user := User.objects.create_user("ada"), name="script", by=user)
     refused = []
 
@@ -152,7 +152,7 @@ def test_who_comes_with_a_token_may_read_while_its_use_cannot_be_noted() -> None
     assert refused
 
 
-def test_a_token_whose_only_scope_does_not_exist_any_more_may_do_nothing() -> None:
+def test_token_whose_only_scope_no_longer_exists_allows_nothing() -> None:
     world = make_world()
     token, secret = tokens.create(world.user, name="old", by=world.user)
     ApiToken.objects.filter(pk=token.pk).update(scopes=["tasks:read"])
@@ -162,7 +162,7 @@ def test_a_token_whose_only_scope_does_not_exist_any_more_may_do_nothing() -> No
         assert (refused.status_code, refused.data["code"]) == (403, "out_of_scope")
 
 
-def test_the_audit_trail_names_the_token_that_acted() -> None:
+def test_audit_trail_names_the_token_as_actor() -> None:
     world = make_world()
     api = Api.by_token(world.user)
     api.patch(f"/projects/{world.project.pk}/", {"description": "New"}, X_Request_ID="request-1234")
@@ -171,7 +171,7 @@ def test_the_audit_trail_names_the_token_that_acted() -> None:
     assert (entry.facts["acting_for"], entry.request_id) == (world.user.username, "request-1234")
 
 
-def test_what_a_token_did_is_over_with_its_request() -> None:
+def test_audit_trail_names_the_token_only_during_its_request() -> None:
     world = make_world()
     Api.by_token(world.user).patch(f"/projects/{world.project.pk}/", {"description": "New"})
     projects.change(world.project, by=world.owner, description="Newer")

@@ -52,7 +52,7 @@ def told(response: Any) -> list[str]:
     return [str(message) for message in get_messages(response.wsgi_request)]
 
 
-def test_an_agent_is_made_with_its_membership(world: World, admin: Client) -> None:
+def test_admin_makes_an_agent_with_its_membership(world: World, admin: Client) -> None:
     answer = admin.post("/admin/agents/agent/add/", filled(world, new_llm_key=KEY))
     assert answer.status_code == 302, answer.context["adminform"].form.errors
     agent = Agent.objects.get(handle="bo")
@@ -64,7 +64,7 @@ def test_an_agent_is_made_with_its_membership(world: World, admin: Client) -> No
     assert entry.actor_name == "root"
 
 
-def test_a_change_is_saved_and_an_empty_key_field_keeps_the_key(
+def test_admin_saves_a_change_and_keeps_the_key_if_its_field_is_empty(
     world: World, admin: Client
 ) -> None:
     agent = world.agent
@@ -79,7 +79,7 @@ def test_a_change_is_saved_and_an_empty_key_field_keeps_the_key(
     assert not agent.has_key
 
 
-def test_the_key_is_on_no_page(world: World, admin: Client) -> None:
+def test_stored_key_is_on_no_admin_page(world: World, admin: Client) -> None:
     agents.configure(world.agent, by=world.owner, llm_api_key=KEY)
     pages = [
         admin.get(page(world.agent)).content,
@@ -111,7 +111,7 @@ def test_the_key_is_on_no_page(world: World, admin: Client) -> None:
         ({"new_llm_key": "two words"}, "new_llm_key", "no spaces"),
     ],
 )
-def test_what_is_wrong_is_said_beside_its_field(
+def test_admin_shows_each_error_beside_its_field(
     changes: dict[str, Any], field: str, said: str, world: World, admin: Client
 ) -> None:
     answer = admin.post(page(world.agent), filled(world, world.agent, **changes))
@@ -121,21 +121,21 @@ def test_what_is_wrong_is_said_beside_its_field(
     assert (stored.name, stored.updated_at) == ("Rosa", world.agent.updated_at)
 
 
-def test_a_stored_key_does_not_move_to_another_address(world: World, admin: Client) -> None:
+def test_admin_does_not_keep_a_stored_key_for_another_base_url(world: World, admin: Client) -> None:
     agents.configure(world.agent, by=world.owner, model=MODEL, llm_api_key=KEY)
     moved = filled(world, world.agent, base_url="https://evil.example")
     answer = admin.post(page(world.agent), moved)
     assert "Type the key again" in str(answer.context["adminform"].form.errors["new_llm_key"])
 
 
-def test_a_role_of_another_project_is_refused(world: World, admin: Client) -> None:
+def test_admin_refuses_a_role_of_another_project(world: World, admin: Client) -> None:
     foreign = make_world("Elsewhere").role("agent").pk
     for address, agent in ((page(world.agent), world.agent), ("/admin/agents/agent/add/", None)):
         answer = admin.post(address, filled(world, agent, role=foreign))
         assert "role" in answer.context["adminform"].form.errors
 
 
-def test_saving_can_test_the_connection_and_names_the_cause(
+def test_admin_can_test_the_connection_when_saving(
     world: World, admin: Client, django_capture_on_commit_callbacks: Any
 ) -> None:
     button = re.search(r'name="(\w+save_and_test)"', admin.get(page(world.agent)).content.decode())
@@ -153,7 +153,7 @@ def test_saving_can_test_the_connection_and_names_the_cause(
     assert world.agent.name == "Ada"
 
 
-def test_retiring_is_an_action_and_nothing_is_deleted(world: World, admin: Client) -> None:
+def test_admin_retires_agents_and_never_deletes_them(world: World, admin: Client) -> None:
     assert admin.post(f"/admin/agents/agent/{world.agent.pk}/delete/").status_code == 403
     body = {"action": "retire", "_selected_action": [str(world.agent.pk)]}
     admin.post("/admin/agents/agent/", body)
@@ -161,7 +161,7 @@ def test_retiring_is_an_action_and_nothing_is_deleted(world: World, admin: Clien
     assert b"Rosa" not in admin.get("/admin/agents/agent/").content
 
 
-def test_hostile_names_are_text_on_every_page(world: World, admin: Client) -> None:
+def test_admin_pages_escape_hostile_names(world: World, admin: Client) -> None:
     agents.configure(world.agent, by=world.owner, name=HOSTILE, description=HOSTILE)
     for address in (
         page(world.agent),
@@ -175,7 +175,7 @@ def test_hostile_names_are_text_on_every_page(world: World, admin: Client) -> No
         assert "&lt;img src=x" in content
 
 
-def test_the_admin_evaluates_its_templates_and_no_inline_script_runs(
+def test_admin_policy_allows_eval_for_its_templates_and_no_inline_script(
     world: World, admin: Client
 ) -> None:
     answer = admin.get(page(world.agent))

@@ -29,13 +29,15 @@ def make(world: World, **changes: Any) -> Agent:
     return agents.create(world.project, role=world.role("agent"), by=world.owner, **given)
 
 
-def test_an_agent_and_its_membership_appear_together(world: World) -> None:
+def test_agent_is_made_with_its_membership(world: World) -> None:
     agent = make(world)
     assert agent.member == Member.objects.get(agent=agent)
     assert (agent.member.project, agent.member.role) == (world.project, world.role("agent"))
 
 
-def test_a_failure_leaves_neither(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_agent_is_not_made_if_its_membership_fails(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise RuntimeError("the disk is full")
 
@@ -46,7 +48,7 @@ def test_a_failure_leaves_neither(world: World, monkeypatch: pytest.MonkeyPatch)
     assert not AuditEntry.objects.filter(object_name__contains="@bo").exists()
 
 
-def test_a_role_of_another_project_leaves_no_agent_behind(world: World) -> None:
+def test_agent_is_not_made_with_a_role_of_another_project(world: World) -> None:
     foreign = make_world("Elsewhere").role("agent")
     with pytest.raises(Invalid):
         agents.create(
@@ -55,7 +57,7 @@ def test_a_role_of_another_project_leaves_no_agent_behind(world: World) -> None:
     assert not Agent.objects.filter(handle="bo").exists()
 
 
-def test_handles_and_names_are_tidied_and_one_of_a_kind(world: World) -> None:
+def test_agent_handle_and_name_are_normalized_and_unique(world: World) -> None:
     assert make(world, name=" Bo ", handle=" @Bo ").handle == "bo"
     with pytest.raises(Invalid) as refused:
         make(world, name="BO", handle="BO")
@@ -66,17 +68,17 @@ def test_handles_and_names_are_tidied_and_one_of_a_kind(world: World) -> None:
     assert make_world("Elsewhere", handle="bo").agent.handle == "bo"
 
 
-def test_the_database_refuses_a_second_agent_of_the_handle(world: World) -> None:
+def test_database_refuses_a_second_agent_with_the_handle(world: World) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
         Agent.objects.create(project=world.project, name="Other", handle="rosa", model="demo/guide")
 
 
-def test_a_handle_is_free_again_when_its_agent_is_retired(world: World) -> None:
+def test_agent_handle_can_be_used_again_after_retirement(world: World) -> None:
     agents.retire(world.agent, by=world.owner)
     assert make(world, name="Rosa", handle="rosa").pk != world.agent.pk
 
 
-def test_a_handle_is_not_that_of_a_person(world: World) -> None:
+def test_agent_handle_cannot_be_a_username_of_the_project(world: World) -> None:
     with pytest.raises(Invalid) as refused:
         make(world, handle="ADA-harbor")
     assert refused.value.fields == {"handle": ["A person of this project has this username."]}
@@ -100,14 +102,14 @@ LIMITS = "agent_limits_are_positive"
         ("key_last4", "WXYZ", "agent_key_and_its_last_four_go_together"),
     ],
 )
-def test_the_database_keeps_its_laws_whoever_writes(
+def test_database_constraints_refuse_invalid_agents(
     column: str, value: Any, law: str, world: World
 ) -> None:
     with pytest.raises(IntegrityError, match=law), transaction.atomic():
         Agent.objects.filter(pk=world.agent.pk).update(**{column: value})
 
 
-def test_a_key_is_stored_encrypted_and_shown_by_its_end(world: World) -> None:
+def test_key_is_stored_encrypted_and_shown_by_its_last_four_characters(world: World) -> None:
     agent = make(world, model=MODEL, llm_api_key=f" {KEY} ")
     agent.refresh_from_db()
     assert KEY not in str(vars(agent))
@@ -115,11 +117,11 @@ def test_a_key_is_stored_encrypted_and_shown_by_its_end(world: World) -> None:
     assert encryption.decrypt(agent.encrypted_key) == KEY
 
 
-def test_of_a_short_key_nothing_is_shown(world: World) -> None:
+def test_key_that_is_short_shows_no_characters(world: World) -> None:
     assert make(world, llm_api_key="ollama").key_last4 == ""
 
 
-def test_three_stars_leave_the_key_and_nothing_forgets_it(world: World) -> None:
+def test_key_of_three_stars_keeps_the_stored_key_and_an_empty_one_deletes_it(world: World) -> None:
     agent = make(world, llm_api_key=KEY)
     for same in (None, "***", " *** "):
         agents.configure(agent, by=world.owner, llm_api_key=same)
@@ -136,7 +138,7 @@ def test_three_stars_leave_the_key_and_nothing_forgets_it(world: World) -> None:
         {"base_url": ""},
     ],
 )
-def test_a_stored_key_is_not_sent_to_another_place(elsewhere: dict[str, str], world: World) -> None:
+def test_stored_key_is_not_sent_to_another_server(elsewhere: dict[str, str], world: World) -> None:
     agent = make(world, model=MODEL, base_url="https://good.example/v1", llm_api_key=KEY)
     with pytest.raises(Invalid) as refused:
         agents.configure(agent, by=world.owner, **elsewhere)
@@ -152,7 +154,7 @@ def test_a_stored_key_is_not_sent_to_another_place(elsewhere: dict[str, str], wo
     assert agent.base_url == elsewhere["base_url"]
 
 
-def test_another_path_or_model_of_the_same_place_needs_no_new_key(world: World) -> None:
+def test_stored_key_stays_for_another_path_or_model_of_the_same_server(world: World) -> None:
     agent = make(world, model=MODEL, base_url="https://good.example/v1", llm_api_key=KEY)
     agents.configure(
         agent,
@@ -163,7 +165,7 @@ def test_another_path_or_model_of_the_same_place_needs_no_new_key(world: World) 
     assert encryption.decrypt(agent.encrypted_key) == KEY
 
 
-def test_retiring_ends_the_membership_forgets_the_key_and_keeps_the_rest(world: World) -> None:
+def test_retirement_ends_the_membership_and_deletes_the_key(world: World) -> None:
     agent = make(world, llm_api_key=KEY)
     agents.retire(agent, by=world.owner)
     agent.refresh_from_db()
@@ -173,7 +175,7 @@ def test_retiring_ends_the_membership_forgets_the_key_and_keeps_the_rest(world: 
         agents.configure(agent, by=world.owner, name="Back")
 
 
-def test_the_audit_trail_says_what_changed_and_never_the_key(world: World) -> None:
+def test_audit_trail_names_changed_settings_and_never_the_key(world: World) -> None:
     agent = make(world, model=MODEL)
     agents.configure(agent, by=world.owner, llm_api_key=KEY, limit_steps=9)
     entry = AuditEntry.objects.get(action="agent.configured")
@@ -183,23 +185,23 @@ def test_the_audit_trail_says_what_changed_and_never_the_key(world: World) -> No
     assert AuditEntry.objects.filter(action="agent.configured").count() == 1
 
 
-def test_a_setting_that_does_not_exist_is_a_mistake_of_the_caller(world: World) -> None:
+def test_unknown_setting_raises_a_type_error(world: World) -> None:
     with pytest.raises(TypeError, match="no setting 'encrypted_key'"):
         agents.configure(world.agent, by=world.owner, encrypted_key="x")
 
 
-def test_the_demo_answers_without_a_key(world: World) -> None:
+def test_connection_test_of_the_demo_model_needs_no_key(world: World) -> None:
     result = connection_test.run(world.agent)
     assert result.works, result.detail
 
 
-def test_a_missing_key_is_named_as_the_cause(world: World) -> None:
+def test_connection_test_names_a_missing_key_as_the_cause(world: World) -> None:
     result = connection_test.run(make(world, model=MODEL))
     assert not result.works
     assert "needs an API key" in result.detail
 
 
-def test_a_crowd_of_tests_is_told_to_come_back_and_does_not_wait_for_ever(
+def test_connection_test_reports_busy_when_all_slots_are_taken(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection_test, "QUEUE_TIMEOUT_SECONDS", 0.05)

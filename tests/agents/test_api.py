@@ -52,7 +52,7 @@ def made(world: World, api: Api, **changes: Any) -> dict[str, Any]:
     return dict(answer.json())
 
 
-def test_every_field_that_is_given_comes_back_and_the_key_does_not(world: World, api: Api) -> None:
+def test_agent_is_shown_with_every_given_field_except_the_key(world: World, api: Api) -> None:
     shown = made(world, api)
     assert shown == api.get(path(world, shown["id"])).json()
     expected = {name: value for name, value in WHOLE.items() if name != "llm_api_key"}
@@ -65,7 +65,9 @@ def test_every_field_that_is_given_comes_back_and_the_key_does_not(world: World,
     assert encryption.decrypt(Agent.objects.get(pk=shown["id"]).encrypted_key) == KEY
 
 
-def test_the_least_that_is_needed_and_the_alias_of_the_role(world: World, api: Api) -> None:
+def test_agent_can_be_made_from_the_required_fields_with_the_alias_of_role_id(
+    world: World, api: Api
+) -> None:
     role = str(world.role("viewer").pk)
     body = {"name": "Bo", "handle": "bo", "model": "demo/guide", "project_role_id": role}
     shown = api.post(path(world), body).json()
@@ -74,7 +76,7 @@ def test_the_least_that_is_needed_and_the_alias_of_the_role(world: World, api: A
     assert shown["limits"]["concurrent"] == 5
 
 
-def test_a_change_leaves_what_is_not_given(world: World, api: Api) -> None:
+def test_agent_patch_keeps_the_fields_that_are_not_given(world: World, api: Api) -> None:
     before = made(world, api)
     after = api.patch(path(world, before["id"]), {"limits": {"steps": None}}).json()
     before["limits"]["steps"] = None
@@ -82,7 +84,7 @@ def test_a_change_leaves_what_is_not_given(world: World, api: Api) -> None:
     assert after == before
 
 
-def test_what_the_page_shows_can_be_sent_back(world: World, api: Api) -> None:
+def test_agent_as_shown_can_be_sent_back(world: World, api: Api) -> None:
     shown = made(world, api)
     sent = {
         name: shown[name]
@@ -95,7 +97,7 @@ def test_what_the_page_shows_can_be_sent_back(world: World, api: Api) -> None:
     assert encryption.decrypt(Agent.objects.get(pk=shown["id"]).encrypted_key) == KEY
 
 
-def test_a_change_of_what_somebody_changed_meanwhile_is_refused(world: World, api: Api) -> None:
+def test_agent_patch_of_an_outdated_version_is_refused(world: World, api: Api) -> None:
     seen = made(world, api)
     api.patch(path(world, seen["id"]), {"name": "Bob"})
     refused = api.patch(path(world, seen["id"]), {"name": "Bo"}, If_Match=seen["updated_at"])
@@ -103,7 +105,7 @@ def test_a_change_of_what_somebody_changed_meanwhile_is_refused(world: World, ap
     assert Agent.objects.get(pk=seen["id"]).name == "Bob"
 
 
-def test_a_retired_agent_is_gone_from_everywhere(world: World, api: Api) -> None:
+def test_retired_agent_is_in_no_list(world: World, api: Api) -> None:
     heard: list[str] = []
 
     def hear(change: str, **_: Any) -> None:
@@ -122,7 +124,7 @@ def test_a_retired_agent_is_gone_from_everywhere(world: World, api: Api) -> None
     assert [member["kind"] for member in members] == ["human"]
 
 
-def test_agents_are_listed_without_a_query_for_each(world: World, api: Api) -> None:
+def test_agent_list_needs_a_constant_number_of_queries(world: World, api: Api) -> None:
     for number in range(3):
         made(world, api, name=f"Bo {number}", handle=f"bo{number}")
     few = _queries(api, path(world))
@@ -131,12 +133,12 @@ def test_agents_are_listed_without_a_query_for_each(world: World, api: Api) -> N
     assert _queries(api, path(world)) == few
 
 
-def test_the_demo_agent_passes_the_test_of_its_connection(world: World, api: Api) -> None:
+def test_connection_test_of_the_demo_agent_succeeds(world: World, api: Api) -> None:
     answer = api.post(f"{path(world, world.agent.pk)}test-connection/")
     assert answer.json()["works"] is True
 
 
-def test_an_unreachable_server_is_named_as_the_cause(world: World, api: Api) -> None:
+def test_connection_test_names_an_unreachable_server_as_the_cause(world: World, api: Api) -> None:
     shown = made(world, api, base_url="http://127.0.0.1:9/v1")
     answer = api.post(f"{path(world, shown['id'])}test-connection/")
     assert answer.status_code == 200
@@ -144,7 +146,7 @@ def test_an_unreachable_server_is_named_as_the_cause(world: World, api: Api) -> 
     assert KEY not in str(answer.json())
 
 
-def test_the_catalogues_name_what_there_is(api: Api) -> None:
+def test_catalogues_list_models_and_tools(api: Api) -> None:
     models = api.get("/agents/llm-models/").json()["results"]
     assert {"model": "demo/guide", "needs_key": False}.items() <= models[0].items()
     tools = {tool["name"]: tool for tool in api.get("/tools/").json()["results"]}

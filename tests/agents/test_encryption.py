@@ -50,13 +50,13 @@ def plain() -> set[str]:
     return {encryption.decrypt(secret) for secret in stored}
 
 
-def test_a_secret_comes_back_and_looks_different_each_time() -> None:
+def test_encrypted_secret_can_be_decrypted_and_differs_each_time() -> None:
     first, second = encryption.encrypt("sk-1"), encryption.encrypt("sk-1")
     assert first != second
     assert encryption.decrypt(first) == encryption.decrypt(second) == "sk-1"
 
 
-def test_an_older_key_still_reads_and_a_changed_secret_is_refused(settings: Any) -> None:
+def test_decryption_accepts_an_older_key_and_refuses_a_damaged_secret(settings: Any) -> None:
     stored = encryption.encrypt("sk-1")
     settings.ENCRYPTION_KEY = [NEW, OLD]
     assert encryption.decrypt(stored) == "sk-1"
@@ -66,14 +66,14 @@ def test_an_older_key_still_reads_and_a_changed_secret_is_refused(settings: Any)
 
 
 @pytest.mark.parametrize("keys", [[], ["short"], [OLD, "not base64 at all!"]])
-def test_a_missing_or_malformed_key_is_said_plainly(keys: list[str], settings: Any) -> None:
+def test_encryption_key_error_names_the_setting(keys: list[str], settings: Any) -> None:
     settings.ENCRYPTION_KEY = keys
     with pytest.raises(ConfigurationError, match="ENCRYPTION_KEY"):
         encryption.encrypt("sk-1")
 
 
 @pytest.mark.django_db
-def test_after_a_rotation_the_old_key_can_go(settings: Any) -> None:
+def test_rotation_makes_the_old_key_unnecessary(settings: Any) -> None:
     with_keys(3)
     before = plain()
     settings.ENCRYPTION_KEY = [NEW, OLD]
@@ -83,7 +83,7 @@ def test_after_a_rotation_the_old_key_can_go(settings: Any) -> None:
 
 
 @pytest.mark.django_db
-def test_an_interrupted_rotation_goes_on_where_it_stopped(settings: Any) -> None:
+def test_rotation_continues_where_it_was_interrupted(settings: Any) -> None:
     with_keys(5)
     before = plain()
     settings.ENCRYPTION_KEY = [NEW, OLD]
@@ -98,7 +98,7 @@ def test_an_interrupted_rotation_goes_on_where_it_stopped(settings: Any) -> None
 
 
 @pytest.mark.django_db
-def test_a_wrong_key_changes_nothing_and_says_what_to_do(settings: Any) -> None:
+def test_rotation_with_a_missing_key_changes_nothing_and_says_what_to_do(settings: Any) -> None:
     with_keys(2)
     before = list(Agent.objects.values_list("encrypted_key", flat=True))
     settings.ENCRYPTION_KEY = [NEW, WRONG]
@@ -110,7 +110,7 @@ def test_a_wrong_key_changes_nothing_and_says_what_to_do(settings: Any) -> None:
 
 
 @pytest.mark.django_db
-def test_a_key_stored_meanwhile_is_not_overwritten(settings: Any) -> None:
+def test_rotation_does_not_overwrite_a_key_that_was_stored_meanwhile(settings: Any) -> None:
     (agent,) = with_keys(1)
     settings.ENCRYPTION_KEY = [NEW, OLD]
     encrypt = encryption.encrypt
@@ -126,7 +126,7 @@ def test_a_key_stored_meanwhile_is_not_overwritten(settings: Any) -> None:
     assert plain() == {"sk-of-the-person-who-was-faster"}
 
 
-def test_every_column_that_holds_a_secret_is_rotated() -> None:
+def test_rotation_covers_every_column_with_secrets() -> None:
     named = {
         (model, field.name)
         for model in apps.get_models()

@@ -21,13 +21,13 @@ def source(*folders: str) -> str:
 
 
 @pytest.mark.parametrize("setting", sorted(services.SETTINGS - FOR_PEOPLE))
-def test_each_setting_is_read_where_agents_run(setting: str) -> None:
+def test_setting_of_an_agent_is_read_by_the_code_that_runs_it(setting: str) -> None:
     read = re.compile(rf"\bagent(?:\.|__){setting}(?:\b|__)|\"{setting}\"")
     assert read.search(source("worker", "conversations"))
 
 
 @pytest.mark.parametrize("name", model_parameters.NAMES)
-def test_each_parameter_reaches_the_model(name: str) -> None:
+def test_model_parameter_is_sent_by_every_adapter(name: str) -> None:
     value = "high" if name == "effort" else 2048
     without = anthropic_encoder._parameters({}, 8192)
     assert anthropic_encoder._parameters({name: value}, 8192) != without

@@ -23,7 +23,7 @@ def joined(world: World, name: str, role: str) -> Api:
     return Api(user)
 
 
-def test_a_project_is_begun_with_the_usual_roles_and_its_owner(world: World) -> None:
+def test_new_project_has_the_template_roles_and_its_owner(world: World) -> None:
     api = Api(world.user)
     made = api.post("/projects/", {"name": "Lighthouse"}).json()
     roles = api.get(f"/projects/{made['id']}/roles/").json()["results"]
@@ -38,7 +38,9 @@ def test_a_project_is_begun_with_the_usual_roles_and_its_owner(world: World) -> 
     assert (me["handle"], me["kind"], me["role"]["name"]) == (world.user.username, "human", "Owner")
 
 
-def test_projects_are_those_of_the_person_and_of_the_named_workspace(world: World) -> None:
+def test_project_list_has_only_projects_of_the_person_and_of_the_named_workspace(
+    world: World,
+) -> None:
     other = make_world("Elsewhere")
     api = Api(world.user)
     assert [row["name"] for row in api.get("/projects/").json()["results"]] == ["Harbor"]
@@ -48,7 +50,7 @@ def test_projects_are_those_of_the_person_and_of_the_named_workspace(world: Worl
         assert api.get("/projects/", X_Workspace_ID=foreign).status_code == 404
 
 
-def test_a_long_list_comes_in_pages_each_row_once(world: World) -> None:
+def test_pages_of_a_long_list_have_each_row_once(world: World) -> None:
     for number in range(7):
         joined(world, f"person{number}", "viewer")
     api = Api(world.user)
@@ -62,7 +64,7 @@ def test_a_long_list_comes_in_pages_each_row_once(world: World) -> None:
     assert sorted(seen) == sorted(["ada-harbor", "rosa", *(f"person{n}" for n in range(7))])
 
 
-def test_only_people_of_the_workspace_can_be_added(world: World) -> None:
+def test_member_of_another_workspace_cannot_be_added(world: World) -> None:
     make_world("Elsewhere")
     api = Api(world.user)
     role = str(world.role("member").pk)
@@ -76,7 +78,7 @@ def test_only_people_of_the_workspace_can_be_added(world: World) -> None:
         }
 
 
-def test_a_manager_hands_out_no_role_above_their_own(world: World) -> None:
+def test_manager_cannot_grant_a_role_above_their_own(world: World) -> None:
     manager = joined(world, "max", "manager")
     path = f"/projects/{world.project.pk}"
     own = next(
@@ -98,7 +100,7 @@ def test_a_manager_hands_out_no_role_above_their_own(world: World) -> None:
     assert {(a.status_code, a.json()["code"]) for a in attempts} == {(403, "role_exceeds_yours")}
 
 
-def test_scopes_bound_what_a_token_may_hand_out(world: World) -> None:
+def test_token_cannot_grant_more_than_its_scopes(world: World) -> None:
     user = User.objects.create_user("bob")
     workspaces.add_person(world.project.workspace, user=user)
     body = {"username": "bob", "role_id": str(world.role("member").pk)}
@@ -108,7 +110,7 @@ def test_scopes_bound_what_a_token_may_hand_out(world: World) -> None:
     assert Api.by_token(world.user).post(path, body).status_code == 201
 
 
-def test_a_role_in_use_cannot_be_deleted_and_one_unused_can(world: World) -> None:
+def test_role_in_use_cannot_be_deleted_and_an_unused_role_can(world: World) -> None:
     api = Api(world.user)
     path = f"/projects/{world.project.pk}/roles"
     refused = api.delete(f"{path}/{world.role('agent').pk}/")
@@ -118,7 +120,7 @@ def test_a_role_in_use_cannot_be_deleted_and_one_unused_can(world: World) -> Non
     assert api.delete(f"{path}/{made.json()['id']}/").status_code == 204
 
 
-def test_a_changed_role_counts_with_the_next_request(world: World) -> None:
+def test_role_change_takes_effect_with_the_next_request(world: World) -> None:
     viewer = joined(world, "vera", "viewer")
     path = f"/projects/{world.project.pk}"
     assert viewer.patch(f"{path}/", {"description": "x"}).status_code == 403
@@ -128,7 +130,7 @@ def test_a_changed_role_counts_with_the_next_request(world: World) -> None:
     assert viewer.patch(f"{path}/", {"description": "x"}).status_code == 200
 
 
-def test_a_role_keeps_stored_permissions_that_do_not_exist_any_more(world: World) -> None:
+def test_role_keeps_stored_permissions_that_no_longer_exist(world: World) -> None:
     api = Api(world.user)
     role = world.role("viewer")
     stored = [*role.permissions, "tasks:read", "traces:*"]
@@ -142,7 +144,7 @@ def test_a_role_keeps_stored_permissions_that_do_not_exist_any_more(world: World
     assert api.patch(path, {"permissions": stored}).status_code == 400
 
 
-def test_a_change_of_what_somebody_changed_meanwhile_is_refused(world: World) -> None:
+def test_project_patch_of_an_outdated_version_is_refused(world: World) -> None:
     api = Api(world.user)
     path = f"/projects/{world.project.pk}/"
     seen = api.get(path).json()["updated_at"]
@@ -154,7 +156,7 @@ def test_a_change_of_what_somebody_changed_meanwhile_is_refused(world: World) ->
     assert api.patch(path, {"description": "x"}, If_Match="yesterday").status_code == 400
 
 
-def test_the_last_owner_is_told_what_to_do_first(world: World) -> None:
+def test_last_owner_error_says_what_to_do_first(world: World) -> None:
     refused = Api(world.user).delete(f"/projects/{world.project.pk}/members/{world.owner.pk}/")
     assert (refused.status_code, refused.json()["code"]) == (409, "last_owner")
     assert "make someone else an owner first" in refused.json()["detail"]

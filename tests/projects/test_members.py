@@ -39,7 +39,7 @@ def bob() -> User:
         {"kind": "agent", "user": True},
     ],
 )
-def test_the_database_refuses_whoever_is_not_one_human_or_one_agent(
+def test_database_refuses_a_member_that_is_not_one_person_or_one_agent(
     broken: dict[str, Any], world: World, bob: User
 ) -> None:
     spare = make_world("Elsewhere").agent
@@ -56,7 +56,7 @@ def test_the_database_refuses_whoever_is_not_one_human_or_one_agent(
         Member.objects.create(project=world.project, role=world.role("member"), **values)
 
 
-def test_a_removed_person_comes_back_as_the_same_member(world: World, bob: User) -> None:
+def test_removed_person_comes_back_as_the_same_member(world: World, bob: User) -> None:
     first = members.add_person(world.project, user=bob, role=world.role("member"), by=world.owner)
     members.remove(first, by=world.owner)
     with pytest.raises(NotFound):
@@ -66,20 +66,20 @@ def test_a_removed_person_comes_back_as_the_same_member(world: World, bob: User)
     assert selectors.get_membership(bob, world.project.pk).role.name == "Viewer"
 
 
-def test_nobody_is_a_member_twice(world: World, bob: User) -> None:
+def test_person_cannot_be_a_member_twice(world: World, bob: User) -> None:
     members.add_person(world.project, user=bob, role=world.role("member"), by=world.owner)
     with pytest.raises(Invalid) as refused:
         members.add_person(world.project, user=bob, role=world.role("viewer"), by=world.owner)
     assert refused.value.fields == {"user": ["This person is a member already."]}
 
 
-def test_a_role_of_another_project_is_refused(world: World, bob: User) -> None:
+def test_role_of_another_project_is_refused(world: World, bob: User) -> None:
     foreign = make_world("Elsewhere").role("member")
     with pytest.raises(Invalid, match="not valid"):
         members.add_person(world.project, user=bob, role=foreign, by=world.owner)
 
 
-def test_a_project_keeps_an_owner(world: World, bob: User) -> None:
+def test_last_owner_cannot_be_removed_or_lose_the_role(world: World, bob: User) -> None:
     with pytest.raises(LastOwner):
         members.remove(world.owner, by=world.owner)
     with pytest.raises(LastOwner):
@@ -92,19 +92,19 @@ def test_a_project_keeps_an_owner(world: World, bob: User) -> None:
         selectors.get_membership(world.user, world.project.pk)
 
 
-def test_an_agent_in_the_owners_role_does_not_count_as_an_owner(world: World) -> None:
+def test_agent_with_the_owner_role_does_not_count_as_an_owner(world: World) -> None:
     members.change_role(world.agent.member, role=world.role("owner"), by=world.owner)
     with pytest.raises(LastOwner):
         members.remove(world.owner, by=world.owner)
 
 
-def test_names_and_handles_are_those_of_the_human_or_the_agent(world: World, bob: User) -> None:
+def test_member_has_the_name_and_handle_of_the_person_or_agent(world: World, bob: User) -> None:
     member = members.add_person(world.project, user=bob, role=world.role("member"), by=world.owner)
     assert (member.name, member.handle) == ("Bob", "bob")
     assert (world.agent.member.name, world.agent.member.handle) == ("Rosa", "rosa")
 
 
-def test_what_refuses_inside_the_signal_undoes_the_change(world: World, bob: User) -> None:
+def test_membership_is_rolled_back_if_a_signal_receiver_fails(world: World, bob: User) -> None:
     def refuse(**_: Any) -> None:
         raise RuntimeError("not now")
 
@@ -117,7 +117,7 @@ def test_what_refuses_inside_the_signal_undoes_the_change(world: World, bob: Use
     assert not Member.objects.filter(user=bob).exists()
 
 
-def test_deleting_a_project_ends_its_memberships_and_keeps_its_rows(world: World) -> None:
+def test_deleted_project_loses_its_members_and_keeps_its_rows(world: World) -> None:
     heard: list[str] = []
 
     def hear(member: Member, change: str, **_: Any) -> None:
@@ -135,7 +135,7 @@ def test_deleting_a_project_ends_its_memberships_and_keeps_its_rows(world: World
         selectors.get_membership(world.user, world.project.pk)
 
 
-def test_a_project_name_is_free_again_after_its_deletion(world: World) -> None:
+def test_project_name_can_be_used_again_after_its_deletion(world: World) -> None:
     with pytest.raises(Invalid) as refused:
         projects.create(world.project.workspace, "Harbor", by=world.user)
     assert refused.value.fields == {"name": ["The workspace has a project of this name."]}
@@ -143,7 +143,7 @@ def test_a_project_name_is_free_again_after_its_deletion(world: World) -> None:
     assert projects.create(world.project.workspace, "Harbor", by=world.user).pk != world.project.pk
 
 
-def test_members_are_listed_without_a_query_for_each(
+def test_member_list_needs_one_query(
     world: World, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     for number in range(5):
@@ -164,7 +164,7 @@ def test_members_are_listed_without_a_query_for_each(
     assert len(listed) == 12
 
 
-def test_each_change_stands_in_the_audit_trail(world: World, bob: User) -> None:
+def test_membership_changes_are_audited(world: World, bob: User) -> None:
     workspaces.add_person(world.project.workspace, user=bob, by=world.user)
     member = members.add_person(world.project, user=bob, role=world.role("member"), by=world.owner)
     members.change_role(member, role=world.role("viewer"), by=world.owner)

@@ -71,7 +71,7 @@ def test_patterns_cover_a_permission_its_group_or_all(
     assert permissions.allows(member(*patterns), permission) is allowed
 
 
-def test_unknown_stored_patterns_cover_nothing_and_disturb_nothing() -> None:
+def test_unknown_stored_patterns_are_ignored() -> None:
     assert permission_patterns.expand(STORED_BEFORE) == frozenset()
     assert not any(
         permissions.allows(member(*STORED_BEFORE), name) for name in permission_patterns.PERMISSIONS
@@ -90,7 +90,7 @@ def test_unknown_stored_patterns_cover_nothing_and_disturb_nothing() -> None:
         (["agents:read"], [], True),
     ],
 )
-def test_granting_more_than_one_holds_is_refused(
+def test_grant_of_more_permissions_than_held_is_refused(
     held: list[str], given: list[str], may: bool
 ) -> None:
     assert permissions.may_grant(held, given) is may

@@ -42,13 +42,13 @@ def ask(asker: Api, method: str, path: str, body: Any = None) -> int:
     return answer.status_code
 
 
-def test_every_address_has_its_row_and_every_row_its_address() -> None:
+def test_access_table_has_a_row_for_every_route_and_no_other() -> None:
     there = access_routes.all_routes()
     assert sorted(there - set(ROWS)) == [], "no row in tests/security/access.py"
     assert sorted(set(ROWS) - there) == [], "rows for what is not there"
 
 
-def test_each_asker_is_answered_as_the_table_says(two: Worlds) -> None:
+def test_access_of_each_client_is_as_the_table_says(two: Worlds) -> None:
     wrong: list[str] = []
     for row, expected in ROWS.items():
         method, path = address(row, two.a)
@@ -59,7 +59,7 @@ def test_each_asker_is_answered_as_the_table_says(two: Worlds) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_an_id_of_another_project_in_the_address_is_unknown(two: Worlds) -> None:
+def test_id_of_another_project_in_the_path_is_not_found(two: Worlds) -> None:
     asked = {
         f"{row} with {name} of B": address(row, two.a, **{name: two.b.ids[name]})
         for row in ROWS
@@ -74,7 +74,7 @@ def test_an_id_of_another_project_in_the_address_is_unknown(two: Worlds) -> None
     assert {what: status for what, status in answers.items() if status != 404} == {}
 
 
-def test_an_id_of_another_project_in_the_body_is_unknown(two: Worlds) -> None:
+def test_id_of_another_project_in_the_body_is_not_found(two: Worlds) -> None:
     answers = {
         f"{row} with {name} of B": ask(
             two.askers["owner"],
@@ -88,7 +88,7 @@ def test_an_id_of_another_project_in_the_body_is_unknown(two: Worlds) -> None:
     assert {what: status for what, status in answers.items() if status != 404} == {}
 
 
-def test_a_right_taken_away_is_gone_with_the_next_request(two: Worlds) -> None:
+def test_removed_member_is_refused_with_the_next_request(two: Worlds) -> None:
     path = f"/api/v1/projects/{two.a.project.pk}/"
     manager = two.askers["manager"]
     assert manager.send("GET", path).status_code == 200

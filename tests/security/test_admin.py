@@ -38,7 +38,7 @@ def admin(root: User) -> Client:
 
 
 @pytest.mark.parametrize("address", ["/admin/", *LISTS])
-def test_only_staff_comes_in(address: str, world: World, admin: Client) -> None:
+def test_admin_opens_only_for_staff(address: str, world: World, admin: Client) -> None:
     assert Client().get(address).status_code == 302
     owner = Client()
     owner.force_login(world.user)
@@ -47,13 +47,13 @@ def test_only_staff_comes_in(address: str, world: World, admin: Client) -> None:
     assert admin.get(address).status_code == 200
 
 
-def test_the_admin_has_no_door_of_its_own() -> None:
+def test_admin_uses_the_sign_in_page_of_the_site() -> None:
     answer = Client().get("/admin/login/?next=/admin/")
     assert answer.headers["Location"] == "/accounts/login/?next=%2Fadmin%2F"
 
 
 @pytest.mark.parametrize("address", LISTS)
-def test_every_page_of_every_list_opens(address: str, world: World, admin: Client) -> None:
+def test_admin_pages_of_every_model_open(address: str, world: World, admin: Client) -> None:
     tokens.create(world.user, name="script", by=world.user)
     name = address.split("/")[3]
     model = next(m.model for m in MODELS if m.model_name == name)
@@ -65,7 +65,7 @@ def test_every_page_of_every_list_opens(address: str, world: World, admin: Clien
         assert admin.get(f"{address}{row.pk}/change/").status_code == 200
 
 
-def test_people_are_made_and_their_rights_noted(admin: Client) -> None:
+def test_admin_makes_people_and_audits_changed_fields(admin: Client) -> None:
     body = {"username": "bob", "name": "Bob", "usable_password": "false"}
     answer = admin.post("/admin/accounts/user/add/", body)
     assert answer.status_code == 302, answer.context["adminform"].form.errors
@@ -81,7 +81,7 @@ def test_people_are_made_and_their_rights_noted(admin: Client) -> None:
     assert "This username is taken." in str(refused.context["adminform"].form.errors)
 
 
-def test_a_workspace_and_a_project_begin_with_their_owner(root: User, admin: Client) -> None:
+def test_admin_makes_workspaces_and_projects_with_their_owner(root: User, admin: Client) -> None:
     inline = {"members-TOTAL_FORMS": 0, "members-INITIAL_FORMS": 0}
     admin.post("/admin/projects/workspace/add/", {"name": "Boats", **inline})
     workspace = Workspace.objects.get(name="Boats")
@@ -99,7 +99,7 @@ def test_a_workspace_and_a_project_begin_with_their_owner(root: User, admin: Cli
     assert Project.objects.get(pk=member.project.pk).name == "Masts"
 
 
-def test_people_of_a_workspace_come_change_and_go(world: World, admin: Client) -> None:
+def test_admin_adds_changes_and_removes_people_of_a_workspace(world: World, admin: Client) -> None:
     workspace = world.project.workspace
     bob = User.objects.create_user("bob")
     mine = workspace.members.get()
@@ -131,7 +131,7 @@ def test_people_of_a_workspace_come_change_and_go(world: World, admin: Client) -
     ]
 
 
-def test_roles_are_written_one_right_a_line(world: World, admin: Client) -> None:
+def test_admin_reads_one_permission_a_line_for_a_role(world: World, admin: Client) -> None:
     body = {
         "project": world.project.pk,
         "name": "Reader",
@@ -145,7 +145,7 @@ def test_roles_are_written_one_right_a_line(world: World, admin: Client) -> None
     assert "agents:fly: no such permission." in str(refused.context["adminform"].form.errors)
 
 
-def test_a_role_with_a_permission_that_does_not_exist_any_more_can_be_saved(
+def test_admin_saves_a_role_with_a_stored_permission_that_no_longer_exists(
     world: World, admin: Client
 ) -> None:
     role = world.role("viewer")
@@ -157,7 +157,7 @@ def test_a_role_with_a_permission_that_does_not_exist_any_more_can_be_saved(
     assert (role.name, role.permissions) == ("Reader", ["agents:read", "tasks:read"])
 
 
-def test_members_come_change_and_go(world: World, admin: Client) -> None:
+def test_admin_adds_changes_and_removes_members(world: World, admin: Client) -> None:
     bob = User.objects.create_user("bob")
     workspaces.add_person(world.project.workspace, user=bob)
     body = {"project": world.project.pk, "user": bob.pk, "role": world.role("viewer").pk}
@@ -174,7 +174,9 @@ def test_members_come_change_and_go(world: World, admin: Client) -> None:
     assert member.deleted_at is not None
 
 
-def test_what_a_service_refuses_is_told_and_changes_nothing(world: World, admin: Client) -> None:
+def test_admin_shows_the_error_of_a_service_and_changes_nothing(
+    world: World, admin: Client
+) -> None:
     address = f"/admin/projects/member/{world.owner.pk}/change/"
     answer: Any = admin.post(address, {"role": world.role("viewer").pk})
     assert "make someone else an owner first" in str(list(get_messages(answer.wsgi_request))[0])
@@ -182,7 +184,7 @@ def test_what_a_service_refuses_is_told_and_changes_nothing(world: World, admin:
     assert world.owner.role.name == permissions.OWNER
 
 
-def test_tokens_are_revoked_and_never_shown(world: World, admin: Client) -> None:
+def test_admin_revokes_tokens_and_never_shows_them(world: World, admin: Client) -> None:
     token, secret = tokens.create(world.user, name="script", by=world.user)
     page = admin.get(f"/admin/accounts/apitoken/{token.pk}/change/").content.decode()
     assert token.digest not in page
@@ -192,7 +194,7 @@ def test_tokens_are_revoked_and_never_shown(world: World, admin: Client) -> None
     assert Api(token=secret).get("/projects/").status_code == 401
 
 
-def test_the_audit_trail_is_read_only(world: World, admin: Client) -> None:
+def test_audit_trail_is_read_only_in_the_admin(world: World, admin: Client) -> None:
     entry = AuditEntry.objects.first()
     assert entry is not None
     address = f"/admin/accounts/auditentry/{entry.pk}/"

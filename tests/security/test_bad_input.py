@@ -231,7 +231,7 @@ def wrong(row: tuple[Any, ...], world: World, api: Api) -> str:
     return ""
 
 
-def test_each_wrong_input_gets_its_clear_answer(world: World) -> None:
+def test_wrong_input_is_answered_as_the_table_says(world: World) -> None:
     api = Api(world.user)
     found = {str(row): difference for row in TABLE if (difference := wrong(row, world, api))}
     assert found == {}
@@ -249,7 +249,7 @@ def test_each_wrong_input_gets_its_clear_answer(world: World) -> None:
         ("<a/>", "text/xml", 415, "unsupported_media_type"),
     ],
 )
-def test_a_body_that_is_no_json_is_refused(
+def test_body_that_is_not_json_is_refused(
     body: Any, kind: str, status: int, code: str, world: World
 ) -> None:
     client = Api(world.user).client
@@ -257,7 +257,7 @@ def test_a_body_that_is_no_json_is_refused(
     assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
-def test_an_answer_in_another_language_than_json_is_refused(world: World) -> None:
+def test_accept_header_without_json_is_refused(world: World) -> None:
     answer = Api(world.user).get("/projects/", Accept="text/html")
     assert (answer.status_code, answer.json()["code"]) == (406, "not_acceptable")
 
@@ -272,13 +272,13 @@ def test_an_answer_in_another_language_than_json_is_refused(world: World) -> Non
         ('"><script>', False),
     ],
 )
-def test_a_request_id_from_outside_is_kept_only_if_it_is_harmless(given: str, kept: bool) -> None:
+def test_request_id_from_a_client_is_kept_only_if_it_is_harmless(given: str, kept: bool) -> None:
     answer = Api().get("/projects/", X_Request_ID=given)
     assert (answer.headers["X-Request-ID"] == given) is kept
     assert answer.json()["request_id"] == answer.headers["X-Request-ID"]
 
 
-def test_what_breaks_is_said_with_the_request_id_and_without_its_reason(
+def test_internal_error_shows_the_request_id_and_not_the_reason(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: Any) -> None:

@@ -63,7 +63,7 @@ def outcome(url: str, asker: dict[str, str], command: str) -> int | str | None:
     return "refused" if answer.get("code") == "permission_denied" else "heard"
 
 
-def test_every_command_has_its_row_and_every_row_its_command():
+def test_access_table_has_a_row_for_every_socket_command_and_no_other():
     assert set(CONVERSATION) == set(protocol.COMMANDS)
     assert set(PROJECT) == set(protocol.PROJECT_COMMANDS)
 
@@ -75,17 +75,17 @@ def outcomes(url: str, two: Worlds, server: LiveServer, table: dict) -> dict:
     }
 
 
-def test_each_asker_of_a_conversation_is_treated_as_the_table_says(server, two):
+def test_access_of_each_client_to_a_conversation_socket_is_as_the_table_says(server, two):
     url = f"{server.ws_url}/ws/conversations/{two.a.ids['conversation_id']}/"
     assert outcomes(url, two, server, CONVERSATION) == CONVERSATION
 
 
-def test_each_asker_of_a_project_is_treated_as_the_table_says(server, two):
+def test_access_of_each_client_to_a_project_socket_is_as_the_table_says(server, two):
     url = f"{server.ws_url}/ws/projects/{two.a.project.pk}/"
     assert outcomes(url, two, server, PROJECT) == PROJECT
 
 
-def test_the_owner_of_one_project_does_not_reach_the_other(server, two):
+def test_owner_of_one_project_cannot_open_sockets_of_another(server, two):
     owner = headers(two.askers["owner"], server)
     for path in (
         f"conversations/{two.b.ids['conversation_id']}/",
