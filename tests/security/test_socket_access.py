@@ -1,22 +1,22 @@
-"""Every command of every socket, by every kind of asker: who is sent away, refused, or heard."""
+"""Sends every command to every socket as every principal: closed, refused or accepted."""
 
 import pytest
 
 from paca.realtime import protocol
 from tests.realtime.pages import Page, application, bearer
-from tests.security import worlds
-from tests.security.access import ASKERS
-from tests.security.worlds import Worlds
+from tests.security import two_projects
+from tests.security.access_table import PRINCIPALS
+from tests.security.two_projects import TwoProjects
 from tests.support.api import Api
 from tests.support.live_server import LiveServer, running
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# A number: the socket is closed with it. "refused": an error, the socket stays. "heard": the
-# command reaches the service, whatever that makes of it.
+# A number is the code that the socket is closed with. "refused" is an error frame; the socket stays.
+# "accepted" means that the command reaches the service, which may still answer an error.
 #             nobody outs  view       memb     mana     owne     stra  scop  revo  root
-_READS = (4401, 4404, "heard", "heard", "heard", "heard", 4404, 4403, 4401, 4404)
-_WRITES = (4401, 4404, "refused", "heard", "heard", "heard", 4404, 4403, 4401, 4404)
+_READS = (4401, 4404, "accepted", "accepted", "accepted", "accepted", 4404, 4403, 4401, 4404)
+_WRITES = (4401, 4404, "refused", "accepted", "accepted", "accepted", 4404, 4403, 4401, 4404)
 
 CONVERSATION = {
     "message": _WRITES,
@@ -39,28 +39,28 @@ def server(transactional_db):
 
 
 @pytest.fixture
-def two(transactional_db) -> Worlds:
-    return worlds.make()
+def projects(transactional_db) -> TwoProjects:
+    return two_projects.make_two_projects()
 
 
-def headers(asker: Api, server: LiveServer) -> dict[str, str]:
-    """The same person or token, at a socket."""
-    credentials = asker.client._credentials.get("HTTP_AUTHORIZATION", "")
+def headers(principal: Api, server: LiveServer) -> dict[str, str]:
+    """The headers of the handshake that authenticate the principal."""
+    credentials = principal.client._credentials.get("HTTP_AUTHORIZATION", "")
     if credentials:
         return bearer(credentials.removeprefix("Bearer "))
-    session = asker.client.cookies.get("sessionid")
+    session = principal.client.cookies.get("sessionid")
     cookie = {"Cookie": f"sessionid={session.value}"} if session else {}
     return {"Origin": server.url, **cookie}
 
 
-def outcome(url: str, asker: dict[str, str], command: str) -> int | str | None:
-    with Page(url, asker) as page:
+def outcome(url: str, principal: dict[str, str], command: str) -> int | str | None:
+    with Page(url, principal) as page:
         page.send(command, client_id="c-1", **FIELDS.get(command, {}))
         try:
             answer = page.until(lambda frame: frame["type"] in {"ack", "error", "pong"})
         except EOFError:
             return page.closed_with
-    return "refused" if answer.get("code") == "permission_denied" else "heard"
+    return "refused" if answer.get("code") == "permission_denied" else "accepted"
 
 
 def test_access_table_has_a_row_for_every_socket_command_and_no_other():
@@ -68,27 +68,29 @@ def test_access_table_has_a_row_for_every_socket_command_and_no_other():
     assert set(PROJECT) == set(protocol.PROJECT_COMMANDS)
 
 
-def outcomes(url: str, two: Worlds, server: LiveServer, table: dict) -> dict:
+def outcomes(url: str, projects: TwoProjects, server: LiveServer, table: dict) -> dict:
     return {
-        command: tuple(outcome(url, headers(two.askers[name], server), command) for name in ASKERS)
+        command: tuple(
+            outcome(url, headers(projects.principals[name], server), command) for name in PRINCIPALS
+        )
         for command in table
     }
 
 
-def test_access_of_each_client_to_a_conversation_socket_is_as_the_table_says(server, two):
-    url = f"{server.ws_url}/ws/conversations/{two.a.ids['conversation_id']}/"
-    assert outcomes(url, two, server, CONVERSATION) == CONVERSATION
+def test_access_of_each_principal_to_a_conversation_socket_is_as_the_table_says(server, projects):
+    url = f"{server.ws_url}/ws/conversations/{projects.a.ids['conversation_id']}/"
+    assert outcomes(url, projects, server, CONVERSATION) == CONVERSATION
 
 
-def test_access_of_each_client_to_a_project_socket_is_as_the_table_says(server, two):
-    url = f"{server.ws_url}/ws/projects/{two.a.project.pk}/"
-    assert outcomes(url, two, server, PROJECT) == PROJECT
+def test_access_of_each_principal_to_a_project_socket_is_as_the_table_says(server, projects):
+    url = f"{server.ws_url}/ws/projects/{projects.a.project.pk}/"
+    assert outcomes(url, projects, server, PROJECT) == PROJECT
 
 
-def test_owner_of_one_project_cannot_open_sockets_of_another(server, two):
-    owner = headers(two.askers["owner"], server)
+def test_owner_of_one_project_cannot_open_sockets_of_another(server, projects):
+    owner = headers(projects.principals["owner"], server)
     for path in (
-        f"conversations/{two.b.ids['conversation_id']}/",
-        f"projects/{two.b.project.pk}/",
+        f"conversations/{projects.b.ids['conversation_id']}/",
+        f"projects/{projects.b.project.pk}/",
     ):
         assert outcome(f"{server.ws_url}/ws/{path}", owner, "ping") == 4404

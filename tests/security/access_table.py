@@ -1,26 +1,27 @@
-"""Who may do what: for every address and method, the answer to each kind of asker. Review by eye.
+"""The access table: the status that each principal gets for each route. Review it by eye.
 
-A new address needs rows here, or ``test_access_matrix`` fails. To add them:
+A new route needs a row here, or ``test_access_matrix`` fails. To add it:
 
-1. A row: ``"METHOD /path/"`` as ``access_routes.path_template`` writes it (the failing test prints it),
-   then ten statuses in the order of ``ASKERS``. Everybody asks for the things of project A.
-2. If the path has a new parameter, say in ``worlds.py`` which object of a project it names.
-3. If the method needs a body, add it to ``BODIES``; ids in it are taken from the asked project.
-   An id in a body is also sent as that of project B, and must then be unknown: 404.
+1. Add a row: ``"METHOD /path/"`` as ``access_routes.path_template`` writes it (the failing test
+   prints it), then ten statuses in the order of ``PRINCIPALS``. All requests are for objects of
+   project A.
+2. If the path has a new parameter, add an object of each project for it in ``two_projects.py``.
+3. If the method needs a body, add it to ``bodies``, with ids of the given project. A test also
+   sends each body with ids of project B, which must answer 404.
 """
 
 from typing import Any
 
-from tests.security.worlds import Side
+from tests.security.two_projects import ProjectObjects
 
 # nobody     not signed in
 # outsider   a person of the same workspace, in no project
 # viewer     and member, manager, owner: their roles in project A
 # stranger   the owner of project B, in another workspace
-# scoped     project A's owner, by a token with agents:read only
-# revoked    project A's owner, by a token revoked meanwhile
-# root       a superuser who is no member anywhere
-ASKERS = (
+# scoped     project A's owner, with a token limited to agents:read
+# revoked    project A's owner, with a revoked token
+# root       a superuser who is no member of any project
+PRINCIPALS = (
     "nobody",
     "outsider",
     "viewer",
@@ -40,14 +41,14 @@ ROWS: dict[str, tuple[int, ...]] = {
     #                                nobody outs view memb mana owne stra scop revo root
     "GET /healthz": (200,) * 10,
     "GET /readyz": (503,) * 10,  # no worker runs beside the tests
-    "GET /metrics": (404,) * 10,  # METRICS_TOKEN is not set; tests/ops/test_metrics.py knows more
-    # -- the person's own ----------------------------------------------------------------
+    "GET /metrics": (404,) * 10,  # METRICS_TOKEN is not set; tests/ops/test_metrics.py tests it set
+    # -- objects of the person ----------------------------------------------------------------
     "GET /api/v1/tokens/":             (401, 200, 200, 200, 200, 200, 200, 403, 401, 200),
     "POST /api/v1/tokens/":            (401, 201, 201, 201, 201, 201, 201, 403, 401, 201),
     "DELETE /api/v1/tokens/{token_id}/": (401, 404, 404, 404, 404, 204, 404, 403, 401, 404),
     "POST /api/v1/tickets/":           (401, 201, 201, 201, 201, 201, 201, 403, 401, 201),
     "GET /api/v1/workers/":            (401, 200, 200, 200, 200, 200, 200, 403, 401, 200),
-    # -- open to all, on purpose: they describe, and show nothing ---------------------------
+    # -- public on purpose: they show no data ---------------------------
     "GET /api/v1/schema/": (200,) * 10,
     "GET /api/v1/docs/": (200,) * 10,
     # -- workspaces ------------------------------------------------------------------------
@@ -80,7 +81,7 @@ ROWS: dict[str, tuple[int, ...]] = {
     f"DELETE {P}agents/{{agent_id}}/": (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
     f"POST {P}agents/{{agent_id}}/test-connection/":
                                        (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
-    # -- conversations: the chat of the address is the owner's own, its conversation is queued -
+    # -- conversations: the chat session belongs to the owner, its conversation is queued -
     f"GET {P}agents/{{agent_id}}/chat-sessions/":
                                        (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
     f"POST {P}agents/{{agent_id}}/chat-sessions/":
@@ -101,10 +102,10 @@ ROWS: dict[str, tuple[int, ...]] = {
     f"POST {C}pause/":                 (401, 404, 403, 409, 409, 409, 404, 403, 401, 404),
     f"POST {C}resume/":                (401, 404, 403, 409, 409, 409, 404, 403, 401, 404),
     f"POST {C}continue/":              (401, 404, 403, 202, 202, 202, 404, 403, 401, 404),
-    # -- every other address of the API ------------------------------------------------------
+    # -- every other path of the API ------------------------------------------------------
     "GET /api/": (404,) * 10,
     "GET /api/{rest}": (404,) * 10,
-    # -- pages: by session only, so a token is nobody there -----------------------------------
+    # -- pages: they accept a session only, so a token is not signed in -----------------------------------
     "GET /":                           (302, 200, 302, 302, 302, 302, 302, 302, 302, 200),
     "GET /link/{secret}/": (404,) * 10,
     "GET /styleguide/":                (302, 200, 200, 200, 200, 200, 200, 302, 302, 200),
@@ -129,13 +130,13 @@ ROWS: dict[str, tuple[int, ...]] = {
 }  # fmt: skip
 
 
-def bodies(side: Side) -> dict[str, Any]:
-    """What to send where a body is needed, with the ids of one project."""
-    role = str(side.ids["role_id"])
+def bodies(target: ProjectObjects) -> dict[str, Any]:
+    """The bodies of the routes that need one, with ids of the project's objects."""
+    role = str(target.ids["role_id"])
     return {
         "POST /api/v1/tokens/": {"name": "script"},
         "PATCH /api/v1/workspaces/{workspace_id}/": {"name": "Renamed"},
-        "POST /api/v1/projects/": {"name": "New", "workspace_id": str(side.ids["workspace_id"])},
+        "POST /api/v1/projects/": {"name": "New", "workspace_id": str(target.ids["workspace_id"])},
         f"PATCH {P}": {"name": "Renamed"},
         f"POST {P}members/": {"username": "outsider", "role_id": role},
         f"PATCH {P}members/{{member_id}}/": {"role_id": role},

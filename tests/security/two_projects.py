@@ -1,4 +1,4 @@
-"""Two projects in two workspaces with one of everything, and the people who ask for it."""
+"""Two projects in two workspaces with an object of every kind, and the principals of the access table."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -12,22 +12,10 @@ from paca.projects.models import Project
 from paca.projects.services import members, projects, roles, workspaces
 from tests.support.api import Api
 
-# The parameters of addresses for which ``_side`` has an object.
-NAMES = (
-    "project",
-    "workspace_id",
-    "token_id",
-    "member_id",
-    "role_id",
-    "agent_id",
-    "conversation_id",
-    "session_id",
-)
-
 
 @dataclass(frozen=True)
-class Side:
-    """One project: ``ids`` names, for each parameter of an address, an object that is there."""
+class ProjectObjects:
+    """A project; ``ids`` has the id of an existing object for each path parameter."""
 
     owner: User
     project: Project
@@ -35,20 +23,20 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Worlds:
-    """Project A, which everybody asks for, project B of somebody else, and the askers."""
+class TwoProjects:
+    """Project A, which all requests are for, project B of another owner, and a client per principal."""
 
-    a: Side
-    b: Side
-    askers: dict[str, Api]
+    a: ProjectObjects
+    b: ProjectObjects
+    principals: dict[str, Api]
 
 
-def make() -> Worlds:
-    """A fresh pair of projects."""
-    a, b = _side("owner"), _side("stranger")
+def make_two_projects() -> TwoProjects:
+    """Make the projects, their objects and the principals."""
+    a, b = _make_project("owner"), _make_project("stranger")
     outsider = _person("outsider")
     workspaces.add_person(a.project.workspace, user=outsider)
-    askers = {
+    principals = {
         "nobody": Api(),
         "outsider": Api(outsider),
         "owner": Api(a.owner),
@@ -58,11 +46,11 @@ def make() -> Worlds:
         "root": Api(User.objects.create_superuser("root", password="a long password 7")),
     }
     for name in (permissions.VIEWER, permissions.MEMBER, permissions.MANAGER):
-        askers[name.lower()] = Api(_member(a.project, name))
-    return Worlds(a, b, askers)
+        principals[name.lower()] = Api(_member(a.project, name))
+    return TwoProjects(a, b, principals)
 
 
-def _side(owner_name: str) -> Side:
+def _make_project(owner_name: str) -> ProjectObjects:
     owner = _person(owner_name)
     workspace = workspaces.create(f"Workspace of {owner_name}", owner=owner)
     project = projects.create(workspace, f"Project of {owner_name}", by=owner)
@@ -91,7 +79,7 @@ def _side(owner_name: str) -> Side:
         "conversation_id": chat.conversation_id,
         "session_id": chat.session_id,
     }
-    return Side(owner, project, ids)
+    return ProjectObjects(owner, project, ids)
 
 
 def _person(name: str) -> User:
