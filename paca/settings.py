@@ -5,7 +5,6 @@ from typing import Any
 
 from paca import env, installation_keys
 from paca.common import csp, logs
-from paca.web import static_url
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -289,17 +288,17 @@ TEMPLATES[0]["DIRS"] = [BASE_DIR / "paca" / "web" / "templates"]
 TEMPLATES[0]["OPTIONS"]["context_processors"].append("paca.web.context_processors.theme")
 CSRF_FAILURE_VIEW = "paca.web.views.errors.csrf_failure"
 
-# Static files are served from where they are installed: there is no step that collects them, and
-# none that can be forgotten. Their address changes with their content, so a browser that has a file
-# never asks for it again; with DEBUG, files may change under a running server.
-STATIC_URL = "/static/" if DEBUG else f"/static/{static_url.digest()}/"
+# Static files are served from where they are installed, without a collectstatic step. Their URLs hold
+# a digest of all files (/static/<digest>/...), so browsers keep them for ever; with DEBUG they do not.
+STATIC_URL = "/static/"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "paca.web.static_storage.VersionedStaticFilesStorage"},
+}
 UNFOLD["SITE_FAVICONS"] = [
-    {"rel": "icon", "type": "image/svg+xml", "href": f"{STATIC_URL}paca/icons/favicon.svg"}
+    {"rel": "icon", "type": "image/svg+xml", "href": "paca.web.static_storage.favicon_url"}
 ]
-WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_ALLOW_ALL_ORIGINS = False
-if not DEBUG:
-    WHITENOISE_IMMUTABLE_FILE_TEST = static_url.never_changes
 
 # --- end of Pages -----------------------------------------------------------------------------------

@@ -5,8 +5,8 @@ import warnings
 from pathlib import Path
 
 import pytest
-from django.conf import settings
 from django.contrib.staticfiles import finders
+from django.templatetags.static import static
 from django.test import Client
 from websockets.exceptions import InvalidStatus
 
@@ -38,7 +38,7 @@ def test_a_static_file_comes_whole_and_without_a_warning(server):
     name = "admin/js/vendor/jquery/jquery.js"
     with warnings.catch_warnings(record=True) as warned:  # also in the server's threads
         warnings.simplefilter("always")
-        status, _headers, body = fetch(f"{server.url}{settings.STATIC_URL}{name}")
+        status, _headers, body = fetch(f"{server.url}{static(name)}")
     assert status == 200
     assert body == Path(finders.find(name)).read_bytes()
     assert [str(each.message) for each in warned] == []

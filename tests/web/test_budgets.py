@@ -4,7 +4,8 @@ import gzip
 from collections.abc import Iterable
 from pathlib import Path
 
-from paca.web import static_url
+from paca.web import javascript_modules
+from paca.web.static_storage import STATIC_FOLDER
 from tests.web.sources import SHEETS, STATIC
 
 KB = 1024
@@ -15,7 +16,7 @@ def travels(paths: Iterable[Path]) -> float:
 
 
 def needed_by(entry: str) -> list[Path]:
-    return [static_url.OWN / each for each in static_url.modules_of(entry)]
+    return [STATIC_FOLDER / each for each in javascript_modules.modules_of(entry)]
 
 
 def test_the_style_sheets_stay_small() -> None:
@@ -42,4 +43,4 @@ def test_colours_for_code_are_fetched_only_when_code_is_shown() -> None:
 def test_every_import_of_a_page_leads_to_a_file() -> None:
     entries = [*(STATIC / "pages").glob("*.js"), STATIC / "styleguide" / "page.js"]
     for entry in entries:
-        assert all(path.is_file() for path in needed_by(str(entry.relative_to(static_url.OWN))))
+        assert all(path.is_file() for path in needed_by(str(entry.relative_to(STATIC_FOLDER))))

@@ -1,12 +1,14 @@
 """What the browser is told it may load: exactly this, on every page of ours."""
 
 import re
+import subprocess
+import sys
 
 import pytest
-from django.conf import settings
+from django.templatetags.static import static
 from django.test import Client
 
-from paca.web import static_url
+from paca.web import static_storage
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
@@ -34,23 +36,50 @@ def test_the_admin_has_a_wider_policy_that_still_runs_no_inline_script(client: C
 
 
 def served(client: Client, path: str, **headers: str):
-    return client.get(f"{settings.STATIC_URL}{path}", headers=headers)
+    return client.get(static(path), headers=headers)
 
 
-def test_static_files_may_be_kept_for_ever_because_their_address_changes(client: Client) -> None:
+def test_static_files_are_immutable_because_their_url_holds_the_digest(client: Client) -> None:
     answer = served(client, "paca/core/store.js")
     assert answer.status_code == 200
     assert "immutable" in answer.headers["Cache-Control"]
     assert answer.headers["Content-Type"].startswith("text/javascript")
-    assert re.fullmatch(r"/static/[0-9a-f]{10}/", settings.STATIC_URL)
+    assert re.fullmatch(r"/static/[0-9a-f]{10}/paca/core/store.js", static("paca/core/store.js"))
 
 
-def test_the_digest_names_the_content_of_the_files(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(static_url, "OWN", tmp_path)
+@pytest.mark.parametrize("prefix", ["/static/", "/static/0123456789/"])
+def test_static_files_are_served_under_the_present_digest_only(client: Client, prefix: str) -> None:
+    assert client.get(f"{prefix}paca/core/store.js").status_code == 404
+
+
+def test_static_files_have_no_digest_and_are_not_kept_with_debug(client: Client, settings) -> None:
+    settings.DEBUG = True
+    assert static("paca/core/store.js") == "/static/paca/core/store.js"
+    answer = served(client, "paca/core/store.js")
+    assert answer.status_code == 200
+    assert answer.headers["Cache-Control"] == "max-age=0, public"
+
+
+def test_static_digest_changes_with_the_content_of_the_files(tmp_path) -> None:
     (tmp_path / "a.js").write_text("one")
-    before = static_url.digest()
+    before = static_storage.compute_digest(tmp_path)
     (tmp_path / "a.js").write_text("two")
-    assert static_url.digest() != before
+    assert static_storage.compute_digest(tmp_path) != before
+
+
+def test_admin_links_the_versioned_favicon(admin_client: Client) -> None:
+    assert static("paca/icons/favicon.svg") in admin_client.get("/admin/").content.decode()
+
+
+SETTINGS_ONLY = """
+import sys
+import paca.settings
+assert not [name for name in sys.modules if name.startswith("paca.web")]
+"""
+
+
+def test_settings_import_nothing_of_the_pages() -> None:
+    subprocess.run([sys.executable, "-c", SETTINGS_ONLY], check=True, timeout=60)
 
 
 def test_static_files_travel_compressed_when_the_browser_can_read_it(client: Client) -> None:

@@ -1,49 +1,64 @@
-"""Serves static files: whole, compressed once, and kept for ever by whoever has fetched them."""
+"""Django middleware that serves static files under the versioned prefix, compressed and cacheable."""
 
 import gzip
+from collections.abc import Callable
 from functools import lru_cache
 
+from django.conf import settings
+from django.contrib.staticfiles.storage import staticfiles_storage
 from django.http import HttpRequest, HttpResponse
 from whitenoise.middleware import WhiteNoiseMiddleware
 from whitenoise.responders import Redirect, StaticFile
 
 COMPRESSIBLE = ("text/", "image/svg+xml", "application/json")
-WORTH_IT_BYTES = 512
+MIN_COMPRESSED_BYTES = 512
 
 
 class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc] # whitenoise has no types
-    """whitenoise's, with answers that suit an asynchronous server.
+    """WhiteNoise, without a ``collectstatic`` step and with responses for an asynchronous server.
 
-    Its own are streams that only a synchronous server can send; ours are short enough to send at
-    once. Compression happens here because nothing is collected beforehand.
+    WhiteNoise's own responses are streams that only a synchronous server can send. Our files are small
+    enough to be sent at once. They are compressed here, because nothing is collected beforehand.
     """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        """Find all files now, and with DEBUG at each request."""
+        super().__init__(get_response)
+        self.static_prefix = staticfiles_storage.url("")
+        self.use_finders = True
+        if not self.autorefresh:
+            self.add_files_from_finders()
+
+    def immutable_file_test(self, path: str, url: str) -> bool:
+        """Whether browsers may keep the file for ever: the digest in its URL changes with its content."""
+        return not settings.DEBUG
 
     @staticmethod
     def serve(static_file: StaticFile | Redirect, request: HttpRequest) -> HttpResponse:
-        found = static_file.get_response(request.method, request.META)
+        source = static_file.get_response(request.method, request.META)
         content = b""
-        if found.file is not None:
-            with found.file:
-                content = found.file.read()
-        response = HttpResponse(content, status=int(found.status))
+        if source.file is not None:
+            with source.file:
+                content = source.file.read()
+        response = HttpResponse(content, status=int(source.status))
         del response["Content-Type"]
-        for name, value in found.headers:
+        for name, value in source.headers:
             response[name] = value
-        if content and response.status_code == 200 and _may_be_zipped(response):
+        if content and response.status_code == 200 and _is_compressible(response):
             response["Vary"] = "Accept-Encoding"
             if "gzip" in request.headers.get("Accept-Encoding", ""):
-                response.content = _zipped(content)
+                response.content = _compress(content)
                 response["Content-Encoding"] = "gzip"
                 response["Content-Length"] = str(len(response.content))
         return response
 
 
-def _may_be_zipped(response: HttpResponse) -> bool:
-    kind = response.get("Content-Type", "")
-    return kind.startswith(COMPRESSIBLE) and len(response.content) >= WORTH_IT_BYTES
+def _is_compressible(response: HttpResponse) -> bool:
+    content_type = response.get("Content-Type", "")
+    return content_type.startswith(COMPRESSIBLE) and len(response.content) >= MIN_COMPRESSED_BYTES
 
 
 @lru_cache(maxsize=256)
-def _zipped(content: bytes) -> bytes:
-    """Compressed once a process; the browser keeps it for ever."""
+def _compress(content: bytes) -> bytes:
+    """Compress a file, once in each process."""
     return gzip.compress(content, compresslevel=6, mtime=0)
