@@ -1,4 +1,4 @@
-"""The API's own description, and its page."""
+"""The OpenAPI schema of the API, and the page that shows it."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from tests.support.api import Api
 
 
 @pytest.fixture(scope="module")
-def description() -> dict:
+def openapi() -> dict:
     docs.openapi_schema.cache_clear()
     GENERATOR_STATS.reset()
     with GENERATOR_STATS.silence():
@@ -21,42 +21,42 @@ def description() -> dict:
     return found
 
 
-def test_openapi_schema_has_every_route_of_the_api(description: dict) -> None:
-    described = {
+def test_openapi_schema_has_every_route_of_the_api(openapi: dict) -> None:
+    in_schema = {
         f"{method.upper()} {path}"
-        for path, methods in description["paths"].items()
+        for path, methods in openapi["paths"].items()
         for method in methods
     }
-    there = {row for row in all_routes() if " /api/v1/" in row}
-    assert described == there - {"GET /api/v1/schema/", "GET /api/v1/docs/"}
+    routes = {row for row in all_routes() if " /api/v1/" in row}
+    assert in_schema == routes - {"GET /api/v1/schema/", "GET /api/v1/docs/"}
 
 
-def test_openapi_schema_describes_lists_with_their_pages(description: dict) -> None:
+def test_openapi_schema_describes_lists_with_their_pages(openapi: dict) -> None:
     lists = [
         content["application/json"]["schema"]["$ref"]
-        for path, methods in description["paths"].items()
+        for path, methods in openapi["paths"].items()
         if path.endswith(("/projects/", "/members/", "/agents/", "/tools/", "/roles/", "/tokens/"))
         for content in [methods["get"]["responses"]["200"]["content"]]
     ]
     assert len(lists) == 6
     for reference in lists:
-        shape = description["components"]["schemas"][reference.rpartition("/")[2]]
-        assert set(shape["properties"]) == {"results", "next", "previous"}
+        component = openapi["components"]["schemas"][reference.rpartition("/")[2]]
+        assert set(component["properties"]) == {"results", "next", "previous"}
 
 
-def test_openapi_schema_names_headers_only_where_they_have_an_effect(description: dict) -> None:
+def test_openapi_schema_names_headers_only_where_they_have_an_effect(openapi: dict) -> None:
     def headers(path: str, method: str) -> set[str]:
-        operation = description["paths"][path][method]
+        operation = openapi["paths"][path][method]
         return {p["name"] for p in operation.get("parameters", []) if p["in"] == "header"}
 
-    one = "/api/v1/projects/{project}/agents/"
-    assert headers(one, "post") == {"Idempotency-Key"}
-    assert headers(one + "{agent_id}/", "patch") == {"If-Match"}
-    assert headers(one + "{agent_id}/test-connection/", "post") == set()
+    path = "/api/v1/projects/{project}/agents/"
+    assert headers(path, "post") == {"Idempotency-Key"}
+    assert headers(path + "{agent_id}/", "patch") == {"If-Match"}
+    assert headers(path + "{agent_id}/test-connection/", "post") == set()
 
 
-def test_openapi_schema_lists_every_error_code_with_its_meaning(description: dict) -> None:
-    text = description["info"]["description"]
+def test_openapi_schema_lists_every_error_code_with_its_meaning(openapi: dict) -> None:
+    text = openapi["info"]["description"]
     for code, (status, meaning) in schema.error_codes().items():
         assert f"| `{code}` | {status} | {meaning} |" in text
         assert meaning
@@ -67,8 +67,8 @@ def test_openapi_schema_lists_every_error_code_with_its_meaning(description: dic
 
 def test_error_code_has_one_status() -> None:
     seen: dict[str, int] = {}
-    for kind in schema.error_classes():
-        assert seen.setdefault(kind.code, int(kind.status)) == int(kind.status), kind
+    for error in schema.error_classes():
+        assert seen.setdefault(error.code, int(error.status)) == int(error.status), error
 
 
 @pytest.mark.django_db

@@ -1,4 +1,4 @@
-"""``Idempotency-Key``: the same request twice is one piece of work."""
+"""The ``Idempotency-Key`` header: a repeated request does no work and gets the first answer."""
 
 import threading
 from datetime import timedelta
@@ -16,7 +16,7 @@ from tests.security.access_routes import all_routes
 from tests.support.api import Api
 from tests.support.world import make_world
 
-# They give out a secret, which must not be stored, or only ask.
+# These routes answer a secret, which must not be stored, or change nothing.
 WITHOUT_KEY = {
     "POST /api/v1/tokens/",
     "POST /api/v1/tickets/",
@@ -102,14 +102,14 @@ def test_idempotency_key_of_concurrent_requests_does_the_work_once() -> None:
 
 
 def test_idempotency_key_is_supported_by_every_post_of_the_api() -> None:
-    posts = {row for row in all_routes() if row.startswith("POST /api/")}
-    honouring = {row for row in posts if getattr(_handler(row), "idempotent", False)}
-    assert posts - honouring == WITHOUT_KEY
+    posts = {route for route in all_routes() if route.startswith("POST /api/")}
+    supporting = {route for route in posts if getattr(_handler(route), "idempotent", False)}
+    assert posts - supporting == WITHOUT_KEY
 
 
-def _handler(row: str) -> Any:
+def _handler(route: str) -> Any:
     zeros = "00000000-0000-0000-0000-000000000000"
-    path = row.partition(" ")[2]
+    path = route.partition(" ")[2]
     while "{" in path:
         path = path[: path.index("{")] + zeros + path[path.index("}") + 1 :]
     view: Any = get_resolver().resolve(path).func

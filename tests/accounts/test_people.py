@@ -1,4 +1,4 @@
-"""The first admin, links that sign in once, and what a username may be."""
+"""The first admin, one-time links, usernames and the audit trail."""
 
 from datetime import timedelta
 from io import StringIO

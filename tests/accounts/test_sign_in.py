@@ -1,4 +1,4 @@
-"""Signing in with a username and a password, through the real page."""
+"""Signing in with a username and a password, and changing the password."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +15,7 @@ PASSWORD = "correct horse battery"
 
 
 @pytest.fixture(autouse=True)
-def nobody_has_tried() -> Iterator[None]:
+def reset_rate_limits() -> Iterator[None]:
     cache.clear()
     yield
     cache.clear()

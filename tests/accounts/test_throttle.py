@@ -1,4 +1,4 @@
-"""So many requests a minute for each person and each token."""
+"""The rate limit of each person and each token."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def three_a_minute(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def limit_of_three_requests_a_minute(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     cache.clear()
     monkeypatch.setattr(RequestsPerMinute, "rate", "3/min", raising=False)
     yield

@@ -1,4 +1,4 @@
-"""API tokens: stored as a hash, bounded by scopes, ended at once."""
+"""API tokens: their secrets, scopes, expiry and revocation."""
 
 from datetime import timedelta
 from io import StringIO
@@ -17,7 +17,7 @@ from tests.support.world import make_world
 pytestmark = pytest.mark.django_db
 
 
-def made_by_command(*arguments: str) -> str:
+def create_token(*arguments: str) -> str:
     out = StringIO()
     call_command("create_token", *arguments, stdout=out)
     return out.getvalue().split()[-1]
@@ -25,7 +25,7 @@ def made_by_command(*arguments: str) -> str:
 
 def test_create_token_command_prints_a_working_token_as_its_last_word() -> None:
     world = make_world()
-    secret = made_by_command(world.user.username, "--name", "deploy", "--scope", "agents:read")
+    secret = create_token(world.user.username, "--name", "deploy", "--scope", "agents:read")
     assert secret.startswith("paca_")
     path = f"/projects/{world.project.pk}"
     assert Api(token=secret).get(f"{path}/agents/").status_code == 200
@@ -34,7 +34,7 @@ def test_create_token_command_prints_a_working_token_as_its_last_word() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["nobody"], "There is no person 'nobody'. There are: ada."),
         (["ada", "--scope", "agents:fly"], "agents:fly: no such permission."),
@@ -42,9 +42,9 @@ def test_create_token_command_prints_a_working_token_as_its_last_word() -> None:
         (["ada", "--days", "0"], "--days must be between 1 and"),
     ],
 )
-def test_create_token_command_names_the_wrong_argument(arguments: list[str], said: str) -> None:
+def test_create_token_command_names_the_wrong_argument(arguments: list[str], message: str) -> None:
     User.objects.create_user("ada")
-    with pytest.raises(CommandError, match=said) as refused:
+    with pytest.raises(CommandError, match=message) as refused:
         call_command("create_token", *arguments)
     assert refused.value.returncode == 1
     assert not ApiToken.objects.exists()
@@ -136,18 +136,18 @@ def test_last_use_of_a_token_is_stored_at_most_once_a_minute() -> None:
     assert token.last_used_at == first
 
 
-@pytest.mark.django_db(transaction=True)  # as it is served: in no transaction around all of it
+@pytest.mark.django_db(transaction=True)  # like a served request: without an outer transaction
 def test_token_can_read_while_its_last_use_cannot_be_stored() -> None:
     _, secret = tokens.create(user := User.objects.create_user("ada"), name="script", by=user)
     refused = []
 
-    def without_room(execute, sql, params, many, context):
+    def refuse_update(execute, sql, params, many, context):
         if sql.startswith("UPDATE") and ApiToken._meta.db_table in sql:
             refused.append(sql)
-            raise OperationalError("no room")
+            raise OperationalError("disk full")
         return execute(sql, params, many, context)
 
-    with connection.execute_wrapper(without_room):
+    with connection.execute_wrapper(refuse_update):
         assert Api(token=secret).get("/projects/").status_code == 200
     assert refused
 

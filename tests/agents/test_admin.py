@@ -1,4 +1,4 @@
-"""The admin's page for agents, as a person in a browser would use it."""
+"""The admin pages of agents: forms, actions and escaping."""
 
 import re
 from typing import Any
@@ -30,30 +30,30 @@ def admin() -> Client:
     return client
 
 
-def page(agent: Agent) -> str:
+def change_page(agent: Agent) -> str:
     return f"/admin/agents/agent/{agent.pk}/change/"
 
 
-def filled(world: World, agent: Agent | None = None, **changes: Any) -> dict[str, Any]:
-    """What the form of an agent sends."""
-    shown: dict[str, Any] = {
+def form_data(world: World, agent: Agent | None = None, **changes: Any) -> dict[str, Any]:
+    """The form data of an agent, or of a new one."""
+    data: dict[str, Any] = {
         name: "" if agent is None or getattr(agent, name) is None else getattr(agent, name)
         for name in agents.SETTINGS
     }
     if agent is None:
-        shown |= {"name": "Bo", "handle": "@Bo", "model": "demo/guide", "status": "active"}
-        shown |= {"limit_concurrent": 5, "git_name": "Bo", "git_email": "bo@boats.example"}
-        shown |= {"project": world.project.pk, "sandbox_life": "ephemeral"}
-    shown |= {"parameters": "{}", "role": world.role("agent").pk, "new_llm_key": ""}
-    return {**shown, **changes}
+        data |= {"name": "Bo", "handle": "@Bo", "model": "demo/guide", "status": "active"}
+        data |= {"limit_concurrent": 5, "git_name": "Bo", "git_email": "bo@boats.example"}
+        data |= {"project": world.project.pk, "sandbox_life": "ephemeral"}
+    data |= {"parameters": "{}", "role": world.role("agent").pk, "new_llm_key": ""}
+    return {**data, **changes}
 
 
-def told(response: Any) -> list[str]:
+def messages_of(response: Any) -> list[str]:
     return [str(message) for message in get_messages(response.wsgi_request)]
 
 
 def test_admin_makes_an_agent_with_its_membership(world: World, admin: Client) -> None:
-    answer = admin.post("/admin/agents/agent/add/", filled(world, new_llm_key=KEY))
+    answer = admin.post("/admin/agents/agent/add/", form_data(world, new_llm_key=KEY))
     assert answer.status_code == 302, answer.context["adminform"].form.errors
     agent = Agent.objects.get(handle="bo")
     assert (agent.member.role, encryption.decrypt(agent.encrypted_key)) == (
@@ -69,12 +69,14 @@ def test_admin_saves_a_change_and_keeps_the_key_if_its_field_is_empty(
 ) -> None:
     agent = world.agent
     agents.configure(agent, by=world.owner, llm_api_key=KEY)
-    answer = admin.post(page(agent), filled(world, agent, limit_steps="7", system_prompt="Hello"))
+    answer = admin.post(
+        change_page(agent), form_data(world, agent, limit_steps="7", system_prompt="Hello")
+    )
     assert answer.status_code == 302, answer.context["adminform"].form.errors
     agent.refresh_from_db()
     assert (agent.limit_steps, agent.system_prompt) == (7, "Hello")
     assert encryption.decrypt(agent.encrypted_key) == KEY
-    admin.post(page(agent), filled(world, agent, forget_llm_key="on"))
+    admin.post(change_page(agent), form_data(world, agent, forget_llm_key="on"))
     agent.refresh_from_db()
     assert not agent.has_key
 
@@ -82,9 +84,11 @@ def test_admin_saves_a_change_and_keeps_the_key_if_its_field_is_empty(
 def test_stored_key_is_on_no_admin_page(world: World, admin: Client) -> None:
     agents.configure(world.agent, by=world.owner, llm_api_key=KEY)
     pages = [
-        admin.get(page(world.agent)).content,
+        admin.get(change_page(world.agent)).content,
         admin.get("/admin/agents/agent/").content,
-        admin.post(page(world.agent), filled(world, world.agent, new_llm_key=KEY, name="")).content,
+        admin.post(
+            change_page(world.agent), form_data(world, world.agent, new_llm_key=KEY, name="")
+        ).content,
         admin.get("/admin/accounts/auditentry/").content,
     ]
     for content in pages:
@@ -94,7 +98,7 @@ def test_stored_key_is_on_no_admin_page(world: World, admin: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "field", "said"),
+    ("changes", "field", "message"),
     [
         ({"name": ""}, "name", "required"),
         ({"handle": "not a handle"}, "handle", "small letters"),
@@ -112,43 +116,48 @@ def test_stored_key_is_on_no_admin_page(world: World, admin: Client) -> None:
     ],
 )
 def test_admin_shows_each_error_beside_its_field(
-    changes: dict[str, Any], field: str, said: str, world: World, admin: Client
+    changes: dict[str, Any], field: str, message: str, world: World, admin: Client
 ) -> None:
-    answer = admin.post(page(world.agent), filled(world, world.agent, **changes))
+    answer = admin.post(change_page(world.agent), form_data(world, world.agent, **changes))
     assert answer.status_code == 200
-    assert said in str(answer.context["adminform"].form.errors[field])
+    assert message in str(answer.context["adminform"].form.errors[field])
     stored = Agent.objects.get(pk=world.agent.pk)
     assert (stored.name, stored.updated_at) == ("Rosa", world.agent.updated_at)
 
 
 def test_admin_does_not_keep_a_stored_key_for_another_base_url(world: World, admin: Client) -> None:
     agents.configure(world.agent, by=world.owner, model=MODEL, llm_api_key=KEY)
-    moved = filled(world, world.agent, base_url="https://evil.example")
-    answer = admin.post(page(world.agent), moved)
+    moved = form_data(world, world.agent, base_url="https://evil.example")
+    answer = admin.post(change_page(world.agent), moved)
     assert "Type the key again" in str(answer.context["adminform"].form.errors["new_llm_key"])
 
 
 def test_admin_refuses_a_role_of_another_project(world: World, admin: Client) -> None:
     foreign = make_world("Elsewhere").role("agent").pk
-    for address, agent in ((page(world.agent), world.agent), ("/admin/agents/agent/add/", None)):
-        answer = admin.post(address, filled(world, agent, role=foreign))
+    for address, agent in (
+        (change_page(world.agent), world.agent),
+        ("/admin/agents/agent/add/", None),
+    ):
+        answer = admin.post(address, form_data(world, agent, role=foreign))
         assert "role" in answer.context["adminform"].form.errors
 
 
 def test_admin_can_test_the_connection_when_saving(
     world: World, admin: Client, django_capture_on_commit_callbacks: Any
 ) -> None:
-    button = re.search(r'name="(\w+save_and_test)"', admin.get(page(world.agent)).content.decode())
+    button = re.search(
+        r'name="(\w+save_and_test)"', admin.get(change_page(world.agent)).content.decode()
+    )
     assert button is not None
-    for changes, said in (
+    for changes, message in (
         ({}, "The demo answers by itself"),
         ({"model": MODEL, "name": "Ada"}, "needs an API key"),
     ):
-        body = filled(world, world.agent, **changes, **{button[1]: "1"})
+        body = form_data(world, world.agent, **changes, **{button[1]: "1"})
         with django_capture_on_commit_callbacks(execute=True):
-            answer = admin.post(page(world.agent), body)
-        assert any(said in text for text in told(answer))
-        assert answer.url == page(world.agent), "what was found is corrected in the same form"
+            answer = admin.post(change_page(world.agent), body)
+        assert any(message in text for text in messages_of(answer))
+        assert answer.url == change_page(world.agent), "the form stays open after a connection test"
     world.agent.refresh_from_db()
     assert world.agent.name == "Ada"
 
@@ -164,7 +173,7 @@ def test_admin_retires_agents_and_never_deletes_them(world: World, admin: Client
 def test_admin_pages_escape_hostile_names(world: World, admin: Client) -> None:
     agents.configure(world.agent, by=world.owner, name=HOSTILE, description=HOSTILE)
     for address in (
-        page(world.agent),
+        change_page(world.agent),
         "/admin/agents/agent/",
         "/admin/projects/member/",
         "/admin/accounts/auditentry/",
@@ -178,7 +187,7 @@ def test_admin_pages_escape_hostile_names(world: World, admin: Client) -> None:
 def test_admin_policy_allows_eval_for_its_templates_and_no_inline_script(
     world: World, admin: Client
 ) -> None:
-    answer = admin.get(page(world.agent))
+    answer = admin.get(change_page(world.agent))
     policy = dict(
         part.strip().split(" ", 1) for part in answer.headers["Content-Security-Policy"].split(";")
     )

@@ -1,4 +1,4 @@
-"""Making, setting up and retiring agents, through the services and the database's own laws."""
+"""The services of agents, and the database constraints."""
 
 from typing import Any
 
@@ -24,13 +24,13 @@ def world() -> World:
     return make_world()
 
 
-def make(world: World, **changes: Any) -> Agent:
+def make_agent(world: World, **changes: Any) -> Agent:
     given = {"name": "Bo", "handle": "bo", "model": "demo/guide", **changes}
     return agents.create(world.project, role=world.role("agent"), by=world.owner, **given)
 
 
 def test_agent_is_made_with_its_membership(world: World) -> None:
-    agent = make(world)
+    agent = make_agent(world)
     assert agent.member == Member.objects.get(agent=agent)
     assert (agent.member.project, agent.member.role) == (world.project, world.role("agent"))
 
@@ -43,7 +43,7 @@ def test_agent_is_not_made_if_its_membership_fails(
 
     monkeypatch.setattr(members, "add_agent", refuse)
     with pytest.raises(RuntimeError, match="disk"):
-        make(world)
+        make_agent(world)
     assert not Agent.objects.filter(handle="bo").exists()
     assert not AuditEntry.objects.filter(object_name__contains="@bo").exists()
 
@@ -58,9 +58,9 @@ def test_agent_is_not_made_with_a_role_of_another_project(world: World) -> None:
 
 
 def test_agent_handle_and_name_are_normalized_and_unique(world: World) -> None:
-    assert make(world, name=" Bo ", handle=" @Bo ").handle == "bo"
+    assert make_agent(world, name=" Bo ", handle=" @Bo ").handle == "bo"
     with pytest.raises(Invalid) as refused:
-        make(world, name="BO", handle="BO")
+        make_agent(world, name="BO", handle="BO")
     assert refused.value.fields == {
         "handle": ["The project has an agent of this handle."],
         "name": ["The project has an agent of this name."],
@@ -75,12 +75,12 @@ def test_database_refuses_a_second_agent_with_the_handle(world: World) -> None:
 
 def test_agent_handle_can_be_used_again_after_retirement(world: World) -> None:
     agents.retire(world.agent, by=world.owner)
-    assert make(world, name="Rosa", handle="rosa").pk != world.agent.pk
+    assert make_agent(world, name="Rosa", handle="rosa").pk != world.agent.pk
 
 
 def test_agent_handle_cannot_be_a_username_of_the_project(world: World) -> None:
     with pytest.raises(Invalid) as refused:
-        make(world, handle="ADA-harbor")
+        make_agent(world, handle="ADA-harbor")
     assert refused.value.fields == {"handle": ["A person of this project has this username."]}
 
 
@@ -88,7 +88,7 @@ LIMITS = "agent_limits_are_positive"
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "law"),
+    ("column", "value", "constraint"),
     [
         ("status", "asleep", "agent_is_active_paused_or_inactive"),
         ("handle", "Rosa", "agent_handle_is_not_empty_and_small"),
@@ -103,14 +103,14 @@ LIMITS = "agent_limits_are_positive"
     ],
 )
 def test_database_constraints_refuse_invalid_agents(
-    column: str, value: Any, law: str, world: World
+    column: str, value: Any, constraint: str, world: World
 ) -> None:
-    with pytest.raises(IntegrityError, match=law), transaction.atomic():
+    with pytest.raises(IntegrityError, match=constraint), transaction.atomic():
         Agent.objects.filter(pk=world.agent.pk).update(**{column: value})
 
 
 def test_key_is_stored_encrypted_and_shown_by_its_last_four_characters(world: World) -> None:
-    agent = make(world, model=MODEL, llm_api_key=f" {KEY} ")
+    agent = make_agent(world, model=MODEL, llm_api_key=f" {KEY} ")
     agent.refresh_from_db()
     assert KEY not in str(vars(agent))
     assert (agent.has_key, agent.key_last4) == (True, "WXYZ")
@@ -118,11 +118,11 @@ def test_key_is_stored_encrypted_and_shown_by_its_last_four_characters(world: Wo
 
 
 def test_key_that_is_short_shows_no_characters(world: World) -> None:
-    assert make(world, llm_api_key="ollama").key_last4 == ""
+    assert make_agent(world, llm_api_key="ollama").key_last4 == ""
 
 
 def test_key_of_three_stars_keeps_the_stored_key_and_an_empty_one_deletes_it(world: World) -> None:
-    agent = make(world, llm_api_key=KEY)
+    agent = make_agent(world, llm_api_key=KEY)
     for same in (None, "***", " *** "):
         agents.configure(agent, by=world.owner, llm_api_key=same)
         assert encryption.decrypt(agent.encrypted_key) == KEY
@@ -139,7 +139,7 @@ def test_key_of_three_stars_keeps_the_stored_key_and_an_empty_one_deletes_it(wor
     ],
 )
 def test_stored_key_is_not_sent_to_another_server(elsewhere: dict[str, str], world: World) -> None:
-    agent = make(world, model=MODEL, base_url="https://good.example/v1", llm_api_key=KEY)
+    agent = make_agent(world, model=MODEL, base_url="https://good.example/v1", llm_api_key=KEY)
     with pytest.raises(Invalid) as refused:
         agents.configure(agent, by=world.owner, **elsewhere)
     assert refused.value.fields == {
@@ -155,7 +155,7 @@ def test_stored_key_is_not_sent_to_another_server(elsewhere: dict[str, str], wor
 
 
 def test_stored_key_stays_for_another_path_or_model_of_the_same_server(world: World) -> None:
-    agent = make(world, model=MODEL, base_url="https://good.example/v1", llm_api_key=KEY)
+    agent = make_agent(world, model=MODEL, base_url="https://good.example/v1", llm_api_key=KEY)
     agents.configure(
         agent,
         by=world.owner,
@@ -166,7 +166,7 @@ def test_stored_key_stays_for_another_path_or_model_of_the_same_server(world: Wo
 
 
 def test_retirement_ends_the_membership_and_deletes_the_key(world: World) -> None:
-    agent = make(world, llm_api_key=KEY)
+    agent = make_agent(world, llm_api_key=KEY)
     agents.retire(agent, by=world.owner)
     agent.refresh_from_db()
     assert (agent.deleted_at is None, agent.has_key, agent.name) == (False, False, "Bo")
@@ -176,7 +176,7 @@ def test_retirement_ends_the_membership_and_deletes_the_key(world: World) -> Non
 
 
 def test_audit_trail_names_changed_settings_and_never_the_key(world: World) -> None:
-    agent = make(world, model=MODEL)
+    agent = make_agent(world, model=MODEL)
     agents.configure(agent, by=world.owner, llm_api_key=KEY, limit_steps=9)
     entry = AuditEntry.objects.get(action="agent.configured")
     assert entry.facts == {"fields": ["limit_steps", "llm_api_key"]}
@@ -196,7 +196,7 @@ def test_connection_test_of_the_demo_model_needs_no_key(world: World) -> None:
 
 
 def test_connection_test_names_a_missing_key_as_the_cause(world: World) -> None:
-    result = connection_test.run(make(world, model=MODEL))
+    result = connection_test.run(make_agent(world, model=MODEL))
     assert not result.works
     assert "needs an API key" in result.detail
 

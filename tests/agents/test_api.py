@@ -1,4 +1,4 @@
-"""Agents over REST."""
+"""The API of agents."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from tests.support.world import MODEL, World, make_world
 pytestmark = pytest.mark.django_db
 KEY = "sk-ant-0123456789-abcdefghij-WXYZ"
 
-WHOLE = {
+ALL_FIELDS = {
     "name": "Bo",
     "handle": "bo",
     "description": "Builds boats.",
@@ -45,19 +45,19 @@ def path(world: World, agent: Any = "") -> str:
     return f"/projects/{world.project.pk}/agents/" + (f"{agent}/" if agent else "")
 
 
-def made(world: World, api: Api, **changes: Any) -> dict[str, Any]:
-    body = {**WHOLE, "role_id": str(world.role("agent").pk), **changes}
+def make_agent(world: World, api: Api, **changes: Any) -> dict[str, Any]:
+    body = {**ALL_FIELDS, "role_id": str(world.role("agent").pk), **changes}
     answer = api.post(path(world), body)
     assert answer.status_code == 201, answer.content
     return dict(answer.json())
 
 
 def test_agent_is_shown_with_every_given_field_except_the_key(world: World, api: Api) -> None:
-    shown = made(world, api)
+    shown = make_agent(world, api)
     assert shown == api.get(path(world, shown["id"])).json()
-    expected = {name: value for name, value in WHOLE.items() if name != "llm_api_key"}
-    expected["limits"] = {**WHOLE["limits"], "cost_usd": 1.5}
-    expected["sandbox"] = {**WHOLE["sandbox"], "cpus": 0.5}
+    expected = {name: value for name, value in ALL_FIELDS.items() if name != "llm_api_key"}
+    expected["limits"] = {**ALL_FIELDS["limits"], "cost_usd": 1.5}
+    expected["sandbox"] = {**ALL_FIELDS["sandbox"], "cpus": 0.5}
     assert {name: shown[name] for name in expected} == expected
     assert shown["key"] == {"set": True, "last4": "WXYZ"}
     assert shown["role_id"] == str(world.role("agent").pk)
@@ -77,7 +77,7 @@ def test_agent_can_be_made_from_the_required_fields_with_the_alias_of_role_id(
 
 
 def test_agent_patch_keeps_the_fields_that_are_not_given(world: World, api: Api) -> None:
-    before = made(world, api)
+    before = make_agent(world, api)
     after = api.patch(path(world, before["id"]), {"limits": {"steps": None}}).json()
     before["limits"]["steps"] = None
     before["updated_at"] = after["updated_at"]
@@ -85,7 +85,7 @@ def test_agent_patch_keeps_the_fields_that_are_not_given(world: World, api: Api)
 
 
 def test_agent_as_shown_can_be_sent_back(world: World, api: Api) -> None:
-    shown = made(world, api)
+    shown = make_agent(world, api)
     sent = {
         name: shown[name]
         for name in ("name", "handle", "model", "role_id", "parameters", "prompts", "limits")
@@ -98,7 +98,7 @@ def test_agent_as_shown_can_be_sent_back(world: World, api: Api) -> None:
 
 
 def test_agent_patch_of_an_outdated_version_is_refused(world: World, api: Api) -> None:
-    seen = made(world, api)
+    seen = make_agent(world, api)
     api.patch(path(world, seen["id"]), {"name": "Bob"})
     refused = api.patch(path(world, seen["id"]), {"name": "Bo"}, If_Match=seen["updated_at"])
     assert (refused.status_code, refused.json()["code"]) == (412, "changed_meanwhile")
@@ -106,17 +106,17 @@ def test_agent_patch_of_an_outdated_version_is_refused(world: World, api: Api) -
 
 
 def test_retired_agent_is_in_no_list(world: World, api: Api) -> None:
-    heard: list[str] = []
+    received: list[str] = []
 
-    def hear(change: str, **_: Any) -> None:
-        heard.append(change)
+    def receive(change: str, **_: Any) -> None:
+        received.append(change)
 
-    signals.members_changed.connect(hear)
+    signals.members_changed.connect(receive)
     try:
         assert api.delete(path(world, world.agent.pk)).status_code == 204
     finally:
-        signals.members_changed.disconnect(hear)
-    assert heard == ["removed"]
+        signals.members_changed.disconnect(receive)
+    assert received == ["removed"]
     assert api.get(path(world, world.agent.pk)).status_code == 404
     assert api.delete(path(world, world.agent.pk)).status_code == 404
     assert api.get(path(world)).json()["results"] == []
@@ -126,11 +126,11 @@ def test_retired_agent_is_in_no_list(world: World, api: Api) -> None:
 
 def test_agent_list_needs_a_constant_number_of_queries(world: World, api: Api) -> None:
     for number in range(3):
-        made(world, api, name=f"Bo {number}", handle=f"bo{number}")
-    few = _queries(api, path(world))
+        make_agent(world, api, name=f"Bo {number}", handle=f"bo{number}")
+    few = _count_queries(api, path(world))
     for number in range(3, 9):
-        made(world, api, name=f"Bo {number}", handle=f"bo{number}")
-    assert _queries(api, path(world)) == few
+        make_agent(world, api, name=f"Bo {number}", handle=f"bo{number}")
+    assert _count_queries(api, path(world)) == few
 
 
 def test_connection_test_of_the_demo_agent_succeeds(world: World, api: Api) -> None:
@@ -139,7 +139,7 @@ def test_connection_test_of_the_demo_agent_succeeds(world: World, api: Api) -> N
 
 
 def test_connection_test_names_an_unreachable_server_as_the_cause(world: World, api: Api) -> None:
-    shown = made(world, api, base_url="http://127.0.0.1:9/v1")
+    shown = make_agent(world, api, base_url="http://127.0.0.1:9/v1")
     answer = api.post(f"{path(world, shown['id'])}test-connection/")
     assert answer.status_code == 200
     assert (answer.json()["works"], answer.json()["code"]) == (False, "model_unreachable")
@@ -153,7 +153,7 @@ def test_catalogues_list_models_and_tools(api: Api) -> None:
     assert (tools["bash"]["effect"], tools["read_file"]["effect"]) == ("opaque", "read_only")
 
 
-def _queries(api: Api, address: str) -> int:
+def _count_queries(api: Api, address: str) -> int:
     with CaptureQueriesContext(connection) as captured:
         assert api.get(address).status_code == 200
     return len(captured)

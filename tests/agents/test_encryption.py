@@ -1,4 +1,4 @@
-"""Encryption at rest, and bringing every secret under a new key."""
+"""Encryption of secrets, and their rotation to a new key."""
 
 from io import StringIO
 from typing import Any
@@ -23,7 +23,7 @@ def old_key(settings: Any) -> None:
     settings.ENCRYPTION_KEY = [OLD]
 
 
-def with_keys(count: int) -> list[Agent]:
+def make_agents_with_keys(count: int) -> list[Agent]:
     world = make_world()
     return [
         agents.create(
@@ -45,7 +45,7 @@ def rotate() -> str:
     return out.getvalue()
 
 
-def plain() -> set[str]:
+def decrypted_keys() -> set[str]:
     stored = Agent.objects.exclude(encrypted_key="").values_list("encrypted_key", flat=True)
     return {encryption.decrypt(secret) for secret in stored}
 
@@ -74,32 +74,32 @@ def test_encryption_key_error_names_the_setting(keys: list[str], settings: Any) 
 
 @pytest.mark.django_db
 def test_rotation_makes_the_old_key_unnecessary(settings: Any) -> None:
-    with_keys(3)
-    before = plain()
+    make_agents_with_keys(3)
+    before = decrypted_keys()
     settings.ENCRYPTION_KEY = [NEW, OLD]
     assert "3 secrets, all readable." in rotate()
     settings.ENCRYPTION_KEY = [NEW]
-    assert plain() == before
+    assert decrypted_keys() == before
 
 
 @pytest.mark.django_db
 def test_rotation_continues_where_it_was_interrupted(settings: Any) -> None:
-    with_keys(5)
-    before = plain()
+    make_agents_with_keys(5)
+    before = decrypted_keys()
     settings.ENCRYPTION_KEY = [NEW, OLD]
     steps = rotation.rotate()
     next(steps), next(steps)
     steps.close()
     assert rotation.count_outdated() == 3
-    assert plain() == before
+    assert decrypted_keys() == before
     rotate()
     settings.ENCRYPTION_KEY = [NEW]
-    assert plain() == before
+    assert decrypted_keys() == before
 
 
 @pytest.mark.django_db
 def test_rotation_with_a_missing_key_changes_nothing_and_says_what_to_do(settings: Any) -> None:
-    with_keys(2)
+    make_agents_with_keys(2)
     before = list(Agent.objects.values_list("encrypted_key", flat=True))
     settings.ENCRYPTION_KEY = [NEW, WRONG]
     with pytest.raises(CommandError, match="2 of 2 secrets cannot be read") as refused:
@@ -111,7 +111,7 @@ def test_rotation_with_a_missing_key_changes_nothing_and_says_what_to_do(setting
 
 @pytest.mark.django_db
 def test_rotation_does_not_overwrite_a_key_that_was_stored_meanwhile(settings: Any) -> None:
-    (agent,) = with_keys(1)
+    (agent,) = make_agents_with_keys(1)
     settings.ENCRYPTION_KEY = [NEW, OLD]
     encrypt = encryption.encrypt
 
@@ -123,7 +123,7 @@ def test_rotation_does_not_overwrite_a_key_that_was_stored_meanwhile(settings: A
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(encryption, "encrypt", meanwhile)
         assert list(rotation.rotate()) == [0]
-    assert plain() == {"sk-of-the-person-who-was-faster"}
+    assert decrypted_keys() == {"sk-of-the-person-who-was-faster"}
 
 
 def test_rotation_covers_every_column_with_secrets() -> None:

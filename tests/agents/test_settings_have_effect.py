@@ -1,4 +1,4 @@
-"""A setting without effect is a bug: each is read by the code that runs agents."""
+"""Every setting of an agent has an effect: the code that runs agents reads it."""
 
 import re
 from pathlib import Path
@@ -11,8 +11,8 @@ from paca.engine.llm.anthropic import encoder as anthropic_encoder
 from paca.engine.llm.litellm import encoder as litellm_encoder
 
 ROOT = Path(paca.__file__).parent
-# What names the agent to people, in pages and API, and not to its runs.
-FOR_PEOPLE = {"handle"}
+# Pages and the API show these settings; conversations do not use them.
+SHOWN_ONLY = {"handle"}
 
 
 def source(*folders: str) -> str:
@@ -20,7 +20,7 @@ def source(*folders: str) -> str:
     return "\n".join(file.read_text() for file in files if "migrations" not in file.parts)
 
 
-@pytest.mark.parametrize("setting", sorted(services.SETTINGS - FOR_PEOPLE))
+@pytest.mark.parametrize("setting", sorted(services.SETTINGS - SHOWN_ONLY))
 def test_setting_of_an_agent_is_read_by_the_code_that_runs_it(setting: str) -> None:
     read = re.compile(rf"\bagent(?:\.|__){setting}(?:\b|__)|\"{setting}\"")
     assert read.search(source("worker", "conversations"))

@@ -1,4 +1,4 @@
-"""Workspaces, projects, members and roles over REST."""
+"""The API of workspaces, projects, members and roles."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def world() -> World:
     return make_world()
 
 
-def joined(world: World, name: str, role: str) -> Api:
+def add_member(world: World, name: str, role: str) -> Api:
     user = User.objects.create_user(name)
     workspaces.add_person(world.project.workspace, user=user)
     members.add_person(world.project, user=user, role=world.role(role), by=world.owner)
@@ -52,7 +52,7 @@ def test_project_list_has_only_projects_of_the_person_and_of_the_named_workspace
 
 def test_pages_of_a_long_list_have_each_row_once(world: World) -> None:
     for number in range(7):
-        joined(world, f"person{number}", "viewer")
+        add_member(world, f"person{number}", "viewer")
     api = Api(world.user)
     seen: list[str] = []
     page = api.get(f"/projects/{world.project.pk}/members/?limit=4").json()
@@ -79,7 +79,7 @@ def test_member_of_another_workspace_cannot_be_added(world: World) -> None:
 
 
 def test_manager_cannot_grant_a_role_above_their_own(world: World) -> None:
-    manager = joined(world, "max", "manager")
+    manager = add_member(world, "max", "manager")
     path = f"/projects/{world.project.pk}"
     own = next(
         row for row in manager.get(f"{path}/members/").json()["results"] if row["handle"] == "max"
@@ -121,7 +121,7 @@ def test_role_in_use_cannot_be_deleted_and_an_unused_role_can(world: World) -> N
 
 
 def test_role_change_takes_effect_with_the_next_request(world: World) -> None:
-    viewer = joined(world, "vera", "viewer")
+    viewer = add_member(world, "vera", "viewer")
     path = f"/projects/{world.project.pk}"
     assert viewer.patch(f"{path}/", {"description": "x"}).status_code == 403
     role = world.role("viewer")

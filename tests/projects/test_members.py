@@ -1,4 +1,4 @@
-"""Who belongs to a project, through the services and the database's own laws."""
+"""Members of a project: the services and the database constraints."""
 
 from typing import Any
 
@@ -42,12 +42,12 @@ def bob() -> User:
 def test_database_refuses_a_member_that_is_not_one_person_or_one_agent(
     broken: dict[str, Any], world: World, bob: User
 ) -> None:
-    spare = make_world("Elsewhere").agent
-    Member.objects.filter(agent=spare).delete()
+    unused_agent = make_world("Elsewhere").agent
+    Member.objects.filter(agent=unused_agent).delete()
     values = {
         "kind": broken["kind"],
         "user": bob if broken.get("user") else None,
-        "agent": spare if broken.get("agent") else None,
+        "agent": unused_agent if broken.get("agent") else None,
     }
     with (
         pytest.raises(IntegrityError, match="member_is_one_human_or_one_agent"),
@@ -118,17 +118,17 @@ def test_membership_is_rolled_back_if_a_signal_receiver_fails(world: World, bob:
 
 
 def test_deleted_project_loses_its_members_and_keeps_its_rows(world: World) -> None:
-    heard: list[str] = []
+    received: list[str] = []
 
-    def hear(member: Member, change: str, **_: Any) -> None:
-        heard.append(f"{member.handle} {change}")
+    def receive(member: Member, change: str, **_: Any) -> None:
+        received.append(f"{member.handle} {change}")
 
-    signals.members_changed.connect(hear)
+    signals.members_changed.connect(receive)
     try:
         projects.delete(world.project, by=world.owner)
     finally:
-        signals.members_changed.disconnect(hear)
-    assert sorted(heard) == ["ada-harbor removed", "rosa removed"]
+        signals.members_changed.disconnect(receive)
+    assert sorted(received) == ["ada-harbor removed", "rosa removed"]
     assert not Project.objects.for_member(world.user).exists()
     assert Project.objects.filter(pk=world.project.pk).exists()
     with pytest.raises(NotFound):

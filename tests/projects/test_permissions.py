@@ -30,8 +30,8 @@ ROLES = (
     permissions.VIEWER,
     permissions.AGENT,
 )
-# Names that a role can still hold from a version of Paca in which they were permissions.
-STORED_BEFORE = ("tasks:write", "docs:*", "conversations:approve")
+# Stored patterns of another version of Paca, which are no permissions now.
+UNKNOWN_STORED = ("tasks:write", "docs:*", "conversations:approve")
 
 
 def member(*patterns: str) -> Member:
@@ -72,12 +72,13 @@ def test_patterns_cover_a_permission_its_group_or_all(
 
 
 def test_unknown_stored_patterns_are_ignored() -> None:
-    assert permission_patterns.expand(STORED_BEFORE) == frozenset()
+    assert permission_patterns.expand(UNKNOWN_STORED) == frozenset()
     assert not any(
-        permissions.allows(member(*STORED_BEFORE), name) for name in permission_patterns.PERMISSIONS
+        permissions.allows(member(*UNKNOWN_STORED), name)
+        for name in permission_patterns.PERMISSIONS
     )
-    assert permissions.allows(member("agents:read", *STORED_BEFORE), "agents:read")
-    assert permissions.may_grant(["agents:read"], ["agents:read", *STORED_BEFORE])
+    assert permissions.allows(member("agents:read", *UNKNOWN_STORED), "agents:read")
+    assert permissions.may_grant(["agents:read"], ["agents:read", *UNKNOWN_STORED])
 
 
 @pytest.mark.parametrize(

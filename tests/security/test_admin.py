@@ -1,4 +1,4 @@
-"""The admin: whom it lets in, and that each of its pages works and saves through the services."""
+"""The admin: access, and that each page works and saves through the services."""
 
 from typing import Any
 

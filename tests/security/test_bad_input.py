@@ -1,4 +1,4 @@
-"""Wrong input over REST, and the clear answer that each gets: never a 5xx, never a page of HTML."""
+"""Wrong input to the API, and the error that each gets: never a 5xx, never HTML."""
 
 from typing import Any
 
@@ -17,9 +17,9 @@ P = "/projects/{project}/"
 A = f"{P}agents/"
 ONE = f"{A}{{agent}}/"
 
-# method, address, body, status, code, then for an invalid field: its name and a part of the words
+# method, path, body, status, code; then, for an invalid field, its name and a part of the message
 TABLE: list[tuple[Any, ...]] = [
-    # addresses
+    # paths
     ("GET", "/nothing/", None, 404, "not_found"),
     ("GET", "/projects", None, 404, "not_found"),
     ("GET", "/projects/no-uuid/", None, 404, "not_found"),
@@ -30,7 +30,7 @@ TABLE: list[tuple[Any, ...]] = [
     ("GET", f"{A}?cursor=nonsense", None, 400, "invalid", "cursor", "not one of ours"),
     ("GET", f"{A}?limit=-1", None, 200, None),
     ("GET", f"{A}?limit=many", None, 200, None),
-    # shapes
+    # JSON types
     ("POST", A, [], 400, "invalid", "body", "Expected a dictionary"),
     ("POST", A, "text", 400, "invalid", "body", "Expected a dictionary"),
     ("POST", A, {}, 400, "invalid", "name", REQUIRED),
@@ -155,7 +155,7 @@ TABLE: list[tuple[Any, ...]] = [
     ),
     ("PATCH", ONE, {"git": {"email": "nobody"}}, 400, "invalid", "git.email", "valid email"),
     ("PATCH", ONE, {"git": {"name": ""}}, 400, "invalid", "git.name", "blank"),
-    # the rest
+    # other objects
     ("POST", "/projects/", {}, 400, "invalid", "name", REQUIRED),
     ("POST", "/projects/", {"name": "Harbor"}, 400, "invalid", "name", "a project of this name"),
     ("PATCH", P, {"deleted_at": None}, 400, "invalid", "deleted_at", "no such field"),
@@ -199,18 +199,18 @@ def world() -> World:
     return make_world()
 
 
-def placed(value: Any, names: dict[str, str]) -> Any:
-    """The ids put in where their names stand in braces."""
+def insert_ids(value: Any, names: dict[str, str]) -> Any:
+    """The body with ids in place of their names in braces."""
     if isinstance(value, str) and value.startswith("{"):
         return names[value.strip("{}")]
     if isinstance(value, dict):
-        return {name: placed(item, names) for name, item in value.items()}
+        return {name: insert_ids(item, names) for name, item in value.items()}
     return value
 
 
-def wrong(row: tuple[Any, ...], world: World, api: Api) -> str:
-    """How the answer differs from what the row says; empty if it does not."""
-    method, address, body, status, code, *complaint = row
+def difference_of(row: tuple[Any, ...], world: World, api: Api) -> str:
+    """How the answer differs from the row; empty if it does not."""
+    method, path, body, status, code, *error = row
     names = {
         "project": str(world.project.pk),
         "agent": str(world.agent.pk),
@@ -218,22 +218,24 @@ def wrong(row: tuple[Any, ...], world: World, api: Api) -> str:
         "zero": "00000000-0000-0000-0000-000000000000",
     }
     with transaction.atomic():
-        answer = api.ask(method, address.format(**names), placed(body, names))
+        answer = api.ask(method, path.format(**names), insert_ids(body, names))
         transaction.set_rollback(True)
     shown: Any = answer.json()
     if (answer.status_code, shown.get("code")) != (status, code):
         return str((answer.status_code, shown))
     if code and not (shown["detail"] and shown["request_id"] == answer.headers["X-Request-ID"]):
         return f"no detail or request id: {shown}"
-    field, words = complaint or ("", "")
-    if field and not any(words in text for text in shown["fields"].get(field, [])):
+    field, message = error or ("", "")
+    if field and not any(message in text for text in shown["fields"].get(field, [])):
         return str(shown["fields"])
     return ""
 
 
 def test_wrong_input_is_answered_as_the_table_says(world: World) -> None:
     api = Api(world.user)
-    found = {str(row): difference for row in TABLE if (difference := wrong(row, world, api))}
+    found = {
+        str(row): difference for row in TABLE if (difference := difference_of(row, world, api))
+    }
     assert found == {}
 
 
