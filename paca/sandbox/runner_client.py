@@ -10,7 +10,7 @@ from typing import Any
 from paca.common.errors import PacaError
 from paca.engine import workspace
 from paca.engine.workspace import Superseded
-from paca.sandbox.runner.frames import MAX_FRAME, RESYNC, Parser, encode
+from paca.sandbox.runner.frames import MAX_FRAME, RESYNC, FrameParser, encode
 
 ERRORS_BY_CODE: dict[str, type[PacaError]] = {
     cls.code: cls
@@ -44,7 +44,7 @@ class Attachment(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._nonce = secrets.token_hex(8)
-        self._parser = Parser()
+        self._parser = FrameParser()
         self._request_ids = itertools.count(1)
         self._answers: dict[int, asyncio.Future[Any]] = {}
         self._followed: dict[str, list[FollowedCall]] = {}

@@ -22,6 +22,7 @@ from paca.sandbox.base import SandboxSpec
 from paca.sandbox.bubblewrap import host_process
 from paca.sandbox.bubblewrap.backend import Bubblewrap
 from paca.sandbox.bubblewrap.sandbox_directory import short_folder_path
+from paca.sandbox.runner import proc
 from paca.sandbox.runner.frames import RESYNC, encode
 from tests.sandbox.conftest import only_bubblewrap
 from tests.support import docker_backend, runners
@@ -169,7 +170,7 @@ async def test_a_lower_epoch_is_refused_though_the_runner_is_gone(open_sandbox):
 
 async def gone(pid: int) -> None:
     for _ in range(200):
-        if host_process.start_time(pid) is None:
+        if proc.start_time(pid) is None:
             return
         await asyncio.sleep(0.05)
     raise AssertionError(f"process {pid} is still there")
@@ -369,7 +370,7 @@ async def test_a_sandbox_nobody_needs_ends_by_itself(tmp_path, another_backend):
     await sandbox.run(Command("server", shell="sleep 1234 & echo begun"))
     pid = runners.pid(backend, conversation)
     await asyncio.sleep(1.5)
-    assert host_process.start_time(pid) is not None, "attached: it stays"
+    assert proc.start_time(pid) is not None, "attached: it stays"
     await sandbox.detach()
     await gone(pid)
     again = await backend.open(SandboxSpec(conversation), epoch=1)
@@ -417,7 +418,7 @@ async def test_destroying_leaves_nothing_on_the_host(backend, tmp_path, open_san
     pid = host_process.read_record(home.folder).pid
     assert any(folder.exists() for folder in home.control_group.folders) == (os.geteuid() == 0)
     await hands.sandbox.destroy(keep_files=False)
-    assert host_process.start_time(pid) is None
+    assert proc.start_time(pid) is None
     assert not home.workspace.exists()
     assert not home.folder.exists()
     assert not any(folder.exists() for folder in home.control_group.folders)

@@ -14,6 +14,7 @@ from paca.sandbox.base import SandboxLimits
 from paca.sandbox.bubblewrap import bwrap_arguments, cgroups, host_process
 from paca.sandbox.bubblewrap.host_process import RunnerProcess
 from paca.sandbox.bubblewrap.sandbox_directory import remove_tree
+from paca.sandbox.runner import proc
 
 
 def verdict(program: bytes, number: int, argument: int = 0, *, arch: int = 0xC000003E) -> int:
@@ -123,7 +124,7 @@ def test_groups_that_cannot_be_made_are_no_failure(version_2, monkeypatch):
 
 
 def test_a_life_is_told_from_a_later_process_of_its_number():
-    started = host_process.start_time(os.getpid())
+    started = proc.start_time(os.getpid())
     assert RunnerProcess(os.getpid(), started).is_alive
     assert not RunnerProcess(os.getpid(), started - 1).is_alive
     assert not RunnerProcess().is_alive
@@ -131,7 +132,7 @@ def test_a_life_is_told_from_a_later_process_of_its_number():
 
 def test_a_zombie_is_no_life():
     pid = os.posix_spawn("/bin/true", ["true"], {})
-    while host_process.start_time(pid) is not None:
+    while proc.start_time(pid) is not None:
         pass
     assert os.waitpid(pid, 0)[0] == pid
 

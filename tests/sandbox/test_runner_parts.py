@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paca.sandbox.runner.file_type import binary_kind
-from paca.sandbox.runner.frames import MAX_FRAME, RESYNC, Parser, dumps, encode, loads
-from paca.sandbox.runner.output import HEAD, TAIL, Output
+from paca.sandbox.runner.frames import MAX_FRAME, RESYNC, FrameParser, dumps, encode, loads
+from paca.sandbox.runner.output import HEAD_CHARACTERS, TAIL_CHARACTERS, CallOutput
 from paca.sandbox.runner.textdiff import compare
 
 unhurried = settings(deadline=None)
@@ -41,7 +41,7 @@ def test_what_is_no_json_is_refused(text):
 @given(st.lists(messages, max_size=5), st.integers(1, 50))
 def test_frames_arrive_whole_however_they_are_cut(sent, size):
     stream = b"".join(encode("ab", message) for message in sent)
-    parser = Parser()
+    parser = FrameParser()
     found = []
     for start in range(0, len(stream), size):
         found += parser.feed(stream[start : start + size])
@@ -53,7 +53,7 @@ def test_frames_arrive_whole_however_they_are_cut(sent, size):
 def test_a_frame_cut_anywhere_is_lost_alone(broken, whole, data):
     frame = encode("aa", broken)
     cut = frame[: data.draw(st.integers(0, len(frame) - 1))]
-    assert Parser().feed(cut + RESYNC + encode("bb", whole)) == [("bb", whole)]
+    assert FrameParser().feed(cut + RESYNC + encode("bb", whole)) == [("bb", whole)]
 
 
 @unhurried
@@ -63,17 +63,17 @@ def test_a_frame_with_a_damaged_byte_is_dropped(message, data):
     # The nonce is not covered by the checksum: a damaged one is a foreign one.
     place = data.draw(st.integers(len(b"PACA1 aa "), len(frame) - 2))
     frame[place] ^= data.draw(st.integers(1, 255))
-    assert Parser().feed(bytes(frame)) in ([], [("aa", message)])
+    assert FrameParser().feed(bytes(frame)) in ([], [("aa", message)])
 
 
 @unhurried
 @given(st.binary(max_size=200))
 def test_garbage_is_no_frame(garbage):
-    assert Parser().feed(garbage + b"\n" + encode("cc", {"a": 1}))[-1:] == [("cc", {"a": 1})]
+    assert FrameParser().feed(garbage + b"\n" + encode("cc", {"a": 1}))[-1:] == [("cc", {"a": 1})]
 
 
 def test_a_frame_without_end_does_not_grow_for_ever():
-    parser = Parser()
+    parser = FrameParser()
     for _ in range(MAX_FRAME // (1 << 20) + 2):
         assert parser.feed(b"x" * (1 << 20)) == []
     assert len(parser._buffer) < 4 << 20
@@ -83,13 +83,13 @@ def test_a_frame_without_end_does_not_grow_for_ever():
 def test_deeply_nested_messages_are_dropped_not_fatal():
     body = b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
     frame = b"PACA1 aa %d %08x %b\n" % (len(body), crc32(body), body)
-    assert Parser().feed(frame + encode("bb", {"a": 1}))[-1:] == [("bb", {"a": 1})]
+    assert FrameParser().feed(frame + encode("bb", {"a": 1}))[-1:] == [("bb", {"a": 1})]
 
 
 @unhurried
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=300), st.integers(1, 7))
 def test_text_stays_whole_however_its_bytes_are_cut(text, size):
-    output = Output(lambda: None)
+    output = CallOutput(lambda: None)
     data = text.encode()
     for start in range(0, len(data), size):
         output.feed(data[start : start + size])
@@ -100,19 +100,19 @@ def test_text_stays_whole_however_its_bytes_are_cut(text, size):
 @unhurried
 @given(st.lists(st.integers(0, 9000), max_size=30))
 def test_a_long_output_keeps_exactly_its_ends(sizes):
-    output = Output(lambda: None)
+    output = CallOutput(lambda: None)
     whole = ""
     for number, size in enumerate(sizes):
         piece = chr(97 + number % 26) * size
         whole += piece
         output.feed(piece.encode())
     output.close()
-    if len(whole) <= HEAD + TAIL:
+    if len(whole) <= HEAD_CHARACTERS + TAIL_CHARACTERS:
         assert output.text() == whole
         return
     head, _, rest = output.text().partition("\n[... ")
     left_out, _, tail = rest.partition(" characters left out ...]\n")
-    assert head == whole[:HEAD]
+    assert head == whole[:HEAD_CHARACTERS]
     assert whole.endswith(tail)
     assert len(head) + int(left_out) + len(tail) == len(whole)
 

@@ -20,7 +20,7 @@ from paca.engine.workspace import (
     OutsideWorkspace,
     TextNotUnique,
 )
-from paca.sandbox.runner.file_type import SNIFFED, binary_kind
+from paca.sandbox.runner.file_type import SNIFF_BYTES, binary_kind
 from paca.sandbox.runner.textdiff import compare
 
 Answer = CommandOutcome | Callable[[Command], CommandOutcome]
@@ -79,7 +79,7 @@ class FakeSandboxWorkspace:
     async def read_lines(self, path: str, *, first: int = 1, count: int = 2000) -> FileLines:
         plain, data = self._file(path)
         digest = hashlib.sha256(data).hexdigest()
-        binary = binary_kind(data[:SNIFFED])
+        binary = binary_kind(data[:SNIFF_BYTES])
         if binary:
             return FileLines(plain, "", 0, 0, 0, len(data), digest, binary=binary)
         lines = data.decode("utf-8", "replace").split("\n")
@@ -165,7 +165,7 @@ class FakeSandboxWorkspace:
         after = edit(before or b"")
         self.files[plain] = after
         made = FileChange(plain, before is None, hashlib.sha256(after).hexdigest(), 0, 0)
-        if not binary_kind(after[:SNIFFED]):
+        if not binary_kind(after[:SNIFF_BYTES]):
             added, removed, diff = compare(
                 (before or b"").decode("utf-8", "replace"), after.decode("utf-8", "replace"), plain
             )

@@ -10,6 +10,7 @@ from uuid import UUID
 from paca.sandbox.base import Backend
 from paca.sandbox.bubblewrap import host_process
 from paca.sandbox.bubblewrap.sandbox_directory import SandboxDirectory, short_folder_path
+from paca.sandbox.runner import proc
 from tests.support import docker_backend
 
 
@@ -33,7 +34,7 @@ def silenced(backend: Backend, conversation_id: UUID) -> Iterator[None]:
         runner = pid(backend, conversation_id)
         os.kill(runner, signal.SIGSTOP)
         yield
-        if host_process.process(runner) is not None:
+        if proc.read_stat(runner) is not None:
             os.kill(runner, signal.SIGCONT)
         return
     place = home(backend, conversation_id)
@@ -51,4 +52,4 @@ def silenced(backend: Backend, conversation_id: UUID) -> Iterator[None]:
 
 def state(runner: int) -> str:
     """What it does, as /proc has it: S sleeps, T stands still."""
-    return host_process.state(runner)
+    return proc.state(runner)

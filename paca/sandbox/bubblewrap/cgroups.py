@@ -1,6 +1,6 @@
-"""Control groups, where this process may make them: the kernel then minds a sandbox's memory.
+"""Control groups of sandboxes, where this process may make them: the kernel then limits their memory.
 
-The number of processes needs none: each sandbox has a user, and so a limit, of its own.
+The number of processes needs no control group: each sandbox has its own user, and with it its own limit.
 """
 
 import os
@@ -12,30 +12,32 @@ from paca.sandbox.base import SandboxLimits
 
 ROOT = Path("/sys/fs/cgroup")
 CPU_PERIOD = 100_000
-ABANDONED_SECONDS = 3600  # a group just made has no process yet either
+ABANDONED_SECONDS = 3600  # a new group has no process yet either
 
 
 class ControlGroup:
-    """The groups of one sandbox: one in version 2, one a controller in version 1."""
+    """The control groups of one sandbox: one group in version 2, one for each controller in version 1."""
 
     def __init__(self, name: str) -> None:
         self._unified = (ROOT / "cgroup.controllers").exists()
         if self._unified:
             self.folders = [ROOT / "paca" / f"paca-{name}"]
         else:
-            # Below our own groups, so that what bounds Paca bounds its sandboxes too.
-            own = _own_groups()
+            # Below Paca's own groups, so that limits on Paca apply to its sandboxes too.
+            own_groups = _own_groups()
             self.folders = [
-                own[key] / f"paca-{name}" for key in ("memory", "pids", "cpu") if key in own
+                own_groups[key] / f"paca-{name}"
+                for key in ("memory", "pids", "cpu")
+                if key in own_groups
             ]
 
     @property
     def oom_counter(self) -> Path:
-        """The file that counts how often the kernel ended a process for lack of memory."""
+        """The file in which the kernel counts the processes that it ended for lack of memory."""
         return self.folders[0] / ("memory.events" if self._unified else "memory.oom_control")
 
     def create(self, limits: SandboxLimits) -> bool:
-        """Make them with these limits; False where that is not allowed (the runner then looks itself)."""
+        """Make the groups with these limits; False if that is not allowed. The runner then limits memory itself."""
         if os.geteuid() != 0 or not self.folders:
             return False
         try:
@@ -65,16 +67,19 @@ class ControlGroup:
             "cpu.cfs_quota_us": quota,
         }
         for name, value in values.items():
-            if (folder / name).exists():  # each version and controller has its own of these
+            if (folder / name).exists():  # the names depend on the version and the controller
                 (folder / name).write_text(value)
 
     def add_process(self, pid: int) -> None:
-        """Put a process in. What it begins later is in as well."""
+        """Move a process into the groups; processes that it starts later belong to them as well.
+
+        Raises ``OSError`` if the groups are gone or may not be changed.
+        """
         for folder in self.folders:
             (folder / "cgroup.procs").write_text(str(pid))
 
     def oom_kills(self) -> int:
-        """How often the kernel has ended a process in it for lack of memory, as far as that is counted."""
+        """How many processes in the groups the kernel has ended for lack of memory; 0 if nothing counts them."""
         try:
             lines = self.oom_counter.read_text().splitlines()
         except (OSError, IndexError):
@@ -82,7 +87,7 @@ class ControlGroup:
         return next((int(line[9:]) for line in lines if line.startswith("oom_kill ")), 0)
 
     def remove(self) -> None:
-        """Give them back, once those in them are gone."""
+        """Remove the groups. Their processes must have been killed; a few retries wait for the last ones."""
         for folder in self.folders:
             for _ in range(20):
                 try:
@@ -94,11 +99,14 @@ class ControlGroup:
 
 
 def remove_abandoned() -> int:
-    """Remove groups long empty: of sandboxes that ended by themselves, also of installations gone."""
+    """Remove groups that have been empty for long, and give their number.
+
+    They belong to sandboxes that ended by themselves, also to those of removed installations.
+    """
     removed = 0
     for parent in {folder.parent for folder in ControlGroup("any").folders}:
         for folder in parent.glob("paca-*"):
-            with suppress(OSError):  # one with processes cannot be removed, and shall not
+            with suppress(OSError):  # the kernel keeps a group that has processes
                 if time.time() - folder.stat().st_mtime > ABANDONED_SECONDS:
                     folder.rmdir()
                     removed += 1
@@ -106,6 +114,7 @@ def remove_abandoned() -> int:
 
 
 def _own_groups() -> dict[str, Path]:
+    """The groups of this process in version 1, by controller."""
     found = {}
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)

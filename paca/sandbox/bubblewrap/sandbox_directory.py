@@ -1,4 +1,4 @@
-"""Where one sandbox is kept on the host: its socket, its life, its workspace."""
+"""The folders of one sandbox on the host: the socket and record of its runner, and its workspace."""
 
 import asyncio
 import os
@@ -15,7 +15,8 @@ MADE_BY = "made-by"
 
 
 class SandboxDirectory:
-    """``folder`` is the worker's alone; ``workspace`` is bound into the sandbox."""
+    """Two folders for one conversation: ``folder`` belongs to the workers alone, ``workspace`` is mounted
+    into the sandbox."""
 
     def __init__(self, data_dir: Path, install_id: str, conversation_id: UUID) -> None:
         self.folder = sandboxes_folder(data_dir) / str(conversation_id)
@@ -26,20 +27,24 @@ class SandboxDirectory:
 
     @property
     def socket(self) -> Path:
+        """The socket on which the runner accepts workers."""
         return self.folder / "socket"
 
     @property
     def log(self) -> Path:
-        """What bwrap and the runner say when something is wrong with them."""
+        """The output of bwrap and the runner, which they write only when they fail."""
         return self.folder / "log"
 
     @property
     def status(self) -> Path:
-        """Where bwrap writes the exit code of the runner."""
+        """The file to which bwrap writes the runner's exit code."""
         return self.folder / "status"
 
     def create(self) -> None:
-        """Its folders, the workspace in the hands of the sandbox's user; and whose they are, for good."""
+        """Make both folders, give the workspace to the sandbox's user, and record the installation.
+
+        Raises ``OSError`` if that is not possible.
+        """
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with suppress(FileExistsError), (self.folder / MADE_BY).open("x") as mark:
             mark.write(self._install_id)
@@ -51,16 +56,19 @@ class SandboxDirectory:
 
     @property
     def belongs_to_installation(self) -> bool:
-        """Whether this installation made it: a data folder may be used with another database as well."""
+        """Whether this installation made the folders: another database may share the data folder."""
         try:
             return (self.folder / MADE_BY).read_text() == self._install_id
         except OSError:
             return False
 
     async def end(self, *, keep_files: bool, only_epoch: int | None = None) -> bool:
-        """End what runs and remove its traces. The epoch stays runner as long as the files do.
+        """End the sandbox and remove its socket and control groups, and unless ``keep_files`` its files.
 
-        With ``only_epoch`` only if nobody has attached under a higher one meanwhile; False if so.
+        As long as the files exist, the record keeps the epoch. With ``only_epoch`` nothing happens and
+        the result is False if a worker has attached under another epoch meanwhile.
+        Raises ``SandboxUnavailable`` if another worker holds the lock, ``OSError`` if files cannot be
+        removed.
         """
         if not self.folder.is_dir():
             if keep_files or not self.workspace.exists():
@@ -83,13 +91,23 @@ class SandboxDirectory:
 
 
 def sandboxes_folder(data_dir: Path) -> Path:
-    """The folder of all homes of an installation."""
+    """The folder that holds one folder for each sandbox."""
     return data_dir / "run" / "sandboxes"
+
+
+def conversation_ids(data_dir: Path) -> set[UUID]:
+    """The conversations that have a folder below ``data_dir``, whichever installation made it."""
+    found = set()
+    with suppress(FileNotFoundError):
+        for folder in sandboxes_folder(data_dir).iterdir():
+            with suppress(ValueError):
+                found.add(UUID(folder.name))
+    return found
 
 
 @contextmanager
 def short_folder_path(folder: Path) -> Iterator[str]:
-    """Another spelling of a folder, for sockets: their addresses end after 108 bytes."""
+    """A short path of the same folder, valid within the context: a socket's address has at most 108 bytes."""
     descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield f"/proc/self/fd/{descriptor}"
@@ -98,17 +116,18 @@ def short_folder_path(folder: Path) -> Iterator[str]:
 
 
 def _change_owner(tree: Path, uid: int) -> None:
-    """The whole tree changes its owner: it is new, or Paca did not run as root before."""
+    """Give the whole tree to a user: it is new, or Paca did not run as root before."""
     for folder, _, files in os.walk(tree):
         for path in (folder, *(f"{folder}/{name}" for name in files)):
             os.lchown(path, uid, uid)
 
 
 def remove_tree(tree: Path) -> None:
-    """Also what the agent made unwritable, or nested deeper than any path or stack is long: what is in a
-    folder is moved to the top before the folder goes. Links are never followed.
+    """Remove a folder with everything in it. Links are never followed.
 
-    Whoever removes the same meanwhile is no failure; what cannot be removed is an ``OSError``.
+    Folders that the agent made unwritable are removed as well, and so are trees that are nested deeper
+    than a path or a stack may be long: the folders in a folder are moved to the top before it is removed.
+    Another process may remove the same tree meanwhile. Raises ``OSError`` if something cannot be removed.
     """
     with suppress(FileNotFoundError, NotADirectoryError), _open_folder(tree) as top:
         while folders := _remove_files_in(top):
@@ -120,15 +139,17 @@ def remove_tree(tree: Path) -> None:
 
 
 @contextmanager
-def _open_folder(folder: Path | str, within: int | None = None) -> Iterator[int]:
-    """A descriptor of a folder, never of one that a link leads to, in which everything may be changed."""
-    seen = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=within)
+def _open_folder(folder: Path | str, parent: int | None = None) -> Iterator[int]:
+    """A descriptor of a folder whose entries may be changed. A link to a folder is not opened."""
+    path_only = os.open(
+        folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent
+    )
     try:
-        same = Path(f"/proc/self/fd/{seen}")
+        same = Path(f"/proc/self/fd/{path_only}")
         same.chmod(0o700)
         descriptor = os.open(same, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     finally:
-        os.close(seen)
+        os.close(path_only)
     try:
         yield descriptor
     finally:
@@ -136,7 +157,7 @@ def _open_folder(folder: Path | str, within: int | None = None) -> Iterator[int]
 
 
 def _remove_files_in(folder: int) -> list[str]:
-    """The names of the folders in one, after all else in it is removed."""
+    """Remove everything in a folder except its folders, and give the names of those."""
     folders = []
     with os.scandir(folder) as found:
         entries = list(found)
@@ -151,5 +172,6 @@ def _remove_files_in(folder: int) -> list[str]:
 
 def _move_folders_up(folder: int, top: int) -> None:
     for name in _remove_files_in(folder):
-        with suppress(FileNotFoundError), _open_folder(name, folder):  # else it could not be moved
+        # Opening makes the folder writable; one that is not cannot be moved.
+        with suppress(FileNotFoundError), _open_folder(name, folder):
             os.rename(name, os.urandom(12).hex(), src_dir_fd=folder, dst_dir_fd=top)

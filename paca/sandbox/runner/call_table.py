@@ -7,8 +7,8 @@ import select
 import time
 
 from paca.sandbox.runner.errors import RequestError
-from paca.sandbox.runner.output import Output
-from paca.sandbox.runner.processes import Tree, now_in_ticks
+from paca.sandbox.runner.output import CallOutput
+from paca.sandbox.runner.processes import ProcessTree, boot_ticks
 from paca.sandbox.runner.signals import SIGTERM
 
 TYPE_CHECKING = False
@@ -16,31 +16,33 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-GRACE = 1.0  # between TERM and KILL
-LINGER = 0.1  # for output that arrives just after the command's end
-RECHECK = 0.02
-LIVE_EVERY = 0.05
-KEEP_OUTPUTS = 64
-MOST_AT_ONCE = 32
-MOST_LEFT_OPEN = 128
+GRACE_SECONDS = 1.0  # between TERM and KILL
+LINGER_SECONDS = 0.1  # for output that arrives just after the command's end
+RECHECK_SECONDS = 0.02
+LIVE_SECONDS = 0.05
+MAX_KEPT_OUTPUTS = 64
+MAX_RUNNING = 32
+MAX_ABANDONED_PIPES = 128
 
 
 class Call:
     """One command, from its start to its outcome."""
 
-    def __init__(self, call_id: str, pid: int, fd: int, output: Output, *, timeout: float) -> None:
+    def __init__(
+        self, call_id: str, pid: int, fd: int, output: CallOutput, *, timeout: float
+    ) -> None:
         self.id = call_id
         self.pid = pid
         self.fd = fd
         self.output = output
-        self.began = time.monotonic()
-        self.began_ticks = now_in_ticks() - 1  # it began a moment before we look
-        self.deadline = self.began + timeout
+        self.started = time.monotonic()
+        self.started_ticks = boot_ticks() - 1  # it started a moment before we look
+        self.deadline = self.started + timeout
         self.exit_code: int | None = None
         self.cause = ""
         self.exited_at = 0.0
         self.kill_at = 0.0  # when TERM becomes KILL; 0: nobody wants it dead
-        self.look_at = 0.0
+        self.check_at = 0.0
         self.live_at = 0.0
         self.seconds = 0.0
         self.ended = False
@@ -49,7 +51,7 @@ class Call:
     @property
     def seconds_left(self) -> float:
         """How long the worker may have to wait for the outcome at most."""
-        return 0.0 if self.ended else max(0.0, self.deadline - time.monotonic()) + 2 * GRACE
+        return 0.0 if self.ended else max(0.0, self.deadline - time.monotonic()) + 2 * GRACE_SECONDS
 
     def outcome(self) -> dict[str, Any]:
         """As the worker gets it."""
@@ -63,7 +65,7 @@ class Call:
         }
 
 
-class Calls:
+class CallTable:
     """Starts, follows and ends calls. ``on_live`` and ``on_end`` hear of them."""
 
     def __init__(
@@ -81,25 +83,25 @@ class Calls:
         self.all: dict[str, Call] = {}
         self.running: dict[str, Call] = {}
         self._by_fd: dict[int, Call] = {}
-        self._left_open: dict[int, None] = {}
+        self._abandoned_pipes: dict[int, None] = {}
         self._ended: list[Call] = []
 
-    def begin(
-        self, call_id: str, timeout: float, start: Callable[[int], int], output: Output
+    def start(
+        self, call_id: str, timeout: float, spawn: Callable[[int], int], output: CallOutput
     ) -> Call:
         """Enter a call in the table and start it; ``start`` gets the descriptor to write to."""
-        if len(self.running) >= MOST_AT_ONCE:
+        if len(self.running) >= MAX_RUNNING:
             raise RequestError(
-                "workspace_error", f"{MOST_AT_ONCE} commands run already; wait for one to end."
+                "workspace_error", f"{MAX_RUNNING} commands run already; wait for one to end."
             )
         read_end, write_end = os.pipe()
         os.set_blocking(read_end, False)
         oom_kills = self._oom_kills()
         try:
-            pid = start(write_end)
+            pid = spawn(write_end)
         except OSError as error:
             os.close(read_end)
-            return self._never_started(call_id, error, output)
+            return self._record_failed_start(call_id, error, output)
         finally:
             os.close(write_end)
         call = Call(call_id, pid, read_end, output, timeout=timeout)
@@ -108,7 +110,7 @@ class Calls:
         self._poll.register(read_end, select.EPOLLIN)
         return call
 
-    def _never_started(self, call_id: str, error: OSError, output: Output) -> Call:
+    def _record_failed_start(self, call_id: str, error: OSError, output: CallOutput) -> Call:
         call = Call(call_id, 0, -1, output, timeout=0)
         missing = isinstance(error, FileNotFoundError)
         call.exit_code = 127 if missing else 126
@@ -120,12 +122,12 @@ class Calls:
     def owns(self, fd: int) -> bool:
         return fd in self._by_fd
 
-    def readable(self, fd: int) -> None:
+    def read_output(self, fd: int) -> None:
         """Take what a command wrote."""
         call = self._by_fd[fd]
         if self._read(call):
             if call.output.live and time.monotonic() >= call.live_at:
-                self._show(call)
+                self._send_live(call)
         elif call.exited_at and not call.kill_at:
             self._finish(call)
 
@@ -147,8 +149,8 @@ class Calls:
         os.close(call.fd)
         call.fd = -1
 
-    def _show(self, call: Call) -> None:
-        call.live_at = time.monotonic() + LIVE_EVERY
+    def _send_live(self, call: Call) -> None:
+        call.live_at = time.monotonic() + LIVE_SECONDS
         self._on_live(call)
 
     def reap(self) -> None:
@@ -162,16 +164,16 @@ class Calls:
                 return
             for call in list(self.running.values()):
                 if call.pid == pid:
-                    self._exited(call, status)
+                    self._record_exit(call, status)
 
-    def _exited(self, call: Call, status: int) -> None:
+    def _record_exit(self, call: Call, status: int) -> None:
         code = os.waitstatus_to_exitcode(status)
         call.exit_code = code if code >= 0 else 128 - code
         call.exited_at = time.monotonic()
         if call.fd >= 0:
             while call.fd >= 0 and select.select([call.fd], [], [], 0)[0]:
                 self._read(call)
-                if time.monotonic() - call.exited_at > LINGER:
+                if time.monotonic() - call.exited_at > LINGER_SECONDS:
                     break
         if call.fd < 0 and not call.kill_at:
             self._finish(call)
@@ -181,57 +183,57 @@ class Calls:
         if call.ended or call.kill_at:
             return
         call.cause = cause
-        call.kill_at = time.monotonic() + (0 if at_once else GRACE)
+        call.kill_at = time.monotonic() + (0 if at_once else GRACE_SECONDS)
         if not at_once:
             self.tree(call).signal(SIGTERM)
-        call.look_at = 0.0
+        call.check_at = 0.0
 
-    def tree(self, call: Call) -> Tree:
-        alone = len(self.running) == 1 and call.id in self.running
-        return Tree(call.id, call.pid, call.began_ticks, alone=alone)
+    def tree(self, call: Call) -> ProcessTree:
+        is_only_call = len(self.running) == 1 and call.id in self.running
+        return ProcessTree(call.id, call.pid, call.started_ticks, is_only_call=is_only_call)
 
     def tick(self, now: float) -> float:
         """Do what is due; when to come back, in seconds."""
         due = [3600.0]
         for call in list(self.running.values()):
             if call.kill_at:
-                self._pursue(call, now)
-                due.append(RECHECK)
+                self._continue_kill(call, now)
+                due.append(RECHECK_SECONDS)
             elif now >= call.deadline:
                 self.kill(call, "timed_out")
                 due.append(0)
-            elif call.exited_at and now - call.exited_at >= LINGER:
+            elif call.exited_at and now - call.exited_at >= LINGER_SECONDS:
                 self._finish(call)
             else:
-                due.append(self._next_look(call, now))
-        if self._left_open:
-            self._drain_left_open()
-            due.append(LIVE_EVERY)
+                due.append(self._next_check(call, now))
+        if self._abandoned_pipes:
+            self._drain_abandoned_pipes()
+            due.append(LIVE_SECONDS)
         return min(due)
 
-    def _next_look(self, call: Call, now: float) -> float:
+    def _next_check(self, call: Call, now: float) -> float:
         wait = call.deadline - now
         if call.exited_at:
-            wait = min(wait, call.exited_at + LINGER - now)
+            wait = min(wait, call.exited_at + LINGER_SECONDS - now)
         if call.output.live:
             if now >= call.live_at:
-                self._show(call)
-            wait = min(wait, LIVE_EVERY)
+                self._send_live(call)
+            wait = min(wait, LIVE_SECONDS)
         return max(wait, 0.001)
 
-    def _pursue(self, call: Call, now: float) -> None:
-        if now < call.look_at:
+    def _continue_kill(self, call: Call, now: float) -> None:
+        if now < call.check_at:
             return
-        call.look_at = now + RECHECK
+        call.check_at = now + RECHECK_SECONDS
         tree = self.tree(call)
-        left = tree.end() if now >= call.kill_at else len(tree.members())
-        if left == 0 and (call.exited_at or now > call.kill_at + GRACE):
+        left = tree.kill() if now >= call.kill_at else len(tree.pids())
+        if left == 0 and (call.exited_at or now > call.kill_at + GRACE_SECONDS):
             self._finish(call)
 
     def _finish(self, call: Call) -> None:
         """Settle the outcome. What still holds the pipe open (a server begun with ``&``) lives on."""
         call.ended = True
-        call.seconds = time.monotonic() - call.began
+        call.seconds = time.monotonic() - call.started
         if call.fd >= 0:
             fd = call.fd
             self._read_rest(call)
@@ -239,20 +241,20 @@ class Calls:
                 self._poll.unregister(fd)
                 del self._by_fd[fd]
                 call.fd = -1
-                self._leave_open(fd)
+                self._abandon_pipe(fd)
         call.output.close()
-        self._name_cause(call)
+        self._set_cause(call)
         self.running.pop(call.id, None)
         self._ended.append(call)
-        if len(self._ended) > KEEP_OUTPUTS:
+        if len(self._ended) > MAX_KEPT_OUTPUTS:
             self._ended.pop(0).output.shrink()
         self._on_end(call)
 
-    def _leave_open(self, fd: int) -> None:
-        self._left_open[fd] = None
-        if len(self._left_open) > MOST_LEFT_OPEN:
-            oldest = next(iter(self._left_open))
-            del self._left_open[oldest]
+    def _abandon_pipe(self, fd: int) -> None:
+        self._abandoned_pipes[fd] = None
+        if len(self._abandoned_pipes) > MAX_ABANDONED_PIPES:
+            oldest = next(iter(self._abandoned_pipes))
+            del self._abandoned_pipes[oldest]
             os.close(oldest)
 
     def _read_rest(self, call: Call) -> None:
@@ -261,7 +263,7 @@ class Calls:
                 return
             self._read(call)
 
-    def _name_cause(self, call: Call) -> None:
+    def _set_cause(self, call: Call) -> None:
         if call.cause:
             return
         if call.exit_code == 153:  # SIGXFSZ: a file reached the size of the whole workspace
@@ -269,13 +271,13 @@ class Calls:
         elif self._oom_kills() > call.oom_kills and (call.exit_code or len(self.running) <= 1):
             call.cause = "out_of_memory"
 
-    def _drain_left_open(self) -> None:
+    def _drain_abandoned_pipes(self) -> None:
         """Throw away, slowly, what those who live on still write, so that they neither block nor die."""
-        for fd in list(self._left_open):
+        for fd in list(self._abandoned_pipes):
             try:
                 data = os.read(fd, 1 << 20)
             except BlockingIOError:
                 continue
             if not data:
-                del self._left_open[fd]
+                del self._abandoned_pipes[fd]
                 os.close(fd)

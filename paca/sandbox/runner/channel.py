@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
-from paca.sandbox.runner.frames import RESYNC, Parser, encode
+from paca.sandbox.runner.frames import RESYNC, FrameParser, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-CROWDED = 256 << 10
+CONGESTED_BYTES = 256 << 10
 
 
 class Channel:
@@ -20,14 +20,14 @@ class Channel:
     written to at ``out`` and says nothing when one of them goes away.
     """
 
-    def __init__(self, fd: int, out: int | None = None) -> None:
+    def __init__(self, fd: int, out_fd: int | None = None) -> None:
         self.fd = fd
-        self.out = fd if out is None else out
-        self.shared = out is not None
+        self.out_fd = fd if out_fd is None else out_fd
+        self.shared = out_fd is not None
         self.nonce = ""
-        self.stuck = False  # the socket takes no more for now
-        self._parser = Parser()
-        self._waiting = bytearray()
+        self.is_blocked = False  # the socket takes no more for now
+        self._parser = FrameParser()
+        self._unsent = bytearray()
 
     def receive(self) -> list[tuple[str, dict[str, Any]]] | None:
         """The frames that have come; None when the other side is gone."""
@@ -41,31 +41,31 @@ class Channel:
 
     def send(self, message: dict[str, Any], *, nonce: str | None = None) -> None:
         """Queue a frame; ``flush`` writes it."""
-        self._waiting += encode(self.nonce if nonce is None else nonce, message)
+        self._unsent += encode(self.nonce if nonce is None else nonce, message)
 
     def flush(self) -> bool:
         """Write what fits; True if more waits."""
         try:
-            while self._waiting:
-                del self._waiting[: os.write(self.out, self._waiting[: 1 << 20])]
+            while self._unsent:
+                del self._unsent[: os.write(self.out_fd, self._unsent[: 1 << 20])]
         except BlockingIOError:
             return True
         except OSError:  # gone; ``receive`` will say so
-            self._waiting.clear()
+            self._unsent.clear()
         return False
 
-    def begin(self, nonce: str) -> None:
+    def attach(self, nonce: str) -> None:
         """From now on this worker. Much that another has left unread would only hold it up."""
-        if self.crowded:
-            self._waiting[:] = RESYNC
+        if self.is_congested:
+            self._unsent[:] = RESYNC
         if self.nonce not in ("", nonce):
             self.send({"superseded": True})
         self.nonce = nonce
 
     @property
-    def crowded(self) -> bool:
+    def is_congested(self) -> bool:
         """The worker does not keep up: show it nothing that it can do without."""
-        return len(self._waiting) > CROWDED
+        return len(self._unsent) > CONGESTED_BYTES
 
     def close(self) -> None:
         os.close(self.fd)

@@ -9,10 +9,10 @@ from paca.sandbox.runner.errors import RequestError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from paca.sandbox.runner.safe_path import Place
+    from paca.sandbox.runner.safe_path import SafePath
 
-LARGEST = 32 << 20
-NAMES = {
+MAX_FILE_BYTES = 32 << 20
+TYPE_NAMES = {
     stat.S_IFDIR: "a directory",
     stat.S_IFIFO: "a named pipe",
     stat.S_IFSOCK: "a socket",
@@ -22,66 +22,66 @@ NAMES = {
 }
 
 
-def status(place: Place) -> os.stat_result:
-    return os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
+def stat_target(target: SafePath) -> os.stat_result:
+    return os.stat(target.name, dir_fd=target.folder_fd, follow_symlinks=False)
 
 
-def open_regular(place: Place) -> int:
+def open_regular(target: SafePath) -> int:
     """Open for reading without ever waiting: a FIFO without a writer, a device, a socket."""
-    _must_be_regular(status(place))
+    _require_regular(stat_target(target))
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
-    fd = os.open(place.name, flags, dir_fd=place.folder)
+    fd = os.open(target.name, flags, dir_fd=target.folder_fd)
     try:
-        _must_be_regular(os.fstat(fd))  # it may have been exchanged in between
+        _require_regular(os.fstat(fd))  # it may have been exchanged in between
     except RequestError:
         os.close(fd)
         raise
     return fd
 
 
-def _must_be_regular(found: os.stat_result) -> None:
+def _require_regular(found: os.stat_result) -> None:
     kind = stat.S_IFMT(found.st_mode)
     if kind != stat.S_IFREG:
         raise RequestError(
-            "not_a_file", f"This is {NAMES.get(kind, 'no regular file')}, not a regular file."
+            "not_a_file", f"This is {TYPE_NAMES.get(kind, 'no regular file')}, not a regular file."
         )
 
 
 def read_all(fd: int, size: int) -> bytes:
     data = bytearray()
-    while len(data) <= LARGEST and (piece := os.pread(fd, max(size, 4096), len(data))):
+    while len(data) <= MAX_FILE_BYTES and (piece := os.pread(fd, max(size, 4096), len(data))):
         data += piece
     return bytes(data)
 
 
-def current(place: Place) -> tuple[bytes | None, int]:
+def read_if_exists(target: SafePath) -> tuple[bytes | None, int]:
     try:
-        fd = open_regular(place)
+        fd = open_regular(target)
     except FileNotFoundError:
         return None, 0o644
     try:
         found = os.fstat(fd)
-        if found.st_size > LARGEST:
+        if found.st_size > MAX_FILE_BYTES:
             raise RequestError("file_too_large")
         return read_all(fd, found.st_size), stat.S_IMODE(found.st_mode)
     finally:
         os.close(fd)
 
 
-def put(place: Place, content: bytes, mode: int) -> None:
+def write_atomically(target: SafePath, content: bytes, mode: int) -> None:
     """The whole file at once: readers see the old one or the new one."""
     temporary = b".paca-" + os.urandom(6).hex().encode()
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(temporary, flags, 0o600, dir_fd=place.folder)
+    fd = os.open(temporary, flags, 0o600, dir_fd=target.folder_fd)
     try:
         view = memoryview(content)
         while view:
             view = view[os.write(fd, view) :]
         os.fchmod(fd, mode)
         os.fsync(fd)
-        os.rename(temporary, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
+        os.rename(temporary, target.name, src_dir_fd=target.folder_fd, dst_dir_fd=target.folder_fd)
     except BaseException:
-        os.unlink(temporary, dir_fd=place.folder)
+        os.unlink(temporary, dir_fd=target.folder_fd)
         raise
     finally:
         os.close(fd)

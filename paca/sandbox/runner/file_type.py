@@ -1,6 +1,6 @@
 """Tells text from binary, and names the kind of what is binary."""
 
-SNIFFED = 8192
+SNIFF_BYTES = 8192
 SIGNATURES = (
     (0, b"%PDF-", "PDF"),
     (0, b"\x89PNG\r\n\x1a\n", "PNG image"),
@@ -22,7 +22,7 @@ SIGNATURES = (
     (0, b"\xff\xfe", "UTF-16 text"),
     (0, b"\xfe\xff", "UTF-16 text"),
 )
-CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\b\x1b"))
+CONTROL_CHARACTERS = bytes(set(range(32)) - set(b"\t\n\v\f\r\b\x1b"))
 
 
 def binary_kind(start: bytes) -> str:
@@ -32,7 +32,7 @@ def binary_kind(start: bytes) -> str:
             return name
     if b"\0" in start:
         return "binary data"
-    strange = len(start) - len(start.translate(None, CONTROLS))
+    strange = len(start) - len(start.translate(None, CONTROL_CHARACTERS))
     undecodable = start.decode("utf-8", "ignore").encode()
     lost = len(start) - len(undecodable)
     return "binary data" if strange * 10 > len(start) or lost * 10 > 3 * len(start) else ""

@@ -7,11 +7,11 @@ import stat
 
 from paca.sandbox.runner import file_io
 from paca.sandbox.runner.errors import RequestError
-from paca.sandbox.runner.file_type import SNIFFED, binary_kind
-from paca.sandbox.runner.line_window import MOST_LINES, described, window
-from paca.sandbox.runner.listing import MOST_ENTRIES, entry, list_into
+from paca.sandbox.runner.file_type import SNIFF_BYTES, binary_kind
+from paca.sandbox.runner.line_window import MAX_LINES, file_answer, line_window
+from paca.sandbox.runner.listing import MAX_ENTRIES, collect_entries, describe_entry
 from paca.sandbox.runner.output import OutputFile
-from paca.sandbox.runner.safe_path import Place
+from paca.sandbox.runner.safe_path import SafePath
 from paca.sandbox.runner.textdiff import compare
 
 TYPE_CHECKING = False
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-LARGEST_READ = 4 << 20
-LARGEST_DIFF = 2 << 20
-KEPT_WRITES = 1024
-KEPT_OUTPUTS = 32
-OUTPUTS = ".paca/output"
+MAX_READ_BYTES = 4 << 20
+MAX_DIFF_BYTES = 2 << 20
+MAX_REMEMBERED_WRITES = 1024
+MAX_OUTPUT_FILES = 32
+OUTPUT_FOLDER = ".paca/output"
 
 
-class Files:
+class WorkspaceFiles:
     """The workspace below one folder."""
 
     def __init__(self, root: str) -> None:
@@ -36,40 +36,40 @@ class Files:
     # --- looking ----------------------------------------------------------------------------------
 
     def stat(self, path: str) -> dict[str, Any]:
-        with Place(self.root, path) as place:
-            return entry(place.path, file_io.status(place))
+        with SafePath(self.root, path) as target:
+            return describe_entry(target.path, file_io.stat_target(target))
 
     def list(self, path: str, depth: int, limit: int) -> list[dict[str, Any]]:
-        limit = max(1, min(limit, MOST_ENTRIES))
-        with Place(self.root, path) as place:
-            if not stat.S_ISDIR(file_io.status(place).st_mode):
+        limit = max(1, min(limit, MAX_ENTRIES))
+        with SafePath(self.root, path) as target:
+            if not stat.S_ISDIR(file_io.stat_target(target).st_mode):
                 raise RequestError("not_a_file", "This is not a directory.")
             fd = os.open(
-                place.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=place.folder
+                target.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=target.folder_fd
             )
-            prefix = "" if place.path == "." else f"{place.path}/"
+            prefix = "" if target.path == "." else f"{target.path}/"
         found: list[dict[str, Any]] = []
-        list_into(found, fd, prefix, depth, limit)
+        collect_entries(found, fd, prefix, depth, limit)
         return found
 
     def read(self, path: str, offset: int, limit: int) -> bytes:
-        with Place(self.root, path) as place:
-            fd = file_io.open_regular(place)
+        with SafePath(self.root, path) as target:
+            fd = file_io.open_regular(target)
         try:
-            return os.pread(fd, max(0, min(limit, LARGEST_READ)), max(0, offset))
+            return os.pread(fd, max(0, min(limit, MAX_READ_BYTES)), max(0, offset))
         finally:
             os.close(fd)
 
     def read_lines(self, path: str, first: int, count: int) -> dict[str, Any]:
-        with Place(self.root, path) as place:
-            fd = file_io.open_regular(place)
-            name = place.path
+        with SafePath(self.root, path) as target:
+            fd = file_io.open_regular(target)
+            name = target.path
         try:
             size = os.fstat(fd).st_size
-            binary = binary_kind(os.pread(fd, SNIFFED, 0))
-            if size > file_io.LARGEST:
+            binary = binary_kind(os.pread(fd, SNIFF_BYTES, 0))
+            if size > file_io.MAX_FILE_BYTES:
                 if binary:
-                    return described(name, size, "", binary=binary)
+                    return file_answer(name, size, "", binary=binary)
                 raise RequestError(
                     "file_too_large",
                     f"The file has {size} bytes; read a part with head, tail or sed.",
@@ -79,9 +79,9 @@ class Files:
             os.close(fd)
         digest = sha256(data)
         if binary:
-            return described(name, size, digest, binary=binary)
-        return described(
-            name, size, digest, **window(data, max(1, first), max(0, min(count, MOST_LINES)))
+            return file_answer(name, size, digest, binary=binary)
+        return file_answer(
+            name, size, digest, **line_window(data, max(1, first), max(0, min(count, MAX_LINES)))
         )
 
     # --- changing ---------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ class Files:
     def write(
         self, call_id: str, path: str, content: bytes, expected: str | None
     ) -> dict[str, Any]:
-        return self._change(call_id, path, lambda _: content, expected, make=True)
+        return self._change(call_id, path, lambda _: content, expected, create=True)
 
     def replace(
         self, call_id: str, path: str, old: str, new: str, every: bool, expected: str | None
@@ -97,9 +97,9 @@ class Files:
         def edit(data: bytes | None) -> bytes:
             if data is None:
                 raise RequestError("no_such_file")
-            return _replaced(data, _text(old), _text(new), every=every)
+            return _replace_text(data, _text(old), _text(new), every=every)
 
-        return self._change(call_id, path, edit, expected, make=False)
+        return self._change(call_id, path, edit, expected, create=False)
 
     def _change(
         self,
@@ -108,50 +108,52 @@ class Files:
         edit: Callable[[bytes | None], bytes],
         expected: str | None,
         *,
-        make: bool,
+        create: bool,
     ) -> dict[str, Any]:
         # guard: runner-written-files
         if call_id in self._written:
             return self._written[call_id]
-        with Place(self.root, path, make=make) as place:
-            before, mode = file_io.current(place)
+        with SafePath(self.root, path, create_folders=create) as target:
+            before, mode = file_io.read_if_exists(target)
             # guard: runner-expected-digest
             if expected is not None and (before is None or sha256(before) != expected):
                 raise RequestError("file_changed")
             after = edit(before)
-            if len(after) > file_io.LARGEST:
+            if len(after) > file_io.MAX_FILE_BYTES:
                 raise RequestError("file_too_large")
-            file_io.put(place, after, mode)
-            change = _change_of(place.path, before, after)
+            file_io.write_atomically(target, after, mode)
+            change = _describe_change(target.path, before, after)
         self._written[call_id] = change
-        if len(self._written) > KEPT_WRITES:
+        if len(self._written) > MAX_REMEMBERED_WRITES:
             del self._written[next(iter(self._written))]
         return change
 
     # --- for commands -----------------------------------------------------------------------------
 
-    def folder(self, path: str) -> int:
+    def open_folder(self, path: str) -> int:
         """A descriptor of a folder, for a command to start in."""
-        with Place(self.root, path) as place:
-            if not stat.S_ISDIR(file_io.status(place).st_mode):
+        with SafePath(self.root, path) as target:
+            if not stat.S_ISDIR(file_io.stat_target(target).st_mode):
                 raise RequestError("no_such_file", "The working directory is not a directory.")
             return os.open(
-                place.name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=place.folder
+                target.name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=target.folder_fd
             )
 
-    def output_file(self, call_id: str) -> OutputFile | None:
+    def create_output_file(self, call_id: str) -> OutputFile | None:
         """A new file for a long output; None if the agent made that impossible."""
         safe = (
             "".join(c for c in call_id if c.isascii() and (c.isalnum() or c in "-_"))[:64] or "call"
         )
-        path = f"{OUTPUTS}/{safe}.txt"
+        path = f"{OUTPUT_FOLDER}/{safe}.txt"
         try:
-            with Place(self.root, f"{OUTPUTS}/../.gitignore", make=True) as place:
-                file_io.put(place, b"*\n", 0o644)
-            with Place(self.root, path, make=True, follow=False) as place:
-                _drop_oldest(place.folder)
+            with SafePath(
+                self.root, f"{OUTPUT_FOLDER}/../.gitignore", create_folders=True
+            ) as target:
+                file_io.write_atomically(target, b"*\n", 0o644)
+            with SafePath(self.root, path, create_folders=True, follow=False) as target:
+                _remove_oldest_outputs(target.folder_fd)
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-                return OutputFile(os.open(place.name, flags, 0o644, dir_fd=place.folder), path)
+                return OutputFile(os.open(target.name, flags, 0o644, dir_fd=target.folder_fd), path)
         except (OSError, RequestError):
             return None
 
@@ -166,7 +168,7 @@ def _text(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _replaced(data: bytes, old: bytes, new: bytes, *, every: bool) -> bytes:
+def _replace_text(data: bytes, old: bytes, new: bytes, *, every: bool) -> bytes:
     if not old:
         raise RequestError("no_such_text", "The text to replace is empty.")
     if old not in data and b"\r\n" in data:  # the model sees no carriage returns
@@ -185,14 +187,14 @@ def _with_crlf(text: bytes) -> bytes:
     return text.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
 
 
-def _change_of(path: str, before: bytes | None, after: bytes) -> dict[str, Any]:
+def _describe_change(path: str, before: bytes | None, after: bytes) -> dict[str, Any]:
     old, binary = (
         before or b"",
-        binary_kind((before or b"")[:SNIFFED]) or binary_kind(after[:SNIFFED]),
+        binary_kind((before or b"")[:SNIFF_BYTES]) or binary_kind(after[:SNIFF_BYTES]),
     )
     added = removed = 0
     diff = ""
-    if not binary and max(len(old), len(after)) <= LARGEST_DIFF:
+    if not binary and max(len(old), len(after)) <= MAX_DIFF_BYTES:
         added, removed, diff = compare(
             old.decode("utf-8", "replace"), after.decode("utf-8", "replace"), path
         )
@@ -207,14 +209,14 @@ def _change_of(path: str, before: bytes | None, after: bytes) -> dict[str, Any]:
     }
 
 
-def _drop_oldest(folder: int) -> None:
+def _remove_oldest_outputs(folder: int) -> None:
     fd = os.open(b".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
     try:
         names = os.listdir(fd)  # noqa: PTH208 - of a descriptor
         aged = sorted(
             names, key=lambda name: os.stat(name, dir_fd=fd, follow_symlinks=False).st_mtime
         )
-        for name in aged[: max(0, len(names) - KEPT_OUTPUTS + 1)]:
+        for name in aged[: max(0, len(names) - MAX_OUTPUT_FILES + 1)]:
             os.unlink(name, dir_fd=fd)
     finally:
         os.close(fd)

@@ -78,7 +78,7 @@ def decode(line: bytes) -> tuple[str, dict[str, Any]] | None:
         return None
 
 
-class Parser:
+class FrameParser:
     """Cuts a stream of bytes into frames; what is broken is dropped, never waited for."""
 
     def __init__(self) -> None:

@@ -6,34 +6,34 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-MOST_LINES = 5000
-MOST_CHARACTERS = 65_536
-LONGEST_LINE = 4000
+MAX_LINES = 5000
+MAX_CHARACTERS = 65_536
+MAX_LINE_CHARACTERS = 4000
 
 
-def described(path: str, size: int, digest: str, **rest: Any) -> dict[str, Any]:
+def file_answer(path: str, size: int, digest: str, **content: Any) -> dict[str, Any]:
     """The answer about a file; ``rest`` is what a text adds to it, or a binary's kind."""
     empty = {"text": "", "first": 0, "last": 0, "total": 0, "truncated": False, "binary": ""}
-    return {"path": path, "size": size, "digest": digest, **empty, **rest}
+    return {"path": path, "size": size, "digest": digest, **empty, **content}
 
 
-def window(data: bytes, first: int, count: int) -> dict[str, Any]:
-    """``count`` lines from ``first`` on, as far as there is room."""
+def line_window(data: bytes, first: int, count: int) -> dict[str, Any]:
+    """``count`` lines from ``first`` on, as far as there is space."""
     lines = data.split(b"\n")
     if lines[-1] == b"":
         lines.pop()
-    taken, room, truncated = [], MOST_CHARACTERS, False
+    chosen, space, truncated = [], MAX_CHARACTERS, False
     for line in lines[first - 1 : first - 1 + count]:
         text = line.decode("utf-8", "replace").replace("\0", "␀")
-        if len(text) > LONGEST_LINE:
-            text = f"{text[:LONGEST_LINE]} [... {len(text) - LONGEST_LINE} more characters]"
+        if len(text) > MAX_LINE_CHARACTERS:
+            text = f"{text[:MAX_LINE_CHARACTERS]} [... {len(text) - MAX_LINE_CHARACTERS} more characters]"
             truncated = True
-        room -= len(text) + 1
-        if room < 0:
+        space -= len(text) + 1
+        if space < 0:
             truncated = True
             break
-        taken.append(text)
-    ends = len(lines) > first - 1 + len(taken) or data.endswith(b"\n")
-    text = "\n".join(taken) + ("\n" if taken and ends else "")
-    last = first + len(taken) - 1
+        chosen.append(text)
+    ends = len(lines) > first - 1 + len(chosen) or data.endswith(b"\n")
+    text = "\n".join(chosen) + ("\n" if chosen and ends else "")
+    last = first + len(chosen) - 1
     return {"text": text, "first": first, "last": last, "total": len(lines), "truncated": truncated}

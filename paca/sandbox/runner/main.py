@@ -9,7 +9,7 @@ import sys
 from paca.sandbox.runner import HOME
 from paca.sandbox.runner.channel import Channel
 from paca.sandbox.runner.frames import loads
-from paca.sandbox.runner.server import Server
+from paca.sandbox.runner.server import RunnerServer
 from paca.sandbox.runner.signals import SIG_IGN, SIGHUP, SIGINT, SIGPIPE, SIGTERM, signal
 
 TYPE_CHECKING = False
@@ -35,18 +35,20 @@ def main() -> None:
     listener: int = settings["listener"]
     os.set_inheritable(listener, False)
     if settings["oom_fd"] is None:
-        _bind_to_cores(settings["cpus"])
-    _become(settings.get("uid"))
+        _pin_to_cores(settings["cpus"])
+    _drop_root(settings.get("uid"))
     socket = _socket.socket(fileno=listener)
     _serve(settings, listener=listener, accept=lambda: socket._accept()[0])  # type: ignore[attr-defined]
 
 
-def _serve(settings: dict[str, Any], **door: Any) -> None:
-    counter = _counter(settings.get("oom_fd"))
+def _serve(settings: dict[str, Any], **connection: Any) -> None:
+    counter = _open_oom_counter(settings.get("oom_fd"))
     settings["cgroup"] = counter is not None
-    settings["oom_kills"] = _oom_kills(counter)
+    settings["oom_kills"] = _oom_kill_reader(counter)
     epoch, orphan_seconds = settings["epoch"], settings["orphan_seconds"]
-    Server(epoch=epoch, orphan_seconds=orphan_seconds, settings=settings, **door).serve()
+    RunnerServer(
+        epoch=epoch, orphan_seconds=orphan_seconds, settings=settings, **connection
+    ).serve()
 
 
 def _standard_streams(null: int) -> Channel:
@@ -57,7 +59,7 @@ def _standard_streams(null: int) -> Channel:
     return channel
 
 
-def _become(uid: int | None) -> None:
+def _drop_root(uid: int | None) -> None:
     """From root to the user of this sandbox alone; without a uid we are nobody special already."""
     if uid is None:
         return
@@ -67,7 +69,7 @@ def _become(uid: int | None) -> None:
     os.setresuid(uid, uid, uid)
 
 
-def _bind_to_cores(cpus: float) -> None:
+def _pin_to_cores(cpus: float) -> None:
     """A share of the machine without a cgroup: whole cores, beginning anywhere."""
     cores = sorted(os.sched_getaffinity(0))
     first = os.urandom(1)[0] % len(cores)
@@ -75,7 +77,7 @@ def _bind_to_cores(cpus: float) -> None:
     os.sched_setaffinity(0, (cores[first:] + cores[:first])[:wanted])
 
 
-def _counter(fd: int | None) -> int | None:
+def _open_oom_counter(fd: int | None) -> int | None:
     """Where the kernel counts whom it ended for lack of memory: given to us, or shown to a container."""
     if fd is not None:
         os.set_inheritable(fd, False)
@@ -88,7 +90,7 @@ def _counter(fd: int | None) -> int | None:
     return None
 
 
-def _oom_kills(fd: int | None) -> Callable[[], int]:
+def _oom_kill_reader(fd: int | None) -> Callable[[], int]:
     """How often the kernel has ended a process here for lack of memory."""
     if fd is None:
         return lambda: 0

@@ -9,13 +9,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-HEAD = 16_384
-TAIL = 32_768
-LIVE = 131_072  # more than that since the last look is not shown, only kept
-FILE_LIMIT = 50 << 20
+HEAD_CHARACTERS = 16_384
+TAIL_CHARACTERS = 32_768
+MAX_LIVE_CHARACTERS = 131_072  # more than that since the last look is not shown, only kept
+MAX_FILE_BYTES = 50 << 20
 
 
-class Output:
+class CallOutput:
     """Decodes and keeps the output of one call. ``open_file`` makes the file when it is needed."""
 
     def __init__(self, open_file: Callable[[], OutputFile | None]) -> None:
@@ -25,7 +25,7 @@ class Output:
         self._head = ""
         self._tail = ""
         self._live = ""
-        self._total = 0
+        self._total_characters = 0
         self.truncated = False
         self.path = ""
 
@@ -35,19 +35,19 @@ class Output:
         if not text:
             return
         text = text.replace("\0", "␀")
-        self._total += len(text)
+        self._total_characters += len(text)
         if self._file is not None:
             self._file.write(text)
-        self._live = _shortened(self._live + text)
-        room = HEAD - len(self._head)
-        self._head += text[:room]
-        self._tail += text[room:] if room > 0 else text
-        if not self.truncated and self._total > HEAD + TAIL:
-            self._begin_file()
-        if len(self._tail) > 2 * TAIL:
-            self._tail = self._tail[-TAIL:]
+        self._live = _shorten(self._live + text)
+        space = HEAD_CHARACTERS - len(self._head)
+        self._head += text[:space]
+        self._tail += text[space:] if space > 0 else text
+        if not self.truncated and self._total_characters > HEAD_CHARACTERS + TAIL_CHARACTERS:
+            self._start_file()
+        if len(self._tail) > 2 * TAIL_CHARACTERS:
+            self._tail = self._tail[-TAIL_CHARACTERS:]
 
-    def _begin_file(self) -> None:
+    def _start_file(self) -> None:
         self.truncated = True
         self._file = self._open_file()
         if self._file is not None:
@@ -74,8 +74,8 @@ class Output:
         """The whole output, or its head and tail with a line that says what is missing."""
         if not self.truncated:
             return self._head + self._tail
-        tail = self._tail[-TAIL:]
-        left_out = self._total - len(self._head) - len(tail)
+        tail = self._tail[-TAIL_CHARACTERS:]
+        left_out = self._total_characters - len(self._head) - len(tail)
         where = f"; all of it is in {self.path}" if self.path else ""
         return f"{self._head}\n[... {left_out} characters left out{where} ...]\n{tail}"
 
@@ -91,23 +91,23 @@ class OutputFile:
     def __init__(self, fd: int, path: str) -> None:
         self.path = path
         self._fd = fd
-        self._room = FILE_LIMIT
+        self._bytes_left = MAX_FILE_BYTES
 
     def write(self, text: str) -> None:
-        if self._room <= 0:
+        if self._bytes_left <= 0:
             return
-        data = text.encode("utf-8", "replace")[: self._room]
-        self._room -= len(data)
+        data = text.encode("utf-8", "replace")[: self._bytes_left]
+        self._bytes_left -= len(data)
         try:
             os.write(self._fd, data)
         except OSError:  # the workspace is full, or the agent took its right to write away
-            self._room = 0
+            self._bytes_left = 0
 
     def close(self) -> None:
         os.close(self._fd)
 
 
-def _shortened(text: str) -> str:
-    if len(text) <= LIVE:
+def _shorten(text: str) -> str:
+    if len(text) <= MAX_LIVE_CHARACTERS:
         return text
-    return "[... skipped ...]\n" + text[-LIVE // 2 :]
+    return "[... skipped ...]\n" + text[-MAX_LIVE_CHARACTERS // 2 :]

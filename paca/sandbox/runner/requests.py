@@ -8,16 +8,16 @@ import time
 from binascii import a2b_base64, b2a_base64
 
 from paca.sandbox.runner import HOME, SHARED_MEMORY, TMP, WORKSPACE
-from paca.sandbox.runner.call_table import Call, Calls
+from paca.sandbox.runner.call_table import Call, CallTable
 from paca.sandbox.runner.errors import RequestError
-from paca.sandbox.runner.files import Files
-from paca.sandbox.runner.output import Output
+from paca.sandbox.runner.files import WorkspaceFiles
+from paca.sandbox.runner.output import CallOutput
 from paca.sandbox.runner.spawn import (
-    LONGEST_ARGUMENT,
+    MAX_ARGUMENT_BYTES,
     SHELL,
-    bound_everything,
-    close_to_others,
     environment,
+    forbid_tracing,
+    set_own_limits,
     spawn,
 )
 from paca.sandbox.runner.watchdog import Watchdog
@@ -28,39 +28,44 @@ if TYPE_CHECKING:
     from typing import Any
 
     Reply = Callable[[Any], None]
-    Tell = Callable[[dict[str, Any], bool], bool]
+    SendUpdate = Callable[[dict[str, Any], bool], bool]
 
-LONGEST_TIMEOUT = 86_400.0
-ATTEMPTS_IN_A_CROWD = 50
+MAX_TIMEOUT_SECONDS = 86_400.0
+SPAWN_ATTEMPTS = 50
 
 
-class Work:
+class RequestHandler:
     """Carries out requests on the calls and files of this sandbox.
 
     ``tell`` sends news to the worker and says False if it must wait; its second argument says
     that the news is dispensable.
     """
 
-    def __init__(self, settings: dict[str, Any], *, poll: select.epoll, tell: Tell) -> None:
-        bound_everything(settings)
-        close_to_others()
+    def __init__(
+        self, settings: dict[str, Any], *, poll: select.epoll, send_update: SendUpdate
+    ) -> None:
+        set_own_limits(settings)
+        forbid_tracing()
         self._settings = settings
         self._environment = environment(settings)
         self._null: int = settings["null"]
-        self._tell = tell
-        self._files = Files(WORKSPACE)
-        self._calls = Calls(
-            poll=poll, on_live=self._show, on_end=self._ended, oom_kills=settings["oom_kills"]
+        self._send_update = send_update
+        self._files = WorkspaceFiles(WORKSPACE)
+        self._calls = CallTable(
+            poll=poll,
+            on_live=self._send_live_output,
+            on_end=self._on_call_end,
+            oom_kills=settings["oom_kills"],
         )
         self._watchdog = Watchdog(
             self._calls,
             settings,
             root=WORKSPACE,
             in_memory=[TMP, HOME, SHARED_MEMORY],
-            cgroup=settings["cgroup"],
+            has_cgroup=settings["cgroup"],
         )
         self._followed: set[str] = set()
-        self._killers: dict[str, list[Reply]] = {}
+        self._kill_replies: dict[str, list[Reply]] = {}
         self._requests: dict[str, Callable[[dict[str, Any], Reply], None]] = {
             "run": self._run,
             "follow": self._follow,
@@ -76,7 +81,7 @@ class Work:
             "replace": self._replace,
         }
 
-    def do(self, message: dict[str, Any], reply: Reply) -> None:
+    def handle(self, message: dict[str, Any], reply: Reply) -> None:
         """Carry out a request; raises ``RequestError``."""
         request = self._requests.get(message.get("op", ""))
         if request is None:
@@ -90,9 +95,9 @@ class Work:
     def reap(self) -> None:
         self._calls.reap()
 
-    def readable(self, fd: int) -> None:
+    def read_output(self, fd: int) -> None:
         if self._calls.owns(fd):
-            self._calls.readable(fd)
+            self._calls.read_output(fd)
 
     def tick(self, now: float) -> float:
         """Do what is due; seconds until the next time."""
@@ -100,10 +105,10 @@ class Work:
         watch = self._watchdog.tick(now)
         return wait if watch is None else min(wait, watch)
 
-    def unfollow(self) -> None:
+    def unfollow_all(self) -> None:
         """The worker is gone: its calls go on unwatched."""
         self._followed.clear()
-        self._killers.clear()
+        self._kill_replies.clear()
 
     # --- calls ------------------------------------------------------------------------------------
 
@@ -115,17 +120,17 @@ class Work:
             return
         argv = _argv(message)
         env = {**self._environment, **message["env"], "PACA_CALL": call_id}
-        encoded = {_bytes(name): _bytes(value) for name, value in env.items()}
-        timeout = min(float(message["timeout"]), LONGEST_TIMEOUT)
-        output = Output(lambda: self._files.output_file(call_id))
-        cwd = self._files.folder(message["cwd"])
+        encoded = {_encode(name): _encode(value) for name, value in env.items()}
+        timeout = min(float(message["timeout"]), MAX_TIMEOUT_SECONDS)
+        output = CallOutput(lambda: self._files.create_output_file(call_id))
+        cwd = self._files.open_folder(message["cwd"])
 
         def start(out: int) -> int:
             return self._spawn(argv, encoded, cwd, out)
 
         self._followed.add(call_id)
         try:
-            call = self._calls.begin(call_id, timeout, start, output)
+            call = self._calls.start(call_id, timeout, start, output)
         except RequestError:
             self._followed.discard(call_id)
             raise
@@ -135,12 +140,12 @@ class Work:
 
     def _spawn(self, argv: list[bytes], env: dict[bytes, bytes], cwd: int, out: int) -> int:
         """Start a command, also in a crowd that fills its container to the last process."""
-        for attempt in range(ATTEMPTS_IN_A_CROWD):
+        for attempt in range(SPAWN_ATTEMPTS):
             try:
                 return spawn(argv, env, cwd=cwd, out=out, null=self._null, limits=self._settings)
             except BlockingIOError:
                 if attempt == 0:
-                    self._watchdog.make_room()
+                    self._watchdog.relieve_process_limit()
                 self.reap()
                 self._calls.tick(time.monotonic())
                 time.sleep(0.01)
@@ -153,9 +158,9 @@ class Work:
         reply({"seconds": call.seconds_left})
         call.output.take_live()
         if text := call.output.text():
-            self._tell({"call": call.id, "text": text}, False)
+            self._send_update({"call": call.id, "text": text}, False)
         if call.ended:
-            self._tell({"call": call.id, "ended": call.outcome()}, False)
+            self._send_update({"call": call.id, "ended": call.outcome()}, False)
         else:
             self._followed.add(call.id)
 
@@ -164,23 +169,23 @@ class Work:
         if call is None:
             reply(None)
             return
-        self._killers.setdefault(call.id, []).append(reply)
+        self._kill_replies.setdefault(call.id, []).append(reply)
         self._calls.kill(call, "cancelled")
 
-    def _show(self, call: Call) -> None:
+    def _send_live_output(self, call: Call) -> None:
         if call.id not in self._followed:
             call.output.take_live()
             return
-        if self._tell({"call": call.id, "text": call.output.live}, True):
+        if self._send_update({"call": call.id, "text": call.output.live}, True):
             call.output.take_live()
 
-    def _ended(self, call: Call) -> None:
+    def _on_call_end(self, call: Call) -> None:
         if call.id in self._followed:
             if text := call.output.take_live():
-                self._tell({"call": call.id, "text": text}, True)
-            self._tell({"call": call.id, "ended": call.outcome()}, False)
+                self._send_update({"call": call.id, "text": text}, True)
+            self._send_update({"call": call.id, "ended": call.outcome()}, False)
             self._followed.discard(call.id)
-        for reply in self._killers.pop(call.id, ()):
+        for reply in self._kill_replies.pop(call.id, ()):
             reply(None)
 
     # --- files ------------------------------------------------------------------------------------
@@ -206,7 +211,7 @@ class Work:
         )
 
 
-def _bytes(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     if "\0" in text:
         raise RequestError("workspace_error", "A command cannot contain NUL.")
     return text.encode("utf-8", "surrogatepass")
@@ -214,10 +219,10 @@ def _bytes(text: str) -> bytes:
 
 def _argv(message: dict[str, Any]) -> list[bytes]:
     shell, argv = message.get("shell"), message.get("argv")
-    found = [_bytes(word) for word in ([SHELL, "-c", shell] if shell is not None else argv or ())]
+    found = [_encode(word) for word in ([SHELL, "-c", shell] if shell is not None else argv or ())]
     if not found:
         raise RequestError("workspace_error", "The command is empty.")
-    if max(len(word) for word in found) > LONGEST_ARGUMENT:
+    if max(len(word) for word in found) > MAX_ARGUMENT_BYTES:
         raise RequestError(
             "workspace_error",
             "The command is longer than 128 KiB; write it to a file and run that.",

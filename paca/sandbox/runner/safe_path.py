@@ -15,9 +15,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
 
-MOUNT = b"/workspace"
-MOST_LINKS = 40
-FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+MOUNT_POINT = b"/workspace"
+MAX_LINKS = 40
+FOLDER_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def to_bytes(path: str) -> bytes:
@@ -27,7 +27,7 @@ def to_bytes(path: str) -> bytes:
     return path.encode("utf-8", "surrogatepass")
 
 
-def shown(name: bytes) -> str:
+def display_name(name: bytes) -> str:
     """A name that every program may store and show; bytes that are no text become �."""
     return name.decode("utf-8", "replace")
 
@@ -36,110 +36,116 @@ def _parts(path: bytes) -> list[bytes]:
     return [part for part in path.split(b"/") if part not in (b"", b".")]
 
 
-def _inside(path: bytes) -> list[bytes]:
+def _parts_inside(path: bytes) -> list[bytes]:
     """The parts of a path below the workspace, relative or starting with /workspace."""
     parts = _parts(path)
     if not path.startswith(b"/"):
         return parts
-    if parts[:1] != [MOUNT[1:]]:
+    if parts[:1] != [MOUNT_POINT[1:]]:
         raise RequestError("outside_workspace")
     return parts[1:]
 
 
-class Place:
+class SafePath:
     """A folder held open and a name in it. The name may not exist; it is never a link to follow.
 
-    ``make``: create the missing folders on the way. ``follow``: a link at the end is followed,
+    ``create_folders``: create the missing folders on the way. ``follow``: a link at the end is followed,
     as those on the way always_replace are, if it stays inside.
     """
 
-    def __init__(self, root: int, path: str, *, make: bool = False, follow: bool = True) -> None:
-        self._stack = [os.dup(root)]
+    def __init__(
+        self, root: int, path: str, *, create_folders: bool = False, follow: bool = True
+    ) -> None:
+        self._folder_fds = [os.dup(root)]
         self._names: list[bytes] = []
         self._links = 0
         self.name = b"."
         try:
-            self._walk(_inside(to_bytes(path))[::-1], make=make, follow=follow)
+            self._walk(
+                _parts_inside(to_bytes(path))[::-1], create_folders=create_folders, follow=follow
+            )
         except BaseException:
             self.close()
             raise
 
     @property
-    def folder(self) -> int:
-        return self._stack[-1]
+    def folder_fd(self) -> int:
+        return self._folder_fds[-1]
 
     @property
     def path(self) -> str:
         """Its plain spelling, relative to the workspace."""
         names = [*self._names, *([self.name] if self.name != b"." else [])]
-        return shown(b"/".join(names)) or "."
+        return display_name(b"/".join(names)) or "."
 
-    def _walk(self, pending: list[bytes], *, make: bool, follow: bool) -> None:
+    def _walk(self, pending: list[bytes], *, create_folders: bool, follow: bool) -> None:
         while pending:
             part = pending.pop()
             if part == b"..":
-                self._up()
+                self._leave_folder()
                 continue
-            part = self._spelled(part)
-            found = self._look(part)
+            part = self._actual_name(part)
+            found = self._stat(part)
             is_link = found is not None and stat.S_ISLNK(found.st_mode)
             if is_link and (pending or follow):
-                pending.extend(self._target(part)[::-1])
+                pending.extend(self._read_link(part)[::-1])
             elif not pending:
                 self.name = part
             else:
-                self._enter(part, make=make and found is None)
+                self._enter_folder(part, create_folders=create_folders and found is None)
 
-    def _up(self) -> None:
-        if len(self._stack) == 1:
+    def _leave_folder(self) -> None:
+        if len(self._folder_fds) == 1:
             raise RequestError("outside_workspace")
-        os.close(self._stack.pop())
+        os.close(self._folder_fds.pop())
         self._names.pop()
 
-    def _look(self, part: bytes) -> os.stat_result | None:
+    def _stat(self, part: bytes) -> os.stat_result | None:
         try:
-            return os.stat(part, dir_fd=self.folder, follow_symlinks=False)
+            return os.stat(part, dir_fd=self.folder_fd, follow_symlinks=False)
         except FileNotFoundError:
             return None
 
-    def _spelled(self, part: bytes) -> bytes:
-        """A name with � may stand for one with undecodable bytes: it was shown that way."""
-        if "�".encode() not in part or self._look(part) is not None:
+    def _actual_name(self, part: bytes) -> bytes:
+        """A name with � may stand for one with undecodable bytes: it was display_name that way."""
+        if "�".encode() not in part or self._stat(part) is not None:
             return part
-        fd = os.open(b".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self.folder)
+        fd = os.open(b".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self.folder_fd)
         try:
             names = os.listdir(fd)  # noqa: PTH208 - of a descriptor
-            meant = [name for name in names if shown(os.fsencode(name)) == shown(part)]
+            meant = [
+                name for name in names if display_name(os.fsencode(name)) == display_name(part)
+            ]
         finally:
             os.close(fd)
         return os.fsencode(meant[0]) if len(meant) == 1 else part
 
-    def _target(self, part: bytes) -> list[bytes]:
+    def _read_link(self, part: bytes) -> list[bytes]:
         self._links += 1
-        if self._links > MOST_LINKS:
+        if self._links > MAX_LINKS:
             raise RequestError("no_such_file", "Too many links lead to one another.")
-        target = os.readlink(part, dir_fd=self.folder)
-        inside = _inside(target)
+        target = os.readlink(part, dir_fd=self.folder_fd)
+        inside = _parts_inside(target)
         if target.startswith(b"/"):
-            while len(self._stack) > 1:
-                self._up()
+            while len(self._folder_fds) > 1:
+                self._leave_folder()
         return inside
 
-    def _enter(self, part: bytes, *, make: bool) -> None:
-        if make:
-            os.mkdir(part, 0o755, dir_fd=self.folder)
+    def _enter_folder(self, part: bytes, *, create_folders: bool) -> None:
+        if create_folders:
+            os.mkdir(part, 0o755, dir_fd=self.folder_fd)
         try:
-            self._stack.append(os.open(part, FOLDER, dir_fd=self.folder))
+            self._folder_fds.append(os.open(part, FOLDER_FLAGS, dir_fd=self.folder_fd))
         except NotADirectoryError:
-            raise RequestError("no_such_file", f"{shown(part)} is not a folder.") from None
+            raise RequestError("no_such_file", f"{display_name(part)} is not a folder.") from None
         self._names.append(part)
 
     def close(self) -> None:
         """Let go of the folders."""
-        while self._stack:
-            os.close(self._stack.pop())
+        while self._folder_fds:
+            os.close(self._folder_fds.pop())
 
-    def __enter__(self) -> Place:
+    def __enter__(self) -> SafePath:
         return self
 
     def __exit__(

@@ -1,4 +1,4 @@
-"""The runner's loop: one worker attached at a time, its requests, and the news of its calls."""
+"""The runner's loop: one worker attached at a time, its requests, and the update of its calls."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from paca.sandbox.runner.requests import Work
+    from paca.sandbox.runner.requests import RequestHandler
 
 # A short command's beginning, output and end go out together: each way out may lead through many hands.
-TOGETHER_SECONDS = 0.003
-FAULTS = (OSError, ValueError, LookupError, TypeError, MemoryError, RecursionError)
+COALESCE_SECONDS = 0.003
+TOLERATED_ERRORS = (OSError, ValueError, LookupError, TypeError, MemoryError, RecursionError)
 
 
-class Server:
+class RunnerServer:
     """``epoch`` is the lowest that may attach. Workers come over a socket that listens, each with a
     connection of its own (``accept`` gives its descriptor), or all over one ``shared`` channel."""
 
@@ -41,8 +41,8 @@ class Server:
         self._listener = listener
         self._epoch = epoch
         self._orphan_seconds = orphan_seconds
-        self._alone_since = self._attached_at = time.monotonic()
-        self._over = False
+        self._unattended_since = self._attached_at = time.monotonic()
+        self._ending = False
         self._flush_at = 0.0
         self._channels: dict[int, Channel] = {}
         self._current: Channel | None = None
@@ -50,12 +50,12 @@ class Server:
         if shared is None:
             self._poll.register(listener, select.EPOLLIN)
         else:
-            self._add(shared)
-        self._wakeup = self._hear_of_children()
+            self._add_channel(shared)
+        self._wakeup = self._watch_children()
         self._settings = settings
-        self._loaded: Work | None = None
+        self._handler: RequestHandler | None = None
 
-    def _hear_of_children(self) -> int:
+    def _watch_children(self) -> int:
         read_end, write_end = os.pipe()
         os.set_blocking(read_end, False)
         os.set_blocking(write_end, False)
@@ -65,103 +65,105 @@ class Server:
         return read_end
 
     @property
-    def _work(self) -> Work:
+    def _request_handler(self) -> RequestHandler:
         """Loaded when the first worker has its welcome: that takes longer than everything before."""
-        if self._loaded is None:
-            from paca.sandbox.runner.requests import Work
+        if self._handler is None:
+            from paca.sandbox.runner.requests import RequestHandler
 
-            self._loaded = Work(self._settings, poll=self._poll, tell=self._tell)
-        return self._loaded
+            self._handler = RequestHandler(
+                self._settings, poll=self._poll, send_update=self._send_update
+            )
+        return self._handler
 
     def serve(self) -> None:
         """Until nobody has needed this sandbox for a while, or it is told to end."""
         wait = self._orphan_seconds
-        while wait >= 0 and not self._over:
+        while wait >= 0 and not self._ending:
             for fd, _ in self._poll.poll(wait):
-                self._ready(fd)
+                self._handle_ready_fd(fd)
             self._flush()  # the welcome first: what is due may have to be loaded
             wait = self._tick()
             self._flush()
             if self._flush_at:
-                wait = min(wait, TOGETHER_SECONDS)
+                wait = min(wait, COALESCE_SECONDS)
 
-    def _ready(self, fd: int) -> None:
+    def _handle_ready_fd(self, fd: int) -> None:
         if fd == self._listener:
-            self._welcome()
+            self._accept_worker()
         elif fd == self._wakeup:
             os.read(fd, 4096)
-            self._work.reap()
+            self._request_handler.reap()
         elif fd in self._channels:
-            self._receive(self._channels[fd])
-        elif self._loaded is not None:  # else it is a channel's other end, which takes more again
-            self._loaded.readable(fd)
+            self._read_channel(self._channels[fd])
+        elif self._handler is not None:  # else it is a channel's other end, which takes more again
+            self._handler.read_output(fd)
 
     def _tick(self) -> float:
         """Do what is due; seconds until the next time, negative to end."""
         now = time.monotonic()
         if self._current is not None and not self._current.shared:
-            return self._work.tick(now)
-        if self._loaded is not None and self._loaded.busy:
-            self._alone_since = now
-            return self._loaded.tick(now)
-        left = self._alone_since + self._orphan_seconds - now
-        if left <= 0 or (self._loaded is None and self._current is None):
+            return self._request_handler.tick(now)
+        if self._handler is not None and self._handler.busy:
+            self._unattended_since = now
+            return self._handler.tick(now)
+        left = self._unattended_since + self._orphan_seconds - now
+        if left <= 0 or (self._handler is None and self._current is None):
             return left
-        return min(left, self._work.tick(now))
+        return min(left, self._request_handler.tick(now))
 
     # --- connections ------------------------------------------------------------------------------
 
-    def _welcome(self) -> None:
+    def _accept_worker(self) -> None:
         assert self._accept is not None
         try:
             fd = self._accept()
         except OSError:  # it went away again
             return
-        self._add(Channel(fd))
+        self._add_channel(Channel(fd))
 
-    def _add(self, channel: Channel) -> None:
+    def _add_channel(self, channel: Channel) -> None:
         os.set_blocking(channel.fd, False)
-        os.set_blocking(channel.out, False)
+        os.set_blocking(channel.out_fd, False)
         self._channels[channel.fd] = channel
         self._poll.register(channel.fd, select.EPOLLIN)
 
     def _flush(self) -> None:
-        if self._flush_at and self._work.busy and time.monotonic() < self._flush_at:
+        if self._flush_at and self._request_handler.busy and time.monotonic() < self._flush_at:
             return
         self._flush_at = 0.0
         for channel in self._channels.values():
-            was_stuck, channel.stuck = channel.stuck, channel.flush()
-            if channel.stuck != was_stuck:
-                self._wait_for_room(channel)
+            was_blocked, channel.is_blocked = channel.is_blocked, channel.flush()
+            if channel.is_blocked != was_blocked:
+                self._watch_for_writable(channel)
 
-    def _wait_for_room(self, channel: Channel) -> None:
+    def _watch_for_writable(self, channel: Channel) -> None:
         if not channel.shared:
-            more = select.EPOLLOUT if channel.stuck else 0
+            more = select.EPOLLOUT if channel.is_blocked else 0
             self._poll.modify(channel.fd, select.EPOLLIN | more)
-        elif channel.stuck:
-            self._poll.register(channel.out, select.EPOLLOUT)
+        elif channel.is_blocked:
+            self._poll.register(channel.out_fd, select.EPOLLOUT)
         else:
-            self._poll.unregister(channel.out)
+            self._poll.unregister(channel.out_fd)
 
-    def _drop(self, channel: Channel) -> None:
+    def _drop_channel(self, channel: Channel) -> None:
         del self._channels[channel.fd]
         self._poll.unregister(channel.fd)
         channel.close()
-        self._over = self._over or channel.shared  # nobody will ever be heard again
+        self._ending = self._ending or channel.shared  # nobody will ever be heard again
         if channel is self._current:
-            self._leave()
+            self._detach_worker()
 
-    def _leave(self) -> None:
+    def _detach_worker(self) -> None:
         """The worker is gone; what it began goes on."""
         self._current = None
-        self._alone_since = time.monotonic()
-        if self._loaded is not None:
-            self._loaded.unfollow()
+        self._unattended_since = time.monotonic()
+        if self._handler is not None:
+            self._handler.unfollow_all()
 
-    def _receive(self, channel: Channel) -> None:
+    def _read_channel(self, channel: Channel) -> None:
         frames = channel.receive()
         if frames is None:
-            self._drop(channel)
+            self._drop_channel(channel)
             return
         for nonce, message in frames:
             if message.get("op") == "attach":
@@ -169,8 +171,8 @@ class Server:
             elif message.get("op") == "retire":
                 self._retire(channel, nonce, message)
             elif channel is self._current and nonce == channel.nonce:
-                self._alone_since = time.monotonic()
-                self._answer(channel, message)
+                self._unattended_since = time.monotonic()
+                self._handle_request(channel, message)
             # else: a foreign nonce, or somebody superseded. Nothing it says counts.
             if channel.fd not in self._channels:
                 return
@@ -190,28 +192,28 @@ class Server:
         if previous is not None and previous is not channel:
             previous.send({"superseded": True})
             previous.flush()
-            self._drop(previous)
-        if self._loaded is not None:
-            self._loaded.unfollow()
+            self._drop_channel(previous)
+        if self._handler is not None:
+            self._handler.unfollow_all()
         self._current = channel
-        self._alone_since = self._attached_at = time.monotonic()
-        channel.begin(nonce)
+        self._unattended_since = self._attached_at = time.monotonic()
+        channel.attach(nonce)
         channel.send({"re": message.get("id"), "ok": {"boot_id": self.boot_id}})
 
     def _retire(self, channel: Channel, nonce: str, message: dict[str, Any]) -> None:
         """End, unless a worker has attached within so many seconds: who asks cannot know of it."""
         unused = message.get("unused_seconds")
         if isinstance(unused, int | float):
-            self._over = time.monotonic() - self._attached_at > unused
-        channel.send({"re": message.get("id"), "ok": self._over}, nonce=nonce)
+            self._ending = time.monotonic() - self._attached_at > unused
+        channel.send({"re": message.get("id"), "ok": self._ending}, nonce=nonce)
 
     # --- requests ---------------------------------------------------------------------------------
 
-    def _answer(self, channel: Channel, message: dict[str, Any]) -> None:
+    def _handle_request(self, channel: Channel, message: dict[str, Any]) -> None:
         number = message.get("id")
         if message.get("op") == "detach":
             channel.nonce = ""
-            self._leave()
+            self._detach_worker()
             return
 
         def reply(value: Any) -> None:
@@ -219,24 +221,26 @@ class Server:
                 channel.send({"re": number, "ok": value})
 
         if message.get("op") == "run":
-            self._flush_at = time.monotonic() + TOGETHER_SECONDS
+            self._flush_at = time.monotonic() + COALESCE_SECONDS
         try:
-            self._work.do(message, reply)
-        except RequestError as refusal:
-            channel.send({"re": number, "error": {"code": refusal.code, "detail": refusal.detail}})
+            self._request_handler.handle(message, reply)
+        except RequestError as error:
+            channel.send({"re": number, "error": {"code": error.code, "detail": error.detail}})
         except FileNotFoundError:
             channel.send({"re": number, "error": {"code": "no_such_file", "detail": ""}})
-        except FAULTS as fault:  # one request that cannot be done must not end the sandbox
+        except (
+            TOLERATED_ERRORS
+        ) as error:  # one request that cannot be done must not end the sandbox
             detail = (
-                fault.strerror if isinstance(fault, OSError) else f"{type(fault).__name__}: {fault}"
+                error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
             )
             channel.send(
                 {"re": number, "error": {"code": "workspace_error", "detail": detail or ""}}
             )
 
-    def _tell(self, news: dict[str, Any], dispensable: bool) -> bool:
+    def _send_update(self, update: dict[str, Any], dispensable: bool) -> bool:
         """News of a call, to the worker that follows it; False if it must wait."""
-        if self._current is None or (dispensable and self._current.crowded):
+        if self._current is None or (dispensable and self._current.is_congested):
             return False
-        self._current.send(news)
+        self._current.send(update)
         return True

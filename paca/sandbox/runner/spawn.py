@@ -17,7 +17,7 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 SPARE_PROCESSES = 16  # the runner's own share, so that it can still start a command in a crowd
 PR_SET_DUMPABLE = 4
 CAPABILITY_VERSION = 0x20080522
-LONGEST_ARGUMENT = (128 << 10) - 1  # the kernel's MAX_ARG_STRLEN
+MAX_ARGUMENT_BYTES = (128 << 10) - 1  # the kernel's MAX_ARG_STRLEN
 # Python ignores SIGPIPE and SIGXFSZ, the runner SIGTERM: a command must start with none of that.
 DEFAULT_SIGNALS = [number for number in range(1, 32) if number not in (9, 19)]
 
@@ -57,7 +57,7 @@ def environment(settings: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def close_to_others() -> None:
+def forbid_tracing() -> None:
     """No process of the agent may look into the runner, take its descriptors or trace it.
 
     What bwrap left to be inherited of root's rights goes too, though nothing could use it.
@@ -69,16 +69,16 @@ def close_to_others() -> None:
         raise OSError(ctypes.get_errno(), "cannot give up what is left")
 
 
-def bound_everything(settings: dict[str, Any]) -> None:
+def set_own_limits(settings: dict[str, Any]) -> None:
     """SandboxLimits which commands inherit; the runner itself never comes near them."""
     os.environ["PATH"] = PATH  # where posix_spawnp looks
-    _lower(resource.RLIMIT_CORE, 0)
-    _lower(resource.RLIMIT_FSIZE, settings["workspace_mib"] << 20)
+    _set_limit(resource.RLIMIT_CORE, 0)
+    _set_limit(resource.RLIMIT_FSIZE, settings["workspace_mib"] << 20)
     if not settings.get("shared_user"):
-        _lower(resource.RLIMIT_NPROC, settings["processes"] + SPARE_PROCESSES)
+        _set_limit(resource.RLIMIT_NPROC, settings["processes"] + SPARE_PROCESSES)
 
 
-def _commands_only(settings: dict[str, Any]) -> dict[int, int]:
+def _command_limits(settings: dict[str, Any]) -> dict[int, int]:
     """The kernel counts processes by user, so that limit is for a user whom no other sandbox has."""
     limits = {resource.RLIMIT_NOFILE: settings["open_files"]}
     if not settings.get("shared_user"):
@@ -86,11 +86,11 @@ def _commands_only(settings: dict[str, Any]) -> dict[int, int]:
     return limits
 
 
-def _lower(which: int, value: int) -> None:
-    resource.setrlimit(which, _at_most(which, value))
+def _set_limit(which: int, value: int) -> None:
+    resource.setrlimit(which, _capped(which, value))
 
 
-def _at_most(which: int, value: int) -> tuple[int, int]:
+def _capped(which: int, value: int) -> tuple[int, int]:
     """A limit, or the host's if that is lower already."""
     hard = resource.getrlimit(which)[1]
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
@@ -114,7 +114,7 @@ def spawn(
         pid = _start(argv, env, out, null, limits, spare=SPARE_PROCESSES)
     finally:
         os.chdir("/")
-    _tame(pid, limits)
+    _fix_limits(pid, limits)
     return pid
 
 
@@ -128,11 +128,11 @@ def _start(
     spare: int,
 ) -> int:
     # A command inherits our limits: to be its own from its first moment they are ours for a moment.
-    theirs = _commands_only(limits)
-    kept = {which: resource.getrlimit(which) for which in theirs}
-    for which, value in theirs.items():
+    command_limits = _command_limits(limits)
+    own_limits = {which: resource.getrlimit(which) for which in command_limits}
+    for which, value in command_limits.items():
         extra = spare if which == resource.RLIMIT_NPROC else 0
-        resource.setrlimit(which, (_at_most(which, value + extra)[0], kept[which][1]))
+        resource.setrlimit(which, (_capped(which, value + extra)[0], own_limits[which][1]))
     try:
         return os.posix_spawnp(
             argv[0],
@@ -148,15 +148,15 @@ def _start(
             setsigdef=DEFAULT_SIGNALS,
         )
     finally:
-        for which, before in kept.items():
+        for which, before in own_limits.items():
             resource.setrlimit(which, before)
 
 
-def _tame(pid: int, limits: dict[str, Any]) -> None:
+def _fix_limits(pid: int, limits: dict[str, Any]) -> None:
     """Make the limits last: what we could only lend it can no longer be raised."""
     try:
-        for which, value in _commands_only(limits).items():
-            resource.prlimit(pid, which, _at_most(which, value))
+        for which, value in _command_limits(limits).items():
+            resource.prlimit(pid, which, _capped(which, value))
         # When memory ends the kernel shall take a command, never the runner.
         fd = os.open(f"/proc/{pid}/oom_score_adj", os.O_WRONLY)
     except OSError:  # it has ended already

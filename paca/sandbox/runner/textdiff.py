@@ -1,9 +1,9 @@
 """A unified diff of two texts, bounded in time and length."""
 
-MOST_COMPARED = 1500
-MOST_SHOWN = 200
-MOST_CHARACTERS = 16_384
-CONTEXT = 3
+MAX_COMPARED_LINES = 1500
+MAX_SHOWN_LINES = 200
+MAX_CHARACTERS = 16_384
+CONTEXT_LINES = 3
 
 
 def compare(old: str, new: str, path: str) -> tuple[int, int, str]:
@@ -11,34 +11,34 @@ def compare(old: str, new: str, path: str) -> tuple[int, int, str]:
     import difflib  # slow to load, and most of what is asked of a runner needs no difference
 
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    same_start = _common(before, after)
-    same_end = _common(before[same_start:][::-1], after[same_start:][::-1])
+    same_start = _count_common(before, after)
+    same_end = _count_common(before[same_start:][::-1], after[same_start:][::-1])
     old_middle = before[same_start : len(before) - same_end]
     new_middle = after[same_start : len(after) - same_end]
-    if max(len(old_middle), len(new_middle)) > MOST_COMPARED:
+    if max(len(old_middle), len(new_middle)) > MAX_COMPARED_LINES:
         # Comparing takes time with the square: say what was replaced, not how it hangs together.
         return (
             len(new_middle),
             len(old_middle),
             _cut([f"--- a/{path}\n", f"+++ b/{path}\n", "(too long to show)\n"]),
         )
-    first = max(0, same_start - CONTEXT)
-    tail = min(same_end, CONTEXT)
+    first = max(0, same_start - CONTEXT_LINES)
+    tail = min(same_end, CONTEXT_LINES)
     lines = list(
         difflib.unified_diff(
             before[first : len(before) - same_end + tail],
             after[first : len(after) - same_end + tail],
             f"a/{path}",
             f"b/{path}",
-            n=CONTEXT,
+            n=CONTEXT_LINES,
         )
     )
     added = sum(line.startswith("+") for line in lines[2:])
     removed = sum(line.startswith("-") for line in lines[2:])
-    return added, removed, _cut([_renumbered(line, first) for line in lines])
+    return added, removed, _cut([_renumber(line, first) for line in lines])
 
 
-def _common(left: list[str], right: list[str]) -> int:
+def _count_common(left: list[str], right: list[str]) -> int:
     count = 0
     for one, other in zip(left, right, strict=False):
         if one != other:
@@ -47,7 +47,7 @@ def _common(left: list[str], right: list[str]) -> int:
     return count
 
 
-def _renumbered(line: str, shift: int) -> str:
+def _renumber(line: str, shift: int) -> str:
     """Hunk headers count from where the comparison began: make them count from the file's start."""
     if shift == 0 or not line.startswith("@@ "):
         return line
@@ -62,10 +62,10 @@ def _cut(lines: list[str]) -> str:
     whole = [
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
     ]
-    text = "".join(whole[:MOST_SHOWN])
-    left_out = len(whole) - MOST_SHOWN
-    if len(text) > MOST_CHARACTERS:
-        text = text[:MOST_CHARACTERS] + "\n[... the diff is longer ...]\n"
+    text = "".join(whole[:MAX_SHOWN_LINES])
+    left_out = len(whole) - MAX_SHOWN_LINES
+    if len(text) > MAX_CHARACTERS:
+        text = text[:MAX_CHARACTERS] + "\n[... the diff is longer ...]\n"
     elif left_out > 0:
         text += f"[... {left_out} more lines ...]\n"
     return text

@@ -6,7 +6,7 @@ import os
 import time
 
 from paca.sandbox.runner import processes
-from paca.sandbox.runner.call_table import Calls
+from paca.sandbox.runner.call_table import CallTable
 from paca.sandbox.runner.signals import SIGKILL
 
 TYPE_CHECKING = False
@@ -14,19 +14,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-BUSY = 0.1
-IDLE = 1.0
-SLICE = 0.005  # of the runner's time for one piece of the walk through the workspace
-CROWDED_LOOKS = 10  # a moment's crowd (make -j) is no fork bomb
-SLACK = 1 << 20
-HOST_FLOOR = 256 << 20  # files deleted but still open are in no walk, yet fill the host's disk
+BUSY_SECONDS = 0.1
+IDLE_SECONDS = 1.0
+SLICE_SECONDS = 0.005  # of the runner's time for one piece of the walk through the workspace
+MAX_CROWDED_CHECKS = 10  # a moment's crowd (make -j) is no fork bomb
+GROWTH_SLACK_BYTES = 1 << 20
+MIN_FREE_BYTES = 256 << 20  # files deleted but still open are in no walk, yet fill the host's disk
 
 
 class Watchdog:
-    """``in_memory``: the file systems that live in memory. With a cgroup the kernel minds memory."""
+    """``in_memory``: the file systems that live in memory. With a has_cgroup the kernel minds memory."""
 
     def __init__(
-        self, calls: Calls, limits: dict[str, Any], *, root: str, in_memory: list[str], cgroup: bool
+        self,
+        calls: CallTable,
+        limits: dict[str, Any],
+        *,
+        root: str,
+        in_memory: list[str],
+        has_cgroup: bool,
     ) -> None:
         self._calls = calls
         self._memory = limits["memory_mib"] << 20
@@ -34,46 +40,46 @@ class Watchdog:
         self._disk = limits["workspace_mib"] << 20
         self._root = root
         self._in_memory = in_memory
-        self._cgroup = cgroup
+        self._has_cgroup = has_cgroup
         self._due = 0.0
-        self._crowded = 0
-        self._walk: Iterator[int] | None = None
-        self._walk_began = 0.0
-        self._walk_due = 0.0
+        self._crowded_checks = 0
+        self._disk_scan: Iterator[int] | None = None
+        self._scan_started = 0.0
+        self._scan_due = 0.0
         self._last_size: int | None = None
 
     def tick(self, now: float) -> float | None:
         """Look if it is time; when to come back, or None if nothing runs."""
         if now >= self._due:
-            alive = processes.pids()
+            alive = processes.command_pids()
             if not alive:
-                self._crowded = 0
+                self._crowded_checks = 0
                 return None
-            self._look(alive)
-            self._due = now + (BUSY if self._calls.running else IDLE)
-            if self._walk is None and now >= self._walk_due:
-                self._walk, self._walk_began = sizes(self._root), now
-        if self._walk is not None:
-            self._measure(self._walk)
-        return SLICE if self._walk is not None else max(self._due - now, SLICE)
+            self._check(alive)
+            self._due = now + (BUSY_SECONDS if self._calls.running else IDLE_SECONDS)
+            if self._disk_scan is None and now >= self._scan_due:
+                self._disk_scan, self._scan_started = scan_size(self._root), now
+        if self._disk_scan is not None:
+            self._continue_scan(self._disk_scan)
+        return SLICE_SECONDS if self._disk_scan is not None else max(self._due - now, SLICE_SECONDS)
 
-    def make_room(self) -> None:
+    def relieve_process_limit(self) -> None:
         """No process can be started any more: end whoever has most of them."""
-        self._end_largest(dict.fromkeys(processes.pids(), 1), "too_many_processes")
+        self._end_largest(dict.fromkeys(processes.command_pids(), 1), "too_many_processes")
 
-    def _look(self, alive: list[int]) -> None:
+    def _check(self, alive: list[int]) -> None:
         if len(alive) >= self._processes - 4:
-            self._crowded += 1
-            if self._crowded >= CROWDED_LOOKS or not self._calls.running:
+            self._crowded_checks += 1
+            if self._crowded_checks >= MAX_CROWDED_CHECKS or not self._calls.running:
                 self._end_largest(dict.fromkeys(alive, 1), "too_many_processes")
-                self._crowded = 0
+                self._crowded_checks = 0
         else:
-            self._crowded = 0
-        if not self._cgroup:
-            self._look_at_memory(alive)
+            self._crowded_checks = 0
+        if not self._has_cgroup:
+            self._check_memory(alive)
 
-    def _look_at_memory(self, alive: list[int]) -> None:
-        files = sum(_used(path) for path in self._in_memory)
+    def _check_memory(self, alive: list[int]) -> None:
+        files = sum(_used_bytes(path) for path in self._in_memory)
         held = {pid: processes.private_memory(pid) for pid in alive}
         if files + sum(held.values()) <= self._memory:
             return
@@ -92,44 +98,46 @@ class Watchdog:
         if call is not None:
             self._calls.kill(call, cause, at_once=True)
         elif known := self._calls.all.get(largest):
-            self._calls.tree(known).end()
+            self._calls.tree(known).kill()
         else:
-            processes.send([pid for pid, owner in owners.items() if owner == largest], SIGKILL)
+            processes.send_signal(
+                [pid for pid, owner in owners.items() if owner == largest], SIGKILL
+            )
 
     def _owner(self, pid: int) -> str:
-        marked = processes.call_of(pid)
+        marked = processes.call_id_of(pid)
         if marked or len(self._calls.running) != 1:
             return marked
         return next(iter(self._calls.running))
 
-    def _measure(self, walk: Iterator[int]) -> None:
+    def _continue_scan(self, scan: Iterator[int]) -> None:
         """Add up the workspace, a slice at a time, and judge when the walk is complete."""
-        end = time.monotonic() + SLICE
-        for size in walk:
+        end = time.monotonic() + SLICE_SECONDS
+        for size in scan:
             if size >= 0:
                 now = time.monotonic()
-                self._walk = None
-                self._walk_due = now + max(0.2, 10 * (now - self._walk_began))
-                self._judge(size)
+                self._disk_scan = None
+                self._scan_due = now + max(0.2, 10 * (now - self._scan_started))
+                self._check_disk(size)
             elif time.monotonic() > end:
                 return
 
-    def _judge(self, size: int) -> None:
+    def _check_disk(self, size: int) -> None:
         before, self._last_size = self._last_size, size
         # Growing beyond the limit is ended; deleting what is too much must stay possible.
-        too_large = size > self._disk and (before is None or size > before + SLACK)
-        if too_large or _free(self._root) < HOST_FLOOR:
-            written = {pid: processes.written(pid) for pid in processes.pids()}
-            if max(written.values(), default=0) > SLACK:
+        too_large = size > self._disk and (before is None or size > before + GROWTH_SLACK_BYTES)
+        if too_large or _free_bytes(self._root) < MIN_FREE_BYTES:
+            written = {pid: processes.bytes_written(pid) for pid in processes.command_pids()}
+            if max(written.values(), default=0) > GROWTH_SLACK_BYTES:
                 self._end_largest(written, "disk_full")
 
 
-def _free(path: str) -> int:
+def _free_bytes(path: str) -> int:
     found = os.statvfs(path)
     return found.f_bavail * found.f_frsize
 
 
-def _used(path: str) -> int:
+def _used_bytes(path: str) -> int:
     try:
         found = os.statvfs(path)
     except OSError:
@@ -137,7 +145,7 @@ def _used(path: str) -> int:
     return (found.f_blocks - found.f_bfree) * found.f_frsize
 
 
-def sizes(root: str) -> Iterator[int]:
+def scan_size(root: str) -> Iterator[int]:
     """Walk a folder; yields -1 after each entry, so that one can pause, and the bytes at last."""
     total = 0
     waiting = [root]
