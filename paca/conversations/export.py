@@ -10,6 +10,7 @@ from typing import IO, Any
 from django.utils import timezone
 from django.utils.text import slugify
 
+from paca.common.text import to_utf8
 from paca.conversations import selectors
 from paca.conversations.models import Conversation
 from paca.conversations.transcript import markdown
@@ -37,7 +38,7 @@ def write(conversation: Conversation, form: str) -> Exported:
     file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # noqa: SIM115 - the taker's
     try:
         for piece in pieces(conversation, _frames(conversation)):
-            file.write(piece.encode("utf-8", "replace"))
+            file.write(to_utf8(piece))
         size = file.tell()
         file.seek(0)
     except BaseException:

@@ -4,7 +4,6 @@ Here, and only here, is SQL written by hand: the plain ORM costs three times as 
 """
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +17,7 @@ from paca import events
 from paca.bus import get_bus
 from paca.bus.base import CommittedBatch, EventRecord, conversation_topic, project_topic
 from paca.common.errors import NotFound, PacaError
+from paca.common.text import to_storable_json
 from paca.conversations import conversation_columns, projections
 from paca.conversations.models.statuses import IllegalStatusMove
 from paca.conversations.sql_parameters import datetime_parameter, uuid_parameter
@@ -183,7 +183,7 @@ def _bodies(
     found: list[tuple[str, str | None]] = []
     large: dict[str, str] = {}
     for event in stored:
-        text = to_json(event.payload())
+        text = to_storable_json(event.payload())
         body = text.encode()
         if len(body) <= PAYLOAD_LIMIT_BYTES:
             found.append((text, None))
@@ -199,32 +199,6 @@ def _bodies(
             [sha256, large[sha256], datetime_parameter(context.now)],
         )
     return found
-
-
-def to_json(value: Any) -> str:
-    """JSON text that every database and socket takes: no NUL, no half of a surrogate pair."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    if "\\u0000" in text or not _encodes(text):
-        text = json.dumps(_printable(value), ensure_ascii=False, separators=(",", ":"))
-    return text
-
-
-def _encodes(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _printable(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.replace("\0", "\u2400").encode("utf-8", "replace").decode()
-    if isinstance(value, dict):
-        return {_printable(name): _printable(entry) for name, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_printable(entry) for entry in value]
-    return value
 
 
 _OF_PEOPLE = (events.MessageReceived,)

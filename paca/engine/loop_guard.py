@@ -8,11 +8,11 @@ no guard here. Each of them ends the turn, except continuations, which ``TurnPro
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass, replace
 from typing import Any
 
 from paca import events
+from paca.common.text import to_storable_json
 from paca.engine.tools.command_output import without_duration
 from paca.events import Event
 
@@ -158,5 +158,4 @@ def _digest(value: Any) -> str:
 
     A fold that is rebuilt from stored events then finds the same digests as the running one.
     """
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True).replace("\\u0000", "\u2400")
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+    return hashlib.sha256(to_storable_json(value, sort_keys=True).encode()).hexdigest()

@@ -14,6 +14,7 @@ from django.db import Error as DatabaseError
 from paca.bus.base import EventsCommitted, HintsLost, LiveFrame, project_topic
 from paca.common import database_errors
 from paca.common.errors import PacaError
+from paca.common.text import truncate_utf8
 from paca.conversations import selectors
 from paca.realtime import commands, protocol
 from paca.realtime.access import (
@@ -209,9 +210,10 @@ class Consumer(ABC):
 
     async def close(self, code: CloseCode, reason: str) -> None:
         """Close the socket with a code. Only the first 123 bytes of the reason are sent."""
-        truncated = reason.encode()[:123].decode(errors="ignore")
         try:
-            await self._send({"type": "websocket.close", "code": int(code), "reason": truncated})
+            await self._send(
+                {"type": "websocket.close", "code": int(code), "reason": truncate_utf8(reason, 123)}
+            )
         except OSError:
             logger.debug("the client had left before the socket was closed")
 

@@ -8,6 +8,7 @@ import pydantic_core
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from paca.common.errors import PacaError
+from paca.common.text import to_encodable
 
 MAX_FRAME_BYTES = 256 * 1024
 
@@ -183,6 +184,5 @@ def ready(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def encode(frame: dict[str, Any]) -> str:
-    """A frame as text that every browser takes: no half of a surrogate pair."""
-    text = json.dumps(frame, ensure_ascii=False, separators=(",", ":"))
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    """A frame as JSON text that UTF-8 can encode."""
+    return to_encodable(json.dumps(frame, ensure_ascii=False, separators=(",", ":")))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paca import events
-from paca.conversations import store
+from paca.common.text import to_storable_json
 from paca.engine.loop_guard import GUARD, STUCK_ROUNDS, WARN_ROUNDS, LoopGuard
 from paca.engine.tools.base import ToolContext
 from paca.engine.tools.command_output import command_output
@@ -81,7 +81,7 @@ def test_the_rows_of_a_log_come_to_what_was_folded_as_it_grew(log, text):
     """A worker that takes over counts on where the last stopped."""
     log = [*log, *step(90, text, output=text + "\ud800\0")]
     stored = [
-        events.load(event.type, json.loads(store.to_json(event.payload())))
+        events.load(event.type, json.loads(to_storable_json(event.payload())))
         for event in log
         if event.type != "agent.event.unknown"
     ]

@@ -15,6 +15,7 @@ from rest_framework.utils.encoders import JSONEncoder
 
 from paca.accounts.models import IdempotentAnswer
 from paca.common.errors import Conflict, Invalid
+from paca.common.text import to_utf8
 
 KEEP_FOR = timedelta(hours=24)
 Handler = Callable[..., Response]
@@ -78,7 +79,7 @@ def _replay(stored: IdempotentAnswer, fingerprint: str) -> Response:
 def _fingerprint(request: Request) -> str:
     body = json.dumps(request.data, sort_keys=True, cls=JSONEncoder)
     text = f"{request.method} {request.get_full_path()} {body}"
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(to_utf8(text)).hexdigest()
 
 
 def _to_json(data: Any) -> Any:

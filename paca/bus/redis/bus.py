@@ -28,6 +28,7 @@ from paca.bus.redis.consumer_group import TriggerStream
 from paca.bus.redis.publisher import Command, Publisher
 from paca.bus.redis.subscriber import Decode, Subscriber
 from paca.bus.redis.trigger_stream import TriggerStreamReader
+from paca.common.text import to_utf8
 
 # Streams, and the consumer group of the workers.
 TRIGGERS = "paca:agent:triggers"
@@ -169,7 +170,7 @@ class RedisBus:
 
 def _add_to_stream(stream: str, max_length: int, fields: Mapping[str, str]) -> Command:
     # A lone surrogate in a text must not stop the commands that wait behind it.
-    parts = [part.encode("utf-8", "replace") for field in fields.items() for part in field]
+    parts = [to_utf8(part) for field in fields.items() for part in field]
     return ("XADD", stream, "MAXLEN", "~", max_length, "*", *parts)
 
 

@@ -92,11 +92,6 @@ def refuse(tool: str) -> NoReturn:
     raise StreamBroken(f"The arguments of the model's call of {tool} do not parse.")
 
 
-def storable(text: str) -> str:
-    """Half a character (a lone surrogate) cannot be stored; it is replaced."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
 def _is_too_deep(found: dict[str, Any], raw: str) -> bool:
     """Whoever writes or shows it later may have less of the stack left than there was to parse it."""
     if raw.count("{") + raw.count("[") <= DEEPEST:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 
+from paca.common.text import is_encodable, is_storable
 from paca.engine.tools.formatting import format_seconds, to_one_line
 from paca.engine.workspace import (
     CallUnknown,
@@ -37,16 +38,16 @@ class Effect(StrEnum):
 
 
 def _refuse_surrogates(text: str) -> str:
-    """Half of a surrogate pair is valid in JSON and in ``str``, but UTF-8 cannot encode it."""
-    if any("\ud800" <= character <= "\udfff" for character in text):
+    if not is_encodable(text):
         raise ValueError("text without lone surrogates (\\ud800 to \\udfff)")
     return text
 
 
 def _refuse_nul(text: str) -> str:
-    if "\0" in text:
+    _refuse_surrogates(text)
+    if not is_storable(text):
         raise ValueError("text without NUL characters")
-    return _refuse_surrogates(text)
+    return text
 
 
 StorableText = Annotated[str, AfterValidator(_refuse_surrogates)]

@@ -5,6 +5,7 @@ import posixpath
 
 from pydantic import Field
 
+from paca.common.text import to_utf8
 from paca.engine.tools.base import (
     Effect,
     FilePath,
@@ -88,7 +89,7 @@ def _rows(lines: FileLines) -> tuple[list[str], int]:
     bytes_left = MAX_OUTPUT_BYTES
     for number, line in enumerate(lines.text.removesuffix("\n").split("\n"), start=lines.first):
         row = f"{number:>6}\t{truncate_line(line.removesuffix(chr(13)))}"
-        bytes_left -= len(row.encode(errors="replace")) + 1
+        bytes_left -= len(to_utf8(row)) + 1
         if bytes_left < 0 and rows:
             break
         rows.append(row)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from paca.common.text import to_utf8
 from paca.engine.llm.base import (
     Block,
     Message,
@@ -148,4 +149,4 @@ def _thinks(message: Message) -> bool:
 
 
 def _dumps(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return to_utf8(json.dumps(value, ensure_ascii=False, separators=(",", ":")))

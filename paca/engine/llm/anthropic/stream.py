@@ -4,6 +4,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
+from paca.common.text import to_encodable
 from paca.engine.llm import strict_parsing
 from paca.engine.llm.anthropic import errors
 from paca.engine.llm.base import (
@@ -92,7 +93,7 @@ class Assembler:
             case "text_delta":
                 return self._append(block, delta["text"])
             case "thinking_delta":
-                text = strict_parsing.storable(delta["thinking"])
+                text = to_encodable(delta["thinking"])
                 block.pieces.append(text)
                 return ThinkingDelta(text) if text else None
             case "input_json_delta":
@@ -104,7 +105,7 @@ class Assembler:
     def _append(self, block: _Block, text: str) -> TextDelta | None:
         if block.kind != "text":
             raise KeyError(block.kind)
-        text = strict_parsing.storable(text)
+        text = to_encodable(text)
         block.pieces.append(text)
         return TextDelta(text) if text else None
 

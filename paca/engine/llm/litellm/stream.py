@@ -6,6 +6,7 @@ The reply is made when the stream is over, of all its chunks; the last ones may 
 from collections.abc import Iterator
 from typing import Any
 
+from paca.common.text import to_encodable
 from paca.engine.llm import strict_parsing
 from paca.engine.llm.base import (
     Chunk,
@@ -86,12 +87,12 @@ class Assembler:
     def _grow(self, delta: dict[str, Any]) -> Iterator[Chunk]:
         thought = next((delta[name] for name in REASONING if delta.get(name)), "")
         if thought:
-            self._thinking.append(strict_parsing.storable(thought))
+            self._thinking.append(to_encodable(thought))
             yield ThinkingDelta(self._thinking[-1])
         for name in ("content", "refusal"):
             if words := _words(delta.get(name)):
                 self._refused |= name == "refusal"
-                self._text.append(strict_parsing.storable(words))
+                self._text.append(to_encodable(words))
                 yield TextDelta(self._text[-1])
         for piece in delta.get("tool_calls") or []:
             self._calls.take(piece)
