@@ -17,7 +17,6 @@ from paca.agents.api.serializers import (
     AgentInput,
     AgentSerializer,
     ConnectionTestSerializer,
-    flatten_groups,
     to_api_fields,
 )
 from paca.agents.models import Agent
@@ -51,7 +50,7 @@ class AgentList(ProjectView):
     @idempotent
     def post(self, request: Request) -> Response:
         """Make an agent. It becomes a member of the project."""
-        given = flatten_groups(AgentInput.read(request))
+        given = AgentInput.read(request)
         role = projects.get_role(self.project, given.pop("role_id"))
         self.require_may_grant(role)
         with _api_field_names():
@@ -72,7 +71,7 @@ class AgentDetail(ProjectView):
     @extend_schema(request=AgentInput, responses=AgentSerializer, tags=["agents"])
     def patch(self, request: Request, agent_id: UUID) -> Response:
         """Change the given fields of an agent."""
-        given: dict[str, Any] = flatten_groups(AgentInput.read(request, partial=True))
+        given: dict[str, Any] = AgentInput.read(request, partial=True)
         with transaction.atomic(), _api_field_names():
             agent = selectors.get(self.project, agent_id, for_update=True)
             require_unchanged(request, agent)

@@ -1,5 +1,6 @@
 """Serializers of agents."""
 
+from functools import cache
 from typing import Any
 
 from rest_framework import serializers
@@ -7,27 +8,6 @@ from rest_framework import serializers
 from paca.agents.models import Agent
 from paca.agents.services import UNCHANGED_KEY
 from paca.common.api.serializers import InputSerializer
-
-# The columns of the API's nested fields.
-COLUMNS = {
-    "prompts": {"system": "system_prompt", "chat_message": "chat_message_prompt"},
-    "limits": {
-        "steps": "limit_steps",
-        "tokens": "limit_tokens",
-        "cost_usd": "limit_cost_usd",
-        "seconds": "limit_seconds",
-        "concurrent": "limit_concurrent",
-    },
-    "sandbox": {
-        "memory_mib": "sandbox_memory_mib",
-        "cpus": "sandbox_cpus",
-        "life": "sandbox_life",
-    },
-    "git": {"name": "git_name", "email": "git_email"},
-}
-API_FIELDS = {
-    column: f"{group}.{name}" for group, names in COLUMNS.items() for name, column in names.items()
-}
 
 
 class KeySerializer(serializers.Serializer[Any]):
@@ -123,28 +103,37 @@ class ConnectionTestSerializer(serializers.Serializer[Any]):
 class PromptsInput(InputSerializer):
     """The instructions of the agent."""
 
-    system = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
-    chat_message = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
+    system = serializers.CharField(
+        source="system_prompt", required=False, allow_blank=True, trim_whitespace=False
+    )
+    chat_message = serializers.CharField(
+        source="chat_message_prompt", required=False, allow_blank=True, trim_whitespace=False
+    )
 
 
 class LimitsInput(InputSerializer):
     """The limits of the agent."""
 
-    steps = serializers.IntegerField(required=False, allow_null=True)
-    tokens = serializers.IntegerField(required=False, allow_null=True)
+    steps = serializers.IntegerField(source="limit_steps", required=False, allow_null=True)
+    tokens = serializers.IntegerField(source="limit_tokens", required=False, allow_null=True)
     cost_usd = serializers.DecimalField(
-        max_digits=10, decimal_places=2, required=False, allow_null=True
+        source="limit_cost_usd", max_digits=10, decimal_places=2, required=False, allow_null=True
     )
-    seconds = serializers.IntegerField(required=False, allow_null=True)
-    concurrent = serializers.IntegerField(required=False)
+    seconds = serializers.IntegerField(source="limit_seconds", required=False, allow_null=True)
+    concurrent = serializers.IntegerField(source="limit_concurrent", required=False)
 
 
 class SandboxInput(InputSerializer):
     """The sandbox of its commands."""
 
-    memory_mib = serializers.IntegerField(required=False, allow_null=True)
-    cpus = serializers.DecimalField(max_digits=5, decimal_places=2, required=False, allow_null=True)
+    memory_mib = serializers.IntegerField(
+        source="sandbox_memory_mib", required=False, allow_null=True
+    )
+    cpus = serializers.DecimalField(
+        source="sandbox_cpus", max_digits=5, decimal_places=2, required=False, allow_null=True
+    )
     life = serializers.ChoiceField(
+        source="sandbox_life",
         choices=Agent.SandboxLife.choices,
         required=False,
         help_text="What happens to running processes when the sandbox is unused for a while: "
@@ -155,8 +144,8 @@ class SandboxInput(InputSerializer):
 class GitInput(InputSerializer):
     """The author of its commits."""
 
-    name = serializers.CharField(required=False)
-    email = serializers.CharField(required=False)
+    name = serializers.CharField(source="git_name", required=False)
+    email = serializers.CharField(source="git_email", required=False)
 
 
 class AgentInput(InputSerializer):
@@ -182,10 +171,10 @@ class AgentInput(InputSerializer):
         required=False,
         help_text="For a model that cannot call tools: it writes its calls as text, and Paca runs them.",
     )
-    prompts = PromptsInput(required=False)
-    limits = LimitsInput(required=False)
-    sandbox = SandboxInput(required=False)
-    git = GitInput(required=False)
+    prompts = PromptsInput(source="*", required=False)
+    limits = LimitsInput(source="*", required=False)
+    sandbox = SandboxInput(source="*", required=False)
+    git = GitInput(source="*", required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         alias = attrs.pop("project_role_id", None)
@@ -196,16 +185,18 @@ class AgentInput(InputSerializer):
         return attrs
 
 
-def flatten_groups(given: dict[str, Any]) -> dict[str, Any]:
-    """The validated input by column, as the services take it, without nested groups."""
-    flat = {name: value for name, value in given.items() if name not in COLUMNS}
-    for group, names in COLUMNS.items():
-        for name, value in given.get(group, {}).items():
-            if name in names:
-                flat[names[name]] = value
-    return flat
-
-
 def to_api_fields(errors: dict[str, list[str]]) -> dict[str, list[str]]:
     """Errors by column, as services raise them, to errors by field of the API."""
-    return {API_FIELDS.get(column, column): texts for column, texts in errors.items()}
+    names = _field_names()
+    return {names.get(column, column): texts for column, texts in errors.items()}
+
+
+@cache
+def _field_names() -> dict[str, str]:
+    """The dotted name of each nested field of ``AgentInput``, by its column."""
+    return {
+        str(field.source): f"{group}.{name}"
+        for group, nested in AgentInput().fields.items()
+        if isinstance(nested, InputSerializer)
+        for name, field in nested.fields.items()
+    }
