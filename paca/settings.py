@@ -5,6 +5,7 @@ from typing import Any
 
 from paca import env, installation_keys
 from paca.common import csp, logs
+from paca.common.request_body import MAX_BODY_BYTES
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -222,6 +223,7 @@ AUTHENTICATION_BACKENDS = [
 
 # --- API and accounts -------------------------------------------------------------------------------
 
+DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
 API_REQUESTS_PER_MINUTE = env.integer(
     "API_REQUESTS_PER_MINUTE", 600, at_least=1, meaning="Requests of one person or token."
 )

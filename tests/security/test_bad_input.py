@@ -6,6 +6,7 @@ import pytest
 from django.core.cache import cache
 from django.db import transaction
 
+from paca.common.request_body import MAX_BODY_BYTES
 from tests.support.api import Api
 from tests.support.world import World, make_world
 
@@ -246,7 +247,7 @@ def test_wrong_input_is_answered_as_the_table_says(world: World) -> None:
         (b"\xff\xfe", "application/json", 400, "malformed"),
         ("NaN", "application/json", 400, "malformed"),
         ("[" * 100_000, "application/json", 400, "malformed"),
-        ('"' + "x" * (1 << 20) + '"', "application/json", 413, "body_too_large"),
+        ('"' + "x" * MAX_BODY_BYTES + '"', "application/json", 413, "too_large"),
         ("name=x", "application/x-www-form-urlencoded", 415, "unsupported_media_type"),
         ("<a/>", "text/xml", 415, "unsupported_media_type"),
     ],

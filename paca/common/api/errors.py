@@ -16,6 +16,7 @@ from rest_framework.response import Response
 
 from paca.common import database_errors, request_ids
 from paca.common.errors import Invalid, PacaError
+from paca.common.request_body import BodyTooLarge
 
 logger = logging.getLogger(__name__)
 
@@ -41,17 +42,10 @@ class CsrfFailed(exceptions.PermissionDenied):
     default_code = "csrf_failed"
 
 
-class TooLarge(PacaError):
-    """The body is too large: a request holds at most 2.5 MiB."""
-
-    code = "too_large"
-    status = 413
-
-
 def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
     """Answer every error as ``{code, detail, fields?, request_id}``."""
     if isinstance(error, RequestDataTooBig):
-        error = TooLarge()
+        error = BodyTooLarge()
     if isinstance(error, PacaError):
         fields = error.fields if isinstance(error, Invalid) else {}
         if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:

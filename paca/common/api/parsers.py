@@ -1,27 +1,19 @@
-"""Reads the body of a request to the API: JSON, of a bounded size and depth."""
+"""Parses the body of a request to the API: JSON of a bounded size and depth."""
 
 from collections.abc import Mapping
-from http import HTTPStatus
 from io import BytesIO
 from typing import IO, Any
 
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import JSONParser
 
-from paca.common.errors import PacaError
-
-MOST_BYTES = 1 << 20
-
-
-class BodyTooLarge(PacaError):
-    """The body of a request may have 1 MiB at most."""
-
-    code = "body_too_large"
-    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+from paca.common.request_body import MAX_BODY_BYTES, BodyTooLarge
 
 
 class BoundedJSONParser(JSONParser):
-    """Django limits bodies that it reads itself; REST framework reads the stream past it."""
+    """A JSON parser with limits. Django limits bodies that it reads itself, but REST framework reads
+    the stream without Django.
+    """
 
     def parse(
         self,
@@ -29,8 +21,9 @@ class BoundedJSONParser(JSONParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
-        body = stream.read(MOST_BYTES + 1)
-        if len(body) > MOST_BYTES:
+        """The parsed body. Raises ``BodyTooLarge``, or ``ParseError`` if it is malformed or too deep."""
+        body = stream.read(MAX_BODY_BYTES + 1)
+        if len(body) > MAX_BODY_BYTES:
             raise BodyTooLarge
         try:
             return super().parse(BytesIO(body), media_type, parser_context)

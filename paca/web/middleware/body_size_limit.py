@@ -6,9 +6,8 @@ import uuid
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from django.conf import settings
-
-from paca.common.api.errors import TooLarge, error_body
+from paca.common.api.errors import error_body
+from paca.common.request_body import MAX_BODY_BYTES, BodyTooLarge
 
 logger = logging.getLogger(__name__)
 
@@ -21,9 +20,9 @@ Application = Callable[[Any, Any, Any], Awaitable[None]]
 class BodySizeLimit:
     """Answers 413 to a larger body. Django alone would write a body of any length to the disk first."""
 
-    def __init__(self, application: Application, max_bytes: int | None = None) -> None:
+    def __init__(self, application: Application, max_bytes: int = MAX_BODY_BYTES) -> None:
         self._application = application
-        self._max_bytes = settings.DATA_UPLOAD_MAX_MEMORY_SIZE if max_bytes is None else max_bytes
+        self._max_bytes = max_bytes
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         if _content_length(scope) > self._max_bytes:
@@ -55,7 +54,7 @@ async def _refuse(scope: Any, send: Send) -> None:
     """Answer like the API. Django has not seen the request, so this gives it an id."""
     request_id = uuid.uuid4().hex
     logger.info("request body too large", extra={"request_id": request_id, "path": scope["path"]})
-    answer = error_body(TooLarge.code, TooLarge().detail) | {"request_id": request_id}
+    answer = error_body(BodyTooLarge.code, BodyTooLarge().detail) | {"request_id": request_id}
     body = json.dumps(answer).encode()
     headers = [
         (b"content-type", b"application/json"),
@@ -63,5 +62,5 @@ async def _refuse(scope: Any, send: Send) -> None:
         (b"x-request-id", request_id.encode()),
         (b"connection", b"close"),  # or the server would read the rest of the body
     ]
-    await send({"type": "http.response.start", "status": TooLarge.status, "headers": headers})
+    await send({"type": "http.response.start", "status": BodyTooLarge.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
