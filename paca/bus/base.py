@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID
 
+from paca.common.frames import StoredEvent
+
 
 class Signal(enum.StrEnum):
     """What the worker that holds a conversation should do."""
@@ -61,22 +63,12 @@ Hint = TriggerDue | EventsCommitted | LiveFrame | ConversationSignal | HintsLost
 
 
 @dataclass(frozen=True, slots=True)
-class EventRecord:
-    """One event as it was stored; ``payload`` is JSON text, empty if it is very large."""
-
-    seq: int
-    type: str
-    source: str
-    payload: str
-
-
-@dataclass(frozen=True, slots=True)
 class CommittedBatch:
     """The events that one transaction stored, and the conversation's status after them."""
 
     project_id: str
     status: str
-    events: tuple[EventRecord, ...]
+    events: tuple[StoredEvent, ...]
 
 
 # --- external triggers ----------------------------------------------------------------------------

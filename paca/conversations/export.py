@@ -5,13 +5,14 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import IO, Any
+from typing import IO
 
 from django.utils import timezone
 from django.utils.text import slugify
 
+from paca.common.frames import StoredEvent
 from paca.common.text import to_utf8
-from paca.conversations import selectors
+from paca.conversations import event_log, selectors
 from paca.conversations.models import Conversation
 from paca.conversations.transcript import markdown
 
@@ -37,7 +38,7 @@ def write(conversation: Conversation, form: str) -> Exported:
     pieces, ending, content_type = _FORMS[form]
     file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # noqa: SIM115 - the taker's
     try:
-        for piece in pieces(conversation, _frames(conversation)):
+        for piece in pieces(conversation, _events(conversation)):
             file.write(to_utf8(piece))
         size = file.tell()
         file.seek(0)
@@ -47,10 +48,10 @@ def write(conversation: Conversation, form: str) -> Exported:
     return Exported(file, f"{_name(conversation)}.{ending}", content_type, size)
 
 
-def _frames(conversation: Conversation) -> Iterator[dict[str, Any]]:
+def _events(conversation: Conversation) -> Iterator[StoredEvent]:
     """Every event up to the one the conversation's row knows of, so that the two agree."""
     last_seq = conversation.last_seq
-    return takewhile(lambda frame: frame["seq"] <= last_seq, selectors.all_frames(conversation))
+    return takewhile(lambda event: event.seq <= last_seq, event_log.all_events(conversation.pk))
 
 
 def _name(conversation: Conversation) -> str:
@@ -59,7 +60,7 @@ def _name(conversation: Conversation) -> str:
     return f"{title or 'conversation'}-{conversation.created_at:%Y-%m-%d}"
 
 
-def _json(conversation: Conversation, frames: Iterator[dict[str, Any]]) -> Iterator[str]:
+def _json(conversation: Conversation, log: Iterator[StoredEvent]) -> Iterator[str]:
     """One object; each event on a line of its own, so that line tools can read it too."""
     head = {
         "exported_at": timezone.now().isoformat(),
@@ -67,13 +68,13 @@ def _json(conversation: Conversation, frames: Iterator[dict[str, Any]]) -> Itera
     }
     yield json.dumps(head, ensure_ascii=False)[:-1] + ', "events": ['
     separator = "\n"
-    for frame in frames:
-        yield separator + json.dumps(frame, ensure_ascii=False)
+    for event in log:
+        yield separator + event.frame()
         separator = ",\n"
     yield "\n]}\n"
 
 
-Pieces = Callable[[Conversation, Iterator[dict[str, Any]]], Iterator[str]]
+Pieces = Callable[[Conversation, Iterator[StoredEvent]], Iterator[str]]
 
 _FORMS: dict[str, tuple[Pieces, str, str]] = {
     "json": (_json, "json", "application/json"),

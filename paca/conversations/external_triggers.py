@@ -12,7 +12,7 @@ from paca.agents.models import Agent
 from paca.bus.base import STOP
 from paca.common.errors import NotAllowed, PacaError
 from paca.common.text import to_storable
-from paca.conversations import selectors, services
+from paca.conversations import event_log, services
 from paca.conversations.models import ChatSession, Conversation, Trigger
 from paca.projects.models import Member
 from paca.projects.permissions import allows
@@ -105,8 +105,8 @@ def _check_is_the_same(known: Conversation, agent: Agent, by: Member, text: str)
     ).first()
     if taken is None or taken.event_seq is None or known.agent_id != agent.pk:
         raise TriggerRefused("conversation_id is taken. Choose a new UUID for each trigger.")
-    (message,) = selectors.frames_after(known.pk, taken.event_seq - 1, 1)
-    if message["data"]["text"] != to_storable(text):
+    (message,) = event_log.page_after(known.pk, taken.event_seq - 1, 1)
+    if message.data()["text"] != to_storable(text):
         raise TriggerRefused(
             "conversation_id was used before, with another message. "
             "Choose a new UUID for each trigger."

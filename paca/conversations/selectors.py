@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db.models import (
-    BigIntegerField,
     Exists,
     F,
     JSONField,
     OuterRef,
     Q,
     QuerySet,
-    UUIDField,
     Value,
 )
 from django.db.models.fields.json import KeyTextTransform
@@ -26,35 +21,8 @@ from django.db.models.functions import Cast, Coalesce, NullIf
 from paca import events
 from paca.agents.models import Agent
 from paca.common.errors import NotFound
-from paca.common.prepared_queries import Parameter, Select
 from paca.conversations.models import ChatSession, Conversation, Event
-from paca.engine.context.history import History, advance
 from paca.projects.models import Member, Project
-
-PAGE = 200
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedEvent:
-    """One row of a log, loaded."""
-
-    seq: int
-    event: events.Event
-    source: str
-    turn: int | None
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Some frames in order, and the bounds of the whole log."""
-
-    results: list[dict[str, Any]]
-    first_seq: int
-    last_seq: int
-
-
-# --- conversations ------------------------------------------------------------------------------
 
 
 def get(project: Project, conversation_id: UUID, *, for_update: bool = False) -> Conversation:
@@ -168,110 +136,3 @@ def _text(value: UUID | None) -> str | None:
 
 def _moment(value: datetime | None) -> str | None:
     return None if value is None else value.isoformat()
-
-
-# --- frames -------------------------------------------------------------------------------------
-
-
-def frames_after(conversation_id: UUID, after: int, limit: int = PAGE) -> list[dict[str, Any]]:
-    """Frames with numbers above ``after``, in order, at most ``limit``."""
-    rows = _rows(conversation_id).filter(seq__gt=after).order_by("seq")[:limit]
-    return [_frame(row) for row in rows]
-
-
-def frames_before(conversation_id: UUID, before: int, limit: int = PAGE) -> list[dict[str, Any]]:
-    """The last ``limit`` frames with numbers below ``before``, in order."""
-    rows = _rows(conversation_id).filter(seq__lt=before).order_by("-seq")[:limit]
-    return [_frame(row) for row in reversed(rows)]
-
-
-def newest_frames(conversation_id: UUID, limit: int = PAGE) -> list[dict[str, Any]]:
-    """The last ``limit`` frames, in order."""
-    rows = _rows(conversation_id).order_by("-seq")[:limit]
-    return [_frame(row) for row in reversed(rows)]
-
-
-def page(
-    conversation: Conversation,
-    *,
-    after: int | None = None,
-    before: int | None = None,
-    limit: int = PAGE,
-) -> Page:
-    """A part of the log: above a number, below one, or the newest."""
-    if after is not None:
-        results = frames_after(conversation.id, after, limit)
-    elif before is not None:
-        results = frames_before(conversation.id, before, limit)
-    else:
-        results = newest_frames(conversation.id, limit)
-    # What was written since the row was read counts too.
-    last_seq = max(conversation.last_seq, results[-1]["seq"] if results else 0)
-    return Page(results, first_seq=min(1, last_seq), last_seq=last_seq)
-
-
-def all_frames(conversation: Conversation) -> Iterator[dict[str, Any]]:
-    """Every frame, in order, a page at a time."""
-    after = 0
-    while page := frames_after(conversation.id, after):
-        yield from page
-        after = page[-1]["seq"]
-
-
-def frame(
-    type_: str, seq: int | None, at: datetime, source: str, turn: int | None, data: Any
-) -> dict[str, Any]:
-    """The shape in which an event leaves the server; ``seq`` is None for what is never stored."""
-    return {
-        "type": type_,
-        "seq": seq,
-        "at": at.isoformat(),
-        "source": source,
-        "turn": turn,
-        "data": data,
-    }
-
-
-def _rows(conversation_id: UUID) -> QuerySet[Event]:
-    return Event.objects.filter(conversation_id=conversation_id).select_related("blob")
-
-
-def _frame(row: Event) -> dict[str, Any]:
-    return frame(row.type, row.seq, row.at, row.source, row.turn, _payload(row))
-
-
-def _payload(row: Event) -> Any:
-    return json.loads(row.blob.body if row.blob is not None else row.payload)
-
-
-# --- the model's view ---------------------------------------------------------------------------
-
-
-# Plain columns: a long log is read at every turn, and rows as objects take twice the time.
-_RECORDED = Select(
-    lambda: (
-        Event.objects.filter(
-            conversation=Parameter("id", UUIDField()), seq__gt=Parameter("seq", BigIntegerField())
-        )
-        .order_by("seq")
-        .values_list("seq", "type", "payload", "blob__body", "source", "turn", "at")
-    )
-)
-
-
-def events_after(conversation_id: UUID, seq: int) -> list[RecordedEvent]:
-    """All events above ``seq``, loaded, in order."""
-    return [
-        RecordedEvent(number, events.load(kind, json.loads(payload or blob)), source, turn, at)
-        for number, kind, payload, blob, source, turn, at in _RECORDED.rows(
-            id=conversation_id, seq=seq
-        )
-    ]
-
-
-def history_for_model(recorded: Iterable[RecordedEvent]) -> History:
-    """What a log means to the model: the fold of all its events."""
-    history = History()
-    for entry in recorded:
-        history = advance(history, entry.event, entry.seq)
-    return history

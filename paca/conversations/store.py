@@ -15,8 +15,9 @@ from django.utils import timezone
 
 from paca import events
 from paca.bus import get_bus
-from paca.bus.base import CommittedBatch, EventRecord, conversation_topic, project_topic
+from paca.bus.base import CommittedBatch, conversation_topic, project_topic
 from paca.common.errors import NotFound, PacaError
+from paca.common.frames import StoredEvent
 from paca.common.text import to_storable_json
 from paca.conversations import conversation_columns, projections
 from paca.conversations.models.statuses import IllegalStatusMove
@@ -143,62 +144,65 @@ def _insert(
     cursor: Any,
     context: projections.WriteContext,
     first_seq: int,
-    stored: Sequence[Event],
+    new_events: Sequence[Event],
     source: str | None,
     *,
     in_turn: bool,
-) -> tuple[EventRecord, ...]:
-    rows, told = [], []
-    bodies = _bodies(cursor, context, stored)
-    for seq, (event, (payload, blob)) in enumerate(zip(stored, bodies, strict=True), first_seq):
-        speaker = source or source_of(event)
-        told.append(EventRecord(seq, event.type, speaker, payload))
-        rows.append(
-            (
-                uuid_parameter(context.conversation_id),
-                seq,
-                event.type,
-                speaker,
-                context.turn if in_turn else None,
-                context.epoch,
-                datetime_parameter(context.now),
-                payload,
-                blob,
-            )
+) -> tuple[StoredEvent, ...]:
+    turn = context.turn if in_turn else None
+    stored = tuple(
+        StoredEvent(
+            seq,
+            event.type,
+            source or source_of(event),
+            turn,
+            context.now,
+            to_storable_json(event.payload()),
         )
-    if rows:
+        for seq, event in enumerate(new_events, first_seq)
+    )
+    blobs = _insert_blobs(cursor, stored, context.now)
+    if stored:
         cursor.executemany(
             "INSERT INTO conversations_event"
             " (conversation_id, seq, type, source, turn, epoch, at, payload, blob_id)"
             " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
-            rows,
+            [
+                (
+                    uuid_parameter(context.conversation_id),
+                    event.seq,
+                    event.type,
+                    event.source,
+                    event.turn,
+                    context.epoch,
+                    datetime_parameter(event.at),
+                    "" if event.seq in blobs else event.payload,
+                    blobs.get(event.seq),
+                )
+                for event in stored
+            ],
         )
-    return tuple(told)
+    return stored
 
 
-def _bodies(
-    cursor: Any, context: projections.WriteContext, stored: Sequence[Event]
-) -> list[tuple[str, str | None]]:
-    """Each event's facts as JSON text for its row, or the blob that holds what is too large for it."""
-    found: list[tuple[str, str | None]] = []
-    large: dict[str, str] = {}
+def _insert_blobs(cursor: Any, stored: Sequence[StoredEvent], now: datetime) -> dict[int, str]:
+    """Store each payload that is too large for its row as a blob; gives ``seq`` to sha256."""
+    blobs: dict[int, str] = {}
+    bodies: dict[str, str] = {}
     for event in stored:
-        text = to_storable_json(event.payload())
-        body = text.encode()
-        if len(body) <= PAYLOAD_LIMIT_BYTES:
-            found.append((text, None))
-        else:
-            sha256 = hashlib.sha256(body).hexdigest()
-            large[sha256] = text
-            found.append(("", sha256))
-    for sha256 in sorted(large):  # in one order, lest two that store the same wait for one another
+        encoded = event.payload.encode()
+        if len(encoded) > PAYLOAD_LIMIT_BYTES:
+            blobs[event.seq] = hashlib.sha256(encoded).hexdigest()
+            bodies[blobs[event.seq]] = event.payload
+    for sha256, body in sorted(bodies.items()):  # in one order, so that writers cannot deadlock
         cursor.execute(
             "INSERT INTO conversations_blob (sha256, body, created_at) VALUES (%s, %s, %s)"
-            # Not "do nothing": the row is held, so that who forgets another log cannot remove it.
+            # Not "do nothing": an update locks the row, so that the deletion of another log, which
+            # has the same body, cannot remove it.
             " ON CONFLICT (sha256) DO UPDATE SET sha256 = excluded.sha256",
-            [sha256, large[sha256], datetime_parameter(context.now)],
+            [sha256, body, datetime_parameter(now)],
         )
-    return found
+    return blobs
 
 
 _OF_PEOPLE = (events.MessageReceived,)

@@ -4,13 +4,14 @@ import functools
 import json
 import re
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any
 
-from django.utils.dateparse import parse_datetime
 from django.utils.html import escape
 from django.utils.text import Truncator
 
 from paca import events
+from paca.common.frames import StoredEvent
 from paca.conversations.models import Conversation
 
 # Not a sanitiser, viewers have theirs: it keeps a tag somebody wrote about from being taken for
@@ -19,12 +20,12 @@ _SPAN_OR_TAG = re.compile(r"(?<![\\`])(`+)(?!`).+?(?<!`)\1(?!`)|<(?=[A-Za-z/!?])
 _FENCE = re.compile(r"(`{3,}(?=[^`]*$)|~{3,})")
 
 
-def markdown(conversation: Conversation, frames: Iterable[dict[str, Any]]) -> Iterator[str]:
+def markdown(conversation: Conversation, log: Iterable[StoredEvent]) -> Iterator[str]:
     """The conversation in pieces, each a block of Markdown."""
     yield from _head(conversation)
     writer = _Writer(conversation.agent.name)
-    for frame in frames:
-        yield from writer.write(frame)
+    for stored in log:
+        yield from writer.write(stored)
     yield from writer.end()
 
 
@@ -46,18 +47,16 @@ class _Writer:
         self.agent = agent
         self._calls: dict[str, events.ToolCalled] = {}
 
-    def write(self, frame: dict[str, Any]) -> Iterator[str]:
-        event = events.load(frame["type"], frame["data"])
+    def write(self, stored: StoredEvent) -> Iterator[str]:
+        event = stored.load()
         if isinstance(event, events.ToolCalled):
             self._calls[event.call_id] = event
         elif isinstance(event, events.ToolReturned | events.ToolOutcomeUnknown):
             yield _tool(self._calls.pop(event.call_id, None), event)
         elif isinstance(event, events.MessageReceived):
-            yield _said(event.author_name or "Somebody", frame["at"], event.text)
+            yield _said(event.author_name or "Somebody", stored.at, event.text)
         elif isinstance(event, events.MessageSpoken):
-            yield _said(
-                f"{self.agent} (demo)" if event.demo else self.agent, frame["at"], event.text
-            )
+            yield _said(f"{self.agent} (demo)" if event.demo else self.agent, stored.at, event.text)
         elif isinstance(event, events.ThoughtRecorded):
             if event.text.strip():
                 yield _folded("Thought", inert(event.text))
@@ -69,10 +68,8 @@ class _Writer:
             yield _tool(call, None)
 
 
-def _said(who: str, at: str, text: str) -> str:
-    moment = parse_datetime(at)
-    when = f"{moment:%Y-%m-%d %H:%M:%S}" if moment else at
-    return f"## {_line(who)}, {when}\n\n{inert(text)}\n\n"
+def _said(author: str, at: datetime, text: str) -> str:
+    return f"## {_line(author)}, {at:%Y-%m-%d %H:%M:%S}\n\n{inert(text)}\n\n"
 
 
 def _tool(

@@ -8,10 +8,10 @@ from uuid import UUID
 from channels.db import database_sync_to_async
 
 from paca.common import database_threads
-from paca.conversations import selectors
+from paca.common.frames import StoredEvent
+from paca.conversations import event_log
 from paca.conversations.models import Conversation
-from paca.realtime import protocol
-from paca.realtime.live_text import Frame
+from paca.realtime.live_text import ENDED_BY
 from paca.realtime.recent_events import EventFrame
 
 P = ParamSpec("P")
@@ -50,9 +50,10 @@ async def events_after(conversation_id: UUID, after: int, limit: int) -> list[Ev
 
 
 def _read_events_after(conversation_id: UUID, after: int, limit: int) -> list[EventFrame]:
-    return [_encode(frame) for frame in selectors.frames_after(conversation_id, after, limit)]
+    return [_event_frame(event) for event in event_log.page_after(conversation_id, after, limit)]
 
 
-def _encode(frame: Frame) -> EventFrame:
-    call_id = str(frame["data"].get("call_id", ""))
-    return EventFrame(frame["seq"], frame["type"], call_id, protocol.encode(frame))
+def _event_frame(event: StoredEvent) -> EventFrame:
+    # Only an event that ends live text is decoded, for its call id.
+    call_id = str(event.data().get("call_id", "")) if event.type in ENDED_BY else ""
+    return EventFrame(event.seq, event.type, call_id, event.frame())

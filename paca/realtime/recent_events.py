@@ -11,7 +11,7 @@ MAX_CHARACTERS = 256 * 1024
 
 
 class EventFrame(NamedTuple):
-    """An event of the log, encoded as a frame. Its type and call id say which live text it ends."""
+    """An event of the log, encoded as a frame. ``call_id`` is set if the event ends live text."""
 
     seq: int
     type: str

@@ -16,13 +16,13 @@ from django.db.models import Model, QuerySet, UUIDField
 from paca.agents import encryption
 from paca.agents.models import Agent
 from paca.common.prepared_queries import Parameter, Select
-from paca.conversations import selectors
+from paca.conversations import event_log
 from paca.conversations.models import Conversation, Sandbox, SandboxState, Turn
-from paca.conversations.selectors import RecordedEvent
 from paca.conversations.store import Fenced, Lease
 from paca.engine.context.prompt import AgentIdentity, assemble_system_prompt
 from paca.engine.limits import TurnLimits
 from paca.engine.run import AgentProfile
+from paca.events import Event
 from paca.projects.models import Project
 from paca.sandbox.base import SandboxLimits, SandboxSpec
 from paca.worker.history_cache import CachedHistory
@@ -50,7 +50,7 @@ class AssembledTurn:
     profile: AgentProfile
     encrypted_key: str
     cached: CachedHistory
-    recorded: list[RecordedEvent]
+    new_events: list[tuple[int, Event]]
     turn_started_at: datetime
     sandbox: SandboxSpec
     sandbox_boot_id: str
@@ -142,7 +142,7 @@ def assemble_turn(
         profile=_profile(rows, spec),
         encrypted_key=agent.encrypted_key,
         cached=cached,
-        recorded=selectors.events_after(conversation.pk, cached.history.seq),
+        new_events=event_log.load_after(conversation.pk, cached.history.seq),
         turn_started_at=turn_started_at,
         sandbox=spec,
         sandbox_boot_id=sandbox.boot_id if sandbox and sandbox.state in SandboxState.LIVING else "",

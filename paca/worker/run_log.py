@@ -9,8 +9,7 @@ from django.db import InterfaceError, OperationalError
 
 from paca import events
 from paca.common import database_errors
-from paca.conversations import selectors, store
-from paca.conversations.selectors import RecordedEvent
+from paca.conversations import event_log, store
 from paca.conversations.store import AppendResult, Lease
 from paca.engine.context.history import History, advance
 from paca.engine.limits import TurnProgress
@@ -28,12 +27,12 @@ class RunLog:
         self,
         lease: Lease,
         cached: CachedHistory,
-        recorded: Iterable[RecordedEvent],
+        new_events: Iterable[tuple[int, Event]],
         *,
         database: Database,
         stream_buffer: StreamBuffer,
     ) -> None:
-        """``recorded``: the events of the log after ``cached``."""
+        """``new_events``: every event after ``cached``, each with its ``seq``."""
         self.lease = lease
         self._history, self._progress = cached.history, cached.progress
         self.seen_files = cached.seen_files
@@ -42,7 +41,7 @@ class RunLog:
         self._pending: list[LogEntry] = []
         self._failed: InterfaceError | OperationalError | None = None
         self._commit_lock = asyncio.Lock()
-        self._apply_all(recorded)
+        self._apply_all(new_events)
 
     @property
     def history(self) -> History:
@@ -105,16 +104,16 @@ class RunLog:
         """Read the events after the last known one, and apply them."""
         self._apply_all(
             await self._database.call(
-                selectors.events_after, self.lease.conversation_id, self._history.seq
+                event_log.load_after, self.lease.conversation_id, self._history.seq
             )
         )
 
     def show_live(self, event: Event) -> None:
         self._stream_buffer.add(event)
 
-    def _apply_all(self, recorded: Iterable[RecordedEvent]) -> None:
-        for entry in recorded:
-            self._apply(entry.event, entry.seq)
+    def _apply_all(self, new_events: Iterable[tuple[int, Event]]) -> None:
+        for seq, event in new_events:
+            self._apply(event, seq)
 
     def _apply(self, event: Event, seq: int) -> None:
         self._history = advance(self._history, event, seq)

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from paca.bus.base import Bus, conversation_topic
-from paca.conversations.selectors import frame
+from paca.common.frames import live_frame
 from paca.events import Event, TextStreamed, ThoughtStreamed, ToolProgressed
 
 LiveEvent = TextStreamed | ThoughtStreamed | ToolProgressed
@@ -97,4 +97,4 @@ class StreamBuffer:
     def _frame(self, text: _CallText) -> dict[str, Any]:
         unsent = text.text[text.sent - text.start :]
         event = text.kind(call_id=text.call_id, offset=text.sent, text=unsent)
-        return frame(event.type, None, timezone.now(), "agent", None, event.payload())
+        return live_frame(event, source="agent", at=timezone.now())

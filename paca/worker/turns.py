@@ -144,7 +144,7 @@ class ConversationRun:
         log = self._log = RunLog(
             self.lease,
             turn.cached,
-            turn.recorded,
+            turn.new_events,
             database=database,
             stream_buffer=self._stream_buffer,
         )

@@ -1,6 +1,7 @@
 """What goes over the wire: for other programs, from other programs, and through TLS."""
 
 import json
+from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
 import pytest
@@ -8,13 +9,13 @@ import pytest
 from paca.bus.base import (
     CommittedBatch,
     ConversationSignal,
-    EventRecord,
     EventsCommitted,
     LiveFrame,
     Signal,
     TriggerDue,
 )
 from paca.bus.redis.bus import RedisBus
+from paca.common.frames import StoredEvent
 from tests.bus.busy import RecordingHandler, until
 from tests.support.tls_front import TlsFront
 
@@ -24,10 +25,12 @@ ALL = (EventsCommitted, LiveFrame, ConversationSignal)
 SOMEBODY = UUID("0b6e7f0a-0000-4000-8000-000000000000")
 
 
-def rows(*types: str) -> tuple[EventRecord, ...]:
-    return tuple(
-        EventRecord(seq, type_, "agent", '{"text":"x"}') for seq, type_ in enumerate(types, 1)
-    )
+def stored(seq: int, type_: str, payload: str = '{"text":"x"}') -> StoredEvent:
+    return StoredEvent(seq, type_, "agent", None, datetime.now(UTC), payload)
+
+
+def rows(*types: str) -> tuple[StoredEvent, ...]:
+    return tuple(stored(seq, type_) for seq, type_ in enumerate(types, 1))
 
 
 async def test_each_row_stands_in_the_mirror_and_each_type_is_told_once(valkey, connect):
@@ -67,12 +70,12 @@ async def test_half_a_surrogate_pair_stops_nothing_behind_it(valkey, connect):
     bus.announce(
         "conversation:c",
         1,
-        CommittedBatch("p", "running", (EventRecord(1, "t", "agent", "\ud800"),)),
+        CommittedBatch("p", "running", (stored(1, "t", "\ud800"),)),
     )
     bus.announce(
         "conversation:c",
         2,
-        CommittedBatch("p", "running", (EventRecord(2, "t", "agent", "sound"),)),
+        CommittedBatch("p", "running", (stored(2, "t", "sound"),)),
     )
     with valkey.client() as program:
         await until(lambda: program.xlen("paca:agent:events") == 2)

@@ -14,7 +14,7 @@ HI: list[LogEntry] = [MessageSpoken(text="Hi.")]
 
 
 def texts(chat: Chat, conversation: str) -> list[str]:
-    frames = chat.api.get(chat.of(conversation, "events/")).data["results"]
+    frames = chat.api.get(chat.of(conversation, "events/")).json()["results"]
     return [frame["data"]["text"] for frame in frames if "message" in frame["type"]]
 
 
@@ -43,7 +43,7 @@ def test_a_follow_up_goes_on_in_the_same_conversation():
     assert answer.data["conversation"] == begun["conversation"]
     assert answer.data["turn"] == 2
     assert texts(chat, begun["conversation"]) == ["One", "Hi.", "Two"]
-    frames = chat.api.get(chat.of(begun["conversation"], "events/")).data["results"]
+    frames = chat.api.get(chat.of(begun["conversation"], "events/")).json()["results"]
     said = next(frame for frame in frames if frame["data"].get("text") == "Two")
     assert said["seq"] == answer.data["event_seq"]
 
@@ -167,7 +167,7 @@ def test_a_colleague_writes_in_the_conversation_of_another():
     bo = chat.join("bo")
     answer = chat.as_(bo).post(chat.of(begun["conversation"], "messages/"), {"text": "And mine"})
     assert answer.status_code == 202
-    frames = chat.api.get(chat.of(begun["conversation"], "events/")).data["results"]
+    frames = chat.api.get(chat.of(begun["conversation"], "events/")).json()["results"]
     assert [f["data"]["author_name"] for f in frames if "received" in f["type"]] == [
         chat.world.owner.name,
         "bo",

@@ -136,7 +136,7 @@ def test_a_title_is_changed_and_the_log_says_by_whom():
     begun = chat.begin("First title")["conversation"]
     answer = chat.api.patch(chat.of(begun), {"title": "  A   better\none "})
     assert (answer.status_code, answer.data["title"]) == (200, "A better one")
-    last = chat.api.get(chat.of(begun, "events/")).data["results"][-1]
+    last = chat.api.get(chat.of(begun, "events/")).json()["results"][-1]
     assert last["data"] == {"title": "A better one", "by": chat.world.owner.name}
 
 
@@ -211,7 +211,7 @@ def test_an_interrupt_is_told_to_the_run_and_shown_at_once():
     answer = chat.api.post(chat.of(begun, "messages/"), body)
     assert (answer.status_code, answer.data["turn"]) == (202, None)
     assert chat.row(begun).triggers.get(state="new").control == "interrupt"
-    newest = chat.api.get(chat.of(begun, "events/")).data["results"][-1]
+    newest = chat.api.get(chat.of(begun, "events/")).json()["results"][-1]
     assert newest["data"]["text"] == "Wait, rather this"
 
 

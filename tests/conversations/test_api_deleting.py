@@ -86,7 +86,7 @@ def test_a_body_that_another_log_holds_too_stays(chat):
         store.append(chat.row(conversation).pk, events.MessageReceived(text="w" * 70_000))
     assert Blob.objects.count() == 1
     chat.api.delete(chat.of(first))
-    newest = chat.api.get(chat.of(second, "events/?limit=1")).data["results"][0]
+    newest = chat.api.get(chat.of(second, "events/?limit=1")).json()["results"][0]
     assert newest["data"]["text"] == "w" * 70_000
 
 

@@ -3,8 +3,9 @@
 import pytest
 
 from paca import events
-from paca.conversations import selectors, store
+from paca.conversations import store
 from tests.conversations.chatting import Chat
+from tests.support.frames import frames_of
 
 pytestmark = pytest.mark.django_db
 
@@ -40,7 +41,7 @@ PARTS = [
 def test_a_part_of_the_log_is_read_by_number(chat):
     begun = long(chat)
     for query, seqs in PARTS:
-        page = chat.api.get(chat.of(begun, f"events/{query}")).data
+        page = chat.api.get(chat.of(begun, f"events/{query}")).json()
         assert [frame["seq"] for frame in page["results"]] == list(seqs), query
         assert (page["first_seq"], page["last_seq"]) == (1, 10)
 
@@ -48,18 +49,20 @@ def test_a_part_of_the_log_is_read_by_number(chat):
 def test_an_empty_log_has_neither_first_nor_last(chat):
     begun = chat.begin()
     opened = chat.api.post(f"{chat.sessions}{begun['session']}/clear/").data["conversation"]
-    page = chat.api.get(chat.of(opened, "events/")).data
+    page = chat.api.get(chat.of(opened, "events/")).json()
     assert page == {"results": [], "first_seq": 0, "last_seq": 0}
 
 
 def test_paging_up_and_down_meets_every_event_once(chat):
     begun = long(chat, 25)
     down, after = [], 0
-    while page := chat.api.get(chat.of(begun, f"events/?after={after}&limit=7")).data["results"]:
+    while page := chat.api.get(chat.of(begun, f"events/?after={after}&limit=7")).json()["results"]:
         down += [frame["seq"] for frame in page]
         after = down[-1]
     up, before = [], 26
-    while page := chat.api.get(chat.of(begun, f"events/?before={before}&limit=7")).data["results"]:
+    while page := chat.api.get(chat.of(begun, f"events/?before={before}&limit=7")).json()[
+        "results"
+    ]:
         up = [frame["seq"] for frame in page] + up
         before = up[0]
     assert down == up == list(range(1, 26))
@@ -68,7 +71,7 @@ def test_paging_up_and_down_meets_every_event_once(chat):
 def test_frames_are_the_same_as_those_of_the_socket(chat):
     begun = long(chat)
     frames = chat.api.get(chat.of(begun, "events/")).json()["results"]
-    assert frames == selectors.frames_after(chat.row(begun).pk, 0)
+    assert frames == frames_of(chat.row(begun).pk)
     assert frames[0] == {
         "type": "agent.message.received",
         "seq": 1,
@@ -91,12 +94,12 @@ def test_reading_two_hundred_events_costs_as_many_queries_as_reading_one(
     begun = long(chat, 201)
     for limit in (1, 200):
         with django_assert_num_queries(5):  # session, person, member, conversation, the events
-            page = chat.api.get(chat.of(begun, f"events/?limit={limit}")).data
+            page = chat.api.get(chat.of(begun, f"events/?limit={limit}")).json()
         assert len(page["results"]) == limit
 
 
 def test_a_body_too_large_for_a_row_is_read_whole(chat):
     begun = chat.begin()["conversation"]
     store.append(chat.row(begun).pk, events.MessageReceived(text="y" * 90_000))
-    newest = chat.api.get(chat.of(begun, "events/?limit=1")).data["results"][0]
+    newest = chat.api.get(chat.of(begun, "events/?limit=1")).json()["results"][0]
     assert newest["data"]["text"] == "y" * 90_000

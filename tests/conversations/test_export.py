@@ -2,12 +2,15 @@
 
 import json
 import tracemalloc
+from typing import Any
 
 import pytest
 from django.db import connection
 from django.test import AsyncClient
+from django.utils import timezone
 
 from paca import events
+from paca.common.frames import StoredEvent
 from paca.conversations import export, store, transcript
 from tests.conversations.chatting import CALL, Chat, bash, download
 
@@ -29,6 +32,10 @@ def worked(chat: Chat) -> str:
         events.MessageSpoken(text="There are `3` files.", model="demo/guide", demo=True),
     )
     return str(begun)
+
+
+def stored(type_: str, payload: dict[str, Any]) -> StoredEvent:
+    return StoredEvent(1, type_, "agent", 1, timezone.now(), json.dumps(payload))
 
 
 def markdown(chat: Chat, conversation: str) -> str:
@@ -143,8 +150,8 @@ def test_markdown_says_how_a_call_ended(chat):
     outcomes = [events.ToolReturned(call_id=CALL, output="", **facts) for facts, _ in ENDINGS]
     row = chat.row(begun)
     for outcome, (_, result) in zip(outcomes, ENDINGS, strict=True):
-        frames = [{"type": e.type, "data": e.payload(), "at": ""} for e in (call, outcome)]
-        text = "".join(transcript.markdown(row, frames))
+        log = [stored(event.type, event.payload()) for event in (call, outcome)]
+        text = "".join(transcript.markdown(row, log))
         assert f"<summary>bash: make ({result})</summary>" in text
 
 
@@ -200,8 +207,7 @@ def test_arguments_are_shown_as_text_if_there_is_one_and_as_json_if_there_are_mo
         ({"count": 3}, '```json\n{\n  "count": 3\n}\n```'),
     ):
         call = events.ToolCalled(call_id=CALL, tool="x", arguments=arguments)
-        frames = [{"type": call.type, "data": call.payload(), "at": ""}]
-        text = "".join(transcript.markdown(row, frames))
+        text = "".join(transcript.markdown(row, [stored(call.type, call.payload())]))
         assert f"(no result yet)</summary>\n\n{shown}\n\n</details>" in text
 
 
@@ -215,11 +221,8 @@ def test_events_of_an_unknown_type_are_kept_in_json_and_passed_over_in_markdown(
     row = chat.row(chat.begin()["conversation"])
     store.append(row.pk, events.MessageReceived(text="after"))
     row.refresh_from_db()
-    frames = [
-        {"type": "agent.future.happened", "data": {"a": 1}, "at": "2026-01-01T00:00:00+00:00"},
-        {"type": "agent.tool.called", "data": {}, "at": "2026-01-01T00:00:00+00:00"},
-    ]
-    assert len(list(transcript.markdown(row, frames))) == len(list(transcript.markdown(row, [])))
+    log = [stored("agent.future.happened", {"a": 1}), stored("agent.tool.called", {})]
+    assert len(list(transcript.markdown(row, log))) == len(list(transcript.markdown(row, [])))
 
 
 def test_an_export_ends_where_its_conversation_stood(chat):

@@ -11,7 +11,7 @@ from django.utils import timezone
 from paca import events
 from paca.common.errors import NotFound
 from paca.common.text import to_storable_json
-from paca.conversations import selectors, services, store
+from paca.conversations import event_log, services, store
 from paca.conversations.models import Conversation, Event, ModelCall, ToolCall, Turn
 from paca.conversations.models.statuses import (
     CONVERSATION_MOVES,
@@ -24,6 +24,7 @@ from paca.conversations.models.statuses import (
 from paca.conversations.store import Fenced, Lease
 from paca.engine.ports import ModelCallStarted
 from paca.worker.claim import release
+from tests.support.frames import frames_of
 from tests.support.world import make_world
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -193,7 +194,7 @@ def test_a_row_of_the_log_can_be_neither_changed_nor_taken_away():
         row.delete()
     with pytest.raises(IntegrityError), transaction.atomic():
         conversation.delete()
-    assert selectors.frames_after(conversation.pk, 0)[0]["data"]["text"] == "for ever"
+    assert frames_of(conversation.pk)[0]["data"]["text"] == "for ever"
 
 
 def test_a_deleted_conversation_takes_its_log_with_it_and_hears_nothing_more():
@@ -210,7 +211,7 @@ def test_a_deleted_conversation_takes_its_log_with_it_and_hears_nothing_more():
 def test_any_text_is_stored_and_read_back(text):
     conversation = a_conversation()
     store.append(conversation.pk, said(text))
-    (frame,) = selectors.frames_after(conversation.pk, 0)
+    (frame,) = frames_of(conversation.pk)
     expected = text.replace("\0", "\u2400").replace("\ud800", "?")
     assert frame["data"]["text"] == expected
     to_storable_json(frame).encode()
@@ -281,8 +282,8 @@ def test_a_row_of_an_unknown_type_is_shown_whole():
         at=timezone.now(),
         payload='{"a": 1}',
     )
-    loaded = selectors.events_after(conversation.pk, 1)[0].event
+    loaded = event_log.load_after(conversation.pk, 1)[0][1]
     assert loaded == events.UnknownEvent(
         original_type="agent.future.happened", payload_as_read={"a": 1}
     )
-    assert selectors.frames_after(conversation.pk, 1)[0]["type"] == "agent.future.happened"
+    assert frames_of(conversation.pk)[1]["type"] == "agent.future.happened"

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from paca import events
-from paca.conversations import selectors, store
+from paca.conversations import event_log, store
 from paca.conversations.models import Event
 from tests.conversations.chatting import Chat
 
@@ -40,7 +40,7 @@ def event(number: int) -> events.MessageSpoken:
 
 def read(chat: Chat, conversation: Any, query: str) -> list[dict[str, Any]]:
     found = chat.api.get(chat.of(conversation, f"events/?limit=200{query}"))
-    return list(found.data["results"])
+    return list(found.json()["results"])
 
 
 def test_the_way_back_to_the_first_meets_every_event_once(long_log):
@@ -69,7 +69,7 @@ def test_opening_at_the_end_reads_one_page_and_no_large_body_outside_it(
 ):
     chat, conversation = long_log
     with django_assert_num_queries(5) as counted:
-        newest = chat.api.get(chat.of(conversation, "events/?limit=50")).data
+        newest = chat.api.get(chat.of(conversation, "events/?limit=50")).json()
     assert [frame["seq"] for frame in newest["results"]] == [*range(EVENTS - 49, EVENTS + 1)]
     (log,) = [query["sql"] for query in counted.captured_queries if "_event" in query["sql"]]
     assert "LIMIT 50" in log
@@ -78,10 +78,10 @@ def test_opening_at_the_end_reads_one_page_and_no_large_body_outside_it(
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda key: selectors.newest_frames(key, 200),
-        lambda key: selectors.frames_before(key, 2_500, 200),
-        lambda key: selectors.frames_before(key, 150, 200),
-        lambda key: selectors.frames_after(key, 4_990, 200),
+        lambda key: event_log.newest_page(key, 200),
+        lambda key: event_log.page_before(key, 2_500, 200),
+        lambda key: event_log.page_before(key, 150, 200),
+        lambda key: event_log.page_after(key, 4_990, 200),
     ],
     ids=["the newest", "before the middle", "before the first page", "after a number"],
 )

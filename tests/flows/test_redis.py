@@ -16,12 +16,12 @@ from redis.exceptions import ResponseError
 import paca.bus
 from paca.bus.base import EntryStatus
 from paca.bus.redis.bus import RedisBus
-from paca.conversations import selectors
 from paca.conversations.models import Conversation, Trigger
 from paca.worker.database import Database
 from paca.worker.external_triggers import ExternalTriggerHandler
 from tests.realtime.pages import Page, application, conversation_page, session
 from tests.support.flow import Flow, ObservedConversation, assert_replay_matches, wait_until
+from tests.support.frames import frames_of
 from tests.support.live_server import LiveServer, running
 from tests.support.model_script import calls, says
 from tests.support.valkey_server import ValkeyServer
@@ -331,7 +331,7 @@ def test_work_goes_on_and_pages_see_it_once_whatever_happens_to_redis(flow, serv
         thread.join(30)
         assert not thread.is_alive()
         seen = [frame for frame in thread.page.frames if frame.get("seq") and "turn" in frame]
-        assert seen == list(selectors.all_frames(each.row))
+        assert seen == frames_of(each.id)
         assert max(thread.late)[0] < LATE_SECONDS, max(thread.late)
     assert waited_for_a_worker(late) < LATE_SECONDS
 

@@ -1,17 +1,24 @@
 """A page sees the log exactly once and in order, whenever it comes and however often it is cut off."""
 
 import contextlib
+import dataclasses
 import random
 import threading
 import time
 from collections.abc import Iterator
 
 import pytest
+from django.utils import timezone
 
+from paca import events
 from paca.bus import get_bus
 from paca.bus.base import conversation_topic
-from paca.conversations import selectors
+from paca.common.text import to_storable_json
+from paca.conversations import store
+from paca.conversations.models import Conversation, Event
 from tests.realtime.pages import Chat, application, conversation_page, make_chat, session
+from tests.support.api import Api
+from tests.support.frames import frames_of
 from tests.support.live_server import running
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -29,12 +36,53 @@ def test_what_is_stored_comes_first_then_ready_then_what_happens(server, chat):
         assert page.next()["seq"] == new
 
 
-def test_frames_have_the_shape_of_the_rest_api(server, chat):
-    chat.say(3)
+SAMPLES = {
+    "str": 'a "quoted" \\ Grüße\u2028€𝄞\n',
+    "int": 3,
+    "float": 0.25,
+    "bool": True,
+    "int | None": None,
+    "float | None": 1.0,
+}
+
+
+def one_event_of_each_type() -> list[events.Event]:
+    """Every stored type of the catalogue, with a sample of its type in each plain field."""
+    found = []
+    for cls in events.EVENT_TYPES.values():
+        if cls.durable:
+            fields = dataclasses.fields(cls)
+            samples = {
+                each.name: SAMPLES.get(str(getattr(each.type, "__name__", each.type)))
+                for each in fields
+            }
+            found.append(cls(**samples))
+    return found
+
+
+def test_a_socket_and_the_api_show_the_same_frame_of_each_stored_event(server, chat):
+    catalogue = one_event_of_each_type()
+    Event.objects.bulk_create(
+        Event(
+            conversation=chat.conversation,
+            seq=seq,
+            type=event.type,
+            source=store.source_of(event),
+            turn=seq % 2 or None,
+            at=timezone.now(),
+            payload=to_storable_json(event.payload()),
+        )
+        for seq, event in enumerate(catalogue, chat.conversation.next_seq)
+    )
+    last = chat.conversation.next_seq - 1 + len(catalogue)
+    Conversation.objects.filter(pk=chat.id).update(next_seq=last + 1)
+    store.append(chat.id, events.MessageSpoken(text="y" * 90_000))
     with conversation_page(server, chat.id, session(server, chat.owner)) as page:
         page.until("ready")
-    stored = selectors.frames_after(chat.id, 0)
-    assert [frame for frame in page.frames if frame["type"] != "ready"] == stored
+    address = f"/projects/{chat.world.project.pk}/conversations/{chat.id}/events/?after=0"
+    frames = Api(chat.owner).get(address).json()["results"]
+    assert [frame["seq"] for frame in frames] == list(range(1, last + 2))
+    assert [frame for frame in page.frames if frame["type"] != "ready"] == frames
 
 
 def test_only_what_is_above_after_is_sent(server, chat):
@@ -94,7 +142,7 @@ def test_a_page_cut_off_twenty_times_gets_each_event_over_the_wire_once(server, 
         page.close_code()  # what was under way when it was cut counts too
         seen += [frame for frame in page.frames if frame["type"] != "ready"]
     run.join()
-    stored = list(selectors.all_frames(chat.conversation))
+    stored = frames_of(chat.id)
     assert len(stored) == 300
     assert seen == stored  # all that ever came over the wire: one pass, no byte of an event twice
 

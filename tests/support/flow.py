@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -13,14 +14,16 @@ from uuid import UUID
 
 from django.conf import settings
 
-from paca.conversations import selectors, services
+from paca.conversations import event_log, services
 from paca.conversations.models import Conversation, Event, Worker
 from paca.conversations.services import MessageReceipt
+from paca.engine.context.history import History, advance
 from paca.engine.llm.litellm import library
 from paca.sandbox.manager import DockerAddress, SandboxManager
 from paca.worker.main import WorkerSettings
 from paca.worker.thread import WorkerThread
 from tests.support import docker_backend
+from tests.support.frames import frames_of
 from tests.support.model_script import Scripted
 from tests.support.model_server import ModelServer
 from tests.support.world import MODEL, make_world
@@ -47,7 +50,7 @@ class ObservedConversation:
 
     @property
     def frames(self) -> list[dict[str, Any]]:
-        return list(selectors.all_frames(self.row))
+        return frames_of(self.id)
 
     @property
     def event_types(self) -> list[str]:
@@ -216,13 +219,16 @@ def wait_until(
 
 def assert_replay_matches(conversation: ObservedConversation) -> None:
     """The log equals the state: folding the stored events gives what the tables say."""
-    recorded = selectors.events_after(conversation.id, 0)
-    assert [entry.seq for entry in recorded] == list(range(1, conversation.row.last_seq + 1))
-    used = [entry.event for entry in recorded if entry.event.type == "agent.usage.recorded"]
+    log = event_log.load_after(conversation.id, 0)
+    assert [seq for seq, _ in log] == list(range(1, conversation.row.last_seq + 1))
+    used = [event for _, event in log if event.type == "agent.usage.recorded"]
     usage = conversation.row.usage
     assert usage["input"] == sum(event.input or 0 for event in used)
     assert usage["output"] == sum(event.output or 0 for event in used)
-    assert not selectors.history_for_model(recorded).open_calls()
+    history = functools.reduce(
+        lambda known, entry: advance(known, entry[1], entry[0]), log, History()
+    )
+    assert not history.open_calls()
     assert not conversation.row.model_calls.filter(status="started").exists()
     assert not conversation.row.tool_calls.filter(state__in=["called", "started"]).exists()
     if conversation.row.status in IDLE_STATUSES:

@@ -14,7 +14,6 @@ from uuid import UUID
 from paca.bus.base import (
     CommittedBatch,
     ConversationSignal,
-    EventRecord,
     EventsCommitted,
     Hint,
     HintsLost,
@@ -28,6 +27,7 @@ from paca.bus.redis.consumer_group import TriggerStream
 from paca.bus.redis.publisher import Command, Publisher
 from paca.bus.redis.subscriber import Decode, Subscriber
 from paca.bus.redis.trigger_stream import TriggerStreamReader
+from paca.common.frames import StoredEvent
 from paca.common.text import to_utf8
 
 # Streams, and the consumer group of the workers.
@@ -174,7 +174,7 @@ def _add_to_stream(stream: str, max_length: int, fields: Mapping[str, str]) -> C
     return ("XADD", stream, "MAXLEN", "~", max_length, "*", *parts)
 
 
-def _mirror_event(conversation_id: str, batch: CommittedBatch, event: EventRecord) -> Command:
+def _mirror_event(conversation_id: str, batch: CommittedBatch, event: StoredEvent) -> Command:
     fields = {
         "conversation_id": conversation_id,
         "project_id": batch.project_id,

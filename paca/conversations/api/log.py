@@ -12,9 +12,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
-from rest_framework.response import Response
 
-from paca.conversations import export, selectors
+from paca.conversations import event_log, export, selectors
 from paca.conversations.api.serializers import EventsQuery, ExportQuery, LogPageSerializer
 from paca.projects.api.base import ProjectView
 
@@ -27,11 +26,13 @@ class Events(ProjectView):
     required_permission = "conversations:read"
 
     @extend_schema(parameters=[EventsQuery], responses=LogPageSerializer, tags=["conversations"])
-    def get(self, request: Request, conversation_id: UUID) -> Response:
+    def get(self, request: Request, conversation_id: UUID) -> HttpResponse:
         """Read events after a number, before one, or the newest; always in their order."""
         asked = EventsQuery.asked(request)
         conversation = selectors.get(self.project, conversation_id)
-        return Response(LogPageSerializer(selectors.page(conversation, **asked)).data)
+        return HttpResponse(
+            event_log.page(conversation, **asked).json(), content_type="application/json"
+        )
 
 
 class OwnFormats(BaseContentNegotiation):

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 
 from paca.common.api.pagination import NewestFirstPagination
 from paca.common.api.serializers import InputSerializer
-from paca.conversations import selectors
+from paca.conversations import event_log, selectors
 from paca.conversations.models import ChatSession, Conversation, ConversationStatus
 from paca.conversations.services import ON_BUSY_CHOICES, MessageReceipt
 
@@ -138,20 +138,12 @@ class FrameSerializer(serializers.Serializer[Any]):
     data = serializers.DictField()  # type: ignore[assignment]
 
 
-class LogPageSerializer(serializers.Serializer[selectors.Page]):
+class LogPageSerializer(serializers.Serializer[Any]):
     """Some events in order, and the first and last number of the whole log (0: it is empty)."""
 
     results = FrameSerializer(many=True)
     first_seq = serializers.IntegerField()
     last_seq = serializers.IntegerField()
-
-    def to_representation(self, instance: selectors.Page) -> dict[str, Any]:
-        # The frames are JSON already; field by field they would cost more than reading them.
-        return {
-            "results": instance.results,
-            "first_seq": instance.first_seq,
-            "last_seq": instance.last_seq,
-        }
 
 
 # --- what is taken ------------------------------------------------------------------------------
@@ -244,7 +236,7 @@ class EventsQuery(Query):
     after = serializers.IntegerField(required=False, min_value=0, max_value=HIGHEST_SEQ)
     before = serializers.IntegerField(required=False, min_value=1, max_value=HIGHEST_SEQ)
     limit = serializers.IntegerField(
-        required=False, min_value=1, max_value=selectors.PAGE, default=selectors.PAGE
+        required=False, min_value=1, max_value=event_log.PAGE_EVENTS, default=event_log.PAGE_EVENTS
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,104 @@
+"""Queries of the event log of a conversation. ``store`` writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db.models import BigIntegerField, QuerySet, UUIDField
+
+from paca import events
+from paca.common.frames import StoredEvent
+from paca.common.prepared_queries import Parameter, Select
+from paca.conversations.models import Conversation, Event
+
+PAGE_EVENTS = 200
+
+_COLUMNS = ("seq", "type", "source", "turn", "at", "payload", "blob__body")
+
+# Prepared, and columns instead of objects: at every turn a long log may be read whole.
+_ALL_AFTER = Select(
+    lambda: (
+        Event.objects.filter(
+            conversation=Parameter("id", UUIDField()), seq__gt=Parameter("seq", BigIntegerField())
+        )
+        .order_by("seq")
+        .values_list(*_COLUMNS)
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    """Some events in order, and the first and last ``seq`` of the whole log (0: it is empty)."""
+
+    events: list[StoredEvent]
+    first_seq: int
+    last_seq: int
+
+    def json(self) -> str:
+        """The page as an object of the API."""
+        frames = ",".join(event.frame() for event in self.events)
+        return f'{{"results":[{frames}],"first_seq":{self.first_seq},"last_seq":{self.last_seq}}}'
+
+
+def load_after(conversation_id: UUID, seq: int) -> list[tuple[int, events.Event]]:
+    """All events above ``seq`` in order, each as its ``seq`` and the decoded event."""
+    rows = _ALL_AFTER.rows(id=conversation_id, seq=seq)
+    return [(stored.seq, stored.load()) for stored in map(_stored, rows)]
+
+
+def page_after(conversation_id: UUID, seq: int, limit: int = PAGE_EVENTS) -> list[StoredEvent]:
+    """The first ``limit`` events above ``seq``, in order."""
+    rows = _rows(conversation_id).filter(seq__gt=seq).order_by("seq")
+    return [_stored(row) for row in rows[:limit]]
+
+
+def page_before(conversation_id: UUID, seq: int, limit: int = PAGE_EVENTS) -> list[StoredEvent]:
+    """The last ``limit`` events below ``seq``, in order."""
+    rows = _rows(conversation_id).filter(seq__lt=seq).order_by("-seq")
+    return [_stored(row) for row in reversed(rows[:limit])]
+
+
+def newest_page(conversation_id: UUID, limit: int = PAGE_EVENTS) -> list[StoredEvent]:
+    """The last ``limit`` events, in order."""
+    rows = _rows(conversation_id).order_by("-seq")
+    return [_stored(row) for row in reversed(rows[:limit])]
+
+
+def page(
+    conversation: Conversation,
+    *,
+    after: int | None = None,
+    before: int | None = None,
+    limit: int = PAGE_EVENTS,
+) -> LogPage:
+    """At most ``limit`` events: above ``after``, or below ``before``, or else the newest."""
+    if after is not None:
+        found = page_after(conversation.id, after, limit)
+    elif before is not None:
+        found = page_before(conversation.id, before, limit)
+    else:
+        found = newest_page(conversation.id, limit)
+    # The log may have grown since the conversation's row was read.
+    last_seq = max(conversation.last_seq, found[-1].seq if found else 0)
+    return LogPage(found, first_seq=min(1, last_seq), last_seq=last_seq)
+
+
+def all_events(conversation_id: UUID) -> Iterator[StoredEvent]:
+    """Every event in order. One page at a time is in memory."""
+    seq = 0
+    while found := page_after(conversation_id, seq):
+        yield from found
+        seq = found[-1].seq
+
+
+def _rows(conversation_id: UUID) -> QuerySet[Event, tuple[Any, ...]]:
+    return Event.objects.filter(conversation_id=conversation_id).values_list(*_COLUMNS)
+
+
+def _stored(row: tuple[Any, ...]) -> StoredEvent:
+    seq, type_, source, turn, at, payload, blob = row
+    return StoredEvent(seq, type_, source, turn, at, payload or blob)
