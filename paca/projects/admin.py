@@ -81,7 +81,7 @@ class RoleForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run 
     permissions = forms.CharField(
         widget=UnfoldAdminTextareaWidget,
         required=False,
-        help_text=f"One a line: *, a group such as tasks:*, or {', '.join(permission_patterns.PERMISSIONS)}.",
+        help_text=f"One a line: *, a group such as agents:*, or {', '.join(permission_patterns.PERMISSIONS)}.",
     )
 
     class Meta:

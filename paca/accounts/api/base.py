@@ -24,7 +24,7 @@ class ApiView(APIView):
     """
 
     required_permission: ClassVar[str | dict[str, str]] = {}
-    # ``NewestFirstPagination.page_response`` paginates. The OpenAPI schema reads the paginator from this attribute.
+    # Views paginate with ``NewestFirstPagination.page_response``. Only the OpenAPI schema reads this.
     pagination_class = NewestFirstPagination
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:

@@ -47,8 +47,8 @@ MIN_COST_USD = Decimal("0.01")
 class SandboxLife(models.TextChoices):
     """What happens to the processes of an unused sandbox. Its files are kept either way."""
 
-    EPHEMERAL = "ephemeral", "Ephemeral: what runs in it ends"
-    PERSISTENT = "persistent", "Persistent: what runs in it is paused, and ends only later"
+    EPHEMERAL = "ephemeral", "Ephemeral: its processes end"
+    PERSISTENT = "persistent", "Persistent: its processes are paused, and end later"
 
 
 class AgentStatus(models.TextChoices):
@@ -80,12 +80,12 @@ class Agent(BaseModel):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="agents")
     name = models.CharField(max_length=100)
     handle = models.CharField(
-        max_length=40, validators=[handle_validator], help_text="What others type after @."
+        max_length=40, validators=[handle_validator], help_text="The name that others type after @."
     )
     description = models.TextField(
         blank=True,
         validators=[MaxLengthValidator(2000)],
-        help_text="What it is good for. The agent reads it too.",
+        help_text="What the agent is good for. The agent reads it too.",
     )
     status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
 
@@ -104,18 +104,18 @@ class Agent(BaseModel):
     parameters = models.JSONField(default=dict, blank=True)
     text_tool_calls = models.BooleanField(
         default=False,
-        help_text="For a model that cannot call tools: it writes its calls, and they are run.",
+        help_text="For a model that cannot call tools: it writes its calls as text, and Paca runs them.",
     )
 
     system_prompt = models.TextField(
         blank=True,
         validators=[MaxLengthValidator(50_000)],
-        help_text="Who the agent is and how it works.",
+        help_text="Describes who the agent is and how it works.",
     )
     chat_message_prompt = models.TextField(
         blank=True,
         validators=[MaxLengthValidator(20_000)],
-        help_text="What it is told in addition when it is chatted with.",
+        help_text="Added to the system prompt in a chat.",
     )
 
     limit_steps = models.PositiveIntegerField(
@@ -136,7 +136,7 @@ class Agent(BaseModel):
         max_digits=10,
         decimal_places=2,
         validators=[MinValueValidator(MIN_COST_USD)],
-        help_text="Dollars of a conversation. Empty: no limit.",
+        help_text="US dollars a conversation may cost. Empty: no limit.",
     )
     limit_seconds = models.PositiveIntegerField(
         null=True,
@@ -147,7 +147,7 @@ class Agent(BaseModel):
     limit_concurrent = models.PositiveSmallIntegerField(
         default=5,
         validators=[MinValueValidator(1), MaxValueValidator(10)],
-        help_text="Conversations it works in at once; more wait.",
+        help_text="The number of conversations it works in at the same time. Others wait.",
     )
 
     sandbox_memory_mib = models.PositiveIntegerField(
@@ -169,7 +169,7 @@ class Agent(BaseModel):
         max_length=10,
         choices=SandboxLife.choices,
         default=SandboxLife.EPHEMERAL,
-        help_text="Files are kept in any case, until the conversation is deleted or its workspace freed.",
+        help_text="Its files are kept until the conversation or its workspace is deleted.",
     )
 
     git_name = models.CharField(
