@@ -16,12 +16,18 @@ class SecretUnreadable(PacaError):
 
 
 def encrypt(plain: str) -> str:
-    """Encrypt a secret with the first key."""
+    """Encrypt a secret with the first key.
+
+    Raises ``ConfigurationError`` if ENCRYPTION_KEY is empty or has a malformed key.
+    """
     return _fernets()[0].encrypt(plain.encode()).decode()
 
 
 def decrypt(stored: str) -> str:
-    """Decrypt a secret with any of the keys. Raises ``SecretUnreadable`` if none of them fits."""
+    """Decrypt a secret with any of the keys.
+
+    Raises ``SecretUnreadable`` if no key fits, and ``ConfigurationError`` as ``encrypt`` does.
+    """
     try:
         return MultiFernet(_fernets()).decrypt(stored.encode()).decode()
     except InvalidToken:
@@ -35,11 +41,6 @@ def is_current(stored: str) -> bool:
     except InvalidToken:
         return False
     return True
-
-
-def check_keys() -> None:
-    """Raises ``ConfigurationError`` if there is no key or one is malformed."""
-    _fernets()
 
 
 def _fernets() -> tuple[Fernet, ...]:

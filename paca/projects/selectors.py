@@ -41,14 +41,6 @@ def get_role(project: Project, role_id: UUID) -> Role:
         raise NotFound from None
 
 
-def get_role_by_name(project: Project, name: str) -> Role:
-    """A role of the project. Raises ``NotFound`` if there is none of this name."""
-    try:
-        return project.roles.get(name=name)
-    except Role.DoesNotExist:
-        raise NotFound from None
-
-
 def get_workspace(user: User, workspace_id: UUID | str) -> Workspace:
     """A workspace of the person. Raises ``NotFound`` if they do not belong to it or it does not exist."""
     try:

@@ -164,7 +164,7 @@ class AgentInput(InputSerializer):
         allow_blank=True,
         max_length=1000,
         write_only=True,
-        help_text=f"Never shown again. {UNCHANGED_KEY} keeps the stored one, empty forgets it.",
+        help_text=f"Never shown again. {UNCHANGED_KEY} keeps the stored one, empty deletes it.",
     )
     parameters = serializers.DictField(required=False)
     text_tool_calls = serializers.BooleanField(

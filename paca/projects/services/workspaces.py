@@ -50,7 +50,7 @@ def add_person(
 
 @transaction.atomic
 def change_role(entry: WorkspaceMember, *, role: str, by: audit.HasActor | None) -> None:
-    """Make a person an owner or a plain member of the workspace."""
+    """Make a person an owner or a plain member. Raises ``Invalid`` if there is no such role."""
     entry.role = role
     validation.check(entry)
     entry.save(update_fields=["role", "updated_at"])
