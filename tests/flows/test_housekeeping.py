@@ -52,7 +52,7 @@ def swept(
 def unused_for(flow: Flow, conversation: ObservedConversation, seconds: float) -> None:
     """As if its last use, which ends a moment after the turn, were so long ago."""
     if flow.worker is not None:
-        wait_until(lambda: not flow.worker._worker._held)
+        wait_until(lambda: not flow.worker._worker._runs)
     Sandbox.objects.filter(conversation=conversation.id).update(
         last_used_at=Now() - timedelta(seconds=seconds)
     )
