@@ -8,13 +8,12 @@ from paca.accounts import audit
 from paca.bus import get_bus
 from paca.bus.base import project_topic
 from paca.common.errors import Conflict, NotFound
-from paca.conversations import services
+from paca.conversations import sandbox_lifecycle, sandbox_queries, services
 from paca.conversations.models import (
     Blob,
     ChatSession,
     Conversation,
     Event,
-    Sandbox,
     SandboxState,
     Trigger,
 )
@@ -64,8 +63,9 @@ def delete_files(conversation: Conversation, *, by: Member) -> None:
     current = _locked(conversation)
     if current.status in ACTIVE_STATUSES:
         raise ConversationRunning
-    if not Sandbox.objects.filter(conversation=current).update(state=SandboxState.FREEING):
+    if not sandbox_queries.of_conversation(current.pk).exists():
         raise NoFiles
+    sandbox_lifecycle.move(current.pk, SandboxState.FREEING)
     audit.record("conversation.workspace_freed", current, by=by, project_id=current.project_id)
 
 

@@ -12,12 +12,14 @@ from typing import Any
 from uuid import UUID
 
 from paca import events
+from paca.conversations import sandbox_lifecycle
 from paca.conversations.models.statuses import (
     MODEL_CALL_MOVES,
     TOOL_CALL_MOVES,
     TURN_MOVES,
     IllegalStatusMove,
     ModelCallStatus,
+    SandboxState,
     ToolCallState,
     TurnStatus,
     statuses_before,
@@ -80,7 +82,7 @@ _TOOL_CALL = _StatusColumn("conversations_toolcall", "state", TOOL_CALL_MOVES)
 def apply(cursor: Any, context: WriteContext, entries: Sequence[LogEntry]) -> None:
     """Write the rows that follow from these entries.
 
-    Raises ``IllegalStatusMove`` if a turn or a call may not go to the status that an entry gives it.
+    Raises ``IllegalStatusMove`` if a turn, call or sandbox may not go to the status that an entry gives it.
     """
     for entry in entries:
         _project(entry, cursor, context)
@@ -242,53 +244,34 @@ def _tool_outcome_unknown(
 
 @_projects(events.SandboxStarted)
 def _sandbox_started(event: events.SandboxStarted, cursor: Any, context: WriteContext) -> None:
-    now = datetime_parameter(context.now)
-    cursor.execute(
-        "INSERT INTO conversations_sandbox (id, conversation_id, backend, boot_id, state,"
-        " last_used_at, created_at, updated_at) VALUES (%s, %s, %s, %s, 'running', %s, %s, %s)"
-        " ON CONFLICT (conversation_id) DO UPDATE SET backend = excluded.backend, boot_id ="
-        " excluded.boot_id, state = 'running', last_used_at = excluded.last_used_at,"
-        " updated_at = excluded.updated_at",
-        [
-            new_uuid_parameter(),
-            uuid_parameter(context.conversation_id),
-            event.backend,
-            event.boot_id,
-            now,
-            now,
-            now,
-        ],
+    _move_sandbox(
+        context,
+        SandboxState.RUNNING,
+        backend=event.backend,
+        boot_id=event.boot_id,
+        last_used_at=context.now,
     )
 
 
 @_projects(events.SandboxPaused)
 def _sandbox_paused(event: events.SandboxPaused, cursor: Any, context: WriteContext) -> None:
-    _set_sandbox_state(cursor, context, "paused")
+    _move_sandbox(context, SandboxState.PAUSED)
 
 
 @_projects(events.SandboxResumed)
 def _sandbox_resumed(event: events.SandboxResumed, cursor: Any, context: WriteContext) -> None:
-    _set_sandbox_state(cursor, context, "running")
+    _move_sandbox(context, SandboxState.RUNNING)
 
 
 @_projects(events.SandboxLost)
 def _sandbox_lost(event: events.SandboxLost, cursor: Any, context: WriteContext) -> None:
-    _set_sandbox_state(cursor, context, "ended")
+    _move_sandbox(context, SandboxState.ENDED)
 
 
 @_projects(events.SandboxRemoved)
 def _sandbox_removed(event: events.SandboxRemoved, cursor: Any, context: WriteContext) -> None:
-    if event.kept:
-        _set_sandbox_state(cursor, context, "ended")
-    else:
-        cursor.execute(
-            "DELETE FROM conversations_sandbox WHERE conversation_id = %s",
-            [uuid_parameter(context.conversation_id)],
-        )
+    _move_sandbox(context, SandboxState.ENDED if event.kept else SandboxState.ABSENT)
 
 
-def _set_sandbox_state(cursor: Any, context: WriteContext, state: str) -> None:
-    cursor.execute(
-        "UPDATE conversations_sandbox SET state = %s, updated_at = %s WHERE conversation_id = %s",
-        [state, datetime_parameter(context.now), uuid_parameter(context.conversation_id)],
-    )
+def _move_sandbox(context: WriteContext, to: SandboxState, **changes: Any) -> None:
+    sandbox_lifecycle.move(context.conversation_id, to, updated_at=context.now, **changes)

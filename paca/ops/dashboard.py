@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from django.db.models import Count, QuerySet, Sum
 from django.http import HttpRequest
 
+from paca.conversations import sandbox_queries
 from paca.conversations.models import (
     Conversation,
     ConversationStatus,
-    ReadySandbox,
-    Sandbox,
     Trigger,
     TriggerState,
     Worker,
@@ -51,25 +50,15 @@ def installation_figures() -> InstallationFigures:
     """Read the present figures, in about ten queries."""
     existing = Conversation.objects.filter(deleted_at=None).order_by()
     counted = existing.values_list("status").annotate(count=Count("*"))
-    sandboxes = (
-        Sandbox.objects.order_by().values_list("backend", "state").annotate(count=Count("pk"))
-    )
     return InstallationFigures(
         workers=worker_status.count_workers(),
         queue=worker_status.measure_queue(),
         statuses=dict.fromkeys(ConversationStatus.values, 0) | dict(counted),
         parked=parked_conversations().count(),
         dead_triggers=Trigger.objects.filter(state=TriggerState.DEAD).count(),
-        sandboxes={(backend, state): count for backend, state, count in sandboxes}
-        | _warm_pool_sandboxes(),
+        sandboxes=sandbox_queries.count_by_backend_and_state(),
         reaped=Worker.objects.aggregate(n=Sum("sandboxes_reaped", default=0))["n"],
     )
-
-
-def _warm_pool_sandboxes() -> dict[tuple[str, ...], int]:
-    """The number of sandboxes in the warm pool, under the state "ready"."""
-    count = ReadySandbox.objects.count()
-    return {("docker", "ready"): count} if count else {}
 
 
 def model_spending() -> ModelSpending:

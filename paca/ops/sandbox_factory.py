@@ -8,7 +8,7 @@ from django.conf import settings
 
 from paca.accounts.services import installation
 from paca.common import clock
-from paca.conversations.models import Sandbox
+from paca.conversations import sandbox_queries
 from paca.ops import database_check
 from paca.sandbox.manager import DockerAddress, SandboxManager
 
@@ -42,7 +42,7 @@ def install_id() -> str:
 
 def _id_of_existing_sandboxes() -> str:
     """The derived id if sandboxes exist already: installations used it before they stored an id."""
-    return _derived_id() if Sandbox.objects.exists() else ""
+    return _derived_id() if sandbox_queries.any_exist() else ""
 
 
 def _derived_id() -> str:

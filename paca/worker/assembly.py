@@ -18,6 +18,7 @@ from paca.agents.models import Agent
 from paca.common.prepared_queries import Parameter, Select
 from paca.conversations import event_log
 from paca.conversations.models import Conversation, Sandbox, SandboxState, Turn
+from paca.conversations.models.statuses import LIVING_SANDBOX_STATES
 from paca.conversations.store import Fenced, Lease
 from paca.engine.context.prompt import AgentIdentity, assemble_system_prompt
 from paca.engine.limits import TurnLimits
@@ -145,7 +146,9 @@ def assemble_turn(
         new_events=event_log.load_after(conversation.pk, cached.history.seq),
         turn_started_at=turn_started_at,
         sandbox=spec,
-        sandbox_boot_id=sandbox.boot_id if sandbox and sandbox.state in SandboxState.LIVING else "",
+        sandbox_boot_id=sandbox.boot_id
+        if sandbox and sandbox.state in LIVING_SANDBOX_STATES
+        else "",
     )
 
 

@@ -97,12 +97,12 @@ def _tell_what_is_made() -> None:
 def _die_at(point: str) -> None:
     """The three lines between which a sandbox changes hands."""
     from paca.sandbox.docker.warm_pool import DockerWarmPool
-    from paca.worker.sandboxes import warm_pool_queries
+    from paca.worker.sandboxes import warm_pool_rows
 
     def die(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    take, hand_over = warm_pool_queries.take, DockerWarmPool.assign
+    take, hand_over = warm_pool_rows.assign_volume, DockerWarmPool.assign
 
     def taken(*arguments: Any) -> str:
         if point == "before the row":
@@ -118,7 +118,7 @@ def _die_at(point: str) -> None:
             die()
         return found
 
-    warm_pool_queries.take, DockerWarmPool.assign = taken, handed_over  # type: ignore[method-assign]
+    warm_pool_rows.assign_volume, DockerWarmPool.assign = taken, handed_over  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

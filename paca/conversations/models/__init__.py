@@ -9,10 +9,11 @@ from paca.conversations.models.conversation import (
 )
 from paca.conversations.models.inbox import ControlCommand, Trigger, TriggerState
 from paca.conversations.models.log import Blob, Event
-from paca.conversations.models.sandboxes import ReadySandbox, Sandbox, SandboxState
+from paca.conversations.models.sandboxes import ReadySandbox, Sandbox
 from paca.conversations.models.statuses import (
     ConversationStatus,
     ModelCallStatus,
+    SandboxState,
     ToolCallState,
     TurnStatus,
 )

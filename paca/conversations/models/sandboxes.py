@@ -4,30 +4,34 @@ from django.db import models
 
 from paca.common.models import BaseModel
 from paca.conversations.models.conversation import Conversation
+from paca.conversations.models.statuses import STORED_SANDBOX_STATES, SandboxState
 from paca.conversations.models.workers import Worker
 
 
-class SandboxState:
-    """The state of a sandbox. Its files exist in each of them."""
-
-    RUNNING, PAUSED, ENDED = "running", "paused", "ended"
-    # A person asked for the files to be deleted: at the next sweep, or before the next turn.
-    FREEING = "freeing"
-    LIVING = (RUNNING, PAUSED)
-
-
 class Sandbox(BaseModel):
-    """The sandbox of a conversation."""
+    """The sandbox of a conversation. ``sandbox_lifecycle`` changes its state."""
 
     conversation = models.OneToOneField(
         Conversation, on_delete=models.CASCADE, related_name="sandbox"
     )
     backend = models.CharField(max_length=20)
     boot_id = models.CharField(max_length=64)
-    state = models.CharField(max_length=10, default="running")
+    state = models.CharField(
+        max_length=10,
+        choices=[(each.value, each.label) for each in STORED_SANDBOX_STATES],
+        default=SandboxState.RUNNING,
+    )
     # The Docker volume of its files. Blank: the volume that is named after the conversation.
     volume = models.CharField(max_length=120, blank=True, db_default="")
     last_used_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="sandbox_state_is_known",
+                condition=models.Q(state__in=[each.value for each in STORED_SANDBOX_STATES]),
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.backend} {self.state}"

@@ -1,4 +1,4 @@
-"""The statuses of conversations, turns and calls, and the moves that each of them may make."""
+"""The statuses of conversations, turns, calls and sandboxes, and the moves that each of them may make."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -9,7 +9,7 @@ from paca.common.errors import Conflict
 
 
 class IllegalStatusMove(Conflict):
-    """The conversation, turn or call cannot go from its present status to this one."""
+    """The conversation, turn, call or sandbox cannot go from its present status to this one."""
 
     code = "illegal_move"
 
@@ -124,6 +124,55 @@ TOOL_CALL_MOVES: dict[ToolCallState, tuple[ToolCallState, ...]] = {
         ToolCallState.FAILED,
         ToolCallState.UNKNOWN,
     ),
+}
+
+
+class SandboxState(models.TextChoices):
+    """The state of a sandbox. Its files exist in each state but ``ABSENT``."""
+
+    # There is no row: the sandbox is not made yet, or its files are deleted.
+    ABSENT = "absent"
+    # It waits in the warm pool: a row of ``ReadySandbox``, without a conversation.
+    READY = "ready"
+    RUNNING = "running"
+    PAUSED = "paused"
+    ENDED = "ended"
+    # A person has asked for its files to be deleted: at the next sweep, or before the next turn.
+    FREEING = "freeing"
+
+
+# The states that a row of ``Sandbox`` can have.
+STORED_SANDBOX_STATES = (
+    SandboxState.RUNNING,
+    SandboxState.PAUSED,
+    SandboxState.ENDED,
+    SandboxState.FREEING,
+)
+# The runner of the sandbox lives.
+LIVING_SANDBOX_STATES = (SandboxState.RUNNING, SandboxState.PAUSED)
+
+SANDBOX_MOVES: dict[SandboxState, tuple[SandboxState, ...]] = {
+    # Removed once more: a run that was cancelled while it removed the files does so again.
+    SandboxState.ABSENT: (SandboxState.ABSENT, SandboxState.READY, SandboxState.RUNNING),
+    # A conversation gets its volume: the sandbox counts as ended until it is opened.
+    SandboxState.READY: (SandboxState.ENDED, SandboxState.ABSENT),
+    # Running once more: it was paused, and resumed before the pause was recorded.
+    SandboxState.RUNNING: (
+        SandboxState.RUNNING,
+        SandboxState.PAUSED,
+        SandboxState.ENDED,
+        SandboxState.FREEING,
+        SandboxState.ABSENT,
+    ),
+    SandboxState.PAUSED: (
+        SandboxState.RUNNING,
+        SandboxState.ENDED,
+        SandboxState.FREEING,
+        SandboxState.ABSENT,
+    ),
+    SandboxState.ENDED: (SandboxState.RUNNING, SandboxState.FREEING, SandboxState.ABSENT),
+    # Asked for once more, by another person.
+    SandboxState.FREEING: (SandboxState.FREEING, SandboxState.ABSENT),
 }
 
 S = TypeVar("S", bound=models.TextChoices)

@@ -10,11 +10,12 @@ from uuid import UUID
 
 from paca.common import clock
 from paca.common.best_effort import tolerated
+from paca.conversations import sandbox_queries
+from paca.conversations.sandbox_queries import SandboxRecord
 from paca.sandbox.base import IdlePolicy
 from paca.sandbox.manager import SandboxManager
 from paca.worker.database import Database
-from paca.worker.sandboxes import sweeper_queries, warm_pool_queries
-from paca.worker.sandboxes.sweeper_queries import Kept
+from paca.worker.sandboxes import sweep_events, warm_pool_rows
 
 logger = logging.getLogger(__name__)
 
@@ -97,16 +98,16 @@ class Sweeper:
         result = SweepResult(ended, workspaces, leftovers)
         if result.total:
             logger.info("sandboxes swept", extra={"removed": str(result)})
-            await self._database.call(sweeper_queries.count, self._worker_id, result.total)
+            await self._database.call(sweep_events.count_removed, self._worker_id, result.total)
         return result
 
     async def _pause_idle(self) -> None:
-        for each in await self._database.call(sweeper_queries.to_pause, self._idle_policy):
+        for each in await self._database.call(sandbox_queries.to_pause, self._idle_policy):
             with tolerated("pausing a sandbox"):
                 if not await self._sandbox_manager.pause(each.conversation_id, each.backend):
                     continue
                 # A run that starts from now on finds the sandbox paused and resumes it.
-                if not await self._database.call(sweeper_queries.note_paused, each):
+                if not await self._database.call(sweep_events.record_paused, each):
                     await self._sandbox_manager.resume(each.conversation_id, each.backend)
 
     async def _remove_warm_sandboxes_of_dead_workers(self) -> None:
@@ -114,7 +115,7 @@ class Sweeper:
         volume is removed too, unless a conversation has just taken it."""
         if not (warm := await asyncio.to_thread(self._sandbox_manager.list_warm)):
             return
-        removable = await self._database.call(warm_pool_queries.withdraw_of_the_dead, warm)
+        removable = await self._database.call(warm_pool_rows.withdraw_of_dead_workers, warm)
         for volume, remove_volume in removable.items():
             with tolerated("removing a sandbox of the warm pool"):
                 await self._sandbox_manager.warm_pool.remove_container(volume)
@@ -123,36 +124,36 @@ class Sweeper:
 
     async def _end_unused(self, held: set[UUID]) -> int:
         # In this order: a sandbox whose conversation is claimed after these reads has a higher epoch and is kept.
-        living = await self._database.call(sweeper_queries.living)
+        living = await self._database.call(sandbox_queries.living)
         lives = await asyncio.to_thread(self._sandbox_manager.list_running)
-        used = await self._database.call(sweeper_queries.in_use, self._idle_policy)
+        used = await self._database.call(sandbox_queries.needed_conversations, self._idle_policy)
         ended = set(await self._sandbox_manager.sweep(used | held, lives))
         for each in living:
             if each.conversation_id in ended:
-                await self._database.call(sweeper_queries.note_ended, each)
+                await self._database.call(sweep_events.record_ended, each)
         return len(ended)
 
     async def _remove_files(self) -> int:
         """Remove the files of deleted conversations, and files that a person has asked to remove."""
         removed = 0
-        for each in await self._database.call(sweeper_queries.deleted):
+        for each in await self._database.call(sandbox_queries.of_deleted_conversations):
             if await self._delete(each.conversation_id, each.backend, each.volume):
-                await self._database.call(sweeper_queries.forget, each.conversation_id)
+                await self._database.call(sweep_events.delete_row, each.conversation_id)
                 removed += 1
-        for each in await self._database.call(sweeper_queries.to_free):
+        for each in await self._database.call(sandbox_queries.with_files_to_delete):
             with tolerated(REMOVING_FILES):
                 removed += await self._delete_files(each)
         return removed
 
-    async def _delete_files(self, each: Kept) -> bool:
+    async def _delete_files(self, each: SandboxRecord) -> bool:
         # Read again: while other files were removed, a turn may have started with new files, and ended.
-        if each not in await self._database.call(sweeper_queries.to_free):
+        if each not in await self._database.call(sandbox_queries.with_files_to_delete):
             return False
         if not await self._sandbox_manager.remove_files(
             each.conversation_id, each.backend, each.volume
         ):
             return False
-        return await self._database.call(sweeper_queries.note_freed, each)
+        return await self._database.call(sweep_events.record_files_deleted, each)
 
     async def _remove_orphans(self) -> int:
         """Remove workspaces of conversations that do not exist. They are listed before the rows are read:
@@ -160,7 +161,7 @@ class Sweeper:
         kept, removed = await asyncio.to_thread(self._sandbox_manager.list_workspaces), 0
         now, before, self._orphans_seen_at = clock.monotonic(), self._orphans_seen_at, {}
         for backend, volumes in kept.items():
-            for orphan in await self._database.call(sweeper_queries.unknown, volumes):
+            for orphan in await self._database.call(sandbox_queries.orphans, volumes):
                 since = self._orphans_seen_at[orphan] = before.get(orphan, now)
                 if now - since >= self._orphan_seconds:
                     removed += await self._delete(orphan, backend, volumes[orphan])
@@ -174,8 +175,8 @@ class Sweeper:
 
     async def _record_losses(self) -> None:
         """Record how sandboxes ended that no run was using."""
-        for each in await self._database.call(sweeper_queries.living):
+        for each in await self._database.call(sandbox_queries.living):
             with tolerated("checking a sandbox"):
                 loss = await self._sandbox_manager.exit_cause(each.conversation_id, each.backend)
                 if loss is not None:
-                    await self._database.call(sweeper_queries.note_lost, each, loss)
+                    await self._database.call(sweep_events.record_loss, each, loss)

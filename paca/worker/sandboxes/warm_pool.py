@@ -10,11 +10,11 @@ from uuid import UUID
 
 from paca.common import clock
 from paca.common.best_effort import tolerated
+from paca.conversations import sandbox_lifecycle
 from paca.sandbox.base import SandboxSpec
 from paca.sandbox.docker.warm_pool import WarmSandbox
 from paca.sandbox.manager import SandboxManager
 from paca.worker.database import Database
-from paca.worker.sandboxes import warm_pool_queries
 
 logger = logging.getLogger(__name__)
 PART = "warm pool of sandboxes"
@@ -91,7 +91,9 @@ class WarmPool:
     async def _add(self) -> None:
         volume = self._sandbox_manager.warm_pool.new_volume()
         self._to_remove.add(volume)
-        await self._database.call(warm_pool_queries.enter, volume, worker_id=self._worker_id)
+        await self._database.call(
+            sandbox_lifecycle.register_ready, volume, worker_id=self._worker_id
+        )
         # Not cancelled with this task: Docker would still make the container, and nothing would remove it.
         self._making = asyncio.create_task(self._make(volume))
         await asyncio.shield(self._making)
@@ -106,7 +108,7 @@ class WarmPool:
     async def _remove(self, volume: str) -> None:
         docker_pool = self._sandbox_manager.warm_pool
         await docker_pool.remove_container(volume)
-        if await self._database.call(warm_pool_queries.withdraw, volume):
+        if await self._database.call(sandbox_lifecycle.withdraw_ready, volume):
             await docker_pool.remove_volume(volume)
         self._to_remove.discard(volume)
 

@@ -1,0 +1,96 @@
+"""The life of a sandbox: the only code that changes the state of a sandbox or the rows of the warm pool.
+
+``SANDBOX_MOVES`` lists the moves. The moves of a conversation's sandbox are serialized by the lock on
+the row of the conversation, which each caller takes first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from paca.conversations.models import ReadySandbox, Sandbox, SandboxState
+from paca.conversations.models.statuses import (
+    SANDBOX_MOVES,
+    STORED_SANDBOX_STATES,
+    IllegalStatusMove,
+)
+
+
+def check_move(current: SandboxState, to: SandboxState) -> None:
+    """Raises ``IllegalStatusMove`` if a sandbox may not go from one state to the other."""
+    if to not in SANDBOX_MOVES[current]:
+        raise IllegalStatusMove(f"A sandbox cannot go from {current.value} to {to.value}.")
+
+
+def move(conversation_id: UUID, to: SandboxState, **changes: Any) -> None:
+    """Move the sandbox of a conversation to a state. ``changes`` are other columns of its row.
+
+    Raises ``IllegalStatusMove``.
+    """
+    rows = Sandbox.objects.filter(conversation=conversation_id)
+    current = SandboxState(next(iter(rows.values_list("state", flat=True)), SandboxState.ABSENT))
+    check_move(current, to)
+    if to is SandboxState.ABSENT:
+        rows.delete()
+    elif to not in STORED_SANDBOX_STATES:
+        raise IllegalStatusMove(f"The sandbox of a conversation cannot be {to.value}.")
+    elif current is SandboxState.ABSENT:
+        Sandbox.objects.create(conversation_id=conversation_id, state=to, **changes)
+    else:
+        rows.update(state=to, **changes)
+
+
+def record_use(conversation_id: UUID) -> None:
+    """Record that the sandbox was used until now."""
+    Sandbox.objects.filter(conversation=conversation_id).update(last_used_at=Now())
+
+
+# --- the warm pool --------------------------------------------------------------------------------
+
+
+def register_ready(volume: str, *, worker_id: str) -> None:
+    """Add a sandbox to the warm pool, before it is made: one without a row is removed by a sweep."""
+    check_move(SandboxState.ABSENT, SandboxState.READY)
+    ReadySandbox.objects.create(volume=volume, worker_id=worker_id)
+
+
+@transaction.atomic
+def assign_ready(conversation_id: UUID, volume: str) -> bool:
+    """Give the volume of a ready sandbox to a conversation; False if it is no longer ready.
+
+    Raises ``IllegalStatusMove`` if the conversation has a sandbox already.
+    """
+    if not ReadySandbox.objects.filter(volume=volume).delete()[0]:
+        return False
+    if Sandbox.objects.filter(conversation=conversation_id).exists():
+        raise IllegalStatusMove("This conversation has a sandbox already.")
+    check_move(SandboxState.READY, SandboxState.ENDED)
+    Sandbox.objects.create(
+        conversation_id=conversation_id,
+        backend="docker",
+        state=SandboxState.ENDED,
+        volume=volume,
+        last_used_at=Now(),
+    )
+    return True
+
+
+@transaction.atomic
+def withdraw_ready(volume: str) -> bool:
+    """Remove a sandbox from the warm pool.
+
+    Returns whether its volume may be deleted: not if a conversation has it by now.
+    """
+    check_move(SandboxState.READY, SandboxState.ABSENT)
+    ReadySandbox.objects.filter(volume=volume).delete()
+    return not Sandbox.objects.filter(volume=volume).exists()
+
+
+def withdraw_ready_except_of(workers: set[str]) -> None:
+    """Remove all sandboxes of other workers than these from the warm pool."""
+    check_move(SandboxState.READY, SandboxState.ABSENT)
+    ReadySandbox.objects.exclude(worker__in=workers).delete()

@@ -1,0 +1,136 @@
+"""All queries about sandboxes and the warm pool."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from django.db.models import Count, Q, QuerySet
+from django.db.models.functions import Now
+
+from paca.agents.models import Agent
+from paca.conversations.models import Conversation, ReadySandbox, Sandbox, SandboxState
+from paca.conversations.models.statuses import ACTIVE_STATUSES, LIVING_SANDBOX_STATES
+from paca.sandbox.base import IdlePolicy
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxRecord:
+    """A sandbox as its row describes it."""
+
+    conversation_id: UUID
+    backend: str
+    boot_id: str
+    volume: str
+
+
+# --- sandboxes of conversations -------------------------------------------------------------------
+
+
+def any_exist() -> bool:
+    """Whether any conversation of this installation has a sandbox."""
+    return Sandbox.objects.exists()
+
+
+def of_conversation(conversation_id: UUID) -> QuerySet[Sandbox]:
+    """The row of the conversation's sandbox, if it has one."""
+    return Sandbox.objects.filter(conversation=conversation_id)
+
+
+def same_life(record: SandboxRecord, states: Collection[SandboxState]) -> bool:
+    """Whether the sandbox has the boot id of the record and one of these states."""
+    rows = of_conversation(record.conversation_id).filter(boot_id=record.boot_id)
+    return rows.filter(state__in=states).exists()
+
+
+def needed_conversations(policy: IdlePolicy) -> set[UUID]:
+    """Conversations whose sandbox must not end: they run, used it recently, or it is paused first."""
+    recent = Q(sandbox__last_used_at__gte=_ago(policy.idle_seconds))
+    pausable = Q(agent__sandbox_life=Agent.SandboxLife.PERSISTENT) & Q(
+        sandbox__last_used_at__gte=_ago(policy.idle_seconds + policy.paused_seconds)
+    )
+    needed = (recent | pausable) & ~Q(sandbox__state=SandboxState.FREEING)
+    # A running conversation may have a sandbox that has no row yet.
+    found = Conversation.objects.filter(needed | Q(status__in=ACTIVE_STATUSES), deleted_at=None)
+    return set(found.values_list("pk", flat=True))
+
+
+def to_pause(policy: IdlePolicy) -> list[SandboxRecord]:
+    """Running sandboxes of persistent agents that were not used for the idle time."""
+    return _records(
+        _not_in_use(SandboxState.RUNNING).filter(
+            conversation__agent__sandbox_life=Agent.SandboxLife.PERSISTENT,
+            last_used_at__lt=_ago(policy.idle_seconds),
+            last_used_at__gte=_ago(policy.idle_seconds + policy.paused_seconds),
+        )
+    )
+
+
+def living() -> list[SandboxRecord]:
+    """Sandboxes that live according to their rows, and that no run is using."""
+    return _records(_not_in_use(*LIVING_SANDBOX_STATES))
+
+
+def of_deleted_conversations() -> list[SandboxRecord]:
+    """Sandboxes whose conversation is deleted."""
+    return _records(Sandbox.objects.filter(conversation__deleted_at__isnull=False))
+
+
+def with_files_to_delete() -> list[SandboxRecord]:
+    """Sandboxes whose files a person has asked to delete, and that no run is using."""
+    return _records(_not_in_use(SandboxState.FREEING))
+
+
+def orphans(volumes: dict[UUID, str]) -> set[UUID]:
+    """Of these workspaces, by the conversation they are named after, those without a row.
+
+    The set is empty if there is no conversation at all: then this database is not that of the files.
+    """
+    if not Conversation.objects.exists():
+        return set()
+    existing = Conversation.objects.filter(pk__in=volumes, deleted_at=None)
+    known = set(existing.values_list("pk", flat=True))
+    others = {each: volumes[each] for each in volumes if each not in known}
+    recorded = recorded_volumes(others.values())
+    return {each for each, volume in others.items() if volume not in recorded}
+
+
+def count_by_backend_and_state() -> dict[tuple[str, ...], int]:
+    """Number of sandboxes for each pair of backend and state. Those of the warm pool are ready."""
+    counted = Sandbox.objects.order_by().values_list("backend", "state").annotate(n=Count("pk"))
+    counts: dict[tuple[str, ...], int] = {(backend, state): n for backend, state, n in counted}
+    if ready := ReadySandbox.objects.count():
+        counts["docker", SandboxState.READY.value] = ready
+    return counts
+
+
+def _not_in_use(*states: SandboxState) -> QuerySet[Sandbox]:
+    rows = Sandbox.objects.filter(state__in=states, conversation__deleted_at=None)
+    return rows.exclude(conversation__status__in=ACTIVE_STATUSES)
+
+
+def _records(rows: QuerySet[Sandbox]) -> list[SandboxRecord]:
+    columns = rows.values_list("conversation", "backend", "boot_id", "volume")
+    return [SandboxRecord(*values) for values in columns]
+
+
+def _ago(seconds: float) -> object:
+    return Now() - timedelta(seconds=seconds)
+
+
+# --- volumes --------------------------------------------------------------------------------------
+
+
+def volume_of(conversation_id: UUID) -> str | None:
+    """The volume of the conversation's sandbox; blank if it is named after it; None without a row."""
+    return next(iter(of_conversation(conversation_id).values_list("volume", flat=True)), None)
+
+
+def recorded_volumes(volumes: Iterable[str]) -> set[str]:
+    """Of these volumes, those that belong to the warm pool or to a conversation."""
+    asked = [volume for volume in volumes if volume]
+    ready = set(ReadySandbox.objects.filter(volume__in=asked).values_list("volume", flat=True))
+    # In this order: a volume goes from the warm pool to a conversation.
+    return ready | set(Sandbox.objects.filter(volume__in=asked).values_list("volume", flat=True))

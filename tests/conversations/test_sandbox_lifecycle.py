@@ -1,0 +1,114 @@
+"""The states of a sandbox: every allowed move works, every other one is refused."""
+
+from itertools import product
+from uuid import UUID
+
+import pytest
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from paca.conversations import sandbox_lifecycle, services
+from paca.conversations.models import ReadySandbox, Sandbox, SandboxState, Worker
+from paca.conversations.models.statuses import (
+    SANDBOX_MOVES,
+    STORED_SANDBOX_STATES,
+    IllegalStatusMove,
+)
+from tests.support import world
+
+pytestmark = pytest.mark.django_db
+
+ABSENT, READY, ENDED = SandboxState.ABSENT, SandboxState.READY, SandboxState.ENDED
+VOLUME = "paca-tests-ws-ready"
+STATES_OF_A_CONVERSATION = (ABSENT, *STORED_SANDBOX_STATES)
+
+
+@pytest.fixture
+def conversation_id() -> UUID:
+    here = world.make_world()
+    return services.start_chat(here.agent, text="Hello", by=here.owner).conversation_id
+
+
+def put_into(conversation_id: UUID, state: SandboxState) -> None:
+    if state is not ABSENT:
+        Sandbox.objects.create(
+            conversation_id=conversation_id,
+            backend="none",
+            boot_id="a",
+            state=state,
+            last_used_at=timezone.now(),
+        )
+
+
+def state_of(conversation_id: UUID) -> SandboxState:
+    row = Sandbox.objects.filter(conversation=conversation_id).first()
+    return SandboxState(row.state) if row else ABSENT
+
+
+def make_ready() -> None:
+    worker = Worker.objects.create(
+        id="w", host="h", pid=1, process_started="1", concurrency=1, heartbeat_at=timezone.now()
+    )
+    sandbox_lifecycle.register_ready(VOLUME, worker_id=worker.id)
+
+
+@pytest.mark.parametrize(
+    ("current", "to"),
+    list(product(STATES_OF_A_CONVERSATION, (*STATES_OF_A_CONVERSATION, READY))),
+)
+def test_sandbox_of_a_conversation_moves_only_as_the_table_allows(conversation_id, current, to):
+    put_into(conversation_id, current)
+    changes = {"backend": "docker", "boot_id": "b", "last_used_at": timezone.now()}
+    if to in SANDBOX_MOVES[current] and to is not READY:
+        sandbox_lifecycle.move(conversation_id, to, **changes)
+        assert state_of(conversation_id) is to
+        return
+    with pytest.raises(IllegalStatusMove) as refused:
+        sandbox_lifecycle.move(conversation_id, to, **changes)
+    assert to.value in refused.value.detail
+    assert state_of(conversation_id) is current
+
+
+@pytest.mark.parametrize("to", list(SandboxState))
+def test_sandbox_of_the_warm_pool_moves_only_as_the_table_allows(conversation_id, to):
+    make_ready()
+    if to is ENDED:
+        assert sandbox_lifecycle.assign_ready(conversation_id, VOLUME)
+        assert state_of(conversation_id) is ENDED
+    elif to is ABSENT:
+        assert sandbox_lifecycle.withdraw_ready(VOLUME)
+        assert state_of(conversation_id) is ABSENT
+    else:
+        with pytest.raises(IllegalStatusMove):
+            sandbox_lifecycle.check_move(READY, to)
+    assert ReadySandbox.objects.exists() == (to not in (ENDED, ABSENT))
+
+
+def test_sandbox_of_the_warm_pool_is_assigned_once(conversation_id):
+    make_ready()
+    assert sandbox_lifecycle.assign_ready(conversation_id, VOLUME)
+    assert not sandbox_lifecycle.assign_ready(conversation_id, VOLUME)
+    assert not sandbox_lifecycle.withdraw_ready(VOLUME), "its volume belongs to a conversation"
+
+
+def test_sandbox_of_the_warm_pool_is_not_assigned_to_a_conversation_with_a_sandbox(conversation_id):
+    make_ready()
+    put_into(conversation_id, SandboxState.PAUSED)
+    with pytest.raises(IllegalStatusMove):
+        sandbox_lifecycle.assign_ready(conversation_id, VOLUME)
+    assert ReadySandbox.objects.exists()
+
+
+@pytest.mark.parametrize("state", ["", "gone", *SandboxState.values])
+def test_database_refuses_a_sandbox_state_that_is_not_stored(conversation_id, state):
+    put_into(conversation_id, SandboxState.RUNNING)
+    rows = Sandbox.objects.filter(conversation=conversation_id)
+    if state in STORED_SANDBOX_STATES:
+        assert rows.update(state=state)
+        return
+    with pytest.raises(IntegrityError, match=r"sandbox_state_is_known"), transaction.atomic():
+        rows.update(state=state)
+
+
+def test_sandbox_moves_name_every_state():
+    assert set(SANDBOX_MOVES) == set(SandboxState)
