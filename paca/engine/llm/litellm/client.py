@@ -78,14 +78,17 @@ class LiteLLM:
         wrapper, asked = await self._open(request, deadlines)
         response = _response(wrapper)
         assembler = Assembler(asked)
-        yield UsageSeen(assembler.usage)
         try:
+            yield UsageSeen(assembler.usage)
             async with aclosing(_read(response, assembler, deadlines)) as chunks:
                 async for chunk in chunks:
                     yield chunk
             reply = assembler.finish()
         except ModelError as error:
             raise without_key(error, self._key) from None
+        finally:
+            # Also if the run is cancelled at the first chunk: else the connection stays in the pool.
+            await response.aclose()
         yield reply
 
     async def _open(self, request: Request, deadlines: Deadlines) -> tuple[Any, int]:
@@ -164,18 +167,15 @@ async def _read(
 ) -> AsyncGenerator[Chunk, None]:
     """Read the events to the stream's end, which must be one: an end mark, or a clean close after
     the model's own reason for stopping."""
-    try:
-        refuse_other_than_events(response.headers.get("content-type", ""), response.url.host)
-        reader = EventReader()
-        body = response.aiter_bytes()
-        while not reader.done and (data := await read(body, deadlines)):
-            for event in reader.feed(data):
-                for chunk in assembler.take(event):
-                    yield chunk
-        if reader.done:
-            await drain(body)
-        for event in reader.rest():
+    refuse_other_than_events(response.headers.get("content-type", ""), response.url.host)
+    reader = EventReader()
+    body = response.aiter_bytes()
+    while not reader.done and (data := await read(body, deadlines)):
+        for event in reader.feed(data):
             for chunk in assembler.take(event):
                 yield chunk
-    finally:
-        await response.aclose()
+    if reader.done:
+        await drain(body)
+    for event in reader.rest():
+        for chunk in assembler.take(event):
+            yield chunk
