@@ -5,12 +5,15 @@ PYTEST := $(PY) -m pytest
 TESTERS ?= 3
 LOCK := uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header
 
-.PHONY: help run test check test-browser test-docker test-localmodel sandbox-image bench chaos soak mutants docs lock clean dev-venv
+.PHONY: help run test test-embedded test-services test-quick lint check test-browser test-docker test-localmodel sandbox-image bench chaos soak mutants docs lock clean dev-venv
 
 help:
 	@echo "make run           start Paca (makes .venv and installs what it needs, the first time)"
-	@echo "make test          all tests that need nothing outside"
-	@echo "make check         format, lint, types, import rules, migrations, then make test"
+	@echo "make test-quick    the tests that start no process and no service: under a minute"
+	@echo "make test          all tests that need nothing outside: on SQLite, then what the database decides"
+	@echo "                   on PostgreSQL and Valkey (make test-embedded, make test-services)"
+	@echo "make lint          format, lint, types, import rules, migrations"
+	@echo "make check         make lint, then make test"
 	@echo "make test-browser  the tests in a real Chromium (Debian: apt install chromium)"
 	@echo "make sandbox-image the image of Docker sandboxes (BASE=another Debian)"
 	@echo "make test-docker   the tests that need Docker: sandboxes, compose.yml, a browser on all of it"
@@ -18,7 +21,7 @@ help:
 	@echo "make bench         figures against their baselines (one of them: ONLY=turn-postgresql)"
 	@echo "make chaos         kill it at random and at every point (SEED=7, PART=R1, ON=sqlite, SHORT=1)"
 	@echo "make soak          ten minutes of ordinary work: speed, memory, descriptors, nothing left"
-	@echo "make mutants       take each guard out in turn: a test must miss it (ONLY=store)"
+	@echo "make mutants       take each guard out in turn: a test must fail (ONLY=store, QUICK=1)"
 	@echo "make docs          write the generated pages of docs/ again"
 	@echo "make lock          resolve requirements*.in to requirements*.txt with hashes (needs uv)"
 	@echo "make clean         remove .venv and caches (your data in var/ stays)"
@@ -30,17 +33,26 @@ run:
 dev-venv:
 	@scripts/venv.sh requirements-dev.txt
 
-test: dev-venv
+test: test-embedded test-services
+
+test-embedded: dev-venv
 	$(PYTEST) -n $(TESTERS) -m "not browser and not docker"
+
+test-services: dev-venv
 	$(PY) -m tests.on_services -n $(TESTERS)
 
-check: dev-venv
+# These compute rather than wait: one a core. tests/conftest.py says which are quick.
+test-quick: dev-venv
+	$(PYTEST) -n 2 -m quick
+
+lint: dev-venv
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m mypy paca
 	.venv/bin/lint-imports
 	DJANGO_SETTINGS_MODULE=tests.settings $(PY) manage.py makemigrations --check --dry-run
-	$(MAKE) --no-print-directory test
+
+check: lint test
 
 test-browser: dev-venv
 	$(PYTEST) -n 2 --dist loadfile -m "browser and not docker"

@@ -6,18 +6,43 @@ from collections.abc import Iterator
 import pytest
 from django.conf import settings
 from django.db import connections
-from django.utils import timezone
 
-from tests.support import postgres_server
+from tests.support import empty_tables, postgres_server
 from tests.support.postgres_server import PostgresServer
 
 
+# Each of these tests starts a process of Paca, waits for one, or waits in real time.
+PROCESS = (
+    "tests/flows/",
+    "tests/installation/",
+    "tests/chaos/",
+    "tests/sandbox/",
+    "tests/compose/",
+    "tests/realtime/test_slow_readers.py",
+    "tests/ops/test_uvicorn_server.py",
+    "tests/worker/test_thread.py",
+    "tests/worker/test_full_database.py",
+    "tests/database/test_writers.py",
+)
+SLOW = {"service", "process", "postgres", "docker", "browser"}
+
+empty_tables.install()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if item.nodeid.startswith(PROCESS):
+        item.add_marker(pytest.mark.process)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What only PostgreSQL can show runs where it is the database: ``tests/on_services.py``."""
+    """Mark the quick tests, and leave tests of PostgreSQL to ``tests/on_services.py``."""
+    for item in items:
+        if not SLOW & {marker.name for marker in item.iter_markers()}:
+            item.add_marker(pytest.mark.quick)
     if settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"):
-        elsewhere = [item for item in items if item.get_closest_marker("postgres")]
-        config.hook.pytest_deselected(items=elsewhere)
-        items[:] = [item for item in items if item not in elsewhere]
+        left_out = [item for item in items if item.get_closest_marker("postgres")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture
@@ -38,21 +63,6 @@ def no_connection_is_left_over() -> None:
     for connection in connections.all(initialized_only=True):
         if not connection.in_atomic_block:
             connection.close()
-
-
-@pytest.fixture(autouse=True)
-def logs_may_be_flushed(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A log outlives every attempt to delete it, and so would a test's: its conversation first."""
-    marker = request.node.get_closest_marker("django_db")
-    marked = marker is not None and marker.kwargs.get("transaction")
-    if not marked and "transactional_db" not in request.fixturenames:
-        yield
-        return
-    request.getfixturevalue("transactional_db")  # so that this ends before the tables are flushed
-    yield
-    from paca.conversations.models import Conversation
-
-    Conversation.objects.update(deleted_at=timezone.now())
 
 
 @pytest.hookimpl(trylast=True)
