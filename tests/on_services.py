@@ -1,4 +1,13 @@
-"""Runs tests on real services instead of SQLite and memory: ``python -m tests.on_services [pytest args]``."""
+"""Runs tests on PostgreSQL and Valkey instead of SQLite and memory: ``python -m tests.on_services [pytest args]``.
+
+Without a path it runs ``CHOSEN``: the tests whose result depends on the database or the bus. They
+are about locks, leases and transactions, about several writers, about queries and their limits,
+about connections that end, and about hints that cross processes.
+
+Everything else runs on SQLite only. The engine, the sandbox, the model adapters and the code of
+pages use no database of their own. The journeys that are left out (answers, retries, repetition,
+approval, log lines) take the same path through ``store`` and ``turn_end`` as those that are chosen.
+"""
 
 import os
 import subprocess
@@ -8,14 +17,39 @@ from pathlib import Path
 
 from tests.support import postgres_server, valkey_server
 
-# Whatever has laws or order in the database: what people and workers do at once, and what is found
-# again. The engine, the sandbox and the pages' own code know no database and run once.
 CHOSEN = (
+    # The log, its queries, and writers at the same time.
     "tests/conversations",
-    "tests/worker",
-    "tests/flows",
-    "tests/realtime",
     "tests/database",
+    # Claims, leases and fencing.
+    "tests/worker/test_claim.py",
+    "tests/worker/test_claiming.py",
+    "tests/worker/test_external_triggers.py",
+    "tests/worker/test_full_database.py",
+    "tests/worker/test_leases.py",
+    "tests/worker/test_superseded.py",
+    "tests/worker/test_worker_registry.py",
+    # Whole turns: workers that die or are stopped, the database or Redis that goes away, and the
+    # rows that decide which worker owns a sandbox or starts an agent.
+    "tests/flows/test_agents_leave.py",
+    "tests/flows/test_crashes.py",
+    "tests/flows/test_database_restarts.py",
+    "tests/flows/test_deleting.py",
+    "tests/flows/test_faults.py",
+    "tests/flows/test_housekeeping.py",
+    "tests/flows/test_interruptions.py",
+    "tests/flows/test_pool.py",
+    "tests/flows/test_redis.py",
+    "tests/flows/test_stale_orders.py",
+    "tests/flows/test_watching.py",
+    # Sockets: rows that are read while others are written, hints over Redis, connections of the pool.
+    "tests/realtime/test_access.py",
+    "tests/realtime/test_commands.py",
+    "tests/realtime/test_full_database.py",
+    "tests/realtime/test_live_text.py",
+    "tests/realtime/test_recent_events.py",
+    "tests/realtime/test_replay_and_follow.py",
+    # Constraints, row locks and searches of the other apps.
     "tests/accounts/test_idempotency.py",
     "tests/accounts/test_people.py",
     "tests/accounts/test_tokens.py",
@@ -25,20 +59,18 @@ CHOSEN = (
     "tests/ops/test_health.py",
     "tests/web/test_pages.py",
 )
-# These start all their services themselves, in the first pass too.
-LEFT_OUT = ("--ignore=tests/flows/apart",)
 
 
 def main(arguments: list[str]) -> int:
     """Start the services, point Paca at them, and run pytest there; gives its exit code."""
-    chosen = any(Path(argument.partition("::")[0]).exists() for argument in arguments)
-    tests = arguments if chosen else [*CHOSEN, *arguments]
+    named = any(Path(argument.partition("::")[0]).exists() for argument in arguments)
+    tests = arguments if named else [*CHOSEN, *arguments]
     with ExitStack() as services:
         postgres = services.enter_context(postgres_server.running())
         valkey = services.enter_context(valkey_server.running())
         environment = {**os.environ, "DATABASE_URL": postgres.url, "REDIS_URL": valkey.url}
-        # Its databases go with the server: nobody has to wait until the last has left them.
-        command = [sys.executable, "-m", "pytest", "--reuse-db", *(() if chosen else LEFT_OUT)]
+        # The test databases end with the server: --reuse-db saves the time to drop them.
+        command = [sys.executable, "-m", "pytest", "--reuse-db"]
         command += ["-m", "not browser and not docker", *tests]
         return subprocess.run(command, env=environment, check=False).returncode
 
