@@ -10,7 +10,6 @@ from django.db import connections
 from tests.support import empty_tables, postgres_server
 from tests.support.postgres_server import PostgresServer
 
-
 # Each of these tests starts a process of Paca, waits for one, or waits in real time.
 PROCESS = (
     "tests/flows/",

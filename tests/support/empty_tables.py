@@ -38,10 +38,13 @@ def empty(alias: str) -> None:
         return
     deletes = [f"DELETE FROM {connection.ops.quote_name(name)}" for name in tables]
     if connection.vendor == "sqlite":
-        with connection.constraint_checks_disabled(), transaction.atomic(alias):
-            with connection.cursor() as cursor:
-                for statement in deletes:
-                    cursor.execute(statement)
+        with (
+            connection.constraint_checks_disabled(),
+            transaction.atomic(alias),
+            connection.cursor() as cursor,
+        ):
+            for statement in deletes:
+                cursor.execute(statement)
         return
     with transaction.atomic(alias), connection.cursor() as cursor:
         # A replica takes rows as they come: no triggers, no foreign keys.
