@@ -1,4 +1,4 @@
-"""Reads environment variables, each with its type, default and unit, and lists what was read."""
+"""Reads environment variables with their type, default and unit, and keeps a list of them."""
 
 import os
 from dataclasses import dataclass
@@ -24,20 +24,20 @@ VARIABLES: dict[str, Variable] = {}
 
 def _read(name: str, default: Any, meaning: str, aliases: tuple[str, ...]) -> str | None:
     VARIABLES[name] = Variable(name, "" if default is None else str(default), meaning, aliases)
-    for spelling in (name, *aliases):
-        if os.environ.get(spelling, "") != "":
-            return os.environ[spelling]
+    for variable in (name, *aliases):
+        if os.environ.get(variable, "") != "":
+            return os.environ[variable]
     return None
 
 
 def text(name: str, default: str = "", *, meaning: str, aliases: tuple[str, ...] = ()) -> str:
-    """A string."""
+    """A text."""
     found = _read(name, default, meaning, aliases)
     return default if found is None else found
 
 
 def secret(name: str, *, at_least: int, meaning: str) -> str:
-    """What must be hard to guess, or nothing at all."""
+    """A secret, or an empty text. Raises ``ConfigurationError`` if it is shorter than ``at_least``."""
     found = text(name, meaning=meaning)
     if found and len(found) < at_least:
         raise ConfigurationError(
@@ -48,14 +48,13 @@ def secret(name: str, *, at_least: int, meaning: str) -> str:
 
 
 def comma_separated(name: str, default: str = "", *, meaning: str) -> list[str]:
-    """A list, separated by commas."""
-    return [
-        word.strip() for word in text(name, default, meaning=meaning).split(",") if word.strip()
-    ]
+    """A list of texts, separated by commas."""
+    items = text(name, default, meaning=meaning).split(",")
+    return [item.strip() for item in items if item.strip()]
 
 
 def choice(name: str, default: str, *, among: tuple[str, ...], meaning: str) -> str:
-    """One of a few words."""
+    """One of a few texts. Raises ``ConfigurationError`` for another."""
     found = text(name, default, meaning=f"{meaning} One of {', '.join(among)}.")
     if found not in among:
         raise ConfigurationError(f"{name} is {found!r}; it must be one of {', '.join(among)}.")
@@ -63,7 +62,7 @@ def choice(name: str, default: str, *, among: tuple[str, ...], meaning: str) -> 
 
 
 def boolean(name: str, default: bool = False, *, meaning: str) -> bool:
-    """Yes (1, true, yes, on) or no (0, false, no, off)."""
+    """True (1, true, yes, on) or false (0, false, no, off). Raises ``ConfigurationError`` for another text."""
     found = _read(name, default, meaning, ())
     if found is None:
         return default
@@ -82,7 +81,7 @@ def number(
     at_least: float | None = None,
     at_most: float | None = None,
 ) -> float:
-    """A number within bounds."""
+    """A number within bounds. Raises ``ConfigurationError`` outside of them."""
     found = _read(name, default, meaning, ())
     if found is None:
         return default
@@ -100,7 +99,7 @@ def number(
 def integer(
     name: str, default: int, *, meaning: str, at_least: int = 0, at_most: int = 1 << 31
 ) -> int:
-    """A whole number within bounds."""
+    """A whole number within bounds. Raises ``ConfigurationError`` outside of them."""
     value = number(name, default, meaning=meaning, at_least=at_least, at_most=at_most)
     if value != int(value):
         raise ConfigurationError(f"{name} is {value:g}; it must be a whole number.")
@@ -108,12 +107,12 @@ def integer(
 
 
 def seconds(name: str, default: float, *, meaning: str, at_least: float = 0.1) -> float:
-    """A span of time in seconds."""
+    """A duration in seconds. Raises ``ConfigurationError`` if it is no number or too small or large."""
     return number(name, default, meaning=meaning, at_least=at_least, at_most=86_400 * 365)
 
 
 def database(name: str, default: Path, *, meaning: str) -> dict[str, Any]:
-    """A database's address, as Django's settings want it; ``default`` is an SQLite file."""
+    """An entry of ``DATABASES``; ``default`` is an SQLite file. Raises ``ConfigurationError``."""
     found = _read(name, "", meaning, ())
     if found is None:
         return database_urls.sqlite(default)
@@ -121,6 +120,6 @@ def database(name: str, default: Path, *, meaning: str) -> dict[str, Any]:
 
 
 def redis(name: str, *, meaning: str, aliases: tuple[str, ...] = ()) -> str:
-    """The address of a Redis or Valkey, or empty for none."""
+    """The URL of a Redis or Valkey; empty if there is none. Raises ``ConfigurationError``."""
     found = _read(name, "", meaning, aliases)
     return redis_urls.parse(found, name=name) if found else ""

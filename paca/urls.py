@@ -1,4 +1,4 @@
-"""Every address of Paca, by the part that answers it."""
+"""The URL configuration: the URLs of each app, and the handlers of errors."""
 
 from django.contrib import admin
 from django.urls import include, path

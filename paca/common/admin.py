@@ -1,4 +1,4 @@
-"""The base of the admin's pages: saving goes through a service, and its refusals are shown."""
+"""The base classes of the admin: saving goes through a service, and the page shows its errors."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from paca.common.errors import Invalid, PacaError
 
 
 class ServiceAdmin(ModelAdmin):  # type: ignore[misc] # unfold has no types
-    """What a service refuses changes nothing and is error_text in the service's words."""
+    """An admin whose changes are made by services. An error of a service is shown on the page."""
 
     list_per_page = 50
     compressed_fields = True
@@ -20,18 +20,18 @@ class ServiceAdmin(ModelAdmin):  # type: ignore[misc] # unfold has no types
         try:
             response: HttpResponse = super().changeform_view(request, *args, **kwargs)
         except PacaError as error:
-            # The service rolled everything back on its way out.
+            # The service has rolled everything back.
             messages.error(request, error_text(error))
             return HttpResponseRedirect(request.get_full_path())
         return response
 
     def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        """Nothing is deleted from here unless a page says how: history refers to nearly all of it."""
+        """No: history refers to nearly every row. A subclass that can delete overrides this."""
         return False
 
 
 class ReadOnlyAdmin(ServiceAdmin):
-    """To look at only."""
+    """An admin that shows rows and changes none."""
 
     def has_add_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
         return False
@@ -41,7 +41,7 @@ class ReadOnlyAdmin(ServiceAdmin):
 
 
 def error_text(error: PacaError) -> str:
-    """An error in one line, with its complaints."""
+    """The error and its complaints about fields, in one line."""
     if not isinstance(error, Invalid) or not error.fields:
         return error.detail
     return " ".join(f"{name}: {' '.join(texts)}" for name, texts in error.fields.items())

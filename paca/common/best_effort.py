@@ -1,4 +1,4 @@
-"""Lets an optional part fail without the run: logged and counted, never raised."""
+"""Lets an optional part fail without failing the run: the failure is logged and counted."""
 
 import logging
 from collections import Counter
@@ -11,12 +11,12 @@ failures: Counter[str] = Counter()
 
 @contextmanager
 def tolerated(part: str) -> Iterator[None]:
-    """Run the block; if it fails, log and count it under ``part`` and go on.
+    """Run the block. If it raises an exception, log and count it under ``part`` and go on.
 
-    Cancellation passes: ``asyncio.CancelledError`` is no ``Exception``.
+    Cancellation is not caught: ``asyncio.CancelledError`` is not an ``Exception``.
     """
     try:
         yield
-    except Exception:  # the one place that may: an optional part never fails a run
+    except Exception:  # an optional part never fails a run, whatever it raises
         failures[part] += 1
         logger.exception("an optional part failed", extra={"part": part})

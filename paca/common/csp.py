@@ -1,4 +1,4 @@
-"""What a page may load and run: strict everywhere, with two named exceptions."""
+"""The Content Security Policy: strict on every page, with exceptions for the admin and the API docs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,25 +24,25 @@ STRICT: dict[str, Any] = {
         "require-trusted-types-for": ["'script'"],
     }
 }
-# Pages of others know nothing of trusted types.
+# The pages of third-party apps do not use trusted types.
 WITHOUT_TRUSTED_TYPES = {"trusted-types": None, "require-trusted-types-for": None}
-# The admin's theme is driven by Alpine, which evaluates the attributes of its templates, and sets
-# its colours in a style element. Both come from our own templates; no inline script is allowed.
+# The admin's theme uses Alpine, which evaluates attributes of the templates, and sets its colours in
+# a style element. Both come from our own templates; inline scripts are not allowed.
 ADMIN = {"script-src": [UNSAFE_EVAL], "style-src": [UNSAFE_INLINE]}
-# The API's pages style themselves inline.
+# The pages of the API docs use inline styles.
 DOCS = {"style-src": [UNSAFE_INLINE]}
 
 
 def for_docs(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """The policy of the API's pages."""
-    found: Callable[..., HttpResponseBase] = csp_replace(WITHOUT_TRUSTED_TYPES)(
+    """Decorate a view of the API docs with their policy."""
+    decorated: Callable[..., HttpResponseBase] = csp_replace(WITHOUT_TRUSTED_TYPES)(
         csp_update(DOCS)(view)
     )
-    return found
+    return decorated
 
 
 class AdminPolicy:
-    """Widens the policy below the admin's address only. Stands inside ``CSPMiddleware``."""
+    """Middleware that widens the policy for URLs below ``/admin/``. It comes after ``CSPMiddleware``."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -50,7 +50,7 @@ class AdminPolicy:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         if request.path_info.startswith("/admin/"):
-            # Where django-csp looks for what a view has asked for.
+            # django-csp reads the wishes of a view from these attributes.
             response._csp_update = ADMIN  # type: ignore[attr-defined]
             response._csp_replace = WITHOUT_TRUSTED_TYPES  # type: ignore[attr-defined]
         return response

@@ -1,13 +1,13 @@
-"""What a database that fails means for who asked: it is away, or its disk is full."""
+"""Translates errors of the database: it is unavailable, or its disk is full."""
 
 from django.db import Error, InterfaceError, OperationalError
 
 from paca.common import disk_space
 from paca.common.errors import PacaError
 
-# It is restarted, out of reach or without room. Its other faults would come again.
+# The database restarts, is out of reach or has no space left. Other errors would come again on a retry.
 UNAVAILABLE_ERRORS = (InterfaceError, OperationalError)
-POSTGRESQL_DISK_FULL = "53100"
+POSTGRESQL_DISK_FULL = "53100"  # its SQLSTATE
 SQLITE_FULL = 13
 
 
@@ -19,14 +19,14 @@ class DatabaseUnavailable(PacaError):
 
 
 def to_paca_error(error: Error) -> PacaError:
-    """What to answer who met it. A full disk is remembered, see ``paca.common.disk_space``."""
+    """The error to answer with: ``DiskFull`` or ``DatabaseUnavailable``. A full disk is noted too."""
     if note_disk_full(error):
         return disk_space.DiskFull(disk_space.FULL_DATABASE)
     return DatabaseUnavailable()
 
 
 def note_disk_full(error: Error) -> bool:
-    """Whether it is for want of room; then new work is refused for a while."""
+    """Whether the database's disk is full. If so, new work is refused for a while."""
     cause = error.__cause__
     is_full = (
         getattr(cause, "sqlstate", None) == POSTGRESQL_DISK_FULL

@@ -1,8 +1,10 @@
-"""How many threads of a process use the database at once: what the pool of connections is made for."""
+"""How many threads of one process use the database at once. The connection pool has this size."""
 
-PAGES = 16  # requests that are answered at once; more wait in line (paca/web/middleware/concurrency_limit.py)
-SOCKETS = 8  # what sockets read and obey
-WORKER = 4  # the turns of a worker's conversations
-OTHERS = 4  # the keeper of leases, whoever hears other programs, the main thread, one to spare
+PAGES = (
+    16  # requests that are handled at once; more wait (paca/web/middleware/concurrency_limit.py)
+)
+SOCKETS = 8  # reads and commands of sockets
+WORKER = 4  # turns of the worker's conversations
+OTHERS = 4  # the renewal of leases, external triggers, the main thread, and one spare
 
 TOTAL = PAGES + SOCKETS + WORKER + OTHERS

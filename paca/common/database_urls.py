@@ -1,4 +1,4 @@
-"""From the address of a database, as a person writes it, to what Django's settings want."""
+"""Parses the URL of a database into an entry of Django's ``DATABASES`` setting."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from paca.common import database_threads
 from paca.common.errors import ConfigurationError
 
-# An unreachable server is noticed within these, also where it vanished without a word.
+# With these an unreachable server is noticed, also one that disappeared without closing connections.
 POSTGRESQL_DEFAULTS: dict[str, Any] = {
     "connect_timeout": 5,
     "keepalives_idle": 15,
@@ -17,15 +17,16 @@ POSTGRESQL_DEFAULTS: dict[str, Any] = {
     "application_name": "paca",
 }
 POOL_WAIT_SECONDS = 5
-# Else a pool that could not connect for a while waits ever longer before it tries again.
+# Without this a pool that cannot connect waits longer and longer before it tries again.
 POOL_RECONNECT_SECONDS = 5
 POOL_IDLE_SECONDS = 120
 
 
 def parse(url: str, *, name: str) -> dict[str, Any]:
-    """The entry of ``DATABASES``. No complaint shows more of the address than a word of it.
+    """The entry of ``DATABASES`` for a URL.
 
-    Raises ``ConfigurationError`` with the ``name`` of the variable.
+    Raises ``ConfigurationError``, which names the variable ``name``. It quotes at most one word of the
+    URL, so that it shows no password.
     """
     scheme, separator, rest = url.partition("://")
     if scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
@@ -33,21 +34,22 @@ def parse(url: str, *, name: str) -> dict[str, Any]:
     if scheme in ("postgres", "postgresql") and separator:
         return _postgresql(url, name)
     raise ConfigurationError(
-        f"{name} begins with {url.partition(':')[0]!r}, which is no database that Paca runs on.",
+        f"{name} begins with {url.partition(':')[0]!r}, which is not a database that Paca supports.",
         next_step=f"{name}=sqlite:///folder/file or {name}=postgres://user:password@host:5432/database",
     )
 
 
 def sqlite(file: Path) -> dict[str, Any]:
-    """A file.
+    """The entry of ``DATABASES`` for an SQLite file.
 
-    One writer at a time by design: a read transaction that upgrades fails at once under WAL,
-    whatever the busy timeout, so every transaction takes the write lock when it begins.
+    SQLite has one writer at a time. With WAL a transaction that begins with a read and then writes
+    can fail at once, whatever the busy timeout. So every transaction takes the write lock when it
+    begins.
     """
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": str(file),
-        # Opening one costs more than a step of a turn; whoever ends a thread closes its own.
+        # Opening a connection costs more than a step of a turn. A thread closes its own when it ends.
         "CONN_MAX_AGE": None,
         "OPTIONS": {
             "transaction_mode": "IMMEDIATE",
@@ -58,26 +60,26 @@ def sqlite(file: Path) -> dict[str, Any]:
 
 
 def _postgresql(url: str, name: str) -> dict[str, Any]:
-    """A server, with a pool from which each thread borrows while it works."""
-    found = _parts(url, name)
+    """The entry for a server, with a pool from which each thread borrows a connection while it works."""
+    parts = _parse_url(url, name)
     options = POSTGRESQL_DEFAULTS | {
         key: value
-        for key, value in found.items()
+        for key, value in parts.items()
         if key not in ("dbname", "user", "password", "host", "port")
     }
     return {
         "ENGINE": "paca.common.postgresql",
-        "NAME": found["dbname"],
-        "USER": found.get("user", ""),
-        "PASSWORD": found.get("password", ""),
-        "HOST": found.get("host", ""),
-        "PORT": found.get("port", ""),
-        "CONN_MAX_AGE": 0,  # given back to the pool after each request and each call
+        "NAME": parts["dbname"],
+        "USER": parts.get("user", ""),
+        "PASSWORD": parts.get("password", ""),
+        "HOST": parts.get("host", ""),
+        "PORT": parts.get("port", ""),
+        "CONN_MAX_AGE": 0,  # returned to the pool after each request and each call
         "OPTIONS": options
         | {
             "pool": {
                 "min_size": 0,
-                # Nobody waits for a connection: there are as many as threads that can want one.
+                # As many as threads that use the database: no thread waits for a connection.
                 "max_size": database_threads.TOTAL,
                 "timeout": POOL_WAIT_SECONDS,
                 "max_idle": POOL_IDLE_SECONDS,
@@ -87,40 +89,40 @@ def _postgresql(url: str, name: str) -> dict[str, Any]:
     }
 
 
-def _parts(url: str, name: str) -> dict[str, Any]:
-    """Host, user and so on, as PostgreSQL's own library reads them."""
-    _refuse_a_raw_password(url, name)
-    # Nothing of it is loaded where SQLite is used.
+def _parse_url(url: str, name: str) -> dict[str, Any]:
+    """Host, user and so on, as PostgreSQL's own library parses them."""
+    _refuse_unescaped_password(url, name)
+    # Imported here, so that the library is not loaded where SQLite is used.
     from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict
 
     try:
         found = conninfo_to_dict(url)
     except ProgrammingError as error:
-        raise _unreadable(name, _said_of(error)) from None
+        raise _unusable(name, _describe(error)) from None
     ports = str(found.get("port", "")).split(",")
     if not all(port.isdigit() or not port for port in ports):
-        raise _unreadable(name, "its port is not a number")
+        raise _unusable(name, "its port is not a number")
     if not found.get("dbname"):
-        raise _unreadable(name, "it names no database")
+        raise _unusable(name, "it names no database")
     return dict(found)
 
 
-def _refuse_a_raw_password(url: str, name: str) -> None:
-    """With a raw @ or / in the password, a part of it would be taken for the host, and shown."""
-    before_the_query = url.partition("://")[2].partition("?")[0]
-    if before_the_query.count("@") > 1 or "@" in before_the_query.partition("/")[2]:
-        raise _unreadable(name, "it has an @ or a / too many")
+def _refuse_unescaped_password(url: str, name: str) -> None:
+    """Refuse an unescaped @ or / in the password: part of it would be read as the host, and shown."""
+    before_query = url.partition("://")[2].partition("?")[0]
+    if before_query.count("@") > 1 or "@" in before_query.partition("/")[2]:
+        raise _unusable(name, "it has an @ or a / too many")
 
 
-def _said_of(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     unknown = re.match(r'invalid URI query parameter: "(\w+)"', str(error))
     return f"there is no parameter {unknown[1]}" if unknown else "it cannot be read"
 
 
-def _unreadable(name: str, cause: str) -> ConfigurationError:
+def _unusable(name: str, cause: str) -> ConfigurationError:
     return ConfigurationError(
-        f"{name} is not a usable address of a PostgreSQL database: {cause}.",
+        f"{name} is not a usable URL of a PostgreSQL database: {cause}.",
         next_step=f"{name}=postgres://user:password@host:5432/database, where an @ in the password "
         "is written %40, a / %2F, a ? %3F and a % %25.",
     )

@@ -1,4 +1,4 @@
-"""Room on the disk: below a limit no new work begins, so that what runs can still be stored."""
+"""Free disk space: below a limit new work is refused, so that running work can still be stored."""
 
 import shutil
 from pathlib import Path
@@ -7,8 +7,8 @@ from paca.common import clock
 from paca.common.errors import PacaError
 
 MIN_FREE_MIB = 1024
-# For so long a database that was out of room is believed to be so. It may be on another machine, where
-# only a failing write tells; and each turn that cannot be stored has cost a model call.
+# For this long after a failed write a database's disk counts as full. The database may be on another
+# machine, where only a failed write shows it; and a turn that cannot be stored has cost a model call.
 FULL_SECONDS = 15.0
 FULL_DATABASE = (
     "The disk of the database is full: nothing new can be stored, and what is stored is kept. "
@@ -26,29 +26,29 @@ class DiskFull(PacaError):
 
 
 def free_mib(folder: Path) -> int:
-    """How much room is left where the folder is, or will be."""
-    place = next(each for each in (folder, *folder.parents) if each.exists())
-    return shutil.disk_usage(place).free >> 20
+    """Free space in MiB on the disk of the folder, which need not exist yet."""
+    existing = next(each for each in (folder, *folder.parents) if each.exists())
+    return shutil.disk_usage(existing).free >> 20
 
 
 def report_database_full() -> None:
-    """The database has just refused a write for want of room."""
+    """Note that the database has just refused a write because its disk is full."""
     global _full_until
     _full_until = clock.monotonic() + FULL_SECONDS
 
 
 def database_is_full() -> bool:
-    """Whether it was told a moment ago, in this process."""
+    """Whether the database's disk was reported full in this process in the last 15 seconds."""
     return clock.monotonic() < _full_until
 
 
 def has_space(folder: Path) -> bool:
-    """Whether new work may begin."""
+    """Whether there is space for new work: in the folder and in the database."""
     return not database_is_full() and free_mib(folder) >= MIN_FREE_MIB
 
 
 def require_space(folder: Path) -> None:
-    """Raises ``DiskFull``: what it means and what to do."""
+    """Raises ``DiskFull``, with the next step for a person, if there is no space for new work."""
     if database_is_full():
         raise DiskFull(FULL_DATABASE)
     free = free_mib(folder)

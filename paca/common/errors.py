@@ -1,4 +1,4 @@
-"""The tree of errors that people and programs may meet: one sentence each, and a stable code."""
+"""The base classes of errors that people and programs see: one sentence each, and a stable code."""
 
 
 class PacaError(Exception):
@@ -8,7 +8,7 @@ class PacaError(Exception):
     status = 400
 
     def __init__(self, detail: str | None = None, **facts: object) -> None:
-        """``detail`` replaces the class's sentence; ``facts`` go to the log, never to the page."""
+        """``detail`` replaces the class's sentence. ``facts`` go to the log and never to a page."""
         self.detail = detail or (type(self).__doc__ or "").strip().partition("\n")[0]
         self.facts = facts
         super().__init__(self.detail)

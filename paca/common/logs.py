@@ -1,4 +1,4 @@
-"""How happenings are logged: lines for a person at a terminal, JSON objects for a program."""
+"""Logging: lines for a person at a terminal, JSON objects for a program."""
 
 import json
 import logging
@@ -11,24 +11,29 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
 
-# What a LogRecord carries by itself; anything else came from ``extra`` and is a field. Django adds
-# the whole request to its own records, which says nothing as text.
-_OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "request"}
-# Secrets have no business in a log; these shapes are masked in case one strays into a message.
+# The attributes that every LogRecord has; all others came from `extra` and are fields. Django adds the
+# request object to its records, which is useless as text.
+_STANDARD_ATTRIBUTES = frozenset(vars(logging.makeLogRecord({}))) | {
+    "message",
+    "asctime",
+    "taskName",
+    "request",
+}
+# Secrets do not belong in a log. These patterns are masked in case one gets into a message.
 _SECRETS = re.compile(
     r"(?P<keep>\bBearer\s+|[?&](?:ticket|token)=|/link/)[\w\-.~+/=]+|\b(?:paca_|sk-)[\w-]{12,}"
 )
 
 
 _log_context: ContextVar[Mapping[str, Any]] = ContextVar(
-    "paca_log_log_context", default=MappingProxyType({})
+    "paca_log_context", default=MappingProxyType({})
 )
 
 
 @contextmanager
-def log_context(**handles: Any) -> Iterator[None]:
-    """Whatever is logged within, by whatever code, carries these fields as well."""
-    before = _log_context.set({**_log_context.get(), **handles})
+def log_context(**fields: Any) -> Iterator[None]:
+    """Add these fields to every record that is logged inside the block."""
+    before = _log_context.set({**_log_context.get(), **fields})
     try:
         yield
     finally:
@@ -36,7 +41,7 @@ def log_context(**handles: Any) -> Iterator[None]:
 
 
 class LogContextFilter(logging.Filter):
-    """Adds the fields of ``log_context`` to each record; what the record says itself stands."""
+    """Adds the fields of ``log_context`` to each record. A field of the record itself wins."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         for name, value in _log_context.get().items():
@@ -46,16 +51,20 @@ class LogContextFilter(logging.Filter):
 
 
 def masked(text: str) -> str:
-    """The text with what looks like a token or a key replaced."""
+    """The text with ``***`` in place of everything that looks like a token or a key."""
     return _SECRETS.sub(lambda found: f"{found['keep'] or ''}***", text)
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    return {name: value for name, value in vars(record).items() if name not in _OWN and value != ""}
+    return {
+        name: value
+        for name, value in vars(record).items()
+        if name not in _STANDARD_ATTRIBUTES and value != ""
+    }
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, then the fields of ``extra``."""
+    """Formats a record as one line of JSON: time, level, logger, message, then the fields of ``extra``."""
 
     def format(self, record: logging.LogRecord) -> str:
         entry: dict[str, Any] = {
@@ -72,7 +81,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class LineFormatter(logging.Formatter):
-    """The same for a person: time, level, logger, message, and the fields as ``name=value``."""
+    """Formats a record for a person: time, level, logger, message, and the fields as ``name=value``."""
 
     def format(self, record: logging.LogRecord) -> str:
         when = time.strftime("%H:%M:%S", time.localtime(record.created))
@@ -101,7 +110,7 @@ CONFIGURATION: dict[str, Any] = {
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
         "paca": {"level": "INFO"},
-        # Django's own handler mails administrators; ours is the only one.
+        # Without Django's own handlers, one of which mails administrators.
         "django": {"handlers": [], "level": "WARNING"},
     },
 }

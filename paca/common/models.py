@@ -1,4 +1,4 @@
-"""The base of every table: a UUID key and two times."""
+"""The base of every model: a UUID primary key and two timestamps."""
 
 import uuid
 
@@ -6,7 +6,7 @@ from django.db import models
 
 
 class BaseModel(models.Model):
-    """UUIDv4 primary key, when the row was made and when it last changed."""
+    """A UUIDv4 primary key, the time of creation and the time of the last change."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -1,4 +1,4 @@
-"""Queries of the ORM that are built once: for those on the way to an answer that costs more than to run them."""
+"""ORM queries whose SQL is built once: for frequent queries, which are slower to build than to run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.db.models.sql.compiler import SQLCompiler
 
 
 class Parameter(Expression):
-    """Stands in a query for a value that comes when it is run."""
+    """A placeholder in a query for a value that is given when the query runs."""
 
     def __init__(self, name: str, field: Field[Any, Any]) -> None:
         super().__init__(output_field=field)
@@ -25,92 +25,94 @@ class Parameter(Expression):
 
 
 @dataclass(frozen=True, slots=True)
-class _Built:
-    """A statement of one kind of database; ``reads`` turns its rows into Python's values."""
+class _Statement:
+    """The SQL for one kind of database. ``convert_rows`` converts the driver's values to Python's."""
 
     sql: str
     parameters: tuple[Any, ...]
-    reads: Callable[[Iterable[Any]], Iterable[Any]]
+    convert_rows: Callable[[Iterable[Any]], Iterable[Any]]
 
-    def filled(self, values: dict[str, Any]) -> list[Any]:
-        """The parameters, as the database's driver wants them."""
-        return [_filled(parameter, values) for parameter in self.parameters]
+    def bind(self, values: dict[str, Any]) -> list[Any]:
+        """The parameters with these values, converted for the driver."""
+        return [_bind(parameter, values) for parameter in self.parameters]
 
 
-class _Prepared:
+class _PreparedQuery:
     def __init__(self, query: Callable[[], Query]) -> None:
         self._query = query
-        self._of_vendor: dict[str, _Built] = {}
+        self._statements: dict[str, _Statement] = {}
 
-    def _built(self) -> _Built:
-        if connection.vendor not in self._of_vendor:
+    def _statement(self) -> _Statement:
+        if connection.vendor not in self._statements:
             compiler = self._query().get_compiler(connection=connection)
-            sql, parameters = _with_texts(*compiler.as_sql())
-            self._of_vendor[connection.vendor] = _Built(sql, parameters, _reader(compiler))
-        return self._of_vendor[connection.vendor]
+            sql, parameters = _inline_texts(*compiler.as_sql())
+            self._statements[connection.vendor] = _Statement(
+                sql, parameters, _row_converter(compiler)
+            )
+        return self._statements[connection.vendor]
 
 
-class Select(_Prepared):
-    """A ``values_list``, made by a function when it is first run."""
+class Select(_PreparedQuery):
+    """A prepared ``values_list``. The function makes the queryset when the query first runs."""
 
-    def __init__(self, made: Callable[[], QuerySet[Any, Any]]) -> None:
-        super().__init__(lambda: made().query)
+    def __init__(self, make_queryset: Callable[[], QuerySet[Any, Any]]) -> None:
+        super().__init__(lambda: make_queryset().query)
 
     def rows(self, **values: Any) -> list[tuple[Any, ...]]:
-        """Run it with these values in its slots."""
-        built = self._built()
+        """Run the query with these values for its parameters and give the rows."""
+        statement = self._statement()
         with connection.cursor() as cursor:
-            cursor.execute(built.sql, built.filled(values))
-            return [tuple(row) for row in built.reads(cursor.fetchall())]
+            cursor.execute(statement.sql, statement.bind(values))
+            return [tuple(row) for row in statement.convert_rows(cursor.fetchall())]
 
 
-class Update(_Prepared):
-    """What is written to the rows of a query, of one table."""
+class Update(_PreparedQuery):
+    """A prepared update of the rows of a queryset on one table. ``values`` may hold parameters too."""
 
-    def __init__(self, made: Callable[[], QuerySet[Any, Any]], **written: Any) -> None:
+    def __init__(self, make_queryset: Callable[[], QuerySet[Any, Any]], **values: Any) -> None:
         def query() -> UpdateQuery:
-            update = made().query.chain(UpdateQuery)
+            update = make_queryset().query.chain(UpdateQuery)
             assert isinstance(update, UpdateQuery)
-            update.add_update_values(written)
+            update.add_update_values(values)
             return update
 
         super().__init__(query)
 
     def run(self, **values: Any) -> int:
-        """How many rows were written, with these values in the slots."""
-        built = self._built()
+        """Run the update with these values for its parameters and give the number of rows written."""
+        statement = self._statement()
         with connection.cursor() as cursor:
-            cursor.execute(built.sql, built.filled(values))
+            cursor.execute(statement.sql, statement.bind(values))
             return int(cursor.rowcount)
 
 
-def _with_texts(sql: str, parameters: Iterable[Any]) -> tuple[str, tuple[Any, ...]]:
-    """The statement with its constant texts in place, and the parameters that are left.
+def _inline_texts(sql: str, parameters: Iterable[Any]) -> tuple[str, tuple[Any, ...]]:
+    """Put constant texts into the SQL. Gives the SQL and the remaining parameters.
 
-    SQLite uses an index of some rows only if it reads in the statement which rows are wanted.
+    SQLite uses a partial index only if the SQL itself contains the constants of its condition.
     """
-    given, left = iter(parameters), list[Any]()
+    unused, remaining = iter(parameters), list[Any]()
 
-    def put(found: re.Match[str]) -> str:
+    def replace(found: re.Match[str]) -> str:
         if found[0] == "%%":
             return "%%"
-        parameter = next(given)
+        parameter = next(unused)
         if isinstance(parameter, str):
             text = str(parameter).replace("'", "''").replace("%", "%%")
             return f"'{text}'"
-        left.append(parameter)
+        remaining.append(parameter)
         return "%s"
 
-    return re.sub("%%|%s", put, sql), tuple(left)
+    return re.sub("%%|%s", replace, sql), tuple(remaining)
 
 
-def _filled(parameter: Any, values: dict[str, Any]) -> Any:
+def _bind(parameter: Any, values: dict[str, Any]) -> Any:
     if not isinstance(parameter, Parameter):
         return parameter
     return parameter.output_field.get_db_prep_value(values[parameter.name], connection)
 
 
-def _reader(compiler: SQLCompiler) -> Callable[[Iterable[Any]], Iterable[Any]]:
+def _row_converter(compiler: SQLCompiler) -> Callable[[Iterable[Any]], Iterable[Any]]:
     converters = compiler.get_converters([column[0] for column in compiler.select or ()])
     if not converters:
         return lambda rows: rows

@@ -1,25 +1,27 @@
-"""What a process that runs for weeks asks of its host when it begins."""
+"""Tunes a long-running process when it starts: memory of the C library, and scheduling priority."""
 
 import ctypes
 import os
 
-M_ARENA_MAX = -8  # of glibc's malloc.h
-ARENAS = 2
+M_ARENA_MAX = -8  # from glibc's malloc.h
+MALLOC_ARENAS = 2
 WORKER_NICE = 5
 
 
 def limit_malloc_arenas() -> None:
-    """Let all threads take memory from the same few places, before there are any.
+    """Let all threads allocate from the same two malloc arenas. Call it before threads are started.
 
-    By itself glibc gives each thread its own, and what a thread frees stays there: of a worker's
-    twenty threads each keeps the most that it ever needed. Other C libraries know no such call.
+    By default glibc gives each thread its own arena, and freed memory stays in it: each of a worker's
+    twenty threads keeps the most memory that it ever needed. Other C libraries have no such call.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
-        mallopt(M_ARENA_MAX, ARENAS)
+        mallopt(M_ARENA_MAX, MALLOC_ARENAS)
 
 
 def lower_priority() -> None:
-    """Where cores are scarce, let pages be answered first: people wait for them. Sandboxes begun as
-    this process's children give way with it."""
+    """Lower the priority of this process, so that pages come first where cores are scarce.
+
+    Sandboxes that are children of this process inherit the priority.
+    """
     os.nice(WORKER_NICE)

@@ -1,12 +1,12 @@
-"""From the address of a Redis or Valkey, as a person writes it, to what its library reads."""
+"""Checks the URL of a Redis or Valkey and translates it for the client library."""
 
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from paca.common.errors import ConfigurationError
 
-# Valkey's own spelling of the same.
+# Valkey's own schemes mean the same.
 SCHEMES = {"redis": "redis", "rediss": "rediss", "valkey": "redis", "valkeys": "rediss"}
-# All about certificates. Time limits are ours: a worker relies on how they fit together.
+# Only options about certificates. Paca sets the time limits: they depend on one another.
 OPTIONS = {
     "ssl_ca_certs",
     "ssl_ca_path",
@@ -18,27 +18,27 @@ OPTIONS = {
 
 
 def parse(url: str, *, name: str) -> str:
-    """The address in the library's spelling. No complaint shows a password.
+    """The URL with a scheme that the library knows.
 
-    Raises ``ConfigurationError`` with the ``name`` of the variable.
+    Raises ``ConfigurationError``, which names the variable ``name`` and shows no password.
     """
     scheme, _, rest = url.partition("://")
     if scheme not in SCHEMES or not rest:
         raise ConfigurationError(
-            f"{name} begins with {url.partition(':')[0]!r}, which is no Redis or Valkey.",
+            f"{name} begins with {url.partition(':')[0]!r}, which is not a Redis or Valkey.",
             next_step=f"{name}=redis://host:6379/0, or rediss:// if the server speaks TLS; "
             "leave it empty to run in one process.",
         )
-    if cause := _fault(f"{SCHEMES[scheme]}://{rest}"):
+    if cause := _find_fault(f"{SCHEMES[scheme]}://{rest}"):
         raise ConfigurationError(
-            f"{name} is not a usable address of a Redis or Valkey: {cause}.",
+            f"{name} is not a usable URL of a Redis or Valkey: {cause}.",
             next_step=f"{name}=redis://user:password@host:6379/0, where an @ in the password is "
             "written %40, a / %2F, a ? %3F, a # %23 and a % %25.",
         )
     return f"{SCHEMES[scheme]}://{rest}"
 
 
-def _fault(url: str) -> str:
+def _find_fault(url: str) -> str:
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -48,14 +48,14 @@ def _fault(url: str) -> str:
         return "it names no host" if not parts.hostname else "no server has port 0"
     database = parts.path.strip("/")
     if parts.fragment or "@" in parts.hostname or (database and not database.isdecimal()):
-        return "after the host there may be a port and the number of a database"
-    return _fault_of_options(parts)
+        return "after the host only a port and the number of a database may follow"
+    return _find_option_find_fault(parts)
 
 
-def _fault_of_options(parts: SplitResult) -> str:
+def _find_option_find_fault(parts: SplitResult) -> str:
     for option, _ in parse_qsl(parts.query, keep_blank_values=True):
         if option not in OPTIONS:
-            return f"there is no parameter {option[:40]}; there are {', '.join(sorted(OPTIONS))}"
+            return f"there is no parameter {option[:40]}; the known ones are {', '.join(sorted(OPTIONS))}"
         if parts.scheme != "rediss":
             return f"{option} is for rediss://, which speaks TLS"
     return ""

@@ -1,4 +1,4 @@
-"""Gives each request an id, answers it in ``X-Request-ID`` and keeps it for errors, logs and audit."""
+"""Gives each request an id: in the header ``X-Request-ID``, in errors, in logs and in the audit trail."""
 
 import logging
 import re
@@ -14,14 +14,14 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 
-# An id from outside goes into logs and headers, so it may hold nothing that means something there.
+# An id from outside goes into logs and headers, so characters with a meaning there are not allowed.
 WELL_FORMED = re.compile(r"[A-Za-z0-9_.-]{8,64}\Z")
-_OF_REQUEST = "_paca_request_id"
+_REQUEST_ATTRIBUTE = "_paca_request_id"
 
 
 @dataclass(slots=True)
 class RequestContext:
-    """What is known about the request at hand, wherever the code is."""
+    """Facts about the request that this thread or task handles."""
 
     request_id: str = ""
     ip: str | None = None
@@ -33,18 +33,19 @@ _context: ContextVar[RequestContext | None] = ContextVar("paca_request", default
 
 
 def current() -> RequestContext:
-    """The request at hand; outside of one, an empty context."""
+    """The context of the current request; an empty one outside of requests."""
     return _context.get() or RequestContext()
 
 
 @contextmanager
-def _about(request: HttpRequest) -> Iterator[RequestContext]:
-    """The context while a request is answered. What runs afterwards in the same thread or task is
-    another's, and may not be put down to this request's token."""
-    given = request.headers.get("X-Request-ID", "")
-    request_id = given if WELL_FORMED.match(given) else uuid.uuid4().hex
+def _request_context(request: HttpRequest) -> Iterator[RequestContext]:
+    """Set the context while a request is handled, and restore the one before it afterwards: later work
+    in the same thread or task must not be recorded under this request's token.
+    """
+    sent = request.headers.get("X-Request-ID", "")
+    request_id = sent if WELL_FORMED.match(sent) else uuid.uuid4().hex
     context = RequestContext(request_id=request_id, ip=request.META.get("REMOTE_ADDR") or None)
-    setattr(request, _OF_REQUEST, request_id)
+    setattr(request, _REQUEST_ATTRIBUTE, request_id)
     before = _context.get()
     _context.set(context)
     try:
@@ -55,33 +56,33 @@ def _about(request: HttpRequest) -> Iterator[RequestContext]:
 
 @sync_and_async_middleware
 def request_id_middleware(get_response: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
-    """Stands first, so that every answer carries the id, also one of another middleware."""
+    """The first middleware, so that every response has the id, also one of another middleware."""
     if iscoroutinefunction(get_response):
 
-        async def answer_async(request: HttpRequest) -> HttpResponseBase:
-            with _about(request) as context:
-                waiting: Awaitable[HttpResponseBase] = get_response(request)
-                response = await waiting
+        async def async_middleware(request: HttpRequest) -> HttpResponseBase:
+            with _request_context(request) as context:
+                pending: Awaitable[HttpResponseBase] = get_response(request)
+                response = await pending
             response.headers["X-Request-ID"] = context.request_id
             return response
 
-        return answer_async
+        return async_middleware
 
-    def answer(request: HttpRequest) -> HttpResponseBase:
-        with _about(request) as context:
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        with _request_context(request) as context:
             response: HttpResponseBase = get_response(request)
         response.headers["X-Request-ID"] = context.request_id
         return response
 
-    return answer
+    return middleware
 
 
 class RequestIdFilter(logging.Filter):
-    """Adds ``request_id`` to each log record that does not bring its own."""
+    """Adds ``request_id`` to each log record that does not have one."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if not hasattr(record, "request_id"):
-            # Django tells of an answer when the request is over, and says of which.
-            of_request = getattr(getattr(record, "request", None), _OF_REQUEST, "")
-            record.request_id = of_request or current().request_id
+            # Django logs a response when the request is over, and passes the request in the record.
+            recorded_id = getattr(getattr(record, "request", None), _REQUEST_ATTRIBUTE, "")
+            record.request_id = recorded_id or current().request_id
         return True

@@ -1,4 +1,4 @@
-"""Checks a row against its fields and its laws before it is saved, for a message a person can use."""
+"""Validates a row against its fields and constraints before it is saved, for useful error messages."""
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import models
@@ -8,10 +8,10 @@ from paca.common.errors import Invalid
 
 
 def check(row: models.Model) -> None:
-    """Raise ``Invalid`` with a list of complaints for each field.
+    """Raises ``Invalid``, with a list of complaints for each field, if the row is not valid.
 
-    The database holds the same laws; this only says them nicely. A race that slips between the
-    check and the save is refused there.
+    The database enforces the same constraints; this check only gives better messages. A change by
+    another transaction between the check and the save is refused by the database.
     """
     complaints: dict[str, list[str]] = {}
     try:
@@ -31,7 +31,7 @@ def check(row: models.Model) -> None:
 def _check_constraint(
     row: models.Model, constraint: BaseConstraint, complaints: dict[str, list[str]]
 ) -> None:
-    field = _subject(constraint)
+    field = _field_of(constraint)
     if field in complaints:
         return
     try:
@@ -40,8 +40,8 @@ def _check_constraint(
         complaints.setdefault(field, []).extend(error.messages)
 
 
-def _subject(constraint: BaseConstraint) -> str:
-    """The field a broken constraint is about: of a unique set, the last one named."""
+def _field_of(constraint: BaseConstraint) -> str:
+    """The field to which a violated constraint is reported: the last one that the constraint names."""
     fields = getattr(constraint, "fields", ())
     if fields:
         return str(fields[-1])

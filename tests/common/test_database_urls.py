@@ -55,7 +55,7 @@ def test_three_slashes_are_relative_and_four_absolute():
 
 WRONG = {
     "mysql://paca:hush@db/paca": "begins with 'mysql'",
-    "hush": "which is no database that Paca runs on",
+    "hush": "which is not a database that Paca supports",
     "sqlite://": "begins with 'sqlite'",
     "sqlite:///": "begins with 'sqlite'",
     "postgres:hush": "begins with 'postgres'",

@@ -106,7 +106,7 @@ REFUSALS = {
     ),
     "the address of Redis cannot be read": (
         settings(VALKEY_URL="redis://paca:hu@sh@cache:many/0"),
-        "REDIS_URL is not a usable address",
+        "REDIS_URL is not a usable URL",
         "%40",
     ),
     "the encryption key is open to others": (

@@ -1,4 +1,4 @@
-"""How the API answers errors: one JSON shape, ``{code, detail, fields?, request_id}``, with a stable code."""
+"""Renders every error of the API as ``{code, detail, fields?, request_id}`` with a stable code."""
 
 import logging
 import math
@@ -20,7 +20,7 @@ from paca.common.request_body import BodyTooLarge
 
 logger = logging.getLogger(__name__)
 
-# The codes of errors that the framework raises; those of Paca's own stand in each PacaError.
+# The codes of REST framework's errors. Each PacaError has its own code.
 CODES: dict[type[exceptions.APIException], str] = {
     exceptions.ParseError: "malformed",
     exceptions.ValidationError: "invalid",
@@ -33,17 +33,17 @@ CODES: dict[type[exceptions.APIException], str] = {
     exceptions.UnsupportedMediaType: "unsupported_media_type",
     exceptions.Throttled: "throttled",
 }
-BROKEN = "Something broke on the server. The request id finds it in the log."
+INTERNAL_ERROR = "Something broke on the server. The request id finds it in the log."
 
 
 class CsrfFailed(exceptions.PermissionDenied):
-    """A change by session cookie needs the CSRF token of the page."""
+    """A request with a session cookie that changes something needs the CSRF token of the page."""
 
     default_code = "csrf_failed"
 
 
 def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
-    """Answer every error as ``{code, detail, fields?, request_id}``."""
+    """Answer every error as ``{code, detail, fields?, request_id}``. REST framework calls it."""
     if isinstance(error, RequestDataTooBig):
         error = BodyTooLarge()
     if isinstance(error, PacaError):
@@ -54,18 +54,18 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
     if isinstance(error, Http404):
         error = exceptions.NotFound()
     if isinstance(error, exceptions.APIException):
-        return _framework_answer(error)
+        return _answer_framework_error(error)
     if isinstance(error, IntegrityError):
-        # A law of the database that a race slipped past the checks; they say it more nicely.
+        # A concurrent change violated a constraint after the checks, which give better messages.
         return _answer(409, "conflict", "This clashes with what is already there.")
     if isinstance(error, database_errors.UNAVAILABLE_ERRORS):
         logger.error("the database failed a request", exc_info=error)
-        told = database_errors.to_paca_error(error)
-        return _answer(told.status, told.code, told.detail, headers={"Retry-After": "5"})
-    return _broken(error, context)
+        failure = database_errors.to_paca_error(error)
+        return _answer(failure.status, failure.code, failure.detail, headers={"Retry-After": "5"})
+    return _internal_error(error, context)
 
 
-def _framework_answer(error: exceptions.APIException) -> Response:
+def _answer_framework_error(error: exceptions.APIException) -> Response:
     headers = {}
     if challenge := getattr(error, "auth_header", None):
         headers["WWW-Authenticate"] = challenge
@@ -79,11 +79,11 @@ def _framework_answer(error: exceptions.APIException) -> Response:
     return _answer(error.status_code, code, str(error.detail), {}, headers)
 
 
-def _broken(error: Exception, context: Mapping[str, Any]) -> Response:
+def _internal_error(error: Exception, context: Mapping[str, Any]) -> Response:
     logger.error("the API broke", exc_info=error)
-    # Tells error reporters, and Django's test client, which raises it again.
+    # For error reporters, and for Django's test client, which raises the error again.
     got_request_exception.send(sender=None, request=context.get("request"))
-    return _answer(500, "internal_error", BROKEN)
+    return _answer(500, "internal_error", INTERNAL_ERROR)
 
 
 def _answer(
@@ -99,7 +99,7 @@ def _answer(
 def error_body(
     code: str, detail: str, fields: Mapping[str, list[str]] | None = None
 ) -> dict[str, Any]:
-    """An error as the API shows it."""
+    """The JSON object of an error."""
     body: dict[str, Any] = {"code": code, "detail": detail}
     if fields:
         body["fields"] = dict(fields)
@@ -107,7 +107,7 @@ def error_body(
 
 
 def flatten_errors(detail: Any, path: str = "") -> dict[str, list[str]]:
-    """Nested complaints with dotted names: ``{"limits.steps": ["Must be ..."]}``."""
+    """Nested complaints as one level with dotted names: ``{"limits.steps": ["Must be ..."]}``."""
     if isinstance(detail, Mapping):
         items = [(str(name), value) for name, value in detail.items()]
     elif isinstance(detail, list) and any(isinstance(item, Mapping | list) for item in detail):
@@ -115,16 +115,16 @@ def flatten_errors(detail: Any, path: str = "") -> dict[str, list[str]]:
     else:
         texts = detail if isinstance(detail, list) else [detail]
         return {path or "body": [str(text) for text in texts]}
-    found: dict[str, list[str]] = {}
+    flattened: dict[str, list[str]] = {}
     for name, value in items:
-        # What is wrong with a whole stands under the name of the whole.
-        below = "" if name == "non_field_errors" else f".{name}" if path else name
-        found.update(flatten_errors(value, path + below))
-    return found
+        # A complaint about a whole object gets the name of the object.
+        suffix = "" if name == "non_field_errors" else f".{name}" if path else name
+        flattened.update(flatten_errors(value, path + suffix))
+    return flattened
 
 
 @csrf_exempt
 def unknown_address(request: HttpRequest, rest: str = "") -> JsonResponse:
-    """What every unknown address of the API answers; stands last in the addresses."""
+    """The answer for every unknown URL of the API. It is the last URL pattern."""
     detail = "There is nothing at this address. Addresses of the API end with a slash."
     return JsonResponse(error_body("not_found", detail), status=404)

@@ -1,4 +1,4 @@
-"""Lists of the API, page by page: ``{results, next, previous}`` by cursor."""
+"""Pagination of the API's lists: ``{results, next, previous}`` by cursor."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class NewestFirstPagination(CursorPagination):
-    """``{results, next, previous}``; newest first; ``limit`` up to 200."""
+    """``{results, next, previous}``, newest first, with ``limit`` (at most 200) objects a page."""
 
     page_size = 50
     max_page_size = 200
@@ -33,7 +33,7 @@ class NewestFirstPagination(CursorPagination):
     def page_response(
         cls, queryset: Any, view: "APIView", serializer: type[serializers.Serializer[Any]]
     ) -> Response:
-        """One page of the queryset, as the request asks for it."""
-        pages = cls()
-        rows: Any = pages.paginate_queryset(queryset, view.request, view=view)
-        return pages.get_paginated_response(serializer(rows, many=True).data)
+        """The page of the queryset that the request asks for. Raises ``Invalid`` for a bad cursor."""
+        paginator = cls()
+        rows: Any = paginator.paginate_queryset(queryset, view.request, view=view)
+        return paginator.get_paginated_response(serializer(rows, many=True).data)

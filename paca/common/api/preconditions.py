@@ -1,4 +1,4 @@
-"""``If-Match``: a change is refused when somebody else has changed the row meanwhile."""
+"""``If-Match``: refuses a change to a row that has been changed since the client loaded it."""
 
 from django.utils.dateparse import parse_datetime
 from rest_framework.request import Request
@@ -15,15 +15,16 @@ class ChangedMeanwhile(PacaError):
 
 
 def require_unchanged(request: Request, row: BaseModel) -> None:
-    """Honour ``If-Match: <updated_at>``: raise ``ChangedMeanwhile`` unless it is still that one.
+    """Check the header ``If-Match: <updated_at>``, if there is one, against the row.
 
-    Call it in the transaction of the change, on a row read in that transaction.
+    Call it in the transaction of the change, with a row that was read in that transaction. Raises
+    ``ChangedMeanwhile`` if the row was changed, and ``Invalid`` if the header is malformed.
     """
-    given = request.headers.get("If-Match", "").strip()
-    if given in {"", "*"}:
+    header = request.headers.get("If-Match", "").strip()
+    if header in {"", "*"}:
         return
     try:
-        expected = parse_datetime(given.removeprefix("W/").strip('"'))
+        expected = parse_datetime(header.removeprefix("W/").strip('"'))
     except ValueError:
         expected = None
     if expected is None:

@@ -1,4 +1,4 @@
-"""The base of the serializers that read a request: unknown fields are refused."""
+"""The base class of serializers for request bodies: unknown fields are refused."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from rest_framework.request import Request
 
 
 class InputSerializer(serializers.Serializer[Any]):
-    """What a request may hold; a field that is not known is refused, for it would have no effect."""
+    """The fields that a request may have. An unknown field is refused, because it would have no effect."""
 
     def to_internal_value(self, data: Any) -> Any:
         value = super().to_internal_value(data)
@@ -20,7 +20,7 @@ class InputSerializer(serializers.Serializer[Any]):
 
     @classmethod
     def read(cls, request: Request, **options: Any) -> dict[str, Any]:
-        """The checked input of a request; ``partial=True`` for a PATCH."""
+        """The validated data of a request; ``partial=True`` for a PATCH. Raises ``ValidationError``."""
         serializer = cls(data=request.data, **options)
         serializer.is_valid(raise_exception=True)
         return dict(serializer.validated_data)

@@ -1,4 +1,4 @@
-"""How many requests a minute the API takes from one token, person or address."""
+"""Throttles the API: how many requests a minute one token, person or IP address may make."""
 
 from typing import TYPE_CHECKING
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 
 class RequestsPerMinute(SimpleRateThrottle):
-    """So many requests a minute for each token, each signed-in person, each unknown address."""
+    """Counts requests by token, by signed-in person, or else by IP address."""
 
     scope = "api"
 
     def get_cache_key(self, request: Request, view: "APIView") -> str:
         if request.auth is not None:
-            who = f"token:{request.auth.pk}"
+            client = f"token:{request.auth.pk}"
         elif request.user.is_authenticated:
-            who = f"user:{request.user.pk}"
+            client = f"user:{request.user.pk}"
         else:
-            who = f"address:{self.get_ident(request)}"
-        return f"throttle:{self.scope}:{who}"
+            client = f"address:{self.get_ident(request)}"
+        return f"throttle:{self.scope}:{client}"

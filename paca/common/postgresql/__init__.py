@@ -1,1 +1,1 @@
-"""Django's PostgreSQL, with a pool that survives the loss of its connections."""
+"""Django's PostgreSQL backend, with a pool that survives the loss of its connections."""

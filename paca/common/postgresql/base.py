@@ -1,4 +1,4 @@
-"""The database backend for PostgreSQL: Django's own, which never hands out a dead connection."""
+"""Django's database backend for PostgreSQL, changed so that it never uses a dead connection."""
 
 import select
 from contextlib import suppress
@@ -9,24 +9,25 @@ from psycopg import Connection, OperationalError
 
 from paca.common import clock
 
-# A process that was stopped in the middle of a transaction must not hold a conversation for ever,
-# and whoever waits for a lock is told so in time. SQLite's wait is as long.
+# A process that was stopped in the middle of a transaction must not block a conversation for ever, and
+# a wait for a lock must end with an error. SQLite waits as long for a lock.
 LIMITS = "SET idle_in_transaction_session_timeout = '30s'; SET lock_timeout = '10s'"
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Asks a connection of the pool for signs of its end before it is used."""
+    """Checks that a connection of the pool is alive before it is used."""
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Connection[Any]:
-        """After a restart of PostgreSQL all that wait in the pool are dead: they go at once.
+        """A live connection. Raises ``OperationalError`` if there is none within the pool's timeout.
 
-        The pool's own check drops them one by one, with ever longer pauses.
+        After a restart of PostgreSQL all connections in the pool are dead, and they are dropped at
+        once. The pool's own check would drop them one by one, with longer and longer pauses.
         """
         connection: Connection[Any] = super().get_new_connection(conn_params)
         if self.pool is None:
             return connection
         end = clock.monotonic() + self.pool.timeout
-        while not _is_sound(connection):
+        while not _is_alive(connection):
             connection.close()
             self.pool.putconn(connection)
             self.pool.check()
@@ -40,8 +41,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return bool(super()._configure_connection(connection))  # type: ignore[misc] # no stub
 
 
-def _is_sound(connection: Connection[Any]) -> bool:
-    """Nothing is to be read from an idle connection, unless the server has ended it."""
+def _is_alive(connection: Connection[Any]) -> bool:
+    """Whether the server has not closed the connection. Only then an idle one has nothing to read."""
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)
     if not poll.poll(0):
