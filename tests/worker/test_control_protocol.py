@@ -1,0 +1,189 @@
+"""A running conversation obeys the control protocol: each request in each phase, and two at once."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from itertools import product
+from uuid import uuid4
+
+import pytest
+
+from paca import events
+from paca.conversations import services
+from paca.conversations.models import Conversation
+from paca.engine.ports import ModelCallStarted, RunServices
+from paca.engine.run import Run, TurnOutcome
+from paca.sandbox.manager import SandboxManager
+from paca.worker import claim, turn_end, turns
+from paca.worker.control_protocol import (
+    EFFECTS,
+    RELEASE,
+    REPLACED_BY,
+    Action,
+    ControlRequest,
+    Effect,
+    Phase,
+)
+from paca.worker.database import Database
+from paca.worker.turns import ConversationRun, WorkerResources
+from tests.support.world import make_world
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ANSWERED = TurnOutcome("finished", "answered")
+PAUSED = TurnOutcome("paused", "by_person")
+STATUS_AFTER = {
+    Action.PAUSE: "paused/by_person",
+    Action.INTERRUPT: "stopped/interrupted",
+    Action.STOP: "stopped/by_person",
+    Action.RELEASE: "running/",
+}
+WITHOUT_EFFECT = "finished/answered"
+DURING_ENGINE = (Phase.MODEL_CALL, Phase.TOOL_CALLS)
+
+
+class ScriptedEngine:
+    """Stands in for the engine: comes into a phase, receives requests there, and records its end."""
+
+    def __init__(self) -> None:
+        self.phase = Phase.STARTING
+        self.requests: list[ControlRequest] = []
+        self.run: ConversationRun | None = None
+        self.phase_found: Phase | None = None
+        self.starts = 0
+        self.was_cancelled = False
+        self.was_paused = False
+
+    def send(self) -> None:
+        assert self.run is not None
+        self.phase_found = self.run.phase
+        for request in self.requests:
+            self.run.receive(request)
+        self.requests = []
+
+    async def run_until_done(self, run: Run, services: RunServices) -> TurnOutcome:
+        self.starts += 1
+        if self.phase is Phase.TOOL_CALLS:
+            await services.log.commit(*open_tool_call())
+        if self.phase in DURING_ENGINE:
+            self.send()
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            self.was_cancelled = True
+            raise
+        self.was_paused = bool(run.pause_asked_by)
+        return PAUSED if self.was_paused else ANSWERED
+
+    def effect(self) -> Effect:
+        if self.was_cancelled:
+            return Effect.CANCEL_ENGINE
+        if self.was_paused:
+            return Effect.PAUSE_AFTER_STEP
+        if self.starts == 0:
+            return Effect.SKIP_ENGINE
+        if self.phase is Phase.ENDING and self.starts == 1:
+            return Effect.SKIP_NEXT_TURN
+        return Effect.LEAVE_IN_INBOX
+
+
+def open_tool_call() -> list[events.Event | ModelCallStarted]:
+    model_call = uuid4().hex
+    return [
+        ModelCallStarted(call_id=model_call, model="m"),
+        events.UsageRecorded(call_id=model_call, model="m"),
+        events.MessageSpoken(call_id=model_call, text="I begin."),
+        events.ToolCalled(call_id=uuid4().hex, tool="bash", arguments={}, model_call_id=model_call),
+    ]
+
+
+def request_for(action: Action) -> ControlRequest:
+    if action is Action.RELEASE:
+        return RELEASE
+    return ControlRequest(action, uuid4(), by="Rosa", reason="by_person")
+
+
+@pytest.fixture
+def engine(monkeypatch) -> ScriptedEngine:
+    scripted = ScriptedEngine()
+    monkeypatch.setattr(turns, "run_until_done", scripted.run_until_done)
+    return scripted
+
+
+@pytest.fixture
+def resources(tmp_path) -> Iterator[WorkerResources]:
+    database = Database()
+    yield WorkerResources(
+        database, SandboxManager(kind="none", data_dir=tmp_path, install_id="tests")
+    )
+    database.close()
+
+
+def claim_one() -> claim.Claimed:
+    here = make_world()
+    services.start_chat(here.agent, text="Go", by=here.owner)
+    (claimed,) = claim.claim("w", lease_seconds=60, limit=1)
+    return claimed
+
+
+def send_while_the_turn_ends(engine: ScriptedEngine, claimed: claim.Claimed, monkeypatch) -> None:
+    """A message waits too, so that a next turn follows unless the request keeps it from being run."""
+    original, loop, sent = turn_end.end_turn, asyncio.get_running_loop(), threading.Event()
+    conversation = Conversation.objects.select_related("session__member")
+
+    def end_turn(*given, **named):
+        if engine.requests:
+            row = conversation.get(pk=claimed.lease.conversation_id)
+            services.send(row, text="And this", by=row.session.member)
+            loop.call_soon_threadsafe(lambda: (engine.send(), sent.set()))
+            assert sent.wait(5)
+        return original(*given, **named)
+
+    monkeypatch.setattr(turn_end, "end_turn", end_turn)
+
+
+def carry_out(
+    engine: ScriptedEngine, resources: WorkerResources, monkeypatch, *actions: Action, phase: Phase
+) -> str:
+    """Run a conversation which gets these requests in this phase; returns its status and reason."""
+    claimed = claim_one()
+    engine.phase, engine.requests = phase, [request_for(action) for action in actions]
+
+    async def run() -> None:
+        engine.run = ConversationRun(claimed, resources)
+        if phase is Phase.STARTING:
+            engine.send()
+        if phase is Phase.ENDING:
+            send_while_the_turn_ends(engine, claimed, monkeypatch)
+        await engine.run.run()
+
+    asyncio.run(run())
+    row = Conversation.objects.get()
+    assert row.lease_owner == "", "the claim is given up in any case"
+    assert engine.phase_found is phase
+    return f"{row.status}/{row.reason}"
+
+
+@pytest.mark.parametrize(("phase", "action"), list(EFFECTS))
+def test_conversation_run_does_with_a_request_what_the_protocol_says(
+    engine, resources, monkeypatch, phase, action
+):
+    status = carry_out(engine, resources, monkeypatch, action, phase=phase)
+    effect = EFFECTS[phase, action]
+    assert engine.effect() is effect
+    assert status == (WITHOUT_EFFECT if effect is Effect.LEAVE_IN_INBOX else STATUS_AFTER[action])
+
+
+@pytest.mark.parametrize(("first", "second"), list(product(REPLACED_BY, REPLACED_BY)))
+def test_conversation_run_obeys_the_request_that_replaces_the_other(
+    engine, resources, monkeypatch, first, second
+):
+    status = carry_out(engine, resources, monkeypatch, first, second, phase=Phase.MODEL_CALL)
+    winner = second if second in REPLACED_BY[first] else first
+    assert status == STATUS_AFTER[winner]
+
+
+def test_control_protocol_covers_every_phase_and_action():
+    assert set(EFFECTS) == set(product(Phase, Action))
+    cancelling = {a for (_, a), effect in EFFECTS.items() if effect is Effect.CANCEL_ENGINE}
+    assert set(REPLACED_BY) == cancelling
