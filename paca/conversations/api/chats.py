@@ -11,7 +11,6 @@ from paca.accounts.api.idempotency import idempotent
 from paca.agents import selectors as agents
 from paca.conversations import selectors, services
 from paca.conversations.api.serializers import (
-    IDEMPOTENCY_KEY,
     ByActivity,
     ChatClearedSerializer,
     ChatSessionSerializer,
@@ -43,7 +42,6 @@ class ChatSessions(ProjectView):
         )
 
     @extend_schema(
-        parameters=[IDEMPOTENCY_KEY],
         request=MessageInput,
         responses={201: ChatStartedSerializer},
         tags=["conversations"],
@@ -64,7 +62,6 @@ class ChatMessages(ProjectView):
     required_permission = "conversations:write"
 
     @extend_schema(
-        parameters=[IDEMPOTENCY_KEY],
         request=FollowUpInput,
         responses={202: MessageReceiptSerializer},
         tags=["conversations"],
@@ -87,7 +84,6 @@ class ClearChat(ProjectView):
     required_permission = "conversations:write"
 
     @extend_schema(
-        parameters=[IDEMPOTENCY_KEY],
         request=EmptyInput,
         responses={201: ChatClearedSerializer},
         tags=["conversations"],

@@ -12,8 +12,6 @@ from paca.accounts.api.idempotency import idempotent
 from paca.common.api.preconditions import require_unchanged
 from paca.conversations import deletion, selectors, services
 from paca.conversations.api.serializers import (
-    IDEMPOTENCY_KEY,
-    IF_MATCH,
     ByActivity,
     ConversationSerializer,
     ConversationsQuery,
@@ -64,7 +62,6 @@ class OneConversation(ProjectView):
         return Response(ConversationSerializer(conversation).data)
 
     @extend_schema(
-        parameters=[IF_MATCH],
         request=TitleInput,
         responses=ConversationSerializer,
         tags=["conversations"],
@@ -108,7 +105,6 @@ class Messages(ProjectView):
     required_permission = "conversations:write"
 
     @extend_schema(
-        parameters=[IDEMPOTENCY_KEY],
         request=FollowUpInput,
         responses={202: MessageReceiptSerializer},
         tags=["conversations"],
@@ -139,7 +135,6 @@ class Order(ProjectView):
 
 
 _order = extend_schema(
-    parameters=[IDEMPOTENCY_KEY],
     request=EmptyInput,
     responses={202: ConversationSerializer},
     tags=["conversations"],

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -15,20 +14,6 @@ from paca.conversations.services import ON_BUSY_CHOICES, MessageReceipt
 # The same as on the socket, so that one message may be sent over either and counts once.
 CLIENT_ID = r"^[A-Za-z0-9_.:-]{1,100}\Z"
 HIGHEST_SEQ = 2**63 - 1
-
-
-IDEMPOTENCY_KEY = OpenApiParameter(
-    "Idempotency-Key",
-    str,
-    OpenApiParameter.HEADER,
-    description="The same request with the same key is carried out once and answered alike (24 h).",
-)
-IF_MATCH = OpenApiParameter(
-    "If-Match",
-    str,
-    OpenApiParameter.HEADER,
-    description="The updated_at you have loaded: 412 if it has been changed meanwhile.",
-)
 
 
 class ByActivity(NewestFirstPagination):
