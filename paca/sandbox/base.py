@@ -1,4 +1,4 @@
-"""What every sandbox backend gives: a workspace with a life."""
+"""The interface of all sandbox backends, and the values that describe a sandbox."""
 
 import os
 from collections.abc import Awaitable, Callable
@@ -12,7 +12,7 @@ from paca.sandbox.exit_cause import ExitCause
 
 @dataclass(frozen=True, slots=True)
 class SandboxLimits:
-    """What one sandbox may use at most."""
+    """The resource limits of one sandbox."""
 
     memory_mib: int = 2048
     cpus: float = 1.0
@@ -23,10 +23,12 @@ class SandboxLimits:
 
 @dataclass(frozen=True, slots=True)
 class SandboxSpec:
-    """Which sandbox is wanted: one a conversation. ``backend_name``: the backend that has its files.
+    """The sandbox that a conversation needs. Each conversation has at most one.
 
-    ``persistent``: unused, it is paused before it is ended. ``reset_files``: what is left of it, files and
-    all, is to be removed first. ``volume``: where Docker has its files, if not where their name says.
+    ``backend_name``: the backend that stores its files; empty if there are none yet. ``persistent``: the
+    sandbox is paused for a while before it is ended. ``reset_files``: an earlier sandbox and its files are
+    removed first. ``volume``: the Docker volume of the files, if its name does not follow from the
+    conversation.
     """
 
     conversation_id: UUID
@@ -40,7 +42,7 @@ class SandboxSpec:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Whose commands these are: said with each, since a sandbox may be older than the name."""
+        """The Git author of commands. It is sent with each command: the name may change while a sandbox lives."""
         return {
             "GIT_AUTHOR_NAME": self.git_name,
             "GIT_AUTHOR_EMAIL": self.git_email,
@@ -51,15 +53,16 @@ class SandboxSpec:
 
 @dataclass(frozen=True, slots=True)
 class IdlePolicy:
-    """How long an unused sandbox stays: as it is, and after that paused, if it is persistent."""
+    """How long an unused sandbox keeps running, and how long a persistent one then stays paused."""
 
     idle_seconds: float = 180
     paused_seconds: float = 3600
 
     def orphan_seconds(self, spec: SandboxSpec) -> float:
-        """After how long alone it ends by itself, should nobody be there to end it.
+        """The seconds without a worker after which the runner ends itself, in case no sweeper does.
 
-        Its clock runs on while it is paused, and it shall be there when it is resumed.
+        The runner's clock continues while it is paused. The margin keeps a sandbox alive that is resumed
+        at the end of its pause.
         """
         if not spec.persistent:
             return self.idle_seconds
@@ -72,26 +75,26 @@ MayReplace = Callable[[], Awaitable[bool]]
 
 
 async def always_replace() -> bool:
-    """For who opens a sandbox without a lease that could be lost meanwhile."""
+    """Allow it: for callers without a lease that they could lose meanwhile."""
     return True
 
 
 def new_probe_id() -> UUID:
-    """For a sandbox that is only tried. No conversation has an id of this version."""
+    """An id for a probe's sandbox. No conversation has an id of this UUID version."""
     return UUID(bytes=os.urandom(16), version=PROBE_VERSION)
 
 
 def is_probe_id(conversation_id: UUID) -> bool:
-    """Whether somebody may be trying it at this moment, and will tidy up himself."""
+    """Whether the id belongs to a probe, which removes its sandbox itself."""
     return conversation_id.version == PROBE_VERSION
 
 
 class Sandbox(SandboxWorkspace, Protocol):
-    """A started sandbox, held by one worker at a time."""
+    """A running sandbox, used by one worker at a time."""
 
     @property
     def resumed(self) -> bool:
-        """Whether it was paused when it was opened."""
+        """Whether the sandbox was paused until it was opened."""
         ...
 
     @property
@@ -100,30 +103,30 @@ class Sandbox(SandboxWorkspace, Protocol):
         ...
 
     async def wait_until_lost(self) -> None:
-        """Return once ``lost``: at the latest two seconds after the end."""
+        """Wait until ``lost`` is true, which is at most two seconds after the end of the sandbox."""
         ...
 
     async def detach(self) -> None:
-        """Let go of the runner without ending it: another worker may attach."""
+        """Disconnect from the runner without ending it, so that another worker may attach."""
         ...
 
     async def destroy(self, *, keep_files: bool = True) -> None:
-        """End the runner and everything in it; with ``keep_files=False`` the workspace too."""
+        """End the sandbox with all its processes; with ``keep_files=False`` remove its workspace too."""
         ...
 
 
 class Backend(Protocol):
-    """A way to make sandboxes. ``description``: one line for people on what it gives, once it was probed."""
+    """A way to make sandboxes. ``description``: one line for people on its isolation, set by ``probe``."""
 
     name: str
     description: str
 
     async def probe(self) -> None:
-        """Start a sandbox and end it again. Raises ``SandboxUnavailable``: why not, and what to do."""
+        """Start a sandbox and end it again. Raises ``SandboxUnavailable`` with the reason and what to do."""
         ...
 
     async def check(self) -> None:
-        """See, quickly, whether what worked works still. Raises ``SandboxUnavailable``."""
+        """Check quickly that a backend that worked still works. Raises ``SandboxUnavailable``."""
         ...
 
     async def open(
@@ -131,60 +134,73 @@ class Backend(Protocol):
     ) -> Sandbox:
         """Attach to the conversation's running sandbox, or start one on its kept files.
 
-        ``epoch`` is the lease's: the runner refuses a lower one than it has seen. One that does not
-        answer is replaced, if ``may_replace`` says that the lease still holds: it may be another
-        worker's by now, and silent to us alone.
-        Raises ``SandboxUnavailable``, or ``Superseded`` if a higher epoch has been seen.
+        ``epoch`` is that of the lease: the runner refuses a lower one than it has seen. A sandbox that
+        does not answer is replaced if ``may_replace`` confirms that the lease still holds. Otherwise
+        another worker may be using it.
+        Raises ``SandboxUnavailable`` if there is no way to run commands, ``SandboxUnreachable`` if there
+        may be one later, and ``Superseded`` if another worker has the sandbox or a newer lease.
         """
         ...
 
     async def exit_cause(
         self, conversation_id: UUID, *, just_lost: bool = False
     ) -> ExitCause | None:
-        """How the conversation's sandbox ended; None while it running.
+        """Why the conversation's sandbox ended; None while it runs.
 
-        ``just_lost``: its end was just seen, so that a moment is waited for the system to know of it.
-        Raises ``SandboxUnreachable``: who cannot ask does not know.
+        ``just_lost``: the connection was lost just now, so wait a moment until the system knows the
+        cause. Raises ``SandboxUnreachable`` if the cause cannot be asked for now.
         """
         ...
 
     def list_running(self) -> dict[UUID, int]:
-        """The running sandboxes of this installation, each with the mark by which ``sweep`` tells
-        whether somebody has attached to it since: the epoch it was held under, or the time."""
+        """The running sandboxes of this installation.
+
+        Each has a mark by which ``sweep`` sees whether a worker has attached since: the epoch under which
+        it was opened, or the time of this listing in milliseconds. Raises ``SandboxUnavailable``.
+        """
         ...
 
     async def pause(self, conversation_id: UUID) -> bool:
-        """Let its processes stand still, keeping all they have; False if nothing runs.
+        """Pause the sandbox's processes, which keep their memory; False if it does not run.
 
-        Whoever opens it, or ends it, lets it go on first.
+        Opening or ending the sandbox resumes it first. Raises ``SandboxUnavailable``.
         """
         ...
 
     async def resume(self, conversation_id: UUID) -> None:
-        """Let a paused one go on; nothing if it is not."""
+        """Resume a paused sandbox; does nothing if it is not paused. Raises ``SandboxUnavailable``."""
         ...
 
     async def sweep(self, keep: set[UUID], running: dict[UUID, int] | None = None) -> list[UUID]:
-        """End those of ``running`` (all that run, if None) whose conversation is not in ``keep`` and
-        that nobody has attached to since."""
+        """End the sandboxes whose conversation is not in ``keep``; gives the conversations of those ended.
+
+        ``running`` is an earlier result of ``list_running``: a sandbox to which a worker has attached
+        since is left alone. Without it every running sandbox is considered.
+        """
         ...
 
     def list_workspaces(self) -> dict[UUID, str]:
-        """What the files here are named after, of this installation, each with the volume they are in,
-        where there are volumes; without those that somebody may just be trying."""
+        """The conversations of which this installation stores files, each with the name of their volume.
+
+        The name is empty for a backend without volumes. Files of probes that may still run are left
+        out. Raises ``SandboxUnavailable``.
+        """
         ...
 
     def remove_leftovers(self) -> int:
-        """Remove what is left half made by processes that died; how many things."""
+        """Remove what ended processes left half-made; gives the number of things."""
         ...
 
     async def remove_files(self, conversation_id: UUID, volume: str = "") -> bool:
-        """Remove a conversation's files, unless they are in use in a sandbox: False then.
+        """Remove a conversation's files; False if a sandbox is using them.
 
-        ``volume``: as in its ``SandboxSpec``.
+        ``volume``: as in ``SandboxSpec``. Raises ``SandboxUnavailable`` if files cannot be removed.
         """
         ...
 
     async def delete(self, conversation_id: UUID, volume: str = "") -> None:
-        """End the conversation's sandbox, if there is one, and remove its files for good."""
+        """End the conversation's sandbox, if there is one, and remove its files for good.
+
+        ``volume``: as in ``SandboxSpec``. Raises ``SandboxUnavailable`` if files cannot be removed.
+        """
         ...

@@ -1,4 +1,4 @@
-"""How a sandbox came to an end that nobody of ours gave it: for programs, and in words for people."""
+"""Why a sandbox ended that Paca did not end: as a kind for programs and as a sentence for people."""
 
 import errno
 import os
@@ -11,45 +11,47 @@ DISK_FULL_TEXT = os.strerror(errno.ENOSPC)
 
 
 class ExitKind(StrEnum):
-    """What ended it."""
+    """The kinds of ends of a sandbox."""
 
     OUT_OF_MEMORY = "out_of_memory"
     DISK_FULL = "disk_full"
     KILLED = "killed"
     EXITED = "exited"
-    RETIRED = "retired"  # by itself, in order, since nobody needed it
-    REMOVED = "removed"  # nothing is left that would tell
-    SILENT = "silent"  # it did not answer, so another one has taken its place
+    RETIRED = "retired"  # the runner ended because no worker used it
+    REMOVED = "removed"  # nothing is left from which the cause could be read
+    SILENT = "silent"  # the runner did not answer and was replaced
 
 
 SENTENCES = {
     ExitKind.OUT_OF_MEMORY: "It ran out of memory as a whole",
-    ExitKind.DISK_FULL: "There was no room left on the disk that it is kept on",
+    ExitKind.DISK_FULL: "The disk that it is stored on was full",
     ExitKind.KILLED: "It was killed from outside: by hand, or by a restart of this machine or of Docker",
     ExitKind.EXITED: "Its main program ended",
-    ExitKind.RETIRED: "It ended by itself, since nobody needed it",
+    ExitKind.RETIRED: "It ended by itself because it was not used",
     ExitKind.REMOVED: "It was removed from outside",
-    ExitKind.SILENT: "It did not answer any more",
+    ExitKind.SILENT: "It stopped answering",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ExitCause:
-    """An end, with the exit code of process 1 where that is known."""
+    """The kind of end, with the exit code of process 1 where it is known."""
 
     kind: ExitKind
     exit_code: int | None = None
 
     @property
     def sentence(self) -> str:
-        """In one sentence."""
+        """One sentence for people."""
         code = "" if self.exit_code is None else f" (exit code {self.exit_code})"
         return f"{SENTENCES[self.kind]}{code}."
 
 
 def classify_exit(exit_code: int, *, out_of_memory: bool, last_output: str = "") -> ExitCause:
-    """From what is known of process 1: its exit code, whether the kernel wanted memory back, and
-    its last words."""
+    """The cause of an end, from the exit code and last output of process 1.
+
+    ``out_of_memory``: the kernel ended a process of the sandbox for lack of memory.
+    """
     if DISK_FULL_TEXT in last_output:
         return ExitCause(ExitKind.DISK_FULL, exit_code)
     if exit_code == 0:

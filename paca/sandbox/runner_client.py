@@ -1,4 +1,4 @@
-"""The worker's end of an attachment: requests out, answers and news of calls in."""
+"""The worker's connection to a runner: it sends requests and receives answers and updates of calls."""
 
 import asyncio
 import itertools
@@ -32,7 +32,7 @@ MAX_DETAIL_CHARACTERS = 500
 
 
 class FollowedCall:
-    """One call as this worker sees it."""
+    """One call whose output and outcome this worker waits for."""
 
     def __init__(self, on_output: Callable[[str], None] | None) -> None:
         self.on_output = on_output
@@ -40,7 +40,10 @@ class FollowedCall:
 
 
 class Attachment(asyncio.Protocol):
-    """A connection to a runner under a nonce of its own. What the runner says is not trusted."""
+    """A connection to a runner. Its nonce tells its frames from those of other workers.
+
+    The agent may have taken over the runner, so its frames are not trusted.
+    """
 
     def __init__(self) -> None:
         self._nonce = secrets.token_hex(8)
@@ -52,7 +55,7 @@ class Attachment(asyncio.Protocol):
         self._lost_because: PacaError | None = None
         self._lost_event = asyncio.Event()
         self.boot_id = ""
-        self.resumed = False  # it was paused, and goes on since it was opened
+        self.resumed = False  # whether the sandbox was paused until it was opened
 
     @classmethod
     async def from_socket(
@@ -71,8 +74,11 @@ class Attachment(asyncio.Protocol):
     async def attach(
         self, *, epoch: int, seconds: float, orphan_seconds: float | None = None
     ) -> None:
-        """Become the one worker that the runner answers. Left alone for ``orphan_seconds`` it ends; without
-        them after as long as before."""
+        """Become the only worker that the runner answers.
+
+        Without a worker for ``orphan_seconds`` the runner ends; None leaves its current value.
+        Raises ``Superseded``, ``SandboxGone`` or ``TimeoutError``.
+        """
         try:
             async with asyncio.timeout(seconds):
                 welcome = await self.request("attach", epoch=epoch, orphan_seconds=orphan_seconds)
@@ -86,11 +92,15 @@ class Attachment(asyncio.Protocol):
         return self._lost_because is not None
 
     async def wait_until_lost(self) -> None:
-        """Return once it is over, whoever ended it."""
+        """Wait until the connection is lost or closed."""
         await self._lost_event.wait()
 
     async def request(self, op: str, **fields: Any) -> Any:
-        """Ask and wait for the answer; raises the exception that the runner's refusal names."""
+        """Send a request and wait for its answer.
+
+        Raises the error that the runner's answer names, ``FileTooLarge`` if the request is too long for
+        a frame, and ``SandboxGone`` if the connection is lost or no answer comes.
+        """
         if self._lost_because is not None or self._transport is None:
             raise self._lost_because or workspace.SandboxGone()
         number = next(self._request_ids)
@@ -103,7 +113,7 @@ class Attachment(asyncio.Protocol):
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await answer
         except TimeoutError:
-            # Lost, so that it is opened anew: one that stands still then goes on, or is replaced.
+            # The sandbox is then opened again, which resumes or replaces one that is stopped.
             silent = workspace.SandboxGone("The sandbox does not answer.")
             self._mark_lost(silent)
             self._transport.abort()
@@ -114,12 +124,15 @@ class Attachment(asyncio.Protocol):
     async def run_call(
         self, op: str, call_id: str, on_output: Callable[[str], None] | None, **fields: Any
     ) -> dict[str, Any]:
-        """Make a request that begins or attaches to a call, and wait for the call's end."""
+        """Send a request that starts or attaches to a call, and wait for the call's outcome.
+
+        Raises ``SandboxGone`` or the error that the runner's answer names.
+        """
         call = FollowedCall(on_output)
         self._followed.setdefault(call_id, []).append(call)
         try:
-            begun = await self.request(op, call_id=call_id, **fields)
-            async with asyncio.timeout(float(begun["seconds"]) + ANSWER_SECONDS):
+            started = await self.request(op, call_id=call_id, **fields)
+            async with asyncio.timeout(float(started["seconds"]) + ANSWER_SECONDS):
                 return await call.outcome
         except TimeoutError:
             raise workspace.SandboxGone("The sandbox does not answer.") from None
@@ -133,11 +146,11 @@ class Attachment(asyncio.Protocol):
         if not calls:
             self._followed.pop(call_id, None)
         if call.outcome.done() and not call.outcome.cancelled():
-            call.outcome.exception()  # seen, even if nobody waits for it any more
+            call.outcome.exception()  # retrieved, or asyncio would warn that nobody did
 
     def close(self) -> None:
-        """Let go; the runner and its calls live on."""
-        self._mark_lost(workspace.SandboxGone("This worker has let go of the sandbox."))
+        """Disconnect; the runner and its calls continue."""
+        self._mark_lost(workspace.SandboxGone("This worker has detached from the sandbox."))
         if self._transport is not None:
             self._transport.close()
 

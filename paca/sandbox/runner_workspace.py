@@ -1,4 +1,4 @@
-"""A workspace reached through a runner; every backend's sandbox is one of these."""
+"""The workspace of a sandbox, reached through its runner; the sandboxes of all backends derive from it."""
 
 from base64 import b64decode, b64encode
 from typing import Any, TypeVar
@@ -18,8 +18,10 @@ Answer = TypeVar("Answer")
 
 
 class RunnerWorkspace:
-    """The ``SandboxWorkspace`` Protocol over one attachment. ``environment``: what commands find besides what
-    the runner gives to all."""
+    """The ``SandboxWorkspace`` of one attachment. Methods raise the errors that ``Attachment.request`` does.
+
+    ``environment``: variables for every command, in addition to those that the runner sets.
+    """
 
     def __init__(self, attachment: Attachment, environment: dict[str, str]) -> None:
         self._attachment = attachment
@@ -27,18 +29,21 @@ class RunnerWorkspace:
 
     @property
     def boot_id(self) -> str:
+        """Identifies this start of the runner."""
         return self._attachment.boot_id
 
     @property
     def lost(self) -> bool:
-        """The runner is gone or another worker holds it: open the sandbox anew."""
+        """Whether the runner is gone or another worker has attached. The sandbox must then be opened again."""
         return self._attachment.lost
 
     @property
     def resumed(self) -> bool:
+        """Whether the sandbox was paused until it was opened."""
         return self._attachment.resumed
 
     async def wait_until_lost(self) -> None:
+        """Wait until ``lost`` is true."""
         await self._attachment.wait_until_lost()
 
     async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandOutcome:
@@ -61,23 +66,28 @@ class RunnerWorkspace:
         await self._attachment.request("kill", call_id=call_id)
 
     async def read_lines(self, path: str, *, first: int = 1, count: int = 2000) -> FileLines:
-        return _parse(FileLines, await self._ask("read_lines", path=path, first=first, count=count))
+        return _parse(
+            FileLines,
+            await self._attachment.request("read_lines", path=path, first=first, count=count),
+        )
 
     async def read(self, path: str, *, offset: int = 0, limit: int = 1 << 20) -> bytes:
-        return b64decode(await self._ask("read", path=path, offset=offset, limit=limit))
+        return b64decode(
+            await self._attachment.request("read", path=path, offset=offset, limit=limit)
+        )
 
     async def stat(self, path: str) -> FileInfo:
-        return _parse(FileInfo, await self._ask("stat", path=path))
+        return _parse(FileInfo, await self._attachment.request("stat", path=path))
 
     async def list(self, path: str = ".", *, depth: int = 1, limit: int = 500) -> list[FileInfo]:
-        entries = await self._ask("list", path=path, depth=depth, limit=limit)
+        entries = await self._attachment.request("list", path=path, depth=depth, limit=limit)
         return [_parse(FileInfo, entry) for entry in entries]
 
     async def write(
         self, call_id: str, path: str, content: bytes, *, expected_digest: str | None = None
     ) -> FileChange:
         encoded = b64encode(content).decode("ascii")
-        change = await self._ask(
+        change = await self._attachment.request(
             "write", call_id=call_id, path=path, content=encoded, expected=expected_digest
         )
         return _parse(FileChange, change)
@@ -92,7 +102,7 @@ class RunnerWorkspace:
         every: bool = False,
         expected_digest: str | None = None,
     ) -> FileChange:
-        change = await self._ask(
+        change = await self._attachment.request(
             "replace",
             call_id=call_id,
             path=path,
@@ -104,14 +114,13 @@ class RunnerWorkspace:
         return _parse(FileChange, change)
 
     async def detach(self) -> None:
+        """Disconnect; the runner and its calls continue."""
         self._attachment.close()
 
-    async def _ask(self, op: str, **fields: Any) -> Any:
-        return await self._attachment.request(op, **fields)
 
-
-def _parse(cls: type[Answer], facts: Any) -> Answer:
+def _parse(cls: type[Answer], fields: Any) -> Answer:
+    """An instance of ``cls`` from the runner's answer. Raises ``SandboxGone`` if the fields do not fit."""
     try:
-        return cls(**facts)
+        return cls(**fields)
     except TypeError:
-        raise SandboxGone("The sandbox gave an answer that makes no sense.") from None
+        raise SandboxGone("The sandbox gave an answer that does not fit the request.") from None

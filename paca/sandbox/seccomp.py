@@ -1,4 +1,4 @@
-"""The filter of system calls: refuses what a command has no use for and kernels had holes in."""
+"""The filter of system calls for bubblewrap: refuses calls that commands do not need and that had holes."""
 
 import platform
 import struct
@@ -11,7 +11,7 @@ AF_ALG, AF_VSOCK = 38, 40
 X32 = 0x40000000
 
 # name: (x86_64, aarch64). From 424 on the numbers are the same everywhere.
-REFUSED = {
+REFUSED_CALLS = {
     "ptrace": (101, 117),
     "syslog": (103, 116),
     "pivot_root": (155, 41),
@@ -57,23 +57,23 @@ ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 
 
 def program() -> bytes | None:
-    """The filter as the kernel reads it; None on a processor whose numbers we do not know."""
+    """The filter in the kernel's format; None on a processor whose call numbers are not listed here."""
     if platform.machine() not in ARCHITECTURES:
         return None
     column, audit = ARCHITECTURES[platform.machine()]
     lines = [
         _line(LOAD, ARCHITECTURE),
         _line(JUMP_EQUAL, audit, 1, 0),
-        _line(RETURN, EPERM),  # 32-bit calls have other numbers: none at all
+        _line(RETURN, EPERM),  # calls of 32-bit programs have other numbers, so all are refused
         _line(LOAD, NUMBER),
         _line(JUMP_AT_LEAST, X32, 0, 1),
         _line(RETURN, ENOSYS),
     ]
-    for numbers in REFUSED.values():
+    for numbers in REFUSED_CALLS.values():
         lines += _refuse(numbers[column], EPERM)
     lines += _refuse(
         CLONE3[column], ENOSYS
-    )  # its flags cannot be seen; libraries fall back to clone
+    )  # a filter cannot read its flags; libraries fall back to clone
     lines += _refuse_if(CLONE[column], [(JUMP_SET, NEW_NAMESPACES)])
     lines += _refuse_if(SOCKET[column], [(JUMP_EQUAL, AF_ALG), (JUMP_EQUAL, AF_VSOCK)])
     lines.append(_line(RETURN, ALLOW))
@@ -84,12 +84,12 @@ def _line(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("HBBI", code, if_true, if_false, value)
 
 
-def _refuse(number: int, how: int) -> list[bytes]:
-    return [_line(JUMP_EQUAL, number, 0, 1), _line(RETURN, how)]
+def _refuse(number: int, action: int) -> list[bytes]:
+    return [_line(JUMP_EQUAL, number, 0, 1), _line(RETURN, action)]
 
 
 def _refuse_if(number: int, tests: list[tuple[int, int]]) -> list[bytes]:
-    """Refuse a call when one of the tests on its first argument holds."""
+    """Refuse the call if one of the tests on its first argument is true."""
     checks = [
         part for test, value in tests for part in (_line(test, value, 0, 1), _line(RETURN, EPERM))
     ]

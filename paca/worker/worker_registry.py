@@ -14,6 +14,7 @@ from typing import Any
 from django.db.models.functions import Now
 
 from paca.conversations.models import Worker
+from paca.sandbox.runner import proc
 
 HEARTBEAT_SECONDS = 5.0
 
@@ -82,9 +83,10 @@ def process_start_time(pid: int) -> str:
     A pid alone is not enough: another process may have it by now. Raises ``OSError`` if /proc does
     not show the process.
     """
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    state, start_time = fields[0], fields[19]
-    return "" if state in ("Z", "X") else start_time
+    process = proc.read_stat(pid)
+    if process is None:
+        raise ProcessLookupError(f"/proc shows no process {pid}")
+    return str(process.start_time) if process.is_alive else ""
 
 
 def process_has_ended(pid: int, start_time: str) -> bool:

@@ -40,7 +40,9 @@ LOOK = [calls(bash="ls -A; pgrep sleep; true"), says("Empty.")]
 
 
 def test_a_sweep_removes_the_files_and_says_so(world, monkeypatch):
-    monkeypatch.setattr("paca.sandbox.docker.backend.RACE_SECONDS", 0)  # it was just attached to
+    monkeypatch.setattr(
+        "paca.sandbox.docker.backend.CLOCK_MARGIN_SECONDS", 0
+    )  # it was just attached to
     conversation, other = written(world), written(world)
     world.stop_worker()  # it sweeps as well
     free(world, conversation)

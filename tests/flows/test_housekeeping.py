@@ -84,7 +84,9 @@ def persistent(request, transactional_db, tmp_path):
 
 
 def test_a_persistent_sandbox_is_paused_and_goes_on_with_the_next_message(persistent, monkeypatch):
-    monkeypatch.setattr("paca.sandbox.docker.backend.RACE_SECONDS", 0)  # it was just attached to
+    monkeypatch.setattr(
+        "paca.sandbox.docker.backend.CLOCK_MARGIN_SECONDS", 0
+    )  # it was just attached to
     flow = persistent
     conversation = flow.ask("Serve", [calls(bash=SERVER), says("Runs.")])
     unused_for(flow, conversation, 61)

@@ -74,7 +74,7 @@ async def test_a_container_is_confined_as_promised(backend, hands):
 async def test_a_container_is_made_from_the_images_digest(backend, hands):
     seen = docker_backend.described(backend, hands.spec.conversation_id)
     assert seen["Config"]["Image"].startswith("sha256:")
-    assert seen["Config"]["Image"] == await backend.image_id()
+    assert seen["Config"]["Image"] == await backend.creator.image_id()
 
 
 @only_docker
@@ -347,7 +347,9 @@ async def test_a_sandbox_held_up_by_a_frozen_worker_is_waited_for_and_loses_noth
     await second.write("keep", "kept.txt", b"kept")
     with pytest.raises(SandboxGone, match="does not answer"):
         await _flooded(second)
-    with pytest.raises(SandboxUnreachable, match="somebody who is attached to it reads nothing"):
+    with pytest.raises(
+        SandboxUnreachable, match="another client that is attached to it does not read"
+    ):
         await backend.open(spec, epoch=3)
     frozen.close()
     third = await backend.open(spec, epoch=4)
@@ -449,7 +451,7 @@ async def test_files_that_are_kept_do_not_open_a_sandbox_that_fails_its_self_tes
 async def test_a_sweep_leaves_a_sandbox_that_somebody_has_attached_to_meanwhile(
     backend, open_sandbox, monkeypatch
 ):
-    monkeypatch.setattr("paca.sandbox.docker.backend.RACE_SECONDS", 1)
+    monkeypatch.setattr("paca.sandbox.docker.backend.CLOCK_MARGIN_SECONDS", 1)
     used, unused = await open_sandbox(), await open_sandbox()
     await asyncio.sleep(1.1)
     lives = backend.list_running()

@@ -1,4 +1,4 @@
-"""What a container of ours is: what it may, what it sees, what it may use at most."""
+"""Describes containers of sandboxes: names, labels, configuration, and the state that Docker reports."""
 
 import json
 import time
@@ -14,20 +14,20 @@ from paca.sandbox.exit_cause import KILLED
 from paca.sandbox.runner import HOME, TMP, WORKSPACE
 from paca.sandbox.runner_bundle import BUNDLE_ROOT
 
-USER = 10001  # as the image says; also whom its /workspace, and so a new volume, belongs to
+USER = 10001  # the user of the image, who owns its /workspace and so each new volume
 MANAGED_LABEL, CONVERSATION_LABEL, INSTALL_LABEL = (
     "paca.managed",
     "paca.conversation_id",
     "paca.install",
 )
 OWNER_LABEL = "paca.ready_in"
-RUNNER_LABEL = "paca.runner"  # on the image: which runner is in it
+RUNNER_LABEL = "paca.runner"  # on the image: the version of the runner in it
 CPU_PERIOD = 100_000
-LENGTH_OF_UUID = 36
+UUID_LENGTH = 36
 ENDED_STATES = ("exited", "dead")
-ABANDONED_SECONDS = 600.0  # by the daemon's clock, which may differ from ours a little
-SPARE_PROCESSES = 16  # the runner's own and the few that a command's end overlaps with
-SPARE_FILES = 1024  # the runner's own: commands get less
+ABANDONED_SECONDS = 600.0  # measured by the daemon's clock, which may differ a little from ours
+SPARE_PROCESSES = 16  # for the runner, and for processes of an ended command that are still there
+SPARE_FILES = 1024  # for the runner; commands get less
 MASKED_PATHS = (
     "/proc/acpi",
     "/proc/asound",
@@ -49,11 +49,12 @@ READ_ONLY_PATHS = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sys
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """A container as Docker describes it. ``left``: made so long ago that nobody will start it;
-    ``volume``: that of its workspace.
+    """A container as Docker reports it.
 
-    ``ended_at``, ``exit_code`` and ``said`` are of one that has ended; ``oom_killed``: processes in it
-    were killed for lack of memory, now or at any time before.
+    ``starting``: created and not started. ``abandoned``: created so long ago that its worker must have
+    died before starting it. ``volume``: the volume of its workspace. ``ended_at`` (seconds since 1970),
+    ``exit_code`` and ``error`` are set when it has ended. ``oom_killed``: the kernel has killed processes
+    in it for lack of memory at any time.
     """
 
     id: str
@@ -69,20 +70,22 @@ class Container:
 
     @property
     def may_be_out_of_memory(self) -> bool:
+        """Whether the container may have ended for lack of memory; ``oom_killed`` alone proves nothing."""
         return self.oom_killed and self.exit_code == KILLED
 
 
-def parse_container(seen: dict[str, Any]) -> Container:
-    """From the answer of ``GET /containers/<name>/json``."""
-    state = seen["State"]
+def parse_container(inspected: dict[str, Any]) -> Container:
+    """The container from the answer to ``GET /containers/<name>/json``."""
+    state = inspected["State"]
     return Container(
-        seen["Id"],
+        inspected["Id"],
         running=state["Running"],
         starting=state["Status"] == "created",
         paused=state["Paused"],
-        abandoned=is_abandoned(parse_time(seen["Created"])),
+        abandoned=is_abandoned(parse_time(inspected["Created"])),
         volume=next(
-            (each["Name"] for each in seen["Mounts"] if each["Destination"] == WORKSPACE), ""
+            (mount["Name"] for mount in inspected["Mounts"] if mount["Destination"] == WORKSPACE),
+            "",
         ),
         ended_at=parse_time(state["FinishedAt"]) if state["Status"] in ENDED_STATES else 0.0,
         exit_code=state["ExitCode"] if state["Status"] in ENDED_STATES else None,
@@ -92,52 +95,53 @@ def parse_container(seen: dict[str, Any]) -> Container:
 
 
 def parse_time(text: str) -> float:
-    """A time as Docker writes it, in seconds since 1970."""
+    """A time as Docker writes it, in seconds since 1970. Raises ``ValueError``."""
     return datetime.fromisoformat(text).timestamp()
 
 
-def is_abandoned(made_at: float) -> bool:
-    """Whether a container that was only made was so by a worker that died meanwhile."""
-    return time.time() - made_at > ABANDONED_SECONDS
+def is_abandoned(created_at: float) -> bool:
+    """Whether a container that was created then and never started has lost its worker."""
+    return time.time() - created_at > ABANDONED_SECONDS
 
 
 def container_name(install_id: str, conversation_id: UUID | str) -> str:
-    """One a conversation: whoever makes a second is told that the name is taken."""
+    """The name of a conversation's container. Docker refuses a second container of the same name."""
     return f"paca-{install_id}-{conversation_id}"
 
 
 def possible_names(install_id: str, conversation_id: UUID) -> tuple[str, str]:
-    """Where to look for it: under its name and, should a stranger have taken that, under the second."""
+    """The names that a conversation's container may have: the second if a foreign container has the first."""
     name = container_name(install_id, conversation_id)
     return name, f"{name}-2"
 
 
-def belongs_to(install_id: str, seen: dict[str, Any]) -> bool:
-    """Whether a container is this installation's, and no stranger's of the same name."""
-    return (seen["Config"]["Labels"] or {}).get(INSTALL_LABEL) == install_id
+def belongs_to(install_id: str, inspected: dict[str, Any]) -> bool:
+    """Whether an inspected container belongs to the installation, and not only has such a name."""
+    return (inspected["Config"]["Labels"] or {}).get(INSTALL_LABEL) == install_id
 
 
 def volume_name(install_id: str, conversation_id: UUID) -> str:
-    """Unless its row names another, or it has one of before volumes bore their installation."""
+    """The name of a conversation's volume, unless its row names another or it has a former name."""
     return f"paca-{install_id}-ws-{conversation_id}"
 
 
 def former_volume_name(conversation_id: UUID) -> str:
+    """The name of a conversation's volume from before names contained the installation."""
     return f"paca-ws-{conversation_id}"
 
 
 def conversation_from_names(install_id: str, names: list[str]) -> UUID | None:
-    """Whose a container is, by its names as Docker lists them; None if no conversation's."""
+    """The conversation of a container with these listed names; None if it is in no conversation."""
     prefix = f"/{container_name(install_id, '')}"
     for name in names:
         if name.startswith(prefix):
-            return _parse_uuid(name.removeprefix(prefix)[:LENGTH_OF_UUID])
+            return _parse_uuid(name.removeprefix(prefix)[:UUID_LENGTH])
     return None
 
 
 def conversation_from_volume(volume: str) -> UUID | None:
-    """Whose id ends a volume's name; None if nobody's."""
-    return _parse_uuid(volume[-LENGTH_OF_UUID:])
+    """The conversation whose id ends a volume's name; None if the name ends in no id."""
+    return _parse_uuid(volume[-UUID_LENGTH:])
 
 
 def _parse_uuid(text: str) -> UUID | None:
@@ -148,8 +152,11 @@ def _parse_uuid(text: str) -> UUID | None:
 
 
 def labels(install_id: str, conversation_id: UUID | str = "", *, owner: str = "") -> dict[str, str]:
-    """For people and filters. They cannot be changed: one that was made before it was any
-    conversation's says only which worker, its ``owner``, made it."""
+    """The labels of a container and its volume.
+
+    Labels cannot be changed later. A sandbox of the warm pool is made before it has a conversation, so
+    its labels name the worker that made it, its ``owner``, instead.
+    """
     owner_label = {OWNER_LABEL: owner} if owner else {CONVERSATION_LABEL: str(conversation_id)}
     return {MANAGED_LABEL: "true", INSTALL_LABEL: install_id, **owner_label}
 
@@ -163,17 +170,17 @@ def configuration(
     epoch: int,
     orphan_seconds: float,
 ) -> dict[str, Any]:
-    """The body of ``POST /containers/create``. No secret is in it: whoever may inspect it may read it."""
+    """The body of ``POST /containers/create``. It contains no secret: everyone with access to Docker can read it."""
     return {
         "Image": image,
         "Hostname": "sandbox",
         "User": f"{USER}:{USER}",
         "WorkingDir": "/",
         "Labels": labels,
-        # Isolated, without site: faster, and nothing of the agent's can change what is imported.
+        # Isolated and without site: faster, and no file of the agent can change the imports.
         "Entrypoint": ["/usr/bin/python3", "-I", "-S", "-X", "utf8", "-c", BOOT_CODE],
         "Cmd": [_runner_settings(spec, epoch, orphan_seconds)],
-        "StopSignal": "SIGKILL",  # else a daemon that ends waits ten seconds for a runner that ignores it
+        "StopSignal": "SIGKILL",  # the runner ignores TERM, so a daemon that stops would wait ten seconds
         "OpenStdin": True,
         "StdinOnce": False,
         "AttachStdin": True,
@@ -184,7 +191,7 @@ def configuration(
         "HostConfig": {
             **_resource_limits(spec.limits),
             **_isolation(),
-            "AutoRemove": False,  # what it died of can be asked until a sweep removes it
+            "AutoRemove": False,  # Docker reports the exit cause until a sweep removes the container
             "LogConfig": {"Type": "none", "Config": {}},
             "Mounts": [
                 {
@@ -218,7 +225,7 @@ def _resource_limits(limits: SandboxLimits) -> dict[str, Any]:
     files = limits.open_files + SPARE_FILES
     return {
         "Memory": memory,
-        "MemorySwap": memory,  # together, so: no swap
+        "MemorySwap": memory,  # memory and swap together, so there is no swap
         "CpuPeriod": CPU_PERIOD,
         "CpuQuota": int(limits.cpus * CPU_PERIOD),
         "PidsLimit": limits.processes + SPARE_PROCESSES,
@@ -243,7 +250,7 @@ def _isolation() -> dict[str, Any]:
         "ReadonlyRootfs": True,
         "NetworkMode": "none",
         "IpcMode": "private",
-        "Init": False,  # the runner is process 1, and only so survives `kill -9 -1`
+        "Init": False,  # the runner is process 1, and survives `kill -9 -1` only as such
         "OomKillDisable": False,
         "MaskedPaths": list(MASKED_PATHS),
         "ReadonlyPaths": list(READ_ONLY_PATHS),

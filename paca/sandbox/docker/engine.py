@@ -1,4 +1,4 @@
-"""The Docker daemon: every call has a thread of a bounded pool, a deadline, and errors in plain words."""
+"""Calls to a Docker daemon, each in a thread of a bounded pool, with a deadline and plain error messages."""
 
 import asyncio
 import concurrent.futures
@@ -22,7 +22,7 @@ PREFIX = "Commands cannot run on this server: "
 
 
 class DockerRefused(SandboxUnavailable):
-    """Docker answered, and said no."""
+    """Docker answered with an error."""
 
     code = "docker_refused"
 
@@ -32,8 +32,11 @@ class DockerRefused(SandboxUnavailable):
 
 
 class DockerEngine:
-    """One daemon, at ``host`` as DOCKER_HOST spells it. ``certificates``: a folder with ca.pem, cert.pem
-    and key.pem, without which no daemon on another machine is spoken to."""
+    """One Docker daemon. ``host``: its address in the form of DOCKER_HOST.
+
+    ``certificates``: the folder with ca.pem, cert.pem and key.pem. Without it only a daemon on this
+    machine is used.
+    """
 
     def __init__(self, host: str = "", certificates: str = "") -> None:
         self.host = f"unix://{host}" if host.startswith("/") else host or DEFAULT_HOST
@@ -45,7 +48,7 @@ class DockerEngine:
         )
 
     async def call(self, work: Callable[[Any], Result], *, seconds: float = CALL_SECONDS) -> Result:
-        """Do something with the SDK's client. Raises ``DockerRefused`` or ``SandboxUnreachable``."""
+        """Run ``work`` with a client of the SDK. Raises ``DockerRefused`` or ``SandboxUnreachable``."""
         future = self._pool.submit(self._run_in_thread, work, seconds)
         try:
             async with asyncio.timeout(seconds):
@@ -54,7 +57,7 @@ class DockerEngine:
             raise self.timeout_error(seconds) from None
 
     def call_sync(self, work: Callable[[Any], Result], *, seconds: float = CALL_SECONDS) -> Result:
-        """The same for who has a thread to wait in."""
+        """Like ``call``, for synchronous code. Raises ``DockerRefused`` or ``SandboxUnreachable``."""
         future = self._pool.submit(self._run_in_thread, work, seconds)
         try:
             return future.result(seconds)
@@ -63,7 +66,7 @@ class DockerEngine:
             raise self.timeout_error(seconds) from None
 
     async def connect(self, make: Callable[[], asyncio.Protocol]) -> Any:
-        """A connection of one's own, for a stream; gives the protocol."""
+        """Open a separate connection for a stream and give its protocol. Raises ``SandboxUnreachable``."""
         loop = asyncio.get_running_loop()
         parts = urlsplit(self._checked_host())
         try:
@@ -91,7 +94,7 @@ class DockerEngine:
 
         try:
             client = self._client(seconds)
-            client.timeout = seconds  # a thread must not outlast the wait for it by much
+            client.timeout = seconds  # the thread must end soon after its caller stops waiting
             return work(client)
         except docker.errors.APIError as error:
             status = error.response.status_code if error.response is not None else 500
@@ -104,19 +107,21 @@ class DockerEngine:
             raise self._unreachable_error(error) from error
 
     def _check_socket(self, path: str, seconds: float) -> None:
-        """See that somebody listens: the SDK is not loaded for less, and leaves a socket that was
-        refused to the garbage collector."""
-        with socket.socket(socket.AF_UNIX) as tried:
-            tried.settimeout(seconds)
+        """Check that a daemon listens, before the slow import of the SDK.
+
+        The SDK would also leave the refused socket to the garbage collector.
+        """
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(seconds)
             try:
-                tried.connect(path)
+                connection.connect(path)
             except TimeoutError:
                 raise self.timeout_error(seconds) from None
             except OSError as error:
                 raise self._unreachable_error(error) from error
 
     def _client(self, seconds: float) -> Any:
-        """A client of this thread's own: they are not made to be shared. Making it asks the daemon, too."""
+        """The client of this thread, because clients cannot be shared. Making it sends a request to the daemon."""
         import docker
         from docker.tls import TLSConfig
 
@@ -145,8 +150,8 @@ class DockerEngine:
             )
         if self._certificates is None and not _is_this_machine(urlsplit(self.host).hostname or ""):
             raise SandboxUnavailable(
-                f"{PREFIX}DOCKER_HOST is {self.host!r}, and without TLS anybody on the way could run "
-                "programs there. Set DOCKER_CERT_PATH to the folder of ca.pem, cert.pem and key.pem."
+                f"{PREFIX}DOCKER_HOST is {self.host!r}, and without TLS anyone on the network path could "
+                "run programs there. Set DOCKER_CERT_PATH to the folder of ca.pem, cert.pem and key.pem."
             )
         return self.host
 
@@ -168,7 +173,7 @@ class DockerEngine:
     # --- what went wrong ----------------------------------------------------------------------------
 
     def timeout_error(self, seconds: float) -> SandboxUnreachable:
-        """The error of a wait that brought nothing."""
+        """The error for a call that was not answered in time."""
         return SandboxUnreachable(
             f"{PREFIX}Docker at {self.host} did not answer within {seconds:g} seconds. "
             "Look into its log (journalctl -u docker) and restart it: sudo systemctl restart docker"
@@ -186,7 +191,7 @@ class DockerEngine:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An error and all that it wraps: the libraries on the way hide the first in arguments."""
+    """The error and all errors that it wraps: the libraries hide the first one in arguments."""
     waiting = [error]
     while waiting:
         cause = waiting.pop()

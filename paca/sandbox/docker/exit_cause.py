@@ -1,4 +1,4 @@
-"""What a container died of: when it was started, or for lack of memory."""
+"""Why a container ended: at its start, or for lack of memory."""
 
 import asyncio
 import logging
@@ -9,16 +9,18 @@ from paca.sandbox.docker.container import Container
 from paca.sandbox.docker.engine import PREFIX, DockerEngine, DockerRefused
 
 logger = logging.getLogger(__name__)
-REPORT_SECONDS = 1.0  # a container's streams end a moment before Docker says that it has
+REPORT_SECONDS = 1.0  # a container's streams end a moment before Docker reports its end
 LAST_LINES, LAST_CHARACTERS = 20, 2000
-DOCKER_FAILED = (
-    128  # what Docker has for a start that failed for reasons of its own; above it are signals
-)
-OOM_EVENT_SECONDS = 1.0  # between the kernel's kill for lack of memory and the container's end
+DOCKER_FAILED = 128  # the exit code of a start that Docker itself failed; higher codes are signals
+OOM_EVENT_SECONDS = 1.0  # between the kernel's kill and the container's end
 
 
 async def was_out_of_memory(engine: DockerEngine, found: Container) -> bool:
-    """Its own mark does not tell: Docker sets it for any command that was ever killed for its memory."""
+    """Whether the container ended because it ran out of memory, from Docker's events.
+
+    The container's own mark is no proof: Docker sets it when any command was ever killed for its memory.
+    Raises ``DockerRefused`` or ``SandboxUnreachable``.
+    """
     first, last = found.ended_at - OOM_EVENT_SECONDS, found.ended_at + 0.1
     span = {"since": f"{first:.3f}", "until": f"{last:.3f}"}
     which = {"container": found.id, "event": "oom"}
@@ -26,7 +28,7 @@ async def was_out_of_memory(engine: DockerEngine, found: Container) -> bool:
 
 
 async def wait_for_exit_code(engine: DockerEngine, found: Container) -> int:
-    """The exit code of one that did not come up; 0 if it lives, or nobody can know."""
+    """The exit code of a container that failed to start; 0 if it still runs or Docker does not know it."""
     end = clock.monotonic() + REPORT_SECONDS
     try:
         while clock.monotonic() < end:
@@ -34,13 +36,16 @@ async def wait_for_exit_code(engine: DockerEngine, found: Container) -> int:
             if not seen["State"]["Running"]:
                 return int(seen["State"]["ExitCode"])
             await asyncio.sleep(0.05)
-    except DockerRefused as refusal:  # somebody has removed it
-        logger.debug("a container is gone", extra={"reason": refusal.detail})
+    except DockerRefused as refusal:  # it was removed meanwhile
+        logger.debug("container is gone", extra={"reason": refusal.detail})
     return 0
 
 
 def start_error(output: str, code: int) -> SandboxUnavailable:
-    """For people: what it output and ended with. A kill is nothing of its own, and may not come again."""
+    """The error for a container that failed to start, with its last output and exit code.
+
+    A container that was killed is worth another attempt, so that error is ``SandboxUnreachable``.
+    """
     last = "\n".join(output.splitlines()[-LAST_LINES:])[-LAST_CHARACTERS:] or "no reason given"
     ended = f" It ended with exit code {code}." if code else ""
     detail = f"{PREFIX}the container does not start: {last}.{ended} Make its image anew: make sandbox-image"

@@ -1,4 +1,4 @@
-"""The image of containers: which it is, and whether it is the one that this Paca was made for."""
+"""Finds the image of sandboxes and checks that its runner has the version of this Paca."""
 
 from paca.engine.workspace import SandboxUnavailable
 from paca.sandbox import runner_bundle
@@ -10,7 +10,10 @@ NOT_FOUND = 404
 
 
 async def find_image_id(engine: DockerEngine, image: str) -> str:
-    """Its digest. Raises ``SandboxUnavailable``, with what to do, if it is missing or another's."""
+    """The digest of the image ``image``.
+
+    Raises ``SandboxUnavailable`` with what to do if it is missing or contains another runner.
+    """
     command = "make sandbox-image"
     if image != DEFAULT_IMAGE:
         command = f"AGENT_SANDBOX_IMAGE={image} {command}"

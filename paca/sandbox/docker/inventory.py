@@ -1,4 +1,4 @@
-"""What one installation has on its daemon: containers and volumes, found, listed and removed."""
+"""The containers and volumes of one installation on a Docker daemon: finds, lists and removes them."""
 
 import asyncio
 import logging
@@ -18,41 +18,47 @@ NOT_FOUND, CONFLICT = 404, 409
 
 
 class Inventory:
-    """All that is labelled with ``install_id``, whichever worker made it; the rest is left alone."""
+    """Everything that is labelled with ``install_id``, whichever worker made it. The rest is left alone."""
 
     def __init__(self, engine: DockerEngine, install_id: str) -> None:
         self._engine = engine
         self.install_id = install_id
 
     def list_running(self) -> dict[UUID, int]:
-        """The conversations that have containers, each with when this was seen, in milliseconds."""
+        """The conversations that have a container, each with the time of this listing.
+
+        The time is that of the monotonic clock, in milliseconds. Containers of probes, and those that a
+        worker is about to start, are left out. Raises ``SandboxUnavailable``.
+        """
         found = self.list_containers()
         now = int(clock.monotonic() * 1000)
         return {
             conversation_id: now
-            for each in found
+            for listed in found
             if (
-                conversation_id := container.conversation_from_names(self.install_id, each["Names"])
+                conversation_id := container.conversation_from_names(
+                    self.install_id, listed["Names"]
+                )
             )
-            if container.is_abandoned(each["Created"])
-            or not (each["State"] == "created" or is_probe_id(conversation_id))
+            if container.is_abandoned(listed["Created"])
+            or not (listed["State"] == "created" or is_probe_id(conversation_id))
         }
 
     def list_volumes(self) -> dict[UUID, str]:
-        """By what they are named after; without those that somebody may just be trying."""
+        """The volumes by conversation, without those of probes that may still run. Raises ``SandboxUnavailable``."""
         found = self._engine.call_sync(
             lambda client: client.volumes(filters={"label": self._label_filter})
         )
         return {
-            named_after: each["Name"]
-            for each in found["Volumes"] or ()
-            if (named_after := container.conversation_from_volume(each["Name"]))
-            if not is_probe_id(named_after)
-            or container.is_abandoned(container.parse_time(each["CreatedAt"]))
+            conversation_id: listed["Name"]
+            for listed in found["Volumes"] or ()
+            if (conversation_id := container.conversation_from_volume(listed["Name"]))
+            if not is_probe_id(conversation_id)
+            or container.is_abandoned(container.parse_time(listed["CreatedAt"]))
         }
 
     def list_containers(self) -> list[dict[str, Any]]:
-        """As Docker lists them, also those that have ended."""
+        """All containers as Docker lists them, also ended ones. Raises ``SandboxUnavailable``."""
         # guard: docker-installation-label
         listed: list[dict[str, Any]] = self._engine.call_sync(
             lambda client: client.containers(all=True, filters={"label": self._label_filter})
@@ -66,37 +72,41 @@ class Inventory:
     # --- one --------------------------------------------------------------------------------------
 
     async def find_container(self, conversation_id: UUID) -> Container | None:
-        """The conversation's container, if there is one."""
+        """The conversation's container, if there is one. Raises ``SandboxUnavailable``."""
         for name in container.possible_names(self.install_id, conversation_id):
-            seen = await self._inspect(name)
-            if seen is not None and container.belongs_to(self.install_id, seen):
-                return container.parse_container(seen)
+            inspected = await self._inspect(name)
+            if inspected is not None and container.belongs_to(self.install_id, inspected):
+                return container.parse_container(inspected)
         return None
 
     async def is_foreign(self, name: str) -> bool:
-        """Whether there is a container of this name that is none of ours."""
-        seen = await self._inspect(name)
-        return seen is not None and not container.belongs_to(self.install_id, seen)
+        """Whether another installation or program has a container of this name. Raises ``SandboxUnavailable``."""
+        inspected = await self._inspect(name)
+        return inspected is not None and not container.belongs_to(self.install_id, inspected)
 
     async def _inspect(self, name: str) -> dict[str, Any] | None:
-        """What Docker says of who has this name."""
+        """Docker's description of the container with this name; None if there is none."""
         try:
-            seen: dict[str, Any] = await self._engine.call(
+            inspected: dict[str, Any] = await self._engine.call(
                 lambda client: client.inspect_container(name)
             )
         except DockerRefused as refusal:
             if refusal.http_status == NOT_FOUND:
                 return None
             raise
-        return seen
+        return inspected
 
-    async def remove_container(self, which: str) -> None:
-        """Kill and remove a container. By its id: its name may be another's by now, which a worker
-        just made."""
-        await self._retry_until_gone(lambda client: client.remove_container(which, force=True))
+    async def remove_container(self, container_id: str) -> None:
+        """Kill and remove a container, given by its id: another worker may already have reused the name.
+
+        Raises ``SandboxUnavailable``.
+        """
+        await self._retry_until_gone(
+            lambda client: client.remove_container(container_id, force=True)
+        )
 
     async def choose_volume(self, spec: SandboxSpec) -> str:
-        """Where a conversation's files are, or are to be."""
+        """The name of the volume for a conversation's files. Raises ``SandboxUnavailable``."""
         former = container.former_volume_name(spec.conversation_id)
         if not spec.volume and spec.backend_name and await self._has_volume(former):
             return former
@@ -112,12 +122,12 @@ class Inventory:
         return True
 
     def candidate_volumes(self, conversation_id: UUID, volume: str) -> list[str]:
-        """Where a conversation's files can be: in that which is recorded, or in either by its name."""
-        named = container.volume_name(self.install_id, conversation_id)
-        return [volume] if volume else [named, container.former_volume_name(conversation_id)]
+        """The volumes that may hold a conversation's files: the recorded one, else those with its names."""
+        current = container.volume_name(self.install_id, conversation_id)
+        return [volume] if volume else [current, container.former_volume_name(conversation_id)]
 
     async def remove_volume_if_unused(self, volume: str) -> bool:
-        """Remove a volume unless it is in use; whether it is gone."""
+        """Remove a volume unless a container uses it; True if it is gone. Raises ``SandboxUnreachable``."""
         try:
             await self._engine.call(lambda client: client.remove_volume(volume))
         except DockerRefused as refusal:
@@ -125,25 +135,27 @@ class Inventory:
         return True
 
     async def remove_volume(self, volume: str) -> None:
-        """Remove a volume, if there is one."""
+        """Remove a volume, if it exists. Raises ``SandboxUnavailable``."""
         await self._retry_until_gone(lambda client: client.remove_volume(volume))
 
     async def unpause(self, found: Container) -> None:
-        """Let a container go on."""
+        """Resume a container. Raises ``SandboxUnreachable``."""
         try:
             await self._engine.call(lambda client: client.unpause(found.id))
-        except DockerRefused as refusal:  # somebody else has, or it is gone: that is seen next
-            logger.debug("a container was not resumed", extra={"reason": refusal.detail})
+        except (
+            DockerRefused
+        ) as refusal:  # it was resumed or removed meanwhile, which the next step notices
+            logger.debug("container was not resumed", extra={"reason": refusal.detail})
 
-    async def _retry_until_gone(self, removing: Callable[[Any], Any]) -> None:
-        """Remove again and again until there is nothing: "in progress" and "in use" pass."""
-        end = clock.monotonic() + REMOVE_SECONDS
+    async def _retry_until_gone(self, remove: Callable[[Any], Any]) -> None:
+        """Repeat a removal until the thing is gone: Docker's "in progress" and "in use" are temporary."""
+        deadline = clock.monotonic() + REMOVE_SECONDS
         while True:
             try:
-                await self._engine.call(removing, seconds=REMOVE_SECONDS)
+                await self._engine.call(remove, seconds=REMOVE_SECONDS)
             except DockerRefused as refusal:
                 if refusal.http_status == NOT_FOUND:
                     return
-                if refusal.http_status != CONFLICT or clock.monotonic() > end:
+                if refusal.http_status != CONFLICT or clock.monotonic() > deadline:
                     raise
             await asyncio.sleep(0.01)

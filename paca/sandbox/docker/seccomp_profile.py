@@ -1,7 +1,7 @@
-"""The filter of system calls as Docker takes it: names what is allowed, so that nothing is forgotten.
+"""The filter of system calls in Docker's format. It lists the allowed calls, so that no new call slips through.
 
-A profile of one's own replaces Docker's, which allows what it lists and refuses all else. So this one
-lists too, and lists less: what ``paca.sandbox.seccomp`` refuses in the other backend is on no list.
+A custom profile replaces Docker's own, which also lists the allowed calls. This list is shorter: it
+contains no call that ``paca.sandbox.seccomp`` refuses in the bubblewrap backend.
 """
 
 import json
@@ -12,37 +12,37 @@ from paca.sandbox.seccomp import NEW_NAMESPACES
 
 ALLOWED = Path(__file__).parent / "syscalls.txt"
 EPERM, ENOSYS = 1, 38
-WHOLE = 0xFFFFFFFF  # what the kernel reads of these arguments: the bits above would deceive a comparison
-FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10, "AF_NETLINK": 16}
+ALL_BITS = 0xFFFFFFFF  # the bits of these arguments that the kernel reads; higher bits would defeat a comparison
+SOCKET_FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10, "AF_NETLINK": 16}
 PERSONALITIES = (
     0x0,
     0x8,
     0x20000,
     0x20008,
-    WHOLE,
-)  # to ask, and what changes no memory layout for all
+    ALL_BITS,
+)  # to ask, and values that do not change the memory layout
 
 
 def allowed_names() -> list[str]:
-    """The system calls that need no look at their arguments."""
+    """The system calls that are allowed with any arguments."""
     return ALLOWED.read_text().split()
 
 
 def profile() -> str:
-    """The JSON of ``--security-opt seccomp=``. Calls newer than all on the list give ENOSYS (runc does)."""
+    """The JSON for ``--security-opt seccomp=``. For calls newer than the whole list runc answers ENOSYS."""
     rules = [
         _allow(allowed_names()),
         _allow(["clone"], _masked(NEW_NAMESPACES, 0)),
-        *(_allow(["socket"], _masked(WHOLE, family)) for family in FAMILIES.values()),
-        *(_allow(["personality"], _masked(WHOLE, persona)) for persona in PERSONALITIES),
-        # Its flags cannot be seen; with this answer libraries fall back to clone.
+        *(_allow(["socket"], _masked(ALL_BITS, family)) for family in SOCKET_FAMILIES.values()),
+        *(_allow(["personality"], _masked(ALL_BITS, persona)) for persona in PERSONALITIES),
+        # A filter cannot read its flags; with this answer libraries fall back to clone.
         {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": ENOSYS},
     ]
     return json.dumps(
         {
             "defaultAction": "SCMP_ACT_ERRNO",
             "defaultErrnoRet": EPERM,
-            # The daemon takes its own; calls of 32-bit programs are of no listed architecture.
+            # The daemon uses the entry of its machine. Calls of 32-bit programs belong to no listed architecture.
             "archMap": [
                 {"architecture": name, "subArchitectures": []}
                 for name in ("SCMP_ARCH_X86_64", "SCMP_ARCH_AARCH64")

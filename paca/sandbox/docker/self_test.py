@@ -1,4 +1,4 @@
-"""What a container promises, read back from inside it: a limit that was only asked for is none."""
+"""Reads the limits of a container back from the kernel: a limit that was only requested is not trusted."""
 
 import re
 from typing import Any
@@ -8,8 +8,10 @@ from paca.sandbox.base import SandboxLimits, SandboxSpec
 from paca.sandbox.docker.container import CPU_PERIOD, SPARE_PROCESSES
 from paca.sandbox.docker.engine import PREFIX
 
-UNLIMITED = 1 << 60  # version 1 writes a number of about this size where version 2 writes "max"
-# Each fact with the files that tell it: control groups of version 2, then of version 1.
+UNLIMITED = (
+    1 << 60
+)  # control groups write a number of about this size in version 1, and "max" in version 2
+# Each reading with its files: control groups of version 2 first, then of version 1.
 SCRIPT = r"""
 say() { name=$1; shift; for file; do [ -r "$file" ] && echo "$name=$(head -n1 "$file")" && return; done; }
 cd /sys/fs/cgroup
@@ -32,19 +34,23 @@ sed -nE 's/^(CapEff|CapBnd|NoNewPrivs|Seccomp):\s+/\1=/p' /proc/self/status
 async def run_self_test(
     workspace: SandboxWorkspace, spec: SandboxSpec, daemon: dict[str, Any], image: str
 ) -> str:
-    """One line on what holds. Raises ``SandboxUnavailable`` if something that must does not."""
+    """Run the self-test in a sandbox and describe its limits in one line.
+
+    ``daemon``: Docker's answer to a version request. Raises ``SandboxUnavailable`` if a limit is not
+    enforced.
+    """
     outcome = await workspace.run(Command("self-test", shell=SCRIPT, timeout_seconds=20))
     readings = dict(re.findall(r"^(\w+)=(.*)$", outcome.output, re.MULTILINE))
-    if broken := unmet_limits(readings, spec.limits):
+    if problems := unmet_limits(readings, spec.limits):
         raise SandboxUnavailable(
-            f"{PREFIX}Docker does not keep a sandbox to its limits here: {'; '.join(broken)}."
+            f"{PREFIX}Docker does not enforce the limits of a sandbox here: {'; '.join(problems)}."
         )
     return f"Docker {daemon.get('Version', '?')}, image {image}: {describe_limits(readings)}"
 
 
 def unmet_limits(readings: dict[str, str], limits: SandboxLimits) -> list[str]:
-    """What was asked for and is not so."""
-    must = {
+    """The limits and restrictions that are not in effect, each as words for people."""
+    checks = {
         "memory is not limited": _number(readings, "memory") <= limits.memory_mib << 20,
         "swap is not limited": _swap_is_limited(readings, limits),
         "processes are not limited": _number(readings, "processes")
@@ -58,11 +64,11 @@ def unmet_limits(readings: dict[str, str], limits: SandboxLimits) -> list[str]:
         "it may gain rights": readings.get("NoNewPrivs") == "1",
         "no filter of system calls is set": readings.get("Seccomp") == "2",
     }
-    return [promise for promise, kept in must.items() if not kept]
+    return [problem for problem, holds in checks.items() if not holds]
 
 
 def describe_limits(readings: dict[str, str]) -> str:
-    """The limits, as the kernel states them."""
+    """The limits as the kernel reports them, as words for people."""
     cores = _cores(readings)
     return (
         f"{_number(readings, 'memory') >> 20} MiB of memory without swap, "
@@ -72,7 +78,7 @@ def describe_limits(readings: dict[str, str]) -> str:
 
 
 def _swap_is_limited(readings: dict[str, str], limits: SandboxLimits) -> bool:
-    if readings.get("swap_there") == "0":  # nothing to swap to
+    if readings.get("swap_there") == "0":  # the machine has no swap
         return True
     together = _number(readings, "memory_and_swap")
     return _number(readings, "swap") == 0 or together <= limits.memory_mib << 20

@@ -10,9 +10,7 @@ from paca.sandbox.runner.frames import RESYNC, encode
 from paca.sandbox.runner_client import Attachment
 
 STDOUT = 1
-CHUNK_HEADER_BYTES = (
-    8  # of each piece in Docker's stream: which of the two streams, three zeros, the length
-)
+CHUNK_HEADER_BYTES = 8  # of each chunk in Docker's stream: the stream, three zero bytes, the length
 KEPT_STDERR_BYTES = 4000
 SILENT_SECONDS = 20.0
 MAX_HEAD_BYTES = 65_536
@@ -20,8 +18,11 @@ UPGRADED_STATUSES = (101, 200)
 
 
 class ContainerAttachment(Attachment):
-    """Docker's side of the connection shows nobody's absence, so the worker says now and then that it
-    is there, and what it has not heard for long is lost. ``said``: what came on standard error."""
+    """Docker does not report when a worker or a runner stops answering, so both rely on pings.
+
+    The worker sends a ping every ``ping_interval`` seconds. The attachment is lost when nothing has
+    arrived for long.
+    """
 
     def __init__(self, container: str, *, ping_interval: float) -> None:
         super().__init__()
@@ -45,9 +46,10 @@ class ContainerAttachment(Attachment):
         ping_interval: float,
         seconds: float = CALL_SECONDS,
     ) -> "ContainerAttachment":
-        """Connect to a container, also one that has yet to start; ``attach`` is the next step.
+        """Connect to the streams of a container, which need not be started yet. ``attach`` is the next step.
 
-        Raises ``SandboxUnreachable``: a daemon that is silent says nothing about its containers.
+        Raises ``SandboxUnreachable`` if Docker does not answer, ``DockerRefused`` if it refuses, and
+        ``SandboxGone`` if the connection ends.
         """
         attachment: ContainerAttachment = await engine.connect(
             lambda: cls(container, ping_interval=ping_interval)
@@ -65,16 +67,18 @@ class ContainerAttachment(Attachment):
 
     @property
     def stderr_text(self) -> str:
-        """The last that a runner in trouble said."""
+        """The last output on standard error, which a runner writes only when it fails."""
         return self._stderr.decode(errors="replace").strip()
 
     async def attach(
         self, *, epoch: int, seconds: float, orphan_seconds: float | None = None
     ) -> None:
+        """Attach, and start to send pings. See ``Attachment.attach``."""
         await super().attach(epoch=epoch, seconds=seconds, orphan_seconds=orphan_seconds)
         self._send_ping()
 
     def close(self) -> None:
+        """Tell the runner that this worker detaches, and disconnect."""
         if not self.lost and self.boot_id and self._transport is not None:
             self._transport.write(encode(self._nonce, {"op": "detach"}))
         super().close()
@@ -101,11 +105,11 @@ class ContainerAttachment(Attachment):
         if self._ping_timer is not None:
             self._ping_timer.cancel()
         if self._upgraded.done() and not self._upgraded.cancelled():
-            self._upgraded.exception()  # seen, even if nobody waits for it any more
+            self._upgraded.exception()  # retrieved, or asyncio would warn that nobody did
         super()._mark_lost(error)
 
     def _read_response_head(self) -> bool:
-        """The answer to our request; after it the connection is the container's."""
+        """Read the head of the HTTP response; True once the connection carries the container's streams."""
         end = self._buffer.find(b"\r\n\r\n")
         if end < 0 and len(self._buffer) < MAX_HEAD_BYTES:
             return False
@@ -129,14 +133,14 @@ class ContainerAttachment(Attachment):
             size = int.from_bytes(self._buffer[4:CHUNK_HEADER_BYTES], "big")
             if len(self._buffer) < CHUNK_HEADER_BYTES + size:
                 return
-            piece = bytes(self._buffer[CHUNK_HEADER_BYTES : CHUNK_HEADER_BYTES + size])
+            chunk = bytes(self._buffer[CHUNK_HEADER_BYTES : CHUNK_HEADER_BYTES + size])
             del self._buffer[: CHUNK_HEADER_BYTES + size]
             if stream == STDOUT:
-                self._feed(piece)
+                self._feed(chunk)
             else:
-                self._stderr = (self._stderr + piece)[-KEPT_STDERR_BYTES:]
+                self._stderr = (self._stderr + chunk)[-KEPT_STDERR_BYTES:]
 
-    # --- being there ------------------------------------------------------------------------------
+    # --- pings ------------------------------------------------------------------------------------
 
     def _send_ping(self) -> None:
         if self.lost or self._transport is None:
@@ -145,7 +149,7 @@ class ContainerAttachment(Attachment):
             self._mark_lost(workspace.SandboxGone("The sandbox does not answer."))
             self._transport.abort()
             return
-        # Its answer has no number that anybody waits for: that it comes is all there is to it.
+        # No request has the id 0, so the answer is dropped: its arrival is all that counts.
         self._transport.write(encode(self._nonce, {"op": "ping", "id": 0}))
         self._ping_timer = asyncio.get_running_loop().call_later(
             self._ping_interval, self._send_ping

@@ -1,4 +1,4 @@
-"""Containers that stand ready, started and empty, before any conversation wants one."""
+"""Sandboxes of the warm pool on a Docker daemon: containers that are started before a conversation needs one."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from paca.sandbox.docker.stream import ContainerAttachment
 if TYPE_CHECKING:
     from paca.sandbox.docker.backend import Docker
 
-NO_EPOCH = 0  # below that of every lease
+NO_EPOCH = 0  # lower than the epoch of every lease
 
 
 @dataclass(frozen=True, slots=True)
 class WarmSandbox:
-    """A container that waits, held by the worker that made it; ``volume`` is its empty workspace."""
+    """A started container without a conversation, attached to by the worker that made it.
+
+    ``volume``: its empty workspace. ``container``: its id. ``image``: the digest of its image.
+    """
 
     volume: str
     container: str
@@ -29,68 +32,74 @@ class WarmSandbox:
 
     @property
     def lost(self) -> bool:
+        """Whether the connection to its runner is gone for good."""
         return self.attachment.lost
 
 
 class DockerWarmPool:
-    """What stands ready on a daemon. A container can be renamed, so it becomes a conversation's by its
-    name; a volume cannot, so somebody has to remember whose it is, and be sure of it before."""
+    """Creates, assigns and removes the warm sandboxes of one installation.
+
+    A container is assigned to a conversation by renaming it. A volume cannot be renamed, so the caller
+    must record which conversation it belongs to before.
+    """
 
     def __init__(self, docker: Docker) -> None:
         self._docker = docker
         self._inventory = docker.inventory
 
     def new_volume(self) -> str:
-        """The name of one that is to be made."""
+        """A name for the volume of a new sandbox."""
         return container.volume_name(self._inventory.install_id, uuid4())
 
     async def image_id(self) -> str:
-        """What the next one will be made from, by its digest: it may have been made anew."""
-        return await self._docker.image_id()
+        """The digest of the image for new sandboxes, which may have been built again. Raises ``SandboxUnavailable``."""
+        return await self._docker.creator.image_id()
 
     async def create(self, spec: SandboxSpec, volume: str, *, owner: str) -> WarmSandbox:
-        """Start one as ``spec`` says, in the volume. Raises ``SandboxUnavailable``."""
+        """Start a sandbox on the volume. ``owner``: the id of this worker. Raises ``SandboxUnavailable``."""
         labels, image = (
             container.labels(self._inventory.install_id, owner=owner),
             await self.image_id(),
         )
-        found = await self._docker.create_container(
+        created = await self._docker.creator.create(
             spec, NO_EPOCH, name=self._name(volume), volume=volume, labels=labels
         )
-        if found is None:
+        if created is None:
             raise SandboxUnavailable(f"{PREFIX}there is a container for {volume} already.")
         return WarmSandbox(
-            volume, found.id, image, await self._docker.start_container(found, NO_EPOCH)
+            volume, created.id, image, await self._docker.start_container(created, NO_EPOCH)
         )
 
-    async def assign(self, ready: WarmSandbox, to: UUID) -> bool:
-        """Give it the conversation's name, by which it is opened from now on; False if it is gone, or
-        the conversation has one."""
-        name = container.container_name(self._inventory.install_id, to)
+    async def assign(self, warm: WarmSandbox, conversation_id: UUID) -> bool:
+        """Rename the container, so that the conversation's sandbox is opened in it from now on.
+
+        False if the container is gone or the conversation already has one. Raises ``SandboxUnreachable``.
+        """
+        name = container.container_name(self._inventory.install_id, conversation_id)
         try:
-            await self._docker.engine.call(lambda client: client.rename(ready.container, name))
+            await self._docker.engine.call(lambda client: client.rename(warm.container, name))
         except DockerRefused:
             return False
-        ready.attachment.close()
+        warm.attachment.close()
         return True
 
     def list_all(self) -> dict[str, str]:
-        """The volumes of all that stand ready, or did, each with the worker that made it."""
+        """The volumes of all warm sandboxes, also ended ones, each with the worker that made it."""
         prefix = self._name("")
         return {
-            volume: each["Labels"].get(container.OWNER_LABEL, "")
-            for each in self._inventory.list_containers()
-            for name in each["Names"]
+            volume: listed["Labels"].get(container.OWNER_LABEL, "")
+            for listed in self._inventory.list_containers()
+            for name in listed["Names"]
             if name.startswith(f"/{prefix}")
             for volume in [name.removeprefix(f"/{prefix}")]
         }
 
     async def remove_container(self, volume: str) -> None:
-        """Remove the container, unless a conversation has it by now: then it has no such name."""
+        """Remove the container of a volume, unless a conversation has it: it then has another name."""
         await self._inventory.remove_container(self._name(volume))
 
     async def remove_volume(self, volume: str) -> None:
-        """For one that nobody remembers and nobody can take any more."""
+        """Remove a volume that no row names any more, so that no conversation can get it."""
         await self._inventory.remove_volume(volume)
 
     def _name(self, volume: str) -> str:

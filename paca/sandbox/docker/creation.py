@@ -1,0 +1,65 @@
+"""Creates containers of sandboxes, without starting them."""
+
+from paca.sandbox.base import IdlePolicy, SandboxSpec
+from paca.sandbox.docker import container, image
+from paca.sandbox.docker.container import Container
+from paca.sandbox.docker.engine import DockerEngine, DockerRefused
+from paca.sandbox.docker.inventory import CONFLICT, Inventory
+
+CREATE_SECONDS = 40.0  # a busy disk makes a volume and its first files slowly
+
+
+class ContainerCreator:
+    """Creates containers from one image. ``image_name``: as the setting AGENT_SANDBOX_IMAGE names it."""
+
+    def __init__(
+        self, engine: DockerEngine, inventory: Inventory, image_name: str, idle_policy: IdlePolicy
+    ) -> None:
+        self.image_name = image_name
+        self._engine = engine
+        self._inventory = inventory
+        self._idle_policy = idle_policy
+
+    async def image_id(self) -> str:
+        """The digest of the image. Raises ``SandboxUnavailable`` if its runner does not fit this Paca."""
+        return await image.find_image_id(self._engine, self.image_name)
+
+    async def create_for_conversation(self, spec: SandboxSpec, epoch: int) -> Container | None:
+        """The new container of a conversation; None if another worker was faster.
+
+        Raises ``SandboxUnavailable``.
+        """
+        install_id = self._inventory.install_id
+        volume = await self._inventory.choose_volume(spec)
+        labels = container.labels(install_id, spec.conversation_id)
+        for name in container.possible_names(install_id, spec.conversation_id):
+            created = await self.create(spec, epoch, name=name, volume=volume, labels=labels)
+            if created is not None or not await self._inventory.is_foreign(name):
+                return created
+        return None
+
+    async def create(
+        self, spec: SandboxSpec, epoch: int, *, name: str, volume: str, labels: dict[str, str]
+    ) -> Container | None:
+        """A new container; None if its name is taken, by another worker or by one that is being removed.
+
+        Raises ``SandboxUnavailable``.
+        """
+        body = container.configuration(
+            spec,
+            image=await self.image_id(),
+            labels=labels,
+            volume=volume,
+            epoch=epoch,
+            orphan_seconds=self._idle_policy.orphan_seconds(spec),
+        )
+        try:
+            created = await self._engine.call(
+                lambda client: client.create_container_from_config(body, name),
+                seconds=CREATE_SECONDS,
+            )
+        except DockerRefused as refusal:
+            if refusal.http_status == CONFLICT:
+                return None
+            raise
+        return Container(created["Id"], running=False, starting=True)
