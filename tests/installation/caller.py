@@ -10,12 +10,12 @@ LOOK = "Look around the sandbox and tell me what is there."
 OUTCOMES = ("agent.tool.returned", "agent.tool.outcome_unknown")
 
 
-class Caller:
+class ApiClient:
     """Signs in with a token made at the command line."""
 
-    def __init__(self, paca: Installation, running: Running) -> None:
+    def __init__(self, installation: Installation, running: Running) -> None:
         self._running = running
-        self._token = paca.run("create_token", "admin").stdout.split()[-1]
+        self._token = installation.run("create_token", "admin").stdout.split()[-1]
         project = self.get("/api/v1/projects/")["results"][0]["id"]
         self.project = f"/api/v1/projects/{project}/"
         self.agent = self.get(f"{self.project}agents/")["results"][0]["id"]

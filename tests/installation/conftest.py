@@ -10,7 +10,7 @@ from tests.installation.manage_process import Installation, Running
 
 
 @pytest.fixture
-def paca(tmp_path: Path) -> Iterator[Installation]:
+def installation(tmp_path: Path) -> Iterator[Installation]:
     """One that was never started."""
     installation = Installation(tmp_path / "data")
     yield installation
@@ -18,7 +18,7 @@ def paca(tmp_path: Path) -> Iterator[Installation]:
 
 
 @pytest.fixture(scope="module")
-def first(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Installation, Running]]:
+def first_start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Installation, Running]]:
     """One in its first start, still running: to look at, not to change."""
     installation = Installation(tmp_path_factory.mktemp("first") / "data")
     yield installation, installation.up()
@@ -26,7 +26,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Installati
 
 
 @pytest.fixture(scope="session")
-def after_a_first_start(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def first_start_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     installation = Installation(tmp_path_factory.mktemp("template") / "data")
     assert installation.up().stop() == 0
     installation.end()
@@ -34,9 +34,9 @@ def after_a_first_start(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def used(after_a_first_start: Path, tmp_path: Path) -> Iterator[Installation]:
+def stopped_installation(first_start_data: Path, tmp_path: Path) -> Iterator[Installation]:
     """One that was started once and ended."""
-    shutil.copytree(after_a_first_start, tmp_path / "data")
+    shutil.copytree(first_start_data, tmp_path / "data")
     installation = Installation(tmp_path / "data")
     yield installation
     installation.end()

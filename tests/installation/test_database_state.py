@@ -18,46 +18,57 @@ services.configure(Agent.objects.get(), by=None, model="anthropic/claude-x", llm
 """
 
 
-def test_a_database_of_a_newer_version_is_refused(used: Installation):
-    with closing(sqlite3.connect(used.data / "paca.sqlite3")) as database:
+def test_a_database_of_a_newer_version_is_refused(stopped_installation: Installation):
+    with closing(sqlite3.connect(stopped_installation.data / "paca.sqlite3")) as database:
         database.execute(
             "INSERT INTO django_migrations (app, name, applied) VALUES ('agents', '0999_later', '2030-01-01')"
         )
         database.commit()
-    assert_refused(used.run("up"), "agents.0999_later is not known here", "update the code")
+    assert_refused(
+        stopped_installation.run("up"), "agents.0999_later is not known here", "update the code"
+    )
 
 
-def test_a_damaged_database_is_refused(used: Installation):
-    file = used.data / "paca.sqlite3"
+def test_a_damaged_database_is_refused(stopped_installation: Installation):
+    file = stopped_installation.data / "paca.sqlite3"
     whole = file.read_bytes()
     file.write_bytes(whole[:100] + b"\xff" * 8000 + whole[8100:])
     damaged = file.read_bytes()
-    assert_refused(used.run("up"), "cannot be used: database disk image is malformed", "backup")
+    assert_refused(
+        stopped_installation.run("up"), "cannot be used: database disk image is malformed", "backup"
+    )
     assert file.read_bytes() == damaged
 
 
 @pytest.mark.parametrize("how", ["the variable", "the file", "no file"])
 def test_a_wrong_encryption_key_is_refused_and_the_right_one_works_again(
-    used: Installation, how: str
+    stopped_installation: Installation, how: str
 ):
-    stored = used.run("shell", "-v0", "-c", STORE_A_KEY)
+    stored = stopped_installation.run("shell", "-v0", "-c", STORE_A_KEY)
     assert stored.returncode == 0, stored.stderr
-    kept = used.data / "encryption_key"
-    shutil.copy2(kept, used.data / "saved")
+    kept = stopped_installation.data / "encryption_key"
+    shutil.copy2(kept, stopped_installation.data / "saved")
     given = {"ENCRYPTION_KEY": GOOD_KEY} if how == "the variable" else {}
     if how == "the file":
         kept.write_text(GOOD_KEY)
     if how == "no file":
         kept.unlink()
     assert_refused(
-        used.run("up", **given), "ENCRYPTION_KEY cannot decrypt", "restore the previous key"
+        stopped_installation.run("up", **given),
+        "ENCRYPTION_KEY cannot decrypt",
+        "restore the previous key",
     )
     assert kept.exists() is (how != "no file"), "a new key was kept"
-    shutil.copy2(used.data / "saved", kept)
-    assert used.run("doctor").stdout.count("every stored secret can be decrypted") == 1
+    shutil.copy2(stopped_installation.data / "saved", kept)
+    assert (
+        stopped_installation.run("doctor").stdout.count("every stored secret can be decrypted") == 1
+    )
 
 
-def test_the_former_key_may_stand_second(used: Installation):
-    assert used.run("shell", "-v0", "-c", STORE_A_KEY).returncode == 0
-    both = f"{GOOD_KEY},{(used.data / 'encryption_key').read_text().strip()}"
-    assert "every stored secret can be decrypted" in used.run("doctor", ENCRYPTION_KEY=both).stdout
+def test_the_former_key_may_stand_second(stopped_installation: Installation):
+    assert stopped_installation.run("shell", "-v0", "-c", STORE_A_KEY).returncode == 0
+    both = f"{GOOD_KEY},{(stopped_installation.data / 'encryption_key').read_text().strip()}"
+    assert (
+        "every stored secret can be decrypted"
+        in stopped_installation.run("doctor", ENCRYPTION_KEY=both).stdout
+    )

@@ -14,16 +14,16 @@ def parts_of(said: str) -> dict[str, dict[str, str]]:
     return json.loads(said)["parts"]
 
 
-def test_before_the_first_start_it_says_what_to_run_and_makes_nothing(paca: Installation):
-    ended = paca.run("doctor")
+def test_before_the_first_start_it_says_what_to_run_and_makes_nothing(installation: Installation):
+    ended = installation.run("doctor")
     assert ended.returncode == 0, ended.stderr
     assert "todo    Data" in ended.stdout
     assert "Next step: make run" in ended.stdout
-    assert not paca.data.exists()
+    assert not installation.data.exists()
 
 
-def test_as_json_it_is_one_object_with_every_part(used: Installation):
-    ended = used.run("doctor", "--json")
+def test_as_json_it_is_one_object_with_every_part(stopped_installation: Installation):
+    ended = stopped_installation.run("doctor", "--json")
     assert ended.returncode == 0, ended.stdout
     assert json.loads(ended.stdout)["ok"] is True
     parts = parts_of(ended.stdout)
@@ -51,32 +51,32 @@ def test_as_json_it_is_one_object_with_every_part(used: Installation):
     assert parts["workers"]["next_step"] == parts["server"]["next_step"] == "make run"
 
 
-def test_it_sees_the_running_server_and_its_worker(first):
-    paca, running = first
-    parts = parts_of(paca.run("doctor", "--json").stdout)
+def test_it_sees_the_running_server_and_its_worker(first_start):
+    installation, running = first_start
+    parts = parts_of(installation.run("doctor", "--json").stdout)
     assert parts["server"]["state"] == parts["workers"]["state"] == parts["queue"]["state"] == "ok"
     assert f"process {running.process.pid}" in parts["server"]["meaning"]
     assert parts["workers"]["meaning"] == "1 running, capacity for 10 more conversations"
     assert parts["queue"]["meaning"] == "no conversation waits for a worker"
 
 
-def test_a_broken_part_is_named_and_the_exit_code_says_so(used: Installation):
-    (used.data / "paca.sqlite3").write_bytes(b"garbage " * 1000)
-    ended = used.run("doctor")
+def test_a_broken_part_is_named_and_the_exit_code_says_so(stopped_installation: Installation):
+    (stopped_installation.data / "paca.sqlite3").write_bytes(b"garbage " * 1000)
+    ended = stopped_installation.run("doctor")
     assert ended.returncode == 1
     assert "broken  Database" in ended.stdout
     assert "Next step: restore it from a backup" in ended.stdout
     assert "Traceback" not in ended.stdout + ended.stderr
-    assert json.loads(used.run("doctor", "--json").stdout)["ok"] is False
+    assert json.loads(stopped_installation.run("doctor", "--json").stdout)["ok"] is False
 
 
-def test_commands_refused_on_purpose_are_no_fault(used: Installation):
-    ended = used.run("doctor", "--json", PACA_SANDBOX="none")
+def test_commands_refused_on_purpose_are_no_fault(stopped_installation: Installation):
+    ended = stopped_installation.run("doctor", "--json", PACA_SANDBOX="none")
     assert ended.returncode == 0
     assert parts_of(ended.stdout)["sandbox"]["state"] == "todo"
 
 
-def test_a_folder_open_to_others_is_worth_closing(used: Installation):
-    used.data.chmod(0o755)
-    data = parts_of(used.run("doctor", "--json").stdout)["data"]
-    assert (data["state"], data["next_step"]) == ("todo", f"chmod 700 {used.data}")
+def test_a_folder_open_to_others_is_worth_closing(stopped_installation: Installation):
+    stopped_installation.data.chmod(0o755)
+    data = parts_of(stopped_installation.run("doctor", "--json").stdout)["data"]
+    assert (data["state"], data["next_step"]) == ("todo", f"chmod 700 {stopped_installation.data}")

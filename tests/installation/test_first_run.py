@@ -41,27 +41,27 @@ ONE_OF_EACH = {"accounts_user": 1, "projects_project": 1, "agents_agent": 1, "pr
 # --- the first start ------------------------------------------------------------------------------
 
 
-def test_each_step_is_a_line(first: tuple[Installation, Running]):
-    _, running = first
+def test_each_step_is_a_line(first_start: tuple[Installation, Running]):
+    _, running = first_start
     said = [line.split()[1] for line in running.lines if re.match("[✓!] ", line)]
     assert said == list(PARTS), running.output
     assert "created: secret_key, encryption_key" in running.output
     assert len(LINK.findall(running.output)) == 1
 
 
-def test_what_is_made_is_for_this_account_only(first: tuple[Installation, Running]):
-    paca, _ = first
-    assert mode(paca.data) == 0o700
+def test_what_is_made_is_for_this_account_only(first_start: tuple[Installation, Running]):
+    installation, _ = first_start
+    assert mode(installation.data) == 0o700
     for name in ("secret_key", "encryption_key", "paca.sqlite3", "lock"):
-        assert mode(paca.data / name) == 0o600, name
+        assert mode(installation.data / name) == 0o600, name
 
 
-def test_there_is_one_admin_one_project_and_one_agent(first: tuple[Installation, Running]):
-    assert counted(first[0].data) == ONE_OF_EACH
+def test_there_is_one_admin_one_project_and_one_agent(first_start: tuple[Installation, Running]):
+    assert counted(first_start[0].data) == ONE_OF_EACH
 
 
-def test_everything_is_ready_soon_after_the_start(first: tuple[Installation, Running]):
-    _, running = first
+def test_everything_is_ready_soon_after_the_start(first_start: tuple[Installation, Running]):
+    _, running = first_start
     deadline = time.monotonic() + 60
     while (answer := running.get("/readyz")).status != 200 and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -74,17 +74,17 @@ def test_everything_is_ready_soon_after_the_start(first: tuple[Installation, Run
     }
 
 
-def test_idle_it_takes_less_than_150_mb(first: tuple[Installation, Running]):
-    _, running = first
+def test_idle_it_takes_less_than_150_mb(first_start: tuple[Installation, Running]):
+    _, running = first_start
     assert running.get("/accounts/login/").status == 200
-    used = psutil.Process(running.process.pid).memory_info().rss / 1e6
-    assert used < 150, f"{used:.0f} MB"
+    resident = psutil.Process(running.process.pid).memory_info().rss / 1e6
+    assert resident < 150, f"{resident:.0f} MB"
 
 
 def test_logs_are_json_when_nobody_watches_and_name_the_request(
-    first: tuple[Installation, Running],
+    first_start: tuple[Installation, Running],
 ):
-    _, running = first
+    _, running = first_start
     answer = running.get("/no-such-page/")
     assert answer.status == 404
 
@@ -97,17 +97,19 @@ def test_logs_are_json_when_nobody_watches_and_name_the_request(
     assert {"at", "level", "logger", "message"} <= set(entry)
 
 
-def test_a_second_start_on_the_same_data_is_refused_plainly(first: tuple[Installation, Running]):
-    paca, running = first
-    ended = paca.run("up")
+def test_a_second_start_on_the_same_data_is_refused_plainly(
+    first_start: tuple[Installation, Running],
+):
+    installation, running = first_start
+    ended = installation.run("up")
     assert ended.returncode == 1
     assert f"another Paca (process {running.process.pid}) already uses" in ended.stderr
     assert "PACA_DATA_DIR=" in ended.stderr
     assert running.get("/healthz").status == 200
 
 
-def test_the_link_signs_the_admin_in_once(paca: Installation):
-    running = paca.up()
+def test_the_link_signs_the_admin_in_once(installation: Installation):
+    running = installation.up()
     (path,) = LINK.findall(running.output)
     # Opening it, as a mail program might, does not use it up.
     assert running.get(path).status == running.get(path).status == 200
@@ -135,13 +137,13 @@ def press(running: Running, path: str) -> http.client.HTTPResponse:
     return answer
 
 
-def test_the_password_of_the_first_admin_may_be_given(paca: Installation):
-    running = paca.up_until("^. Demo ", PACA_ADMIN_PASSWORD="correct-horse-battery")
+def test_the_password_of_the_first_admin_may_be_given(installation: Installation):
+    running = installation.up_until("^. Demo ", PACA_ADMIN_PASSWORD="correct-horse-battery")
     running.kill()
     assert "with the password of PACA_ADMIN_PASSWORD" in running.output
     assert not LINK.search(running.output)
     assert "correct-horse" not in running.output
-    checked = paca.run("shell", "-v0", "-c", CHECK_PASSWORD)
+    checked = installation.run("shell", "-v0", "-c", CHECK_PASSWORD)
     assert checked.stdout.strip() == "True", checked.stderr
 
 
@@ -151,77 +153,86 @@ print(User.objects.get(username="admin").check_password("correct-horse-battery")
 """
 
 
-def test_a_given_key_is_not_written_to_disk(paca: Installation):
-    paca.up_until("^. Secrets ", SECRET_KEY="given-0123456789-abcdefghijklmnop-given").kill()
-    assert not (paca.data / "secret_key").exists()
-    assert (paca.data / "encryption_key").exists()
+def test_a_given_key_is_not_written_to_disk(installation: Installation):
+    installation.up_until(
+        "^. Secrets ", SECRET_KEY="given-0123456789-abcdefghijklmnop-given"
+    ).kill()
+    assert not (installation.data / "secret_key").exists()
+    assert (installation.data / "encryption_key").exists()
 
 
 @pytest.mark.parametrize("step", ["Secrets", "Database", "Admin"])
-def test_a_first_start_that_is_killed_is_carried_on_by_the_next(paca: Installation, step: str):
-    paca.up_until(rf"^. {step} ").kill()
-    again = paca.up()
+def test_a_first_start_that_is_killed_is_carried_on_by_the_next(
+    installation: Installation, step: str
+):
+    installation.up_until(rf"^. {step} ").kill()
+    again = installation.up()
     assert again.get("/healthz").status == 200
-    assert counted(paca.data) == ONE_OF_EACH
+    assert counted(installation.data) == ONE_OF_EACH
 
 
-def test_a_first_start_that_is_killed_among_the_migrations_is_carried_on(paca: Installation):
-    started = paca.up_until("^. Secrets ")
-    while not (paca.data / "paca.sqlite3-wal").exists():
+def test_a_first_start_that_is_killed_among_the_migrations_is_carried_on(
+    installation: Installation,
+):
+    started = installation.up_until("^. Secrets ")
+    while not (installation.data / "paca.sqlite3-wal").exists():
         time.sleep(0.01)
     time.sleep(0.5)
     started.kill()
-    paca.up()
-    assert counted(paca.data) == ONE_OF_EACH
+    installation.up()
+    assert counted(installation.data) == ONE_OF_EACH
 
 
 # --- later starts ---------------------------------------------------------------------------------
 
 
-def test_a_later_start_changes_nothing_and_prints_no_link(used: Installation):
-    keys = {name: (used.data / name).read_bytes() for name in ("secret_key", "encryption_key")}
-    running = used.up()
+def test_a_later_start_changes_nothing_and_prints_no_link(stopped_installation: Installation):
+    keys = {
+        name: (stopped_installation.data / name).read_bytes()
+        for name in ("secret_key", "encryption_key")
+    }
+    running = stopped_installation.up()
     assert "Secrets      found" in running.output
     assert "up to date" in running.output
     assert "Demo" not in running.output
     assert not LINK.search(running.output)
     assert "manage.py sign_in_link admin" in running.output
-    assert keys == {name: (used.data / name).read_bytes() for name in keys}
-    assert counted(used.data) == ONE_OF_EACH
+    assert keys == {name: (stopped_installation.data / name).read_bytes() for name in keys}
+    assert counted(stopped_installation.data) == ONE_OF_EACH
 
 
-def test_a_later_start_takes_under_five_seconds(used: Installation):
+def test_a_later_start_takes_under_five_seconds(stopped_installation: Installation):
     """Without the time it waited for a core: how long a start takes, not how busy this machine is."""
-    running = used.up()
+    running = stopped_installation.up()
     assert running.seconds - running.waited_for_a_core < 5
 
 
-def test_a_start_needs_no_network(used: Installation):
+def test_a_start_needs_no_network(stopped_installation: Installation):
     as_root = () if os.geteuid() == 0 else ("--map-root-user",)
-    running = used.up(before=("unshare", *as_root, "--net"), reachable=False)
+    running = stopped_installation.up(before=("unshare", *as_root, "--net"), reachable=False)
     assert "Paca runs at" in running.output
 
 
-def test_after_a_kill_it_starts_again_on_the_same_data(used: Installation):
-    used.up().kill()
-    again = used.up()
+def test_after_a_kill_it_starts_again_on_the_same_data(stopped_installation: Installation):
+    stopped_installation.up().kill()
+    again = stopped_installation.up()
     assert again.get("/healthz").status == 200
     assert again.stop() == 0
 
 
-def test_it_ends_in_order_on_sigterm(used: Installation):
-    running = used.up()
+def test_it_ends_in_order_on_sigterm(stopped_installation: Installation):
+    running = stopped_installation.up()
     began = time.monotonic()
     assert running.stop() == 0, running.output
     assert time.monotonic() - began < 10
     assert "Traceback" not in running.output
-    with closing(sqlite3.connect(used.data / "paca.sqlite3")) as database:
+    with closing(sqlite3.connect(stopped_installation.data / "paca.sqlite3")) as database:
         assert database.execute("SELECT count(*) FROM conversations_worker").fetchone() == (0,)
 
 
-def test_ready_says_which_part_is_not(used: Installation):
-    running = used.up(PACA_SANDBOX="bubblewrap")
-    with closing(sqlite3.connect(used.data / "paca.sqlite3")) as database:
+def test_ready_says_which_part_is_not(stopped_installation: Installation):
+    running = stopped_installation.up(PACA_SANDBOX="bubblewrap")
+    with closing(sqlite3.connect(stopped_installation.data / "paca.sqlite3")) as database:
         database.execute("DELETE FROM django_migrations WHERE app = 'conversations'")
         database.commit()
     answer = running.get("/readyz")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.installation.caller import WORK, Caller, assert_is_whole
+from tests.installation.caller import WORK, ApiClient, assert_is_whole
 from tests.installation.disk import Disk, mounted
 from tests.installation.manage_process import Installation
 from tests.support.flow import wait_until
@@ -30,7 +30,7 @@ def disk() -> Iterator[Disk]:
 
 
 @pytest.fixture
-def paca(tmp_path: Path, disk: Disk) -> Iterator[Installation]:
+def installation(tmp_path: Path, disk: Disk) -> Iterator[Installation]:
     with PostgresServer(disk.place / "server") as postgres:
         installation = Installation(tmp_path / "data", {"DATABASE_URL": postgres.url})
         yield installation
@@ -38,23 +38,23 @@ def paca(tmp_path: Path, disk: Disk) -> Iterator[Installation]:
 
 
 def test_a_full_disk_of_the_database_refuses_new_work_and_costs_no_run(
-    paca: Installation, disk: Disk
+    installation: Installation, disk: Disk
 ):
-    running = paca.up(WORKER_LEASE_SECONDS="3")
-    caller = Caller(paca, running)
-    conversation = caller.begin(WORK).json()["conversation"]
-    wait_until(lambda: caller.has(conversation, "tool.called"), PATIENCE)
+    running = installation.up(WORKER_LEASE_SECONDS="3")
+    client = ApiClient(installation, running)
+    conversation = client.begin(WORK).json()["conversation"]
+    wait_until(lambda: client.has(conversation, "tool.called"), PATIENCE)
     disk.fill(leave_mib=0)
-    wait_until(lambda: caller.begin(LONG).status != 201, PATIENCE)
-    refused = caller.begin(LONG)
+    wait_until(lambda: client.begin(LONG).status != 201, PATIENCE)
+    refused = client.begin(LONG)
     assert (refused.status, refused.json()["code"]) == (507, "disk_full")
     assert "make room there" in refused.json()["detail"]
     ready = running.get("/readyz")
     assert (ready.status, "full" in ready.json()["parts"]["disk"]) == (503, True)
     disk.make_room()
-    wait_until(lambda: caller.is_finished(conversation), PATIENCE)
-    assert_is_whole(caller.log(conversation))
+    wait_until(lambda: client.is_finished(conversation), PATIENCE)
+    assert_is_whole(client.log(conversation))
     wait_until(lambda: running.get("/readyz").status == 200, PATIENCE)
-    begun = caller.begin(LONG)
+    begun = client.begin(LONG)
     assert begun.status == 201, begun.body
-    wait_until(lambda: caller.is_finished(begun.json()["conversation"]), PATIENCE)
+    wait_until(lambda: client.is_finished(begun.json()["conversation"]), PATIENCE)

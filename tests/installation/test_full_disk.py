@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.installation.caller import WORK, Caller, assert_is_whole
+from tests.installation.caller import WORK, ApiClient, assert_is_whole
 from tests.installation.disk import Disk, mounted
 from tests.installation.manage_process import Installation
 from tests.support.flow import wait_until
@@ -24,36 +24,38 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 
 @pytest.fixture
-def paca(disk: Disk) -> Iterator[Installation]:
+def installation(disk: Disk) -> Iterator[Installation]:
     installation = Installation(disk.place / "data")
     yield installation
     installation.end()
 
 
-def test_below_a_limit_new_work_is_refused_and_room_mends_it(paca: Installation, disk: Disk):
-    running = paca.up()
-    caller = Caller(paca, running)
+def test_below_a_limit_new_work_is_refused_and_room_mends_it(
+    installation: Installation, disk: Disk
+):
+    running = installation.up()
+    client = ApiClient(installation, running)
     disk.fill(leave_mib=300)
-    refused = caller.begin("Hello")
+    refused = client.begin("Hello")
     assert refused.status == 507
     assert refused.json()["code"] == "disk_full"
     assert "make room" in refused.json()["detail"]
     assert running.get("/readyz").status == 503
     assert "MiB free" in running.get("/readyz").json()["parts"]["disk"]
     disk.make_room()
-    begun = caller.begin("Hello")
+    begun = client.begin("Hello")
     assert begun.status == 201, begun.body
-    wait_until(lambda: caller.is_finished(begun.json()["conversation"]), PATIENCE)
+    wait_until(lambda: client.is_finished(begun.json()["conversation"]), PATIENCE)
 
 
-def test_a_disk_without_any_room_costs_no_run(paca: Installation, disk: Disk):
-    running = paca.up(WORKER_LEASE_SECONDS="3")
-    caller = Caller(paca, running)
-    conversation = caller.begin(WORK).json()["conversation"]
-    wait_until(lambda: caller.has(conversation, "tool.called"), PATIENCE)
+def test_a_disk_without_any_room_costs_no_run(installation: Installation, disk: Disk):
+    running = installation.up(WORKER_LEASE_SECONDS="3")
+    client = ApiClient(installation, running)
+    conversation = client.begin(WORK).json()["conversation"]
+    wait_until(lambda: client.has(conversation, "tool.called"), PATIENCE)
     disk.fill(leave_mib=0)
     wait_until(lambda: any("full" in line for line in running.lines), PATIENCE)
     assert running.process.poll() is None
     disk.make_room()
-    wait_until(lambda: caller.is_finished(conversation), PATIENCE)
-    assert_is_whole(caller.log(conversation))
+    wait_until(lambda: client.is_finished(conversation), PATIENCE)
+    assert_is_whole(client.log(conversation))

@@ -32,8 +32,8 @@ print(json.dumps({"answers": answers, "modules": sorted(sys.modules)}))
 
 
 @pytest.mark.service
-def test_a_booted_web_process_has_loaded_no_model_library(used: Installation):
-    ended = used.run("shell", "-v0", "-c", BROWSE)
+def test_a_booted_web_process_has_loaded_no_model_library(stopped_installation: Installation):
+    ended = stopped_installation.run("shell", "-v0", "-c", BROWSE)
     assert ended.returncode == 0, ended.stderr
     seen = json.loads(ended.stdout.splitlines()[-1])
     assert set(seen["answers"].values()) == {200}, seen["answers"]

@@ -46,28 +46,28 @@ def sessions(postgres: PostgresServer, database: str) -> int:
 
 
 def test_it_starts_on_an_empty_database_and_again_on_its_own(
-    paca: Installation, postgres: PostgresServer, database: str
+    installation: Installation, postgres: PostgresServer, database: str
 ):
     url = postgres.url_of(database)
-    first = paca.up(DATABASE_URL=url)
-    assert f"{database} at 127.0.0.1:{postgres.port}" in first.output
-    assert "migrations applied" in first.output
-    assert first.get("/healthz").status == 200
-    wait_until(lambda: first.get("/readyz").status == 200)
-    assert first.stop() == 0
+    first_start = installation.up(DATABASE_URL=url)
+    assert f"{database} at 127.0.0.1:{postgres.port}" in first_start.output
+    assert "migrations applied" in first_start.output
+    assert first_start.get("/healthz").status == 200
+    wait_until(lambda: first_start.get("/readyz").status == 200)
+    assert first_start.stop() == 0
     assert sessions(postgres, database) == 0
-    again = paca.up(DATABASE_URL=url)
+    again = installation.up(DATABASE_URL=url)
     assert "up to date" in again.output
     assert "sign in as" not in again.output
-    looked = paca.run("doctor", DATABASE_URL=url)
+    looked = installation.run("doctor", DATABASE_URL=url)
     assert looked.returncode == 0, looked.stdout
     assert f"PostgreSQL 18.6, {database} at 127.0.0.1" in looked.stdout
     assert again.stop() == 0
-    assert not list(paca.data.glob("*.sqlite3"))
+    assert not list(installation.data.glob("*.sqlite3"))
 
 
-def test_an_address_may_be_a_socket(paca: Installation, postgres: PostgresServer):
-    looked = paca.run("doctor", DATABASE_URL=postgres.socket_url)
+def test_an_address_may_be_a_socket(installation: Installation, postgres: PostgresServer):
+    looked = installation.run("doctor", DATABASE_URL=postgres.socket_url)
     assert looked.returncode == 0, looked.stdout + looked.stderr
     assert "has no tables yet" in looked.stdout
 
@@ -122,11 +122,11 @@ def test_of_two_that_have_made_up_their_own_secrets_at_once_one_is_refused(
 
 
 def test_a_server_that_is_killed_in_the_middle_of_a_run_and_comes_back_costs_nothing(
-    paca: Installation, postgres: PostgresServer, database: str
+    installation: Installation, postgres: PostgresServer, database: str
 ):
     url = postgres.url_of(database)
-    running = paca.up(DATABASE_URL=url)
-    token = paca.run("create_token", "admin", DATABASE_URL=url).stdout.split()[-1]
+    running = installation.up(DATABASE_URL=url)
+    token = installation.run("create_token", "admin", DATABASE_URL=url).stdout.split()[-1]
 
     def ask(method: str, path: str, body: str = "") -> Any:
         connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=30)
@@ -306,10 +306,12 @@ def test_a_database_that_cannot_be_used_is_refused_with_the_next_step(
     assert sessions(postgres, new) == 0
 
 
-def test_a_refused_start_says_so_and_makes_nothing(paca: Installation, postgres: PostgresServer):
-    ended = paca.run("up", DATABASE_URL=postgres.url_of("paca", password="hush-hush"))
+def test_a_refused_start_says_so_and_makes_nothing(
+    installation: Installation, postgres: PostgresServer
+):
+    ended = installation.run("up", DATABASE_URL=postgres.url_of("paca", password="hush-hush"))
     assert_refused(ended, "rejects paca", "correct them in DATABASE_URL")
-    assert not paca.data.exists()
+    assert not installation.data.exists()
     _shows_no_password(ended, postgres)
 
 
@@ -319,8 +321,8 @@ def _shows_no_password(ended: subprocess.CompletedProcess, postgres: PostgresSer
     assert postgres.password not in said
 
 
-def test_the_doctor_says_the_same(paca: Installation, postgres: PostgresServer):
-    looked = paca.run("doctor", DATABASE_URL=postgres.url_of("paca", password="hush-hush"))
+def test_the_doctor_says_the_same(installation: Installation, postgres: PostgresServer):
+    looked = installation.run("doctor", DATABASE_URL=postgres.url_of("paca", password="hush-hush"))
     assert looked.returncode == 1
     assert "broken  Database    the PostgreSQL at 127.0.0.1" in looked.stdout
     assert "correct them in DATABASE_URL" in looked.stdout

@@ -23,52 +23,52 @@ def files_in(folder: Path) -> dict[str, bytes | None]:
     }
 
 
-def a_file_in_the_way(paca: Installation) -> dict[str, str]:
-    paca.data.write_text("I am a file")
+def a_file_in_the_way(installation: Installation) -> dict[str, str]:
+    installation.data.write_text("I am a file")
     return {}
 
 
-def a_parent_that_is_a_file(paca: Installation) -> dict[str, str]:
-    paca.data.write_text("I am a file")
-    return {"PACA_DATA_DIR": str(paca.data / "inside")}
+def a_parent_that_is_a_file(installation: Installation) -> dict[str, str]:
+    installation.data.write_text("I am a file")
+    return {"PACA_DATA_DIR": str(installation.data / "inside")}
 
 
-def garbage_as_database(paca: Installation) -> dict[str, str]:
-    paca.data.mkdir(mode=0o700)
-    (paca.data / "paca.sqlite3").write_bytes(b"This is not a database. " * 100)
+def garbage_as_database(installation: Installation) -> dict[str, str]:
+    installation.data.mkdir(mode=0o700)
+    (installation.data / "paca.sqlite3").write_bytes(b"This is not a database. " * 100)
     return {}
 
 
-def a_folder_as_database(paca: Installation) -> dict[str, str]:
-    (paca.data / "paca.sqlite3").mkdir(parents=True)
+def a_folder_as_database(installation: Installation) -> dict[str, str]:
+    (installation.data / "paca.sqlite3").mkdir(parents=True)
     return {}
 
 
-def database_of_another_program(paca: Installation) -> dict[str, str]:
-    paca.data.mkdir(mode=0o700)
-    with closing(sqlite3.connect(paca.data / "paca.sqlite3")) as database:
+def database_of_another_program(installation: Installation) -> dict[str, str]:
+    installation.data.mkdir(mode=0o700)
+    with closing(sqlite3.connect(installation.data / "paca.sqlite3")) as database:
         database.execute("PRAGMA journal_mode=WAL")
         database.execute("CREATE TABLE songs (title TEXT)")
         database.commit()
     return {}
 
 
-def key_open_to_others(paca: Installation) -> dict[str, str]:
-    paca.data.mkdir(mode=0o700)
-    (paca.data / "encryption_key").write_text(GOOD_KEY)
-    (paca.data / "encryption_key").chmod(0o644)
+def key_open_to_others(installation: Installation) -> dict[str, str]:
+    installation.data.mkdir(mode=0o700)
+    (installation.data / "encryption_key").write_text(GOOD_KEY)
+    (installation.data / "encryption_key").chmod(0o644)
     return {}
 
 
-def key_that_is_none(paca: Installation) -> dict[str, str]:
-    paca.data.mkdir(mode=0o700)
-    (paca.data / "encryption_key").write_text("short")
-    (paca.data / "encryption_key").chmod(0o600)
+def key_that_is_none(installation: Installation) -> dict[str, str]:
+    installation.data.mkdir(mode=0o700)
+    (installation.data / "encryption_key").write_text("short")
+    (installation.data / "encryption_key").chmod(0o600)
     return {}
 
 
 def settings(**given: str) -> Callable[[Installation], dict[str, str]]:
-    return lambda paca: given
+    return lambda installation: given
 
 
 REFUSALS = {
@@ -188,39 +188,43 @@ def assert_refused(ended: subprocess.CompletedProcess, cause: str, next_step: st
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_a_start_that_cannot_be_is_refused_plainly_and_makes_nothing(paca: Installation, name: str):
+def test_a_start_that_cannot_be_is_refused_plainly_and_makes_nothing(
+    installation: Installation, name: str
+):
     arrange, cause, next_step = REFUSALS[name]
-    given = arrange(paca)
-    before = files_in(paca.data.parent)
-    assert_refused(paca.run("up", **given), cause, next_step)
-    assert files_in(paca.data.parent) == before
+    given = arrange(installation)
+    before = files_in(installation.data.parent)
+    assert_refused(installation.run("up", **given), cause, next_step)
+    assert files_in(installation.data.parent) == before
 
 
-def test_no_secret_of_the_environment_is_printed(paca: Installation):
+def test_no_secret_of_the_environment_is_printed(installation: Installation):
     for name, url in (
         ("DATABASE_URL", "mysql://paca:hush@db/paca"),
         ("DATABASE_URL", "postgres://paca:hu@sh@db/paca"),
         ("REDIS_URL", "amqp://paca:hush@queue"),
         ("REDIS_URL", "redis://paca:hu@sh@cache:many"),
     ):
-        ended = paca.run("up", **{name: url})
+        ended = installation.run("up", **{name: url})
         assert ended.returncode == 1
-        assert "hu" not in ended.stderr.replace(str(paca.data), "")
-    ended = paca.run("up", SECRET_KEY="weak-but-mine")
+        assert "hu" not in ended.stderr.replace(str(installation.data), "")
+    ended = installation.run("up", SECRET_KEY="weak-but-mine")
     assert "weak-but-mine" not in ended.stdout + ended.stderr
 
 
-def test_a_taken_port_is_refused_plainly_and_makes_nothing(paca: Installation):
+def test_a_taken_port_is_refused_plainly_and_makes_nothing(installation: Installation):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        ended = paca.run("up", PACA_PORT=str(port))
+        ended = installation.run("up", PACA_PORT=str(port))
     assert_refused(ended, f"port {port} on 127.0.0.1 is in use", f"PACA_PORT={port + 1}")
-    assert not paca.data.exists()
+    assert not installation.data.exists()
 
 
-def test_a_data_folder_without_the_right_to_write_is_refused_plainly(paca: Installation):
-    paca.data.mkdir(mode=0o500)
+def test_a_data_folder_without_the_right_to_write_is_refused_plainly(installation: Installation):
+    installation.data.mkdir(mode=0o500)
     # Root may write everywhere unless this one capability is taken from it.
     before = ("setpriv", "--bounding-set=-dac_override") if os.geteuid() == 0 else ()
-    ended = paca.run("up", before=before)
-    assert_refused(ended, f"{paca.data} cannot be written to (Permission denied)", "PACA_DATA_DIR=")
+    ended = installation.run("up", before=before)
+    assert_refused(
+        ended, f"{installation.data} cannot be written to (Permission denied)", "PACA_DATA_DIR="
+    )

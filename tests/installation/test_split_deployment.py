@@ -41,21 +41,23 @@ COMMANDS = [("run_worker",), ("up", "--no-worker")]
     ids=["a file", "no Redis", "no secrets", "one secret"],
 )
 def test_what_only_one_process_can_use_is_refused_plainly(
-    paca: Installation, command, given, cause, next_step
+    installation: Installation, command, given, cause, next_step
 ):
-    assert_refused(paca.run(*command, **given), cause, next_step)
-    assert not paca.data.exists()
+    assert_refused(installation.run(*command, **given), cause, next_step)
+    assert not installation.data.exists()
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "many", "1.5"])
-def test_a_worker_takes_at_least_one_conversation(paca: Installation, number: str):
-    ended = paca.run("run_worker", "--concurrency", number)
+def test_a_worker_takes_at_least_one_conversation(installation: Installation, number: str):
+    ended = installation.run("run_worker", "--concurrency", number)
     assert ended.returncode == 2
     assert "is not a whole number of at least 1" in ended.stderr or number == "-1"
 
 
-def test_a_worker_waits_for_its_database_says_so_once_and_ends_when_asked(paca: Installation):
-    waiting = paca.up_until(
+def test_a_worker_waits_for_its_database_says_so_once_and_ends_when_asked(
+    installation: Installation,
+):
+    waiting = installation.up_until(
         "waiting:", "run_worker", DATABASE_URL=NOBODY_THERE, REDIS_URL=REDIS, **SECRETS
     )
     assert "cannot be reached" in waiting.output
@@ -72,13 +74,13 @@ def database(postgres: PostgresServer) -> str:
 
 
 def test_a_worker_waits_for_the_tables_and_refuses_secrets_that_are_not_the_webs(
-    paca: Installation, database: str
+    installation: Installation, database: str
 ):
     given = {"DATABASE_URL": database, "REDIS_URL": REDIS}
     web = {**given, **SECRETS, "PACA_ADMIN_PASSWORD": "a long password 7"}
     command = ("run_worker", "--concurrency", "3")
-    waiting = paca.up_until("waiting for a web process", *command, **given, **SECRETS)
-    running = paca.up("--no-worker", **web)
+    waiting = installation.up_until("waiting for a web process", *command, **given, **SECRETS)
+    running = installation.up("--no-worker", **web)
     wait_until(lambda: re.search(r"Worker\s+takes up to 3 conversations", waiting.output), 60)
     assert running.get("/readyz").json()["workers"] == {"working": 1, "draining": 0, "room": 3}
     # Where cores are scarce, whoever looks at a page comes before commands and models.
@@ -89,7 +91,7 @@ def test_a_worker_waits_for_the_tables_and_refuses_secrets_that_are_not_the_webs
     assert end(waiting) == 0
 
     key = GOOD_KEY.replace("i", "j", 1)
-    ended = paca.run("run_worker", **(given | SECRETS | {"ENCRYPTION_KEY": key}))
+    ended = installation.run("run_worker", **(given | SECRETS | {"ENCRYPTION_KEY": key}))
     assert_refused(ended, "ENCRYPTION_KEY differs", "give every process the same")
 
 
@@ -104,10 +106,10 @@ time.sleep(60)
 """
 
 
-def test_a_second_sigterm_ends_it_at_once(paca: Installation):
+def test_a_second_sigterm_ends_it_at_once(installation: Installation):
     process = subprocess.Popen(
         [sys.executable, "-c", f"import django; django.setup()\n{HARD_TO_END}"],
-        env=paca.environment(DJANGO_SETTINGS_MODULE="paca.settings", **SECRETS),
+        env=installation.environment(DJANGO_SETTINGS_MODULE="paca.settings", **SECRETS),
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -17,9 +17,9 @@ def blocks(kind: str) -> list[str]:
     return [text for language, text in fenced if language == kind]
 
 
-def test_the_start_looks_as_the_tutorial_shows_it(first: tuple[Installation, Running]):
+def test_the_start_looks_as_the_tutorial_shows_it(first_start: tuple[Installation, Running]):
     """Line by line; numbers, folders and secrets differ."""
-    _, running = first
+    _, running = first_start
 
     def bare(line: str) -> str:
         return re.sub(r"[\d.]+|/\S*|\S*…\S*", "", line).strip()
@@ -30,8 +30,8 @@ def test_the_start_looks_as_the_tutorial_shows_it(first: tuple[Installation, Run
         assert bare(line) in said, line
 
 
-def test_the_commands_of_the_tutorial_work(used: Installation):
-    running = used.up()
+def test_the_commands_of_the_tutorial_work(stopped_installation: Installation):
+    running = stopped_installation.up()
     commands = [text for text in blocks("sh") if "make run" not in text]
     assert len(commands) == 4
     script = "set -eu\n" + "".join(commands)
@@ -41,7 +41,7 @@ def test_the_commands_of_the_tutorial_work(used: Installation):
     ended = subprocess.run(
         ["bash", "-c", script],
         cwd=ROOT,
-        env=used.environment(),
+        env=stopped_installation.environment(),
         capture_output=True,
         text=True,
         timeout=100,
