@@ -38,11 +38,11 @@ def used_by_the_code(name: str) -> bool:
     return any(wanted.search(text_of(module)) for module in modules() if module != SETTINGS)
 
 
-def test_every_variable_is_read_once_in_settings():
+def test_settings_read_every_variable_once():
     assert set(read_from_the_environment()) == set(VARIABLES)
 
 
-def test_every_setting_has_an_effect():
+def test_settings_each_have_an_effect():
     without = [
         variable
         for variable, name in read_from_the_environment().items()
@@ -51,7 +51,7 @@ def test_every_setting_has_an_effect():
     assert not without, f"nothing reads {', '.join(without)}"
 
 
-def test_every_setting_says_what_it_means_and_has_its_unit_in_its_name():
+def test_settings_have_a_meaning_and_their_unit_in_their_name():
     units = ("SECONDS", "MIB", "MINUTE", "CPUS", "STEPS", "RETRIES", "CONCURRENCY", "PORT", "SIZE")
     for variable in VARIABLES.values():
         assert variable.meaning.endswith("."), variable.name
@@ -59,11 +59,11 @@ def test_every_setting_says_what_it_means_and_has_its_unit_in_its_name():
             assert variable.name.endswith(units), f"{variable.name}: of what?"
 
 
-def test_no_generated_page_is_stale():
+def test_generated_pages_are_up_to_date():
     assert not make_docs.stale(), "run: make docs"
 
 
-def test_every_link_of_the_documents_leads_somewhere():
+def test_links_of_the_documents_lead_to_files():
     dead = []
     for page in (ROOT / "README.md", ROOT / "SECURITY.md", *ROOT.glob("docs/**/*.md")):
         for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
@@ -72,7 +72,7 @@ def test_every_link_of_the_documents_leads_somewhere():
     assert not dead
 
 
-def test_every_test_that_the_security_page_names_exists():
+def test_security_page_names_only_tests_that_exist():
     named = re.findall(
         r"`(tests/\S+?\.py)::(\w+)`", (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     )

@@ -18,17 +18,17 @@ def cost(ours: float) -> Figure:
 
 
 @pytest.mark.parametrize("figure", [ratio(12.1), cost(151)])
-def test_a_figure_over_its_bar_is_named_and_fails_the_bench(figure, capsys):
+def test_bench_names_a_figure_over_its_bar_and_fails(figure, capsys):
     assert verdict([ratio(12), figure, cost(150)]) == 1
     assert capsys.readouterr().out == f"falls short: {figure.name}\n"
 
 
-def test_figures_at_their_bars_pass(capsys):
+def test_bench_passes_figures_at_their_bars(capsys):
     assert verdict([ratio(12), cost(150)]) == 0
     assert capsys.readouterr().out == ""
 
 
-def test_a_row_shows_both_sides_their_ratio_and_the_bar():
+def test_bench_row_shows_both_sides_their_ratio_and_the_bar():
     assert row(ratio(6).cells()).split() == [
         "turn",
         "6.00",
@@ -45,12 +45,12 @@ def test_a_row_shows_both_sides_their_ratio_and_the_bar():
     ]
 
 
-def test_the_95th_percentile_of_100_is_exceeded_by_five():
+def test_percentile_95_of_100_values_is_exceeded_by_five():
     samples = [float(n) for n in range(100)]
     assert sum(sample > percentile(samples, 0.95) for sample in samples) == 5
 
 
-def test_one_row_can_be_chosen_or_one_figure_on_all_its_set_ups():
+def test_bench_selection_takes_one_row_or_one_figure_on_all_set_ups():
     assert chosen("turn-postgresql") == ["turn-postgresql"]
     assert chosen("turn") == ["turn-sqlite", "turn-postgresql"]
     assert chosen("late-turn") == ["late-turn-sqlite", "late-turn-postgresql"]
@@ -60,6 +60,6 @@ def test_one_row_can_be_chosen_or_one_figure_on_all_its_set_ups():
 
 
 @pytest.mark.parametrize("function", sorted({row.function for row in ROWS.values()}))
-def test_what_a_row_names_is_there(function):
+def test_bench_row_names_functions_that_exist(function):
     module, _, name = function.partition(".")
     assert callable(getattr(importlib.import_module(f"tests.bench.{module}"), name))

@@ -18,7 +18,7 @@ SEEN = {"status": 400, "code": "invalid", "reason": "type is missing", "cause": 
         SEEN,
     ],
 )
-def test_what_is_as_the_row_says_holds(must):
+def test_bad_input_row_holds_when_the_answer_is_as_expected(must):
     assert differs(Row("x", b"", must), SEEN) == ""
 
 
@@ -36,17 +36,17 @@ def test_what_is_as_the_row_says_holds(must):
         {**SEEN, "code": "malformed"},
     ],
 )
-def test_what_is_otherwise_is_told_with_what_was_seen(must):
+def test_bad_input_row_reports_an_unexpected_answer(must):
     told = differs(Row("a row", b"", must), SEEN)
     assert told.startswith("a row: saw ")
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_each_row_must_be_told_apart_from_nothing_at_all(door):
+def test_bad_input_row_fails_on_an_empty_answer(door):
     assert [row.name for row in DOORS[door] if not differs(row, {})] == []
 
 
-def test_there_are_enough_of_them_and_each_has_a_name_of_its_own():
+def test_bad_input_rows_are_enough_and_have_unique_names():
     names = [(door, row.name) for door, rows in DOORS.items() for row in rows]
     assert len(names) == len(set(names)) >= 60
     assert all(any(row.short for row in rows) for rows in DOORS.values())

@@ -63,11 +63,11 @@ def promises(told: ObservedConversation, **effects: int) -> set[str]:
     return {breach.promise for breach in oracle.judge(told, STORY, counted)}
 
 
-def test_a_sound_conversation_breaks_no_promise(told):
+def test_oracle_finds_nothing_wrong_in_a_sound_conversation(told):
     assert promises(told) == set()
 
 
-def test_effects_are_counted_where_they_happened(told):
+def test_oracle_counts_effects_in_the_sandbox(told):
     assert promises(told, m_begun=2) == {"D3"}
     assert promises(told, m_ended=0) == {"D2"}
     assert promises(told, other=1) == {"D3"}
@@ -115,7 +115,7 @@ def _begin_a_turn_for_the_same_message(told: ObservedConversation) -> None:
         (_write_as_a_former_worker, "D7"),
     ],
 )
-def test_what_is_wrong_is_found(
+def test_oracle_finds_each_kind_of_fault(
     told: ObservedConversation, wrong: Callable[[ObservedConversation], None], broken: str
 ):
     wrong(told)

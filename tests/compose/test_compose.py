@@ -38,7 +38,7 @@ def person(stack: Stack) -> stacks.SignedIn:
     return stack.sign_in()
 
 
-def test_a_person_signs_in_and_a_worker_answers_with_commands_in_docker(stack, person):
+def test_compose_stack_answers_with_commands_in_docker(stack, person):
     talk = person.guide().begin(LOOK_AROUND)
     assert talk.rest(120) == "finished/answered", stack("logs", "worker")
     assert talk.has("tool.returned")
@@ -50,7 +50,7 @@ def test_a_person_signs_in_and_a_worker_answers_with_commands_in_docker(stack, p
     wait_until(lambda: set(stack.health("worker")) == {"healthy"}, 60)
 
 
-def test_what_is_asked_while_workers_are_stopped_is_answered_when_they_are_back(stack, person):
+def test_compose_worker_answers_messages_that_came_while_it_was_stopped(stack, person):
     talk = person.guide().begin(LOOK_AROUND)
     talk.rest(120)
     stack("stop", "worker")
@@ -67,7 +67,7 @@ def test_what_is_asked_while_workers_are_stopped_is_answered_when_they_are_back(
     wait_until(lambda: not stacks.run("docker", "volume", "ls", *owned), 60)
 
 
-def test_the_web_server_has_no_way_to_docker_and_nobody_is_root(stack, person):
+def test_compose_web_server_cannot_reach_docker_and_no_service_is_root(stack, person):
     (web,) = stack.containers("web")
     assert "docker.sock" not in str(web["Mounts"])
     for container in (web, *stack.containers("worker")):
@@ -76,7 +76,7 @@ def test_the_web_server_has_no_way_to_docker_and_nobody_is_root(stack, person):
         assert "PACA_ADMIN_PASSWORD" not in str(container["Config"]["Env"]) or container == web
 
 
-def test_no_secret_is_in_the_image(stack):
+def test_compose_image_contains_no_secret(stack):
     described = stacks.run("docker", "image", "inspect", stacks.PACA_IMAGE)
     history = stacks.run("docker", "history", "--no-trunc", stacks.PACA_IMAGE)
     for name in ("SECRET_KEY", "ENCRYPTION_KEY", "POSTGRES_PASSWORD"):
@@ -92,7 +92,7 @@ def test_no_secret_is_in_the_image(stack):
     "name",
     ["SECRET_KEY", "ENCRYPTION_KEY", "POSTGRES_PASSWORD", "PACA_ADMIN_PASSWORD", "DOCKER_GID"],
 )
-def test_what_has_no_safe_default_is_asked_for_by_name(name):
+def test_compose_refuses_to_start_without_each_secret(name):
     if not stacks.compose_program():
         pytest.skip("there is no Compose: apt install docker-compose")
     environment = Stack("any").environment | {name: ""}

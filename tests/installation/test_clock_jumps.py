@@ -16,7 +16,7 @@ PATIENCE = 60
 
 @pytest.mark.skipif(not LIBRARY.exists(), reason="needs faketime")
 @pytest.mark.parametrize("jump", ["+1h", "-1h"])
-def test_a_run_goes_on_when_the_clock_is_set(installation: Installation, tmp_path: Path, jump: str):
+def test_run_goes_on_when_the_clock_is_set(installation: Installation, tmp_path: Path, jump: str):
     clock = tmp_path / "clock"
     clock.write_text("+0\n")
     running = installation.up(

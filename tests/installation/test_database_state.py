@@ -18,7 +18,7 @@ services.configure(Agent.objects.get(), by=None, model="anthropic/claude-x", llm
 """
 
 
-def test_a_database_of_a_newer_version_is_refused(stopped_installation: Installation):
+def test_start_refuses_a_database_of_a_newer_version(stopped_installation: Installation):
     with closing(sqlite3.connect(stopped_installation.data / "paca.sqlite3")) as database:
         database.execute(
             "INSERT INTO django_migrations (app, name, applied) VALUES ('agents', '0999_later', '2030-01-01')"
@@ -29,7 +29,7 @@ def test_a_database_of_a_newer_version_is_refused(stopped_installation: Installa
     )
 
 
-def test_a_damaged_database_is_refused(stopped_installation: Installation):
+def test_start_refuses_a_damaged_database(stopped_installation: Installation):
     file = stopped_installation.data / "paca.sqlite3"
     whole = file.read_bytes()
     file.write_bytes(whole[:100] + b"\xff" * 8000 + whole[8100:])
@@ -41,7 +41,7 @@ def test_a_damaged_database_is_refused(stopped_installation: Installation):
 
 
 @pytest.mark.parametrize("how", ["the variable", "the file", "no file"])
-def test_a_wrong_encryption_key_is_refused_and_the_right_one_works_again(
+def test_start_refuses_a_wrong_encryption_key_and_accepts_the_right_one_again(
     stopped_installation: Installation, how: str
 ):
     stored = stopped_installation.run("shell", "-v0", "-c", STORE_A_KEY)
@@ -65,7 +65,9 @@ def test_a_wrong_encryption_key_is_refused_and_the_right_one_works_again(
     )
 
 
-def test_the_former_key_may_stand_second(stopped_installation: Installation):
+def test_encryption_key_setting_accepts_the_former_key_as_second(
+    stopped_installation: Installation,
+):
     assert stopped_installation.run("shell", "-v0", "-c", STORE_A_KEY).returncode == 0
     both = f"{GOOD_KEY},{(stopped_installation.data / 'encryption_key').read_text().strip()}"
     assert (

@@ -14,7 +14,9 @@ def parts_of(said: str) -> dict[str, dict[str, str]]:
     return json.loads(said)["parts"]
 
 
-def test_before_the_first_start_it_says_what_to_run_and_makes_nothing(installation: Installation):
+def test_doctor_before_the_first_start_says_what_to_run_and_creates_nothing(
+    installation: Installation,
+):
     ended = installation.run("doctor")
     assert ended.returncode == 0, ended.stderr
     assert "todo    Data" in ended.stdout
@@ -22,7 +24,7 @@ def test_before_the_first_start_it_says_what_to_run_and_makes_nothing(installati
     assert not installation.data.exists()
 
 
-def test_as_json_it_is_one_object_with_every_part(stopped_installation: Installation):
+def test_doctor_prints_one_json_object_with_every_part(stopped_installation: Installation):
     ended = stopped_installation.run("doctor", "--json")
     assert ended.returncode == 0, ended.stdout
     assert json.loads(ended.stdout)["ok"] is True
@@ -51,7 +53,7 @@ def test_as_json_it_is_one_object_with_every_part(stopped_installation: Installa
     assert parts["workers"]["next_step"] == parts["server"]["next_step"] == "make run"
 
 
-def test_it_sees_the_running_server_and_its_worker(first_start):
+def test_doctor_sees_the_running_server_and_its_worker(first_start):
     installation, running = first_start
     parts = parts_of(installation.run("doctor", "--json").stdout)
     assert parts["server"]["state"] == parts["workers"]["state"] == parts["queue"]["state"] == "ok"
@@ -60,7 +62,7 @@ def test_it_sees_the_running_server_and_its_worker(first_start):
     assert parts["queue"]["meaning"] == "no conversation waits for a worker"
 
 
-def test_a_broken_part_is_named_and_the_exit_code_says_so(stopped_installation: Installation):
+def test_doctor_names_a_broken_part_and_exits_with_1(stopped_installation: Installation):
     (stopped_installation.data / "paca.sqlite3").write_bytes(b"garbage " * 1000)
     ended = stopped_installation.run("doctor")
     assert ended.returncode == 1
@@ -70,13 +72,15 @@ def test_a_broken_part_is_named_and_the_exit_code_says_so(stopped_installation: 
     assert json.loads(stopped_installation.run("doctor", "--json").stdout)["ok"] is False
 
 
-def test_commands_refused_on_purpose_are_no_fault(stopped_installation: Installation):
+def test_doctor_accepts_that_sandboxes_are_switched_off(stopped_installation: Installation):
     ended = stopped_installation.run("doctor", "--json", PACA_SANDBOX="none")
     assert ended.returncode == 0
     assert parts_of(ended.stdout)["sandbox"]["state"] == "todo"
 
 
-def test_a_folder_open_to_others_is_worth_closing(stopped_installation: Installation):
+def test_doctor_advises_to_close_a_data_folder_that_others_can_read(
+    stopped_installation: Installation,
+):
     stopped_installation.data.chmod(0o755)
     data = parts_of(stopped_installation.run("doctor", "--json").stdout)["data"]
     assert (data["state"], data["next_step"]) == ("todo", f"chmod 700 {stopped_installation.data}")

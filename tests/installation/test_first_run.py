@@ -41,7 +41,7 @@ ONE_OF_EACH = {"accounts_user": 1, "projects_project": 1, "agents_agent": 1, "pr
 # --- the first start ------------------------------------------------------------------------------
 
 
-def test_each_step_is_a_line(first_start: tuple[Installation, Running]):
+def test_first_start_prints_a_line_for_each_step(first_start: tuple[Installation, Running]):
     _, running = first_start
     said = [line.split()[1] for line in running.lines if re.match("[✓!] ", line)]
     assert said == list(PARTS), running.output
@@ -49,18 +49,24 @@ def test_each_step_is_a_line(first_start: tuple[Installation, Running]):
     assert len(LINK.findall(running.output)) == 1
 
 
-def test_what_is_made_is_for_this_account_only(first_start: tuple[Installation, Running]):
+def test_first_start_creates_files_that_only_this_account_can_read(
+    first_start: tuple[Installation, Running],
+):
     installation, _ = first_start
     assert mode(installation.data) == 0o700
     for name in ("secret_key", "encryption_key", "paca.sqlite3", "lock"):
         assert mode(installation.data / name) == 0o600, name
 
 
-def test_there_is_one_admin_one_project_and_one_agent(first_start: tuple[Installation, Running]):
+def test_first_start_creates_one_admin_one_project_and_one_agent(
+    first_start: tuple[Installation, Running],
+):
     assert counted(first_start[0].data) == ONE_OF_EACH
 
 
-def test_everything_is_ready_soon_after_the_start(first_start: tuple[Installation, Running]):
+def test_readyz_reports_every_part_ready_after_the_first_start(
+    first_start: tuple[Installation, Running],
+):
     _, running = first_start
     deadline = time.monotonic() + 60
     while (answer := running.get("/readyz")).status != 200 and time.monotonic() < deadline:
@@ -74,14 +80,14 @@ def test_everything_is_ready_soon_after_the_start(first_start: tuple[Installatio
     }
 
 
-def test_idle_it_takes_less_than_150_mb(first_start: tuple[Installation, Running]):
+def test_idle_process_takes_less_than_150_mb(first_start: tuple[Installation, Running]):
     _, running = first_start
     assert running.get("/accounts/login/").status == 200
     resident = psutil.Process(running.process.pid).memory_info().rss / 1e6
     assert resident < 150, f"{resident:.0f} MB"
 
 
-def test_logs_are_json_when_nobody_watches_and_name_the_request(
+def test_logs_are_json_without_a_terminal_and_name_the_request(
     first_start: tuple[Installation, Running],
 ):
     _, running = first_start
@@ -97,7 +103,7 @@ def test_logs_are_json_when_nobody_watches_and_name_the_request(
     assert {"at", "level", "logger", "message"} <= set(entry)
 
 
-def test_a_second_start_on_the_same_data_is_refused_plainly(
+def test_start_is_refused_while_another_process_uses_the_data(
     first_start: tuple[Installation, Running],
 ):
     installation, running = first_start
@@ -108,7 +114,7 @@ def test_a_second_start_on_the_same_data_is_refused_plainly(
     assert running.get("/healthz").status == 200
 
 
-def test_the_link_signs_the_admin_in_once(installation: Installation):
+def test_sign_in_link_works_once(installation: Installation):
     running = installation.up()
     (path,) = LINK.findall(running.output)
     # Opening it, as a mail program might, does not use it up.
@@ -137,7 +143,7 @@ def press(running: Running, path: str) -> http.client.HTTPResponse:
     return answer
 
 
-def test_the_password_of_the_first_admin_may_be_given(installation: Installation):
+def test_first_admin_gets_the_password_of_the_environment(installation: Installation):
     running = installation.up_until("^. Demo ", PACA_ADMIN_PASSWORD="correct-horse-battery")
     running.kill()
     assert "with the password of PACA_ADMIN_PASSWORD" in running.output
@@ -153,7 +159,7 @@ print(User.objects.get(username="admin").check_password("correct-horse-battery")
 """
 
 
-def test_a_given_key_is_not_written_to_disk(installation: Installation):
+def test_secret_key_of_the_environment_is_not_written_to_disk(installation: Installation):
     installation.up_until(
         "^. Secrets ", SECRET_KEY="given-0123456789-abcdefghijklmnop-given"
     ).kill()
@@ -162,16 +168,14 @@ def test_a_given_key_is_not_written_to_disk(installation: Installation):
 
 
 @pytest.mark.parametrize("step", ["Secrets", "Database", "Admin"])
-def test_a_first_start_that_is_killed_is_carried_on_by_the_next(
-    installation: Installation, step: str
-):
+def test_first_start_is_completed_after_a_kill(installation: Installation, step: str):
     installation.up_until(rf"^. {step} ").kill()
     again = installation.up()
     assert again.get("/healthz").status == 200
     assert counted(installation.data) == ONE_OF_EACH
 
 
-def test_a_first_start_that_is_killed_among_the_migrations_is_carried_on(
+def test_first_start_is_completed_after_a_kill_during_the_migrations(
     installation: Installation,
 ):
     started = installation.up_until("^. Secrets ")
@@ -186,7 +190,7 @@ def test_a_first_start_that_is_killed_among_the_migrations_is_carried_on(
 # --- later starts ---------------------------------------------------------------------------------
 
 
-def test_a_later_start_changes_nothing_and_prints_no_link(stopped_installation: Installation):
+def test_later_start_changes_nothing_and_prints_no_link(stopped_installation: Installation):
     keys = {
         name: (stopped_installation.data / name).read_bytes()
         for name in ("secret_key", "encryption_key")
@@ -201,26 +205,26 @@ def test_a_later_start_changes_nothing_and_prints_no_link(stopped_installation: 
     assert counted(stopped_installation.data) == ONE_OF_EACH
 
 
-def test_a_later_start_takes_under_five_seconds(stopped_installation: Installation):
+def test_later_start_takes_under_five_seconds(stopped_installation: Installation):
     """Without the time it waited for a core: how long a start takes, not how busy this machine is."""
     running = stopped_installation.up()
     assert running.seconds - running.waited_for_a_core < 5
 
 
-def test_a_start_needs_no_network(stopped_installation: Installation):
+def test_start_needs_no_network(stopped_installation: Installation):
     as_root = () if os.geteuid() == 0 else ("--map-root-user",)
     running = stopped_installation.up(before=("unshare", *as_root, "--net"), reachable=False)
     assert "Paca runs at" in running.output
 
 
-def test_after_a_kill_it_starts_again_on_the_same_data(stopped_installation: Installation):
+def test_start_after_a_kill_uses_the_same_data(stopped_installation: Installation):
     stopped_installation.up().kill()
     again = stopped_installation.up()
     assert again.get("/healthz").status == 200
     assert again.stop() == 0
 
 
-def test_it_ends_in_order_on_sigterm(stopped_installation: Installation):
+def test_server_ends_in_order_on_sigterm(stopped_installation: Installation):
     running = stopped_installation.up()
     began = time.monotonic()
     assert running.stop() == 0, running.output
@@ -230,7 +234,7 @@ def test_it_ends_in_order_on_sigterm(stopped_installation: Installation):
         assert database.execute("SELECT count(*) FROM conversations_worker").fetchone() == (0,)
 
 
-def test_ready_says_which_part_is_not(stopped_installation: Installation):
+def test_readyz_names_the_part_that_is_not_ready(stopped_installation: Installation):
     running = stopped_installation.up(PACA_SANDBOX="bubblewrap")
     with closing(sqlite3.connect(stopped_installation.data / "paca.sqlite3")) as database:
         database.execute("DELETE FROM django_migrations WHERE app = 'conversations'")

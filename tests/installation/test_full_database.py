@@ -37,7 +37,7 @@ def installation(tmp_path: Path, disk: Disk) -> Iterator[Installation]:
         installation.end()
 
 
-def test_a_full_disk_of_the_database_refuses_new_work_and_costs_no_run(
+def test_full_disk_of_postgresql_refuses_new_work_and_loses_no_run(
     installation: Installation, disk: Disk
 ):
     running = installation.up(WORKER_LEASE_SECONDS="3")

@@ -30,7 +30,7 @@ def installation(disk: Disk) -> Iterator[Installation]:
     installation.end()
 
 
-def test_below_a_limit_new_work_is_refused_and_room_mends_it(
+def test_new_work_is_refused_below_the_disk_limit_and_accepted_once_space_is_free(
     installation: Installation, disk: Disk
 ):
     running = installation.up()
@@ -48,7 +48,7 @@ def test_below_a_limit_new_work_is_refused_and_room_mends_it(
     wait_until(lambda: client.is_finished(begun.json()["conversation"]), PATIENCE)
 
 
-def test_a_disk_without_any_room_costs_no_run(installation: Installation, disk: Disk):
+def test_full_disk_loses_no_run(installation: Installation, disk: Disk):
     running = installation.up(WORKER_LEASE_SECONDS="3")
     client = ApiClient(installation, running)
     conversation = client.begin(WORK).json()["conversation"]

@@ -51,7 +51,7 @@ def install(folder: Path, **environment: str) -> subprocess.CompletedProcess:
     )
 
 
-def test_it_installs_by_hash_once_and_again_when_the_lock_changes(tmp_path: Path):
+def test_venv_script_installs_by_hash_once_and_again_when_the_lock_changes(tmp_path: Path):
     (tmp_path / "requirements.txt").write_text(a_package(tmp_path, "1.0"))
     first = install(tmp_path)
     assert first.returncode == 0, first.stderr
@@ -68,7 +68,7 @@ def test_it_installs_by_hash_once_and_again_when_the_lock_changes(tmp_path: Path
     assert list(tmp_path.glob(".venv/lib/*/site-packages/nothing-2.0.dist-info"))
 
 
-def test_a_package_that_is_not_the_locked_one_is_refused(tmp_path: Path):
+def test_venv_script_refuses_a_package_whose_hash_differs(tmp_path: Path):
     lock = a_package(tmp_path, "1.0")
     digit = "0" if lock[-2] != "0" else "1"
     (tmp_path / "requirements.txt").write_text(f"{lock[:-2]}{digit}\n")
@@ -83,7 +83,7 @@ def test_a_package_that_is_not_the_locked_one_is_refused(tmp_path: Path):
 
 
 @pytest.mark.parametrize("found", ["none", "an old one"])
-def test_without_a_new_enough_python_it_says_so_and_makes_nothing(tmp_path: Path, found: str):
+def test_venv_script_without_a_new_python_says_so_and_creates_nothing(tmp_path: Path, found: str):
     tools = tmp_path / "bin"
     tools.mkdir()
     for name in TOOLS:
@@ -101,7 +101,7 @@ def test_without_a_new_enough_python_it_says_so_and_makes_nothing(tmp_path: Path
     assert not (tmp_path / ".venv").exists()
 
 
-def test_an_old_python_is_told_that_it_is_old():
+def test_manage_py_names_the_version_that_it_needs_to_an_old_python():
     pretend = "import sys; sys.version_info = (3, 6, 15); import manage; manage.main()"
     ended = subprocess.run(
         [sys.executable, "-c", pretend, "up"],
@@ -118,7 +118,7 @@ def test_an_old_python_is_told_that_it_is_old():
     )
 
 
-def test_manage_py_can_be_read_by_a_python_too_old_to_run_it():
+def test_manage_py_has_no_syntax_that_an_old_python_cannot_parse():
     """It would be told nothing if the file were a syntax error to it."""
     tree = ast.parse((ROOT / "manage.py").read_text(encoding="utf-8"), feature_version=(3, 4))
     newer = (ast.JoinedStr, ast.NamedExpr, ast.AnnAssign, ast.Match, ast.AsyncFunctionDef)

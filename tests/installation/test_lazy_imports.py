@@ -32,7 +32,9 @@ print(json.dumps({"answers": answers, "modules": sorted(sys.modules)}))
 
 
 @pytest.mark.service
-def test_a_booted_web_process_has_loaded_no_model_library(stopped_installation: Installation):
+def test_web_process_has_loaded_no_model_library_after_its_start(
+    stopped_installation: Installation,
+):
     ended = stopped_installation.run("shell", "-v0", "-c", BROWSE)
     assert ended.returncode == 0, ended.stderr
     seen = json.loads(ended.stdout.splitlines()[-1])

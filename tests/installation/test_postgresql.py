@@ -45,7 +45,7 @@ def sessions(postgres: PostgresServer, database: str) -> int:
     return int(found[0][0])
 
 
-def test_it_starts_on_an_empty_database_and_again_on_its_own(
+def test_start_fills_an_empty_postgresql_database_and_reuses_it(
     installation: Installation, postgres: PostgresServer, database: str
 ):
     url = postgres.url_of(database)
@@ -66,7 +66,7 @@ def test_it_starts_on_an_empty_database_and_again_on_its_own(
     assert not list(installation.data.glob("*.sqlite3"))
 
 
-def test_an_address_may_be_a_socket(installation: Installation, postgres: PostgresServer):
+def test_database_url_may_name_a_unix_socket(installation: Installation, postgres: PostgresServer):
     looked = installation.run("doctor", DATABASE_URL=postgres.socket_url)
     assert looked.returncode == 0, looked.stdout + looked.stderr
     assert "has no tables yet" in looked.stdout
@@ -101,7 +101,7 @@ def two_that_start_at_once(
             installation.end()
 
 
-def test_two_processes_that_start_at_once_make_everything_once(
+def test_two_processes_that_start_at_once_create_everything_once(
     tmp_path: Path, postgres: PostgresServer, database: str
 ):
     with two_that_start_at_once(tmp_path, postgres, database, **KEYS) as ended:
@@ -111,7 +111,7 @@ def test_two_processes_that_start_at_once_make_everything_once(
         assert postgres.execute(ask, database=database) == [(1, 1)]
 
 
-def test_of_two_that_have_made_up_their_own_secrets_at_once_one_is_refused(
+def test_start_is_refused_for_one_of_two_processes_with_secrets_of_their_own(
     tmp_path: Path, postgres: PostgresServer, database: str
 ):
     with two_that_start_at_once(tmp_path, postgres, database) as ended:
@@ -121,7 +121,7 @@ def test_of_two_that_have_made_up_their_own_secrets_at_once_one_is_refused(
         assert sum("Paca runs at" in output for output in ended) == 1
 
 
-def test_a_server_that_is_killed_in_the_middle_of_a_run_and_comes_back_costs_nothing(
+def test_postgresql_that_is_killed_and_restarted_during_a_run_costs_nothing(
     installation: Installation, postgres: PostgresServer, database: str
 ):
     url = postgres.url_of(database)
@@ -286,7 +286,7 @@ def connected_to(url: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_a_database_that_cannot_be_used_is_refused_with_the_next_step(
+def test_start_refuses_a_postgresql_database_that_cannot_be_used_and_says_the_next_step(
     postgres: PostgresServer, request: pytest.FixtureRequest, django_db_blocker: Any, name: str
 ):
     arrange, cause, next_step = REFUSALS[name]
@@ -306,7 +306,7 @@ def test_a_database_that_cannot_be_used_is_refused_with_the_next_step(
     assert sessions(postgres, new) == 0
 
 
-def test_a_refused_start_says_so_and_makes_nothing(
+def test_start_on_a_refused_postgresql_database_creates_nothing(
     installation: Installation, postgres: PostgresServer
 ):
     ended = installation.run("up", DATABASE_URL=postgres.url_of("paca", password="hush-hush"))
@@ -321,7 +321,9 @@ def _shows_no_password(ended: subprocess.CompletedProcess, postgres: PostgresSer
     assert postgres.password not in said
 
 
-def test_the_doctor_says_the_same(installation: Installation, postgres: PostgresServer):
+def test_doctor_reports_a_refused_postgresql_database(
+    installation: Installation, postgres: PostgresServer
+):
     looked = installation.run("doctor", DATABASE_URL=postgres.url_of("paca", password="hush-hush"))
     assert looked.returncode == 1
     assert "broken  Database    the PostgreSQL at 127.0.0.1" in looked.stdout

@@ -188,7 +188,7 @@ def assert_refused(ended: subprocess.CompletedProcess, cause: str, next_step: st
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_a_start_that_cannot_be_is_refused_plainly_and_makes_nothing(
+def test_start_with_a_wrong_setting_is_refused_and_creates_nothing(
     installation: Installation, name: str
 ):
     arrange, cause, next_step = REFUSALS[name]
@@ -198,7 +198,7 @@ def test_a_start_that_cannot_be_is_refused_plainly_and_makes_nothing(
     assert files_in(installation.data.parent) == before
 
 
-def test_no_secret_of_the_environment_is_printed(installation: Installation):
+def test_refusal_prints_no_secret_of_the_environment(installation: Installation):
     for name, url in (
         ("DATABASE_URL", "mysql://paca:hush@db/paca"),
         ("DATABASE_URL", "postgres://paca:hu@sh@db/paca"),
@@ -212,7 +212,7 @@ def test_no_secret_of_the_environment_is_printed(installation: Installation):
     assert "weak-but-mine" not in ended.stdout + ended.stderr
 
 
-def test_a_taken_port_is_refused_plainly_and_makes_nothing(installation: Installation):
+def test_start_on_a_taken_port_is_refused_and_creates_nothing(installation: Installation):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         ended = installation.run("up", PACA_PORT=str(port))
@@ -220,7 +220,7 @@ def test_a_taken_port_is_refused_plainly_and_makes_nothing(installation: Install
     assert not installation.data.exists()
 
 
-def test_a_data_folder_without_the_right_to_write_is_refused_plainly(installation: Installation):
+def test_start_is_refused_if_the_data_folder_cannot_be_written(installation: Installation):
     installation.data.mkdir(mode=0o500)
     # Root may write everywhere unless this one capability is taken from it.
     before = ("setpriv", "--bounding-set=-dac_override") if os.geteuid() == 0 else ()

@@ -14,7 +14,7 @@ def digest(log: list[dict]) -> str:
     return hashlib.sha256(json.dumps(log).encode()).hexdigest()
 
 
-def test_all_conversations_are_there_with_their_files_and_the_one_under_way_goes_on(
+def test_restart_keeps_conversations_and_files_and_continues_a_run(
     installation: Installation,
 ):
     """T-03."""

@@ -40,7 +40,7 @@ COMMANDS = [("run_worker",), ("up", "--no-worker")]
     ],
     ids=["a file", "no Redis", "no secrets", "one secret"],
 )
-def test_what_only_one_process_can_use_is_refused_plainly(
+def test_split_deployment_refuses_settings_that_only_one_process_can_use(
     installation: Installation, command, given, cause, next_step
 ):
     assert_refused(installation.run(*command, **given), cause, next_step)
@@ -48,13 +48,13 @@ def test_what_only_one_process_can_use_is_refused_plainly(
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "many", "1.5"])
-def test_a_worker_takes_at_least_one_conversation(installation: Installation, number: str):
+def test_run_worker_refuses_a_concurrency_below_1(installation: Installation, number: str):
     ended = installation.run("run_worker", "--concurrency", number)
     assert ended.returncode == 2
     assert "is not a whole number of at least 1" in ended.stderr or number == "-1"
 
 
-def test_a_worker_waits_for_its_database_says_so_once_and_ends_when_asked(
+def test_run_worker_waits_for_its_database_and_ends_on_sigterm(
     installation: Installation,
 ):
     waiting = installation.up_until(
@@ -73,7 +73,7 @@ def database(postgres: PostgresServer) -> str:
     return postgres.url_of(name)
 
 
-def test_a_worker_waits_for_the_tables_and_refuses_secrets_that_are_not_the_webs(
+def test_run_worker_waits_for_the_migrations_and_refuses_other_secrets(
     installation: Installation, database: str
 ):
     given = {"DATABASE_URL": database, "REDIS_URL": REDIS}
@@ -106,7 +106,7 @@ time.sleep(60)
 """
 
 
-def test_a_second_sigterm_ends_it_at_once(installation: Installation):
+def test_run_worker_ends_at_once_on_a_second_sigterm(installation: Installation):
     process = subprocess.Popen(
         [sys.executable, "-c", f"import django; django.setup()\n{HARD_TO_END}"],
         env=installation.environment(DJANGO_SETTINGS_MODULE="paca.settings", **SECRETS),

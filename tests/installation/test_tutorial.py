@@ -17,7 +17,7 @@ def blocks(kind: str) -> list[str]:
     return [text for language, text in fenced if language == kind]
 
 
-def test_the_start_looks_as_the_tutorial_shows_it(first_start: tuple[Installation, Running]):
+def test_tutorial_shows_the_output_of_the_first_start(first_start: tuple[Installation, Running]):
     """Line by line; numbers, folders and secrets differ."""
     _, running = first_start
 
@@ -30,7 +30,7 @@ def test_the_start_looks_as_the_tutorial_shows_it(first_start: tuple[Installatio
         assert bare(line) in said, line
 
 
-def test_the_commands_of_the_tutorial_work(stopped_installation: Installation):
+def test_tutorial_commands_work(stopped_installation: Installation):
     running = stopped_installation.up()
     commands = [text for text in blocks("sh") if "make run" not in text]
     assert len(commands) == 4
