@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from django.db.models import (
@@ -105,34 +103,3 @@ def session(
     if found is None:
         raise NotFound("There is no chat of yours at this address.")
     return found
-
-
-def describe(conversation: Conversation) -> dict[str, Any]:
-    """The conversation as an object of the API."""
-    agent = conversation.agent
-    return {
-        "id": str(conversation.id),
-        "project_id": str(conversation.project_id),
-        "agent": {"id": str(agent.id), "name": agent.name, "handle": agent.handle},
-        "trigger_type": conversation.trigger_type,
-        "status": conversation.status,
-        "reason": conversation.reason,
-        "detail": conversation.detail,
-        "activity": conversation.activity,
-        "title": conversation.title,
-        "chat_session_id": _text(conversation.session_id),
-        "last_seq": conversation.last_seq,
-        "usage": conversation.usage,
-        "created_at": conversation.created_at.isoformat(),
-        "updated_at": conversation.updated_at.isoformat(),
-        "started_at": _moment(conversation.started_at),
-        "finished_at": _moment(conversation.finished_at),
-    }
-
-
-def _text(value: UUID | None) -> str | None:
-    return None if value is None else str(value)
-
-
-def _moment(value: datetime | None) -> str | None:
-    return None if value is None else value.isoformat()

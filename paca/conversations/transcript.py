@@ -1,4 +1,4 @@
-"""A conversation as Markdown: what people and the agent said, with the work folded between it."""
+"""Renders a conversation as Markdown: what people and the agent said, and its work in folded blocks."""
 
 import functools
 import json
@@ -14,81 +14,83 @@ from paca import events
 from paca.common.frames import StoredEvent
 from paca.conversations.models import Conversation
 
-# Not a sanitiser, viewers have theirs: it keeps a tag somebody wrote about from being taken for
-# one, and from hiding the rest of the text. Code spans and fences show it as it is anyway.
+# This is no sanitiser; a viewer of Markdown has its own. It keeps a tag that somebody wrote about
+# from being read as a tag, which could hide the rest of the text. Code spans and fenced blocks show
+# tags as text anyway.
 _SPAN_OR_TAG = re.compile(r"(?<![\\`])(`+)(?!`).+?(?<!`)\1(?!`)|<(?=[A-Za-z/!?])")
 _FENCE = re.compile(r"(`{3,}(?=[^`]*$)|~{3,})")
 
 
-def markdown(conversation: Conversation, log: Iterable[StoredEvent]) -> Iterator[str]:
-    """The conversation in pieces, each a block of Markdown."""
-    yield from _head(conversation)
-    writer = _Writer(conversation.agent.name)
-    for stored in log:
-        yield from writer.write(stored)
-    yield from writer.end()
+def markdown(conversation: Conversation, stored_events: Iterable[StoredEvent]) -> Iterator[str]:
+    """The conversation in pieces; each is a block of Markdown."""
+    yield from _heading(conversation)
+    renderer = _Renderer(conversation.agent.name)
+    for stored in stored_events:
+        yield from renderer.render(stored)
+    yield from renderer.render_open_calls()
 
 
-def _head(conversation: Conversation) -> Iterator[str]:
+def _heading(conversation: Conversation) -> Iterator[str]:
     agent, usage = conversation.agent, conversation.usage
     cost = "of unknown price" if usage["cost_usd"] is None else f"${usage['cost_usd']:.4f}"
-    state = conversation.status + (f" ({conversation.reason})" if conversation.reason else "")
-    yield f"# {_line(conversation.title) or 'Conversation'}\n\n"
-    yield f"- Agent: {_line(agent.name)} (@{agent.handle})\n"
+    status = conversation.status + (f" ({conversation.reason})" if conversation.reason else "")
+    yield f"# {_escape_line(conversation.title) or 'Conversation'}\n\n"
+    yield f"- Agent: {_escape_line(agent.name)} (@{agent.handle})\n"
     yield f"- Begun: {conversation.created_at:%Y-%m-%d %H:%M} UTC\n"
-    yield f"- Status: {state}\n"
+    yield f"- Status: {status}\n"
     yield f"- Used: {usage['input']:,} tokens in, {usage['output']:,} out, {cost}\n\n"
 
 
-class _Writer:
-    """Goes through a log once; a call waits for its outcome, so that the two are told together."""
+class _Renderer:
+    """Renders the events of one log in order. A tool call is rendered together with its outcome."""
 
-    def __init__(self, agent: str) -> None:
-        self.agent = agent
-        self._calls: dict[str, events.ToolCalled] = {}
+    def __init__(self, agent_name: str) -> None:
+        self.agent_name = agent_name
+        self._open_calls: dict[str, events.ToolCalled] = {}
 
-    def write(self, stored: StoredEvent) -> Iterator[str]:
+    def render(self, stored: StoredEvent) -> Iterator[str]:
         event = stored.load()
         if isinstance(event, events.ToolCalled):
-            self._calls[event.call_id] = event
+            self._open_calls[event.call_id] = event
         elif isinstance(event, events.ToolReturned | events.ToolOutcomeUnknown):
-            yield _tool(self._calls.pop(event.call_id, None), event)
+            yield _tool_call(self._open_calls.pop(event.call_id, None), event)
         elif isinstance(event, events.MessageReceived):
-            yield _said(event.author_name or "Somebody", stored.at, event.text)
+            yield _message(event.author_name or "Somebody", stored.at, event.text)
         elif isinstance(event, events.MessageSpoken):
-            yield _said(f"{self.agent} (demo)" if event.demo else self.agent, stored.at, event.text)
+            author = f"{self.agent_name} (demo)" if event.demo else self.agent_name
+            yield _message(author, stored.at, event.text)
         elif isinstance(event, events.ThoughtRecorded):
             if event.text.strip():
-                yield _folded("Thought", inert(event.text))
+                yield _folded_block("Thought", escape_tags(event.text))
         elif note := _note(event):
-            yield f"*{_line(note)}*\n\n"
+            yield f"*{_escape_line(note)}*\n\n"
 
-    def end(self) -> Iterator[str]:
-        for call in self._calls.values():
-            yield _tool(call, None)
-
-
-def _said(author: str, at: datetime, text: str) -> str:
-    return f"## {_line(author)}, {at:%Y-%m-%d %H:%M:%S}\n\n{inert(text)}\n\n"
+    def render_open_calls(self) -> Iterator[str]:
+        for call in self._open_calls.values():
+            yield _tool_call(call, None)
 
 
-def _tool(
+def _message(author: str, at: datetime, text: str) -> str:
+    return f"## {_escape_line(author)}, {at:%Y-%m-%d %H:%M:%S}\n\n{escape_tags(text)}\n\n"
+
+
+def _tool_call(
     call: events.ToolCalled | None, outcome: events.ToolReturned | events.ToolOutcomeUnknown | None
 ) -> str:
     name = call.tool if call else "A tool"
-    subject = f": {_short(call.subject)}" if call and call.subject else ""
+    subject = f": {_shorten(call.subject)}" if call and call.subject else ""
     body = _arguments(call.arguments) if call else ""
     if outcome is not None:
-        body += _fenced(outcome.output)
-    return _folded(f"{name}{subject} ({_result(outcome)})", body)
+        body += _fenced_block(outcome.output)
+    return _folded_block(f"{name}{subject} ({_result(outcome)})", body)
 
 
-def _arguments(given: dict[str, Any]) -> str:
-    """A lone text, such as a command, reads better as it is than as JSON."""
-    match list(given.values()):
+def _arguments(arguments: dict[str, Any]) -> str:
+    """The arguments as JSON. A single text, such as a command, is shown as it is."""
+    match list(arguments.values()):
         case [str(text)]:
-            return _fenced(text)
-    return _fenced(json.dumps(given, ensure_ascii=False, indent=2), "json")
+            return _fenced_block(text)
+    return _fenced_block(json.dumps(arguments, ensure_ascii=False, indent=2), "json")
 
 
 def _result(outcome: events.ToolReturned | events.ToolOutcomeUnknown | None) -> str:
@@ -108,7 +110,7 @@ def _result(outcome: events.ToolReturned | events.ToolOutcomeUnknown | None) -> 
 
 @functools.singledispatch
 def _note(event: events.Event) -> str:
-    """One line about what else happened; empty for what only machines care about."""
+    """One line about another event; empty for an event that only machines need."""
     return ""
 
 
@@ -152,12 +154,12 @@ def _(event: events.SandboxLost) -> str:
     return f"Sandbox lost: {event.cause}"
 
 
-def inert(text: str) -> str:
-    """Markdown as somebody wrote it, that does not reach beyond its own block."""
+def escape_tags(text: str) -> str:
+    """The text with its tags escaped outside code, and every fenced block closed at the end."""
     lines, fence = [], ""
     for line in text.rstrip().splitlines():
         if fence:
-            fence = "" if _closes(line, fence) else fence
+            fence = "" if _closes_fence(line, fence) else fence
         elif found := _FENCE.match(line):
             fence = found[0]
         else:
@@ -166,27 +168,27 @@ def inert(text: str) -> str:
     return "\n".join([*lines, fence] if fence else lines)
 
 
-def _closes(line: str, fence: str) -> bool:
-    """Whether a line ends a fenced block: the same sign at least as often, hardly indented."""
+def _closes_fence(line: str, fence: str) -> bool:
+    """Whether the line ends the fenced block: the same mark at least as often, hardly indented."""
     mark = line.strip()
     return mark.startswith(fence) and not mark.strip(fence[0]) and not line.startswith(" " * 4)
 
 
-def _folded(summary: str, body: str) -> str:
+def _folded_block(summary: str, body: str) -> str:
     return f"<details><summary>{escape(summary)}</summary>\n\n{body.rstrip()}\n\n</details>\n\n"
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return Truncator(" ".join(text.split())).chars(120)
 
 
-def _fenced(text: str, language: str = "text") -> str:
-    """Text in a fence longer than any within it."""
+def _fenced_block(text: str, language: str = "text") -> str:
+    """The text in a fence that is longer than any fence within it."""
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}\n\n"
 
 
-def _line(text: str) -> str:
-    """Plain words on one line, with nothing that Markdown would read as more."""
+def _escape_line(text: str) -> str:
+    """The text on one line, with every character escaped that has a meaning in Markdown."""
     return re.sub(r"([\\`*_\[\]<>#|~])", r"\\\1", " ".join(text.split()))

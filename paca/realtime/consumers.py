@@ -15,7 +15,7 @@ from paca.bus.base import EventsCommitted, HintsLost, LiveFrame, project_topic
 from paca.common import database_errors
 from paca.common.errors import PacaError
 from paca.common.text import truncate_utf8
-from paca.conversations import selectors
+from paca.conversations.api.serializers import ConversationSerializer
 from paca.realtime import commands, protocol
 from paca.realtime.access import (
     CloseSocket,
@@ -247,7 +247,7 @@ class ConversationConsumer(Consumer):
 
     def describe(self) -> Frame:
         """The conversation as it is now. Raises ``CloseSocket``. Runs in a database thread."""
-        return selectors.describe(self.authorize().conversation)
+        return ConversationSerializer(self.authorize().conversation).data
 
     @contextmanager
     def subscribe(self, access: SocketAccess) -> Iterator[None]:

@@ -85,6 +85,15 @@ def test_a_socket_and_the_api_show_the_same_frame_of_each_stored_event(server, c
     assert [frame for frame in page.frames if frame["type"] != "ready"] == frames
 
 
+def test_a_socket_and_the_api_show_the_same_conversation_object(server, chat):
+    with conversation_page(server, chat.id, session(server, chat.owner)) as page:
+        ready = page.until("ready")
+    address = f"/projects/{chat.world.project.pk}/conversations/{chat.id}/"
+    shown = Api(chat.owner).get(address).json()
+    assert ready["conversation"] == shown
+    assert shown["created_at"].endswith("+00:00")
+
+
 def test_only_what_is_above_after_is_sent(server, chat):
     last = chat.say(10)
     with conversation_page(server, chat.id, session(server, chat.owner), after=last - 2) as page:

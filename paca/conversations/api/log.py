@@ -1,4 +1,4 @@
-"""The log of a conversation: its events by number, and all of it as a file."""
+"""The event log of a conversation over the API: pages of events, and all of it as a file."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -14,14 +14,19 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
 from paca.conversations import event_log, export, selectors
-from paca.conversations.api.serializers import EventsQuery, ExportQuery, LogPageSerializer
+from paca.conversations.api.serializers import (
+    ConversationSerializer,
+    EventsQuery,
+    ExportQuery,
+    LogPageSerializer,
+)
 from paca.projects.api.base import ProjectView
 
 CHUNK_BYTES = 64 * 1024
 
 
 class Events(ProjectView):
-    """What has happened."""
+    """The events of a conversation."""
 
     required_permission = "conversations:read"
 
@@ -30,13 +35,13 @@ class Events(ProjectView):
         """Read events after a number, before one, or the newest; always in their order."""
         asked = EventsQuery.asked(request)
         conversation = selectors.get(self.project, conversation_id)
-        return HttpResponse(
-            event_log.page(conversation, **asked).json(), content_type="application/json"
-        )
+        # The stored JSON text is sent as it is: to decode and encode it again costs more than to read it.
+        page = event_log.page(conversation, **asked)
+        return HttpResponse(page.json(), content_type="application/json")
 
 
-class OwnFormats(BaseContentNegotiation):
-    """``?format=`` is the export's own word here, not the framework's."""
+class FirstRendererNegotiation(BaseContentNegotiation):
+    """Leaves ``?format=`` to the view: here it names the form of the export, not a renderer."""
 
     def select_renderer(
         self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
@@ -49,7 +54,7 @@ class Export(ProjectView):
     """The whole conversation as a file."""
 
     required_permission = "conversations:read"
-    content_negotiation_class = OwnFormats
+    content_negotiation_class = FirstRendererNegotiation
 
     @extend_schema(
         parameters=[ExportQuery],
@@ -63,10 +68,12 @@ class Export(ProjectView):
         """Download it: ``json`` has every event as it is stored, ``markdown`` is for reading."""
         asked = ExportQuery.asked(request)
         conversation = selectors.get(self.project, conversation_id)
-        return _download(export.write(conversation, asked["format"]))
+        if asked["format"] == "markdown":
+            return _download(export.to_markdown(conversation))
+        return _download(export.to_json(conversation, ConversationSerializer(conversation).data))
 
 
-def _download(exported: export.Exported) -> HttpResponseBase:
+def _download(exported: export.ExportFile) -> HttpResponseBase:
     headers = {
         "Content-Type": exported.content_type,
         "Content-Disposition": content_disposition_header(True, exported.name),
@@ -76,11 +83,11 @@ def _download(exported: export.Exported) -> HttpResponseBase:
     if exported.size <= export.IN_MEMORY_BYTES:
         with exported.file as file:
             return HttpResponse(file.read(), headers=headers)
-    return StreamingHttpResponse(_Chunks(exported.file), headers=headers)
+    return StreamingHttpResponse(_FileChunks(exported.file), headers=headers)
 
 
-class _Chunks:
-    """A file, read a piece at a time as the other side takes it, and closed with the answer."""
+class _FileChunks:
+    """Reads a file piece by piece, as fast as the client takes it, and closes it at the end."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

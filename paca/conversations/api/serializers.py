@@ -1,5 +1,6 @@
 """What the API shows of conversations and chats, and what it takes."""
 
+from datetime import datetime
 from typing import Any
 
 from rest_framework import serializers
@@ -7,7 +8,7 @@ from rest_framework.request import Request
 
 from paca.common.api.pagination import NewestFirstPagination
 from paca.common.api.serializers import InputSerializer
-from paca.conversations import event_log, selectors
+from paca.conversations import event_log
 from paca.conversations.models import ChatSession, Conversation, ConversationStatus
 from paca.conversations.services import ON_BUSY_CHOICES, MessageReceipt
 
@@ -23,6 +24,13 @@ class ByActivity(NewestFirstPagination):
 
 
 # --- what is shown ------------------------------------------------------------------------------
+
+
+class OffsetDateTimeField(serializers.DateTimeField):
+    """A time with its offset (``+00:00``), as in the ``at`` of a frame."""
+
+    def to_representation(self, value: datetime) -> str:
+        return value.isoformat()
 
 
 class AgentSummarySerializer(serializers.Serializer[Any]):
@@ -44,7 +52,7 @@ class UsageSerializer(serializers.Serializer[Any]):
 
 
 class ConversationSerializer(serializers.Serializer[Conversation]):
-    """A conversation. The fields describe it; ``selectors.describe`` fills them, here and on sockets."""
+    """A conversation, as the API, sockets, pages and exports show it."""
 
     id = serializers.UUIDField()
     project_id = serializers.UUIDField()
@@ -60,16 +68,13 @@ class ConversationSerializer(serializers.Serializer[Conversation]):
     detail = serializers.CharField(help_text="The same as a sentence, where there is more to say.")
     activity = serializers.CharField(help_text="What it does at this moment.")
     title = serializers.CharField()
-    chat_session_id = serializers.UUIDField(allow_null=True)
+    chat_session_id = serializers.UUIDField(source="session_id", allow_null=True)
     last_seq = serializers.IntegerField(help_text="Number of its last event.")
     usage = UsageSerializer()
-    created_at = serializers.DateTimeField()
-    updated_at = serializers.DateTimeField()
-    started_at = serializers.DateTimeField(allow_null=True)
-    finished_at = serializers.DateTimeField(allow_null=True)
-
-    def to_representation(self, instance: Conversation) -> dict[str, Any]:
-        return selectors.describe(instance)
+    created_at = OffsetDateTimeField()
+    updated_at = OffsetDateTimeField()
+    started_at = OffsetDateTimeField(allow_null=True)
+    finished_at = OffsetDateTimeField(allow_null=True)
 
 
 class ChatSessionSerializer(serializers.ModelSerializer[ChatSession]):
@@ -97,19 +102,12 @@ class ChatClearedSerializer(serializers.Serializer[Any]):
     conversation = serializers.UUIDField()
 
 
-class MessageReceiptSerializer(serializers.Serializer[Any]):
+class MessageReceiptSerializer(serializers.Serializer[MessageReceipt]):
     """Where a message went. ``turn`` is null while it waits behind the running turn."""
 
-    conversation = serializers.UUIDField()
+    conversation = serializers.UUIDField(source="conversation_id")
     turn = serializers.IntegerField(allow_null=True)
     event_seq = serializers.IntegerField(help_text="Number of the message's own event.")
-
-    def to_representation(self, instance: MessageReceipt) -> dict[str, Any]:
-        return {
-            "conversation": str(instance.conversation_id),
-            "turn": instance.turn,
-            "event_seq": instance.event_seq,
-        }
 
 
 class FrameSerializer(serializers.Serializer[Any]):
