@@ -28,7 +28,7 @@ LONG_FUNCTIONS: dict[str, str] = {}
 MAY_CATCH_EVERYTHING = {
     "paca/worker/turns.py": "the top of a run",
     "paca/engine/acting.py": "a failing tool is a result for the model",
-    "paca/realtime/consumers.py": "a failing command is an error frame, the socket stays",
+    "paca/realtime/base_consumer.py": "a failing command is an error frame, the socket stays",
     "paca/common/best_effort.py": "an optional part fails without the run",
     "paca/worker/thread.py": "a thread cannot raise: it hands its error to the thread that started it",
 }
