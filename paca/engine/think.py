@@ -68,6 +68,8 @@ async def think(run: Run, services: RunServices, *, may_call: bool = True) -> Re
                         call.record_discarded(attempt, error)
                     case retrying.Retrying():
                         await call.begin_retry(step)
+                        # The commit has claimed the messages that came meanwhile for this turn.
+                        stream.request = _request(run, services, may_call=may_call)
                     case retrying.Answered(attempt=attempt, reply=reply):
                         call.record_usage(attempt)
                         return call.record_reply(reply, may_call=may_call)
@@ -105,11 +107,12 @@ class _ModelCall:
     async def begin(self) -> None:
         """Store the row of the first attempt, with results not stored yet and a due warning."""
         warning = limits.step_limit_warning(self.services.log.progress, self.run.profile.limits)
-        await self.services.log.commit(*([warning] if warning else []), self._row())
-        self.seen_seq = self.services.log.history.seq
+        await self._commit_row(*([warning] if warning else []))
 
-    def _row(self) -> ModelCallStarted:
-        return ModelCallStarted(call_id=self.id, model=self.run.profile.model, attempt=self.attempt)
+    async def _commit_row(self, *entries: events.Event) -> None:
+        row = ModelCallStarted(call_id=self.id, model=self.run.profile.model, attempt=self.attempt)
+        await self.services.log.commit(*entries, row)
+        self.seen_seq = self.services.log.history.seq
 
     def live_event(self, delta: TextDelta | ThinkingDelta) -> events.Event:
         """The live event of a streamed piece, with its offset in the whole text."""
@@ -162,7 +165,7 @@ class _ModelCall:
         self.id, self.attempt = uuid.uuid4().hex, step.attempt + 1
         self.text_length = self.thought_length = 0
         self.usage_recorded = False
-        await self.services.log.commit(retried, self._row())
+        await self._commit_row(retried)
 
     def record_reply(self, reply: Reply, *, may_call: bool) -> RecordedReply:
         """Add the blocks of the reply in their order, which some providers insist on."""

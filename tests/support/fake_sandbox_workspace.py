@@ -1,5 +1,6 @@
-"""A workspace in memory with scripted commands, which keeps the promises about files of the real ones."""
+"""A sandbox workspace in memory with scripted commands. Its files behave as those of the real ones."""
 
+import asyncio
 import hashlib
 import posixpath
 from collections.abc import Callable
@@ -18,21 +19,43 @@ from paca.engine.workspace import (
     NotAFile,
     OnOutput,
     OutsideWorkspace,
+    SandboxGone,
     TextNotUnique,
 )
 from paca.sandbox.runner.file_type import SNIFF_BYTES, binary_kind
 from paca.sandbox.runner.textdiff import compare
 
-Answer = CommandOutcome | Callable[[Command], CommandOutcome]
+
+class RunningCommand:
+    """A scripted command that has written ``output`` and runs until it is killed or finished."""
+
+    def __init__(self, output: str = "") -> None:
+        self.output = output
+        self.is_started = asyncio.Event()
+        self.outcome: asyncio.Future[CommandOutcome] = asyncio.get_running_loop().create_future()
+
+    def finish(self, more_output: str = "", *, exit_code: int = 0, cause: str = "") -> None:
+        if not self.outcome.done():
+            output = self.output + more_output
+            self.outcome.set_result(CommandOutcome(exit_code, output, 0.1, cause=cause))
+
+    def break_connection(self) -> None:
+        """Let those who wait for the command find the sandbox gone. The command runs on."""
+        waiting, self.outcome = self.outcome, asyncio.get_running_loop().create_future()
+        waiting.set_exception(SandboxGone())
+
+
+Result = CommandOutcome | RunningCommand
+Answer = str | Result | Callable[[Command], Result]
 
 
 class FakeSandboxWorkspace:
-    """``files`` by plain path; ``answers`` by command line; every executed command is in ``ran``."""
+    """``files`` by path, ``answers`` by command line. ``ran`` holds the executed commands."""
 
     def __init__(
         self,
         files: dict[str, bytes | str] | None = None,
-        answers: dict[str, Answer | str] | None = None,
+        answers: dict[str, Answer] | None = None,
         *,
         boot_id: str = "fake-boot",
     ) -> None:
@@ -41,7 +64,7 @@ class FakeSandboxWorkspace:
         self.ran: list[Command] = []
         self.killed: list[str] = []
         self._boot_id = boot_id
-        self._outcomes: dict[str, CommandOutcome] = {}
+        self._outcomes: dict[str, Result] = {}
         self._changes: dict[str, FileChange] = {}
 
     @property
@@ -56,23 +79,33 @@ class FakeSandboxWorkspace:
             self._outcomes[command.call_id] = self._answer(command)
         return await self.attach(command.call_id, on_output)
 
-    def _answer(self, command: Command) -> CommandOutcome:
+    def _answer(self, command: Command) -> Result:
         line = command.shell if command.shell is not None else " ".join(command.argv or ())
         answer = self.answers.get(line, CommandOutcome(127, f"{line}: not scripted\n", 0.0))
         if isinstance(answer, str):
             return CommandOutcome(0, answer, 0.0)
-        return answer if isinstance(answer, CommandOutcome) else answer(command)
+        result = answer(command) if callable(answer) else answer
+        if isinstance(result, RunningCommand):
+            result.is_started.set()
+        return result
 
     async def attach(self, call_id: str, on_output: OnOutput | None = None) -> CommandOutcome:
         if call_id not in self._outcomes:
             raise CallUnknown()
         outcome = self._outcomes[call_id]
+        if isinstance(outcome, RunningCommand):
+            if on_output is not None and outcome.output:
+                on_output(outcome.output)
+            return await asyncio.shield(outcome.outcome)
         if on_output is not None and outcome.output:
             on_output(outcome.output)
         return outcome
 
     async def kill(self, call_id: str) -> None:
         self.killed.append(call_id)
+        outcome = self._outcomes.get(call_id)
+        if isinstance(outcome, RunningCommand):
+            outcome.finish(exit_code=-15, cause="cancelled")
 
     # --- files ------------------------------------------------------------------------------------
 

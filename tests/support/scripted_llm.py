@@ -1,4 +1,4 @@
-"""A model in the test's own process: says what it was told to, and records what it was asked."""
+"""A model in the test's own process. It gives scripted replies and records its requests."""
 
 import asyncio
 import uuid
@@ -9,6 +9,18 @@ from paca.engine.llm import base
 from tests.support.model_script import Call, Scripted, Thought
 
 Item = Scripted | base.ModelError | Callable[[base.Request], "Scripted | base.ModelError"]
+# Faults before the first piece, to their errors. All others break the stream after its pieces.
+ERRORS: dict[str, type[base.ModelError]] = {
+    "429": base.RateLimited,
+    "529": base.Overloaded,
+    "500": base.Overloaded,
+    "503": base.Overloaded,
+    "401": base.KeyRefused,
+    "403": base.KeyRefused,
+    "nocredit": base.NoCredit,
+    "badrequest": base.RequestRefused,
+    "ctx": base.ContextExceeded,
+}
 STOPS = {
     "": base.StopReason.END,
     "end_turn": base.StopReason.END,
@@ -20,7 +32,10 @@ STOPS = {
 class ScriptedLLM:
     """``ScriptedLLM([says("hi")])``. An item may be an error to raise, or a function of the request.
 
-    With ``hold`` an ``asyncio.Event``, each stream waits for it after its first piece.
+    A reply of ``fails(kind)`` raises the error of that kind, ``hang`` never starts and ``stall``
+    never ends. If ``hold`` is given, each stream waits for that event after its first piece.
+
+    ``closed`` counts the streams that were closed before their end.
     """
 
     def __init__(self, replies: Iterable[Item], *, hold: asyncio.Event | None = None) -> None:
@@ -32,21 +47,20 @@ class ScriptedLLM:
 
     async def stream(self, request: base.Request) -> AsyncIterator[base.Chunk]:
         self.requests.append(request)
-        if not self.replies:
-            raise AssertionError("the script is at its end and the model was asked again")
-        item = self.replies.pop(0)
-        scripted = item(request) if callable(item) else item
-        if isinstance(scripted, base.ModelError):
-            raise scripted
+        await asyncio.sleep(0)  # others run here, as during a real request
+        scripted = self._next(request)
         usage = base.Usage(input=10, output=5)
         finished = False
         try:
             yield base.UsageSeen(usage)
+            await self._hang_if(scripted.fault == "hang")
             for chunk in _pieces(scripted):
                 yield chunk
                 self.streaming.set()
+                await asyncio.sleep(0)
                 if self._hold is not None:
                     await self._hold.wait()
+            await self._hang_if(scripted.fault == "stall")
             if scripted.fault:
                 raise base.StreamBroken
             finished = True
@@ -54,6 +68,24 @@ class ScriptedLLM:
         finally:
             if not finished:
                 self.closed += 1
+
+    def _next(self, request: base.Request) -> Scripted:
+        """The next reply. Raises the error that stands for it."""
+        if not self.replies:
+            raise AssertionError("the script is at its end and the model was asked again")
+        item = self.replies.pop(0)
+        scripted = item(request) if callable(item) else item
+        if isinstance(scripted, base.ModelError):
+            raise scripted
+        if scripted.fault in ERRORS:
+            after = float(scripted.retry_after) if scripted.retry_after else None
+            raise ERRORS[scripted.fault](retry_after_seconds=after)
+        return scripted
+
+    async def _hang_if(self, hangs: bool) -> None:
+        if hangs:
+            self.streaming.set()
+            await asyncio.Event().wait()
 
 
 def _pieces(scripted: Scripted) -> Iterable[base.TextDelta | base.ThinkingDelta]:
@@ -66,7 +98,7 @@ def _pieces(scripted: Scripted) -> Iterable[base.TextDelta | base.ThinkingDelta]
 
 
 def reply(scripted: Scripted, usage: base.Usage | None = None) -> base.Reply:
-    """The finished reply of a script, with call ids of ours."""
+    """The whole reply of a script. Its calls get new ids."""
     stop = STOPS[scripted.stop]
     blocks: list[Any] = []
     for part in scripted.parts:

@@ -106,14 +106,17 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class RetryingStream:
-    """The stream of one request over all its attempts. Leaving ``async with`` closes the connection."""
+    """The stream of one request over all its attempts. Leaving ``async with`` closes the connection.
+
+    The caller may replace ``request`` during ``Retrying``; the next attempt sends the new one.
+    """
 
     def __init__(
         self, llm: LLM, request: Request, *, retries: int, sleep: Sleep, jitter: Callable[[], float]
     ) -> None:
         self.attempt = Attempt(number=1)
         self._llm = llm
-        self._request = request
+        self.request = request
         self._retries = retries
         self._sleep = sleep
         self._jitter = jitter
@@ -159,7 +162,7 @@ class RetryingStream:
         """One attempt: its pieces, then its reply. Raises ``ModelError``."""
         attempt = self.attempt
         started = clock.monotonic()
-        chunks = cast(AsyncGenerator[Chunk, None], self._llm.stream(self._request))
+        chunks = cast(AsyncGenerator[Chunk, None], self._llm.stream(self.request))
         async with aclosing(chunks):
             async for chunk in chunks:
                 if isinstance(chunk, TextDelta | ThinkingDelta):

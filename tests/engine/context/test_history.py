@@ -4,8 +4,9 @@ from hypothesis import given, settings
 
 from paca import events
 from paca.engine.context.history import GO_ON_EXACTLY, NO_RESULT, History, advance
-from paca.engine.llm.base import Message, Text, Thinking, ToolResult, ToolUse
+from paca.engine.llm.base import Message, Text, ToolResult, ToolUse
 from paca.events import Event
+from tests.engine.provider_rules import violations
 from tests.support.logs import logs
 
 
@@ -36,55 +37,18 @@ def block_name(block: object) -> str:
     return type(block).__name__
 
 
-def complaints(messages: tuple[Message, ...]) -> list[str]:
-    """What a provider would refuse in these messages."""
-    found = []
-    if not messages or messages[0].role != "user" or messages[-1].role != "user":
-        found.append("must begin and end with a user's message")
-    for before, after in zip(messages, messages[1:], strict=False):
-        if before.role == after.role:
-            found.append("roles must alternate")
-    for index, message in enumerate(messages):
-        found += _wrong_blocks(message)
-        calls = [block.call_id for block in message.blocks if isinstance(block, ToolUse)]
-        following = messages[index + 1].blocks if index + 1 < len(messages) else ()
-        results = [block.call_id for block in following if isinstance(block, ToolResult)]
-        if message.role == "assistant" and calls != results:
-            found.append(f"calls {calls} are answered by {results}")
-        if calls and any(isinstance(block, Text) for block in following[: len(calls)]):
-            found.append("results must come first")
-    return found
-
-
-def _wrong_blocks(message: Message) -> list[str]:
-    found = []
-    if not message.blocks:
-        found.append("a message is empty")
-    for block in message.blocks:
-        if isinstance(block, Text) and not block.text.strip():
-            found.append("a text is empty")
-        if isinstance(block, ToolResult) and not block.output.strip():
-            found.append("a result is empty")
-        allowed = (Text, ToolResult) if message.role == "user" else (Text, Thinking, ToolUse)
-        if not isinstance(block, allowed):
-            found.append(f"{type(block).__name__} from {message.role}")
-    if message.role == "assistant" and all(isinstance(b, Thinking) for b in message.blocks):
-        found.append("only thoughts")
-    return found
-
-
 @settings(max_examples=600, deadline=None)
 @given(logs())
-def test_any_prefix_of_any_log_is_a_request_every_provider_accepts(log):
+def test_history_of_any_prefix_of_any_log_is_accepted_by_every_provider(log):
     history = History()
     for seq, event in enumerate(log, 1):
         history = advance(history, event, seq)
-        assert complaints(history.messages()) == []
+        assert violations(history.messages()) == []
 
 
 @settings(max_examples=300, deadline=None)
 @given(logs())
-def test_what_is_closed_only_grows(log):
+def test_history_only_adds_to_its_closed_messages(log):
     history = History()
     for seq, event in enumerate(log, 1):
         before = history.closed[:-1]
@@ -92,15 +56,15 @@ def test_what_is_closed_only_grows(log):
         assert history.closed[: len(before)] == before
 
 
-def test_the_control_a_naive_history_is_refused():
+def test_provider_rules_refuse_a_history_without_repairs():
     orphan = (Message("user", (ToolResult("c", "x"),)),)
     dangling = (Message("user", (Text("Hi"),)), Message("assistant", (ToolUse("c", "bash", {}),)))
-    assert complaints(dangling)
-    assert complaints((*dangling, Message("user", (Text("Still there?"),))))
-    assert complaints((*orphan, Message("user", (Text(" "),))))
+    assert violations(dangling)
+    assert violations((*dangling, Message("user", (Text("Still there?"),))))
+    assert violations((*orphan, Message("user", (Text(" "),))))
 
 
-def test_a_message_that_came_during_the_reply_stands_after_it():
+def test_history_puts_a_message_that_came_during_the_reply_after_it():
     log = [
         events.MessageReceived(text="First"),
         events.MessageReceived(text="Second, while it answers"),
@@ -114,7 +78,7 @@ def test_a_message_that_came_during_the_reply_stands_after_it():
     ]
 
 
-def test_a_call_without_a_result_is_answered_for_the_model():
+def test_history_answers_a_call_without_a_result():
     log = [
         events.MessageReceived(text="Go"),
         events.UsageRecorded(call_id="m1", model="m", seen_seq=1),
@@ -129,7 +93,7 @@ def test_a_call_without_a_result_is_answered_for_the_model():
     assert last.blocks[2] == Text("And?")
 
 
-def test_a_second_result_of_a_call_does_not_count():
+def test_history_ignores_a_second_result_of_a_call():
     log = [
         events.MessageReceived(text="Go"),
         events.ToolCalled(call_id="c1", tool="bash", arguments={}, model_call_id="m1"),
@@ -140,7 +104,7 @@ def test_a_second_result_of_a_call_does_not_count():
     assert [block.output for block in fold(log).messages()[-1].blocks] == ["one"]
 
 
-def test_a_cut_answer_is_continued_where_it_stopped():
+def test_history_asks_to_continue_a_cut_answer_where_it_stopped():
     log = [
         events.MessageReceived(text="Write a book"),
         events.UsageRecorded(call_id="m1", model="m", seen_seq=1),

@@ -1,0 +1,347 @@
+"""One conversation in memory: a list as its log, a scripted model and a fake sandbox workspace.
+
+``World`` runs ``engine.loop.run_until_done`` as a worker does, without a database and without
+waits::
+
+    world = World(calls(bash="ls"), says("Done."), commands={"ls": "a.txt"})
+    await world.ask("What is there?")
+    assert world.status == "finished/answered"
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from paca import events
+from paca.engine import acting
+from paca.engine.context.history import History, advance
+from paca.engine.limits import TurnLimits, TurnProgress
+from paca.engine.llm.base import Text
+from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
+from paca.engine.loop import run_until_done
+from paca.engine.ports import LogEntry, RunServices, ToolServices
+from paca.engine.run import AgentProfile, Run, TurnOutcome
+from paca.engine.tools.registry import Toolbox, workspace_tools
+from paca.engine.workspace import WorkspaceError
+from paca.events import Event
+from tests.engine.provider_rules import violations
+from tests.support.fake_sandbox_workspace import FakeSandboxWorkspace
+from tests.support.model_script import Scripted, calls
+from tests.support.scripted_llm import Item, ScriptedLLM
+
+PROFILE = AgentProfile(
+    name="Rosa",
+    model="anthropic/claude-test",
+    system="Be brief.",
+    limits=TurnLimits(steps=50),
+    key_last4="1234",
+)
+NEXT_TURN_MAY_FOLLOW = (
+    "finished/answered",
+    "stopped/interrupted",
+    "paused/step_limit",
+    "paused/stuck",
+)
+
+
+class ListLog:
+    """An ``EventLog`` in a list. ``entries`` also holds the starts of model calls."""
+
+    def __init__(self) -> None:
+        self.entries: list[LogEntry] = []
+        self.events: list[Event] = []
+        self.live: list[Event] = []
+        self.history = History()
+        self.progress = TurnProgress()
+        self.inbox: list[events.MessageReceived] = []
+        self._added: list[LogEntry] = []
+
+    def add(self, *entries: LogEntry) -> None:
+        self._added.extend(entries)
+
+    async def commit(self, *entries: LogEntry) -> None:
+        self.add(*entries)
+        if self._added:
+            # The running turn claims the messages that were queued since its last commit.
+            self.inbox = [message for message in self.inbox if message.on_busy == "interrupt"]
+            self.append(*self.take_added())
+            self.catch_up()
+        await asyncio.sleep(0)  # others run here, as during a transaction
+
+    def show_live(self, event: Event) -> None:
+        self.live.append(event)
+
+    def take_added(self) -> list[LogEntry]:
+        added, self._added = self._added, []
+        return added
+
+    def append(self, *entries: LogEntry) -> None:
+        """Store the entries, as any writer does."""
+        for entry in entries:
+            self.entries.append(entry)
+            if isinstance(entry, Event):
+                self.events.append(entry)
+            if isinstance(entry, events.MessageReceived):
+                self.inbox.append(entry)
+
+    def catch_up(self) -> None:
+        """Learn the events that others have stored since the last commit."""
+        for seq, event in enumerate(self.events[self.history.seq :], self.history.seq + 1):
+            self.history = advance(self.history, event, seq)
+            self.progress = self.progress.advance(event)
+
+
+class FakeSandbox:
+    """A ``ConversationSandbox``. ``fault`` is the error of its start."""
+
+    def __init__(self, workspace: FakeSandboxWorkspace) -> None:
+        self.current = workspace
+        self.is_attached = False
+        self.fault: WorkspaceError | None = None
+        self.exit_causes: dict[str, str] = {}
+
+    def may_be_running(self, boot_id: str) -> bool:
+        return boot_id == self.current.boot_id
+
+    async def exit_cause(self, boot_id: str) -> str:
+        return self.exit_causes.get(boot_id, "")
+
+    async def workspace(self) -> FakeSandboxWorkspace:
+        await asyncio.sleep(0)
+        if self.fault is not None:
+            raise self.fault
+        self.is_attached = True
+        return self.current
+
+    def restart(self, *, boot_id: str, cause: str) -> None:
+        """The runner ends and another life of it begins with the same files."""
+        self.exit_causes[self.current.boot_id] = cause
+        files: dict[str, bytes | str] = {**self.current.files}
+        self.current = FakeSandboxWorkspace(files, self.current.answers, boot_id=boot_id)
+
+
+class World:
+    """One conversation with its agent. The arguments are the replies of the model."""
+
+    def __init__(
+        self,
+        *replies: Item,
+        files: dict[str, bytes | str] | None = None,
+        commands: dict[str, Any] | None = None,
+        **profile: Any,
+    ) -> None:
+        self.log = ListLog()
+        self.llm = ScriptedLLM(replies)
+        self.sandbox = FakeSandbox(FakeSandboxWorkspace(files, commands))
+        self.profile = replace(PROFILE, **profile)
+        self.turns = 0
+        self.status = ""
+        self.outcome: TurnOutcome | None = None
+        self.run: Run | None = None
+        self._seen_files: dict[str, str] = {}
+        self._ended_by: TurnOutcome | None = None
+        self._engine: asyncio.Task[TurnOutcome] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    # --- what people do ---------------------------------------------------------------------------
+
+    def send(self, text: str) -> None:
+        """Write a message. It starts a turn if none runs."""
+        self.log.append(events.MessageReceived(text=text))
+        self.start()
+
+    async def ask(self, text: str, *replies: Item) -> None:
+        """Write a message and wait until the conversation is idle."""
+        self.llm.replies.extend(replies)
+        self.send(text)
+        await self.wait_until_idle()
+
+    async def proceed(self) -> None:
+        """Run a turn without a new message, as Continue does."""
+        self.start()
+        await self.wait_until_idle()
+
+    def stop(self) -> None:
+        self._end_turn_early(TurnOutcome("stopped", "by_person"))
+
+    def interrupt(self, text: str) -> None:
+        """Write a message that ends the running turn."""
+        self.log.append(events.MessageReceived(text=text, on_busy="interrupt"))
+        if self.is_running:
+            self._end_turn_early(TurnOutcome("stopped", "interrupted"))
+        self.start()
+
+    def pause(self) -> None:
+        if self.run is not None:
+            self.run.pause_asked_by = "Ada"
+
+    # --- what a worker does -----------------------------------------------------------------------
+
+    @property
+    def is_running(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    async def wait_until_idle(self) -> None:
+        if self._task is not None:
+            await self._task
+
+    async def wait_until(self, true: Callable[[], Any]) -> None:
+        """Let the conversation run until ``true()`` holds."""
+        for _ in range(1000):
+            if true():
+                return
+            await asyncio.sleep(0)
+        raise AssertionError(f"it does not come true: {self.event_types}")
+
+    @property
+    def can_lose_worker(self) -> bool:
+        """Whether the engine runs and nobody has ended the turn."""
+        engine_runs = self._engine is not None and not self._engine.done()
+        return self.is_running and engine_runs and self._ended_by is None
+
+    async def kill_worker(self) -> None:
+        """End the worker in the middle of its work. It commits nothing more."""
+        assert self._task is not None
+        assert self._engine is not None
+        self._task.cancel()
+        self._engine.cancel()
+        await asyncio.wait({self._task, self._engine})
+        self.log.take_added()
+
+    def start_next_worker(self) -> None:
+        """Run the open turn in another worker, which knows the stored events only."""
+        self.sandbox.is_attached = False
+        self._seen_files = {}
+        self._task = asyncio.create_task(self._run_turns(started=True))
+
+    async def take_over(self) -> None:
+        self.start_next_worker()
+        await self.wait_until_idle()
+
+    def start(self) -> None:
+        """Start a turn if none runs."""
+        if not self.is_running:
+            if self._task is not None:
+                self._task.result()  # raises what the turns before failed with
+            self._task = asyncio.create_task(self._run_turns())
+
+    def _end_turn_early(self, outcome: TurnOutcome) -> None:
+        if self.is_running:
+            self._ended_by = outcome
+            if self._engine is not None:
+                self._engine.cancel()
+
+    async def _run_turns(self, *, started: bool = False) -> None:
+        while True:
+            if not started:
+                self.turns += 1
+                self.log.inbox.clear()  # this turn answers them
+                self.log.append(events.TurnStarted(number=self.turns))
+            started = False
+            self.log.catch_up()
+            outcome = await self._run_turn()
+            self.outcome, self.status = outcome, f"{outcome.status}/{outcome.reason}"
+            interrupted = outcome.reason == "interrupted"
+            self.log.append(
+                *self.log.take_added(),
+                *([events.ConversationInterrupted(by="Ada")] if interrupted else []),
+                events.TurnFinished(
+                    number=self.turns, status=outcome.status, reason=outcome.reason
+                ),
+            )
+            if self.status == "stopped/by_person":
+                self.log.inbox.clear()
+            if not (self.log.inbox and self.status in NEXT_TURN_MAY_FOLLOW):
+                break
+        self.check()
+
+    async def _run_turn(self) -> TurnOutcome:
+        llm = TextCallingLLM(self.llm) if self.profile.text_tool_calls else self.llm
+        services = RunServices(self.log, self.sandbox, llm)
+        toolbox = Toolbox(workspace_tools())
+        self.run = run = Run(self.profile, toolbox, seen_files=self._seen_files)
+        if self._ended_by is None:
+            self._engine = asyncio.create_task(run_until_done(run, services))
+            await asyncio.wait({self._engine})
+            if self._ended_by is None:
+                return self._engine.result()
+        outcome, self._ended_by = self._ended_by, None
+        await self.log.commit()
+        verb = "Stopped" if outcome.reason == "by_person" else "Interrupted"
+        open_calls = self.log.history.open_calls()
+        tools = ToolServices(self.log, self.sandbox)
+        await acting.cancel(open_calls, run, tools, why=f"{verb} by Ada.")
+        return outcome
+
+    # --- what the log says ------------------------------------------------------------------------
+
+    @property
+    def event_types(self) -> list[str]:
+        return [event.type.removeprefix("agent.") for event in self.log.events]
+
+    def find(self, kind: type[Event]) -> list[Any]:
+        """All events of this type."""
+        return [event for event in self.log.events if isinstance(event, kind)]
+
+    @property
+    def answers(self) -> list[str]:
+        return [event.text for event in self.find(events.MessageSpoken)]
+
+    @property
+    def results(self) -> list[events.ToolReturned]:
+        return self.find(events.ToolReturned)
+
+    @property
+    def outputs(self) -> list[str]:
+        return [event.output for event in self.results]
+
+    @property
+    def commands(self) -> list[str]:
+        """The command lines that ran, in their order."""
+        return [command.shell or "" for command in self.sandbox.current.ran]
+
+    def last_request(self) -> str:
+        """The text of the newest message of the last request."""
+        return str(self.llm.requests[-1].messages[-1])
+
+    def check(self) -> None:
+        """The log of an idle conversation keeps the laws."""
+        history = History()
+        for seq, event in enumerate(self.log.events, 1):
+            history = advance(history, event, seq)
+            assert violations(history.messages()) == []
+        called = [event.call_id for event in self.find(events.ToolCalled)]
+        outcomes = [
+            event.call_id
+            for event in self.log.events
+            if isinstance(event, events.ToolReturned | events.ToolOutcomeUnknown)
+        ]
+        assert sorted(called) == sorted(outcomes), "each call has exactly one outcome"
+        for request in self.llm.requests:
+            assert violations(request.messages) == []
+        if self.status == "finished/answered":
+            assert self.unread_messages() == [], "the model has read each message once"
+
+    def unread_messages(self) -> list[str]:
+        """The messages that the newest request does not contain exactly once."""
+        texts = [
+            block.text
+            for message in self.llm.requests[-1].messages
+            for block in message.blocks
+            if isinstance(block, Text)
+        ]
+        sent = [message.text for message in self.find(events.MessageReceived)]
+        return [text for text in sent if texts.count(text) != sent.count(text)]
+
+
+def tool_steps(count: int, command: str = "echo {i}") -> Iterable[Scripted]:
+    """So many replies with one command each; ``{i}`` is the number of the step, from 0."""
+    return [calls(bash=command.replace("{i}", str(number))) for number in range(count)]
+
+
+def any_command(output: str = "ok") -> dict[str, str]:
+    """Answers for the commands of ``tool_steps``."""
+    return {f"echo {number}": output for number in range(100)}
