@@ -1,4 +1,4 @@
-"""Deleting a conversation: nobody sees it any more, and what was said in it is gone."""
+"""Deletes conversations, and the files in their sandboxes."""
 
 from django.db import transaction
 from django.db.models import Q
@@ -29,12 +29,13 @@ class ConversationRunning(Conflict):
 
 @transaction.atomic
 def delete(conversation: Conversation, *, by: Member) -> None:
-    """Remove log, title and inbox at once; the worker's sweep removes sandbox and files.
+    """Delete log, title, inbox and chat at once. A worker's sweep deletes the sandbox and the files.
 
-    The row, its turns and calls stay as figures: they hold what was spent, not what was said.
-    Refused while it runs: the worker could book neither the end nor the cost of what is under way.
+    The row, its turns and its calls stay as figures: they hold costs, and nothing that was said.
+    Raises ``ConversationRunning`` while a turn runs, because the worker could then store neither the
+    end nor the cost of the running calls; ``NotFound`` if the conversation is deleted already.
     """
-    current = _locked(conversation)
+    current = _lock(conversation)
     if current.status in ACTIVE_STATUSES:
         raise ConversationRunning
     services.stop(current, by=by)
@@ -42,7 +43,7 @@ def delete(conversation: Conversation, *, by: Member) -> None:
     current.deleted_at, current.title, current.detail = timezone.now(), "", ""
     current.save(update_fields=["deleted_at", "title", "detail", "updated_at"])
     Trigger.objects.filter(conversation=current).delete()
-    _forget_log(current)
+    _delete_log(current)
     audit.record("conversation.deleted", current, by=by, project_id=current.project_id)
     changed = {"type": "conversation.changed", "id": str(current.pk), "version": current.last_seq}
     topic = project_topic(current.project_id)
@@ -57,10 +58,12 @@ class NoFiles(Conflict):
 
 @transaction.atomic
 def delete_files(conversation: Conversation, *, by: Member) -> None:
-    """Have the files in its sandbox removed for good, by the worker's sweep, or by the next turn before
-    it begins anew. All that was said stays. Refused while it runs: its commands are at work on them.
+    """Have the files in the sandbox deleted for good, by a worker's sweep or before the next turn.
+
+    The log stays. Raises ``ConversationRunning`` while a turn runs, because its commands use the
+    files; ``NoFiles`` if the conversation has no sandbox; ``NotFound`` if it is deleted.
     """
-    current = _locked(conversation)
+    current = _lock(conversation)
     if current.status in ACTIVE_STATUSES:
         raise ConversationRunning
     if not sandbox_queries.of_conversation(current.pk).exists():
@@ -69,26 +72,26 @@ def delete_files(conversation: Conversation, *, by: Member) -> None:
     audit.record("conversation.workspace_freed", current, by=by, project_id=current.project_id)
 
 
-def _locked(conversation: Conversation) -> Conversation:
-    """The row as it is now, held; before it its chat, in the order of those who write in a chat.
+def _lock(conversation: Conversation) -> Conversation:
+    """Lock the chat and then its conversations, as every writer of a chat does; read the conversation.
 
-    With it those which the chat had before: they lose their chat.
+    The earlier conversations of the chat are locked too, because they lose their chat.
     """
     chats = ChatSession.objects.select_for_update(no_key=True).filter(conversation=conversation)
     of_chats = Q(session__in=[chat.pk for chat in chats])
-    held = Conversation.objects.filter(of_chats | Q(pk=conversation.pk)).for_update()
-    current = next((each for each in held if each.pk == conversation.pk), None)
+    locked = Conversation.objects.filter(of_chats | Q(pk=conversation.pk)).for_update()
+    current = next((each for each in locked if each.pk == conversation.pk), None)
     if current is None or current.deleted_at is not None:
         raise NotFound("There is no conversation at this address.")
     return current
 
 
-def _forget_log(conversation: Conversation) -> None:
-    """The log's rows, and the bodies that no other log holds."""
+def _delete_log(conversation: Conversation) -> None:
+    """Delete the events, and the blobs that no other log uses."""
     log = Event.objects.filter(conversation=conversation)
     blobs = list(log.exclude(blob=None).values_list("blob", flat=True).distinct())
     log.delete()
-    # Held first: a log that stores one of them at this moment has done so, or waits and stores it anew.
+    # Locked first: another log that stores one of them now has committed, or waits and stores it again.
     list(Blob.objects.select_for_update().filter(pk__in=blobs).order_by("pk").values_list("pk"))
-    held_elsewhere = Event.objects.filter(blob__in=blobs).values("blob")
-    Blob.objects.filter(pk__in=blobs).exclude(pk__in=held_elsewhere).delete()
+    used_elsewhere = Event.objects.filter(blob__in=blobs).values("blob")
+    Blob.objects.filter(pk__in=blobs).exclude(pk__in=used_elsewhere).delete()

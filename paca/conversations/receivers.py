@@ -1,4 +1,4 @@
-"""Receives the signals of ``paca/projects/signals.py``: what happens here when members change."""
+"""Receivers of the signals of ``paca/projects/signals.py``."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from paca.projects.signals import members_changed
 
 @receiver(members_changed)
 def on_members_changed(member: Member, change: str, by: Any, **_: Any) -> None:
-    """A removed agent stops; open pages of the project look again whether they may be open."""
+    """Stop the conversations of a removed agent, and tell open pages to check their permission again."""
     if change == "removed" and member.agent_id is not None:
         services.stop_agent_conversations(
             member.agent_id, by=getattr(by, "name", "") or str(by or "")

@@ -1,4 +1,4 @@
-"""What people do with conversations: begin, write, stop, pause, go on, clear, rename."""
+"""The services of conversations: chats, messages, titles and control commands."""
 
 from paca.conversations.services.inbox import AgentUnavailable
 from paca.conversations.services.lifecycle import (

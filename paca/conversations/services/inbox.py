@@ -1,4 +1,4 @@
-"""The inbox of a conversation: who may put something in, and how."""
+"""Adds triggers to the inbox of a conversation."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class AgentUnavailable(Conflict):
     code = "agent_unavailable"
 
 
-class Named(Protocol):
-    """Whoever gives an order: a member, or an administrator who is none."""
+class HasName(Protocol):
+    """The author of a control command: a member, an administrator or another program."""
 
     @property
     def name(self) -> str: ...
 
 
 def check_agent_available(agent: Agent) -> None:
-    """Raises why no new work may be given to this agent now."""
+    """Raises ``AgentUnavailable`` if the agent is retired or inactive, ``DiskFull`` if the disk is full."""
     disk_space.require_space(settings.PACA_DATA_DIR)
     if agent.deleted_at is not None:
         raise AgentUnavailable(f"{agent.name} is retired and takes no new work.")
@@ -38,12 +38,12 @@ def check_agent_available(agent: Agent) -> None:
         raise AgentUnavailable(f"{agent.name} is inactive. Set it to active to give it work.")
 
 
-def locked(conversation: Conversation) -> Conversation:
-    """The row as it is now, held until the transaction ends."""
+def lock(conversation: Conversation) -> Conversation:
+    """Lock the conversation's row until the transaction ends, and read it with its agent."""
     return Conversation.objects.select_related("agent").for_update().get(pk=conversation.pk)
 
 
-def put(
+def add_trigger(
     current: Conversation,
     kind: str,
     *,
@@ -54,7 +54,13 @@ def put(
     control: ControlCommand = ControlCommand.NONE,
     actor: Member | None = None,
 ) -> None:
-    """Enter a cause into the inbox, and hint at it once it is certain."""
+    """Add a trigger to the inbox of a locked conversation, and wake the workers after the commit.
+
+    ``kind`` is its cause, such as ``chat_message``. ``control`` makes it a control command. ``by`` is
+    the name of its author, and ``actor`` the author's member, if there is one. ``event_seq`` is the
+    event of the message. A ``key`` can be used once for each ``source`` and ``kind``; raises
+    ``IntegrityError`` if it is used again.
+    """
     trigger = Trigger.objects.create(
         conversation=current,
         kind=kind,
@@ -65,20 +71,20 @@ def put(
         event_seq=event_seq,
     )
 
-    about = _facts(current, control or kind, actor)
+    facts = _stream_facts(current, control or kind, actor)
 
-    def hint() -> None:
-        get_bus().wake(trigger.id, about)
+    def wake_workers() -> None:
+        get_bus().wake(trigger.id, facts)
         if current.status in ACTIVE_STATUSES:
             get_bus().signal(current.id)
 
-    transaction.on_commit(hint)
+    transaction.on_commit(wake_workers)
 
 
-def _facts(current: Conversation, what: str, actor: Member | None) -> dict[str, str]:
-    """What the queue says of a trigger. Never what was written: that stands in the log only."""
+def _stream_facts(current: Conversation, kind: str, actor: Member | None) -> dict[str, str]:
+    """The facts of a trigger on the stream. The text of a message is in the log only."""
     facts = {
-        "type": f"agent.{what}",
+        "type": f"agent.{kind}",
         "trigger_type": current.trigger_type,
         "conversation_id": str(current.pk),
         "agent_id": str(current.agent_id),
@@ -92,6 +98,7 @@ def _facts(current: Conversation, what: str, actor: Member | None) -> dict[str, 
 
 
 def discard_new_triggers(current: Conversation) -> None:
+    """Mark every trigger that no turn has claimed as done."""
     Trigger.objects.filter(conversation=current, state=TriggerState.NEW).update(
         state=TriggerState.DONE
     )

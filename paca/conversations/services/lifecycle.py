@@ -1,4 +1,4 @@
-"""Orders to a conversation: stop, pause, resume, go on."""
+"""Control commands: stop, pause, resume and continue a conversation."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from paca.conversations import store
 from paca.conversations.models import ControlCommand, Conversation, ConversationStatus, Trigger
 from paca.conversations.models.statuses import ACTIVE_STATUSES, ENDED_STATUSES
 from paca.conversations.services.inbox import (
-    Named,
+    HasName,
+    add_trigger,
     check_agent_available,
     discard_new_triggers,
-    locked,
-    put,
+    lock,
 )
 from paca.projects.models import Member
 
 
 @transaction.atomic
-def stop(conversation: Conversation, *, by: Named, source: str = "api", key: str = "") -> None:
-    """End the run at once, wherever it is; what is stored stays. Ended already: nothing.
+def stop(conversation: Conversation, *, by: HasName, source: str = "api", key: str = "") -> None:
+    """End the conversation at once. What is stored stays. An ended conversation does not change.
 
-    An order with a ``key`` counts once, also if the conversation has been begun again since.
+    A stop with a ``key`` takes effect once, even if the conversation has been continued since.
     """
-    current = locked(conversation)
-    given = Trigger.objects.filter(conversation=current, source=source, idempotency_key=key)
-    if not key or not given.filter(control=ControlCommand.STOP).exists():
+    current = lock(conversation)
+    same_key = Trigger.objects.filter(conversation=current, source=source, idempotency_key=key)
+    if not key or not same_key.filter(control=ControlCommand.STOP).exists():
         _stop(current, reason="by_person", by=by.name, source=source, key=key)
 
 
 @transaction.atomic
 def stop_agent_conversations(agent_id: UUID, *, by: str) -> None:
-    """The agent is removed: end whatever it does or has before it."""
+    """Stop every conversation of a removed agent that has not ended. ``by``: the name of the remover."""
     unfinished = Conversation.objects.filter(agent=agent_id, deleted_at=None).exclude(
         status__in=ENDED_STATUSES
     )
@@ -46,10 +46,10 @@ def stop_agent_conversations(agent_id: UUID, *, by: str) -> None:
 def _stop(
     current: Conversation, *, reason: str, by: str, source: str = "api", key: str = ""
 ) -> None:
-    held = current.status in ACTIVE_STATUSES
-    if held or key:
-        put(current, reason, by=by, source=source, key=key, control=ControlCommand.STOP)
-    if not held:
+    active = current.status in ACTIVE_STATUSES
+    if active or key:
+        add_trigger(current, reason, by=by, source=source, key=key, control=ControlCommand.STOP)
+    if not active:
         discard_new_triggers(current)
     if current.status in (ConversationStatus.QUEUED, ConversationStatus.PAUSED):
         store.append(current.id, events.ConversationStopped(reason=reason, by=by))
@@ -57,31 +57,40 @@ def _stop(
 
 @transaction.atomic
 def pause(conversation: Conversation, *, by: Member) -> None:
-    """Let the step under way end, then stand still until a message or ``resume``."""
-    current = locked(conversation)
+    """Let the running step end, then pause until a message or ``resume``.
+
+    Raises ``Conflict`` if the conversation is not running.
+    """
+    current = lock(conversation)
     if current.status not in ACTIVE_STATUSES:
         raise Conflict("Only a running conversation can be paused.")
-    put(current, "pause", by=by.name, control=ControlCommand.PAUSE, actor=by)
+    add_trigger(current, "pause", by=by.name, control=ControlCommand.PAUSE, actor=by)
 
 
 @transaction.atomic
-def resume(conversation: Conversation, *, by: Named) -> None:
-    """Leave ``paused``."""
-    current = locked(conversation)
+def resume(conversation: Conversation, *, by: HasName) -> None:
+    """Queue a paused conversation again.
+
+    Raises ``Conflict`` if it is not paused, and what ``check_agent_available`` raises.
+    """
+    current = lock(conversation)
     if current.status != ConversationStatus.PAUSED:
         raise Conflict("This conversation is not paused.")
-    _go_on(current, by)
+    _requeue(current, by)
 
 
 @transaction.atomic
 def continue_(conversation: Conversation, *, by: Member) -> None:
-    """Go on after any end, as if the person had said so. Running already: nothing."""
-    current = locked(conversation)
+    """Queue a paused or ended conversation again, as if the person had asked the agent to go on.
+
+    A running conversation does not change. Raises what ``check_agent_available`` raises.
+    """
+    current = lock(conversation)
     if current.status not in (*ACTIVE_STATUSES, ConversationStatus.QUEUED):
-        _go_on(current, by)
+        _requeue(current, by)
 
 
-def _go_on(current: Conversation, by: Named) -> None:
+def _requeue(current: Conversation, by: HasName) -> None:
     check_agent_available(current.agent)
     store.append(current.id, events.ConversationQueued(trigger="continue", by=by.name))
-    put(current, "continue", by=by.name, actor=by if isinstance(by, Member) else None)
+    add_trigger(current, "continue", by=by.name, actor=by if isinstance(by, Member) else None)

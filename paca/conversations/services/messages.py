@@ -1,4 +1,4 @@
-"""Writing to an agent: chats begin, messages come, chats are cleared, titles are given."""
+"""Services for chats, messages and titles."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from paca.conversations.models import (
     TriggerType,
 )
 from paca.conversations.models.statuses import ACTIVE_STATUSES
-from paca.conversations.services.inbox import check_agent_available, locked, put
+from paca.conversations.services.inbox import add_trigger, check_agent_available, lock
 from paca.conversations.services.lifecycle import stop
 from paca.projects.models import Member
 
@@ -37,7 +37,11 @@ class ConversationBusy(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class MessageReceipt:
-    """Where a message went. ``turn`` is None while it is queued behind the running turn."""
+    """Where a message was stored, and the number of the turn that answers it.
+
+    ``turn`` is None while a turn runs: that turn or the next one answers. ``duplicate``: the same
+    message was stored before, and this is its place.
+    """
 
     conversation_id: UUID
     session_id: UUID | None
@@ -56,18 +60,19 @@ def start_chat(
     client_id: str = "",
     conversation_id: UUID | None = None,
 ) -> MessageReceipt:
-    """Begin a chat session with its first conversation and message.
+    """Start a chat session with its first conversation and message.
 
-    The same ``client_id`` of the same person begins one chat. The conversation gets this id, or
-    one of its own.
+    The same ``client_id`` of the same person starts one chat. The conversation gets
+    ``conversation_id``, or a new id. Raises ``Invalid`` for an empty or too long text, and what
+    ``check_agent_available`` raises.
     """
     _check_text(text)
-    key = _key(by, client_id)
+    key = _idempotency_key(by, client_id)
     if client_id:
         session, is_new = ChatSession.objects.get_or_create(
             agent=agent, member=by, client_id=client_id
         )
-        if not is_new and (earlier := _earlier(source, key, conversation__session=session)):
+        if not is_new and (earlier := _earlier_receipt(source, key, conversation__session=session)):
             return earlier
     else:
         session = ChatSession.objects.create(agent=agent, member=by)
@@ -85,13 +90,17 @@ def start_next_conversation(
     client_id: str = "",
     conversation_id: UUID | None = None,
 ) -> MessageReceipt:
-    """Go on in the chat with another conversation; the one before stays readable, and runs on."""
+    """Start the next conversation of a chat with a message. The one before stays, and may run on.
+
+    Raises what ``start_chat`` raises.
+    """
     check_agent_available(session.agent)
-    conversation = _open(session, conversation_id)
+    conversation = _create_conversation(session, conversation_id)
     return send(conversation, text=text, by=session.member, source=source, client_id=client_id)
 
 
-def _open(session: ChatSession, conversation_id: UUID | None = None) -> Conversation:
+def _create_conversation(session: ChatSession, conversation_id: UUID | None = None) -> Conversation:
+    """An empty conversation, which the chat session then continues."""
     conversation = Conversation.objects.create(
         id=conversation_id or uuid4(),
         project_id=session.agent.project_id,
@@ -116,25 +125,26 @@ def send(
     source: str = "api",
     client_id: str = "",
 ) -> MessageReceipt:
-    """Write to the agent: stored and shown at once, read at the next step or in a new turn.
+    """Store a message to the agent. A running turn reads it at its next step; else a new turn does.
 
-    The same ``client_id`` of the same person is one message. Raises
-    ``ConversationBusy`` with ``on_busy="reject"`` while a turn runs.
+    The same ``client_id`` of the same person is one message. Raises ``Invalid`` for an empty or too
+    long text or an unknown ``on_busy``, ``ConversationBusy`` with ``on_busy="reject"`` while a turn
+    runs, and what ``check_agent_available`` raises.
     """
     _check_text(text)
     if on_busy not in ON_BUSY_CHOICES:
         raise Invalid(f"on_busy must be one of {', '.join(ON_BUSY_CHOICES)}.")
-    current = locked(conversation)
-    key = _key(by, client_id)
-    if key and (earlier := _earlier(source, key, conversation=current)):
+    current = lock(conversation)
+    key = _idempotency_key(by, client_id)
+    if key and (earlier := _earlier_receipt(source, key, conversation=current)):
         return earlier
     check_agent_available(current.agent)
     busy = current.status in (*ACTIVE_STATUSES, ConversationStatus.QUEUED)
     if busy and on_busy == "reject":
         raise ConversationBusy
     interrupt = on_busy == "interrupt" and current.status in ACTIVE_STATUSES
-    stored = store.append(current.id, *_message(current, text, by, client_id, on_busy, busy))
-    put(
+    stored = store.append(current.id, *_message_events(current, text, by, client_id, on_busy, busy))
+    add_trigger(
         current,
         TriggerType.CHAT_MESSAGE,
         by=by.name,
@@ -147,7 +157,7 @@ def send(
     return MessageReceipt(current.id, current.session_id, _next_turn(current), stored.first_seq)
 
 
-def _message(
+def _message_events(
     current: Conversation, text: str, by: Member, client_id: str, on_busy: str, busy: bool
 ) -> list[events.Event]:
     message = events.MessageReceived(
@@ -157,39 +167,42 @@ def _message(
         client_id=client_id,
         on_busy=on_busy,
     )
-    happened: list[events.Event] = [message]
+    new_events: list[events.Event] = [message]
     if not current.title:
-        happened.append(events.TitleChanged(title=title_from(text)))
+        new_events.append(events.TitleChanged(title=title_from(text)))
     if not busy:
-        happened.append(events.ConversationQueued(trigger=TriggerType.CHAT_MESSAGE, by=by.name))
-    return happened
+        new_events.append(events.ConversationQueued(trigger=TriggerType.CHAT_MESSAGE, by=by.name))
+    return new_events
 
 
 def title_from(text: str) -> str:
-    """A title made of a first message: its first line, cut at a word."""
-    line = next((line.strip() for line in _shown(text).splitlines() if line.strip()), "")
+    """A title from the text of a message: its first line, cut at a word if it is too long."""
+    line = next((line.strip() for line in _printable(text).splitlines() if line.strip()), "")
     if len(line) <= 80:
         return line
     return line[:80].rsplit(" ", 1)[0].rstrip(",.;:") + "…"
 
 
-def _shown(text: str) -> str:
-    """Without what no database column and no page can hold: control characters, lone surrogates."""
+def _printable(text: str) -> str:
+    """The text without control characters and lone surrogates, which no column and no page can hold."""
     return "".join(char for char in text if char.isprintable() or char in "\n\t")
 
 
 @transaction.atomic
 def clear(session: ChatSession, *, by: Member) -> Conversation:
-    """Close the session's conversation, which stays readable, and open an empty one."""
-    session = _held(session)
+    """Stop the session's conversation, which stays readable, and give the session an empty one.
+
+    Raises ``NotFound`` if the chat was deleted, and what ``check_agent_available`` raises.
+    """
+    session = _lock_session(session)
     check_agent_available(session.agent)
     if session.conversation is not None:
         stop(session.conversation, by=by)
-    return _open(session)
+    return _create_conversation(session)
 
 
-def _held(session: ChatSession) -> ChatSession:
-    """The chat as it is now, held before its conversation is: the order of all who hold both."""
+def _lock_session(session: ChatSession) -> ChatSession:
+    """Lock the chat session and read it. Every writer locks a chat before its conversation."""
     rows = ChatSession.objects.select_for_update(of=("self",), no_key=True)
     found = rows.select_related("agent", "conversation").filter(pk=session.pk).first()
     if found is None:
@@ -199,8 +212,8 @@ def _held(session: ChatSession) -> ChatSession:
 
 @transaction.atomic
 def rename(conversation: Conversation, *, title: str, by: Member) -> None:
-    """Give the conversation another title."""
-    title = " ".join(_shown(title).split())
+    """Change the title of the conversation. Raises ``Invalid`` if it is empty or too long."""
+    title = " ".join(_printable(title).split())
     if not title:
         raise Invalid("A title cannot be empty.", fields={"title": ["Write a title."]})
     if len(title) > 200:
@@ -216,12 +229,12 @@ def _check_text(text: str) -> None:
         raise Invalid("The message is too long.", fields={"text": [fact]})
 
 
-def _key(by: Member, client_id: str) -> str:
+def _idempotency_key(by: Member, client_id: str) -> str:
     return f"{by.id}:{client_id}"[:200] if client_id else ""
 
 
-def _earlier(source: str, key: str, **where: Any) -> MessageReceipt | None:
-    """What was answered when this message came the first time."""
+def _earlier_receipt(source: str, key: str, **where: Any) -> MessageReceipt | None:
+    """The receipt of the message if it was stored before."""
     trigger = (
         Trigger.objects.filter(
             source=source, kind=TriggerType.CHAT_MESSAGE, idempotency_key=key, **where
@@ -237,5 +250,5 @@ def _earlier(source: str, key: str, **where: Any) -> MessageReceipt | None:
 
 
 def _next_turn(current: Conversation) -> int | None:
-    """The turn that answers what is written now, unless one runs, which may or may not."""
+    """The turn that answers a message stored now; None while one runs, because it may answer too."""
     return None if current.status in ACTIVE_STATUSES else current.turn_number + 1
