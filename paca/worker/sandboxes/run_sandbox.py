@@ -8,12 +8,11 @@ from dataclasses import replace
 from uuid import UUID
 
 from django.db import DatabaseError
-from django.db.models.functions import Now
 
 from paca import events
 from paca.common import clock
+from paca.conversations import sandbox_lifecycle
 from paca.conversations.models import Conversation, ToolCall
-from paca.conversations.models import Sandbox as SandboxRow
 from paca.conversations.store import Fenced, Lease
 from paca.engine.workspace import (
     SandboxGone,
@@ -114,18 +113,15 @@ class RunSandbox:
         """Store how the known runner ended, if it did."""
         if not self._known_boot_id:
             return
-        is_first_check, self._loss_checked_for = (
-            self._sandbox is not self._loss_checked_for,
-            self._sandbox,
-        )
+        is_first_check = self._sandbox is not self._loss_checked_for
+        self._loss_checked_for = self._sandbox
         loss = await backend.exit_cause(self._spec.conversation_id, just_lost=is_first_check)
         if loss is None:
             return
         self._losses[self._known_boot_id], self._known_boot_id = loss.sentence, ""
         if self._sandbox is None and loss.kind in (ExitKind.RETIRED, ExitKind.REMOVED):
-            await self._log.commit(
-                events.SandboxRemoved(kept=True)
-            )  # it ended while it was not in use
+            # It ended while it was not in use.
+            await self._log.commit(events.SandboxRemoved(kept=True))
         else:
             await self._log.commit(_lost_event(loss))
 
@@ -233,7 +229,7 @@ class RunSandbox:
         if self._sandbox is not None:
             sandbox, self._sandbox = self._sandbox, None
             await sandbox.detach()
-            await self._database.call(_record_use, self._spec)
+            await self._database.call(sandbox_lifecycle.record_use, self._spec.conversation_id)
 
 
 def _lease_is_valid(lease: Lease) -> bool:
@@ -248,7 +244,3 @@ def _stopped_calls(conversation_id: UUID, boot_id: str) -> list[str]:
 
 def _lost_event(loss: ExitCause) -> events.SandboxLost:
     return events.SandboxLost(cause=loss.sentence, end=loss.kind, exit_code=loss.exit_code)
-
-
-def _record_use(spec: SandboxSpec) -> None:
-    SandboxRow.objects.filter(conversation_id=spec.conversation_id).update(last_used_at=Now())

@@ -66,30 +66,33 @@ class Sweeper:
         self._orphan_seconds = orphan_seconds
         self._orphans_seen_at: dict[UUID, float] = {}
 
-    async def sweep_repeatedly(self, held: Callable[[], set[UUID]]) -> None:
+    async def sweep_repeatedly(self, running: Callable[[], set[UUID]]) -> None:
         """Sweep every ten seconds, in a task of its own: a daemon that hangs must not delay the worker.
 
-        ``held`` gives the conversations that this worker runs.
+        ``running`` gives the conversations that this worker runs.
         """
         task = asyncio.current_task()
         while True:
             # A file that cannot be removed or a sandbox that is locked must not end the worker.
             with tolerated("sweep of sandboxes"):
-                await self.sweep(held())
-            if (
-                task is not None and task.cancelling()
-            ):  # ``tolerated`` hides an error of the cleanup
+                await self.sweep(running())
+            # ``tolerated`` also hides an error of the cleanup after a cancellation.
+            if task is not None and task.cancelling():
                 return
             await asyncio.sleep(SWEEP_SECONDS)
 
-    async def sweep(self, held: set[UUID]) -> SweepResult:
+    async def sweep(self, running: set[UUID]) -> SweepResult:
         """Pause and end idle sandboxes, and remove those of deleted conversations.
 
         The first sweep, and one every minute, also removes sandboxes without a row.
         """
         await self._pause_idle()
         await self._remove_warm_sandboxes_of_dead_workers()
-        ended, workspaces, leftovers = await self._end_unused(held), await self._remove_files(), 0
+        ended, workspaces, leftovers = (
+            await self._end_unused(running),
+            await self._remove_files(),
+            0,
+        )
         if clock.monotonic() - self._full_sweep_at >= FULL_SWEEP_SECONDS:
             self._full_sweep_at = clock.monotonic()
             await self._record_losses()
@@ -111,8 +114,11 @@ class Sweeper:
                     await self._sandbox_manager.resume(each.conversation_id, each.backend)
 
     async def _remove_warm_sandboxes_of_dead_workers(self) -> None:
-        """Containers are listed before the rows are read: one without a row belongs to no worker. Its
-        volume is removed too, unless a conversation has just taken it."""
+        """Remove containers of the warm pool whose worker is gone, and their volumes.
+
+        Containers are listed before the rows are read, so one without a row belongs to no worker. Its
+        volume stays if a conversation has just taken it.
+        """
         if not (warm := await asyncio.to_thread(self._sandbox_manager.list_warm)):
             return
         removable = await self._database.call(warm_pool_rows.withdraw_of_dead_workers, warm)
@@ -122,12 +128,12 @@ class Sweeper:
                 if remove_volume:
                     await self._sandbox_manager.warm_pool.remove_volume(volume)
 
-    async def _end_unused(self, held: set[UUID]) -> int:
-        # In this order: a sandbox whose conversation is claimed after these reads has a higher epoch and is kept.
+    async def _end_unused(self, running: set[UUID]) -> int:
+        # In this order: a sandbox that is opened after these reads has a higher epoch, and is kept.
         living = await self._database.call(sandbox_queries.living)
-        lives = await asyncio.to_thread(self._sandbox_manager.list_running)
-        used = await self._database.call(sandbox_queries.needed_conversations, self._idle_policy)
-        ended = set(await self._sandbox_manager.sweep(used | held, lives))
+        containers = await asyncio.to_thread(self._sandbox_manager.list_running)
+        needed = await self._database.call(sandbox_queries.needed_conversations, self._idle_policy)
+        ended = set(await self._sandbox_manager.sweep(needed | running, containers))
         for each in living:
             if each.conversation_id in ended:
                 await self._database.call(sweep_events.record_ended, each)
@@ -156,11 +162,13 @@ class Sweeper:
         return await self._database.call(sweep_events.record_files_deleted, each)
 
     async def _remove_orphans(self) -> int:
-        """Remove workspaces of conversations that do not exist. They are listed before the rows are read:
-        the row of a conversation always exists before its files."""
-        kept, removed = await asyncio.to_thread(self._sandbox_manager.list_workspaces), 0
+        """Remove workspaces of conversations that do not exist.
+
+        They are listed before the rows are read: a conversation's row always exists before its files.
+        """
+        workspaces, removed = await asyncio.to_thread(self._sandbox_manager.list_workspaces), 0
         now, before, self._orphans_seen_at = clock.monotonic(), self._orphans_seen_at, {}
-        for backend, volumes in kept.items():
+        for backend, volumes in workspaces.items():
             for orphan in await self._database.call(sandbox_queries.orphans, volumes):
                 since = self._orphans_seen_at[orphan] = before.get(orphan, now)
                 if now - since >= self._orphan_seconds:
@@ -174,7 +182,7 @@ class Sweeper:
         return False
 
     async def _record_losses(self) -> None:
-        """Record how sandboxes ended that no run was using."""
+        """Record why sandboxes ended while no run was using them."""
         for each in await self._database.call(sandbox_queries.living):
             with tolerated("checking a sandbox"):
                 loss = await self._sandbox_manager.exit_cause(each.conversation_id, each.backend)

@@ -55,15 +55,14 @@ class WarmPool:
 
     async def keep_filled(self) -> None:
         """Fill the pool again and again, at longer intervals while that fails."""
-        pause, this = REFILL_SECONDS, asyncio.current_task()
+        pause, task = REFILL_SECONDS, asyncio.current_task()
         while self._size:
             pause = min(2 * pause, MAX_RETRY_SECONDS)
             with tolerated(PART):
                 await self._refill()
                 pause = REFILL_SECONDS
-            if (
-                this is not None and this.cancelling()
-            ):  # ``tolerated`` hides an error of the cleanup
+            # ``tolerated`` also hides an error of the cleanup after a cancellation.
+            if task is not None and task.cancelling():
                 return
             await asyncio.sleep(pause)
 
@@ -126,7 +125,7 @@ class WarmPool:
                 await asyncio.gather(*map(self._try_to_remove, list(self._to_remove)))
 
     async def _try_to_remove(self, volume: str) -> None:
-        """Remove one; its error must not cancel the removal of the others."""
+        """Remove one sandbox. Its error must not cancel the removal of the others."""
         with tolerated(PART):
             await self._remove(volume)
 
