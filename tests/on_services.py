@@ -22,8 +22,8 @@ CHOSEN = (
     "tests/conversations",
     "tests/database",
     # Claims, leases and fencing.
+    "tests/worker/test_claim_queries.py",
     "tests/worker/test_claim.py",
-    "tests/worker/test_claiming.py",
     "tests/worker/test_external_triggers.py",
     "tests/worker/test_full_database.py",
     "tests/worker/test_leases.py",
@@ -31,16 +31,16 @@ CHOSEN = (
     "tests/worker/test_worker_registry.py",
     # Whole turns: workers that die or are stopped, the database or Redis that goes away, and the
     # rows that decide which worker owns a sandbox or starts an agent.
-    "tests/flows/test_agents_leave.py",
+    "tests/flows/test_agent_status.py",
     "tests/flows/test_crashes.py",
     "tests/flows/test_database_restarts.py",
     "tests/flows/test_deleting.py",
     "tests/flows/test_faults.py",
-    "tests/flows/test_housekeeping.py",
+    "tests/flows/test_sweeper.py",
     "tests/flows/test_interruptions.py",
-    "tests/flows/test_pool.py",
+    "tests/flows/test_warm_pool.py",
     "tests/flows/test_redis.py",
-    "tests/flows/test_stale_orders.py",
+    "tests/flows/test_stale_control_commands.py",
     "tests/flows/test_watching.py",
     # Sockets: rows that are read while others are written, hints over Redis, connections of the pool.
     "tests/realtime/test_access.py",

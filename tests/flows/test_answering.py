@@ -11,7 +11,7 @@ from tests.support.model_script import calls, fails, says, thinks
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
 
-def test_a_question_is_answered_and_every_event_is_stored(flow):
+def test_question_is_answered_and_every_event_is_stored(flow):
     conversation = flow.ask("Hello", [thinks("A greeting.") + says("Hello, Ada.")])
     assert conversation.status == "finished/answered"
     assert conversation.answers == ["Hello, Ada."]
@@ -30,7 +30,7 @@ def test_a_question_is_answered_and_every_event_is_stored(flow):
     assert_replay_matches(conversation)
 
 
-def test_a_command_runs_in_the_sandbox_and_its_output_reaches_the_model(flow):
+def test_command_runs_in_the_sandbox_and_its_output_reaches_the_model(flow):
     conversation = flow.ask("Where?", [says("I look.") + calls(bash="echo $((6*7))"), says("42.")])
     assert conversation.answers == ["I look.", "42."]
     (returned,) = conversation.event_data("tool.returned")
@@ -41,7 +41,7 @@ def test_a_command_runs_in_the_sandbox_and_its_output_reaches_the_model(flow):
     assert_replay_matches(conversation)
 
 
-def test_a_follow_up_has_the_same_files_and_the_whole_history(flow):
+def test_follow_up_message_has_the_same_files_and_the_whole_history(flow):
     conversation = flow.ask(
         "Make notes", [calls(write_file={"path": "n.txt", "content": "x"}), says("Done")]
     )
@@ -55,7 +55,7 @@ def test_a_follow_up_has_the_same_files_and_the_whole_history(flow):
     assert_replay_matches(conversation)
 
 
-def test_reads_run_side_by_side_and_writes_in_order(flow):
+def test_tool_calls_that_read_run_in_parallel_and_writes_in_order(flow):
     reads = calls(*[("list_directory", {"path": "."})] * 3)
     writes = calls(bash=[f"sleep 0.1; echo {n} >> log.txt" for n in range(3)])
     conversation = flow.ask("Go", [reads, writes, calls(bash="cat log.txt"), says("ok")])
@@ -81,7 +81,7 @@ def test_reads_run_side_by_side_and_writes_in_order(flow):
         (("read_file", {"path": "missing.txt"}), "missing.txt"),
     ],
 )
-def test_a_wrong_call_becomes_a_result_the_model_can_use(flow, call, expected):
+def test_invalid_tool_call_becomes_a_result_that_the_model_can_use(flow, call, expected):
     conversation = flow.ask("Go", [calls(call), says("I see.")])
     (returned,) = conversation.event_data("tool.returned")
     assert returned["failed"]
@@ -90,7 +90,7 @@ def test_a_wrong_call_becomes_a_result_the_model_can_use(flow, call, expected):
     assert_replay_matches(conversation)
 
 
-def test_a_broken_stream_is_discarded_whole_and_tried_again(flow):
+def test_broken_reply_is_discarded_whole_and_asked_for_again(flow):
     """T-65: cut in mid-text, in mid-call, an error inside the stream, a reset, an HTML page."""
     faults = "cut@1x1,cuttool@2x1,midover@3x1,reset@4x1,html@5x1"
     text = f"[[fake turns=6 err={faults} cmd='echo {{i}} >> n.txt']]"
@@ -104,7 +104,7 @@ def test_a_broken_stream_is_discarded_whole_and_tried_again(flow):
     assert_replay_matches(conversation)
 
 
-def test_a_limited_rate_is_waited_out_as_asked(flow):
+def test_rate_limit_is_waited_out_for_the_time_the_provider_asks(flow):
     """T-33."""
     conversation = flow.begin("[[fake turns=1 err=429@0x2 retry=1]]")
     wait_until(lambda: conversation.has_event("model.retried"))
@@ -115,7 +115,7 @@ def test_a_limited_rate_is_waited_out_as_asked(flow):
     assert all(1 <= wait < 2.5 for wait in waits)
 
 
-def test_an_endless_limit_pauses_and_a_message_goes_on(flow):
+def test_rate_limit_without_end_pauses_and_a_message_goes_on(flow):
     """T-33: nothing is lost and nothing is a dead end."""
     conversation = flow.begin("[[fake err=429@*]]")
     flow.wait_until_idle(conversation)
@@ -126,7 +126,7 @@ def test_an_endless_limit_pauses_and_a_message_goes_on(flow):
     assert_replay_matches(conversation)
 
 
-def test_a_refused_key_fails_with_what_to_do_and_can_be_tried_again(flow):
+def test_refused_api_key_fails_with_what_to_do_and_can_be_tried_again(flow):
     conversation = flow.ask("Hello", [fails("401")])
     assert conversation.status == "failed/configuration"
     (failed,) = conversation.event_data("conversation.failed")
@@ -138,7 +138,7 @@ def test_a_refused_key_fails_with_what_to_do_and_can_be_tried_again(flow):
     assert conversation.status == "finished/answered"
 
 
-def test_an_empty_reply_is_asked_for_again_and_never_stored(flow):
+def test_empty_reply_is_asked_for_again_and_never_stored(flow):
     """T-31."""
     conversation = flow.begin("[[fake turns=0 err=empty@0x2 say='Here I am.']]")
     flow.wait_until_idle(conversation)
@@ -146,7 +146,7 @@ def test_an_empty_reply_is_asked_for_again_and_never_stored(flow):
     assert_replay_matches(conversation)
 
 
-def test_a_cut_answer_is_continued_up_to_three_times(flow):
+def test_truncated_answer_is_continued_up_to_three_times(flow):
     pieces = [says(f"part {n} ").stopping("max_tokens") for n in range(5)]
     conversation = flow.ask("Write a book", pieces)
     assert len(conversation.answers) == len(flow.model.requests) == 4
@@ -155,14 +155,14 @@ def test_a_cut_answer_is_continued_up_to_three_times(flow):
     assert_replay_matches(conversation)
 
 
-def test_a_call_that_was_cut_is_never_run(flow):
+def test_truncated_tool_call_is_never_run(flow):
     cut = (says("I run it.") + calls(bash="touch never.txt")).stopping("max_tokens")
     conversation = flow.ask("Go", [cut, calls(bash="ls"), says("done")])
     assert "never.txt" not in conversation.outputs[-1]
     assert conversation.status == "finished/answered"
 
 
-def test_the_step_limit_is_announced_summarised_and_left_by_a_message(transactional_db, tmp_path):
+def test_step_limit_is_announced_and_summarised_and_a_message_goes_on(transactional_db, tmp_path):
     with Flow(tmp_path, limit_steps=4) as flow:
         conversation = flow.begin("[[fake turns=20]]")
         flow.wait_until_idle(conversation)
@@ -177,7 +177,7 @@ def test_the_step_limit_is_announced_summarised_and_left_by_a_message(transactio
         assert_replay_matches(conversation)
 
 
-def test_a_limit_that_is_raised_holds_for_what_has_been_begun(transactional_db, tmp_path):
+def test_raised_limit_applies_to_a_paused_conversation(transactional_db, tmp_path):
     """T-37."""
     with Flow(tmp_path, limit_steps=3) as flow:
         conversation = flow.begin("[[fake turns=20]]")
@@ -193,7 +193,7 @@ def test_a_limit_that_is_raised_holds_for_what_has_been_begun(transactional_db, 
         assert flow.model.violations == []
 
 
-def test_the_token_budget_pauses_before_the_next_call(transactional_db, tmp_path):
+def test_token_limit_pauses_before_the_next_model_call(transactional_db, tmp_path):
     with Flow(tmp_path, limit_tokens=1000) as flow:
         flow.model.script([calls(bash="true"), says("never asked for")])
         flow.model.script(lambda body: calls(bash="echo " + "x" * 2000))
@@ -203,7 +203,7 @@ def test_the_token_budget_pauses_before_the_next_call(transactional_db, tmp_path
         assert_replay_matches(conversation)
 
 
-def test_a_call_that_was_only_written_down_is_corrected_once_and_never_run(flow):
+def test_tool_call_written_as_text_is_corrected_once_and_never_run(flow):
     """T-29: never silently finished, and nobody is corrected for ever."""
     written = says('```json\n{"name": "bash", "arguments": {"command": "touch never.txt"}}\n```')
     conversation = flow.ask("Go", [written, calls(bash="ls"), written])
@@ -214,7 +214,7 @@ def test_a_call_that_was_only_written_down_is_corrected_once_and_never_run(flow)
     assert_replay_matches(conversation)
 
 
-def test_a_limit_in_dollars_is_refused_where_the_price_is_unknown(transactional_db, tmp_path):
+def test_cost_limit_is_refused_for_a_model_without_a_known_price(transactional_db, tmp_path):
     """Behind another address somebody else sets the price; tokens can still be counted."""
     with Flow(tmp_path, limit_cost_usd="1.00") as flow:
         conversation = flow.ask("Go", [says("never asked")])

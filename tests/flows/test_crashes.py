@@ -24,7 +24,7 @@ def killable(flow):
         yield flow, process
 
 
-def test_a_command_under_way_is_attached_to_and_never_run_again(killable):
+def test_command_of_a_killed_worker_is_attached_to_and_never_run_again(killable):
     """T-19, with a command that outlives the lease."""
     flow, process = killable
     command = "echo x >> once.txt; sleep 5; echo whole"
@@ -44,7 +44,7 @@ def test_a_command_under_way_is_attached_to_and_never_run_again(killable):
     assert_replay_matches(conversation)
 
 
-def test_a_model_call_under_way_is_asked_again_and_its_row_is_closed(killable):
+def test_model_call_of_a_killed_worker_is_repeated_and_its_row_is_closed(killable):
     flow, process = killable
     conversation = flow.begin("Hello", [says("Slow " * 60).slowly(tps=10), says("Here.")])
     wait_until(lambda: flow.model.in_flight == 1)
@@ -57,7 +57,7 @@ def test_a_model_call_under_way_is_asked_again_and_its_row_is_closed(killable):
     assert_replay_matches(conversation)
 
 
-def test_a_dead_worker_on_this_host_is_noticed_before_its_lease_ends(flow):
+def test_dead_worker_on_this_host_is_noticed_before_its_lease_ends(flow):
     flow.stop_worker()
     with WorkerProcess(flow.folder, lease_seconds=600) as process:
         conversation = flow.begin("Hello", [says("Slow " * 60).slowly(tps=10), says("Here.")])
@@ -68,7 +68,7 @@ def test_a_dead_worker_on_this_host_is_noticed_before_its_lease_ends(flow):
         flow.wait_until_idle(conversation)
 
 
-def test_a_sandbox_that_is_gone_makes_the_outcome_unknown_and_says_so(killable):
+def test_tool_call_outcome_is_unknown_and_shown_as_such_after_its_sandbox_was_lost(killable):
     """The runner died too: nobody knows, the model is told, nothing is repeated."""
     flow, process = killable
     conversation = flow.begin("Go", [calls(bash="echo x >> once.txt; sleep 30"), says("I check.")])
@@ -84,7 +84,7 @@ def test_a_sandbox_that_is_gone_makes_the_outcome_unknown_and_says_so(killable):
     assert_replay_matches(conversation)
 
 
-def test_a_sandbox_killed_between_two_commands_is_told_while_the_model_still_thinks(flow):
+def test_sandbox_loss_between_two_commands_is_shown_during_the_model_call(flow):
     """Nobody wants anything of it at that moment, and it is noticed all the same."""
     replies = [
         calls(bash="echo x > kept.txt"),
@@ -104,13 +104,13 @@ def test_a_sandbox_killed_between_two_commands_is_told_while_the_model_still_thi
     assert_replay_matches(conversation)
 
 
-def test_the_run_needs_no_viewer(flow):
+def test_run_needs_no_viewer(flow):
     """T-05: nobody listens, and the answer is there."""
     conversation = flow.ask("[[fake ftd=500 say='Whole answer.']]")
     assert conversation.answers == ["Whole answer."]
 
 
-def test_no_conversation_ever_has_two_owners(transactional_db, tmp_path):
+def test_conversations_of_two_workers_are_each_run_once(transactional_db, tmp_path):
     """Two workers, one queue: each conversation is run once."""
     with Flow(tmp_path) as flow, WorkerProcess(tmp_path):
         flow.model.script(lambda body: says("ok"))
@@ -122,7 +122,7 @@ def test_no_conversation_ever_has_two_owners(transactional_db, tmp_path):
         assert Conversation.objects.filter(lease_epoch=1).count() == 12
 
 
-def test_a_stop_while_no_worker_is_there_still_ends_the_command(killable):
+def test_stop_without_a_worker_still_ends_the_command(killable):
     flow, process = killable
     conversation = flow.begin("Go", [calls(bash="echo begun; echo x > begun; sleep 300")])
     flow.wait_until_written(conversation, "begun")
@@ -140,7 +140,7 @@ def test_a_stop_while_no_worker_is_there_still_ends_the_command(killable):
     assert_replay_matches(conversation)
 
 
-def test_what_an_attempt_has_used_is_booked_when_the_worker_is_asked_to_end(flow, shown):
+def test_usage_of_a_model_call_is_stored_when_its_worker_drains(flow, shown):
     conversation = flow.begin("Hello", [says("Slow " * 60).slowly(tps=10), says("Here.")])
     wait_until(lambda: shown)
     flow.stop_worker()

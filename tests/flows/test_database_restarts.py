@@ -18,7 +18,7 @@ pytestmark = [
 ]
 
 
-def test_a_turn_under_way_is_carried_on_when_every_connection_is_cut(flow: Flow):
+def test_turn_is_carried_on_after_every_database_connection_was_cut(flow: Flow):
     command = "echo x >> once.txt; sleep 4; echo whole"
     conversation = flow.begin(
         "Go", [calls(bash=command), calls(bash="cat once.txt"), says("Once.")]
@@ -37,7 +37,7 @@ def test_a_turn_under_way_is_carried_on_when_every_connection_is_cut(flow: Flow)
     assert_replay_matches(conversation)
 
 
-def test_a_reply_under_way_is_stored_once_when_every_connection_is_cut(flow: Flow):
+def test_reply_is_stored_once_after_every_database_connection_was_cut(flow: Flow):
     conversation = flow.begin("Hello", [says("Slow " * 30).slowly(tps=10), says("Slow " * 30)])
     wait_until(lambda: flow.model.in_flight == 1)
     direct.end_sessions()
@@ -46,7 +46,7 @@ def test_a_reply_under_way_is_stored_once_when_every_connection_is_cut(flow: Flo
     assert_replay_matches(conversation)
 
 
-def test_the_next_message_needs_no_new_socket(flow: Flow):
+def test_socket_still_works_after_every_database_connection_was_cut(flow: Flow):
     conversation = flow.ask("Hello", [says("Here.")])
     with running(application) as server:
         headers = session(server, flow.world.user)

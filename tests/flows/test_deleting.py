@@ -35,7 +35,7 @@ def delete(flow: Flow, conversation: ObservedConversation) -> None:
     deletion.delete(conversation.row, by=flow.world.owner)
 
 
-def test_the_files_of_a_deleted_conversation_go_and_those_of_others_stay(flow):
+def test_deleted_conversation_loses_its_files_and_others_keep_theirs(flow):
     replies = [calls(bash="echo x > note.txt; chmod 500 ."), says("Done.")]
     conversation, other = flow.ask("Write", replies), flow.ask("Write too", replies)
     workspaces = flow.folder / "workspaces"
@@ -47,7 +47,7 @@ def test_the_files_of_a_deleted_conversation_go_and_those_of_others_stay(flow):
     assert list(Sandbox.objects.values_list("conversation", flat=True)) == [other.id]
 
 
-def test_without_a_sandbox_the_files_wait_for_one_that_can_remove_them(flow):
+def test_deleted_files_wait_for_a_worker_with_the_right_backend(flow):
     conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()  # it sweeps as well
     delete(flow, conversation)
@@ -69,7 +69,7 @@ class FirstStuck(SandboxManager):
         return await super().delete(conversation_id, backend_name, volume)
 
 
-def test_one_whose_files_cannot_be_removed_holds_up_no_other(flow):
+def test_sweep_goes_on_after_files_that_cannot_be_removed(flow):
     replies = [calls(bash="echo x > note.txt"), says("Done.")]
     both = [flow.ask("Write", replies), flow.ask("Write too", replies)]
     flow.stop_worker()  # it sweeps as well

@@ -21,7 +21,7 @@ def flow(transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         yield found
 
 
-def test_every_prompt_is_carried_out_in_one_conversation(flow):
+def test_demo_model_carries_out_every_prompt_in_one_conversation(flow):
     conversation = flow.ask(PROGRAM)
     flow.ask(BUG, after=conversation)
     flow.ask(LOOK, after=conversation)
@@ -40,20 +40,20 @@ def test_every_prompt_is_carried_out_in_one_conversation(flow):
     assert_replay_matches(conversation)
 
 
-def test_a_job_can_be_asked_for_again(flow):
+def test_demo_model_repeats_a_job(flow):
     conversation = flow.ask(BUG)
     flow.ask(BUG, after=conversation)
     assert "The bug is found and fixed" in conversation.answers[-1]
     assert not any("try once more" in answer for answer in conversation.answers)
 
 
-def test_what_it_does_not_know_is_answered_honestly(flow):
+def test_demo_model_says_what_it_cannot_do(flow):
     conversation = flow.ask("Write me a poem")
     assert conversation.answers == [scripted_model.HELP]
     assert_replay_matches(conversation)
 
 
-def test_a_stopped_job_goes_on_when_asked_to(flow, monkeypatch):
+def test_demo_model_goes_on_with_a_stopped_job(flow, monkeypatch):
     monkeypatch.setattr(scripted_model, "PIECES_A_SECOND", 20)
     conversation = flow.begin(BUG)
     wait_until(lambda: conversation.has_event("tool.returned"))

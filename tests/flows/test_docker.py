@@ -60,7 +60,7 @@ def flow(transactional_db: None, tmp_path: Path) -> Iterator[Flow]:
         yield found
 
 
-def test_a_conversation_works_in_its_container_and_comes_back_to_its_files(flow):
+def test_docker_conversation_works_in_its_container_and_comes_back_to_its_files(flow):
     first = flow.ask("Make it", [calls(bash="id -u; echo x > note.txt"), says("Made.")])
     assert first.outputs[0].startswith("10001")
     (started,) = first.event_data("sandbox.started")
@@ -84,7 +84,7 @@ def foreign(tmp_path: Path) -> Iterator[Docker]:
 # --- T-39: containers that pile up ------------------------------------------------------------------
 
 
-def test_after_one_sweep_the_containers_are_those_that_rows_ask_for(
+def test_docker_sweep_leaves_exactly_the_containers_that_rows_name(
     transactional_db, tmp_path, foreign
 ):
     """T-39: two finished, one deleted, one whose worker was killed, one just used; one of nobody."""
@@ -165,7 +165,9 @@ TWO_COMMANDS = [
 ]
 
 
-def test_a_container_killed_from_outside_is_replaced_and_its_end_told_at_once(flow, tmp_path):
+def test_docker_container_killed_from_outside_is_replaced_and_its_loss_shown_at_once(
+    flow, tmp_path
+):
     backend = docker_backend.make(tmp_path)
     conversation = flow.begin("Go", TWO_COMMANDS)
     wait_until(lambda: conversation.has_event("tool.started"))
@@ -185,7 +187,9 @@ def test_a_container_killed_from_outside_is_replaced_and_its_end_told_at_once(fl
 # --- T-59: memory, processes, room ----------------------------------------------------------------------
 
 
-def test_what_takes_too_much_ends_alone_and_the_model_is_told_the_limit(transactional_db, tmp_path):
+def test_docker_command_over_its_limit_ends_alone_and_the_model_reads_the_limit(
+    transactional_db, tmp_path
+):
     """T-59: out of memory, a fork bomb, a full tmp; files and the other conversation stay."""
     hungry = [
         calls(bash="echo x > kept.txt; python3 -c 'x=bytearray(10**9)'"),

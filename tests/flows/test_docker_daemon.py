@@ -60,9 +60,7 @@ def begin_a_command(flow: Flow, daemon: DockerDaemon) -> ObservedConversation:
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
-def test_with_live_restore_a_command_outlives_the_daemon_and_its_result_comes_once(
-    flow, daemon, end
-):
+def test_docker_command_outlives_its_daemon_with_live_restore_and_returns_once(flow, daemon, end):
     """T-53. It ends while the daemon that was killed is away, and under the one that was restarted."""
     daemon.start(live_restore=True)
     conversation = begin_a_command(flow, daemon)
@@ -83,7 +81,7 @@ def test_with_live_restore_a_command_outlives_the_daemon_and_its_result_comes_on
     assert_replay_matches(conversation)
 
 
-def test_a_command_stopped_while_its_daemon_was_away_is_ended_when_the_sandbox_is_next_used(
+def test_docker_command_stopped_without_a_daemon_is_killed_before_the_sandbox_is_used_again(
     flow, daemon
 ):
     daemon.start(live_restore=True)
@@ -109,9 +107,7 @@ def test_a_command_stopped_while_its_daemon_was_away_is_ended_when_the_sandbox_i
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
-def test_without_live_restore_the_end_of_the_container_is_told_and_the_run_goes_on(
-    flow, daemon, end
-):
+def test_docker_container_loss_without_live_restore_is_shown_and_the_run_goes_on(flow, daemon, end):
     """T-53. Nobody can know what became of the command: it is not run again."""
     conversation = begin_a_command(flow, daemon)
     began = time.monotonic()
@@ -140,7 +136,7 @@ def test_without_live_restore_the_end_of_the_container_is_told_and_the_run_goes_
 # --- away when a conversation begins ----------------------------------------------------------------
 
 
-def test_work_waits_for_a_daemon_that_is_away_and_is_done_once(flow, daemon):
+def test_conversations_wait_for_a_docker_daemon_that_is_away_and_run_once(flow, daemon):
     """T-53: three triggers while it is away; each runs once when it is back, unless it was stopped."""
     daemon.stop()
     flow.model.script(lambda body: _once("x")(body))
@@ -199,7 +195,7 @@ def by_first_words(scripts: dict):
     return answer
 
 
-def test_a_daemon_that_answers_nobody_holds_up_only_commands_and_nothing_is_lost(flow, daemon):
+def test_docker_daemon_that_hangs_delays_only_commands_and_loses_nothing(flow, daemon):
     """For twenty seconds, as while its disk is stuck."""
     counted = "echo x >> n.txt; {}; wc -l < n.txt"
     flow.model.script(
@@ -237,7 +233,9 @@ def test_a_daemon_that_answers_nobody_holds_up_only_commands_and_nothing_is_lost
     assert set(daemon.containers()) <= {str(each.id) for each in (working, begins, endless)}
 
 
-def test_a_daemon_that_takes_three_seconds_a_call_is_waited_for(transactional_db, daemon, tmp_path):
+def test_docker_daemon_that_takes_three_seconds_a_call_is_waited_for(
+    transactional_db, daemon, tmp_path
+):
     with (
         DockerProxy(tmp_path, to=daemon.path) as proxy,
         Flow(tmp_path, sandbox="docker", docker=DockerAddress(host=proxy.address)) as flow,

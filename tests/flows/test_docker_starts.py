@@ -37,7 +37,7 @@ DIES = {
 
 
 @pytest.mark.parametrize("dies", DIES, ids=["after a second", "at once", "not begun"])
-def test_a_sandbox_that_dies_in_its_first_second_is_told_at_once_and_tried_again_when_mended(
+def test_docker_container_that_dies_at_its_start_is_reported_and_can_be_tried_again(
     transactional_db, daemon: DockerDaemon, tmp_path, dies
 ):
     """T-01."""
@@ -69,7 +69,7 @@ def test_a_sandbox_that_dies_in_its_first_second_is_told_at_once_and_tried_again
         assert_replay_matches(conversation)
 
 
-def test_thirty_that_begin_at_once_all_work_although_strangers_have_the_names_of_two(
+def test_docker_containers_of_thirty_conversations_start_although_two_names_are_taken(
     transactional_db, daemon: DockerDaemon, tmp_path
 ):
     """T-51."""

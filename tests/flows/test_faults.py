@@ -14,7 +14,7 @@ from tests.support.model_script import calls, says
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
 
-def test_a_sandbox_that_cannot_be_swept_does_not_end_the_worker(flow, monkeypatch):
+def test_worker_survives_a_sandbox_that_cannot_be_swept(flow, monkeypatch):
     tried = []
 
     async def locked(self, keep, lives):
@@ -27,7 +27,7 @@ def test_a_sandbox_that_cannot_be_swept_does_not_end_the_worker(flow, monkeypatc
     assert flow.ask("Hello", [says("Still here.")]).answers == ["Still here."]
 
 
-def test_a_key_that_cannot_be_read_fails_with_the_setting_to_repair(flow):
+def test_unreadable_api_key_fails_with_the_setting_to_repair(flow):
     Agent.objects.update(encrypted_key="stored under another key")
     conversation = flow.begin("Hello")
     assert flow.wait_until_idle(conversation) == "failed/configuration"
@@ -37,7 +37,7 @@ def test_a_key_that_cannot_be_read_fails_with_the_setting_to_repair(flow):
     assert_replay_matches(conversation)
 
 
-def test_what_the_database_refuses_for_good_fails_and_is_not_asked_for_again(flow, monkeypatch):
+def test_run_fails_once_if_the_database_refuses_its_event_for_good(flow, monkeypatch):
     append = store.append
 
     def refusing(conversation_id, *entries, **options):
@@ -52,7 +52,7 @@ def test_what_the_database_refuses_for_good_fails_and_is_not_asked_for_again(flo
 
 
 @pytest.mark.parametrize("error", [IntegrityError("never"), OperationalError("away")])
-def test_a_step_that_the_database_refuses_again_and_again_is_parked(flow, monkeypatch, error):
+def test_step_that_the_database_refuses_again_and_again_is_parked(flow, monkeypatch, error):
     """Also when it says that it is away and answers all the same."""
     append = store.append
 

@@ -72,7 +72,7 @@ def assert_the_frozen_one_wrote_nothing_more(
     assert Worker.objects.get().pid == process.pid
 
 
-def test_another_takes_over_and_the_frozen_one_writes_nothing_when_it_wakes(flow, process):
+def test_frozen_worker_writes_nothing_after_another_has_taken_over(flow, process):
     flow.model.script([calls(bash=A_COMMAND), calls(bash="cat once.txt"), says("Once.")])
     conversation = begin_and_freeze(flow, process)
     flow.start_worker()
@@ -85,7 +85,7 @@ def test_another_takes_over_and_the_frozen_one_writes_nothing_when_it_wakes(flow
     assert_the_frozen_one_wrote_nothing_more(flow, conversation, process)
 
 
-def test_where_the_frozen_one_holds_up_the_sandbox_the_run_says_so_and_goes_on_after_it(
+def test_run_waits_for_a_sandbox_that_a_frozen_worker_blocks_and_then_goes_on(
     flow, process, monkeypatch
 ):
     """Docker gives each word to all who are attached and waits for the slowest: after a megabyte."""

@@ -52,7 +52,7 @@ def test_stop_ends_a_command_and_its_whole_tree_within_two_seconds(flow):
     assert_replay_matches(conversation)
 
 
-def test_stop_reaches_a_run_that_waits_to_try_again(flow):
+def test_stop_ends_a_run_that_waits_for_a_retry(flow):
     conversation = flow.begin("[[fake err=429@* retry=60]]")
     wait_until(lambda: conversation.has_event("model.retried"))
     flow.stop(conversation)
@@ -61,7 +61,7 @@ def test_stop_reaches_a_run_that_waits_to_try_again(flow):
     assert_replay_matches(conversation)
 
 
-def test_each_open_call_gets_one_result_when_three_are_stopped(flow):
+def test_stop_of_three_open_calls_gives_each_one_result(flow):
     """T-17."""
     conversation = flow.begin("Go", [calls(bash=["true", "sleep 60", "echo never"])])
     wait_until(lambda: len(conversation.event_data("tool.started")) == 2)
@@ -77,7 +77,7 @@ def test_each_open_call_gets_one_result_when_three_are_stopped(flow):
     assert_replay_matches(conversation)
 
 
-def test_a_message_while_it_runs_is_read_at_the_next_step(flow):
+def test_message_during_a_turn_is_read_at_the_next_step(flow):
     conversation = flow.begin("Go", [calls(bash=UNTIL_TOLD), says("Both done.")])
     wait_until(lambda: conversation.has_event("tool.started"))
     sent = flow.send(conversation, "And also this")
@@ -91,7 +91,7 @@ def test_a_message_while_it_runs_is_read_at_the_next_step(flow):
     assert_replay_matches(conversation)
 
 
-def test_a_message_during_the_final_reply_gets_a_turn_of_its_own(flow):
+def test_message_during_the_final_reply_gets_a_turn_of_its_own(flow):
     conversation = flow.begin("One", [says("First " * 20).slowly(tps=30), says("Second answer.")])
     wait_until(lambda: flow.model.in_flight == 1)
     time.sleep(0.3)
@@ -104,7 +104,7 @@ def test_a_message_during_the_final_reply_gets_a_turn_of_its_own(flow):
     assert_replay_matches(conversation)
 
 
-def test_an_interrupt_ends_the_turn_and_begins_the_next(flow):
+def test_interrupt_ends_the_turn_and_starts_the_next(flow):
     conversation = flow.begin("Go", [calls(bash="sleep 30"), says("Changed course.")])
     wait_until(lambda: conversation.has_event("tool.started"))
     flow.send(conversation, "No, do this instead", on_busy="interrupt")
@@ -117,7 +117,7 @@ def test_an_interrupt_ends_the_turn_and_begins_the_next(flow):
     assert_replay_matches(conversation)
 
 
-def test_an_interrupt_of_the_model_keeps_what_was_shown_for_people_only(flow, shown):
+def test_interrupt_of_a_model_call_keeps_the_shown_text_for_people_only(flow, shown):
     conversation = flow.begin(
         "One", [says("Half a sentence " * 30).slowly(tps=20), says("Instead.")]
     )
@@ -130,7 +130,7 @@ def test_an_interrupt_of_the_model_keeps_what_was_shown_for_people_only(flow, sh
     assert_replay_matches(conversation)
 
 
-def test_a_busy_conversation_can_refuse_and_then_stores_nothing(flow):
+def test_message_refused_by_a_busy_conversation_is_not_stored(flow):
     conversation = flow.begin("Go", [calls(bash=UNTIL_TOLD), says("done")])
     wait_until(lambda: conversation.has_event("tool.started"))
     with pytest.raises(ConversationBusy):
@@ -154,7 +154,7 @@ def test_pause_lets_the_step_end_and_resume_goes_on(flow):
     assert_replay_matches(conversation)
 
 
-def test_stop_before_any_worker_has_it_leaves_nothing_to_do(flow):
+def test_stop_before_a_claim_leaves_nothing_to_run(flow):
     flow.stop_worker()
     conversation = flow.begin("Go", [says("never")])
     flow.stop(conversation)

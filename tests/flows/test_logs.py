@@ -36,7 +36,7 @@ def kept():
     logging.getLogger("paca").removeHandler(handler)
 
 
-def test_each_entry_of_a_run_names_its_conversation_turn_and_call(flow, kept):
+def test_log_entries_of_a_run_name_conversation_turn_and_call(flow, kept):
     conversation = flow.ask("[[fake err=529@0x1 retry=0.1]]")
     flow.ask("And now?", [says("Done.")], after=conversation)
     (retried,) = kept.entries("a model call is tried again")

@@ -19,7 +19,7 @@ EXPLAINED = f"A model would write\n```json\n{CALL}\n```\nand a program runs it."
 
 
 @BOTH
-def test_a_run_thinks_calls_and_answers(flow):
+def test_run_thinks_calls_tools_and_answers(flow):
     conversation = flow.ask(
         "Where?",
         [thinks("Hm.") + says("I look.") + calls(bash=["echo a", "echo b"]), says("Here.")],
@@ -33,7 +33,7 @@ def test_a_run_thinks_calls_and_answers(flow):
 
 @BOTH
 @pytest.mark.parametrize("kind", ["cut", "cuttool", "badjson", "midover", "reset", "nostop"])
-def test_a_broken_stream_is_discarded_and_asked_for_again(flow, kind):
+def test_broken_stream_is_discarded_and_asked_for_again(flow, kind):
     conversation = flow.ask("Go", [fails(kind), says("Whole.")])
     assert (conversation.status, conversation.answers, conversation.outputs) == (
         "finished/answered",
@@ -48,7 +48,7 @@ def test_a_broken_stream_is_discarded_and_asked_for_again(flow, kind):
     assert_replay_matches(conversation)
 
 
-def test_a_server_that_tells_no_usage_has_none_and_no_price(flow):
+def test_reply_without_usage_has_no_tokens_and_no_price(flow):
     agents.configure(flow.world.agent, by=flow.world.owner, model="openai/gpt-test", base_url=f"{flow.model.base_url}/v1", llm_api_key="sk-test-1234")  # fmt: skip
     stream = openai_dialect.chunk({"content": "Hello."}, "stop") + b"data: [DONE]\n\n"
     conversation = flow.ask("Hi", [Raw(stream)])
@@ -66,7 +66,7 @@ def test_a_server_that_tells_no_usage_has_none_and_no_price(flow):
 
 @BOTH
 @pytest.mark.parametrize("text", [FENCED, TAGGED])
-def test_a_written_call_is_run_once_where_the_agent_has_it_on(flow, text):
+def test_text_tool_call_is_run_once_if_the_agent_allows_it(flow, text):
     agents.configure(flow.world.agent, by=flow.world.owner, text_tool_calls=True)
     conversation = flow.ask("Count", [says(text), says("It is 1.")])
     assert conversation.answers == ["I count.", "It is 1."]
@@ -81,7 +81,7 @@ def test_a_written_call_is_run_once_where_the_agent_has_it_on(flow, text):
 
 
 @BOTH
-def test_an_explanation_of_a_call_is_an_answer_and_nothing_runs(flow):
+def test_text_tool_call_in_an_explanation_is_an_answer_and_not_run(flow):
     agents.configure(flow.world.agent, by=flow.world.owner, text_tool_calls=True)
     conversation = flow.ask("How?", [says(EXPLAINED)])
     assert (conversation.status, conversation.answers, conversation.outputs) == (
@@ -93,7 +93,7 @@ def test_an_explanation_of_a_call_is_an_answer_and_nothing_runs(flow):
 
 @BOTH
 @pytest.mark.parametrize("text", [FENCED, TAGGED])
-def test_where_it_is_off_the_model_is_corrected_once_and_never_silently_done(flow, text):
+def test_text_tool_call_is_corrected_once_if_the_agent_does_not_allow_it(flow, text):
     conversation = flow.ask("Count", [says(text), says(text)])
     assert conversation.outputs == []
     (noticed,) = conversation.event_data("guard.noticed")
@@ -103,12 +103,12 @@ def test_where_it_is_off_the_model_is_corrected_once_and_never_silently_done(flo
     assert len(flow.model.requests) == 2
 
 
-def test_where_it_is_off_an_explanation_is_left_alone(flow):
+def test_text_tool_call_in_an_explanation_is_not_corrected(flow):
     conversation = flow.ask("How?", [says(EXPLAINED)])
     assert (conversation.answers, conversation.has_event("guard.noticed")) == ([EXPLAINED], False)
 
 
-def test_a_written_call_that_cannot_be_read_is_told_to_the_model(flow):
+def test_unreadable_text_tool_call_is_reported_to_the_model(flow):
     agents.configure(flow.world.agent, by=flow.world.owner, text_tool_calls=True)
     conversation = flow.ask(
         "Count", [says("<tool_call>{bash: ls}</tool_call>"), says(TAGGED), says("1.")]
@@ -121,7 +121,7 @@ def test_a_written_call_that_cannot_be_read_is_told_to_the_model(flow):
 
 
 @BOTH
-def test_a_limited_rate_is_waited_for_as_asked_and_the_run_goes_on_by_itself(flow):
+def test_rate_limited_run_waits_as_asked_and_goes_on_by_itself(flow):
     conversation = flow.ask("[[fake turns=3 err=429@1x3 retry=0.2]]")
     assert conversation.status == "finished/answered"
     retried = conversation.event_data("model.retried")
@@ -132,7 +132,7 @@ def test_a_limited_rate_is_waited_for_as_asked_and_the_run_goes_on_by_itself(flo
 
 
 @BOTH
-def test_a_rate_limited_for_ever_pauses_and_continue_works_later(flow):
+def test_rate_limited_run_pauses_in_the_end_and_can_be_continued(flow):
     conversation = flow.ask("Hello", [fails("429", retry_after=0.05)] * 4)
     assert conversation.status == "paused/rate_limited"
     assert len(flow.model.requests) == 4
@@ -144,7 +144,7 @@ def test_a_rate_limited_for_ever_pauses_and_continue_works_later(flow):
 
 
 @BOTH
-def test_an_overloaded_provider_is_asked_again_and_nothing_is_lost(flow, monkeypatch):
+def test_overloaded_provider_is_asked_again_and_nothing_is_lost(flow, monkeypatch):
     monkeypatch.setattr(retrying, "FIRST_WAIT_SECONDS", 0.05)
     conversation = flow.ask("[[fake turns=3 err=529@1x2,503@2x2]]")
     assert conversation.status == "finished/answered"

@@ -83,7 +83,7 @@ def acknowledged(program) -> bool:
 # --- other programs -----------------------------------------------------------------------------
 
 
-def test_what_another_program_asks_three_times_is_answered_once(flow, valkey):
+def test_external_trigger_sent_three_times_is_answered_once(flow, valkey):
     flow.model.script([says("It is green.")])
     fields = a_message(flow)
     with valkey.client() as program:
@@ -100,7 +100,7 @@ def test_what_another_program_asks_three_times_is_answered_once(flow, valkey):
     assert_replay_matches(conversation)
 
 
-def test_another_program_stops_a_command_that_runs(flow, valkey):
+def test_external_stop_ends_a_running_command(flow, valkey):
     conversation = flow.begin("Go", [calls(bash="sleep 300")])
     wait_until(lambda: conversation.has_event("tool.started"), 60)
     with valkey.client() as program:
@@ -112,7 +112,7 @@ def test_another_program_stops_a_command_that_runs(flow, valkey):
     assert_replay_matches(conversation)
 
 
-def test_on_a_full_disk_what_another_program_asks_waits_and_its_stops_are_heard(
+def test_external_trigger_waits_on_a_full_disk_and_external_stops_are_obeyed(
     flow, valkey, monkeypatch
 ):
     conversation = flow.begin("Go", [calls(bash="sleep 300"), says("It is green.")])
@@ -132,7 +132,7 @@ def test_on_a_full_disk_what_another_program_asks_waits_and_its_stops_are_heard(
         assert program.xlen(DEAD) == 0
 
 
-def test_a_stop_that_is_faster_than_what_it_stops_is_heard(flow, valkey):
+def test_external_stop_before_its_message_is_obeyed(flow, valkey):
     fields = a_message(flow, message="[[fake turns=1 ftd=60000]]")
     conversation = ObservedConversation(UUID(fields["conversation_id"]))
     with valkey.client() as program:
@@ -144,7 +144,7 @@ def test_a_stop_that_is_faster_than_what_it_stops_is_heard(flow, valkey):
         assert program.xlen(DEAD) == 0
 
 
-def test_a_worker_that_is_busy_with_it_hears_the_stop(valkey, transactional_db, tmp_path):
+def test_external_stop_reaches_a_worker_without_free_slots(valkey, transactional_db, tmp_path):
     with Flow(tmp_path, worker={"concurrency": 1}) as flow, valkey.client() as program:
         conversation = flow.begin("Go", [calls(bash="sleep 300")])
         wait_until(lambda: conversation.has_event("tool.started"), 60)
@@ -159,7 +159,7 @@ def test_a_worker_that_is_busy_with_it_hears_the_stop(valkey, transactional_db, 
         wait_until(lambda: acknowledged(program))
 
 
-def test_what_is_wrong_lies_in_the_dead_stream_with_the_reason(flow, valkey):
+def test_external_trigger_that_is_invalid_goes_to_the_dead_stream_with_the_reason(flow, valkey):
     wrong = {
         "type is 'agent.dance'": a_message(flow, type="agent.dance"),
         "message is empty": a_message(flow, message=""),
@@ -179,9 +179,7 @@ def test_what_is_wrong_lies_in_the_dead_stream_with_the_reason(flow, valkey):
     assert not Trigger.objects.exists()
 
 
-def test_a_worker_that_dies_between_its_commit_and_the_acknowledgement_begins_nothing_twice(
-    flow, valkey
-):
+def test_external_trigger_whose_worker_dies_before_the_acknowledgement_starts_once(flow, valkey):
     """The entry is taken in, and handed out once more, as it would be after a kill."""
     flow.model.script([says("Once.")])
     fields = a_message(flow)
@@ -206,7 +204,7 @@ def test_a_worker_that_dies_between_its_commit_and_the_acknowledgement_begins_no
 # --- what other programs are told ---------------------------------------------------------------
 
 
-def test_other_programs_can_follow_a_conversation_and_see_no_secret(flow, valkey):
+def test_redis_events_show_a_conversation_and_no_secret(flow, valkey):
     heard: list[dict] = []
     with valkey.client() as program:
         channel = program.pubsub(ignore_subscribe_messages=True)
@@ -310,7 +308,7 @@ STEPS = "[[fake turns=6 cmd='sleep 0.3; echo {i} >> steps; cat steps']]"
 
 
 @pytest.mark.parametrize("outage", [wiped, restarted, killed, frozen, away])
-def test_work_goes_on_and_pages_see_it_once_whatever_happens_to_redis(flow, server, valkey, outage):
+def test_redis_outage_stops_no_work_and_pages_see_each_event_once(flow, server, valkey, outage):
     conversations = [flow.begin(STEPS) for _ in range(2)]
     watching = [
         Watching(conversation_page(server, each.id, session(server, flow.world.user)))
@@ -341,7 +339,7 @@ def waited_for_a_worker(conversation: ObservedConversation) -> float:
     return (at["agent.conversation.started"] - at["agent.conversation.queued"]).total_seconds()
 
 
-def test_work_begins_and_is_watched_where_there_never_was_a_redis(valkey, flow, server):
+def test_conversation_runs_and_is_watched_without_a_reachable_redis(valkey, flow, server):
     valkey.kill()
     conversation = flow.begin("Hello", [says("Hello.")])
     watching = Watching(

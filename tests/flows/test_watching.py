@@ -49,7 +49,7 @@ def ended(frame: dict) -> bool:
     return frame["type"] == "agent.conversation.finished"
 
 
-def test_two_pages_one_of_them_late_see_the_same_answer_being_written(server, flow):
+def test_two_viewers_see_the_same_answer_although_one_comes_late(server, flow):
     conversation = flow.begin("Write me a poem")
     with (
         page_of(server, flow, conversation) as early,
@@ -70,7 +70,7 @@ def test_two_pages_one_of_them_late_see_the_same_answer_being_written(server, fl
         assert spoken["data"]["text"] == scripted_model.HELP
 
 
-def test_a_page_reloaded_in_mid_answer_misses_nothing_and_sees_nothing_twice(server, flow):
+def test_page_reloaded_during_an_answer_sees_everything_once(server, flow):
     conversation = flow.begin("Write me a poem")
     seen: list[int] = []
     for _ in range(4):
@@ -86,7 +86,7 @@ def test_a_page_reloaded_in_mid_answer_misses_nothing_and_sees_nothing_twice(ser
     assert conversation.answers == [scripted_model.HELP]
 
 
-def test_an_answer_nobody_waits_for_is_stored_and_shown_to_who_comes_later(server, flow):
+def test_answer_without_a_viewer_is_stored_and_shown_later(server, flow):
     """T-05: the page is left a second after sending."""
     conversation = flow.begin("Write me a poem")
     with page_of(server, flow, conversation) as page:
@@ -101,7 +101,7 @@ def test_an_answer_nobody_waits_for_is_stored_and_shown_to_who_comes_later(serve
     assert page.seqs == list(range(1, conversation.row.last_seq + 1))
 
 
-def test_a_conversation_is_led_over_the_socket_alone(server, flow, monkeypatch):
+def test_socket_alone_is_enough_for_a_whole_conversation(server, flow, monkeypatch):
     monkeypatch.setattr(scripted_model, "PIECES_A_SECOND", 4)
     conversation = flow.begin("Write me a poem")
     with page_of(server, flow, conversation) as page:

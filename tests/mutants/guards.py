@@ -62,7 +62,7 @@ MUTANTS = (
         value("False"),
         (
             "tests/flows/test_crashes.py::"
-            "test_a_sandbox_that_is_gone_makes_the_outcome_unknown_and_says_so",
+            "test_tool_call_outcome_is_unknown_and_shown_as_such_after_its_sandbox_was_lost",
         ),
     ),
     Mutant(
@@ -70,14 +70,14 @@ MUTANTS = (
         never,
         (
             "tests/flows/test_interruptions.py::"
-            "test_a_message_during_the_final_reply_gets_a_turn_of_its_own",
+            "test_message_during_the_final_reply_gets_a_turn_of_its_own",
         ),
     ),
-    Mutant("worker-parks-deadly-step", never, ("tests/worker/test_claiming.py",)),
+    Mutant("worker-parks-deadly-step", never, ("tests/worker/test_claim.py",)),
     Mutant(
         "worker-reused-pid",
         value('process_start_time(pid) == ""'),
-        ("tests/worker/test_worker_registry.py::test_a_pid_that_another_process_has_now_is_gone",),
+        ("tests/worker/test_worker_registry.py::test_process_whose_pid_was_reused_has_ended",),
     ),
     Mutant(
         "worker-lease-skips-locked-rows",
@@ -120,15 +120,15 @@ MUTANTS = (
         ),
         (
             "tests/flows/test_docker.py::"
-            "test_after_one_sweep_the_containers_are_those_that_rows_ask_for",
+            "test_docker_sweep_leaves_exactly_the_containers_that_rows_name",
         ),
     ),
     Mutant(
         "loop-stuck",
         never,
         (
-            "tests/flows/test_repeating.py::"
-            "test_the_same_call_with_the_same_result_is_told_once_and_then_pauses",
+            "tests/flows/test_loop_guard.py::"
+            "test_loop_guard_warns_once_about_a_repeated_call_and_then_pauses",
         ),
     ),
     Mutant(

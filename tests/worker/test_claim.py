@@ -1,57 +1,82 @@
-"""Which conversations a worker takes."""
+"""Who may take a conversation, and what becomes of one that nobody survives."""
 
-import re
+from datetime import timedelta
 
 import pytest
-from django.db import connection, transaction
+from django.utils import timezone
 
-from paca.agents import services as agents
-from paca.conversations import services
-from paca.conversations.models import ConversationStatus
-from paca.worker import claim
+from paca import events
+from paca.conversations import services, store
+from paca.conversations.models import Conversation
+from paca.worker import claim, turn_end
+from paca.worker.claim import MAX_LOST_WORKERS, PARKED_DETAIL
+from tests.support.flow import ObservedConversation
 from tests.support.world import make_world
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_full_agent_with_much_before_it_does_not_hide_the_work_of_others():
-    here = make_world(limit_concurrent=1)
-    other = agents.create(
-        here.project,
-        role=here.role("agent"),
-        by=here.owner,
-        name="Nils",
-        handle="nils",
-        model="demo/guide",
-    )
-    for number in range(1 + claim.MAX_CANDIDATES):
-        services.start_chat(here.agent, text=f"number {number}", by=here.owner)
-    waiting = services.start_chat(other, text="and me", by=here.owner)
-    (first,) = claim.claim("one", lease_seconds=60, limit=9)
-    (second,) = claim.claim("one", lease_seconds=60, limit=9)
-    assert first.lease.conversation_id != second.lease.conversation_id
-    assert second.lease.conversation_id == waiting.conversation_id
-    assert claim.claim("one", lease_seconds=60, limit=9) == []
-    assert (
-        here.agent.conversations.filter(status=ConversationStatus.QUEUED).count()
-        == claim.MAX_CANDIDATES
+def take(worker: str = "w") -> list[claim.Claimed]:
+    return claim.claim(worker, lease_seconds=30, limit=10)
+
+
+def the_worker_dies() -> None:
+    Conversation.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+
+
+def begun() -> ObservedConversation:
+    made = make_world()
+    return ObservedConversation(
+        services.start_chat(made.agent, text="Go", by=made.owner).conversation_id
     )
 
 
-def test_who_looks_for_work_reads_what_waits_and_not_all_that_ever_was():
-    asked = []
+def test_claim_gives_a_conversation_to_one_worker():
+    begun()
+    assert [len(take("one")), len(take("two"))] == [1, 0]
 
-    def listen(execute, sql, parameters, many, context):
-        asked.append((sql, parameters))
-        return execute(sql, parameters, many, context)
 
-    with connection.execute_wrapper(listen):
-        claim.claim("one", lease_seconds=60, limit=1)
-    ((sql, parameters),) = asked
-    with transaction.atomic(), connection.cursor() as cursor:
-        explain = "EXPLAIN QUERY PLAN"
-        if connection.vendor == "postgresql":
-            explain = "EXPLAIN"
-            cursor.execute("SET LOCAL enable_seqscan = off")  # the table is empty here
-        cursor.execute(f"{explain} {sql}", parameters)
-        assert re.search("conversation_(claim|state)", str(cursor.fetchall()))
+def test_claim_parks_a_conversation_that_kills_its_workers_until_it_is_continued():
+    conversation = begun()
+    for _ in range(MAX_LOST_WORKERS):
+        assert len(take()) == 1
+        the_worker_dies()
+    assert take() == []
+    assert conversation.status == "paused/parked"
+    assert conversation.row.turns.get().status == "paused"
+    given_up = conversation.row.triggers.get()
+    assert (given_up.state, given_up.last_error) == ("dead", PARKED_DETAIL)
+    services.continue_(conversation.row, by=conversation.row.session.member)
+    assert len(take()) == 1
+
+
+def test_release_does_not_count_as_a_lost_worker():
+    conversation = begun()
+    for _ in range(MAX_LOST_WORKERS + 3):
+        (claimed,) = take()
+        claim.release(claimed.lease)
+    assert conversation.row.status == "running"
+
+
+def test_completed_step_resets_the_count_of_lost_workers():
+    conversation = begun()
+    for _ in range(MAX_LOST_WORKERS + 3):
+        (claimed,) = take()
+        used = events.UsageRecorded(call_id="0" * 32, model="m")
+        store.append(conversation.id, used, lease=claimed.lease)
+        the_worker_dies()
+    assert conversation.row.status == "running"
+
+
+def test_pause_at_the_end_of_a_turn_keeps_new_messages_waiting():
+    conversation = begun()
+    (claimed,) = take()
+    by = conversation.row.session.member
+    services.send(conversation.row, text="And this", by=by)
+    services.pause(conversation.row, by=by)
+    answered = turn_end.TurnOutcome("finished", "answered")
+    assert turn_end.end_turn(claimed.lease, [], answered, steps=1) is False
+    assert conversation.status == "paused/by_person"
+    services.resume(conversation.row, by=by)
+    take()
+    assert conversation.row.triggers.filter(state="new").count() == 0

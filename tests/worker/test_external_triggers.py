@@ -19,13 +19,13 @@ def take_in() -> Iterator[Callable[[dict[str, str]], EntryResult]]:
     database.close()
 
 
-def test_what_nobody_can_take_in_is_refused_with_the_reason(take_in):
+def test_external_trigger_of_unknown_type_is_rejected_with_the_reason(take_in):
     result = take_in({"type": "agent.dance"})
     assert result.status is EntryStatus.REJECTED
     assert result.reason.startswith("type is 'agent.dance'")
 
 
-def test_what_may_come_right_has_failed_for_now(take_in):
+def test_external_trigger_for_an_unknown_conversation_fails_and_may_be_retried(take_in):
     unknown = "0b6e7f0a-0000-4000-8000-000000000000"
     assert take_in({"type": "agent.stop", "conversation_id": unknown}).status is EntryStatus.FAILED
 
@@ -34,14 +34,14 @@ def away(*_: object) -> None:
     raise OperationalError("away")
 
 
-def test_an_entry_is_no_worse_for_a_database_that_is_away(take_in, monkeypatch):
+def test_external_trigger_is_retried_later_while_the_database_is_unavailable(take_in, monkeypatch):
     with monkeypatch.context() as without:
         without.setattr(type(connections["default"]), "get_new_connection", away)
         result = take_in({"type": "agent.stop", "conversation_id": "x"})
     assert result.status is EntryStatus.RETRY_LATER
 
 
-def test_a_worker_that_has_ended_takes_nothing_in():
+def test_external_trigger_is_left_by_a_worker_that_has_ended():
     database = Database()
     database.close()
     assert (

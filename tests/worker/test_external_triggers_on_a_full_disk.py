@@ -11,7 +11,7 @@ from tests.support.world import make_world
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_what_another_program_asks_for_waits_until_there_is_room(monkeypatch):
+def test_external_trigger_waits_until_the_disk_has_space(monkeypatch):
     """It must not be set aside as if nobody would ever be able to take it in."""
     here, database = make_world(), Database()
     request = {

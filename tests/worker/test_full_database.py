@@ -61,9 +61,7 @@ def answers_find_no_room(monkeypatch):
     return find
 
 
-def test_a_run_is_carried_on_however_often_there_was_no_room_for_it(
-    flow, answers_find_no_room, monkeypatch
-):
+def test_run_is_carried_on_however_often_the_disk_was_full(flow, answers_find_no_room, monkeypatch):
     monkeypatch.setattr(disk_space, "FULL_SECONDS", 0.3)
     times = MAX_LOST_WORKERS + 1
     failed = answers_find_no_room(times)
@@ -75,7 +73,7 @@ def test_a_run_is_carried_on_however_often_there_was_no_room_for_it(
     assert_replay_matches(conversation)
 
 
-def test_no_other_worker_asks_the_model_at_once_for_what_found_no_room(flow, answers_find_no_room):
+def test_claim_waits_after_a_run_found_the_disk_full(flow, answers_find_no_room):
     """It would learn of the full disk only by asking, and failing as well."""
     answers_find_no_room(100)
     conversation = flow.begin("Hello", [says("Here.")] * 2)
@@ -85,7 +83,7 @@ def test_no_other_worker_asks_the_model_at_once_for_what_found_no_room(flow, ans
     assert len(flow.model.requests) == 1
 
 
-def test_a_run_that_is_let_go_while_there_is_no_room_still_tells_why():
+def test_database_call_reports_a_full_disk_after_its_caller_was_cancelled():
     database = Database()
 
     def write() -> None:
@@ -104,7 +102,7 @@ def test_a_run_that_is_let_go_while_there_is_no_room_still_tells_why():
     assert database_errors.note_disk_full(raised.value)
 
 
-def test_a_lease_that_finds_no_room_says_so_for_all(monkeypatch):
+def test_lease_keeper_reports_a_full_disk_to_the_whole_process(monkeypatch):
     def beat(_: WorkerRegistration) -> None:
         raise no_room()
 
@@ -117,7 +115,7 @@ def test_a_lease_that_finds_no_room_says_so_for_all(monkeypatch):
         keeper.stop()
 
 
-def test_what_is_let_go_with_a_pause_is_taken_after_it():
+def test_claim_of_a_conversation_released_with_a_pause_waits_for_its_end():
     here = make_world()
     services.start_chat(here.agent, text="Go", by=here.owner)
     (claimed,) = claim.claim("one", lease_seconds=30, limit=1)

@@ -60,7 +60,7 @@ def held_by_somebody(lease: Lease) -> Iterator[None]:
         yield
 
 
-def test_a_lease_that_another_worker_has_taken_is_lost_and_the_other_is_not(keeper, lost):
+def test_lease_keeper_loses_only_the_lease_that_another_worker_has_taken(keeper, lost):
     gone, kept = two_leases(keeper)
     Conversation.objects.filter(pk=gone.conversation_id).update(lease_owner="another")
     before = ends(kept)
@@ -71,7 +71,7 @@ def test_a_lease_that_another_worker_has_taken_is_lost_and_the_other_is_not(keep
 
 
 @pytest.mark.postgres
-def test_a_row_that_somebody_holds_on_to_costs_no_other_lease(keeper, lost):
+def test_lease_keeper_loses_only_the_lease_whose_row_is_locked(keeper, lost):
     stuck, other = two_leases(keeper)
     before = ends(other)
     with held_by_somebody(stuck):

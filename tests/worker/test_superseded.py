@@ -66,7 +66,7 @@ def stored(conversation_id: UUID) -> list[str]:
     return [fact["title"] for fact in conversation if fact["title"] in ("first", "second")]
 
 
-def test_what_the_database_failed_for_one_task_fails_for_all_that_follows(lease, database):
+def test_run_log_fails_for_all_tasks_after_the_database_failed_for_one(lease, database):
     """Else the run goes on without what the first had taken along, as if it had never been noted."""
     log = a_log(lease, database)
 
@@ -89,7 +89,7 @@ def test_what_the_database_failed_for_one_task_fails_for_all_that_follows(lease,
 
 
 @pytest.mark.parametrize("superseded", [False, True])
-def test_files_are_not_emptied_by_a_worker_that_another_has_superseded(lease, tmp_path, superseded):
+def test_run_sandbox_of_a_superseded_worker_deletes_no_files(lease, tmp_path, superseded):
     """They may be the new ones of whoever has taken over."""
     database, conversation_id = Database(), lease.conversation_id
     note = tmp_path / "workspaces" / str(conversation_id) / "note.txt"

@@ -14,7 +14,7 @@ from tests.support.flow import wait_until
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_worker_that_ends_badly_is_begun_anew(monkeypatch, tmp_path):
+def test_worker_thread_starts_a_failed_worker_again(monkeypatch, tmp_path):
     monkeypatch.setattr(threads, "RESTART_SECONDS", 0.1)
     sandboxes = SandboxManager(kind="none", data_dir=tmp_path, install_id="tests")
     thread = WorkerThread(WorkerSettings(1, 3.0, 60), sandboxes)
@@ -33,7 +33,7 @@ def test_a_worker_that_ends_badly_is_begun_anew(monkeypatch, tmp_path):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_docker_daemon_that_hangs_holds_up_neither_sweeps_nor_the_end(tmp_path):
+def test_worker_sweeps_and_drains_while_the_docker_daemon_hangs(tmp_path):
     """It accepts and is silent, as one that is stopped: leases of the dead are freed all the same."""
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(str(tmp_path / "docker.sock"))

@@ -49,19 +49,19 @@ def is_free() -> bool:
     return Conversation.objects.get().lease_until is None
 
 
-def test_a_worker_of_this_place_whose_process_is_gone_holds_nothing_any_more(me):
+def test_leases_of_a_dead_worker_in_this_pid_namespace_are_released(me):
     another()
     assert lease.release_leases_of_dead_workers(me.id) == 1
     assert is_free()
     assert list(Worker.objects.values_list("id", flat=True)) == [me.id]
 
 
-def test_a_pid_that_another_process_has_now_is_gone(me):
+def test_process_whose_pid_was_reused_has_ended(me):
     another(pid=os.getpid(), process_started="1")
     assert lease.release_leases_of_dead_workers(me.id) == 1
 
 
-def test_a_zombie_is_gone(me):
+def test_zombie_process_has_ended(me):
     child = subprocess.Popen(["true"])
     try:
         # It has ended, and nobody has asked for its end.
@@ -83,7 +83,7 @@ def test_a_zombie_is_gone(me):
     ],
     ids=["another machine", "another pid namespace", "another name", "an older version"],
 )
-def test_of_a_worker_elsewhere_nothing_is_known_but_its_silence(me, elsewhere):
+def test_leases_of_a_worker_elsewhere_are_kept_until_it_is_silent_for_long(me, elsewhere):
     """A container sees no process of another one: that says nothing, whatever their names."""
     another(place=elsewhere)
     assert lease.release_leases_of_dead_workers(me.id) == 0
@@ -95,7 +95,7 @@ def test_of_a_worker_elsewhere_nothing_is_known_but_its_silence(me, elsewhere):
     assert not Worker.objects.filter(id="another").exists()
 
 
-def test_a_process_that_proc_hides_may_live(me, monkeypatch):
+def test_process_that_proc_hides_may_be_alive(me, monkeypatch):
     def hidden(pid: int) -> str:
         raise FileNotFoundError(f"/proc/{pid}/stat")
 
@@ -106,20 +106,20 @@ def test_a_process_that_proc_hides_may_live(me, monkeypatch):
     assert lease.release_leases_of_dead_workers(me.id) == 1
 
 
-def test_where_processes_cannot_be_told_apart_no_two_workers_are_in_one_place(monkeypatch):
+def test_pid_namespace_id_is_unique_if_the_namespace_cannot_be_read(monkeypatch):
     monkeypatch.setattr(os, "getpid", lambda: NOBODY)  # /proc is that of another namespace
     places = {worker_registry.pid_namespace_id.__wrapped__() for _ in range(2)}
     assert len(places) == 2
 
 
-def test_two_processes_with_one_name_and_pid_are_two_workers(me, monkeypatch):
+def test_worker_id_differs_for_equal_host_names_and_pids(me, monkeypatch):
     monkeypatch.setattr(
         worker_registry, "pid_namespace_id", lambda: "another-boot pid:[1] same-name"
     )
     assert WorkerRegistration(concurrency=1).id != me.id
 
 
-def test_a_worker_that_was_given_up_enters_itself_again_with_all_it_had_told(me):
+def test_heartbeat_registers_a_forgotten_worker_again_with_all_its_facts(me):
     me.update(sandbox="docker")
     keeper = lease.LeaseKeeper(me, seconds=0.3, on_lost=lambda lost: None)
     keeper.start()
@@ -129,6 +129,6 @@ def test_a_worker_that_was_given_up_enters_itself_again_with_all_it_had_told(me)
     assert Worker.objects.get().sandbox == "docker"
 
 
-def test_whoever_drains_is_alive_and_takes_nothing(me):
+def test_draining_worker_is_alive_and_not_working(me):
     me.update(draining=True)
     assert (Worker.objects.alive().count(), Worker.objects.working().count()) == (1, 0)

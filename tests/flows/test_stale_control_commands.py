@@ -9,7 +9,7 @@ from tests.support.model_script import says
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
 
-def test_an_interrupt_that_comes_late_does_not_end_the_turn_that_answers_it(flow, monkeypatch):
+def test_interrupt_that_is_delivered_late_does_not_end_the_turn_that_answers_it(flow, monkeypatch):
     read = main.pending_requests
 
     def late(conversations):

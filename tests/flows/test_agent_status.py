@@ -12,7 +12,7 @@ from tests.support.model_script import calls, fails, says
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
 
-def test_a_retired_agent_stops_at_once_and_its_conversation_stays_readable(flow):
+def test_retired_agent_stops_at_once_and_its_conversation_stays_readable(flow):
     conversation = flow.begin("Go", [calls(bash="sleep 30")])
     wait_until(lambda: conversation.has_event("tool.started"))
     agents.retire(flow.world.agent, by=flow.world.owner)
@@ -22,7 +22,7 @@ def test_a_retired_agent_stops_at_once_and_its_conversation_stays_readable(flow)
     assert_replay_matches(conversation)
 
 
-def test_a_paused_agent_lets_work_queue_and_takes_it_up_later(flow):
+def test_paused_agent_queues_work_and_takes_it_up_later(flow):
     agents.configure(flow.world.agent, by=flow.world.owner, status="paused")
     conversation = flow.begin("Later", [says("Now.")])
     time.sleep(1.5)
@@ -32,13 +32,13 @@ def test_a_paused_agent_lets_work_queue_and_takes_it_up_later(flow):
     assert conversation.answers == ["Now."]
 
 
-def test_an_inactive_agent_refuses_work_and_says_what_to_do(flow):
+def test_inactive_agent_refuses_work_and_says_what_to_do(flow):
     agents.configure(flow.world.agent, by=flow.world.owner, status="inactive")
     with pytest.raises(AgentUnavailable, match="active"):
         flow.begin("Hello")
 
 
-def test_an_agent_works_in_no_more_conversations_than_it_may(transactional_db, tmp_path):
+def test_agent_runs_no_more_conversations_than_its_limit(transactional_db, tmp_path):
     with Flow(tmp_path, limit_concurrent=2) as flow:
         flow.model.script(lambda body: fails("hang"))
         conversations = [flow.begin(f"number {n}") for n in range(4)]

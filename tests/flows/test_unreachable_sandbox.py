@@ -29,7 +29,7 @@ def waits(conversation) -> None:
     )
 
 
-def test_a_run_waits_for_its_sandbox_and_says_what_would_mend_it(flow):
+def test_run_waits_for_its_sandbox_and_says_what_would_repair_it(flow):
     conversation = flow.begin("Go", [calls(bash="echo x"), says("Done.")])
     waits(conversation)
     assert "sudo systemctl start docker" in conversation.row.detail
@@ -39,7 +39,7 @@ def test_a_run_waits_for_its_sandbox_and_says_what_would_mend_it(flow):
     flow.wait_until_idle(conversation)
 
 
-def test_stop_reaches_a_run_that_waits(flow):
+def test_stop_ends_a_run_that_waits_for_its_sandbox(flow):
     conversation = flow.begin("Go", [calls(bash="echo x"), says("Done.")])
     waits(conversation)
     flow.stop(conversation)
@@ -47,7 +47,7 @@ def test_stop_reaches_a_run_that_waits(flow):
     assert_replay_matches(conversation)
 
 
-def test_a_run_that_waits_is_taken_over_and_waits_on(flow):
+def test_waiting_run_is_taken_over_and_goes_on_waiting(flow):
     conversation = flow.begin("Go", [calls(bash="echo x"), says("Done.")])
     waits(conversation)
     flow.stop_worker()
@@ -62,7 +62,7 @@ def test_a_run_that_waits_is_taken_over_and_waits_on(flow):
     assert flow.wait_until_idle(conversation, 10) == "stopped/by_person"
 
 
-def test_a_wait_that_is_too_long_ends_with_a_refusal_that_the_model_reads(flow, monkeypatch):
+def test_wait_for_a_sandbox_ends_with_an_error_that_the_model_reads(flow, monkeypatch):
     monkeypatch.setattr("paca.worker.sandboxes.run_sandbox.MOST_WAIT_SECONDS", 1)
     conversation = flow.ask("Go", [calls(bash="echo x"), says("I cannot.")])
     assert conversation.status == "finished/answered"

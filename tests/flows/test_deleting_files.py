@@ -7,7 +7,7 @@ import pytest
 
 from paca.conversations import deletion
 from paca.conversations.models import Conversation, Sandbox
-from tests.flows.test_housekeeping import swept, unused_for
+from tests.flows.test_sweeper import swept, unused_for
 from tests.support import docker_backend
 from tests.support.flow import Flow, ObservedConversation, assert_replay_matches, wait_until
 from tests.support.model_script import calls, says
@@ -39,7 +39,7 @@ def free(flow: Flow, conversation: ObservedConversation) -> None:
 LOOK = [calls(bash="ls -A; pgrep sleep; true"), says("Empty.")]
 
 
-def test_a_sweep_removes_the_files_and_says_so(world, monkeypatch):
+def test_sweep_deletes_the_files_and_records_it(world, monkeypatch):
     monkeypatch.setattr(
         "paca.sandbox.docker.backend.CLOCK_MARGIN_SECONDS", 0
     )  # it was just attached to
@@ -59,7 +59,7 @@ def test_a_sweep_removes_the_files_and_says_so(world, monkeypatch):
     assert_replay_matches(conversation)
 
 
-def test_a_message_that_comes_first_finds_an_empty_workspace_all_the_same(world):
+def test_message_before_the_sweep_finds_an_empty_workspace(world):
     """No sweep is in between: the turn removes what was there before it begins anew."""
     conversation = written(world)
     free(world, conversation)
@@ -70,7 +70,7 @@ def test_a_message_that_comes_first_finds_an_empty_workspace_all_the_same(world)
     assert_replay_matches(conversation)
 
 
-def test_files_at_which_commands_work_are_not_removed(world):
+def test_deleting_files_is_refused_while_commands_run(world):
     conversation = world.begin(
         "Go", [calls(bash="echo x > note.txt; sleep 3; cat note.txt"), says("x")]
     )

@@ -27,7 +27,7 @@ from tests.support import docker_backend
 from tests.support.docker_proxy import DockerProxy
 from tests.support.flow import Flow, ObservedConversation, assert_replay_matches, wait_until
 from tests.support.model_script import calls, says
-from tests.support.pool_process import PoolProcess
+from tests.support.warm_pool_process import PoolProcess
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -107,7 +107,7 @@ def swept(flow: Flow, *, idle: float = 60) -> SweepResult:
 # --- taking -----------------------------------------------------------------------------------------
 
 
-def test_a_conversation_takes_the_one_that_stands_ready_and_another_is_made(flow, backend):
+def test_warm_pool_gives_its_sandbox_to_a_conversation_and_makes_another(flow, backend):
     (volume,) = ready(flow)
     conversation = flow.ask("Write", WRITE)
     assert volume_of(conversation) == volume
@@ -121,7 +121,7 @@ def test_a_conversation_takes_the_one_that_stands_ready_and_another_is_made(flow
     assert_replay_matches(conversation)
 
 
-def test_whose_work_it_is_is_that_of_the_agent_that_takes_it(transactional_db, tmp_path, backend):
+def test_warm_pool_sandbox_uses_the_git_identity_of_its_agent(transactional_db, tmp_path, backend):
     who = {"git_name": "Rosa Parks", "git_email": "rosa@example.org"}
     commit = "git init -q . && git commit -q --allow-empty -m x && git log --format='%an %ce'"
     with pool_of(1, tmp_path, **who) as flow:
@@ -134,7 +134,7 @@ def test_whose_work_it_is_is_that_of_the_agent_that_takes_it(transactional_db, t
 @pytest.mark.parametrize(
     "agent", [{"sandbox_life": "persistent"}, {"sandbox_memory_mib": 256}, {"sandbox_cpus": 0.5}]
 )
-def test_an_agent_whose_sandbox_is_another_gets_one_of_its_own(
+def test_warm_pool_is_not_used_for_an_agent_with_other_sandbox_settings(
     transactional_db, tmp_path, backend, agent
 ):
     with pool_of(1, tmp_path, **agent) as flow:
@@ -144,7 +144,7 @@ def test_an_agent_whose_sandbox_is_another_gets_one_of_its_own(
         assert ready(flow) == standing
 
 
-def test_of_two_that_begin_at_once_one_takes_it_and_the_other_has_its_own(flow, backend):
+def test_warm_pool_gives_one_sandbox_to_one_of_two_conversations(flow, backend):
     (volume,) = ready(flow)
     flow.model.script(
         lambda body: [*WRITE][sum(m["role"] == "assistant" for m in body["messages"])]
@@ -160,7 +160,7 @@ def test_of_two_that_begin_at_once_one_takes_it_and_the_other_has_its_own(flow, 
     assert all(any(str(conversation.id) in name for name in names) for conversation in both)
 
 
-def test_one_that_was_killed_from_outside_is_not_handed_out(flow, backend):
+def test_warm_pool_replaces_a_sandbox_that_was_killed_from_outside(flow, backend):
     (volume,) = ready(flow)
     name = f"paca-{backend.inventory.install_id}-ready-{volume}"
     backend.engine.call_sync(lambda client: client.kill(name))
@@ -172,7 +172,7 @@ def test_one_that_was_killed_from_outside_is_not_handed_out(flow, backend):
     ready(flow, but=volume)
 
 
-def test_when_the_image_is_made_anew_those_of_the_old_one_are_replaced(flow, backend, monkeypatch):
+def test_warm_pool_replaces_sandboxes_of_an_old_image(flow, backend, monkeypatch):
     (old,) = ready(flow)
 
     async def another(_: DockerWarmPool) -> str:
@@ -197,7 +197,7 @@ def ended(flow: Flow, conversation: ObservedConversation) -> None:
     wait_until(lambda: swept(flow).ended, SLOW)
 
 
-def test_one_that_has_ended_comes_back_to_its_files(flow, backend):
+def test_warm_pool_sandbox_that_has_ended_comes_back_to_its_files(flow, backend):
     ready(flow)
     conversation = flow.ask("Write", WRITE)
     volume = volume_of(conversation)
@@ -212,7 +212,7 @@ def test_one_that_has_ended_comes_back_to_its_files(flow, backend):
     assert_replay_matches(conversation)
 
 
-def test_what_a_worker_left_without_a_word_is_not_used_when_the_files_are_elsewhere(flow, backend):
+def test_warm_pool_volume_wins_over_a_container_without_a_row(flow, backend):
     """It had made a container in the volume of the conversation's name, and died before it said so."""
     (volume,) = ready(flow)
     left, replies = threading.Event(), [*WRITE, *READ]
@@ -239,7 +239,7 @@ async def _made_and_left(backend: Docker, conversation_id: UUID) -> None:
     await sandbox.detach()
 
 
-def test_freed_or_deleted_its_volume_is_removed_and_no_other(flow, backend):
+def test_warm_pool_volume_is_removed_with_the_files_of_its_conversation(flow, backend):
     conversations = []
     for each in ("freed", "deleted", "kept"):
         ready(flow, but=volume_of(conversations[-1]) if conversations else "")
@@ -259,7 +259,7 @@ def test_freed_or_deleted_its_volume_is_removed_and_no_other(flow, backend):
     assert freed.outputs[1].startswith("0\n")
 
 
-def test_what_is_a_conversations_or_stands_ready_is_no_orphan_and_what_was_is(flow, backend):
+def test_sweep_removes_only_volumes_without_a_row(flow, backend):
     ready(flow)
     conversation = flow.ask("Write", WRITE)
     following = ready(flow, but=volume_of(conversation))
@@ -276,7 +276,7 @@ def test_what_is_a_conversations_or_stands_ready_is_no_orphan_and_what_was_is(fl
 # --- ends -------------------------------------------------------------------------------------------
 
 
-def test_a_worker_that_ends_leaves_none(transactional_db, tmp_path, backend):
+def test_warm_pool_is_removed_when_its_worker_drains(transactional_db, tmp_path, backend):
     with pool_of(2, tmp_path) as flow:
         ready(flow, 2)
         flow.stop_worker()
@@ -285,7 +285,7 @@ def test_a_worker_that_ends_leaves_none(transactional_db, tmp_path, backend):
         assert not ReadySandbox.objects.exists()
 
 
-def test_what_a_killed_worker_had_ready_is_removed_by_another(flow, tmp_path, backend):
+def test_warm_pool_of_a_killed_worker_is_removed_by_another(flow, tmp_path, backend):
     flow.stop_worker()
     with PoolProcess(tmp_path, size=2) as process:
         process.wait_for(2)
@@ -305,7 +305,7 @@ def test_what_a_killed_worker_had_ready_is_removed_by_another(flow, tmp_path, ba
 
 
 @pytest.mark.parametrize("point", ["before the row", "after the row", "after the name"])
-def test_killed_while_it_is_taken_a_worker_costs_one_that_stood_ready_at_most(
+def test_warm_pool_loses_at_most_one_sandbox_if_its_worker_is_killed_meanwhile(
     flow, tmp_path, backend, point
 ):
     flow.stop_worker()
@@ -334,7 +334,7 @@ def test_killed_while_it_is_taken_a_worker_costs_one_that_stood_ready_at_most(
     assert_replay_matches(conversation)
 
 
-def test_one_that_a_silent_worker_may_yet_hand_over_is_never_taken_from_under_it(flow, backend):
+def test_warm_pool_sandbox_that_was_given_up_is_not_used(flow, backend):
     """Another sweep has given it up; the worker finds that out before it writes into it."""
     (volume,) = ready(flow)
     ReadySandbox.objects.all().delete()
@@ -347,9 +347,7 @@ def test_one_that_a_silent_worker_may_yet_hand_over_is_never_taken_from_under_it
 # --- when it cannot be filled -------------------------------------------------------------------------
 
 
-def test_a_daemon_that_goes_away_and_comes_back_finds_the_pool_filled_anew(
-    transactional_db, tmp_path, backend
-):
+def test_warm_pool_is_refilled_after_the_daemon_came_back(transactional_db, tmp_path, backend):
     with (
         DockerProxy(tmp_path) as proxy,
         pool_of(1, tmp_path, docker=DockerAddress(proxy.address)) as flow,
@@ -364,7 +362,7 @@ def test_a_daemon_that_goes_away_and_comes_back_finds_the_pool_filled_anew(
         assert lost not in volumes(backend)
 
 
-def test_on_a_full_disk_none_is_made(transactional_db, tmp_path, monkeypatch, backend):
+def test_warm_pool_is_not_filled_on_a_full_disk(transactional_db, tmp_path, monkeypatch, backend):
     asked, is_left = [], False
 
     def has_room() -> bool:
@@ -380,7 +378,9 @@ def test_on_a_full_disk_none_is_made(transactional_db, tmp_path, monkeypatch, ba
         ready(flow)
 
 
-def test_with_bubblewrap_it_has_no_effect_and_the_log_says_so(transactional_db, tmp_path, caplog):
+def test_warm_pool_has_no_effect_with_bubblewrap_and_the_log_says_so(
+    transactional_db, tmp_path, caplog
+):
     with pool_of(1, tmp_path, sandbox="bubblewrap") as flow:
         conversation = flow.ask("Write", WRITE)
         assert conversation.outputs[0].startswith("done\n")

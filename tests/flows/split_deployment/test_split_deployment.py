@@ -15,9 +15,7 @@ SLOW = says("Slow " * 200).slowly(tps=10)
 
 
 @in_both_dialects
-def test_an_answer_is_seen_as_it_is_written_at_every_server_and_is_the_same_at_all(
-    team, rosa, model, webs
-):
+def test_answer_is_shown_live_and_equal_on_every_web_server(team, rosa, model, webs):
     team.workers(2)
     long = says("One word after the other. " * 8).slowly(tps=40)
     model.script([says("I look.") + calls(bash="echo from-the-sandbox"), long])
@@ -48,7 +46,7 @@ def test_stop_reaches_a_worker_in_another_process_at_once(team, rosa, model, web
 
 
 @in_both_dialects
-def test_what_a_killed_worker_held_goes_on_in_the_other_one(team, rosa, model):
+def test_conversations_of_a_killed_worker_go_on_in_the_other_one(team, rosa, model):
     both = team.workers(2)
     command = "echo x >> once.txt; echo begun; sleep 4; echo whole"
     model.script([calls(bash=command), calls(bash="cat once.txt"), says("Once.")])
@@ -65,7 +63,7 @@ def test_what_a_killed_worker_held_goes_on_in_the_other_one(team, rosa, model):
     assert model.violations == []
 
 
-def test_a_worker_asked_to_end_leaves_its_work_to_the_other_one(team, rosa, model):
+def test_worker_that_drains_leaves_its_work_to_the_other_one(team, rosa, model):
     both = team.workers(2)
     model.script([SLOW, says("Here.")])
     talk = rosa.begin("Go")
@@ -80,7 +78,7 @@ def test_a_worker_asked_to_end_leaves_its_work_to_the_other_one(team, rosa, mode
     assert wait_until(lambda: talk.person.ready()["workers"]["working"] == 1)
 
 
-def test_without_a_worker_work_waits_and_everybody_can_see_why(team, rosa, model):
+def test_work_without_a_worker_waits_and_pages_say_why(team, rosa, model):
     team.workers(1)
     model.script([says("First.")])
     talk = rosa.begin("Go")
@@ -101,7 +99,7 @@ def test_without_a_worker_work_waits_and_everybody_can_see_why(team, rosa, model
     assert person.ready()["status"] == "ready", person.ready()
 
 
-def test_a_web_server_that_ends_tells_its_pages_to_come_back(team, rosa, model):
+def test_web_server_that_shuts_down_tells_its_pages_to_reconnect(team, rosa, model):
     team.workers(1)
     model.script([says("Fine.")])
     leaving = team.web("web-3")

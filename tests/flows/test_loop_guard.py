@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 MOST_MODEL_CALLS = 8
 
 
-def test_the_same_call_with_the_same_result_is_told_once_and_then_pauses(flow):
+def test_loop_guard_warns_once_about_a_repeated_call_and_then_pauses(flow):
     """T-25."""
     conversation = flow.begin("[[fake turns=200 cmd='ls']]")
     flow.wait_until_idle(conversation)
@@ -30,7 +30,7 @@ def test_the_same_call_with_the_same_result_is_told_once_and_then_pauses(flow):
     assert_replay_matches(conversation)
 
 
-def test_a_message_goes_on_with_the_history_and_counts_anew(flow):
+def test_loop_guard_counts_anew_after_a_message(flow):
     """T-27."""
     conversation = flow.ask("[[fake turns=200 cmd='ls']]")
     other = [calls(bash="ls")] * 2 + [calls(bash="ls -a"), says("Found it.")]
@@ -44,7 +44,7 @@ def test_a_message_goes_on_with_the_history_and_counts_anew(flow):
     assert_replay_matches(conversation)
 
 
-def test_continue_opens_a_fresh_window(flow):
+def test_loop_guard_counts_anew_after_continue(flow):
     conversation = flow.ask("[[fake turns=200 cmd='ls']]")
     services.continue_(conversation.row, by=flow.world.owner)
     wait_until(lambda: len(conversation.event_data("conversation.paused")) == 2)
@@ -55,7 +55,7 @@ def test_continue_opens_a_fresh_window(flow):
     assert_replay_matches(conversation)
 
 
-def test_what_an_agent_is_told_while_it_repeats_itself_opens_a_fresh_window(flow):
+def test_loop_guard_counts_anew_after_a_message_during_the_turn(flow):
     flow.model.script(lambda body: calls(bash="sleep 0.5"))
     conversation = flow.begin("Go")
     wait_until(lambda: len(conversation.event_data("tool.returned")) >= 3)
@@ -75,13 +75,13 @@ def test_what_an_agent_is_told_while_it_repeats_itself_opens_a_fresh_window(flow
         "[[fake turns=9 cmd='ls; : {i}']]",  # another command each time
     ],
 )
-def test_progress_is_left_alone(flow, script):
+def test_loop_guard_ignores_progress(flow, script):
     conversation = flow.ask(script)
     assert conversation.status == "finished/answered"
     assert not conversation.has_event("guard.noticed")
 
 
-def test_two_steps_in_turn_that_change_nothing_are_no_progress_either(flow):
+def test_loop_guard_notices_two_alternating_steps_without_progress(flow):
     turns = itertools.cycle([calls(bash="ls"), calls(list_directory=".")])
     flow.model.script(lambda body: next(turns))
     conversation = flow.ask("Go")
@@ -92,14 +92,14 @@ def test_two_steps_in_turn_that_change_nothing_are_no_progress_either(flow):
 
 
 @pytest.mark.parametrize("wrong", ["badargs", "badtool"])
-def test_a_call_that_cannot_be_made_is_a_step_like_any_other(flow, wrong):
+def test_loop_guard_counts_invalid_calls(flow, wrong):
     conversation = flow.ask(f"[[fake turns=200 cmd='ls' err={wrong}@*]]")
     assert conversation.status == "paused/stuck"
     assert len(flow.model.requests) == 5
     assert_replay_matches(conversation)
 
 
-def test_a_new_worker_counts_on_where_the_last_one_stopped(flow):
+def test_loop_guard_keeps_its_count_when_another_worker_takes_over(flow):
     flow.stop_worker()
     with WorkerProcess(flow.folder) as process:
         flow.model.script(lambda body: calls(bash="sleep 0.5; ls"))

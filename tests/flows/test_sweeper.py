@@ -83,7 +83,7 @@ def persistent(request, transactional_db, tmp_path):
             asyncio.run(manager.delete(conversation))
 
 
-def test_a_persistent_sandbox_is_paused_and_goes_on_with_the_next_message(persistent, monkeypatch):
+def test_persistent_sandbox_is_paused_and_resumed_by_the_next_message(persistent, monkeypatch):
     monkeypatch.setattr(
         "paca.sandbox.docker.backend.CLOCK_MARGIN_SECONDS", 0
     )  # it was just attached to
@@ -113,7 +113,7 @@ def test_a_persistent_sandbox_is_paused_and_goes_on_with_the_next_message(persis
     assert_replay_matches(conversation)
 
 
-def test_an_ephemeral_sandbox_ends_and_its_files_stay(flow):
+def test_ephemeral_sandbox_ends_and_keeps_its_files(flow):
     conversation = flow.ask("Serve", [calls(bash=SERVER), says("Runs.")])
     flow.stop_worker()  # it sweeps as well
     unused_for(flow, conversation, 61)
@@ -146,9 +146,7 @@ def _on_a_connection_of_its_own(work: Callable[[], Any]) -> None:
         connection.close()
 
 
-def test_a_conversation_taken_while_its_sandbox_is_paused_finds_it_awake(
-    transactional_db, tmp_path
-):
+def test_sandbox_paused_during_a_claim_is_resumed(transactional_db, tmp_path):
     with Flow(tmp_path, **PERSISTENT) as flow:
         conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
         flow.stop_worker()
@@ -168,7 +166,7 @@ def made(folder: Path, installation: str, conversation_id: uuid.UUID) -> Path:
     return home.workspace
 
 
-def test_folders_of_conversations_that_do_not_exist_are_removed_and_counted(flow):
+def test_sweep_removes_and_counts_workspaces_without_a_conversation(flow):
     conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()
     Worker.objects.create(id="counts", pid=1, concurrency=1, heartbeat_at=Now())
@@ -188,7 +186,7 @@ def test_folders_of_conversations_that_do_not_exist_are_removed_and_counted(flow
     assert swept(flow.sandboxes()).workspaces == 0
 
 
-def test_files_of_a_deleted_conversation_whose_worker_died_before_it_said_so_are_nobodys(flow):
+def test_sweep_removes_files_of_a_deleted_conversation_without_a_sandbox_row(flow):
     conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()
     Sandbox.objects.all().delete()
@@ -198,7 +196,7 @@ def test_files_of_a_deleted_conversation_whose_worker_died_before_it_said_so_are
     assert not (flow.folder / "workspaces" / str(conversation.id)).exists()
 
 
-def test_with_a_database_that_knows_no_conversation_no_file_is_touched(transactional_db, tmp_path):
+def test_sweep_removes_no_files_if_the_database_has_no_conversations(transactional_db, tmp_path):
     """It is not restored yet."""
     workspace = made(tmp_path, "any", uuid.uuid4())
     manager = SandboxManager(kind="bubblewrap", data_dir=tmp_path, install_id="any")
@@ -206,7 +204,7 @@ def test_with_a_database_that_knows_no_conversation_no_file_is_touched(transacti
     assert workspace.exists()
 
 
-def test_a_worker_gives_people_a_day_to_see_that_they_restored_an_old_backup(flow):
+def test_sweep_of_a_worker_keeps_orphaned_workspaces_for_a_day(flow):
     flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()
     workspace = made(flow.folder, docker_backend.install_id(flow.folder), uuid.uuid4())
@@ -224,7 +222,7 @@ def test_a_worker_gives_people_a_day_to_see_that_they_restored_an_old_backup(flo
     assert there == [True, True, False]
 
 
-def test_what_a_process_died_over_is_removed_when_it_is_old(flow):
+def test_sweep_removes_old_leftovers_of_failed_starts(flow):
     flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()
     old, new = flow.folder / "run" / "making-old", flow.folder / "run" / "making-new"
@@ -236,7 +234,7 @@ def test_what_a_process_died_over_is_removed_when_it_is_old(flow):
     assert new.exists()
 
 
-def test_a_sandbox_that_is_killed_while_nobody_holds_it_is_told_once(flow):
+def test_sandbox_killed_while_not_in_use_is_recorded_once(flow):
     conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()
     kill_runner(flow, conversation)
@@ -263,7 +261,7 @@ class ReplacedMeanwhile(SandboxManager):
         return loss
 
 
-def test_of_a_later_life_of_a_sandbox_nothing_is_told(flow):
+def test_sweep_records_no_loss_for_a_newer_boot_id(flow):
     conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()
     kill_runner(flow, conversation)
@@ -274,7 +272,7 @@ def test_of_a_later_life_of_a_sandbox_nothing_is_told(flow):
     assert conversation.has_event("sandbox.lost"), "of the one that the row is of, it is"
 
 
-def test_the_command_says_what_it_has_removed(flow, settings):
+def test_reap_sandboxes_command_prints_what_it_has_removed(flow, settings):
     conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()
     unused_for(flow, conversation, 3600)
@@ -285,7 +283,7 @@ def test_the_command_says_what_it_has_removed(flow, settings):
     assert "1 unused sandboxes ended, 1 unused workspaces removed" in said.getvalue()
 
 
-def test_a_docker_that_hangs_does_not_hold_up_the_sandboxes_of_bubblewrap(flow, tmp_path):
+def test_sweep_of_bubblewrap_goes_on_while_docker_hangs(flow, tmp_path):
     conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()
     unused_for(flow, conversation, 3600)
@@ -319,11 +317,11 @@ class FailingPool(WarmPool):
             raise OSError("cannot tidy up")
 
 
-def test_a_sweep_that_fails_while_it_is_cancelled_ends_all_the_same():
+def test_sweep_ends_when_cancelled_although_its_cleanup_fails():
     _ends_when_cancelled(Failing("any", None, None, IdlePolicy()).sweep_repeatedly(set))
 
 
-def test_filling_the_pool_that_fails_while_it_is_cancelled_ends_all_the_same():
+def test_warm_pool_ends_when_cancelled_although_its_cleanup_fails():
     spec, nothing = (
         SandboxSpec(uuid.uuid4()),
         {"sandbox_manager": None, "database": None, "has_disk_space": None},
@@ -341,7 +339,7 @@ class StubbornPool(WarmPool):
         self._to_remove.discard(volume)
 
 
-def test_a_worker_that_ends_waits_for_what_can_be_removed_though_one_cannot():
+def test_warm_pool_drain_removes_the_others_if_one_cannot_be_removed():
     async def drained() -> set[str]:
         nothing = {"sandbox_manager": None, "database": None, "has_disk_space": None}
         pool = StubbornPool(SandboxSpec(uuid.uuid4()), 3, worker_id="any", **nothing)
