@@ -1,4 +1,4 @@
-"""Reading conversations: their objects, their frames, and the history the model gets."""
+"""Queries of conversations and chat sessions."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from paca.projects.models import Member, Project
 
 
 def get(project: Project, conversation_id: UUID, *, for_update: bool = False) -> Conversation:
-    """The conversation if it is this project's; ``for_change`` locks it until the commit.
+    """The conversation of this project. ``for_update`` locks it until the commit.
 
-    Raises ``NotFound``.
+    Raises ``NotFound`` if the project has no such conversation.
     """
     rows = Conversation.objects.for_project(project).select_related("agent")
     if for_update:
@@ -38,7 +38,10 @@ def get(project: Project, conversation_id: UUID, *, for_update: bool = False) ->
 
 
 def get_by_id(conversation_id: UUID) -> Conversation:
-    """The conversation, whatever its project: the caller checks the membership."""
+    """The conversation of any project. The caller checks the permission.
+
+    Raises ``NotFound`` if there is no such conversation.
+    """
     found = (
         Conversation.objects.filter(id=conversation_id, deleted_at__isnull=True)
         .select_related("agent", "project")
@@ -49,12 +52,12 @@ def get_by_id(conversation_id: UUID) -> Conversation:
     return found
 
 
-def listed(
+def find(
     project: Project, *, search: str = "", status: str = "", agent: UUID | str | None = None
 ) -> QuerySet[Conversation]:
-    """A project's conversations, newest first; ``search`` looks into titles and messages.
+    """The conversations of a project, the most recent first. ``search``: words of title or messages.
 
-    Raises ``NotFound`` for an ``agent`` that never was in this project; a retired one has been.
+    Raises ``NotFound`` if the project never had this ``agent``; a retired one it had.
     """
     found = Conversation.objects.for_project(project).select_related("agent").newest_first()
     if status:
@@ -64,23 +67,23 @@ def listed(
             raise NotFound("There is no such agent in this project.")
         found = found.filter(agent_id=agent)
     for word in search.split()[:8]:
-        said = _saying(word).filter(conversation=OuterRef("pk"))
-        found = found.filter(Q(title__icontains=word) | Exists(said))
+        messages = _messages_with(word).filter(conversation=OuterRef("pk"))
+        found = found.filter(Q(title__icontains=word) | Exists(messages))
     return found
 
 
-def _saying(word: str) -> QuerySet[Event]:
-    """Messages with a word in their text: nobody searches for the names of our fields."""
+def _messages_with(word: str) -> QuerySet[Event]:
+    """Messages with the word in their text. The names of fields in the payload do not count."""
     body = Coalesce(NullIf("payload", Value("")), "blob__body")
     messages = Event.objects.filter(
         type__in=(events.MessageReceived.type, events.MessageSpoken.type)
     )
-    said = messages.annotate(text=KeyTextTransform("text", Cast(body, JSONField())))
-    return said.filter(text__icontains=word)
+    with_text = messages.annotate(text=KeyTextTransform("text", Cast(body, JSONField())))
+    return with_text.filter(text__icontains=word)
 
 
 def chat_sessions(agent_id: UUID, member: Member) -> QuerySet[ChatSession]:
-    """A person's chats with an agent, the one last spoken in first."""
+    """A person's chats with an agent, the most recently active first."""
     return (
         ChatSession.objects.filter(agent_id=agent_id, member=member, conversation__isnull=False)
         .select_related("conversation__agent")
@@ -89,12 +92,12 @@ def chat_sessions(agent_id: UUID, member: Member) -> QuerySet[ChatSession]:
     )
 
 
-def session(
+def get_chat_session(
     agent_id: UUID, member: Member, session_id: UUID, *, for_update: bool = False
 ) -> ChatSession:
-    """One of a person's own chats with an agent; ``for_change`` locks it until the commit.
+    """One of a person's chats with an agent. ``for_update`` locks it until the commit.
 
-    Raises ``NotFound``, also for a chat of somebody else.
+    Raises ``NotFound`` if this person has no such chat, also if another person has it.
     """
     rows = chat_sessions(agent_id, member)
     if for_update:

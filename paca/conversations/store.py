@@ -1,6 +1,7 @@
-"""The event log of a conversation, and the only code that writes it.
+"""Writes the event log of a conversation, and the rows that follow from it.
 
-Here, and only here, is SQL written by hand: the plain ORM costs three times as much CPU a step.
+SQL is written by hand here and in ``projections`` only, because the ORM takes three times as much CPU
+for each step. Other queries that run often are written by the ORM once (``common/prepared_queries``).
 """
 
 import hashlib
@@ -37,7 +38,7 @@ class Fenced(PacaError):
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to write as the worker of a conversation; void once the row's epoch is higher."""
+    """A worker's right to write to a conversation. It ends when another claim raises the row's epoch."""
 
     conversation_id: UUID
     owner: str
@@ -46,7 +47,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class AppendResult:
-    """What one transaction stored: its events got the numbers ``first_seq`` to ``last_seq``."""
+    """The events that one transaction stored, with the numbers ``first_seq`` to ``last_seq``."""
 
     events: tuple[Event, ...]
     first_seq: int
@@ -61,47 +62,52 @@ def append(
     source: str | None = None,
     known_seq: int | None = None,
 ) -> AppendResult:
-    """Store events with the next numbers, their projections and the lease check, all or nothing.
+    """Store events with the next numbers, and their projections, in one transaction.
 
-    Without a ``lease`` the writer is a person or the system. ``known_seq`` is the last event a
-    worker has folded: if others wrote since, their new messages are taken into the running turn.
-    Raises ``Fenced`` if the lease is no longer the row's, ``IllegalMove``, ``NotFound``.
+    Without a ``lease`` the writer is a person or the system. ``source`` is who speaks; by default it
+    follows from each event. ``known_seq`` is the last event that the writing worker knows: messages
+    that others stored after it are claimed for the running turn.
+
+    Raises ``Fenced`` if the lease is lost, ``IllegalStatusMove`` if a status may not change as an event
+    says, and ``NotFound`` if there is no such conversation.
     """
-    stored = tuple(entry for entry in entries if isinstance(entry, Event))
+    new_events = tuple(entry for entry in entries if isinstance(entry, Event))
     now = timezone.now()
     with transaction.atomic(savepoint=False), connection.cursor() as cursor:
         last_seq, turn, epoch, project_id, status = _advance_row(
-            cursor, conversation_id, stored, lease, now
+            cursor, conversation_id, new_events, lease, now
         )
-        first_seq = last_seq - len(stored) + 1
+        first_seq = last_seq - len(new_events) + 1
         context = projections.WriteContext(conversation_id, turn, epoch, now)
-        rows = _insert(cursor, context, first_seq, stored, source, in_turn=lease is not None)
+        stored = _insert(cursor, context, first_seq, new_events, source, in_turn=lease is not None)
         projections.apply(cursor, context, entries)
         if known_seq is not None and first_seq > known_seq + 1:
             projections.claim_messages(cursor, context)
         project = UUID(str(project_id))
-        batch = CommittedBatch(str(project), status, rows)
-        transaction.on_commit(lambda: _tell(conversation_id, project, stored, last_seq, batch))
-    return AppendResult(stored, first_seq, last_seq, now)
+        batch = CommittedBatch(str(project), status, stored)
+        transaction.on_commit(
+            lambda: _announce(conversation_id, project, new_events, last_seq, batch)
+        )
+    return AppendResult(new_events, first_seq, last_seq, now)
 
 
-def _tell(
+def _announce(
     conversation_id: UUID,
     project_id: UUID,
-    stored: Sequence[Event],
+    new_events: Sequence[Event],
     last_seq: int,
     batch: CommittedBatch,
 ) -> None:
-    """Hint at what is committed: its viewers read the rows, the project's lists are read again."""
+    """Tell viewers to read the new rows, and lists of the project to load again."""
     bus = get_bus()
     bus.announce(conversation_topic(conversation_id), last_seq, batch)
-    if any(conversation_columns.changes_lists(event) for event in stored):
+    if any(conversation_columns.changes_lists(event) for event in new_events):
         changed = {"type": "conversation.changed", "id": str(conversation_id), "version": last_seq}
         bus.live(project_topic(project_id), changed)
 
 
 def claim_triggers(conversation_id: UUID, *, turn: int) -> list[str]:
-    """Claim all that waits for an answer for this turn; gives the triggers' ids, the oldest first."""
+    """Claim every new message for this turn. Gives the ids of the triggers, the oldest first."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE conversations_trigger SET state = 'claimed', turn = %s, attempts = attempts + 1"
@@ -113,10 +119,17 @@ def claim_triggers(conversation_id: UUID, *, turn: int) -> list[str]:
 
 
 def _advance_row(
-    cursor: Any, conversation_id: UUID, stored: Sequence[Event], lease: Lease | None, now: datetime
+    cursor: Any,
+    conversation_id: UUID,
+    new_events: Sequence[Event],
+    lease: Lease | None,
+    now: datetime,
 ) -> tuple[int, int, int, Any, str]:
-    """Take the numbers and move the row; the row lock this takes orders all writers."""
-    columns, values = conversation_columns.assignments(stored, now, leased=lease is not None)
+    """Reserve the next numbers and update the conversation's row. Its lock puts all writers in order.
+
+    Gives the last number, the turn, the epoch, the project's id and the new status.
+    """
+    columns, values = conversation_columns.assignments(new_events, now, leased=lease is not None)
     where, keys = "id = %s AND deleted_at IS NULL", [uuid_parameter(conversation_id)]
     if lease is not None:
         # guard: store-lease-owner
@@ -128,7 +141,7 @@ def _advance_row(
         cursor.execute(
             f"UPDATE conversations_conversation SET {assignments} WHERE {where}"  # noqa: S608 - fixed names
             " RETURNING next_seq, turn_number, lease_epoch, project_id, status",
-            [len(stored), *values, *keys],
+            [len(new_events), *values, *keys],
         )
         row = cursor.fetchone()
     except IntegrityError as error:
@@ -205,8 +218,8 @@ def _insert_blobs(cursor: Any, stored: Sequence[StoredEvent], now: datetime) -> 
     return blobs
 
 
-_OF_PEOPLE = (events.MessageReceived,)
-_OF_AGENTS = (
+_FROM_PEOPLE = (events.MessageReceived,)
+_FROM_AGENTS = (
     events.MessageSpoken,
     events.MessageDiscarded,
     events.ThoughtRecorded,
@@ -218,7 +231,7 @@ _OF_AGENTS = (
 
 
 def source_of(event: Event) -> str:
-    """Who speaks in this event, unless its writer says otherwise."""
-    if isinstance(event, _OF_PEOPLE):
+    """Who speaks in this event by default: user, agent or system."""
+    if isinstance(event, _FROM_PEOPLE):
         return "user"
-    return "agent" if isinstance(event, _OF_AGENTS) else "system"
+    return "agent" if isinstance(event, _FROM_AGENTS) else "system"

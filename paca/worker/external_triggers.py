@@ -30,7 +30,7 @@ class ExternalTriggerHandler:
         The entry stays on the stream if the database cannot be reached or the disk is full.
         """
         try:
-            done = self._database.submit(external_triggers.carry_out, entry_id, fields)
+            done = self._database.submit(external_triggers.handle_entry, entry_id, fields)
         except RuntimeError:
             return EntryResult(EntryStatus.RETRY_LATER, "this worker has ended")
         error = done.exception()

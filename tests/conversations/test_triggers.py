@@ -43,7 +43,7 @@ def a_message(of: World, **changes: object) -> dict[str, str]:
 
 
 def carry_out(fields: dict[str, str], entry_id: str = "1-0") -> None:
-    external_triggers.carry_out(entry_id, fields)
+    external_triggers.handle_entry(entry_id, fields)
 
 
 # --- a message ----------------------------------------------------------------------------------

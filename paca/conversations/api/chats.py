@@ -72,7 +72,7 @@ class ChatMessages(ProjectView):
         given = FollowUpInput.read(request)
         agent = agents.get(self.project, agent_id)
         with transaction.atomic():
-            session = selectors.session(agent.pk, self.member, session_id, for_update=True)
+            session = selectors.get_chat_session(agent.pk, self.member, session_id, for_update=True)
             assert session.conversation is not None  # those without one are not found
             sent = services.send(session.conversation, by=self.member, **given)
         return Response(MessageReceiptSerializer(sent).data, status=202)
@@ -94,7 +94,7 @@ class ClearChat(ProjectView):
         EmptyInput.read(request)
         agent = agents.get(self.project, agent_id)
         with transaction.atomic():
-            session = selectors.session(agent.pk, self.member, session_id, for_update=True)
+            session = selectors.get_chat_session(agent.pk, self.member, session_id, for_update=True)
             opened = services.clear(session, by=self.member)
         cleared = {"session": session.pk, "conversation": opened.pk}
         return Response(ChatClearedSerializer(cleared).data, status=201)

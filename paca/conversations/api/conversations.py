@@ -37,7 +37,7 @@ class Conversations(ProjectView):
     def get(self, request: Request) -> Response:
         """List the conversations, the latest spoken in first."""
         asked = ConversationsQuery.asked(request)
-        found = selectors.listed(
+        found = selectors.find(
             self.project,
             search=asked.get("search", ""),
             status=asked.get("status", ""),

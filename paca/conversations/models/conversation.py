@@ -1,4 +1,4 @@
-"""A conversation with an agent, its turns, and the chat session it may belong to."""
+"""The tables of conversations, their turns and chat sessions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from paca.projects.models import Member, Project
 
 
 class TriggerType(models.TextChoices):
-    """What began a conversation."""
+    """The cause that a conversation was started by."""
 
     CHAT_MESSAGE = "chat_message"
 
 
 class ConversationQuerySet(models.QuerySet["Conversation"]):
-    """Conversations in the product's words."""
+    """Queries of conversations."""
 
     def for_project(self, project: Project | UUID) -> ConversationQuerySet:
         # guard: conversation-of-the-project
@@ -31,26 +31,26 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
         return self.order_by("-last_activity_at", "-id")
 
     def for_update(self) -> ConversationQuerySet:
-        """Locked until the commit, in one order, so that no two wait for one another in a circle.
+        """Lock the rows until the commit, in one order, so that transactions cannot deadlock.
 
-        Before them an agent and then a chat may be locked, never after. The lock leaves the keys
-        alone, or whoever stores a row that only names this one would have to wait.
+        An agent and then a chat may be locked before them, never after. The lock is one that lets
+        other transactions store rows with a foreign key to these.
         """
         return self.order_by("pk").select_for_update(of=("self",), no_key=True)
 
     def unleased(self) -> ConversationQuerySet:
-        """Nobody holds a live lease, by the database's clock."""
+        """Conversations without a lease, or with an expired one by the database's clock."""
         return self.filter(Q(lease_until__isnull=True) | Q(lease_until__lt=Now()))
 
     def claimable(self) -> ConversationQuerySet:
-        """Queued, or begun by a worker that no longer renews its lease."""
+        """Conversations that are queued, or whose worker no longer renews its lease."""
         return self.unleased().filter(
             status__in=(ConversationStatus.QUEUED, *ACTIVE_STATUSES), deleted_at__isnull=True
         )
 
 
 class Conversation(BaseModel):
-    """One thread of work of one agent. Its log is the truth; these columns are projections."""
+    """One log of work of one agent. The log is the truth; the columns here are projections of it."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="conversations")
     agent = models.ForeignKey(
@@ -97,7 +97,7 @@ class Conversation(BaseModel):
                 name="conversation_claim",
                 condition=Q(status__in=["queued", "running", "waiting"]),
             ),
-            # How much an agent has in hand is asked at every claim, however much it has ever done.
+            # Every claim counts the active conversations of an agent, however many have ended.
             models.Index(fields=["agent", "status"], name="conversation_of_agent"),
             models.Index(fields=["status", "reason", "deleted_at"], name="conversation_state"),
         ]
@@ -120,7 +120,7 @@ class Conversation(BaseModel):
 
     @property
     def usage(self) -> dict[str, Any]:
-        """Totals over all calls; the cost is null as soon as one call has no known price."""
+        """Totals of all model calls: tokens, and dollars, or null if the price of a call is unknown."""
         return {
             "input": self.input_tokens,
             "output": self.output_tokens,
@@ -161,9 +161,9 @@ class Turn(BaseModel):
 
 
 class ChatSession(BaseModel):
-    """One person's chat with one agent; ``conversation`` is the one it continues at present.
+    """One person's chat with one agent. ``conversation`` is the one that it continues now.
 
-    ``client_id`` is the person's own name for the message that began it.
+    ``client_id`` is the id that the person's program gave to the first message.
     """
 
     agent = models.ForeignKey("agents.Agent", on_delete=models.CASCADE, related_name="sessions")

@@ -1,4 +1,4 @@
-"""The inbox of a conversation, which is also the queue of all work."""
+"""The inbox of a conversation. All inboxes together are the queue of work."""
 
 from django.db import models
 from django.db.models import Q
@@ -8,7 +8,7 @@ from paca.conversations.models.conversation import Conversation
 
 
 class TriggerState(models.TextChoices):
-    """new: waits. claimed: a turn answers it. done: answered. dead: given up, with the error."""
+    """new: waits. claimed: a turn answers it. done: answered. dead: given up, see ``last_error``."""
 
     NEW = "new"
     CLAIMED = "claimed"
@@ -17,7 +17,7 @@ class TriggerState(models.TextChoices):
 
 
 class ControlCommand(models.TextChoices):
-    """What a trigger asks of a run that is under way."""
+    """The command that a trigger gives to a running turn."""
 
     NONE = ""
     INTERRUPT = "interrupt"
@@ -26,7 +26,7 @@ class ControlCommand(models.TextChoices):
 
 
 class Trigger(BaseModel):
-    """A cause: a message to answer, a wish to go on, or an order to a running turn."""
+    """A message to answer, a request to continue, or a control command to a running turn."""
 
     conversation = models.ForeignKey(
         Conversation, on_delete=models.CASCADE, related_name="triggers"

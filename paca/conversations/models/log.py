@@ -1,4 +1,4 @@
-"""The log of a conversation: append-only rows, and the bodies too large for one."""
+"""The tables of the event log: append-only rows, and the payloads that are too large for a row."""
 
 from django.db import models
 from django.db.models import Q
@@ -7,7 +7,7 @@ from paca.conversations.models.conversation import Conversation
 
 
 class Blob(models.Model):
-    """A payload over 64 KiB, kept once by its sha256."""
+    """A payload over 64 KiB. Equal payloads are stored once, by their sha256."""
 
     sha256 = models.CharField(max_length=64, primary_key=True)
     body = models.TextField()
@@ -18,10 +18,10 @@ class Blob(models.Model):
 
 
 class Event(models.Model):
-    """One entry. ``payload`` is the JSON text of the event's facts, or empty with a ``blob``.
+    """One event. ``payload`` is the JSON text of its facts; it is empty if there is a ``blob``.
 
-    The key is a plain number: the log is read by (conversation, seq) only, and a random key
-    would spread each append over the whole index.
+    The primary key is a plain number: the log is read by conversation and ``seq`` only, and random
+    keys would spread the appended rows over the whole index.
     """
 
     id = models.BigAutoField(primary_key=True)

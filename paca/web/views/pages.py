@@ -65,7 +65,7 @@ def overview(request: HttpRequest, member: Member) -> HttpResponse:
         prompts=scripted_model.PROMPTS,
         start_url=start_url(chosen) if chosen else "",
         people=selectors.people(member.project),
-        recent=conversations.listed(member.project)[:RECENT_COUNT],
+        recent=conversations.find(member.project)[:RECENT_COUNT],
         steps=_checklist(request, member, rows),
     )
     return render(request, "web/overview.html", context)
@@ -112,7 +112,7 @@ def agent(request: HttpRequest, member: Member, agent_id: UUID) -> HttpResponse:
         configure_url=configure_url(request.user, found),
         prompts=scripted_model.PROMPTS if found.is_demo else (),
         start_url=start_url(found),
-        recent=conversations.listed(member.project, agent=str(found.id))[:PAGE_SIZE],
+        recent=conversations.find(member.project, agent=str(found.id))[:PAGE_SIZE],
     )
     return render(request, "web/agent.html", context)
 
@@ -124,7 +124,7 @@ def conversation_list(request: HttpRequest, member: Member) -> HttpResponse:
     number = request.GET.get("page", "")
     page = int(number) if re.fullmatch(r"[1-9][0-9]{0,4}", number) else 1
     first = (page - 1) * PAGE_SIZE
-    found = list(conversations.listed(member.project, search=search)[first : first + PAGE_SIZE + 1])
+    found = list(conversations.find(member.project, search=search)[first : first + PAGE_SIZE + 1])
     context = page_context(
         member,
         "conversations",
