@@ -47,7 +47,7 @@ def changes_lists(event: Event) -> bool:
 
 
 def assignments(
-    stored: Sequence[Event], now: datetime, *, leased: bool
+    new_events: Sequence[Event], now: datetime, *, leased: bool
 ) -> tuple[list[str], list[Any]]:
     """The SQL assignments for these events, and the values of their parameters.
 
@@ -55,7 +55,7 @@ def assignments(
     """
     changes: dict[str, Any] = {"updated_at": datetime_parameter(now)}
     added: dict[str, float] = {}
-    for event in stored:
+    for event in new_events:
         changes |= _changes(event, now, leased=leased)
         if isinstance(event, events.UsageRecorded):
             _add_usage(added, event)
@@ -64,6 +64,7 @@ def assignments(
 
 
 def _changes(event: Event, now: datetime, *, leased: bool) -> dict[str, Any]:
+    """The columns that one event sets, with their values."""
     changes: dict[str, Any] = {}
     if (activity := _ACTIVITY_AFTER.get(type(event))) is not None:
         changes["activity"] = activity

@@ -1,5 +1,5 @@
-"""The admin's pages for conversations; Django looks for them here."""
+"""The admin pages of conversations. Django imports this package to register them."""
 
-from paca.conversations.admin import conversations, work
+from paca.conversations.admin import conversations, workers_and_calls
 
-__all__ = ["conversations", "work"]
+__all__ = ["conversations", "workers_and_calls"]

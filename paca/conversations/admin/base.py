@@ -1,4 +1,4 @@
-"""What the admin's pages of conversations share: search by id, colours, and how figures read."""
+"""The base of the admin pages of conversations: search by id, status colours, and formats."""
 
 from datetime import datetime
 from typing import Any, ClassVar
@@ -21,8 +21,8 @@ COLOURS = {
 }
 
 
-class FoundById(ReadOnlyAdmin):
-    """Searching for an id finds the row of that id."""
+class SearchByIdAdmin(ReadOnlyAdmin):
+    """Finds a row by its id. ``ids`` are the columns that are searched for an id."""
 
     ids: ClassVar[tuple[str, ...]] = ("pk",)
 
@@ -42,18 +42,18 @@ class FoundById(ReadOnlyAdmin):
         return queryset.filter(matches), False
 
 
-class OfConversation(FoundById):
-    """Rows of conversations; the id of the conversation finds them too."""
+class ConversationRowAdmin(SearchByIdAdmin):
+    """Rows that belong to a conversation. Its id finds them too."""
 
     ids: ClassVar[tuple[str, ...]] = ("pk", "conversation")
     list_select_related = ("conversation",)
 
 
-def dollars(cost: float | None) -> str:
-    """An unknown price is never a price of nothing."""
+def format_dollars(cost: float | None) -> str:
+    """The cost in dollars; "unknown" instead of a wrong zero if the price is not known."""
     return "unknown" if cost is None else f"${cost:.4f}"
 
 
-def seconds_between(start: datetime | None, end: datetime | None) -> str:
-    """How long something took, once it has ended."""
+def format_seconds(start: datetime | None, end: datetime | None) -> str:
+    """The seconds between the two times; empty until there is an end."""
     return f"{(end - start).total_seconds():.1f}" if start and end else ""

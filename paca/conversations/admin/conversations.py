@@ -1,4 +1,4 @@
-"""Conversations and their logs in the admin: to look at, and to stop. A log is never edited."""
+"""Admin pages of conversations and events. They are read-only, but can stop and resume conversations."""
 
 import json
 from dataclasses import dataclass
@@ -18,7 +18,12 @@ from unfold.decorators import action, display
 from paca.accounts.models import User
 from paca.common.errors import PacaError
 from paca.conversations import services
-from paca.conversations.admin.base import COLOURS, FoundById, OfConversation, dollars
+from paca.conversations.admin.base import (
+    COLOURS,
+    ConversationRowAdmin,
+    SearchByIdAdmin,
+    format_dollars,
+)
 from paca.conversations.models import Conversation, ConversationStatus, Event
 from paca.conversations.models.statuses import ENDED_STATUSES
 
@@ -27,13 +32,13 @@ PREVIEW_CHARACTERS = 160
 
 @dataclass(frozen=True, slots=True)
 class Administrator:
-    """Who acts from here: a person who need be no member of the project."""
+    """The author of a control command from the admin, who need not be a member of the project."""
 
     name: str
 
 
 class LogInline(TabularInline):  # type: ignore[misc] # unfold has no types
-    """The log, a page at a time and only the beginning of each payload: it may be very long."""
+    """The log page by page, with the start of each payload, because a log may be very long."""
 
     model = Event
     verbose_name_plural = "log"
@@ -45,7 +50,7 @@ class LogInline(TabularInline):  # type: ignore[misc] # unfold has no types
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Event]:
         found: QuerySet[Event] = super().get_queryset(request)
-        # One character more than is shown, so that what is cut shows that it is.
+        # One character more than is shown, so that a cut text ends with an ellipsis.
         text = Substr("payload", 1, PREVIEW_CHARACTERS + 1)
         return found.defer("payload").annotate(preview=text)
 
@@ -76,7 +81,7 @@ class LogInline(TabularInline):  # type: ignore[misc] # unfold has no types
 
 
 @admin.register(Conversation)
-class ConversationAdmin(FoundById):
+class ConversationAdmin(SearchByIdAdmin):
     """Conversations of all projects."""
 
     list_display = (
@@ -125,7 +130,7 @@ class ConversationAdmin(FoundById):
 
     @display(description="Cost", ordering="cost_usd")  # type: ignore[untyped-decorator]
     def cost(self, conversation: Conversation) -> str:
-        return dollars(conversation.usage["cost_usd"])
+        return format_dollars(conversation.usage["cost_usd"])
 
     def has_stop_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("conversations.change_conversation")
@@ -141,25 +146,25 @@ class ConversationAdmin(FoundById):
 
     @action(description="Try the selected parked conversations again", permissions=["stop"])  # type: ignore[untyped-decorator]
     def try_again(self, request: HttpRequest, queryset: QuerySet[Conversation]) -> None:
-        """What has cost worker after worker waits for this; to drop it is to stop it."""
+        """Resume conversations that are parked because several workers were lost while they ran them."""
         assert isinstance(request.user, User)
         by = Administrator(request.user.get_full_name())
         parked = list(queryset.filter(status=ConversationStatus.PAUSED, reason="parked"))
-        refused = 0
+        failed = 0
         for conversation in parked:
             try:
                 services.resume(conversation, by=by)
-            except PacaError as error:  # its agent takes no work, or somebody else was quicker
-                refused += 1
+            except PacaError as error:  # the agent is not available, or it was resumed meanwhile
+                failed += 1
                 self.message_user(request, f"{conversation}: {error.detail}", messages.ERROR)
-        self.message_user(request, f"{len(parked) - refused} conversations are tried again.")
+        self.message_user(request, f"{len(parked) - failed} conversations are tried again.")
 
 
 @admin.register(Event)
-class EventAdmin(OfConversation):
-    """The entries of all logs; each page has one of them whole."""
+class EventAdmin(ConversationRowAdmin):
+    """The events of all logs. The page of an event shows its whole payload."""
 
-    ids = ("conversation",)  # its own is a plain number
+    ids = ("conversation",)  # the id of an event is a plain number
     list_display = ("seq", "conversation", "at", "type", "source", "turn")
     list_filter = ("type",)
     search_fields = ("type", "conversation__title")

@@ -11,7 +11,6 @@ from paca.accounts.api.idempotency import idempotent
 from paca.agents import selectors as agents
 from paca.conversations import selectors, services
 from paca.conversations.api.serializers import (
-    ByActivity,
     ChatClearedSerializer,
     ChatSessionSerializer,
     ChatStartedSerializer,
@@ -20,6 +19,7 @@ from paca.conversations.api.serializers import (
     ListQuery,
     MessageInput,
     MessageReceiptSerializer,
+    RecentActivityPagination,
 )
 from paca.projects.api.base import ProjectView
 
@@ -28,16 +28,16 @@ class ChatSessions(ProjectView):
     """Your chats with this agent."""
 
     required_permission = {"GET": "conversations:read", "POST": "conversations:write"}
-    pagination_class = ByActivity
+    pagination_class = RecentActivityPagination
 
     @extend_schema(
         parameters=[ListQuery], responses=ChatSessionSerializer(many=True), tags=["conversations"]
     )
     def get(self, request: Request, agent_id: UUID) -> Response:
-        """List them, the latest first. What others chat about stands in the conversations."""
-        ListQuery.asked(request)
+        """List your chats, the latest first. The chats of others are among the conversations."""
+        ListQuery.read_query(request)
         agent = agents.get(self.project, agent_id)
-        return ByActivity.page_response(
+        return RecentActivityPagination.page_response(
             selectors.chat_sessions(agent.pk, self.member), self, ChatSessionSerializer
         )
 
@@ -48,7 +48,7 @@ class ChatSessions(ProjectView):
     )
     @idempotent
     def post(self, request: Request, agent_id: UUID) -> Response:
-        """Begin a chat with its first message."""
+        """Start a chat with its first message."""
         given = MessageInput.read(request)
         agent = agents.get(self.project, agent_id)
         sent = services.start_chat(agent, by=self.member, **given)
@@ -68,18 +68,18 @@ class ChatMessages(ProjectView):
     )
     @idempotent
     def post(self, request: Request, agent_id: UUID, session_id: UUID) -> Response:
-        """Write in the chat: its conversation goes on, with the same files and all that was said."""
+        """Write in the chat. Its conversation continues, with its files and everything said so far."""
         given = FollowUpInput.read(request)
         agent = agents.get(self.project, agent_id)
         with transaction.atomic():
             session = selectors.get_chat_session(agent.pk, self.member, session_id, for_update=True)
-            assert session.conversation is not None  # those without one are not found
+            assert session.conversation is not None  # a chat without one is not found
             sent = services.send(session.conversation, by=self.member, **given)
         return Response(MessageReceiptSerializer(sent).data, status=202)
 
 
 class ClearChat(ProjectView):
-    """A fresh start in one of your chats."""
+    """A new start in one of your chats."""
 
     required_permission = "conversations:write"
 

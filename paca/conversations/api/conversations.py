@@ -1,4 +1,4 @@
-"""The conversations of a project, and what people ask of them."""
+"""The conversations of a project over the API: list, show, rename, delete, write and control."""
 
 from collections.abc import Callable
 from uuid import UUID
@@ -12,22 +12,22 @@ from paca.accounts.api.idempotency import idempotent
 from paca.common.api.preconditions import require_unchanged
 from paca.conversations import deletion, selectors, services
 from paca.conversations.api.serializers import (
-    ByActivity,
     ConversationSerializer,
     ConversationsQuery,
     EmptyInput,
     FollowUpInput,
     MessageReceiptSerializer,
+    RecentActivityPagination,
     TitleInput,
 )
 from paca.projects.api.base import ProjectView
 
 
 class Conversations(ProjectView):
-    """All of them, whoever began them."""
+    """The conversations of the project, whoever started them."""
 
     required_permission = "conversations:read"
-    pagination_class = ByActivity
+    pagination_class = RecentActivityPagination
 
     @extend_schema(
         parameters=[ConversationsQuery],
@@ -35,19 +35,19 @@ class Conversations(ProjectView):
         tags=["conversations"],
     )
     def get(self, request: Request) -> Response:
-        """List the conversations, the latest spoken in first."""
-        asked = ConversationsQuery.asked(request)
+        """List the conversations, the most recently active first."""
+        query = ConversationsQuery.read_query(request)
         found = selectors.find(
             self.project,
-            search=asked.get("search", ""),
-            status=asked.get("status", ""),
-            agent=asked.get("agent"),
+            search=query.get("search", ""),
+            status=query.get("status", ""),
+            agent=query.get("agent"),
         )
-        return ByActivity.page_response(found, self, ConversationSerializer)
+        return RecentActivityPagination.page_response(found, self, ConversationSerializer)
 
 
 class OneConversation(ProjectView):
-    """One of them."""
+    """One conversation."""
 
     required_permission = {
         "GET": "conversations:read",
@@ -57,7 +57,7 @@ class OneConversation(ProjectView):
 
     @extend_schema(responses=ConversationSerializer, tags=["conversations"])
     def get(self, request: Request, conversation_id: UUID) -> Response:
-        """Show a conversation. What was said in it are its events."""
+        """Show a conversation. Its messages are among its events."""
         conversation = selectors.get(self.project, conversation_id)
         return Response(ConversationSerializer(conversation).data)
 
@@ -67,7 +67,7 @@ class OneConversation(ProjectView):
         tags=["conversations"],
     )
     def patch(self, request: Request, conversation_id: UUID) -> Response:
-        """Give it another title."""
+        """Change its title."""
         given = TitleInput.read(request, partial=True)
         with transaction.atomic():
             conversation = selectors.get(self.project, conversation_id, for_update=True)
@@ -78,29 +78,29 @@ class OneConversation(ProjectView):
 
     @extend_schema(responses={204: None}, tags=["conversations"])
     def delete(self, request: Request, conversation_id: UUID) -> Response:
-        """Delete it for everybody, with all that was said and its files; not while the agent works
-        (409). What it cost stays in the figures."""
+        """Delete it for everybody, with its log and its files; not while the agent works (409). Its cost
+        stays in the figures."""
         conversation = selectors.get(self.project, conversation_id)
         deletion.delete(conversation, by=self.member)
         return self.no_content()
 
 
-class Workspace(ProjectView):
-    """The files in the sandbox of one."""
+class ConversationFiles(ProjectView):
+    """The files in the sandbox of a conversation."""
 
     required_permission = "conversations:write"
 
     @extend_schema(responses={202: ConversationSerializer}, tags=["conversations"])
     def delete(self, request: Request, conversation_id: UUID) -> Response:
-        """Remove its files for good, within seconds: the log then says agent.sandbox.removed. What was
-        said stays, and the next message begins with an empty workspace. Not while the agent works (409)."""
+        """Delete its files for good, within seconds: the log then has agent.sandbox.removed. The log
+        stays, and the next message starts with an empty workspace. Not while the agent works (409)."""
         conversation = selectors.get(self.project, conversation_id)
         deletion.delete_files(conversation, by=self.member)
         return Response(ConversationSerializer(conversation).data, status=202)
 
 
 class Messages(ProjectView):
-    """What people write in a conversation."""
+    """The messages that people write in a conversation."""
 
     required_permission = "conversations:write"
 
@@ -111,71 +111,71 @@ class Messages(ProjectView):
     )
     @idempotent
     def post(self, request: Request, conversation_id: UUID) -> Response:
-        """Write to the agent, whoever began the conversation."""
+        """Write to the agent, whoever started the conversation."""
         given = FollowUpInput.read(request)
         conversation = selectors.get(self.project, conversation_id)
         sent = services.send(conversation, by=self.member, **given)
         return Response(MessageReceiptSerializer(sent).data, status=202)
 
 
-class Order(ProjectView):
-    """Something asked of a conversation, said by the address alone. A run hears it in a moment, so
-    the answer may still show it at work."""
+class ControlCommandView(ProjectView):
+    """A control command, which the address names. A worker executes it a moment later, so the answer
+    may still show the conversation as running."""
 
     required_permission = "conversations:write"
 
-    def carry_out(
-        self, order: Callable[..., None], request: Request, conversation_id: UUID
+    def run_command(
+        self, command: Callable[..., None], request: Request, conversation_id: UUID
     ) -> Response:
-        """Do it, and answer with the conversation as it then stands."""
+        """Execute the command, and answer with the conversation."""
         EmptyInput.read(request)
-        order(selectors.get(self.project, conversation_id), by=self.member)
+        command(selectors.get(self.project, conversation_id), by=self.member)
         conversation = selectors.get(self.project, conversation_id)
         return Response(ConversationSerializer(conversation).data, status=202)
 
 
-_order = extend_schema(
+_command_schema = extend_schema(
     request=EmptyInput,
     responses={202: ConversationSerializer},
     tags=["conversations"],
 )
 
 
-class Stop(Order):
-    """The end of a run."""
+class Stop(ControlCommandView):
+    """Stops a conversation."""
 
-    @_order
+    @_command_schema
     @idempotent
     def post(self, request: Request, conversation_id: UUID) -> Response:
-        """End the run at once; what is stored stays. Ended already: nothing happens."""
-        return self.carry_out(services.stop, request, conversation_id)
+        """End the conversation at once. What is stored stays. An ended conversation does not change."""
+        return self.run_command(services.stop, request, conversation_id)
 
 
-class Pause(Order):
-    """A rest in a run."""
+class Pause(ControlCommandView):
+    """Pauses a conversation."""
 
-    @_order
+    @_command_schema
     @idempotent
     def post(self, request: Request, conversation_id: UUID) -> Response:
-        """Let the step under way end, then stand still. Only a running conversation can (409)."""
-        return self.carry_out(services.pause, request, conversation_id)
+        """Let the running step end, then pause. Only a running conversation can be paused (409)."""
+        return self.run_command(services.pause, request, conversation_id)
 
 
-class Resume(Order):
-    """The end of a rest."""
+class Resume(ControlCommandView):
+    """Resumes a paused conversation."""
 
-    @_order
+    @_command_schema
     @idempotent
     def post(self, request: Request, conversation_id: UUID) -> Response:
-        """Go on after a pause. Only a paused conversation can (409)."""
-        return self.carry_out(services.resume, request, conversation_id)
+        """Go on after a pause. Only a paused conversation can be resumed (409)."""
+        return self.run_command(services.resume, request, conversation_id)
 
 
-class Continue(Order):
-    """Another go."""
+class Continue(ControlCommandView):
+    """Continues a paused or ended conversation."""
 
-    @_order
+    @_command_schema
     @idempotent
     def post(self, request: Request, conversation_id: UUID) -> Response:
-        """Go on after any end, as if you had said so. At work already: nothing happens."""
-        return self.carry_out(services.continue_, request, conversation_id)
+        """Go on after a pause or an end, as if you had asked. A running conversation does not change."""
+        return self.run_command(services.continue_, request, conversation_id)

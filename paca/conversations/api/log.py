@@ -33,10 +33,10 @@ class Events(ProjectView):
     @extend_schema(parameters=[EventsQuery], responses=LogPageSerializer, tags=["conversations"])
     def get(self, request: Request, conversation_id: UUID) -> HttpResponse:
         """Read events after a number, before one, or the newest; always in their order."""
-        asked = EventsQuery.asked(request)
+        query = EventsQuery.read_query(request)
         conversation = selectors.get(self.project, conversation_id)
         # The stored JSON text is sent as it is: to decode and encode it again costs more than to read it.
-        page = event_log.page(conversation, **asked)
+        page = event_log.page(conversation, **query)
         return HttpResponse(page.json(), content_type="application/json")
 
 
@@ -66,9 +66,9 @@ class Export(ProjectView):
     )
     def get(self, request: Request, conversation_id: UUID) -> HttpResponseBase:
         """Download it: ``json`` has every event as it is stored, ``markdown`` is for reading."""
-        asked = ExportQuery.asked(request)
+        query = ExportQuery.read_query(request)
         conversation = selectors.get(self.project, conversation_id)
-        if asked["format"] == "markdown":
+        if query["format"] == "markdown":
             return _download(export.to_markdown(conversation))
         return _download(export.to_json(conversation, ConversationSerializer(conversation).data))
 

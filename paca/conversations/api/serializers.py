@@ -1,4 +1,4 @@
-"""What the API shows of conversations and chats, and what it takes."""
+"""What the API takes and shows of conversations, chats and events."""
 
 from datetime import datetime
 from typing import Any
@@ -12,13 +12,13 @@ from paca.conversations import event_log
 from paca.conversations.models import ChatSession, Conversation, ConversationStatus
 from paca.conversations.services import ON_BUSY_CHOICES, MessageReceipt
 
-# The same as on the socket, so that one message may be sent over either and counts once.
+# The same pattern as on the socket: a message sent over both with one id is stored once.
 CLIENT_ID = r"^[A-Za-z0-9_.:-]{1,100}\Z"
 HIGHEST_SEQ = 2**63 - 1
 
 
-class ByActivity(NewestFirstPagination):
-    """The latest spoken in comes first."""
+class RecentActivityPagination(NewestFirstPagination):
+    """The most recently active comes first."""
 
     ordering = ("-last_activity_at", "-id")
 
@@ -61,12 +61,12 @@ class ConversationSerializer(serializers.Serializer[Conversation]):
     status = serializers.ChoiceField(choices=ConversationStatus.choices)
     reason = serializers.CharField(
         help_text=(
-            "Why it has this status; empty while it runs. A paused one goes on with a message or"
-            " `continue/`: `stuck` means that it took the same step again and again."
+            "Why it has this status; empty while it runs. A paused one continues with a message or"
+            " `continue/`: `stuck` means that it repeated the same step again and again."
         )
     )
-    detail = serializers.CharField(help_text="The same as a sentence, where there is more to say.")
-    activity = serializers.CharField(help_text="What it does at this moment.")
+    detail = serializers.CharField(help_text="The reason as a sentence, if there is more to say.")
+    activity = serializers.CharField(help_text="What it does now.")
     title = serializers.CharField()
     chat_session_id = serializers.UUIDField(source="session_id", allow_null=True)
     last_seq = serializers.IntegerField(help_text="Number of its last event.")
@@ -78,7 +78,7 @@ class ConversationSerializer(serializers.Serializer[Conversation]):
 
 
 class ChatSessionSerializer(serializers.ModelSerializer[ChatSession]):
-    """Your chat with an agent, and the conversation that it goes on in at present."""
+    """Your chat with an agent, and the conversation that it continues now."""
 
     conversation = ConversationSerializer()
 
@@ -88,7 +88,7 @@ class ChatSessionSerializer(serializers.ModelSerializer[ChatSession]):
 
 
 class ChatStartedSerializer(serializers.Serializer[Any]):
-    """Where a first message went, by id; ``turn`` counts from 1."""
+    """The new chat session and its conversation, by id; ``turn`` counts from 1."""
 
     session = serializers.UUIDField()
     conversation = serializers.UUIDField()
@@ -96,18 +96,18 @@ class ChatStartedSerializer(serializers.Serializer[Any]):
 
 
 class ChatClearedSerializer(serializers.Serializer[Any]):
-    """The chat, and the empty conversation that it goes on in."""
+    """The chat session, and the empty conversation that it continues now."""
 
     session = serializers.UUIDField()
     conversation = serializers.UUIDField()
 
 
 class MessageReceiptSerializer(serializers.Serializer[MessageReceipt]):
-    """Where a message went. ``turn`` is null while it waits behind the running turn."""
+    """Where a message was stored. ``turn`` is null while another turn runs."""
 
     conversation = serializers.UUIDField(source="conversation_id")
     turn = serializers.IntegerField(allow_null=True)
-    event_seq = serializers.IntegerField(help_text="Number of the message's own event.")
+    event_seq = serializers.IntegerField(help_text="Number of the event of the message.")
 
 
 class FrameSerializer(serializers.Serializer[Any]):
@@ -133,11 +133,11 @@ class LogPageSerializer(serializers.Serializer[Any]):
 
 
 class EmptyInput(InputSerializer):
-    """A request that says all by its address."""
+    """A request without a body."""
 
 
 class MessageInput(InputSerializer):
-    """A message to an agent, under either of two names."""
+    """A message to an agent, in ``text`` or ``message``."""
 
     text = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
     message = serializers.CharField(
@@ -147,7 +147,7 @@ class MessageInput(InputSerializer):
         CLIENT_ID,
         required=False,
         trim_whitespace=False,
-        help_text="Your own name for the message; sent twice, it is one message.",
+        help_text="Your own id of the message; sent twice, it is one message.",
         error_messages={"invalid": "1 to 100 letters, digits and . _ : -"},
     )
 
@@ -161,35 +161,35 @@ class MessageInput(InputSerializer):
 
 
 class FollowUpInput(MessageInput):
-    """A message to an agent that may be at work."""
+    """A message to an agent that may be working."""
 
     on_busy = serializers.ChoiceField(
         choices=ON_BUSY_CHOICES,
         required=False,
-        help_text="While a turn runs: queue (read at its next step), interrupt (it ends, this "
-        "begins the next), or reject (409, nothing is stored).",
+        help_text="While a turn runs: queue (read at its next step), interrupt (it ends, and this "
+        "starts the next), or reject (409, nothing is stored).",
     )
 
 
 class TitleInput(InputSerializer):
-    """What can be changed of a conversation."""
+    """The fields of a conversation that can be changed."""
 
     title = serializers.CharField(allow_blank=True)
 
 
-class Query(InputSerializer):
-    """What may stand behind the question mark; a name that is not known is refused too."""
+class QuerySerializer(InputSerializer):
+    """The query string of a request. Unknown names are refused."""
 
     @classmethod
-    def asked(cls, request: Request) -> dict[str, Any]:
-        """The checked query of a request."""
+    def read_query(cls, request: Request) -> dict[str, Any]:
+        """The validated query of a request. Raises ``ValidationError``."""
         query = cls(data=request.query_params)
         query.is_valid(raise_exception=True)
         return dict(query.validated_data)
 
 
-class ListQuery(Query):
-    """Which page of a list."""
+class ListQuery(QuerySerializer):
+    """A page of a list."""
 
     cursor = serializers.CharField(required=False, help_text="From next or previous.")
     limit = serializers.IntegerField(
@@ -201,7 +201,7 @@ class ListQuery(Query):
 
 
 class ConversationsQuery(ListQuery):
-    """Which conversations."""
+    """A filter for conversations."""
 
     status = serializers.ChoiceField(choices=ConversationStatus.choices, required=False)
     agent = serializers.UUIDField(required=False)
@@ -209,12 +209,12 @@ class ConversationsQuery(ListQuery):
         required=False,
         allow_blank=True,
         max_length=200,
-        help_text="Words that all stand in the title or in what was said.",
+        help_text="Words; each of them is in the title or in a message.",
     )
 
 
-class EventsQuery(Query):
-    """Which part of a log: after a number, before one, or the newest."""
+class EventsQuery(QuerySerializer):
+    """A part of a log: after a number, before one, or the newest events."""
 
     after = serializers.IntegerField(required=False, min_value=0, max_value=HIGHEST_SEQ)
     before = serializers.IntegerField(required=False, min_value=1, max_value=HIGHEST_SEQ)
@@ -228,7 +228,7 @@ class EventsQuery(Query):
         return attrs
 
 
-class ExportQuery(Query):
-    """In which form."""
+class ExportQuery(QuerySerializer):
+    """The form of an export."""
 
     format = serializers.ChoiceField(choices=["json", "markdown"], required=False, default="json")

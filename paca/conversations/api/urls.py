@@ -1,4 +1,4 @@
-"""Addresses below ``/api/v1/``: conversations, and the chats of an agent."""
+"""Addresses below ``/api/v1/`` of conversations, chats and workers."""
 
 from django.urls import include, path
 
@@ -10,12 +10,12 @@ chat_sessions = [
     path("<uuid:session_id>/clear/", chats.ClearChat.as_view(), name="chat-clear"),
 ]
 
-one = [
+conversation = [
     path("", conversations.OneConversation.as_view(), name="conversation"),
     path("events/", log.Events.as_view(), name="conversation-events"),
     path("export/", log.Export.as_view(), name="conversation-export"),
     path("messages/", conversations.Messages.as_view(), name="conversation-messages"),
-    path("workspace/", conversations.Workspace.as_view(), name="conversation-workspace"),
+    path("workspace/", conversations.ConversationFiles.as_view(), name="conversation-workspace"),
     path("stop/", conversations.Stop.as_view(), name="conversation-stop"),
     path("pause/", conversations.Pause.as_view(), name="conversation-pause"),
     path("resume/", conversations.Resume.as_view(), name="conversation-resume"),
@@ -30,7 +30,7 @@ urlpatterns = [
             [
                 path("agents/<uuid:agent_id>/chat-sessions/", include(chat_sessions)),
                 path("conversations/", conversations.Conversations.as_view(), name="conversations"),
-                path("conversations/<uuid:conversation_id>/", include(one)),
+                path("conversations/<uuid:conversation_id>/", include(conversation)),
             ]
         ),
     ),

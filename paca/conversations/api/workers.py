@@ -1,4 +1,4 @@
-"""Whether anybody runs conversations: what a page asks when nothing happens."""
+"""The number of live workers over the API, for a page whose conversation does not start."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from paca.conversations.models import Worker
 
 
 class WorkersSerializer(serializers.Serializer[Any]):
-    """How many processes take conversations now."""
+    """The number of workers that claim conversations now."""
 
     working = serializers.IntegerField()
 
@@ -24,5 +24,5 @@ class Workers(ApiView):
 
     @extend_schema(responses=WorkersSerializer, tags=["conversations"])
     def get(self, request: Request) -> Response:
-        """Count those that take conversations: were heard of a moment ago and do not drain."""
+        """Count the workers that claim conversations: with a recent heartbeat, and not draining."""
         return Response(WorkersSerializer({"working": Worker.objects.working().count()}).data)

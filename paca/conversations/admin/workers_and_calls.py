@@ -1,4 +1,4 @@
-"""The work behind conversations in the admin: the inbox, each call, and the workers."""
+"""Admin pages of triggers, model calls, tool calls and workers."""
 
 from typing import Any
 
@@ -10,13 +10,18 @@ from django.utils.text import Truncator
 from unfold.decorators import display
 
 from paca.common.admin import ReadOnlyAdmin
-from paca.conversations.admin.base import COLOURS, OfConversation, dollars, seconds_between
+from paca.conversations.admin.base import (
+    COLOURS,
+    ConversationRowAdmin,
+    format_dollars,
+    format_seconds,
+)
 from paca.conversations.models import Conversation, ModelCall, ToolCall, Trigger, Worker
 
 
 @admin.register(Trigger)
-class TriggerAdmin(OfConversation):
-    """The inbox of all conversations: what waits, what was given up, and why."""
+class TriggerAdmin(ConversationRowAdmin):
+    """The triggers of all conversations, with the error of those that were given up."""
 
     list_display = (
         "created_at",
@@ -52,8 +57,8 @@ class TriggerAdmin(OfConversation):
 
 
 @admin.register(ModelCall)
-class ModelCallAdmin(OfConversation):
-    """Each attempt to get a reply of a model, and what it cost."""
+class ModelCallAdmin(ConversationRowAdmin):
+    """Model calls: each attempt to get a reply, and its cost."""
 
     list_display = (
         "started_at",
@@ -83,21 +88,21 @@ class ModelCallAdmin(OfConversation):
     @display(description="Tokens in / out", ordering="input_tokens")  # type: ignore[untyped-decorator]
     def tokens(self, call: ModelCall) -> str:
         if call.input_tokens is None or call.output_tokens is None:
-            return "not told"
+            return "unknown"
         return f"{call.input_tokens:,} / {call.output_tokens:,}"
 
     @display(description="Cost", ordering="cost_usd")  # type: ignore[untyped-decorator]
     def cost(self, call: ModelCall) -> str:
-        return dollars(call.cost_usd) if call.finished_at else ""
+        return format_dollars(call.cost_usd) if call.finished_at else ""
 
     @display(description="Seconds")  # type: ignore[untyped-decorator]
     def seconds(self, call: ModelCall) -> str:
-        return seconds_between(call.started_at, call.finished_at)
+        return format_seconds(call.started_at, call.finished_at)
 
 
 @admin.register(ToolCall)
-class ToolCallAdmin(OfConversation):
-    """Each call of a tool, from its intent to its outcome."""
+class ToolCallAdmin(ConversationRowAdmin):
+    """Tool calls, from intent to outcome."""
 
     list_display = (
         "called_at",
@@ -126,18 +131,18 @@ class ToolCallAdmin(OfConversation):
 
     @display(description="Seconds")  # type: ignore[untyped-decorator]
     def seconds(self, call: ToolCall) -> str:
-        return seconds_between(call.started_at, call.finished_at)
+        return format_seconds(call.started_at, call.finished_at)
 
 
 @admin.register(Worker)
 class WorkerAdmin(ReadOnlyAdmin):
-    """The processes that run conversations; one that is gone leaves by itself."""
+    """The workers. The row of a lost worker is removed by the other workers."""
 
     list_display = (
         "id",
         "host",
         "pid",
-        "holds",
+        "claimed",
         "concurrency",
         "sandbox",
         "draining",
@@ -147,18 +152,18 @@ class WorkerAdmin(ReadOnlyAdmin):
     fields = (
         "id",
         ("host", "pid"),
-        ("holds", "concurrency"),
+        ("claimed", "concurrency"),
         ("sandbox", "sandbox_fault"),
         ("draining", "heartbeat_at"),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Worker]:
-        held = Conversation.objects.filter(lease_owner=OuterRef("pk")).order_by()
-        count = held.values("lease_owner").annotate(count=Count("pk")).values("count")
+        claimed = Conversation.objects.filter(lease_owner=OuterRef("pk")).order_by()
+        count = claimed.values("lease_owner").annotate(count=Count("pk")).values("count")
         found: QuerySet[Worker] = super().get_queryset(request)
-        return found.annotate(held=Coalesce(Subquery(count), 0))
+        return found.annotate(claimed_count=Coalesce(Subquery(count), 0))
 
     @display(description="Conversations")  # type: ignore[untyped-decorator]
-    def holds(self, worker: Any) -> int:
-        held: int = worker.held
-        return held
+    def claimed(self, worker: Any) -> int:
+        count: int = worker.claimed_count
+        return count
