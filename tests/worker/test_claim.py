@@ -1,4 +1,4 @@
-"""Who may take a conversation, and what becomes of one that nobody survives."""
+"""Claims of conversations, and conversations that kill every worker that claims them."""
 
 from datetime import timedelta
 
@@ -16,15 +16,15 @@ from tests.support.world import make_world
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def take(worker: str = "w") -> list[claim.Claimed]:
+def claim_all(worker: str = "w") -> list[claim.Claimed]:
     return claim.claim(worker, lease_seconds=30, limit=10)
 
 
-def the_worker_dies() -> None:
+def expire_leases() -> None:
     Conversation.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
 
 
-def begun() -> ObservedConversation:
+def start_conversation() -> ObservedConversation:
     made = make_world()
     return ObservedConversation(
         services.start_chat(made.agent, text="Go", by=made.owner).conversation_id
@@ -32,45 +32,45 @@ def begun() -> ObservedConversation:
 
 
 def test_claim_gives_a_conversation_to_one_worker():
-    begun()
-    assert [len(take("one")), len(take("two"))] == [1, 0]
+    start_conversation()
+    assert [len(claim_all("one")), len(claim_all("two"))] == [1, 0]
 
 
 def test_claim_parks_a_conversation_that_kills_its_workers_until_it_is_continued():
-    conversation = begun()
+    conversation = start_conversation()
     for _ in range(MAX_LOST_WORKERS):
-        assert len(take()) == 1
-        the_worker_dies()
-    assert take() == []
+        assert len(claim_all()) == 1
+        expire_leases()
+    assert claim_all() == []
     assert conversation.status == "paused/parked"
     assert conversation.row.turns.get().status == "paused"
-    given_up = conversation.row.triggers.get()
-    assert (given_up.state, given_up.last_error) == ("dead", PARKED_DETAIL)
+    trigger = conversation.row.triggers.get()
+    assert (trigger.state, trigger.last_error) == ("dead", PARKED_DETAIL)
     services.continue_(conversation.row, by=conversation.row.session.member)
-    assert len(take()) == 1
+    assert len(claim_all()) == 1
 
 
 def test_release_does_not_count_as_a_lost_worker():
-    conversation = begun()
+    conversation = start_conversation()
     for _ in range(MAX_LOST_WORKERS + 3):
-        (claimed,) = take()
+        (claimed,) = claim_all()
         claim.release(claimed.lease)
     assert conversation.row.status == "running"
 
 
 def test_completed_step_resets_the_count_of_lost_workers():
-    conversation = begun()
+    conversation = start_conversation()
     for _ in range(MAX_LOST_WORKERS + 3):
-        (claimed,) = take()
+        (claimed,) = claim_all()
         used = events.UsageRecorded(call_id="0" * 32, model="m")
         store.append(conversation.id, used, lease=claimed.lease)
-        the_worker_dies()
+        expire_leases()
     assert conversation.row.status == "running"
 
 
 def test_pause_at_the_end_of_a_turn_keeps_new_messages_waiting():
-    conversation = begun()
-    (claimed,) = take()
+    conversation = start_conversation()
+    (claimed,) = claim_all()
     by = conversation.row.session.member
     services.send(conversation.row, text="And this", by=by)
     services.pause(conversation.row, by=by)
@@ -78,5 +78,5 @@ def test_pause_at_the_end_of_a_turn_keeps_new_messages_waiting():
     assert turn_end.end_turn(claimed.lease, [], answered, steps=1) is False
     assert conversation.status == "paused/by_person"
     services.resume(conversation.row, by=by)
-    take()
+    claim_all()
     assert conversation.row.triggers.filter(state="new").count() == 0

@@ -1,4 +1,4 @@
-"""Which conversations a worker takes."""
+"""Which conversations a worker claims, and the query that finds them."""
 
 import re
 
@@ -39,15 +39,15 @@ def test_claim_of_other_agents_work_is_not_blocked_by_an_agent_at_its_limit():
 
 
 def test_claim_finds_waiting_conversations_by_an_index():
-    asked = []
+    queries = []
 
     def listen(execute, sql, parameters, many, context):
-        asked.append((sql, parameters))
+        queries.append((sql, parameters))
         return execute(sql, parameters, many, context)
 
     with connection.execute_wrapper(listen):
         claim.claim("one", lease_seconds=60, limit=1)
-    ((sql, parameters),) = asked
+    ((sql, parameters),) = queries
     with transaction.atomic(), connection.cursor() as cursor:
         explain = "EXPLAIN QUERY PLAN"
         if connection.vendor == "postgresql":

@@ -1,4 +1,4 @@
-"""What other programs ask for while a disk is full: it waits."""
+"""External triggers wait while a disk is full."""
 
 import pytest
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_external_trigger_waits_until_the_disk_has_space(monkeypatch):
-    """It must not be set aside as if nobody would ever be able to take it in."""
+    """The bus must keep the entry: it is not rejected."""
     here, database = make_world(), Database()
     request = {
         "type": "agent.chat_message",

@@ -1,4 +1,4 @@
-"""A database without room: no run is lost or parked by it, and no model is asked in vain for long."""
+"""A database on a full disk: no run is lost or parked, and the model is not asked again and again."""
 
 import asyncio
 import time
@@ -23,15 +23,15 @@ from tests.support.world import make_world
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
 
-def no_room() -> OperationalError:
+def disk_full_error() -> OperationalError:
     error = OperationalError("could not extend file")
     error.__cause__ = psycopg.errors.DiskFull("could not extend file")
     return error
 
 
 @pytest.fixture(autouse=True)
-def told_anew(monkeypatch) -> None:
-    """What these tests find full is so for none that follows."""
+def forget_full_disk(monkeypatch) -> None:
+    """The disk of the database is not full for the tests that follow."""
     monkeypatch.setattr(disk_space, "_full_until", 0.0)
 
 
@@ -42,29 +42,29 @@ def flow(tmp_path) -> Iterator[Flow]:
 
 
 @pytest.fixture
-def answers_find_no_room(monkeypatch):
-    """So many times; then there is room."""
+def fail_answers(monkeypatch):
+    """Makes the disk full for the first answers that are stored, as many as asked for."""
 
-    def find(times: int) -> list[float]:
+    def fail(times: int) -> list[float]:
         append, failed = store.append, []
 
         def appending(conversation_id, *entries, **options):
             spoken = any(getattr(each, "type", "") == "agent.message.spoken" for each in entries)
             if spoken and len(failed) < times:
                 failed.append(time.monotonic())
-                raise no_room()
+                raise disk_full_error()
             return append(conversation_id, *entries, **options)
 
         monkeypatch.setattr(store, "append", appending)
         return failed
 
-    return find
+    return fail
 
 
-def test_run_is_carried_on_however_often_the_disk_was_full(flow, answers_find_no_room, monkeypatch):
+def test_run_is_carried_on_however_often_the_disk_was_full(flow, fail_answers, monkeypatch):
     monkeypatch.setattr(disk_space, "FULL_SECONDS", 0.3)
     times = MAX_LOST_WORKERS + 1
-    failed = answers_find_no_room(times)
+    failed = fail_answers(times)
     conversation = flow.begin("Hello", [says("Here.")] * (times + 1))
     assert flow.wait_until_idle(conversation) == "finished/answered"
     assert conversation.answers == ["Here."]
@@ -73,9 +73,9 @@ def test_run_is_carried_on_however_often_the_disk_was_full(flow, answers_find_no
     assert_replay_matches(conversation)
 
 
-def test_claim_waits_after_a_run_found_the_disk_full(flow, answers_find_no_room):
-    """It would learn of the full disk only by asking, and failing as well."""
-    answers_find_no_room(100)
+def test_claim_waits_after_a_run_found_the_disk_full(flow, fail_answers):
+    """Another worker would learn of the full disk only after a model call of its own."""
+    fail_answers(100)
     conversation = flow.begin("Hello", [says("Here.")] * 2)
     wait_until(lambda: conversation.row.status == "running" and not conversation.row.lease_owner)
     assert claim.claim("another", lease_seconds=30, limit=10) == []
@@ -88,7 +88,7 @@ def test_database_call_reports_a_full_disk_after_its_caller_was_cancelled():
 
     def write() -> None:
         time.sleep(0.1)
-        raise no_room()
+        raise disk_full_error()
 
     async def cancelled() -> None:
         writing = asyncio.create_task(database.call(write))
@@ -104,7 +104,7 @@ def test_database_call_reports_a_full_disk_after_its_caller_was_cancelled():
 
 def test_lease_keeper_reports_a_full_disk_to_the_whole_process(monkeypatch):
     def beat(_: WorkerRegistration) -> None:
-        raise no_room()
+        raise disk_full_error()
 
     monkeypatch.setattr(WorkerRegistration, "heartbeat", beat)
     keeper = LeaseKeeper(WorkerRegistration(1), seconds=0.1, on_lost=lambda _: None)

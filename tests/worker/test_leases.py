@@ -1,4 +1,4 @@
-"""Leases are renewed whatever else happens in the database, and each that is lost is told of."""
+"""The lease keeper renews leases whatever else the database does, and reports each lost lease."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,7 +35,7 @@ def keeper(lost: list[Lease]) -> Iterator[LeaseKeeper]:
     made.stop()
 
 
-def two_leases(keeper: LeaseKeeper) -> list[Lease]:
+def claim_two(keeper: LeaseKeeper) -> list[Lease]:
     here = make_world()
     for text in ("One", "Two"):
         services.start_chat(here.agent, text=text, by=here.owner)
@@ -47,35 +47,35 @@ def two_leases(keeper: LeaseKeeper) -> list[Lease]:
     return leases
 
 
-def ends(lease: Lease) -> object:
+def lease_until(lease: Lease) -> object:
     return Conversation.objects.values_list("lease_until", flat=True).get(pk=lease.conversation_id)
 
 
 @contextmanager
-def held_by_somebody(lease: Lease) -> Iterator[None]:
-    """As by a process that was stopped in the middle of a transaction."""
-    with psycopg.connect(**connection.get_connection_params()) as somebody:
+def row_locked(lease: Lease) -> Iterator[None]:
+    """Lock the row, like a process that stands still in a transaction."""
+    with psycopg.connect(**connection.get_connection_params()) as other:
         row = "SELECT 1 FROM conversations_conversation WHERE id = %s FOR UPDATE"
-        somebody.execute(row, [lease.conversation_id])
+        other.execute(row, [lease.conversation_id])
         yield
 
 
 def test_lease_keeper_loses_only_the_lease_that_another_worker_has_taken(keeper, lost):
-    gone, kept = two_leases(keeper)
+    gone, kept = claim_two(keeper)
     Conversation.objects.filter(pk=gone.conversation_id).update(lease_owner="another")
-    before = ends(kept)
+    before = lease_until(kept)
     keeper.start()
     wait_until(lambda: lost, 10)
-    wait_until(lambda: ends(kept) > before, 10)
+    wait_until(lambda: lease_until(kept) > before, 10)
     assert lost == [gone]
 
 
 @pytest.mark.postgres
 def test_lease_keeper_loses_only_the_lease_whose_row_is_locked(keeper, lost):
-    stuck, other = two_leases(keeper)
-    before = ends(other)
-    with held_by_somebody(stuck):
+    stuck, other = claim_two(keeper)
+    before = lease_until(other)
+    with row_locked(stuck):
         keeper.start()
         wait_until(lambda: lost, 9)
-        assert ends(other) > before
+        assert lease_until(other) > before
         assert lost == [stuck]

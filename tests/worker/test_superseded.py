@@ -1,4 +1,4 @@
-"""What a run must not do any more once its lease or its database is lost."""
+"""A run that has lost its lease or its database writes nothing more and deletes nothing."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -28,8 +28,8 @@ from tests.support.world import make_world
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
 
-class FailsOnce(Database):
-    """The connection breaks in the first call."""
+class FailingOnce(Database):
+    """Its connection breaks in the first call."""
 
     failed = False
 
@@ -48,7 +48,7 @@ def lease() -> Lease:
     return taken.lease
 
 
-@pytest.fixture(params=[Database, FailsOnce])
+@pytest.fixture(params=[Database, FailingOnce])
 def database(request) -> Iterator[Database]:
     made = request.param()
     yield made
@@ -56,19 +56,19 @@ def database(request) -> Iterator[Database]:
     connections.close_all()
 
 
-def a_log(lease: Lease, database: Database) -> RunLog:
+def make_log(lease: Lease, database: Database) -> RunLog:
     stream_buffer = StreamBuffer(lease.conversation_id, get_bus())
     return RunLog(lease, CachedHistory(), (), database=database, stream_buffer=stream_buffer)
 
 
-def stored(conversation_id: UUID) -> list[str]:
+def stored_titles(conversation_id: UUID) -> list[str]:
     conversation = ObservedConversation(conversation_id).event_data("title.changed")
     return [fact["title"] for fact in conversation if fact["title"] in ("first", "second")]
 
 
 def test_run_log_fails_for_all_tasks_after_the_database_failed_for_one(lease, database):
-    """Else the run goes on without what the first had taken along, as if it had never been noted."""
-    log = a_log(lease, database)
+    """Otherwise the run would go on without the entries of the failed commit."""
+    log = make_log(lease, database)
 
     async def commits() -> list[bool]:
         failed = []
@@ -80,9 +80,9 @@ def test_run_log_fails_for_all_tasks_after_the_database_failed_for_one(lease, da
                 failed.append(True)
         return failed
 
-    fails = isinstance(database, FailsOnce)
+    fails = isinstance(database, FailingOnce)
     assert asyncio.run(commits()) == [fails, fails]
-    assert stored(lease.conversation_id) == ([] if fails else ["first", "second"])
+    assert stored_titles(lease.conversation_id) == ([] if fails else ["first", "second"])
     if fails:
         with pytest.raises(OperationalError):
             log.take_pending()
@@ -90,18 +90,18 @@ def test_run_log_fails_for_all_tasks_after_the_database_failed_for_one(lease, da
 
 @pytest.mark.parametrize("superseded", [False, True])
 def test_run_sandbox_of_a_superseded_worker_deletes_no_files(lease, tmp_path, superseded):
-    """They may be the new ones of whoever has taken over."""
+    """They may be new files of the worker that has taken over."""
     database, conversation_id = Database(), lease.conversation_id
     note = tmp_path / "workspaces" / str(conversation_id) / "note.txt"
     note.parent.mkdir(parents=True)
     note.touch()
     manager = SandboxManager(kind="bubblewrap", data_dir=tmp_path, install_id="any")
     spec = SandboxSpec(conversation_id, reset_files=True)
-    sandboxes = RunSandbox(spec, "", manager=manager, log=a_log(lease, database), database=database)
+    sandboxes = RunSandbox(spec, "", manager=manager, log=make_log(lease, database), database=database)
     if superseded:
         Conversation.objects.filter(pk=conversation_id).update(lease_owner="two", lease_epoch=9)
 
-    async def opened() -> None:
+    async def open_sandbox() -> None:
         try:
             await sandboxes.workspace()
         finally:
@@ -111,9 +111,9 @@ def test_run_sandbox_of_a_superseded_worker_deletes_no_files(lease, tmp_path, su
     try:
         if superseded:
             with pytest.raises(Superseded):
-                asyncio.run(opened())
+                asyncio.run(open_sandbox())
         else:
-            asyncio.run(opened())
+            asyncio.run(open_sandbox())
     finally:
         database.close()
     assert note.exists() == superseded

@@ -1,4 +1,4 @@
-"""The worker beside the web server: it comes back by itself."""
+"""The worker thread: it starts a failed worker again, and ends in time."""
 
 import socket
 
@@ -34,7 +34,7 @@ def test_worker_thread_starts_a_failed_worker_again(monkeypatch, tmp_path):
 
 @pytest.mark.django_db(transaction=True)
 def test_worker_sweeps_and_drains_while_the_docker_daemon_hangs(tmp_path):
-    """It accepts and is silent, as one that is stopped: leases of the dead are freed all the same."""
+    """The daemon accepts connections and never answers; leases of dead workers are still released."""
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(str(tmp_path / "docker.sock"))
         silent.listen(64)
