@@ -1,4 +1,4 @@
-"""Journeys run on a world with a worker."""
+"""Fixtures of journeys: a world with a worker, shown text, and a Docker daemon for the tests alone."""
 
 import gc
 from collections.abc import Iterator
@@ -15,14 +15,14 @@ from tests.support.flow import DIALECT, Flow
 
 @pytest.fixture
 def flow(transactional_db: None, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Flow]:
-    """In the dialect that a test's parameter names, else in that of this run of the tests."""
+    """A flow in the dialect of the test's parameter, or in the default dialect of this test run."""
     with Flow(tmp_path, dialect=getattr(request, "param", DIALECT)) as found:
         yield found
 
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The pieces of text that the worker of this process has shown while they were written."""
+    """The pieces of live text that the worker of this process has sent to viewers."""
     pieces: list[str] = []
     bus = get_bus()
     live = bus.live
@@ -45,8 +45,8 @@ def own_daemon() -> Iterator[DockerDaemon]:
 
 @pytest.fixture
 def daemon(own_daemon: DockerDaemon) -> Iterator[DockerDaemon]:
-    """Without live-restore, as it is installed."""
+    """A Docker daemon without live-restore, which is the default of an installation."""
     own_daemon.start(live_restore=False)
     yield own_daemon
     own_daemon.clear()
-    gc.collect()  # what is left of connections that it broke is this test's, and no later one's
+    gc.collect()  # warnings about broken connections belong to this test, not to a later one

@@ -1,4 +1,4 @@
-"""What becomes of an agent's work when the agent changes: retired, paused, inactive, at its limit."""
+"""The work of an agent that is retired, paused, inactive, or at its limit."""
 
 import time
 
@@ -16,7 +16,7 @@ def test_retired_agent_stops_at_once_and_its_conversation_stays_readable(flow):
     conversation = flow.begin("Go", [calls(bash="sleep 30")])
     wait_until(lambda: conversation.has_event("tool.started"))
     agents.retire(flow.world.agent, by=flow.world.owner)
-    flow.wait_until_idle(conversation, 20)  # and not as long as the command takes
+    flow.wait_until_idle(conversation, 20)  # sooner than the command ends
     assert conversation.status == "stopped/agent_removed"
     assert conversation.frames[0]["data"]["text"] == "Go"
     assert_replay_matches(conversation)

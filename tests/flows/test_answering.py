@@ -1,4 +1,4 @@
-"""Ask, think, act, observe, answer: the main job."""
+"""The main journey: a message, model calls, tool calls, an answer; and errors of the model on the way."""
 
 import pytest
 
@@ -91,7 +91,7 @@ def test_invalid_tool_call_becomes_a_result_that_the_model_can_use(flow, call, e
 
 
 def test_broken_reply_is_discarded_whole_and_asked_for_again(flow):
-    """T-65: cut in mid-text, in mid-call, an error inside the stream, a reset, an HTML page."""
+    """T-65: a stream cut in the text or in a call, an error inside it, a reset, an HTML page."""
     faults = "cut@1x1,cuttool@2x1,midover@3x1,reset@4x1,html@5x1"
     text = f"[[fake turns=6 err={faults} cmd='echo {{i}} >> n.txt']]"
     conversation = flow.begin(text)
@@ -116,7 +116,7 @@ def test_rate_limit_is_waited_out_for_the_time_the_provider_asks(flow):
 
 
 def test_rate_limit_without_end_pauses_and_a_message_goes_on(flow):
-    """T-33: nothing is lost and nothing is a dead end."""
+    """T-33: nothing is lost, and a person can always go on."""
     conversation = flow.begin("[[fake err=429@*]]")
     flow.wait_until_idle(conversation)
     assert conversation.status == "paused/rate_limited"
@@ -185,7 +185,7 @@ def test_raised_limit_applies_to_a_paused_conversation(transactional_db, tmp_pat
         services.continue_(conversation.row, by=flow.world.owner)
         wait_until(lambda: len(conversation.event_data("turn.finished")) == 2)
         assert conversation.status == "paused/step_limit"
-        assert len(conversation.event_data("tool.called")) == 6  # it counts anew
+        assert len(conversation.event_data("tool.called")) == 6  # the steps are counted anew
         Agent.objects.update(limit_steps=50)
         flow.ask("[[fake turns=9]] go on", after=conversation)
         assert conversation.status == "finished/answered"
@@ -204,7 +204,7 @@ def test_token_limit_pauses_before_the_next_model_call(transactional_db, tmp_pat
 
 
 def test_tool_call_written_as_text_is_corrected_once_and_never_run(flow):
-    """T-29: never silently finished, and nobody is corrected for ever."""
+    """T-29: the turn does not finish silently, and the model is corrected only once."""
     written = says('```json\n{"name": "bash", "arguments": {"command": "touch never.txt"}}\n```')
     conversation = flow.ask("Go", [written, calls(bash="ls"), written])
     assert conversation.status == "finished/answered"
@@ -215,7 +215,7 @@ def test_tool_call_written_as_text_is_corrected_once_and_never_run(flow):
 
 
 def test_cost_limit_is_refused_for_a_model_without_a_known_price(transactional_db, tmp_path):
-    """Behind another address somebody else sets the price; tokens can still be counted."""
+    """At another base URL the price is not known; tokens can still be counted."""
     with Flow(tmp_path, limit_cost_usd="1.00") as flow:
         conversation = flow.ask("Go", [says("never asked")])
         assert conversation.status == "failed/configuration"

@@ -1,4 +1,4 @@
-"""A worker that dies at any moment: the conversation goes on from its log, and nothing runs twice."""
+"""A worker is killed at any moment: the conversation goes on from its log, and nothing runs twice."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
 @pytest.fixture
 def killable(flow):
-    """The world without its worker thread: a process takes its place."""
+    """A flow whose worker is a process instead of a thread."""
     flow.stop_worker()
     with WorkerProcess(flow.folder) as process:
         yield flow, process
@@ -69,7 +69,7 @@ def test_dead_worker_on_this_host_is_noticed_before_its_lease_ends(flow):
 
 
 def test_tool_call_outcome_is_unknown_and_shown_as_such_after_its_sandbox_was_lost(killable):
-    """The runner died too: nobody knows, the model is told, nothing is repeated."""
+    """The runner died too, so the outcome is unknown: the model reads this, and nothing is repeated."""
     flow, process = killable
     conversation = flow.begin("Go", [calls(bash="echo x >> once.txt; sleep 30"), says("I check.")])
     flow.wait_until_written(conversation, "once.txt")
@@ -85,7 +85,7 @@ def test_tool_call_outcome_is_unknown_and_shown_as_such_after_its_sandbox_was_lo
 
 
 def test_sandbox_loss_between_two_commands_is_shown_during_the_model_call(flow):
-    """Nobody wants anything of it at that moment, and it is noticed all the same."""
+    """The loss is noticed although no tool call uses the sandbox at that moment."""
     replies = [
         calls(bash="echo x > kept.txt"),
         says("Slow " * 80).slowly(tps=10) + calls(bash="cat kept.txt"),
@@ -95,7 +95,7 @@ def test_sandbox_loss_between_two_commands_is_shown_during_the_model_call(flow):
     wait_until(lambda: conversation.has_event("tool.returned") and flow.model.in_flight == 1)
     os.kill(runners.pid(Bubblewrap(flow.folder, "any"), conversation.id), signal.SIGKILL)
     wait_until(lambda: conversation.has_event("sandbox.lost"), 5)
-    assert flow.model.in_flight == 1, "the model still answers"
+    assert flow.model.in_flight == 1, "the model call is still open"
     flow.wait_until_idle(conversation)
     (lost,) = conversation.event_data("sandbox.lost")
     assert (lost["end"], lost["exit_code"]) == ("killed", 137)
@@ -105,13 +105,13 @@ def test_sandbox_loss_between_two_commands_is_shown_during_the_model_call(flow):
 
 
 def test_run_needs_no_viewer(flow):
-    """T-05: nobody listens, and the answer is there."""
+    """T-05: the answer is stored although no viewer is connected."""
     conversation = flow.ask("[[fake ftd=500 say='Whole answer.']]")
     assert conversation.answers == ["Whole answer."]
 
 
 def test_conversations_of_two_workers_are_each_run_once(transactional_db, tmp_path):
-    """Two workers, one queue: each conversation is run once."""
+    """Two workers share one queue."""
     with Flow(tmp_path) as flow, WorkerProcess(tmp_path):
         flow.model.script(lambda body: says("ok"))
         conversations = [flow.begin(f"number {n}") for n in range(12)]

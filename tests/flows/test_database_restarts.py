@@ -1,4 +1,4 @@
-"""The database is restarted in the middle of everything: nothing is lost, and nothing runs twice."""
+"""The database is restarted during a run: nothing is lost, and nothing runs twice."""
 
 import time
 
@@ -26,7 +26,7 @@ def test_turn_is_carried_on_after_every_database_connection_was_cut(flow: Flow):
     wait_until(lambda: conversation.has_event("tool.started"))
     for _ in range(6):
         direct.end_sessions()
-        time.sleep(0.3)  # between the cuts there is time to come back, and to be cut again
+        time.sleep(0.3)  # time to connect again before the next cut
     flow.wait_until_idle(conversation)
     assert conversation.status == "finished/answered"
     assert conversation.answers == ["Once."]

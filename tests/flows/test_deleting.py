@@ -1,4 +1,4 @@
-"""A conversation is deleted: what ran for it ends, and its files go."""
+"""A conversation is deleted: its sandbox ends, and its files are deleted."""
 
 import asyncio
 from uuid import UUID
@@ -18,15 +18,15 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
 
 def sweep(flow: Flow, kind: str = "", manager: SandboxManager | None = None) -> None:
-    """What a worker does every few seconds, at once."""
+    """Sweep once, as a worker does every ten seconds."""
     manager = manager or flow.sandboxes(kind)
     database = Database()
 
-    async def once() -> None:
+    async def sweep_once() -> None:
         await Sweeper("another", database, manager, IdlePolicy(60)).sweep(set())
 
     try:
-        asyncio.run(once())
+        asyncio.run(sweep_once())
     finally:
         database.close()
 
@@ -49,7 +49,7 @@ def test_deleted_conversation_loses_its_files_and_others_keep_theirs(flow):
 
 def test_deleted_files_wait_for_a_worker_with_the_right_backend(flow):
     conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
-    flow.stop_worker()  # it sweeps as well
+    flow.stop_worker()  # it would sweep too
     delete(flow, conversation)
     sweep(flow, kind="none")
     assert Sandbox.objects.filter(conversation=conversation.id).exists()
@@ -57,8 +57,8 @@ def test_deleted_files_wait_for_a_worker_with_the_right_backend(flow):
     assert not (flow.folder / "workspaces" / str(conversation.id)).exists()
 
 
-class FirstStuck(SandboxManager):
-    """The files of the conversation that is come to first cannot be removed."""
+class FirstDeletionFails(SandboxManager):
+    """The files of the conversation that comes first cannot be removed."""
 
     stuck: UUID | None = None
 
@@ -72,10 +72,10 @@ class FirstStuck(SandboxManager):
 def test_sweep_goes_on_after_files_that_cannot_be_removed(flow):
     replies = [calls(bash="echo x > note.txt"), says("Done.")]
     both = [flow.ask("Write", replies), flow.ask("Write too", replies)]
-    flow.stop_worker()  # it sweeps as well
+    flow.stop_worker()  # it would sweep too
     for conversation in both:
         delete(flow, conversation)
-    manager = FirstStuck(kind="bubblewrap", data_dir=flow.folder, install_id="any")
+    manager = FirstDeletionFails(kind="bubblewrap", data_dir=flow.folder, install_id="any")
     sweep(flow, manager=manager)
     assert list(Sandbox.objects.values_list("conversation", flat=True)) == [manager.stuck]
     left = {path.name for path in (flow.folder / "workspaces").iterdir()}

@@ -1,4 +1,4 @@
-"""The demo guide through the whole product: worker, engine, real tools, real sandbox, no key."""
+"""The demo model in the whole product: worker, engine, real tools and sandbox, without an API key."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ LOOK, PROGRAM, BUG = (prompt for _, prompt in scripted_model.PROMPTS)
 
 @pytest.fixture
 def flow(transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Flow]:
-    """An agent with the demo model, without its pauses."""
+    """A flow whose agent has the demo model, without its pauses."""
     monkeypatch.setattr(scripted_model, "PIECES_A_SECOND", 0)
     with Flow(tmp_path, model=scripted_model.MODEL, base_url="", llm_api_key="") as found:
         yield found

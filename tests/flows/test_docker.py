@@ -1,4 +1,4 @@
-"""Journeys in Docker sandboxes: what is left behind, a container that is killed, and memory that ends."""
+"""Journeys in Docker sandboxes: leftovers, a killed container, and commands over their limits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.docker,
     pytest.mark.timeout(240),
 ]
-# The first model call of a process loads a provider's library, which takes a busy machine long.
+# The first model call of a process loads a provider's library, which is slow on a busy machine.
 SLOW = 90
 
 
@@ -39,17 +39,17 @@ def with_docker() -> None:
 
 @contextmanager
 def docker_flow(folder: Path, **options) -> Iterator[Flow]:
-    """A world whose containers and volumes are gone after it."""
+    """A flow whose containers and volumes are removed at the end."""
     flow = Flow(folder, sandbox="docker", **options)
     try:
         with flow:
             yield flow
     finally:
         conversations = set(Conversation.objects.values_list("pk", flat=True))
-        asyncio.run(_forget(docker_backend.make(folder), conversations))
+        asyncio.run(_delete_sandboxes(docker_backend.make(folder), conversations))
 
 
-async def _forget(backend: Docker, conversations: set[UUID]) -> None:
+async def _delete_sandboxes(backend: Docker, conversations: set[UUID]) -> None:
     for conversation_id in {*backend.list_running(), *backend.list_workspaces(), *conversations}:
         await backend.delete(conversation_id)
 
@@ -76,7 +76,7 @@ def foreign(tmp_path: Path) -> Iterator[Docker]:
     """Another installation on the same daemon, with one container."""
     backend = docker_backend.make(tmp_path / "of another installation", idle_seconds=600)
     stranger = SandboxSpec(uuid4())
-    asyncio.run(_opened_and_left(backend, stranger))
+    asyncio.run(_open_and_detach(backend, stranger))
     yield backend
     asyncio.run(backend.delete(stranger.conversation_id))
 
@@ -106,11 +106,13 @@ def test_docker_sweep_leaves_exactly_the_containers_that_rows_name(
             wait_until(lambda: docker_backend.runs(backend, killed.id, "sleep 8"))
             process.kill()
             orphan = SandboxSpec(uuid4())
-            asyncio.run(_opened_and_left(backend, orphan))
+            asyncio.run(_open_and_detach(backend, orphan))
             assert _running(backend) >= {killed.id, orphan.conversation_id}
             deletion.delete(deleted.row, by=flow.world.owner)
-            _used(finished, timedelta(hours=-1))
-            _used([left], timedelta(hours=1))  # also if this machine takes long for what follows
+            _set_last_use(finished, timedelta(hours=-1))
+            _set_last_use(
+                [left], timedelta(hours=1)
+            )  # also if this machine takes long for what follows
             process.start()
             wait_until(
                 lambda: _running(backend) == {left.id, killed.id},
@@ -130,14 +132,14 @@ def test_docker_sweep_leaves_exactly_the_containers_that_rows_name(
             assert killed.outputs[0].startswith("x\ny\n"), "it was attached to, not repeated"
 
 
-def _used(conversations: list[ObservedConversation], when: timedelta) -> None:
+def _set_last_use(conversations: list[ObservedConversation], when: timedelta) -> None:
     rows = Sandbox.objects.filter(
         conversation__in=[conversation.id for conversation in conversations]
     )
     rows.update(last_used_at=timezone.now() + when)
 
 
-async def _opened_and_left(backend, spec: SandboxSpec) -> None:
+async def _open_and_detach(backend, spec: SandboxSpec) -> None:
     sandbox = await backend.open(spec, epoch=1)
     await sandbox.detach()
 
@@ -184,13 +186,13 @@ def test_docker_container_killed_from_outside_is_replaced_and_its_loss_shown_at_
     assert_replay_matches(conversation)
 
 
-# --- T-59: memory, processes, room ----------------------------------------------------------------------
+# --- T-59: memory, processes, disk space ----------------------------------------------------------------------
 
 
 def test_docker_command_over_its_limit_ends_alone_and_the_model_reads_the_limit(
     transactional_db, tmp_path
 ):
-    """T-59: out of memory, a fork bomb, a full tmp; files and the other conversation stay."""
+    """T-59: out of memory, a fork bomb, a full /tmp; the files and the other conversation survive."""
     hungry = [
         calls(bash="echo x > kept.txt; python3 -c 'x=bytearray(10**9)'"),
         calls(bash=":(){ :|:& };:; sleep 20"),
@@ -208,13 +210,13 @@ def test_docker_command_over_its_limit_ends_alone_and_the_model_reads_the_limit(
         flow.model.script(answer)
         other, conversation = flow.begin("modest"), flow.begin("hungry")
         flow.wait_until_idle(conversation, 60)
-        memory, bomb, room, kept = conversation.event_data("tool.returned")
+        memory, bomb, disk, kept = conversation.event_data("tool.returned")
         assert memory["cause"] == "out_of_memory"
         assert memory["exit_code"] == 137
         assert "out of memory (the limit is 256 MiB)" in memory["output"]
         assert bomb["cause"] in {"too_many_processes", ""}
         assert bomb["seconds"] < 15
-        assert "No space left" in room["output"]
+        assert "No space left" in disk["output"]
         assert kept["output"].startswith("x\n")
         assert len(conversation.event_data("sandbox.started")) == 1
         flow.wait_until_idle(other)

@@ -1,4 +1,4 @@
-"""Journeys on a Docker daemon that is restarted, killed, slow or silent: a real one, of the tests' own."""
+"""Journeys on a Docker daemon that is restarted, killed, slow or hangs. The tests start their own."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.docker,
     pytest.mark.timeout(240),
-    # Docker's SDK leaves the socket of a connection that fails in its making to the garbage collector.
+    # Docker's SDK leaves the socket of a failed connection to the garbage collector.
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a Docker daemon"),
 ]
-# The first model call of a process loads a provider's library, which takes a busy machine long.
+# The first model call of a process loads a provider's library, which is slow on a busy machine.
 SLOW = 90
 TWO_COMMANDS = [
     calls(bash="echo x >> once.txt; echo begun; sleep 4; echo ended"),
@@ -38,15 +38,15 @@ TWO_COMMANDS = [
 def flow(
     transactional_db: None, tmp_path: Path, daemon: DockerDaemon, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Flow]:
-    monkeypatch.setattr("paca.worker.sandboxes.run_sandbox.LONGEST_PAUSE_SECONDS", 1)
-    monkeypatch.setattr("paca.worker.main.SANDBOX_WATCH_SECONDS", 0.2)
+    monkeypatch.setattr("paca.worker.sandboxes.run_sandbox.MAX_RETRY_SECONDS", 1)
+    monkeypatch.setattr("paca.worker.main.SANDBOX_CHECK_SECONDS", 0.2)
     with Flow(tmp_path, sandbox="docker", docker=DockerAddress(host=daemon.address)) as flow:
         wait_until(lambda: flow.sandbox_is_available, SLOW)
         yield flow
 
 
 def begin_a_command(flow: Flow, daemon: DockerDaemon) -> ObservedConversation:
-    """In the midst of the first of two, whose effect is there already."""
+    """Start the first of two commands, and wait for its effect."""
     conversation = flow.begin("Go", TWO_COMMANDS)
     wait_until(
         lambda: daemon.files_of(conversation.id, "once.txt"),
@@ -60,8 +60,10 @@ def begin_a_command(flow: Flow, daemon: DockerDaemon) -> ObservedConversation:
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
-def test_docker_command_outlives_its_daemon_with_live_restore_and_returns_once(flow, daemon, end):
-    """T-53. It ends while the daemon that was killed is away, and under the one that was restarted."""
+def test_docker_command_outlives_its_daemon_with_live_restore_and_returns_counting_script(
+    flow, daemon, end
+):
+    """T-53. The command ends while a killed daemon is away, or under a restarted daemon."""
     daemon.start(live_restore=True)
     conversation = begin_a_command(flow, daemon)
     getattr(daemon, end)()
@@ -99,7 +101,7 @@ def test_docker_command_stopped_without_a_daemon_is_killed_before_the_sandbox_is
     )
     assert seconds_to_stop(flow, conversation) < 2
     daemon.start()
-    assert "sleep 600" in daemon.processes(conversation.id), "nobody could reach it"
+    assert "sleep 600" in daemon.processes(conversation.id), "the sandbox could not be reached"
     flow.ask("And?", [calls(bash="cat once.txt"), says("Once.")], after=conversation)
     assert conversation.outputs[-1].startswith("x\n")
     assert "sleep 600" not in daemon.processes(conversation.id)
@@ -108,7 +110,7 @@ def test_docker_command_stopped_without_a_daemon_is_killed_before_the_sandbox_is
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_docker_container_loss_without_live_restore_is_shown_and_the_run_goes_on(flow, daemon, end):
-    """T-53. Nobody can know what became of the command: it is not run again."""
+    """T-53. The outcome of the command is unknown, so it is not run again."""
     conversation = begin_a_command(flow, daemon)
     began = time.monotonic()
     getattr(daemon, end)()
@@ -121,12 +123,14 @@ def test_docker_container_loss_without_live_restore_is_shown_and_the_run_goes_on
         )
         began = time.monotonic()
     daemon.start()
-    assert time.monotonic() - began < 8, "Docker waits ten seconds for what will not end when asked"
+    assert time.monotonic() - began < 8, (
+        "Docker waits ten seconds for a container that ignores its stop signal"
+    )
     assert flow.wait_until_idle(conversation) == "finished/answered"
     (lost,) = conversation.event_data("sandbox.lost")
     assert (lost["end"], lost["exit_code"]) == ("killed", 137)
     (unknown,) = conversation.event_data("tool.outcome_unknown")
-    assert lost["cause"] in unknown["output"], "the model is told as well"
+    assert lost["cause"] in unknown["output"], "the model reads the cause too"
     assert conversation.outputs[0].startswith("x\n[exit 0"), "not run again, and its file is kept"
     assert len(conversation.event_data("sandbox.started")) == 2
     assert daemon.containers() == [str(conversation.id)]
@@ -136,10 +140,10 @@ def test_docker_container_loss_without_live_restore_is_shown_and_the_run_goes_on
 # --- away when a conversation begins ----------------------------------------------------------------
 
 
-def test_conversations_wait_for_a_docker_daemon_that_is_away_and_run_once(flow, daemon):
-    """T-53: three triggers while it is away; each runs once when it is back, unless it was stopped."""
+def test_conversations_wait_for_a_docker_daemon_that_is_away_and_run_counting_script(flow, daemon):
+    """T-53: three triggers come while the daemon is away; each runs once, unless it is stopped."""
     daemon.stop()
-    flow.model.script(lambda body: _once("x")(body))
+    flow.model.script(lambda body: _counting_script("x")(body))
     conversations = [flow.begin(f"number {n}") for n in range(3)]
     for one in conversations:
         wait_until(
@@ -166,8 +170,8 @@ def test_conversations_wait_for_a_docker_daemon_that_is_away_and_run_once(flow, 
     assert set(daemon.containers()) == {str(one.id) for one in done}
 
 
-def _once(word: str):
-    """One command that counts how often it was run, then an answer."""
+def _counting_script(word: str):
+    """A script of one command, which counts how often it ran, and an answer."""
     command = calls(bash=f"echo {word} >> n.txt; wc -l < n.txt")
     return lambda body: says("Done.") if has_result(body) else command
 
@@ -181,11 +185,11 @@ def seconds_to_stop(flow: Flow, conversation: ObservedConversation) -> float:
     return time.monotonic() - began
 
 
-# --- slow and silent ----------------------------------------------------------------------------------
+# --- slow or hanging ----------------------------------------------------------------------------------
 
 
-def by_first_words(scripts: dict):
-    """Each conversation has a script of its own, found by how it began."""
+def scripts_by_first_words(scripts: dict):
+    """A model that chooses the script of a conversation by the words of its first message."""
 
     def answer(body: dict):
         begun = str(body["messages"][0])
@@ -196,10 +200,10 @@ def by_first_words(scripts: dict):
 
 
 def test_docker_daemon_that_hangs_delays_only_commands_and_loses_nothing(flow, daemon):
-    """For twenty seconds, as while its disk is stuck."""
+    """It hangs for twenty seconds, like a daemon whose disk does not answer."""
     counted = "echo x >> n.txt; {}; wc -l < n.txt"
     flow.model.script(
-        by_first_words(
+        scripts_by_first_words(
             {
                 "command": [calls(bash=counted.format("sleep 3")), says("Done.")],
                 "begins": [calls(bash=counted.format(":")), says("Done.")],
@@ -215,7 +219,7 @@ def test_docker_daemon_that_hangs_delays_only_commands_and_loses_nothing(flow, d
     begins = flow.begin("begins")
     talk = flow.begin("talk")
     assert flow.wait_until_idle(talk, 5) == "finished/answered", (
-        "who needs no command does not wait"
+        "a conversation without commands does not wait"
     )
     assert seconds_to_stop(flow, endless) < 3
     for path in ("/healthz", "/readyz"):
@@ -243,7 +247,7 @@ def test_docker_daemon_that_takes_three_seconds_a_call_is_waited_for(
         wait_until(lambda: flow.sandbox_is_available, SLOW)
         proxy.seconds_a_call = 3
         flow.model.script(
-            by_first_words(
+            scripts_by_first_words(
                 {
                     "command": [calls(bash="echo x >> n.txt; wc -l < n.txt"), says("Done.")],
                     "stopped": [calls(bash="echo x >> n.txt"), says("Never.")],

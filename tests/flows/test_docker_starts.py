@@ -1,4 +1,4 @@
-"""Containers that do not start: said at once, with what they died of; and names that are taken."""
+"""Containers that do not start are reported at once with the cause; container names may be taken."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a Docker daemon"),
 ]
 SLOW = 90
-IMAGE = "paca-sandbox:mended"
+IMAGE = "paca-sandbox:repaired"
 SOUND = f"FROM {DEFAULT_IMAGE}\n"
-# The program that each container is started with.
+# The Python that runs the runner of each container.
 BROKEN = f"{SOUND}USER 0\nRUN rm /usr/bin/python3 && %s && chmod 755 /usr/bin/python3\n"
 DIES = {
     "printf '#!/bin/sh\\nsleep 1\\necho first words >&2\\necho last words >&2\\nexit 127\\n' > /usr/bin/python3": (
@@ -56,7 +56,9 @@ def test_docker_container_that_dies_at_its_start_is_reported_and_can_be_tried_ag
         assert "make sandbox-image" in failed["data"]["message"]
         assert datetime.fromisoformat(failed["at"]).timestamp() - daemon.last_death() < 10
         assert not daemon.containers()
-        assert flow.ask("Hello", [says("Hello.")]).answers == ["Hello."], "its place is free"
+        assert flow.ask("Hello", [says("Hello.")]).answers == ["Hello."], (
+            "the slot of the worker is free"
+        )
         daemon.build(IMAGE, SOUND)
         flow.model.script([says("Done.")])
         services.continue_(conversation.row, by=flow.world.owner)
@@ -65,7 +67,7 @@ def test_docker_container_that_dies_at_its_start_is_reported_and_can_be_tried_ag
             SLOW,
             lambda: str(conversation.event_types),
         )
-        assert conversation.outputs[0].startswith("1\n"), "the call that had not begun"
+        assert conversation.outputs[0].startswith("1\n"), "the call had not started"
         assert_replay_matches(conversation)
 
 
@@ -95,5 +97,5 @@ def test_docker_containers_of_thirty_conversations_start_although_two_names_are_
         assert len(conversations[0].event_data("sandbox.started")) == 1, (
             "it is found again beside the stranger"
         )
-        assert daemon.has(names[0], runs=True), "they are left alone"
+        assert daemon.has(names[0], runs=True), "foreign containers are left alone"
         assert daemon.has(names[1], runs=False)

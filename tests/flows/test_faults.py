@@ -1,4 +1,4 @@
-"""Faults around a run: told to people where they can repair them, and never the worker's end."""
+"""Faults around a run: people read how to repair them, and the worker survives."""
 
 import pytest
 from django.db import IntegrityError, OperationalError
@@ -22,7 +22,7 @@ def test_worker_survives_a_sandbox_that_cannot_be_swept(flow, monkeypatch):
         raise SandboxUnavailable("Another worker is busy with this sandbox.")
 
     monkeypatch.setattr(SandboxManager, "sweep", locked)
-    monkeypatch.setattr("paca.worker.sandboxes.sweeper.SANDBOXES_SECONDS", 0.5)
+    monkeypatch.setattr("paca.worker.sandboxes.sweeper.SWEEP_SECONDS", 0.5)
     wait_until(lambda: len(tried) >= 2)
     assert flow.ask("Hello", [says("Still here.")]).answers == ["Still here."]
 
@@ -40,12 +40,12 @@ def test_unreadable_api_key_fails_with_the_setting_to_repair(flow):
 def test_run_fails_once_if_the_database_refuses_its_event_for_good(flow, monkeypatch):
     append = store.append
 
-    def refusing(conversation_id, *entries, **options):
+    def fail(conversation_id, *entries, **options):
         if any(getattr(entry, "type", "") == "agent.tool.called" for entry in entries):
             raise IntegrityError("too long")
         return append(conversation_id, *entries, **options)
 
-    monkeypatch.setattr(store, "append", refusing)
+    monkeypatch.setattr(store, "append", fail)
     conversation = flow.begin("Hello", [calls(bash="true"), says("Never asked.")])
     assert flow.wait_until_idle(conversation) == "failed/internal"
     assert len(flow.model.requests) == 1
@@ -53,15 +53,15 @@ def test_run_fails_once_if_the_database_refuses_its_event_for_good(flow, monkeyp
 
 @pytest.mark.parametrize("error", [IntegrityError("never"), OperationalError("away")])
 def test_step_that_the_database_refuses_again_and_again_is_parked(flow, monkeypatch, error):
-    """Also when it says that it is away and answers all the same."""
+    """Also if the database reports that it is unavailable, and answers nevertheless."""
     append = store.append
 
-    def refusing(conversation_id, *entries, **options):
+    def fail(conversation_id, *entries, **options):
         if any(getattr(entry, "type", "") == "agent.conversation.finished" for entry in entries):
             raise error
         return append(conversation_id, *entries, **options)
 
-    monkeypatch.setattr(store, "append", refusing)
+    monkeypatch.setattr(store, "append", fail)
     conversation = flow.begin("Hello", [says("Once more.")] * (MAX_LOST_WORKERS + 1))
     assert flow.wait_until_idle(conversation) == "paused/parked"
     assert len(flow.model.requests) == MAX_LOST_WORKERS

@@ -1,4 +1,4 @@
-"""A worker that stands still for longer than its lease, in mid-command in Docker, and then goes on."""
+"""A worker is frozen for longer than its lease while a command runs in Docker, and then goes on."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ pytestmark = [
     pytest.mark.docker,
     pytest.mark.timeout(240),
 ]
-# The first model call of a process loads a provider's library, which takes a busy machine long.
+# The first model call of a process loads a provider's library, which is slow on a busy machine.
 SLOW = 90
-A_COMMAND = "echo x >> once.txt; echo begun; sleep 6; echo ended"
-MANY_WORDS = [("bash", {"command": "head -c 60000 /dev/zero | tr '\\0' x"})] * 24
+COMMAND = "echo x >> once.txt; echo begun; sleep 6; echo ended"
+LARGE_OUTPUTS = [("bash", {"command": "head -c 60000 /dev/zero | tr '\\0' x"})] * 24
 
 
 @pytest.fixture
 def flow(transactional_db: None, tmp_path: Path) -> Iterator[Flow]:
-    """Without a worker of its own, for now."""
+    """A flow without a worker thread."""
     docker_backend.skip_without()
     with docker_flow(tmp_path) as flow:
         flow.stop_worker()
@@ -42,7 +42,7 @@ def process(flow: Flow, tmp_path: Path) -> Iterator[WorkerProcess]:
 
 
 def begin_and_freeze(flow: Flow, process: WorkerProcess) -> ObservedConversation:
-    """Freeze it in mid-command, and not while it writes: the database would be held up with it."""
+    """Freeze the worker during a command, and not during a transaction, which would block the database."""
     conversation = flow.begin("Go")
     wait_until(
         lambda: conversation.has_event("tool.started"), SLOW, lambda: str(conversation.event_types)
@@ -55,10 +55,10 @@ def begin_and_freeze(flow: Flow, process: WorkerProcess) -> ObservedConversation
     return conversation
 
 
-def assert_the_frozen_one_wrote_nothing_more(
+def assert_frozen_worker_wrote_nothing_more(
     flow: Flow, conversation: ObservedConversation, process: WorkerProcess
 ):
-    """It is awake, takes the next message, and was heard in the turn before for as long as it held it."""
+    """The thawed worker answers the next message, and wrote to the log only while it had the lease."""
     flow.stop_worker()
     written = list(Event.objects.filter(conversation=conversation.id).values_list("seq", "epoch"))
     epochs = [epoch for _, epoch in sorted(written) if epoch]
@@ -73,7 +73,7 @@ def assert_the_frozen_one_wrote_nothing_more(
 
 
 def test_frozen_worker_writes_nothing_after_another_has_taken_over(flow, process):
-    flow.model.script([calls(bash=A_COMMAND), calls(bash="cat once.txt"), says("Once.")])
+    flow.model.script([calls(bash=COMMAND), calls(bash="cat once.txt"), says("Once.")])
     conversation = begin_and_freeze(flow, process)
     flow.start_worker()
     assert flow.wait_until_idle(conversation) == "finished/answered"
@@ -82,18 +82,18 @@ def test_frozen_worker_writes_nothing_after_another_has_taken_over(flow, process
     assert not conversation.has_event("sandbox.lost")
     assert_replay_matches(conversation)
     process.thaw()
-    assert_the_frozen_one_wrote_nothing_more(flow, conversation, process)
+    assert_frozen_worker_wrote_nothing_more(flow, conversation, process)
 
 
 def test_run_waits_for_a_sandbox_that_a_frozen_worker_blocks_and_then_goes_on(
     flow, process, monkeypatch
 ):
-    """Docker gives each word to all who are attached and waits for the slowest: after a megabyte."""
+    """Docker sends output to every attachment, and blocks after a megabyte that one does not read."""
     monkeypatch.setattr("paca.sandbox.docker.stream.SILENT_SECONDS", 1)
     monkeypatch.setattr("paca.sandbox.docker.backend.ATTACH_SECONDS", 2)
-    monkeypatch.setattr("paca.worker.sandboxes.run_sandbox.LONGEST_PAUSE_SECONDS", 1)
+    monkeypatch.setattr("paca.worker.sandboxes.run_sandbox.MAX_RETRY_SECONDS", 1)
     flow.model.script(
-        [calls(bash=A_COMMAND), calls(*MANY_WORDS), calls(bash="cat once.txt"), says("Once.")]
+        [calls(bash=COMMAND), calls(*LARGE_OUTPUTS), calls(bash="cat once.txt"), says("Once.")]
     )
     conversation = begin_and_freeze(flow, process)
     flow.start_worker()
@@ -108,7 +108,7 @@ def test_run_waits_for_a_sandbox_that_a_frozen_worker_blocks_and_then_goes_on(
     assert flow.wait_until_idle(conversation, SLOW) == "finished/answered"
     assert conversation.outputs[0].startswith("begun\nended\n")
     assert conversation.outputs[-1].startswith("x\n[exit 0")
-    assert len(conversation.outputs) == len(MANY_WORDS) + 2
+    assert len(conversation.outputs) == len(LARGE_OUTPUTS) + 2
     assert not conversation.has_event("sandbox.lost")
     assert_replay_matches(conversation)
-    assert_the_frozen_one_wrote_nothing_more(flow, conversation, process)
+    assert_frozen_worker_wrote_nothing_more(flow, conversation, process)

@@ -1,4 +1,4 @@
-"""Stop, interrupt, queue, pause: people have the last word, and nothing they write is lost."""
+"""Stop, interrupt, queue and pause: people decide, and none of their messages is lost."""
 
 import time
 
@@ -10,7 +10,7 @@ from tests.support.flow import assert_replay_matches, wait_until
 from tests.support.model_script import calls, fails, says
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
-UNTIL_TOLD = "until [ -e go-on ]; do sleep 0.05; done"
+WAIT_FOR_FILE = "until [ -e go-on ]; do sleep 0.05; done"
 
 
 @pytest.mark.parametrize("fault", ["hang", "stall"])
@@ -78,7 +78,7 @@ def test_stop_of_three_open_calls_gives_each_one_result(flow):
 
 
 def test_message_during_a_turn_is_read_at_the_next_step(flow):
-    conversation = flow.begin("Go", [calls(bash=UNTIL_TOLD), says("Both done.")])
+    conversation = flow.begin("Go", [calls(bash=WAIT_FOR_FILE), says("Both done.")])
     wait_until(lambda: conversation.has_event("tool.started"))
     sent = flow.send(conversation, "And also this")
     assert sent.turn is None
@@ -108,7 +108,7 @@ def test_interrupt_ends_the_turn_and_starts_the_next(flow):
     conversation = flow.begin("Go", [calls(bash="sleep 30"), says("Changed course.")])
     wait_until(lambda: conversation.has_event("tool.started"))
     flow.send(conversation, "No, do this instead", on_busy="interrupt")
-    flow.wait_until_idle(conversation, 20)  # and not as long as the command takes
+    flow.wait_until_idle(conversation, 20)  # sooner than the command ends
     assert conversation.status == "finished/answered"
     assert conversation.answers == ["Changed course."]
     turns = [(turn.status, turn.reason) for turn in conversation.row.turns.order_by("number")]
@@ -131,7 +131,7 @@ def test_interrupt_of_a_model_call_keeps_the_shown_text_for_people_only(flow, sh
 
 
 def test_message_refused_by_a_busy_conversation_is_not_stored(flow):
-    conversation = flow.begin("Go", [calls(bash=UNTIL_TOLD), says("done")])
+    conversation = flow.begin("Go", [calls(bash=WAIT_FOR_FILE), says("done")])
     wait_until(lambda: conversation.has_event("tool.started"))
     with pytest.raises(ConversationBusy):
         flow.send(conversation, "Now", on_busy="reject")
@@ -141,7 +141,7 @@ def test_message_refused_by_a_busy_conversation_is_not_stored(flow):
 
 
 def test_pause_lets_the_step_end_and_resume_goes_on(flow):
-    # Long enough for a busy worker to hear of it before the step ends.
+    # Long enough for a busy worker to read the command before the step ends.
     conversation = flow.begin("Go", [calls(bash="sleep 4; echo kept"), says("done")])
     wait_until(lambda: conversation.has_event("tool.started"))
     services.pause(conversation.row, by=flow.world.owner)
@@ -177,7 +177,7 @@ def test_continue_goes_on_after_a_stop(flow):
 
 
 def test_messages_around_the_final_event_are_all_answered(flow):
-    """Sent 0 to 50 ms around the end of a turn; each is read by exactly one later request."""
+    """Messages are sent 0 to 50 ms around the end of a turn; one later request reads each."""
     flow.model.script(lambda body: says("ok"))
     conversation = flow.ask("message 0")
     for number in range(1, 41):

@@ -1,4 +1,4 @@
-"""What the worker logs says of which conversation, turn and call it is, as JSON and without secrets."""
+"""Log entries of a run: JSON, with conversation, turn and call, and without secrets."""
 
 import json
 import logging
@@ -11,8 +11,8 @@ from tests.support.model_script import says
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
 
-class Kept(logging.Handler):
-    """Keeps each line as the product's own handler would write it."""
+class RecordingHandler(logging.Handler):
+    """Keeps each line as the handler of the product would write it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,22 +29,22 @@ class Kept(logging.Handler):
 
 
 @pytest.fixture
-def kept():
-    handler = Kept()
+def log():
+    handler = RecordingHandler()
     logging.getLogger("paca").addHandler(handler)
     yield handler
     logging.getLogger("paca").removeHandler(handler)
 
 
-def test_log_entries_of_a_run_name_conversation_turn_and_call(flow, kept):
+def test_log_entries_of_a_run_name_conversation_turn_and_call(flow, log):
     conversation = flow.ask("[[fake err=529@0x1 retry=0.1]]")
     flow.ask("And now?", [says("Done.")], after=conversation)
-    (retried,) = kept.entries("a model call is tried again")
+    (retried,) = log.entries("a model call is tried again")
     assert retried["conversation"] == str(conversation.id)
     assert retried["turn"] == 1
     assert retried["call"] == conversation.event_data("model.retried")[0]["call_id"]
-    ended = kept.entries("a turn has ended")
+    ended = log.entries("a turn has ended")
     assert [entry["turn"] for entry in ended] == [1, 2]
     assert {entry["conversation"] for entry in ended} == {str(conversation.id)}
     assert {entry["status"] for entry in ended} == {"finished"}
-    assert "sk-test-1234" not in "".join(kept.lines)
+    assert "sk-test-1234" not in "".join(log.lines)

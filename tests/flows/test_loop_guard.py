@@ -1,4 +1,4 @@
-"""An agent that takes the same step again and again is told once, then stopped, and can go on."""
+"""The loop guard: an agent that repeats the same step is warned once, then paused, and can go on."""
 
 import itertools
 
@@ -38,7 +38,7 @@ def test_loop_guard_counts_anew_after_a_message(flow):
     assert (conversation.status, conversation.answers[-1]) == ("finished/answered", "Found it.")
     assert len(conversation.event_data("guard.noticed")) == 1
     shown = str(flow.model.requests[-1].body["messages"])
-    assert shown.count("exit 0") == 8  # of both turns, nothing folded away
+    assert shown.count("exit 0") == 8  # of both turns, nothing compacted
     assert shown.index("You called bash 3 times") < shown.index("Try another way")
     assert flow.model.violations == []
     assert_replay_matches(conversation)
@@ -70,9 +70,9 @@ def test_loop_guard_counts_anew_after_a_message_during_the_turn(flow):
 @pytest.mark.parametrize(
     "script",
     [
-        "[[fake turns=9 cmd='echo x >> n; wc -l n']]",  # it polls, and something happens
-        "[[fake turns=2 par=3 cmd='ls']]",  # equal calls side by side are one step
-        "[[fake turns=9 cmd='ls; : {i}']]",  # another command each time
+        "[[fake turns=9 cmd='echo x >> n; wc -l n']]",  # the output changes
+        "[[fake turns=2 par=3 cmd='ls']]",  # equal parallel calls are one step
+        "[[fake turns=9 cmd='ls; : {i}']]",  # a different command each time
     ],
 )
 def test_loop_guard_ignores_progress(flow, script):

@@ -1,4 +1,4 @@
-"""Runs on either dialect, calls written as text (T-29), and limits of the rate (T-33)."""
+"""Runs in both dialects, tool calls written as text (T-29), and rate limits (T-33)."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.support.flow import assert_replay_matches
 from tests.support.model_script import Raw, calls, fails, says, thinks
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
-BOTH = pytest.mark.parametrize("flow", ["anthropic", "openai"], indirect=True)
+BOTH_DIALECTS = pytest.mark.parametrize("flow", ["anthropic", "openai"], indirect=True)
 
 CALL = '{"name": "bash", "arguments": {"command": "echo ran >> runs.txt; wc -l < runs.txt"}}'
 FENCED = f"I count.\n\n```json\n{CALL}\n```"
@@ -18,7 +18,7 @@ TAGGED = f"I count.\n\n<tool_call>{CALL}</tool_call>"
 EXPLAINED = f"A model would write\n```json\n{CALL}\n```\nand a program runs it."
 
 
-@BOTH
+@BOTH_DIALECTS
 def test_run_thinks_calls_tools_and_answers(flow):
     conversation = flow.ask(
         "Where?",
@@ -31,7 +31,7 @@ def test_run_thinks_calls_tools_and_answers(flow):
     assert_replay_matches(conversation)
 
 
-@BOTH
+@BOTH_DIALECTS
 @pytest.mark.parametrize("kind", ["cut", "cuttool", "badjson", "midover", "reset", "nostop"])
 def test_broken_stream_is_discarded_and_asked_for_again(flow, kind):
     conversation = flow.ask("Go", [fails(kind), says("Whole.")])
@@ -64,7 +64,7 @@ def test_reply_without_usage_has_no_tokens_and_no_price(flow):
 # --- T-29 -----------------------------------------------------------------------------------------
 
 
-@BOTH
+@BOTH_DIALECTS
 @pytest.mark.parametrize("text", [FENCED, TAGGED])
 def test_text_tool_call_is_run_once_if_the_agent_allows_it(flow, text):
     agents.configure(flow.world.agent, by=flow.world.owner, text_tool_calls=True)
@@ -80,7 +80,7 @@ def test_text_tool_call_is_run_once_if_the_agent_allows_it(flow, text):
     assert_replay_matches(conversation)
 
 
-@BOTH
+@BOTH_DIALECTS
 def test_text_tool_call_in_an_explanation_is_an_answer_and_not_run(flow):
     agents.configure(flow.world.agent, by=flow.world.owner, text_tool_calls=True)
     conversation = flow.ask("How?", [says(EXPLAINED)])
@@ -91,7 +91,7 @@ def test_text_tool_call_in_an_explanation_is_an_answer_and_not_run(flow):
     )
 
 
-@BOTH
+@BOTH_DIALECTS
 @pytest.mark.parametrize("text", [FENCED, TAGGED])
 def test_text_tool_call_is_corrected_once_if_the_agent_does_not_allow_it(flow, text):
     conversation = flow.ask("Count", [says(text), says(text)])
@@ -120,7 +120,7 @@ def test_unreadable_text_tool_call_is_reported_to_the_model(flow):
 # --- T-33 -----------------------------------------------------------------------------------------
 
 
-@BOTH
+@BOTH_DIALECTS
 def test_rate_limited_run_waits_as_asked_and_goes_on_by_itself(flow):
     conversation = flow.ask("[[fake turns=3 err=429@1x3 retry=0.2]]")
     assert conversation.status == "finished/answered"
@@ -131,7 +131,7 @@ def test_rate_limited_run_waits_as_asked_and_goes_on_by_itself(flow):
     assert_replay_matches(conversation)
 
 
-@BOTH
+@BOTH_DIALECTS
 def test_rate_limited_run_pauses_in_the_end_and_can_be_continued(flow):
     conversation = flow.ask("Hello", [fails("429", retry_after=0.05)] * 4)
     assert conversation.status == "paused/rate_limited"
@@ -143,7 +143,7 @@ def test_rate_limited_run_pauses_in_the_end_and_can_be_continued(flow):
     assert_replay_matches(conversation)
 
 
-@BOTH
+@BOTH_DIALECTS
 def test_overloaded_provider_is_asked_again_and_nothing_is_lost(flow, monkeypatch):
     monkeypatch.setattr(retrying, "FIRST_WAIT_SECONDS", 0.05)
     conversation = flow.ask("[[fake turns=3 err=529@1x2,503@2x2]]")

@@ -1,4 +1,4 @@
-"""Journeys through a real Valkey: other programs ask for work, and Redis goes away in the midst of it."""
+"""Journeys through a real Valkey: external triggers, and outages of Redis during a run."""
 
 import json
 import threading
@@ -35,7 +35,7 @@ LATE_SECONDS = 2.0  # promised
 
 @pytest.fixture
 def valkey(monkeypatch: pytest.MonkeyPatch) -> Iterator[ValkeyServer]:
-    """The bus of this process is a Redis of its own."""
+    """A Valkey server that the bus of this process uses."""
     with valkey_running() as server:
         bus = RedisBus(server.url, abandoned_seconds=0.3)
         monkeypatch.setattr(paca.bus, "_bus", bus)
@@ -55,7 +55,7 @@ def server(valkey: ValkeyServer, transactional_db: None) -> Iterator[LiveServer]
         yield live
 
 
-def a_message(flow: Flow, **changes: str) -> dict[str, str]:
+def message_fields(flow: Flow, **changes: str) -> dict[str, str]:
     return {
         "type": "agent.chat_message",
         "trigger_type": "chat_message",
@@ -68,15 +68,15 @@ def a_message(flow: Flow, **changes: str) -> dict[str, str]:
     }
 
 
-def group(program) -> dict:
-    """The workers' group as Redis tells of it; nothing as long as no worker has made it."""
-    with suppress(ResponseError):  # not even the stream is there
+def worker_group(program) -> dict:
+    """The consumer group of the workers as Redis describes it; empty before a worker has made it."""
+    with suppress(ResponseError):  # the stream does not exist yet
         return next(iter(program.xinfo_groups(STREAM)), {})
     return {}
 
 
-def acknowledged(program) -> bool:
-    facts = group(program)
+def all_acknowledged(program) -> bool:
+    facts = worker_group(program)
     return facts.get("pending") == 0 and facts.get("lag") == 0
 
 
@@ -85,14 +85,14 @@ def acknowledged(program) -> bool:
 
 def test_external_trigger_sent_three_times_is_answered_once(flow, valkey):
     flow.model.script([says("It is green.")])
-    fields = a_message(flow)
+    fields = message_fields(flow)
     with valkey.client() as program:
         for _ in range(3):
             program.xadd(STREAM, fields)
         conversation = ObservedConversation(UUID(fields["conversation_id"]))
         wait_until(lambda: Conversation.objects.filter(pk=conversation.id).exists())
         flow.wait_until_idle(conversation)
-        wait_until(lambda: acknowledged(program))
+        wait_until(lambda: all_acknowledged(program))
         assert program.xlen(DEAD) == 0
     assert conversation.answers == ["It is green."]
     assert conversation.row.turn_number == 1
@@ -106,7 +106,7 @@ def test_external_stop_ends_a_running_command(flow, valkey):
     with valkey.client() as program:
         program.xadd(STREAM, {"type": "agent.stop", "conversation_id": str(conversation.id)})
         flow.wait_until_idle(conversation, 20)
-        wait_until(lambda: acknowledged(program))
+        wait_until(lambda: all_acknowledged(program))
     assert conversation.status == "stopped/by_person"
     assert conversation.event_data("conversation.stopped")[0]["by"] == "another program"
     assert_replay_matches(conversation)
@@ -117,11 +117,11 @@ def test_external_trigger_waits_on_a_full_disk_and_external_stops_are_obeyed(
 ):
     conversation = flow.begin("Go", [calls(bash="sleep 300"), says("It is green.")])
     wait_until(lambda: conversation.has_event("tool.started"), 60)
-    fields = a_message(flow)
+    fields = message_fields(flow)
     later = ObservedConversation(UUID(fields["conversation_id"]))
     with valkey.client() as program, monkeypatch.context() as patched:
         patched.setattr("paca.common.disk_space.MIN_FREE_MIB", 1 << 40)
-        time.sleep(1.2)  # what it was asking for has come back empty
+        time.sleep(1.2)  # its pending read of the stream has returned
         program.xadd(STREAM, fields)
         program.xadd(STREAM, {"type": "agent.stop", "conversation_id": str(conversation.id)})
         assert flow.wait_until_idle(conversation, 10) == "stopped/by_person"
@@ -133,11 +133,11 @@ def test_external_trigger_waits_on_a_full_disk_and_external_stops_are_obeyed(
 
 
 def test_external_stop_before_its_message_is_obeyed(flow, valkey):
-    fields = a_message(flow, message="[[fake turns=1 ftd=60000]]")
+    fields = message_fields(flow, message="[[fake turns=1 ftd=60000]]")
     conversation = ObservedConversation(UUID(fields["conversation_id"]))
     with valkey.client() as program:
         program.xadd(STREAM, {"type": "agent.stop", "conversation_id": str(conversation.id)})
-        wait_until(lambda: group(program).get("pending") == 1)
+        wait_until(lambda: worker_group(program).get("pending") == 1)
         program.xadd(STREAM, fields)
         wait_until(lambda: Conversation.objects.filter(pk=conversation.id).exists())
         assert flow.wait_until_idle(conversation) == "stopped/by_person"
@@ -148,7 +148,7 @@ def test_external_stop_reaches_a_worker_without_free_slots(valkey, transactional
     with Flow(tmp_path, worker={"concurrency": 1}) as flow, valkey.client() as program:
         conversation = flow.begin("Go", [calls(bash="sleep 300")])
         wait_until(lambda: conversation.has_event("tool.started"), 60)
-        fields = a_message(flow, message="[[fake turns=1 ftd=60000]]")
+        fields = message_fields(flow, message="[[fake turns=1 ftd=60000]]")
         behind = ObservedConversation(UUID(fields["conversation_id"]))
         program.xadd(STREAM, fields)
         for each in (behind, conversation):
@@ -156,14 +156,14 @@ def test_external_stop_reaches_a_worker_without_free_slots(valkey, transactional
         assert flow.wait_until_idle(conversation, 10) == "stopped/by_person"
         wait_until(lambda: Conversation.objects.filter(pk=behind.id).exists())
         assert flow.wait_until_idle(behind, 10) == "stopped/by_person"
-        wait_until(lambda: acknowledged(program))
+        wait_until(lambda: all_acknowledged(program))
 
 
 def test_external_trigger_that_is_invalid_goes_to_the_dead_stream_with_the_reason(flow, valkey):
     wrong = {
-        "type is 'agent.dance'": a_message(flow, type="agent.dance"),
-        "message is empty": a_message(flow, message=""),
-        "agent_id is no agent": a_message(flow, agent_id=str(uuid4())),
+        "type is 'agent.dance'": message_fields(flow, type="agent.dance"),
+        "message is empty": message_fields(flow, message=""),
+        "agent_id is no agent": message_fields(flow, agent_id=str(uuid4())),
         "has no tasks": {"type": "agent.task_assigned"},
         "type is missing": {"hello": "world"},
         "Given up after 6 attempts": {"type": "agent.stop", "conversation_id": str(uuid4())},
@@ -171,7 +171,7 @@ def test_external_trigger_that_is_invalid_goes_to_the_dead_stream_with_the_reaso
     with valkey.client() as program:
         sent = {program.xadd(STREAM, fields): (reason, fields) for reason, fields in wrong.items()}
         wait_until(lambda: program.xlen(DEAD) == len(wrong))
-        wait_until(lambda: acknowledged(program))
+        wait_until(lambda: all_acknowledged(program))
         for _, dead in program.xrange(DEAD):
             reason, fields = sent[dead["entry_id"]]
             assert reason in dead["reason"]
@@ -180,9 +180,9 @@ def test_external_trigger_that_is_invalid_goes_to_the_dead_stream_with_the_reaso
 
 
 def test_external_trigger_whose_worker_dies_before_the_acknowledgement_starts_once(flow, valkey):
-    """The entry is taken in, and handed out once more, as it would be after a kill."""
+    """The entry is stored, and delivered once more, as after a kill."""
     flow.model.script([says("Once.")])
-    fields = a_message(flow)
+    fields = message_fields(flow)
     conversation = ObservedConversation(UUID(fields["conversation_id"]))
     with valkey.client() as program:
         flow.stop_worker()
@@ -196,16 +196,16 @@ def test_external_trigger_whose_worker_dies_before_the_acknowledgement_starts_on
         assert result.status is EntryStatus.ACCEPTED
         flow.start_worker()
         flow.wait_until_idle(conversation)
-        wait_until(lambda: acknowledged(program))
+        wait_until(lambda: all_acknowledged(program))
     assert conversation.answers == ["Once."]
     assert Trigger.objects.count() == 1
 
 
-# --- what other programs are told ---------------------------------------------------------------
+# --- events for other programs ---------------------------------------------------------------
 
 
 def test_redis_events_show_a_conversation_and_no_secret(flow, valkey):
-    heard: list[dict] = []
+    published: list[dict] = []
     with valkey.client() as program:
         channel = program.pubsub(ignore_subscribe_messages=True)
         channel.subscribe("paca.events")
@@ -216,12 +216,12 @@ def test_redis_events_show_a_conversation_and_no_secret(flow, valkey):
         log = conversation.frames
         wait_until(lambda: program.xlen(MIRROR) == len(log))
         mirror = [fields for _, fields in program.xrange(MIRROR)]
-        while not any(each["type"] == "agent.conversation.finished" for each in heard):
+        while not any(each["type"] == "agent.conversation.finished" for each in published):
             message = channel.get_message(timeout=20)
-            assert message, heard
-            heard.append(json.loads(message["data"]))
+            assert message, published
+            published.append(json.loads(message["data"]))
         channel.close()
-        everything = json.dumps([mirror, program.xrange(STREAM), heard])
+        everything = json.dumps([mirror, program.xrange(STREAM), published])
     for fields, frame in zip(mirror, log, strict=True):
         payload = fields.pop("payload")
         assert fields == {
@@ -236,7 +236,7 @@ def test_redis_events_show_a_conversation_and_no_secret(flow, valkey):
         assert (payload == "") if large else (json.loads(payload) == frame["data"])
     assert [fields["status"] for fields in mirror][:1] == ["queued"]
     assert mirror[-1]["status"] == "finished"
-    finished = [each for each in heard if each["type"] == "agent.conversation.finished"]
+    finished = [each for each in published if each["type"] == "agent.conversation.finished"]
     assert finished == [
         {
             "type": "agent.conversation.finished",
@@ -269,17 +269,17 @@ def killed(server: ValkeyServer) -> None:
 
 def frozen(server: ValkeyServer) -> None:
     server.freeze()
-    time.sleep(2.5)  # longer than anybody waits for its answer
+    time.sleep(2.5)  # longer than any client waits for its answer
     server.thaw()
 
 
 def away(server: ValkeyServer) -> None:
-    """Also when the work is done."""
+    """It does not come back."""
     server.kill()
 
 
 class Watching(threading.Thread):
-    """A page that stays open until its conversation is finished, and how late each event came."""
+    """A page that stays open until its conversation is finished, and records how late each event came."""
 
     def __init__(self, page: Page) -> None:
         super().__init__()
@@ -287,20 +287,20 @@ class Watching(threading.Thread):
         self.late: list[tuple[float, str]] = []
 
     def run(self) -> None:
-        """What is older than the page came with it, and was not late."""
+        """Events from before the page was ready do not count as late."""
         opened = float("inf")
         with self.page:
             while True:
                 frame = self.page.next(60)
                 if frame["type"] == "ready":
                     opened = time.time()
-                elif frame.get("seq") and moment(frame) > opened:
-                    self.late.append((time.time() - moment(frame), frame["type"]))
+                elif frame.get("seq") and timestamp(frame) > opened:
+                    self.late.append((time.time() - timestamp(frame), frame["type"]))
                 if frame["type"] == "agent.conversation.finished":
                     return
 
 
-def moment(frame: dict[str, Any]) -> float:
+def timestamp(frame: dict[str, Any]) -> float:
     return datetime.fromisoformat(frame["at"]).timestamp()
 
 
@@ -331,10 +331,10 @@ def test_redis_outage_stops_no_work_and_pages_see_each_event_once(flow, server, 
         seen = [frame for frame in thread.page.frames if frame.get("seq") and "turn" in frame]
         assert seen == frames_of(each.id)
         assert max(thread.late)[0] < LATE_SECONDS, max(thread.late)
-    assert waited_for_a_worker(late) < LATE_SECONDS
+    assert seconds_until_claimed(late) < LATE_SECONDS
 
 
-def waited_for_a_worker(conversation: ObservedConversation) -> float:
+def seconds_until_claimed(conversation: ObservedConversation) -> float:
     at = {frame["type"]: datetime.fromisoformat(frame["at"]) for frame in conversation.frames}
     return (at["agent.conversation.started"] - at["agent.conversation.queued"]).total_seconds()
 

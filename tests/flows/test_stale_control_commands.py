@@ -1,4 +1,4 @@
-"""Orders read for one turn and delivered in the next: each counts for the turn it was given to."""
+"""Control commands that are read during one turn and delivered in the next count for the first."""
 
 import pytest
 

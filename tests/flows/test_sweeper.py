@@ -1,4 +1,4 @@
-"""What becomes of sandboxes that nobody uses, and of what is left of nobody's."""
+"""The sweeper: sandboxes that no run is using, and files that belong to no conversation."""
 
 import asyncio
 import os
@@ -38,10 +38,10 @@ SERVER = "(while :; do date >> beats; sleep 0.1; done) > /dev/null 2>&1 & echo $
 PERSISTENT = {"sandbox_life": "persistent"}
 
 
-def swept(
+def sweep(
     manager: SandboxManager, *, idle: float = 60, paused: float = 60, by: str = ""
 ) -> SweepResult:
-    """What a worker does every few seconds, at once."""
+    """Sweep once, as a worker does every ten seconds."""
     database = Database()
     try:
         return asyncio.run(Sweeper(by, database, manager, IdlePolicy(idle, paused)).sweep(set()))
@@ -49,8 +49,8 @@ def swept(
         database.close()
 
 
-def unused_for(flow: Flow, conversation: ObservedConversation, seconds: float) -> None:
-    """As if its last use, which ends a moment after the turn, were so long ago."""
+def set_last_use(flow: Flow, conversation: ObservedConversation, seconds: float) -> None:
+    """Set the last use to so many seconds ago, once the run that records it has ended."""
     if flow.worker is not None:
         wait_until(lambda: not flow.worker._worker._runs)
     Sandbox.objects.filter(conversation=conversation.id).update(
@@ -59,7 +59,7 @@ def unused_for(flow: Flow, conversation: ObservedConversation, seconds: float) -
 
 
 def kill_runner(flow: Flow, conversation: ObservedConversation) -> None:
-    """On a busy machine a process may take a while to be gone."""
+    """Kill the runner, and wait until its process has ended."""
     runner = runner_of(flow, conversation)
     os.kill(runner, signal.SIGKILL)
     wait_until(lambda: runners.state(runner) in {"Z", "X"})
@@ -84,13 +84,12 @@ def persistent(request, transactional_db, tmp_path):
 
 
 def test_persistent_sandbox_is_paused_and_resumed_by_the_next_message(persistent, monkeypatch):
-    monkeypatch.setattr(
-        "paca.sandbox.docker.backend.CLOCK_MARGIN_SECONDS", 0
-    )  # it was just attached to
+    # A sandbox that was just attached to is kept.
+    monkeypatch.setattr("paca.sandbox.docker.backend.CLOCK_MARGIN_SECONDS", 0)
     flow = persistent
     conversation = flow.ask("Serve", [calls(bash=SERVER), says("Runs.")])
-    unused_for(flow, conversation, 61)
-    assert swept(flow.sandboxes()).ended == 0
+    set_last_use(flow, conversation, 61)
+    assert sweep(flow.sandboxes()).ended == 0
     assert conversation.has_event("sandbox.paused")
     assert Sandbox.objects.get(conversation=conversation.id).state == "paused"
     flow.ask(
@@ -105,8 +104,8 @@ def test_persistent_sandbox_is_paused_and_resumed_by_the_next_message(persistent
     )
     assert resumed["boot_id"] == started["boot_id"]
     assert Sandbox.objects.get(conversation=conversation.id).state == "running"
-    unused_for(flow, conversation, 121)
-    assert swept(flow.sandboxes()).ended == 1
+    set_last_use(flow, conversation, 121)
+    assert sweep(flow.sandboxes()).ended == 1
     assert conversation.event_data("sandbox.removed") == [{"kept": True}]
     flow.ask("Files?", [calls(bash="wc -l < beats"), says("Yes.")], after=conversation)
     assert int(conversation.outputs[2].split()[0]) > 0
@@ -115,9 +114,9 @@ def test_persistent_sandbox_is_paused_and_resumed_by_the_next_message(persistent
 
 def test_ephemeral_sandbox_ends_and_keeps_its_files(flow):
     conversation = flow.ask("Serve", [calls(bash=SERVER), says("Runs.")])
-    flow.stop_worker()  # it sweeps as well
-    unused_for(flow, conversation, 61)
-    assert swept(flow.sandboxes()).ended == 1
+    flow.stop_worker()  # it would sweep too
+    set_last_use(flow, conversation, 61)
+    assert sweep(flow.sandboxes()).ended == 1
     assert not conversation.has_event("sandbox.paused")
     flow.start_worker()
     flow.ask(
@@ -128,18 +127,18 @@ def test_ephemeral_sandbox_ends_and_keeps_its_files(flow):
     assert "beats" in conversation.outputs[1]
 
 
-class TakenMeanwhile(SandboxManager):
-    """A worker takes the conversation in the moment in which its sandbox is paused."""
+class ClaimedMeanwhile(SandboxManager):
+    """A worker claims the conversation while its sandbox is being paused."""
 
     async def pause(self, conversation_id: uuid.UUID, backend_name: str) -> bool:
         paused = await super().pause(conversation_id, backend_name)
-        taken = Conversation.objects.filter(pk=conversation_id)
-        await asyncio.to_thread(_on_a_connection_of_its_own, lambda: taken.update(status="queued"))
-        await asyncio.to_thread(_on_a_connection_of_its_own, lambda: taken.update(status="running"))
+        rows = Conversation.objects.filter(pk=conversation_id)
+        await asyncio.to_thread(_with_own_connection, lambda: rows.update(status="queued"))
+        await asyncio.to_thread(_with_own_connection, lambda: rows.update(status="running"))
         return paused
 
 
-def _on_a_connection_of_its_own(work: Callable[[], Any]) -> None:
+def _with_own_connection(work: Callable[[], Any]) -> None:
     try:
         work()
     finally:
@@ -150,76 +149,76 @@ def test_sandbox_paused_during_a_claim_is_resumed(transactional_db, tmp_path):
     with Flow(tmp_path, **PERSISTENT) as flow:
         conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
         flow.stop_worker()
-        unused_for(flow, conversation, 61)
-        swept(TakenMeanwhile(kind="bubblewrap", data_dir=tmp_path, install_id="any"))
+        set_last_use(flow, conversation, 61)
+        sweep(ClaimedMeanwhile(kind="bubblewrap", data_dir=tmp_path, install_id="any"))
         assert not conversation.has_event("sandbox.paused")
         assert runners.state(runner_of(flow, conversation)) in {"S", "R"}
 
 
-# --- what nobody has asked for any more -----------------------------------------------------------
+# --- orphans and leftovers -----------------------------------------------------------
 
 
-def made(folder: Path, installation: str, conversation_id: uuid.UUID) -> Path:
-    """The workspace of a conversation, as one installation or another makes it."""
-    home = SandboxDirectory(folder, installation, conversation_id)
-    home.create()
-    return home.workspace
+def make_workspace(folder: Path, installation: str, conversation_id: uuid.UUID) -> Path:
+    """Make the files of a conversation, for one installation or another."""
+    directory = SandboxDirectory(folder, installation, conversation_id)
+    directory.create()
+    return directory.workspace
 
 
 def test_sweep_removes_and_counts_workspaces_without_a_conversation(flow):
     conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()
     Worker.objects.create(id="counts", pid=1, concurrency=1, heartbeat_at=Now())
-    half_made, whole, foreign = (uuid.uuid4() for _ in range(3))
-    for orphan in (half_made, whole):
-        made(flow.folder, docker_backend.install_id(flow.folder), orphan)
-    (flow.folder / "workspaces" / str(half_made)).rmdir()
-    made(flow.folder, "another database's", foreign)
+    without_workspace, whole, foreign = (uuid.uuid4() for _ in range(3))
+    for orphan in (without_workspace, whole):
+        make_workspace(flow.folder, docker_backend.install_id(flow.folder), orphan)
+    (flow.folder / "workspaces" / str(without_workspace)).rmdir()
+    make_workspace(flow.folder, "another database's", foreign)
     (flow.folder / "workspaces" / "notes of a person").mkdir()
-    reaped = swept(flow.sandboxes(), by="counts")
-    assert (reaped.ended, reaped.workspaces) == (0, 2)
+    result = sweep(flow.sandboxes(), by="counts")
+    assert (result.ended, result.workspaces) == (0, 2)
     left = {path.name for path in (flow.folder / "workspaces").iterdir()}
     assert left == {str(conversation.id), str(foreign), "notes of a person"}
-    homes = {path.name for path in (flow.folder / "run" / "sandboxes").iterdir()}
-    assert homes == {str(conversation.id), str(foreign)}
-    assert Worker.objects.get(id="counts").sandboxes_reaped == reaped.total
-    assert swept(flow.sandboxes()).workspaces == 0
+    directories = {path.name for path in (flow.folder / "run" / "sandboxes").iterdir()}
+    assert directories == {str(conversation.id), str(foreign)}
+    assert Worker.objects.get(id="counts").sandboxes_result == result.total
+    assert sweep(flow.sandboxes()).workspaces == 0
 
 
 def test_sweep_removes_files_of_a_deleted_conversation_without_a_sandbox_row(flow):
     conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()
     Sandbox.objects.all().delete()
-    assert swept(flow.sandboxes()).workspaces == 0
+    assert sweep(flow.sandboxes()).workspaces == 0
     deletion.delete(conversation.row, by=flow.world.owner)
-    assert swept(flow.sandboxes()).workspaces == 1
+    assert sweep(flow.sandboxes()).workspaces == 1
     assert not (flow.folder / "workspaces" / str(conversation.id)).exists()
 
 
 def test_sweep_removes_no_files_if_the_database_has_no_conversations(transactional_db, tmp_path):
-    """It is not restored yet."""
-    workspace = made(tmp_path, "any", uuid.uuid4())
+    """Such a database may not be restored yet."""
+    workspace = make_workspace(tmp_path, "any", uuid.uuid4())
     manager = SandboxManager(kind="bubblewrap", data_dir=tmp_path, install_id="any")
-    assert swept(manager).workspaces == 0
+    assert sweep(manager).workspaces == 0
     assert workspace.exists()
 
 
 def test_sweep_of_a_worker_keeps_orphaned_workspaces_for_a_day(flow):
     flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()
-    workspace = made(flow.folder, docker_backend.install_id(flow.folder), uuid.uuid4())
+    workspace = make_workspace(flow.folder, docker_backend.install_id(flow.folder), uuid.uuid4())
     database = Database()
     sweeper = Sweeper("", database, flow.sandboxes(), IdlePolicy(), orphan_seconds=ORPHAN_SECONDS)
-    there = []
+    existed = []
     try:
         with FakeClock(now=0.0) as clock:
             for hours in (0, 23, 25):
                 clock.now = hours * 3600.0
                 asyncio.run(sweeper.sweep(set()))
-                there.append(workspace.exists())
+                existed.append(workspace.exists())
     finally:
         database.close()
-    assert there == [True, True, False]
+    assert existed == [True, True, False]
 
 
 def test_sweep_removes_old_leftovers_of_failed_starts(flow):
@@ -229,7 +228,7 @@ def test_sweep_removes_old_leftovers_of_failed_starts(flow):
     for folder in (old, new):
         (folder / "lib").mkdir(parents=True)
     os.utime(old, (0, 0))
-    assert swept(flow.sandboxes()).leftovers >= 1
+    assert sweep(flow.sandboxes()).leftovers >= 1
     assert not old.exists()
     assert new.exists()
 
@@ -239,7 +238,7 @@ def test_sandbox_killed_while_not_in_use_is_recorded_once(flow):
     flow.stop_worker()
     kill_runner(flow, conversation)
     for _ in range(2):
-        swept(flow.sandboxes())
+        sweep(flow.sandboxes())
     (lost,) = conversation.event_data("sandbox.lost")
     assert (lost["end"], lost["exit_code"]) == ("killed", 137)
     assert Sandbox.objects.get(conversation=conversation.id).state == "ended"
@@ -249,15 +248,13 @@ def test_sandbox_killed_while_not_in_use_is_recorded_once(flow):
     assert_replay_matches(conversation)
 
 
-class ReplacedMeanwhile(SandboxManager):
-    """A turn begins and ends, with another life of the sandbox, while its end is looked into."""
+class RestartedMeanwhile(SandboxManager):
+    """A turn starts the sandbox anew and ends, while the sweeper asks why the sandbox ended."""
 
     async def exit_cause(self, conversation_id: uuid.UUID, backend_name: str) -> ExitCause | None:
         loss = await super().exit_cause(conversation_id, backend_name)
         rows = Sandbox.objects.filter(conversation=conversation_id)
-        await asyncio.to_thread(
-            _on_a_connection_of_its_own, lambda: rows.update(boot_id="a later one")
-        )
+        await asyncio.to_thread(_with_own_connection, lambda: rows.update(boot_id="a later one"))
         return loss
 
 
@@ -265,28 +262,28 @@ def test_sweep_records_no_loss_for_a_newer_boot_id(flow):
     conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()
     kill_runner(flow, conversation)
-    swept(ReplacedMeanwhile(kind="bubblewrap", data_dir=flow.folder, install_id="any"))
+    sweep(RestartedMeanwhile(kind="bubblewrap", data_dir=flow.folder, install_id="any"))
     assert not conversation.has_event("sandbox.lost")
     assert Sandbox.objects.get(conversation=conversation.id).state == "running"
-    swept(flow.sandboxes())
-    assert conversation.has_event("sandbox.lost"), "of the one that the row is of, it is"
+    sweep(flow.sandboxes())
+    assert conversation.has_event("sandbox.lost"), "the loss of the recorded boot id is stored"
 
 
 def test_reap_sandboxes_command_prints_what_it_has_removed(flow, settings):
     conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()
-    unused_for(flow, conversation, 3600)
-    made(flow.folder, install_id(), uuid.uuid4())
+    set_last_use(flow, conversation, 3600)
+    make_workspace(flow.folder, install_id(), uuid.uuid4())
     settings.PACA_DATA_DIR, settings.PACA_SANDBOX = flow.folder, "bubblewrap"
-    said = StringIO()
-    call_command("reap_sandboxes", stdout=said)
-    assert "1 unused sandboxes ended, 1 unused workspaces removed" in said.getvalue()
+    output = StringIO()
+    call_command("reap_sandboxes", stdout=output)
+    assert "1 unused sandboxes ended, 1 unused workspaces removed" in output.getvalue()
 
 
 def test_sweep_of_bubblewrap_goes_on_while_docker_hangs(flow, tmp_path):
     conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()
-    unused_for(flow, conversation, 3600)
+    set_last_use(flow, conversation, 3600)
     path = tmp_path / "docker.sock"
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(str(path))
@@ -297,8 +294,8 @@ def test_sweep_of_bubblewrap_goes_on_while_docker_hangs(flow, tmp_path):
         flow.stop_worker()
 
 
-class Failing(Sweeper):
-    """Tidying up after a cancellation fails, which is tolerated."""
+class SweeperWithFailingCleanup(Sweeper):
+    """Its cleanup after a cancellation fails, which ``tolerated`` hides."""
 
     async def sweep(self, held: set[uuid.UUID]) -> SweepResult:
         try:
@@ -307,8 +304,8 @@ class Failing(Sweeper):
             raise OSError("cannot tidy up")
 
 
-class FailingPool(WarmPool):
-    """The same where sandboxes stand ready."""
+class WarmPoolWithFailingCleanup(WarmPool):
+    """Its cleanup after a cancellation fails, which ``tolerated`` hides."""
 
     async def _refill(self) -> None:
         try:
@@ -317,20 +314,24 @@ class FailingPool(WarmPool):
             raise OSError("cannot tidy up")
 
 
-def test_sweep_ends_when_cancelled_although_its_cleanup_fails():
-    _ends_when_cancelled(Failing("any", None, None, IdlePolicy()).sweep_repeatedly(set))
+def test_sweepassert_ends_when_cancelled_although_its_cleanup_fails():
+    assert_ends_when_cancelled(
+        SweeperWithFailingCleanup("any", None, None, IdlePolicy()).sweep_repeatedly(set)
+    )
 
 
-def test_warm_pool_ends_when_cancelled_although_its_cleanup_fails():
+def test_warm_poolassert_ends_when_cancelled_although_its_cleanup_fails():
     spec, nothing = (
         SandboxSpec(uuid.uuid4()),
         {"sandbox_manager": None, "database": None, "has_disk_space": None},
     )
-    _ends_when_cancelled(FailingPool(spec, 1, worker_id="any", **nothing).keep_filled())
+    assert_ends_when_cancelled(
+        WarmPoolWithFailingCleanup(spec, 1, worker_id="any", **nothing).keep_filled()
+    )
 
 
-class StubbornPool(WarmPool):
-    """One of those in it cannot be removed, and the others not at once."""
+class StubbornWarmPool(WarmPool):
+    """A warm pool in which one sandbox cannot be removed, and the others take a moment."""
 
     async def _remove(self, volume: str) -> None:
         if volume == "stubborn":
@@ -342,7 +343,7 @@ class StubbornPool(WarmPool):
 def test_warm_pool_drain_removes_the_others_if_one_cannot_be_removed():
     async def drained() -> set[str]:
         nothing = {"sandbox_manager": None, "database": None, "has_disk_space": None}
-        pool = StubbornPool(SandboxSpec(uuid.uuid4()), 3, worker_id="any", **nothing)
+        pool = StubbornWarmPool(SandboxSpec(uuid.uuid4()), 3, worker_id="any", **nothing)
         pool._to_remove |= {"one", "stubborn", "another"}
         await pool.drain()
         return pool._to_remove
@@ -350,7 +351,7 @@ def test_warm_pool_drain_removes_the_others_if_one_cannot_be_removed():
     assert asyncio.run(drained()) == {"stubborn"}
 
 
-def _ends_when_cancelled(work: Coroutine[None, None, None]) -> None:
+def assert_ends_when_cancelled(work: Coroutine[None, None, None]) -> None:
     async def cancelled() -> bool:
         task = asyncio.create_task(work)
         await asyncio.sleep(0.05)

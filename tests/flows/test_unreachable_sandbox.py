@@ -1,4 +1,4 @@
-"""A run that cannot go on for now: its sandbox cannot be reached, and nobody has to do anything here."""
+"""A run whose sandbox cannot be reached waits by itself until it can."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,14 +14,14 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
 @pytest.fixture
 def flow(transactional_db: None, tmp_path: Path) -> Iterator[Flow]:
-    """Its sandboxes are to be made by a Docker that is away."""
+    """A flow whose Docker daemon is down."""
     nowhere = DockerAddress(host=f"unix://{tmp_path}/docker.sock")
     with Flow(tmp_path, sandbox="docker", docker=nowhere) as found:
         yield found
 
 
-def waits(conversation) -> None:
-    # The first model call of a process loads a provider's library, which takes a busy machine long.
+def wait_until_waiting(conversation) -> None:
+    # The first model call of a process loads a provider's library, which is slow on a busy machine.
     wait_until(
         lambda: conversation.status == "waiting/sandbox",
         90,
@@ -31,9 +31,9 @@ def waits(conversation) -> None:
 
 def test_run_waits_for_its_sandbox_and_says_what_would_repair_it(flow):
     conversation = flow.begin("Go", [calls(bash="echo x"), says("Done.")])
-    waits(conversation)
+    wait_until_waiting(conversation)
     assert "sudo systemctl start docker" in conversation.row.detail
-    assert conversation.row.lease_owner, "it is held all the while"
+    assert conversation.row.lease_owner, "the claim is kept while it waits"
     assert conversation.row.finished_at is None
     flow.stop(conversation)
     flow.wait_until_idle(conversation)
@@ -41,7 +41,7 @@ def test_run_waits_for_its_sandbox_and_says_what_would_repair_it(flow):
 
 def test_stop_ends_a_run_that_waits_for_its_sandbox(flow):
     conversation = flow.begin("Go", [calls(bash="echo x"), says("Done.")])
-    waits(conversation)
+    wait_until_waiting(conversation)
     flow.stop(conversation)
     assert flow.wait_until_idle(conversation, 10) == "stopped/by_person"
     assert_replay_matches(conversation)
@@ -49,7 +49,7 @@ def test_stop_ends_a_run_that_waits_for_its_sandbox(flow):
 
 def test_waiting_run_is_taken_over_and_goes_on_waiting(flow):
     conversation = flow.begin("Go", [calls(bash="echo x"), says("Done.")])
-    waits(conversation)
+    wait_until_waiting(conversation)
     flow.stop_worker()
     flow.start_worker()
     wait_until(
@@ -63,7 +63,7 @@ def test_waiting_run_is_taken_over_and_goes_on_waiting(flow):
 
 
 def test_wait_for_a_sandbox_ends_with_an_error_that_the_model_reads(flow, monkeypatch):
-    monkeypatch.setattr("paca.worker.sandboxes.run_sandbox.MOST_WAIT_SECONDS", 1)
+    monkeypatch.setattr("paca.worker.sandboxes.run_sandbox.MAX_WAIT_SECONDS", 1)
     conversation = flow.ask("Go", [calls(bash="echo x"), says("I cannot.")])
     assert conversation.status == "finished/answered"
     assert "have not answered" in conversation.outputs[0]

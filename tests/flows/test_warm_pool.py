@@ -1,4 +1,4 @@
-"""Sandboxes that stand ready: each becomes one conversation's, and nothing of them is left by anybody."""
+"""The warm pool: each sandbox goes to one conversation, and no sandbox is left behind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.support import docker_backend
 from tests.support.docker_proxy import DockerProxy
 from tests.support.flow import Flow, ObservedConversation, assert_replay_matches, wait_until
 from tests.support.model_script import calls, says
-from tests.support.warm_pool_process import PoolProcess
+from tests.support.warm_pool_process import WarmPoolProcess
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -45,8 +45,8 @@ def with_docker() -> None:
 
 
 @contextmanager
-def pool_of(size: int, folder: Path, **options) -> Iterator[Flow]:
-    """A world whose worker keeps so many ready; nothing of it is left on the daemon."""
+def flow_with_warm_pool(size: int, folder: Path, **options) -> Iterator[Flow]:
+    """A flow whose worker keeps so many sandboxes ready. Its containers and volumes are removed at the end."""
     flow = Flow(folder, **{"sandbox": "docker", "worker": {"pool_size": size}, **options})
     try:
         with flow:
@@ -64,7 +64,7 @@ async def _remove_all(backend: Docker) -> None:
 
 @pytest.fixture
 def flow(transactional_db: None, tmp_path: Path) -> Iterator[Flow]:
-    with pool_of(1, tmp_path) as found:
+    with flow_with_warm_pool(1, tmp_path) as found:
         yield found
 
 
@@ -73,11 +73,15 @@ def backend(tmp_path: Path) -> Docker:
     return docker_backend.make(tmp_path)
 
 
-def ready(flow: Flow, count: int = 1, *, but: str = "") -> list[str]:
-    """The volumes of those that the flow's worker can hand out, once there are so many."""
+def wait_until_ready(flow: Flow, count: int = 1, *, other_than: str = "") -> list[str]:
+    """Wait until the warm pool of the worker has so many sandboxes; returns their volumes."""
 
     def found() -> list[str]:
-        return [each.volume for each in flow.worker._worker._warm_pool._ready if each.volume != but]
+        return [
+            each.volume
+            for each in flow.worker._worker._warm_pool._ready
+            if each.volume != other_than
+        ]
 
     return wait_until(lambda: len(found()) >= count and found(), SLOW, lambda: str(found()))
 
@@ -94,8 +98,8 @@ def volume_of(conversation: ObservedConversation) -> str:
     return Sandbox.objects.get(conversation=conversation.id).volume
 
 
-def swept(flow: Flow, *, idle: float = 60) -> SweepResult:
-    """What a worker does every few seconds, at once."""
+def sweep(flow: Flow, *, idle: float = 60) -> SweepResult:
+    """Sweep once, as a worker does every ten seconds."""
     database = Database()
     try:
         sweeper = Sweeper("", database, flow.sandboxes(), IdlePolicy(idle, 60))
@@ -104,28 +108,28 @@ def swept(flow: Flow, *, idle: float = 60) -> SweepResult:
         database.close()
 
 
-# --- taking -----------------------------------------------------------------------------------------
+# --- a conversation takes one -----------------------------------------------------------------------------------------
 
 
 def test_warm_pool_gives_its_sandbox_to_a_conversation_and_makes_another(flow, backend):
-    (volume,) = ready(flow)
+    (volume,) = wait_until_ready(flow)
     conversation = flow.ask("Write", WRITE)
     assert volume_of(conversation) == volume
     assert not conversation.has_event("sandbox.lost")
-    (following,) = ready(flow, but=volume)
+    (following,) = wait_until_ready(flow, other_than=volume)
     flow.ask("Read", READ, after=conversation)
     assert conversation.outputs[1].startswith("x\n")
     assert len(conversation.event_data("sandbox.started")) == 1
-    assert ready(flow) == [following], "who has one takes no other"
+    assert wait_until_ready(flow) == [following], "a conversation with a sandbox takes no other"
     assert dashboard.installation_figures().sandboxes["docker", "ready"] == 1
     assert_replay_matches(conversation)
 
 
 def test_warm_pool_sandbox_uses_the_git_identity_of_its_agent(transactional_db, tmp_path, backend):
-    who = {"git_name": "Rosa Parks", "git_email": "rosa@example.org"}
+    identity = {"git_name": "Rosa Parks", "git_email": "rosa@example.org"}
     commit = "git init -q . && git commit -q --allow-empty -m x && git log --format='%an %ce'"
-    with pool_of(1, tmp_path, **who) as flow:
-        (volume,) = ready(flow)
+    with flow_with_warm_pool(1, tmp_path, **identity) as flow:
+        (volume,) = wait_until_ready(flow)
         conversation = flow.ask("Commit", [calls(bash=commit), says("Done.")])
         assert volume_of(conversation) == volume
         assert conversation.outputs[0].startswith("Rosa Parks rosa@example.org\n")
@@ -137,15 +141,15 @@ def test_warm_pool_sandbox_uses_the_git_identity_of_its_agent(transactional_db, 
 def test_warm_pool_is_not_used_for_an_agent_with_other_sandbox_settings(
     transactional_db, tmp_path, backend, agent
 ):
-    with pool_of(1, tmp_path, **agent) as flow:
-        standing = ready(flow)
+    with flow_with_warm_pool(1, tmp_path, **agent) as flow:
+        ready = wait_until_ready(flow)
         conversation = flow.ask("Write", WRITE)
         assert volume_of(conversation) == ""
-        assert ready(flow) == standing
+        assert wait_until_ready(flow) == ready
 
 
 def test_warm_pool_gives_one_sandbox_to_one_of_two_conversations(flow, backend):
-    (volume,) = ready(flow)
+    (volume,) = wait_until_ready(flow)
     flow.model.script(
         lambda body: [*WRITE][sum(m["role"] == "assistant" for m in body["messages"])]
     )
@@ -161,7 +165,7 @@ def test_warm_pool_gives_one_sandbox_to_one_of_two_conversations(flow, backend):
 
 
 def test_warm_pool_replaces_a_sandbox_that_was_killed_from_outside(flow, backend):
-    (volume,) = ready(flow)
+    (volume,) = wait_until_ready(flow)
     name = f"paca-{backend.inventory.install_id}-ready-{volume}"
     backend.engine.call_sync(lambda client: client.kill(name))
     conversation = flow.ask("Write", WRITE)
@@ -169,43 +173,43 @@ def test_warm_pool_replaces_a_sandbox_that_was_killed_from_outside(flow, backend
     assert not conversation.has_event("sandbox.lost")
     assert len(conversation.event_data("sandbox.started")) == 1
     wait_until(lambda: not any(name in each for each in containers(backend)), SLOW)
-    ready(flow, but=volume)
+    wait_until_ready(flow, other_than=volume)
 
 
 def test_warm_pool_replaces_sandboxes_of_an_old_image(flow, backend, monkeypatch):
-    (old,) = ready(flow)
+    (old,) = wait_until_ready(flow)
 
     async def another(_: DockerWarmPool) -> str:
         return "sha256:another"
 
     monkeypatch.setattr(DockerWarmPool, "image_id", another)
-    (new,) = ready(flow, but=old)
+    (new,) = wait_until_ready(flow, other_than=old)
     wait_until(lambda: old not in volumes(backend), SLOW)
-    assert ready(flow) == [new]
+    assert wait_until_ready(flow) == [new]
 
 
 # --- files ------------------------------------------------------------------------------------------
 
 
-def ended(flow: Flow, conversation: ObservedConversation) -> None:
-    """As if it had not been used for an hour, and swept."""
+def end_sandbox(flow: Flow, conversation: ObservedConversation) -> None:
+    """Sweep the sandbox as one that was last used an hour ago."""
     flow.stop_worker()
     Sandbox.objects.filter(conversation=conversation.id).update(
         last_used_at=Now() - timedelta(hours=1)
     )
-    # Not in the first two seconds: somebody may have attached to it in this moment.
-    wait_until(lambda: swept(flow).ended, SLOW)
+    # Docker keeps it for two seconds after an attachment.
+    wait_until(lambda: sweep(flow).ended, SLOW)
 
 
 def test_warm_pool_sandbox_that_has_ended_comes_back_to_its_files(flow, backend):
-    ready(flow)
+    wait_until_ready(flow)
     conversation = flow.ask("Write", WRITE)
     volume = volume_of(conversation)
-    ended(flow, conversation)
+    end_sandbox(flow, conversation)
     assert containers(backend) == []
     assert volumes(backend) == {volume}
     flow.start_worker()
-    ready(flow)
+    wait_until_ready(flow)
     flow.ask("Read", READ, after=conversation)
     assert conversation.outputs[1].startswith("x\n")
     assert volume_of(conversation) == volume
@@ -213,8 +217,8 @@ def test_warm_pool_sandbox_that_has_ended_comes_back_to_its_files(flow, backend)
 
 
 def test_warm_pool_volume_wins_over_a_container_without_a_row(flow, backend):
-    """It had made a container in the volume of the conversation's name, and died before it said so."""
-    (volume,) = ready(flow)
+    """A worker made a container in the volume named after the conversation, and died before it recorded it."""
+    (volume,) = wait_until_ready(flow)
     left, replies = threading.Event(), [*WRITE, *READ]
 
     def reply(_):
@@ -223,18 +227,18 @@ def test_warm_pool_volume_wins_over_a_container_without_a_row(flow, backend):
 
     flow.model.script(reply)
     conversation = flow.begin("Write")
-    asyncio.run(_made_and_left(backend, conversation.id))
+    asyncio.run(_open_and_detach(backend, conversation.id))
     left.set()
     assert flow.wait_until_idle(conversation, SLOW) == "finished/answered"
     assert volume_of(conversation) == volume
-    ended(flow, conversation)
+    end_sandbox(flow, conversation)
     flow.start_worker()
     flow.ask("Read", after=conversation)
     assert conversation.outputs[1].startswith("x\n")
     assert_replay_matches(conversation)
 
 
-async def _made_and_left(backend: Docker, conversation_id: UUID) -> None:
+async def _open_and_detach(backend: Docker, conversation_id: UUID) -> None:
     sandbox = await backend.open(SandboxSpec(conversation_id), epoch=1)
     await sandbox.detach()
 
@@ -242,43 +246,43 @@ async def _made_and_left(backend: Docker, conversation_id: UUID) -> None:
 def test_warm_pool_volume_is_removed_with_the_files_of_its_conversation(flow, backend):
     conversations = []
     for each in ("freed", "deleted", "kept"):
-        ready(flow, but=volume_of(conversations[-1]) if conversations else "")
+        wait_until_ready(flow, other_than=volume_of(conversations[-1]) if conversations else "")
         conversations.append(flow.ask(each, WRITE))
     freed, deleted, kept = conversations
     assert all(map(volume_of, conversations))
     left = volume_of(kept)
-    ended(flow, freed)
+    end_sandbox(flow, freed)
     deletion.delete_files(freed.row, by=flow.world.owner)
     deletion.delete(deleted.row, by=flow.world.owner)
-    swept(flow)
+    sweep(flow)
     assert volumes(backend) == {left}
     assert freed.event_data("sandbox.removed")[-1] == {"kept": False}
     flow.start_worker()
-    ready(flow)
+    wait_until_ready(flow)
     flow.ask("Read", [calls(bash="ls | wc -l"), says("Nothing.")], after=freed)
     assert freed.outputs[1].startswith("0\n")
 
 
 def test_sweep_removes_only_volumes_without_a_row(flow, backend):
-    ready(flow)
+    wait_until_ready(flow)
     conversation = flow.ask("Write", WRITE)
-    following = ready(flow, but=volume_of(conversation))
-    assert swept(flow).workspaces == 0
+    following = wait_until_ready(flow, other_than=volume_of(conversation))
+    assert sweep(flow).workspaces == 0
     assert volumes(backend) == {volume_of(conversation), *following}
     flow.stop_worker()
     orphan = flow.sandboxes().warm_pool.new_volume()
     labels = {"paca.managed": "true", "paca.install": backend.inventory.install_id}
     backend.engine.call_sync(lambda client: client.create_volume(orphan, labels=labels))
-    assert swept(flow).workspaces == 1
+    assert sweep(flow).workspaces == 1
     assert volumes(backend) == {volume_of(conversation)}
 
 
-# --- ends -------------------------------------------------------------------------------------------
+# --- the worker ends -------------------------------------------------------------------------------------------
 
 
 def test_warm_pool_is_removed_when_its_worker_drains(transactional_db, tmp_path, backend):
-    with pool_of(2, tmp_path) as flow:
-        ready(flow, 2)
+    with flow_with_warm_pool(2, tmp_path) as flow:
+        wait_until_ready(flow, 2)
         flow.stop_worker()
         assert containers(backend) == []
         assert volumes(backend) == set()
@@ -287,7 +291,7 @@ def test_warm_pool_is_removed_when_its_worker_drains(transactional_db, tmp_path,
 
 def test_warm_pool_of_a_killed_worker_is_removed_by_another(flow, tmp_path, backend):
     flow.stop_worker()
-    with PoolProcess(tmp_path, size=2) as process:
+    with WarmPoolProcess(tmp_path, size=2) as process:
         process.wait_for(2)
         process.kill()
     assert len(containers(backend)) == 2
@@ -310,7 +314,7 @@ def test_warm_pool_loses_at_most_one_sandbox_if_its_worker_is_killed_meanwhile(
 ):
     flow.stop_worker()
     flow.model.script(WRITE)
-    with PoolProcess(tmp_path, size=1, dies=point) as process:
+    with WarmPoolProcess(tmp_path, size=1, killed_at=point) as process:
         (volume,) = process.wait_for(1)
         conversation = flow.begin("Write")
         assert process.wait(SLOW) == -signal.SIGKILL
@@ -335,8 +339,8 @@ def test_warm_pool_loses_at_most_one_sandbox_if_its_worker_is_killed_meanwhile(
 
 
 def test_warm_pool_sandbox_that_was_given_up_is_not_used(flow, backend):
-    """Another sweep has given it up; the worker finds that out before it writes into it."""
-    (volume,) = ready(flow)
+    """A sweep has deleted its row. The worker notices before it writes into the sandbox."""
+    (volume,) = wait_until_ready(flow)
     ReadySandbox.objects.all().delete()
     conversation = flow.ask("Write", WRITE)
     assert volume_of(conversation) != volume
@@ -350,38 +354,38 @@ def test_warm_pool_sandbox_that_was_given_up_is_not_used(flow, backend):
 def test_warm_pool_is_refilled_after_the_daemon_came_back(transactional_db, tmp_path, backend):
     with (
         DockerProxy(tmp_path) as proxy,
-        pool_of(1, tmp_path, docker=DockerAddress(proxy.address)) as flow,
+        flow_with_warm_pool(1, tmp_path, docker=DockerAddress(proxy.address)) as flow,
     ):
-        (lost,) = ready(flow)
+        (lost,) = wait_until_ready(flow)
         proxy.cut()
         wait_until(lambda: flow.worker._worker._warm_pool._ready[0].lost, SLOW)
         proxy.restore()
-        (volume,) = ready(flow, but=lost)
+        (volume,) = wait_until_ready(flow, other_than=lost)
         conversation = flow.ask("Write", WRITE)
         assert volume_of(conversation) == volume
         assert lost not in volumes(backend)
 
 
 def test_warm_pool_is_not_filled_on_a_full_disk(transactional_db, tmp_path, monkeypatch, backend):
-    asked, is_left = [], False
+    asked, has_space = [], False
 
-    def has_room() -> bool:
-        asked.append(is_left)
-        return is_left
+    def has_disk_space() -> bool:
+        asked.append(has_space)
+        return has_space
 
-    monkeypatch.setattr("paca.worker.main.has_disk_space", has_room)
-    with pool_of(1, tmp_path) as flow:
+    monkeypatch.setattr("paca.worker.main.has_disk_space", has_disk_space)
+    with flow_with_warm_pool(1, tmp_path) as flow:
         wait_until(lambda: len(asked) > 2, SLOW)
         assert not ReadySandbox.objects.exists()
         assert not any("-ready-" in name for name in containers(backend))
-        is_left = True
-        ready(flow)
+        has_space = True
+        wait_until_ready(flow)
 
 
 def test_warm_pool_has_no_effect_with_bubblewrap_and_the_log_says_so(
     transactional_db, tmp_path, caplog
 ):
-    with pool_of(1, tmp_path, sandbox="bubblewrap") as flow:
+    with flow_with_warm_pool(1, tmp_path, sandbox="bubblewrap") as flow:
         conversation = flow.ask("Write", WRITE)
         assert conversation.outputs[0].startswith("done\n")
         wait_until(lambda: "SANDBOX_POOL_SIZE has no effect" in caplog.text, SLOW)

@@ -1,4 +1,4 @@
-"""Watching a real run over real sockets: leaving, coming back, a second page, stopping."""
+"""Viewers of a run over real sockets: they leave, come back, open a second page, and stop it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +23,7 @@ def server(transactional_db) -> Iterator[LiveServer]:
 
 @pytest.fixture
 def flow(transactional_db, tmp_path: Path, monkeypatch) -> Iterator[Flow]:
-    """The demo model, which answers what it does not know with a help text, piece by piece."""
+    """A flow with the demo model, which streams a help text as its answer to unknown prompts."""
     monkeypatch.setattr(scripted_model, "PIECES_A_SECOND", 40)
     with Flow(tmp_path, model=scripted_model.MODEL, base_url="", llm_api_key="") as found:
         yield found
@@ -36,7 +36,7 @@ def page_of(
 
 
 def text_of(page: Page) -> str:
-    """The live text as a page puts it together; a gap or a repetition fails."""
+    """The live text as a page puts it together. A gap or a repetition fails the test."""
     text = ""
     for frame in page.frames:
         if frame["type"] == STREAMED:
@@ -87,7 +87,7 @@ def test_page_reloaded_during_an_answer_sees_everything_once(server, flow):
 
 
 def test_answer_without_a_viewer_is_stored_and_shown_later(server, flow):
-    """T-05: the page is left a second after sending."""
+    """T-05: the page is closed a second after the message was sent."""
     conversation = flow.begin("Write me a poem")
     with page_of(server, flow, conversation) as page:
         page.until(STREAMED)

@@ -1,4 +1,4 @@
-"""Whole journeys: a real worker in its thread, a real sandbox, a model server over real HTTP."""
+"""Whole journeys: a worker in its thread, a sandbox, and a model server over HTTP, all real."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from tests.support.model_script import Scripted
 from tests.support.model_server import ModelServer
 from tests.support.world import MODEL, make_world
 
-# The dialect of flows that do not choose one: ``MODEL_DIALECT=openai pytest tests/flows``.
+# The model server's dialect of flows that do not choose one: ``MODEL_DIALECT=openai pytest tests/flows``.
 DIALECT = os.environ.get("MODEL_DIALECT", "anthropic")
 IDLE_STATUSES = ("finished", "paused", "failed", "stopped")
 
 
 @dataclass(frozen=True)
 class ObservedConversation:
-    """A conversation as a viewer would know it."""
+    """A conversation as its viewers see it."""
 
     id: UUID
 
@@ -57,7 +57,7 @@ class ObservedConversation:
         return [frame["type"].removeprefix("agent.") for frame in self.frames]
 
     def event_data(self, kind: str) -> list[dict[str, Any]]:
-        """The facts of every event of this type."""
+        """The data of each event of this type, such as ``tool.returned``."""
         return [frame["data"] for frame in self.frames if frame["type"] == f"agent.{kind}"]
 
     @property
@@ -73,7 +73,7 @@ class ObservedConversation:
 
 
 class Flow:
-    """One world with its worker. ``with Flow(tmp_path) as flow:``"""
+    """A world with its worker, used as ``with Flow(tmp_path) as flow:``."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class Flow:
 
     def __enter__(self) -> Self:
         if self.dialect == "openai":
-            # Takes a minute on a machine that is busy, and is not what any journey is about.
+            # The import takes a minute on a busy machine, and would count as time of the journey.
             asyncio.run(library.load())
         self.model.__enter__()
         self.world = make_world(
@@ -111,7 +111,7 @@ class Flow:
         return self
 
     def model_settings(self) -> dict[str, str]:
-        """Model and base URL of an agent that speaks this flow's dialect to the model server."""
+        """Model and base URL of an agent that uses the model server in the dialect of this flow."""
         if self.dialect == "openai":
             return {"model": "openai/gpt-test", "base_url": f"{self.model.base_url}/v1"}
         return {"model": MODEL, "base_url": self.model.base_url}
@@ -121,7 +121,7 @@ class Flow:
         self.model.__exit__(None, None, None)
 
     def sandboxes(self, kind: str = "") -> SandboxManager:
-        """A manager as this flow's workers have one."""
+        """A sandbox manager with the settings of this flow's worker."""
         return SandboxManager(
             kind=kind or self.sandbox,
             data_dir=self.folder,
@@ -143,13 +143,13 @@ class Flow:
 
     @property
     def sandbox_is_available(self) -> bool:
-        """Whether its worker has tried one, and said so."""
+        """Whether the worker registry says that commands can run."""
         return Worker.objects.filter(sandbox=self.sandbox, sandbox_fault="").exists()
 
     # --- what people do -----------------------------------------------------------------------
 
     def begin(self, text: str, replies: Sequence[Scripted] = ()) -> ObservedConversation:
-        """Begin a chat, without waiting."""
+        """Start a chat and do not wait."""
         if replies:
             self.model.script(replies)
         sent = services.start_chat(self.world.agent, text=text, by=self.world.owner)
@@ -162,7 +162,7 @@ class Flow:
         *,
         after: ObservedConversation | None = None,
     ) -> ObservedConversation:
-        """Say something and wait until the conversation rests."""
+        """Send a message, in a new chat or ``after`` others, and wait until the conversation is idle."""
         if after is None:
             conversation = self.begin(text, replies)
         else:
@@ -182,11 +182,11 @@ class Flow:
     # --- files, as this machine sees them ---------------------------------------------------------
 
     def file_of(self, conversation: ObservedConversation, name: str) -> Path:
-        """In the workspace of a sandbox made with bubblewrap."""
+        """The path on this machine of a file in the workspace of a bubblewrap sandbox."""
         return self.folder / "workspaces" / str(conversation.id) / name
 
     def wait_until_written(self, conversation: ObservedConversation, name: str) -> None:
-        """Wait until a command has got so far: that a call has started says nothing of its command."""
+        """Wait until a command has written this file. The start of its call is too early a sign."""
         file = self.file_of(conversation, name)
         wait_until(
             lambda: file.exists() and file.read_text(),
@@ -196,7 +196,7 @@ class Flow:
     # --- waiting ------------------------------------------------------------------------------
 
     def wait_until_idle(self, conversation: ObservedConversation, seconds: float = 60) -> str:
-        """Wait until nothing runs any more; gives status and reason."""
+        """Wait until the conversation is finished, paused, failed or stopped; returns status and reason."""
         wait_until(
             lambda: conversation.row.status in IDLE_STATUSES,
             seconds,
@@ -208,7 +208,10 @@ class Flow:
 def wait_until(
     true: Callable[[], Any], seconds: float = 60, describe: Callable[[], str] = lambda: ""
 ) -> Any:
-    """Wait for something to become true; gives it."""
+    """Call ``true`` until its value is true, and return that value.
+
+    Raises ``AssertionError`` with ``describe()`` after so many seconds.
+    """
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if found := true():
@@ -218,7 +221,7 @@ def wait_until(
 
 
 def assert_replay_matches(conversation: ObservedConversation) -> None:
-    """The log equals the state: folding the stored events gives what the tables say."""
+    """The stored events, applied one after another, must give what the tables say."""
     log = event_log.load_after(conversation.id, 0)
     assert [seq for seq, _ in log] == list(range(1, conversation.row.last_seq + 1))
     used = [event for _, event in log if event.type == "agent.usage.recorded"]

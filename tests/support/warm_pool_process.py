@@ -1,5 +1,7 @@
-"""A worker in a process of its own that keeps sandboxes ready, and may die while one is taken:
-``python -m ... DATABASE FOLDER SIZE POINT``."""
+"""A worker process with a warm pool. It can be killed while a conversation takes a sandbox of it.
+
+Usage: ``python -m ... DATABASE FOLDER SIZE POINT``.
+"""
 
 import os
 import signal
@@ -10,11 +12,11 @@ from pathlib import Path
 from typing import Any, Self
 
 
-class PoolProcess:
-    """Started with ``with``. ``dies``: where it is killed, as ``kill -9`` does; empty: nowhere."""
+class WarmPoolProcess:
+    """Runs from ``__enter__`` to ``__exit__``. ``killed_at``: the point of its ``kill -9``; empty for none."""
 
-    def __init__(self, folder: Path, *, size: int, dies: str = "") -> None:
-        self._arguments = [str(folder), str(size), dies]
+    def __init__(self, folder: Path, *, size: int, killed_at: str = "") -> None:
+        self._arguments = [str(folder), str(size), killed_at]
 
     def __enter__(self) -> Self:
         from django.db import connection
@@ -36,12 +38,12 @@ class PoolProcess:
         self._process.stdout.close()
 
     def kill(self) -> None:
-        """No chance to tidy up."""
+        """Kill it with ``kill -9``."""
         self._process.kill()
         self._process.wait()
 
     def wait_for(self, count: int) -> list[str]:
-        """The volumes of so many that it can hand out, once it can."""
+        """Wait until it has made so many sandboxes; returns their volumes."""
         assert self._process.stdout is not None
         return [self._process.stdout.readline().strip() for _ in range(count)]
 
@@ -49,7 +51,7 @@ class PoolProcess:
         return self._process.wait(seconds)
 
 
-def main(database: str, folder: str, size: str, dies: str) -> None:
+def main(database: str, folder: str, size: str, point: str) -> None:
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
     from django.conf import settings
 
@@ -62,8 +64,8 @@ def main(database: str, folder: str, size: str, dies: str) -> None:
     from paca.worker.thread import WorkerThread
     from tests.support import docker_backend
 
-    _tell_what_is_made()
-    _die_at(dies)
+    _print_made_volumes()
+    _kill_at(point)
     options: dict[str, Any] = {"concurrency": 5, "sandbox_idle_seconds": 60, "lease_seconds": 3.0}
     worker = WorkerThread(
         WorkerSettings(pool_size=int(size), **options),
@@ -80,7 +82,7 @@ def main(database: str, folder: str, size: str, dies: str) -> None:
     threading.Event().wait()
 
 
-def _tell_what_is_made() -> None:
+def _print_made_volumes() -> None:
     from paca.sandbox.docker.warm_pool import DockerWarmPool, WarmSandbox
 
     make = DockerWarmPool.create
@@ -94,8 +96,8 @@ def _tell_what_is_made() -> None:
     DockerWarmPool.create = made  # type: ignore[method-assign]
 
 
-def _die_at(point: str) -> None:
-    """The three lines between which a sandbox changes hands."""
+def _kill_at(point: str) -> None:
+    """Kill this process at one of three points while a conversation takes a sandbox."""
     from paca.sandbox.docker.warm_pool import DockerWarmPool
     from paca.worker.sandboxes import warm_pool_rows
 

@@ -1,4 +1,4 @@
-"""A worker in a process of its own, for tests that kill it: ``python -m ... DATABASE FOLDER``."""
+"""A worker process for tests that kill or freeze it. Usage: ``python -m ... DATABASE FOLDER``."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from typing import Any, Self
 
 
 class WorkerProcess:
-    """Started with ``with``; ``kill`` is a ``kill -9``."""
+    """Runs from ``__enter__`` to ``__exit__``, unless it is killed."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class WorkerProcess:
         assert self._process.stdout.readline() == "ready\n"
 
     def freeze(self) -> None:
-        """As a machine that sleeps: it says nothing, reads nothing, and keeps every connection."""
+        """Stop the process like a machine that sleeps: it neither reads nor writes, and keeps its connections."""
         self._send(signal.SIGSTOP)
 
     def thaw(self) -> None:
@@ -71,7 +71,7 @@ class WorkerProcess:
         return self._process.pid
 
     def kill(self) -> None:
-        """No chance to tidy up."""
+        """Kill it with ``kill -9``."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()

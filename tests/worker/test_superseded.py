@@ -97,7 +97,9 @@ def test_run_sandbox_of_a_superseded_worker_deletes_no_files(lease, tmp_path, su
     note.touch()
     manager = SandboxManager(kind="bubblewrap", data_dir=tmp_path, install_id="any")
     spec = SandboxSpec(conversation_id, reset_files=True)
-    sandboxes = RunSandbox(spec, "", manager=manager, log=make_log(lease, database), database=database)
+    sandboxes = RunSandbox(
+        spec, "", manager=manager, log=make_log(lease, database), database=database
+    )
     if superseded:
         Conversation.objects.filter(pk=conversation_id).update(lease_owner="two", lease_epoch=9)
 

@@ -1,4 +1,4 @@
-"""Two web servers and the services under them, for all journeys here; each asks for its workers."""
+"""Two web servers and their services, shared by all journeys here. Each test starts its own workers."""
 
 from collections.abc import Iterator
 from uuid import uuid4
@@ -39,5 +39,5 @@ def model() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def rosa(person: Person, model: ModelServer, request: pytest.FixtureRequest) -> Colleague:
-    """An agent of this test's own, in the dialect that its parameter names, else in that of the run."""
+    """A new agent, in the dialect of the test's parameter, or in the default dialect of this test run."""
     return person.agent(f"r{uuid4().hex[:10]}", model, getattr(request, "param", DIALECT))

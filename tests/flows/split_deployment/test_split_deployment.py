@@ -1,4 +1,4 @@
-"""Journeys over process borders: two web servers, two workers, PostgreSQL, Valkey and nothing shared."""
+"""Journeys in a split deployment: two web servers and two workers share only PostgreSQL and Valkey."""
 
 import time
 
@@ -9,7 +9,7 @@ from tests.support.model_script import calls, says
 from tests.support.split_deployment import end
 
 pytestmark = pytest.mark.service
-PATIENCE = 90  # seconds: a worker may first have to load a large library, beside other tests
+PATIENCE = 90  # seconds: a worker may load a large library first, while other tests run
 in_both_dialects = pytest.mark.parametrize("rosa", ["anthropic", "openai"], indirect=True)
 SLOW = says("Slow " * 200).slowly(tps=10)
 
