@@ -1,4 +1,4 @@
-"""A sandbox of each backend, and small words for what the tests do with it."""
+"""Fixtures with a sandbox of each backend, and short methods for what tests do with it."""
 
 import itertools
 import uuid
@@ -17,17 +17,17 @@ BACKENDS: dict[str, Callable[..., Backend]] = {
     ),
     "docker": docker_backend.make,
 }
-# What a test reaches for on the host is there with this backend only.
+# For tests that use files and processes which exist on the host with one backend only.
 only_bubblewrap = pytest.mark.parametrize("backend", ["bubblewrap"], indirect=True)
 only_docker = pytest.mark.parametrize(
     "backend", [pytest.param("docker", marks=pytest.mark.docker)], indirect=True
 )
 PARAMETERS = ["bubblewrap", pytest.param("docker", marks=pytest.mark.docker)]
-numbers = itertools.count(1)
+call_numbers = itertools.count(1)
 
 
-class Hands:
-    """A sandbox in the hands of a test: commands without having to invent call ids."""
+class SandboxHandle:
+    """An open sandbox with short methods, which make up the call ids."""
 
     def __init__(self, sandbox: Sandbox, spec: SandboxSpec) -> None:
         self.sandbox = sandbox
@@ -45,7 +45,7 @@ class Hands:
     ) -> CommandOutcome:
         return await self.sandbox.run(
             Command(
-                call_id or f"call-{next(numbers)}",
+                call_id or f"call-{next(call_numbers)}",
                 shell=line,
                 cwd=cwd,
                 timeout_seconds=seconds,
@@ -54,11 +54,11 @@ class Hands:
             on_output,
         )
 
-    async def put(self, path: str, content: bytes | str) -> None:
-        await write(self.sandbox, path, content)
+    async def write(self, path: str, content: bytes | str) -> None:
+        await write_file(self.sandbox, path, content)
 
     async def processes(self) -> str:
-        """The command lines of everything that runs inside, without the question itself."""
+        """The command lines of all processes inside, without those of this request."""
         found = await self.bash(
             "for p in /proc/[0-9]*; do [ $p != /proc/$$ ] && [ $p != /proc/1 ] &&"
             " tr '\\0' ' ' < $p/cmdline && echo; done 2>/dev/null"
@@ -68,9 +68,9 @@ class Hands:
         )
 
 
-async def write(workspace: SandboxWorkspace, path: str, content: bytes | str) -> None:
+async def write_file(workspace: SandboxWorkspace, path: str, content: bytes | str) -> None:
     data = content.encode() if isinstance(content, str) else content
-    await workspace.write(f"write-{next(numbers)}", path, data)
+    await workspace.write(f"write-{next(call_numbers)}", path, data)
 
 
 @pytest.fixture(params=PARAMETERS)
@@ -82,24 +82,24 @@ def backend(request, tmp_path) -> Backend:
 
 @pytest.fixture
 def another_backend(backend) -> Callable[..., Backend]:
-    """Makes another of the same kind, on a folder of its own: another installation's."""
+    """Makes another backend of the same kind, which belongs to another installation if its folder differs."""
     return BACKENDS[backend.name]
 
 
-Open = Callable[..., Awaitable[Hands]]
+OpenSandbox = Callable[..., Awaitable[SandboxHandle]]
 
 
 @pytest.fixture
-async def open_sandbox(backend, anyio_backend) -> AsyncIterator[Open]:
-    """Opens sandboxes, and ends them all after the test."""
+async def open_sandbox(backend, anyio_backend) -> AsyncIterator[OpenSandbox]:
+    """Opens sandboxes and destroys them after the test."""
     opened: list[Sandbox] = []
 
     async def open_one(
         *, epoch: int = 1, conversation: uuid.UUID | None = None, **limits: float
-    ) -> Hands:
+    ) -> SandboxHandle:
         spec = SandboxSpec(conversation or uuid.uuid4(), limits=SandboxLimits(**limits))
         opened.append(await backend.open(spec, epoch=epoch))
-        return Hands(opened[-1], spec)
+        return SandboxHandle(opened[-1], spec)
 
     yield open_one
     for sandbox in opened:
@@ -107,5 +107,5 @@ async def open_sandbox(backend, anyio_backend) -> AsyncIterator[Open]:
 
 
 @pytest.fixture
-async def hands(open_sandbox) -> Hands:
+async def handle(open_sandbox) -> SandboxHandle:
     return await open_sandbox()

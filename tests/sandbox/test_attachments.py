@@ -1,4 +1,4 @@
-"""Workers come and go, die in the middle, fight for a sandbox; each command still runs once."""
+"""Attachments: workers detach, die and compete for a sandbox, and each command still runs once."""
 
 import asyncio
 import contextlib
@@ -54,20 +54,20 @@ async def worker(backend, data_dir, conversation, epoch, call_id, line):
         await process.wait()
 
 
-async def said(process, word) -> str:
+async def read_message(process, word) -> str:
     async with asyncio.timeout(20):
         while line := (await process.stdout.readline()).decode():
             if line.startswith(word):
                 return line.removeprefix(word).strip()
-    raise AssertionError(f"the worker never said {word!r}")
+    raise AssertionError(f"the worker never printed {word!r}")
 
 
 @pytest.fixture
-def raw(backend):
-    """Connects by hand to the runner of a sandbox."""
+def connect_raw(backend):
+    """Connects to the runner of a sandbox with raw bytes."""
     with contextlib.ExitStack() as stack:
-        yield lambda hands: stack.enter_context(
-            RawWorker(connection_to(backend, hands.spec.conversation_id))
+        yield lambda handle: stack.enter_context(
+            RawWorker(connection_to(backend, handle.spec.conversation_id))
         )
 
 
@@ -85,35 +85,35 @@ async def test_a_command_outlives_a_killed_worker_and_runs_once(backend, tmp_pat
     conversation = uuid.uuid4()
     line = "echo x >> once.txt; echo begin; sleep 2; seq 3; echo end"
     async with worker(backend, tmp_path, conversation, 1, "the-call", line) as process:
-        boot_id = await said(process, "attached")
-        assert await said(process, "saw") == r"'begin\n'"
+        boot_id = await read_message(process, "attached")
+        assert await read_message(process, "saw") == r"'begin\n'"
         process.send_signal(signal.SIGKILL)
         await process.wait()
-    hands = await open_sandbox(conversation=conversation, epoch=2)
-    assert hands.sandbox.boot_id == boot_id
+    handle = await open_sandbox(conversation=conversation, epoch=2)
+    assert handle.sandbox.boot_id == boot_id
     pieces: list[str] = []
-    outcome = await hands.sandbox.attach("the-call", pieces.append)
+    outcome = await handle.sandbox.attach("the-call", pieces.append)
     assert outcome.output == "".join(pieces) == "begin\n1\n2\n3\nend\n"
     assert outcome.seconds >= 2
-    assert await hands.bash(line, call_id="the-call") == outcome
-    assert (await hands.bash("cat once.txt")).output == "x\n"
+    assert await handle.bash(line, call_id="the-call") == outcome
+    assert (await handle.bash("cat once.txt")).output == "x\n"
 
 
-async def test_a_command_that_ended_while_nobody_watched_is_still_known(
+async def test_a_command_that_ended_without_a_worker_keeps_its_outcome(
     backend, tmp_path, open_sandbox
 ):
     conversation = uuid.uuid4()
     async with worker(
         backend, tmp_path, conversation, 1, "the-call", "echo begin; sleep 0.5; echo end; exit 7"
     ) as process:
-        await said(process, "saw")
+        await read_message(process, "saw")
     await asyncio.sleep(1)
-    hands = await open_sandbox(conversation=conversation, epoch=2)
-    outcome = await hands.sandbox.attach("the-call")
+    handle = await open_sandbox(conversation=conversation, epoch=2)
+    outcome = await handle.sandbox.attach("the-call")
     assert (outcome.exit_code, outcome.output) == (7, "begin\nend\n")
 
 
-async def test_a_timeout_holds_though_nobody_watches(tmp_path, open_sandbox):
+async def test_a_timeout_ends_a_command_without_a_worker(tmp_path, open_sandbox):
     first = await open_sandbox()
     running = asyncio.create_task(first.bash("sleep 60", seconds=1, call_id="slow"))
     await asyncio.sleep(0.2)
@@ -125,7 +125,7 @@ async def test_a_timeout_holds_though_nobody_watches(tmp_path, open_sandbox):
     assert (await second.sandbox.attach("slow")).cause == "timed_out"
 
 
-async def test_files_of_the_agent_are_no_part_of_the_truth(open_sandbox):
+async def test_the_call_table_does_not_depend_on_files_of_the_agent(open_sandbox):
     first = await open_sandbox()
     outcome = await first.bash("echo x >> ~/once.txt; seq 100000", call_id="the-call")
     await first.bash("rm -rf /workspace/.paca /workspace/* /tmp/* /workspace/.[a-z]*")
@@ -136,7 +136,7 @@ async def test_files_of_the_agent_are_no_part_of_the_truth(open_sandbox):
     assert (await second.bash("cat ~/once.txt")).output == "x\n"
 
 
-async def test_the_newer_attachment_wins_and_the_older_is_told(open_sandbox):
+async def test_a_newer_attachment_supersedes_the_older_one(open_sandbox):
     first = await open_sandbox()
     line = "until [ -e /tmp/go-on ]; do sleep 0.05; done; echo done"
     running = asyncio.create_task(first.bash(line, call_id="shared"))
@@ -151,7 +151,7 @@ async def test_the_newer_attachment_wins_and_the_older_is_told(open_sandbox):
     assert (await second.bash("ls")).output == ""
 
 
-async def test_a_lower_epoch_is_refused_and_the_holder_keeps_the_sandbox(open_sandbox):
+async def test_a_lower_epoch_is_refused_and_the_attached_worker_keeps_the_sandbox(open_sandbox):
     current = await open_sandbox(epoch=5)
     with pytest.raises(Superseded):
         await open_sandbox(conversation=current.spec.conversation_id, epoch=4)
@@ -160,7 +160,7 @@ async def test_a_lower_epoch_is_refused_and_the_holder_keeps_the_sandbox(open_sa
     assert later.sandbox.boot_id == current.sandbox.boot_id
 
 
-@only_bubblewrap  # which writes it down; elsewhere a lost lease ends a run before it opens one
+@only_bubblewrap  # records the epoch; with Docker a lost lease ends the run before it opens a sandbox
 async def test_a_lower_epoch_is_refused_though_the_runner_is_gone(open_sandbox):
     current = await open_sandbox(epoch=5)
     await current.sandbox.destroy(keep_files=True)
@@ -168,7 +168,7 @@ async def test_a_lower_epoch_is_refused_though_the_runner_is_gone(open_sandbox):
         await open_sandbox(conversation=current.spec.conversation_id, epoch=4)
 
 
-async def gone(pid: int) -> None:
+async def wait_until_gone(pid: int) -> None:
     for _ in range(200):
         if proc.start_time(pid) is None:
             return
@@ -177,7 +177,7 @@ async def gone(pid: int) -> None:
 
 
 class RawWorker:
-    """Speaks to a runner byte by byte, as a broken or dying worker would."""
+    """Sends single bytes to a runner, as a broken or dying worker does."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.socket = connection
@@ -192,8 +192,8 @@ class RawWorker:
     def send(self, data: bytes) -> None:
         self.socket.sendall(data)
 
-    def heard(self, name: str = "aa") -> bytes:
-        """The next answer to this name: a container's stream also shows what others are told."""
+    def next_answer(self, name: str = "aa") -> bytes:
+        """The next answer to this nonce: a container's stream also contains the answers to other workers."""
         while True:
             line, end, rest = self._unread.partition(b"\n")
             if end:
@@ -207,11 +207,11 @@ class RawWorker:
                 return b""
 
 
-async def test_half_a_frame_of_a_killed_worker_is_never_completed(open_sandbox, raw):
-    hands = await open_sandbox()
-    dying = raw(hands)
+async def test_half_a_frame_of_a_killed_worker_is_never_completed(open_sandbox, connect_raw):
+    handle = await open_sandbox()
+    dying = connect_raw(handle)
     dying.send(encode("aa", {"op": "attach", "id": 1, "epoch": 1}))
-    assert b'"ok"' in dying.heard()
+    assert b'"ok"' in dying.next_answer()
     request = {
         "op": "run",
         "id": 2,
@@ -223,15 +223,17 @@ async def test_half_a_frame_of_a_killed_worker_is_never_completed(open_sandbox, 
     }
     dying.send(encode("aa", request)[:-20])
     dying.socket.close()
-    again = await open_sandbox(conversation=hands.spec.conversation_id)
+    again = await open_sandbox(conversation=handle.spec.conversation_id)
     assert (await again.bash("ls")).output == ""
     with pytest.raises(CallUnknown):
         await again.sandbox.attach("half")
 
 
-async def test_half_a_frame_on_the_same_stream_ends_at_the_next_attachment(open_sandbox, raw):
-    hands = await open_sandbox()
-    by_hand = raw(hands)
+async def test_half_a_frame_on_the_same_stream_ends_at_the_next_attachment(
+    open_sandbox, connect_raw
+):
+    handle = await open_sandbox()
+    connection = connect_raw(handle)
     request = {
         "op": "run",
         "id": 2,
@@ -241,22 +243,22 @@ async def test_half_a_frame_on_the_same_stream_ends_at_the_next_attachment(open_
         "timeout": 5,
         "env": {},
     }
-    by_hand.send(encode("aa", {"op": "attach", "id": 1, "epoch": 1}))
-    by_hand.send(encode("aa", request)[:-1])
-    by_hand.send(RESYNC + encode("bb", {"op": "attach", "id": 1, "epoch": 1}))
-    by_hand.send(encode("bb", {**request, "call_id": "whole", "shell": "touch whole.txt"}))
-    assert b'"boot_id"' in by_hand.heard("bb")
-    assert b'"ok"' in by_hand.heard("bb"), "it was begun"
-    again = await open_sandbox(conversation=hands.spec.conversation_id)
+    connection.send(encode("aa", {"op": "attach", "id": 1, "epoch": 1}))
+    connection.send(encode("aa", request)[:-1])
+    connection.send(RESYNC + encode("bb", {"op": "attach", "id": 1, "epoch": 1}))
+    connection.send(encode("bb", {**request, "call_id": "whole", "shell": "touch whole.txt"}))
+    assert b'"boot_id"' in connection.next_answer("bb")
+    assert b'"ok"' in connection.next_answer("bb"), "the command was started"
+    again = await open_sandbox(conversation=handle.spec.conversation_id)
     assert (await again.sandbox.attach("whole")).exit_code == 0
     assert (await again.bash("ls")).output == "whole.txt\n"
 
 
-async def test_frames_without_an_attachment_or_of_another_nonce_count_for_nothing(
-    open_sandbox, raw
+async def test_frames_without_an_attachment_or_with_another_nonce_are_ignored(
+    open_sandbox, connect_raw
 ):
-    hands = await open_sandbox()
-    by_hand = raw(hands)
+    handle = await open_sandbox()
+    connection = connect_raw(handle)
     request = {
         "op": "run",
         "id": 2,
@@ -266,25 +268,25 @@ async def test_frames_without_an_attachment_or_of_another_nonce_count_for_nothin
         "timeout": 5,
         "env": {},
     }
-    by_hand.send(b"garbage\n\xff\xfe\n" + encode("aa", request))
-    by_hand.send(encode("aa", {"op": "attach", "id": 1, "epoch": "one"}) + encode("aa", request))
-    assert b"superseded" in by_hand.heard()
-    assert (await hands.bash("ls")).output == ""
-    by_hand.send(encode("aa", {"op": "attach", "id": 1, "epoch": 1}))
-    by_hand.send(encode("bb", request))
+    connection.send(b"garbage\n\xff\xfe\n" + encode("aa", request))
+    connection.send(encode("aa", {"op": "attach", "id": 1, "epoch": "one"}) + encode("aa", request))
+    assert b"superseded" in connection.next_answer()
+    assert (await handle.bash("ls")).output == ""
+    connection.send(encode("aa", {"op": "attach", "id": 1, "epoch": 1}))
+    connection.send(encode("bb", request))
     damaged = bytearray(encode("aa", request))
     damaged[-8] ^= 1
-    by_hand.send(bytes(damaged))
+    connection.send(bytes(damaged))
     await asyncio.sleep(0.3)
-    again = await open_sandbox(conversation=hands.spec.conversation_id)
+    again = await open_sandbox(conversation=handle.spec.conversation_id)
     assert (await again.bash("ls")).output == ""
 
 
-async def test_a_request_that_makes_no_sense_is_answered_and_harms_nothing(open_sandbox, raw):
-    hands = await open_sandbox()
-    by_hand = raw(hands)
-    by_hand.send(encode("aa", {"op": "attach", "id": 1, "epoch": 1}))
-    by_hand.heard()
+async def test_a_malformed_request_is_answered_with_an_error(open_sandbox, connect_raw):
+    handle = await open_sandbox()
+    connection = connect_raw(handle)
+    connection.send(encode("aa", {"op": "attach", "id": 1, "epoch": 1}))
+    connection.next_answer()
     for request in (
         {"op": "no such thing"},
         {"op": ["run"]},
@@ -297,59 +299,59 @@ async def test_a_request_that_makes_no_sense_is_answered_and_harms_nothing(open_
         {"op": "write", "call_id": "w", "path": "x", "content": "no base64!", "expected": None},
         {"op": "attach", "id": 2, "epoch": None},
     ):
-        by_hand.send(encode("aa", {"id": 9, **request}))
-        assert b'"error"' in by_hand.heard()
-    again = await open_sandbox(conversation=hands.spec.conversation_id)
-    assert again.sandbox.boot_id == hands.sandbox.boot_id
+        connection.send(encode("aa", {"id": 9, **request}))
+        assert b'"error"' in connection.next_answer()
+    again = await open_sandbox(conversation=handle.spec.conversation_id)
+    assert again.sandbox.boot_id == handle.sandbox.boot_id
 
 
 async def test_a_dead_runner_is_noticed_and_replaced(backend, open_sandbox):
-    hands = await open_sandbox()
-    await hands.put("kept.txt", "kept")
-    running = asyncio.create_task(hands.bash("sleep 60", call_id="lost"))
+    handle = await open_sandbox()
+    await handle.write("kept.txt", "kept")
+    running = asyncio.create_task(handle.bash("sleep 60", call_id="lost"))
     await asyncio.sleep(0.3)
-    os.kill(runners.pid(backend, hands.spec.conversation_id), signal.SIGKILL)
+    os.kill(runners.pid(backend, handle.spec.conversation_id), signal.SIGKILL)
     with pytest.raises(SandboxGone):
         await running
     with pytest.raises(SandboxGone):
-        await hands.bash("echo x")
-    again = await open_sandbox(conversation=hands.spec.conversation_id, epoch=2)
-    assert again.sandbox.boot_id != hands.sandbox.boot_id
+        await handle.bash("echo x")
+    again = await open_sandbox(conversation=handle.spec.conversation_id, epoch=2)
+    assert again.sandbox.boot_id != handle.sandbox.boot_id
     assert (await again.bash("cat kept.txt")).output == "kept"
     with pytest.raises(CallUnknown):
         await again.sandbox.attach("lost")
 
 
 async def test_a_runner_that_does_not_answer_is_replaced(backend, open_sandbox, monkeypatch):
-    hands = await open_sandbox()
-    await hands.sandbox.detach()
-    pid = runners.pid(backend, hands.spec.conversation_id)
-    with runners.silenced(backend, hands.spec.conversation_id):
+    handle = await open_sandbox()
+    await handle.sandbox.detach()
+    pid = runners.pid(backend, handle.spec.conversation_id)
+    with runners.silenced(backend, handle.spec.conversation_id):
         monkeypatch.setattr(f"paca.sandbox.{backend.name}.backend.ATTACH_SECONDS", 1)
         starting = asyncio.create_task(
-            open_sandbox(conversation=hands.spec.conversation_id, epoch=2)
+            open_sandbox(conversation=handle.spec.conversation_id, epoch=2)
         )
-        await gone(pid)
+        await wait_until_gone(pid)
         monkeypatch.undo()
         assert (await (await starting).bash("echo new")).output == "new\n"
 
 
-async def test_one_that_is_silent_to_a_superseded_worker_is_left_to_the_other(
+async def test_a_silent_sandbox_is_not_replaced_by_a_superseded_worker(
     backend, open_sandbox, monkeypatch
 ):
-    """It may be another's by now, who is just talking with it."""
-    hands = await open_sandbox()
-    await hands.sandbox.detach()
+    """Another worker may have it, and be talking to it at this moment."""
+    handle = await open_sandbox()
+    await handle.sandbox.detach()
 
-    async def no() -> bool:
+    async def refuse() -> bool:
         return False
 
     monkeypatch.setattr(f"paca.sandbox.{backend.name}.backend.ATTACH_SECONDS", 1)
-    with runners.silenced(backend, hands.spec.conversation_id), pytest.raises(Superseded):
-        await backend.open(hands.spec, epoch=2, may_replace=no)
+    with runners.silenced(backend, handle.spec.conversation_id), pytest.raises(Superseded):
+        await backend.open(handle.spec, epoch=2, may_replace=refuse)
     monkeypatch.undo()
-    again = await open_sandbox(conversation=hands.spec.conversation_id, epoch=2)
-    assert again.sandbox.boot_id == hands.sandbox.boot_id
+    again = await open_sandbox(conversation=handle.spec.conversation_id, epoch=2)
+    assert again.sandbox.boot_id == handle.sandbox.boot_id
 
 
 async def test_many_workers_opening_at_once_get_one_runner(backend, open_sandbox):
@@ -357,27 +359,27 @@ async def test_many_workers_opening_at_once_get_one_runner(backend, open_sandbox
     opened = await asyncio.gather(
         *(open_sandbox(conversation=conversation) for _ in range(5)), return_exceptions=True
     )
-    # With one epoch for all, the last to attach has it; a lease gives no epoch to two of them.
-    holders = [one for one in opened if not isinstance(one, Superseded)]
-    assert len(holders) == 5 or backend.name == "docker"
-    assert len({hands.sandbox.boot_id for hands in holders}) == 1
+    # With the same epoch for all, the last one to attach keeps it; leases never share an epoch.
+    attached = [each for each in opened if not isinstance(each, Superseded)]
+    assert len(attached) == 5 or backend.name == "docker"
+    assert len({handle.sandbox.boot_id for handle in attached}) == 1
 
 
-async def test_a_sandbox_nobody_needs_ends_by_itself(tmp_path, another_backend):
+async def test_a_sandbox_without_a_worker_ends_by_itself(tmp_path, another_backend):
     backend = another_backend(tmp_path, idle_seconds=1)
     conversation = uuid.uuid4()
     sandbox = await backend.open(SandboxSpec(conversation), epoch=1)
     await sandbox.run(Command("server", shell="sleep 1234 & echo begun"))
     pid = runners.pid(backend, conversation)
     await asyncio.sleep(1.5)
-    assert proc.start_time(pid) is not None, "attached: it stays"
+    assert proc.start_time(pid) is not None, "it stays while a worker is attached"
     await sandbox.detach()
-    await gone(pid)
+    await wait_until_gone(pid)
     again = await backend.open(SandboxSpec(conversation), epoch=1)
     await again.destroy(keep_files=False)
 
 
-async def test_a_running_command_keeps_a_lonely_sandbox_alive(tmp_path, another_backend):
+async def test_a_running_command_keeps_a_sandbox_without_a_worker_alive(tmp_path, another_backend):
     backend = another_backend(tmp_path, idle_seconds=0.5)
     spec = SandboxSpec(uuid.uuid4())
     sandbox = await backend.open(spec, epoch=1)
@@ -392,11 +394,11 @@ async def test_a_running_command_keeps_a_lonely_sandbox_alive(tmp_path, another_
     await again.destroy(keep_files=False)
 
 
-async def test_a_sweep_ends_only_what_nobody_keeps(
+async def test_a_sweep_ends_only_sandboxes_that_are_not_kept(
     backend, tmp_path, open_sandbox, another_backend
 ):
     kept, unwanted = await open_sandbox(), await open_sandbox()
-    await unwanted.put("file.txt", "stays")
+    await unwanted.write("file.txt", "stays")
     elsewhere = another_backend(tmp_path / "elsewhere")
     other = await elsewhere.open(SandboxSpec(uuid.uuid4()), epoch=1)
     assert await backend.sweep({kept.spec.conversation_id}) == [unwanted.spec.conversation_id]
@@ -411,17 +413,17 @@ async def test_a_sweep_ends_only_what_nobody_keeps(
 
 
 @only_bubblewrap
-async def test_destroying_leaves_nothing_on_the_host(backend, tmp_path, open_sandbox):
-    hands = await open_sandbox()
-    home = runners.home(backend, hands.spec.conversation_id)
-    await hands.bash("mkdir -p a/b; touch a/b/c; chmod 0 a/b; ln -s / root; setsid sleep 1234 &")
-    pid = host_process.read_record(home.folder).pid
-    assert any(folder.exists() for folder in home.control_group.folders) == (os.geteuid() == 0)
-    await hands.sandbox.destroy(keep_files=False)
+async def test_destroying_a_sandbox_leaves_nothing_on_the_host(backend, tmp_path, open_sandbox):
+    handle = await open_sandbox()
+    directory = runners.home(backend, handle.spec.conversation_id)
+    await handle.bash("mkdir -p a/b; touch a/b/c; chmod 0 a/b; ln -s / root; setsid sleep 1234 &")
+    pid = host_process.read_record(directory.folder).pid
+    assert any(folder.exists() for folder in directory.control_group.folders) == (os.geteuid() == 0)
+    await handle.sandbox.destroy(keep_files=False)
     assert proc.start_time(pid) is None
-    assert not home.workspace.exists()
-    assert not home.folder.exists()
-    assert not any(folder.exists() for folder in home.control_group.folders)
+    assert not directory.workspace.exists()
+    assert not directory.folder.exists()
+    assert not any(folder.exists() for folder in directory.control_group.folders)
 
 
 async def test_a_data_folder_with_a_very_long_path_works(tmp_path):
@@ -432,7 +434,7 @@ async def test_a_data_folder_with_a_very_long_path_works(tmp_path):
     await sandbox.destroy(keep_files=False)
 
 
-async def test_a_data_folder_that_cannot_be_written_is_told_plainly(tmp_path):
+async def test_a_data_folder_that_cannot_be_written_makes_sandboxes_unavailable(tmp_path):
     (tmp_path / "file").write_text("")
     backend = Bubblewrap(tmp_path / "file", "tests")
     with pytest.raises(SandboxUnavailable, match="could not be started"):

@@ -1,4 +1,4 @@
-"""What only Docker sandboxes have: a daemon that can be away, an image, containers of a shared machine."""
+"""Docker sandboxes: their containers, image and daemon, and other containers on the same machine."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ from paca.sandbox.docker import container, self_test
 from paca.sandbox.docker.backend import DEFAULT_IMAGE, Docker
 from paca.sandbox.docker.engine import MOST_CALLS_AT_ONCE, DockerEngine, DockerRefused
 from paca.sandbox.manager import DockerAddress, SandboxManager
-from tests.sandbox.conftest import only_docker, write
+from tests.sandbox.conftest import only_docker, write_file
 from tests.support import docker_backend
 from tests.support.docker_proxy import DockerProxy
 
@@ -29,14 +29,14 @@ pytestmark = [pytest.mark.anyio]
 docker = pytest.mark.docker
 
 
-# --- what a container is --------------------------------------------------------------------------
+# --- isolation ------------------------------------------------------------------------------------
 
 
 @only_docker
-async def test_a_container_is_confined_as_promised(backend, hands):
+async def test_a_container_has_the_isolation_of_the_threat_model(backend, handle):
     """The checklist of the threat model, read from the daemon: S1 to S5, S7 to S9, S11 to S14."""
-    seen = docker_backend.described(backend, hands.spec.conversation_id)
-    config, host = seen["Config"], seen["HostConfig"]
+    inspected = docker_backend.described(backend, handle.spec.conversation_id)
+    config, host = inspected["Config"], inspected["HostConfig"]
     assert config["User"] == "10001:10001"
     assert not config["Env"] or all(name.startswith("PATH=") for name in config["Env"])
     assert host["CapDrop"] == ["ALL"]
@@ -61,25 +61,25 @@ async def test_a_container_is_confined_as_promised(backend, hands):
     for options in host["Tmpfs"].values():
         assert {"nosuid", "nodev"} <= set(options.split(","))
         assert "size=" in options
-    assert [(mount["Type"], mount["Destination"]) for mount in seen["Mounts"]] == [
+    assert [(mount["Type"], mount["Destination"]) for mount in inspected["Mounts"]] == [
         ("volume", "/workspace")
     ]
     assert {"/proc/kcore", "/proc/keys", "/sys/firmware"} <= set(host["MaskedPaths"])
     assert {"/proc/sys", "/proc/sysrq-trigger"} <= set(host["ReadonlyPaths"])
-    assert config["Labels"]["paca.conversation_id"] == str(hands.spec.conversation_id)
+    assert config["Labels"]["paca.conversation_id"] == str(handle.spec.conversation_id)
     assert config["Labels"]["paca.managed"] == "true"
 
 
 @only_docker
-async def test_a_container_is_made_from_the_images_digest(backend, hands):
-    seen = docker_backend.described(backend, hands.spec.conversation_id)
-    assert seen["Config"]["Image"].startswith("sha256:")
-    assert seen["Config"]["Image"] == await backend.creator.image_id()
+async def test_a_container_is_made_from_the_images_digest(backend, handle):
+    inspected = docker_backend.described(backend, handle.spec.conversation_id)
+    assert inspected["Config"]["Image"].startswith("sha256:")
+    assert inspected["Config"]["Image"] == await backend.creator.image_id()
 
 
 @only_docker
-async def test_nothing_of_the_host_is_mounted_but_the_workspace(hands):
-    mounts = (await hands.bash("cut -d' ' -f5,6 /proc/self/mountinfo")).output.splitlines()
+async def test_a_container_mounts_nothing_of_the_host(handle):
+    mounts = (await handle.bash("cut -d' ' -f5,6 /proc/self/mountinfo")).output.splitlines()
     allowed = ("/", "/proc", "/dev", "/sys", "/tmp", "/run", "/home/agent", "/workspace")
     names = ("/etc/resolv.conf", "/etc/hostname", "/etc/hosts")
     for mount in mounts:
@@ -93,26 +93,26 @@ async def test_nothing_of_the_host_is_mounted_but_the_workspace(hands):
         )
         if place in ("/", "/sys", *names):
             assert options.split(",")[0] == "ro" or place in names
-    found = await hands.bash(
+    found = await handle.bash(
         "find / -xdev -name 'docker.sock' 2>/dev/null; ls /dev; ls /sys/kernel"
     )
     assert "docker.sock" not in found.output
     assert not {"sda", "vda", "mem", "kvm", "fuse"} & set(found.output.split())
-    written = await hands.bash("for f in /etc/hosts /etc/resolv.conf; do echo x >> $f; done; true")
+    written = await handle.bash("for f in /etc/hosts /etc/resolv.conf; do echo x >> $f; done; true")
     assert written.output.count("Permission denied") + written.output.count("Read-only") == 2
 
 
 @only_docker
-async def test_nothing_in_the_image_lends_rights(hands):
-    assert (await hands.bash("find / -xdev -perm /6000 -type f 2>/dev/null")).output == ""
-    assert "may not run sudo" not in (await hands.bash("su -c id; sudo id")).output
-    assert "uid=0" not in (await hands.bash("su -c id </dev/null")).output
+async def test_the_image_has_no_setuid_programs(handle):
+    assert (await handle.bash("find / -xdev -perm /6000 -type f 2>/dev/null")).output == ""
+    assert "may not run sudo" not in (await handle.bash("su -c id; sudo id")).output
+    assert "uid=0" not in (await handle.bash("su -c id </dev/null")).output
 
 
 @only_docker
-async def test_the_image_has_what_agents_need(hands):
-    """Also all of Python: Debian's minimal one lacks json."""
-    outcome = await hands.bash(
+async def test_the_image_has_what_agents_need(handle):
+    """The whole of Python is needed: Debian's minimal package lacks json."""
+    outcome = await handle.bash(
         "python3 -c 'import asyncio, ctypes, json, sqlite3, ssl, venv; print(1)' && git --version"
         " && rg --version && curl --version && make --version && cc --version && pip --version"
     )
@@ -120,8 +120,8 @@ async def test_the_image_has_what_agents_need(hands):
 
 
 @only_docker
-async def test_a_repository_in_the_workspace_is_the_agents_own(hands):
-    outcome = await hands.bash(
+async def test_git_trusts_a_repository_in_the_workspace(handle):
+    outcome = await handle.bash(
         "git init -q . && git commit -q --allow-empty -m x && git log --oneline"
     )
     assert outcome.exit_code == 0, outcome.output
@@ -131,7 +131,7 @@ async def test_a_repository_in_the_workspace_is_the_agents_own(hands):
 
 
 @docker
-async def test_a_missing_image_is_told_with_the_command_that_makes_it(tmp_path):
+async def test_a_missing_image_is_reported_with_the_command_that_builds_it(tmp_path):
     docker_backend.skip_without()
     backend = Docker(DockerEngine(), "tests", image="paca-sandbox:never-made")
     with pytest.raises(
@@ -141,7 +141,9 @@ async def test_a_missing_image_is_told_with_the_command_that_makes_it(tmp_path):
 
 
 @docker
-async def test_an_image_of_another_version_is_told_with_the_command_that_mends_it(monkeypatch):
+async def test_an_image_of_another_version_is_reported_with_the_command_that_rebuilds_it(
+    monkeypatch,
+):
     docker_backend.skip_without()
     monkeypatch.setattr(runner_bundle, "runner_version", lambda: "another")
     backend = Docker(DockerEngine(), "tests", image=DEFAULT_IMAGE)
@@ -150,7 +152,7 @@ async def test_an_image_of_another_version_is_told_with_the_command_that_mends_i
 
 
 @docker
-async def test_a_runner_that_fails_to_start_is_told_with_its_last_words(tmp_path, monkeypatch):
+async def test_a_runner_that_fails_to_start_is_reported_with_its_last_output(tmp_path, monkeypatch):
     docker_backend.skip_without()
     monkeypatch.setattr(container, "BOOT_CODE", "raise SystemExit('the runner is broken')")
     backend, spec = docker_backend.make(tmp_path), SandboxSpec(uuid.uuid4())
@@ -176,7 +178,7 @@ async def test_a_probe_that_fails_leaves_neither_container_nor_volume(tmp_path, 
 # --- the daemon -----------------------------------------------------------------------------------
 
 
-async def test_no_daemon_is_told_with_the_command_that_starts_it(tmp_path):
+async def test_a_missing_daemon_is_reported_with_the_command_that_starts_it(tmp_path):
     backend = Docker(DockerEngine(f"unix://{tmp_path}/docker.sock"), "tests", image=DEFAULT_IMAGE)
     with pytest.raises(SandboxUnreachable, match="sudo systemctl start docker"):
         await backend.check()
@@ -192,18 +194,18 @@ ADDRESSES = {
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-async def test_an_address_that_will_not_do_is_told(address):
+async def test_an_unusable_docker_address_is_reported(address):
     with pytest.raises(SandboxUnavailable, match=ADDRESSES[address]):
         await Docker(DockerEngine(address), "tests", image=DEFAULT_IMAGE).check()
 
 
-async def test_certificates_that_are_not_there_are_told(tmp_path):
+async def test_missing_certificates_are_reported(tmp_path):
     engine = DockerEngine("tcp://docker.example:2376", str(tmp_path))
     with pytest.raises(SandboxUnavailable, match="ca.pem is missing"):
         await Docker(engine, "tests", image=DEFAULT_IMAGE).check()
 
 
-NO_RIGHT = """
+CHECK_AS_NOBODY = """
 import asyncio, sys
 from paca.engine.workspace import SandboxUnavailable
 from paca.sandbox.docker.backend import Docker
@@ -216,13 +218,13 @@ except SandboxUnavailable as reason:
 
 
 @docker
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else for a moment")
-def test_no_right_to_the_socket_is_told_with_the_command_that_gives_it():
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of another user")
+def test_a_forbidden_docker_socket_is_reported_with_the_command_that_allows_it():
     """T-53."""
     docker_backend.skip_without()
     root, site = Path(__file__).resolve().parents[2], Path(pytest.__file__).parents[1]
     done = subprocess.run(
-        ["/usr/bin/python3", "-c", NO_RIGHT],
+        ["/usr/bin/python3", "-c", CHECK_AS_NOBODY],
         cwd=root,
         env={"PYTHONPATH": f"{root}:{site}", "PYTHONDONTWRITEBYTECODE": "1"},
         user=65_534,
@@ -235,8 +237,8 @@ def test_no_right_to_the_socket_is_told_with_the_command_that_gives_it():
     assert "sudo usermod -aG docker" in done.stdout, done.stderr
 
 
-async def test_a_daemon_that_is_silent_holds_nobody_up(tmp_path):
-    """Every call has a deadline of ours, and the pool is free again after it."""
+async def test_a_silent_daemon_blocks_no_caller_beyond_the_deadline(tmp_path):
+    """Every call has a deadline, and its thread is free again soon after it."""
     held: list[asyncio.StreamWriter] = []
     server = await asyncio.start_unix_server(
         lambda _, writer: held.append(writer), tmp_path / "docker.sock"
@@ -247,7 +249,9 @@ async def test_a_daemon_that_is_silent_holds_nobody_up(tmp_path):
         ended = await asyncio.gather(*calls, return_exceptions=True)
     assert {type(end) for end in ended} == {SandboxUnreachable}
     assert "did not answer within 1 second" in str(ended[0])
-    async with asyncio.timeout(20):  # who makes a client asks too, and by itself for a minute
+    async with asyncio.timeout(
+        20
+    ):  # making a client sends a request too, whose own deadline is a minute
         for _ in range(MOST_CALLS_AT_ONCE):
             await asyncio.wrap_future(engine._pool.submit(int))
     server.close()
@@ -256,8 +260,8 @@ async def test_a_daemon_that_is_silent_holds_nobody_up(tmp_path):
 
 
 @docker
-async def test_killing_containers_under_load_leaves_nobody_waiting(tmp_path):
-    """Trap 30: hangs near the end of a container. Commands end as lost within ten seconds."""
+async def test_commands_end_as_lost_when_containers_are_killed_under_load(tmp_path):
+    """Docker may hang near the end of a container (trap 30). Commands end as lost within ten seconds."""
     docker_backend.skip_without()
     backend = docker_backend.make(tmp_path)
     specs = [SandboxSpec(uuid.uuid4()) for _ in range(3)]
@@ -282,7 +286,7 @@ async def test_a_flood_of_output_does_not_grow_the_worker(tmp_path):
     docker_backend.skip_without()
     backend, spec = docker_backend.make(tmp_path), SandboxSpec(uuid.uuid4())
     sandbox = await backend.open(spec, epoch=1)
-    before = _resident()
+    before = _resident_bytes()
     shown: list[int] = []
     outcome = await sandbox.run(
         Command("flood", shell="timeout 5 yes aaaaaaaaaaaaaaaaaaaaaaaa; true"),
@@ -290,12 +294,12 @@ async def test_a_flood_of_output_does_not_grow_the_worker(tmp_path):
     )
     assert outcome.truncated
     assert len(outcome.output) <= 64 << 10
-    assert _resident() - before < 30 << 20
+    assert _resident_bytes() - before < 30 << 20
     assert shown
     await sandbox.destroy(keep_files=False)
 
 
-def _resident() -> int:
+def _resident_bytes() -> int:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
@@ -304,7 +308,7 @@ def _resident() -> int:
 
 
 @docker
-async def test_a_connection_cut_in_mid_command_is_told_and_the_command_is_found_again(tmp_path):
+async def test_a_command_is_found_again_after_its_connection_was_cut(tmp_path):
     docker_backend.skip_without()
     with DockerProxy(tmp_path) as proxy:
         backend = Docker(
@@ -333,10 +337,10 @@ async def test_a_connection_cut_in_mid_command_is_told_and_the_command_is_found_
 
 
 @docker
-async def test_a_sandbox_held_up_by_a_frozen_worker_is_waited_for_and_loses_nothing(
+async def test_a_sandbox_blocked_by_a_frozen_worker_is_kept_until_it_can_be_opened(
     tmp_path, monkeypatch
 ):
-    """Docker gives each word to all who are attached, and waits for the slowest."""
+    """Docker copies the output to all attached clients, and waits for the slowest."""
     docker_backend.skip_without()
     monkeypatch.setattr("paca.sandbox.docker.stream.SILENT_SECONDS", 1)
     monkeypatch.setattr("paca.sandbox.docker.backend.ATTACH_SECONDS", 2)
@@ -346,7 +350,7 @@ async def test_a_sandbox_held_up_by_a_frozen_worker_is_waited_for_and_loses_noth
     second = await backend.open(spec, epoch=2)
     await second.write("keep", "kept.txt", b"kept")
     with pytest.raises(SandboxGone, match="does not answer"):
-        await _flooded(second)
+        await _flood(second)
     with pytest.raises(
         SandboxUnreachable, match="another client that is attached to it does not read"
     ):
@@ -358,14 +362,14 @@ async def test_a_sandbox_held_up_by_a_frozen_worker_is_waited_for_and_loses_noth
     await backend.delete(spec.conversation_id)
 
 
-async def _flooded(sandbox: Sandbox) -> None:
-    """More words than Docker keeps for who does not read them: it is a megabyte."""
+async def _flood(sandbox: Sandbox) -> None:
+    """Write more output than Docker buffers for a client that does not read, which is a megabyte."""
     for number in range(200):
         await sandbox.run(Command(f"flood-{number}", shell="head -c 30000 /dev/zero | tr '\\0' x"))
 
 
 @docker
-async def test_a_manager_says_what_is_wrong_and_notices_when_it_is_mended(tmp_path):
+async def test_a_manager_reports_a_stopped_daemon_and_notices_its_return(tmp_path):
     docker_backend.skip_without()
     with DockerProxy(tmp_path) as proxy:
         manager = SandboxManager(
@@ -384,7 +388,7 @@ async def test_a_manager_says_what_is_wrong_and_notices_when_it_is_mended(tmp_pa
 # --- which backend --------------------------------------------------------------------------------
 
 
-async def test_docker_asked_for_is_never_replaced_by_something_weaker(tmp_path):
+async def test_a_manager_set_to_docker_never_falls_back_to_another_backend(tmp_path):
     nowhere = DockerAddress(host=f"unix://{tmp_path}/docker.sock")
     manager = SandboxManager(kind="docker", data_dir=tmp_path, install_id="tests", docker=nowhere)
     assert "systemctl start docker" in (await manager.unavailable_reason() or "")
@@ -395,7 +399,7 @@ async def test_docker_asked_for_is_never_replaced_by_something_weaker(tmp_path):
 
 
 @docker
-async def test_auto_takes_docker_where_it_answers_and_has_the_image(tmp_path):
+async def test_a_manager_set_to_auto_uses_docker_if_it_answers_and_has_the_image(tmp_path):
     docker_backend.skip_without()
     install = docker_backend.install_id(tmp_path)
     manager = SandboxManager(kind="auto", data_dir=tmp_path, install_id=install)
@@ -410,8 +414,8 @@ async def test_auto_takes_docker_where_it_answers_and_has_the_image(tmp_path):
 
 
 @docker
-async def test_the_files_of_a_conversation_stay_where_they_were_made(tmp_path):
-    """Docker comes or goes with a restart; a workspace must not seem empty for that."""
+async def test_the_files_of_a_conversation_stay_with_their_backend(tmp_path):
+    """Docker may appear or vanish with a restart; a workspace must not seem empty because of that."""
     docker_backend.skip_without()
     install = docker_backend.install_id(tmp_path)
     spec = SandboxSpec(uuid.uuid4(), backend_name="bubblewrap")
@@ -426,9 +430,9 @@ async def test_the_files_of_a_conversation_stay_where_they_were_made(tmp_path):
 
 
 class Unsafe:
-    """A backend whose self-test fails; it would open all the same."""
+    """A backend whose self-test fails, although it could open sandboxes."""
 
-    name, facts = "bubblewrap", ""
+    name, description = "bubblewrap", ""
 
     async def check(self) -> None:
         pass
@@ -437,37 +441,37 @@ class Unsafe:
         raise SandboxUnavailable("memory is not limited")
 
 
-async def test_files_that_are_kept_do_not_open_a_sandbox_that_fails_its_self_test(tmp_path):
+async def test_a_backend_that_fails_its_self_test_is_not_used_for_stored_files(tmp_path):
     manager = SandboxManager(kind="bubblewrap", data_dir=tmp_path, install_id="tests")
     manager.backends = [Unsafe()]
     with pytest.raises(SandboxUnavailable, match="memory is not limited"):
         await manager.choose_backend("bubblewrap")
 
 
-# --- what is left behind --------------------------------------------------------------------------
+# --- sweeping and removal -------------------------------------------------------------------------
 
 
 @only_docker
-async def test_a_sweep_leaves_a_sandbox_that_somebody_has_attached_to_meanwhile(
+async def test_a_sweep_spares_a_sandbox_that_a_worker_attached_to_meanwhile(
     backend, open_sandbox, monkeypatch
 ):
     monkeypatch.setattr("paca.sandbox.docker.backend.CLOCK_MARGIN_SECONDS", 1)
     used, unused = await open_sandbox(), await open_sandbox()
     await asyncio.sleep(1.1)
-    lives = backend.list_running()
+    running = backend.list_running()
     await used.sandbox.detach()
     again = await open_sandbox(conversation=used.spec.conversation_id, epoch=2)
-    assert await backend.sweep(set(), lives) == [unused.spec.conversation_id]
+    assert await backend.sweep(set(), running) == [unused.spec.conversation_id]
     assert (await again.bash("echo mine")).output == "mine\n"
 
 
 @only_docker
 async def test_a_sweep_removes_a_runner_that_does_not_answer(backend, open_sandbox, monkeypatch):
     monkeypatch.setattr("paca.sandbox.docker.backend.ATTACH_SECONDS", 0.5)
-    hands = await open_sandbox()
-    await hands.sandbox.detach()
-    os.kill(docker_backend.runner_pid(backend, hands.spec.conversation_id), 19)
-    assert await backend.sweep(set(), backend.list_running()) == [hands.spec.conversation_id]
+    handle = await open_sandbox()
+    await handle.sandbox.detach()
+    os.kill(docker_backend.runner_pid(backend, handle.spec.conversation_id), 19)
+    assert await backend.sweep(set(), backend.list_running()) == [handle.spec.conversation_id]
     assert backend.list_running() == {}
 
 
@@ -476,21 +480,21 @@ async def test_a_container_left_by_a_worker_that_died_while_making_it_is_replace
     backend, open_sandbox, monkeypatch
 ):
     monkeypatch.setattr("paca.sandbox.docker.backend.STARTING_SECONDS", 0.2)
-    spec = await _only_made(backend)
-    hands = await open_sandbox(conversation=spec.conversation_id)
-    assert (await hands.bash("echo fine")).output == "fine\n"
+    spec = await _only_created(backend)
+    handle = await open_sandbox(conversation=spec.conversation_id)
+    assert (await handle.bash("echo fine")).output == "fine\n"
 
 
-async def _only_made(backend: Docker) -> SandboxSpec:
-    """A container that nobody has started."""
+async def _only_created(backend: Docker) -> SandboxSpec:
+    """Create a container without starting it."""
     spec = SandboxSpec(uuid.uuid4())
-    assert await backend._created(spec, 1) is not None
+    assert await backend.creator.create_for_conversation(spec, 1) is not None
     return spec
 
 
 @only_docker
-async def test_a_container_that_nobody_will_start_any_more_is_swept(backend, monkeypatch):
-    spec = await _only_made(backend)
+async def test_a_container_that_was_never_started_is_swept(backend, monkeypatch):
+    spec = await _only_created(backend)
     assert await backend.sweep(set(), backend.list_running()) == [], (
         "a worker may be about to start it"
     )
@@ -501,28 +505,28 @@ async def test_a_container_that_nobody_will_start_any_more_is_swept(backend, mon
 
 
 @only_docker
-async def test_who_removes_late_leaves_alone_what_another_worker_has_just_made(
+async def test_a_late_removal_spares_the_new_container_of_another_worker(
     backend, open_sandbox, monkeypatch
 ):
-    """Two find the same dead container; the slower one must not remove what the faster one made."""
+    """Two workers find the same dead container. The slower one must not remove the new one of the faster."""
     old = await open_sandbox()
     conversation = old.spec.conversation_id
     found = await backend.inventory.find_container(conversation)
     await backend.remove_container(conversation)
     new = await open_sandbox(conversation=conversation, epoch=2)
 
-    async def as_seen_before(_: uuid.UUID) -> container.Container:
+    async def as_found_before(_: uuid.UUID) -> container.Container:
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(backend.inventory, "find_container", as_seen_before)
+        patch.setattr(backend.inventory, "find_container", as_found_before)
         await backend.remove_container(conversation)
     assert (await new.bash("echo mine")).output == "mine\n"
 
 
 @only_docker
-async def test_a_volume_of_nobody_is_seen_though_there_is_no_container_and_no_trial_is(backend):
-    """Whoever makes a sandbox may die between its volume and its container."""
+async def test_volumes_without_a_container_are_listed_except_those_of_probes(backend):
+    """A worker may die after it made the volume and before it made the container."""
     left, tried = uuid.uuid4(), new_probe_id()
     for conversation in (left, tried):
         labels = container.labels(backend.inventory.install_id, conversation)
@@ -538,10 +542,10 @@ async def test_a_volume_of_nobody_is_seen_though_there_is_no_container_and_no_tr
 
 
 @only_docker
-async def test_forgetting_leaves_neither_container_nor_volume(backend, open_sandbox):
-    hands = await open_sandbox()
-    await hands.bash("mkdir -p a/b; touch a/b/c; chmod 0 a/b; ln -s / root; setsid sleep 1234 &")
-    conversation = hands.spec.conversation_id
+async def test_deleting_a_sandbox_leaves_neither_container_nor_volume(backend, open_sandbox):
+    handle = await open_sandbox()
+    await handle.bash("mkdir -p a/b; touch a/b/c; chmod 0 a/b; ln -s / root; setsid sleep 1234 &")
+    conversation = handle.spec.conversation_id
     await backend.delete(conversation)
     await backend.delete(conversation)
     assert backend.list_running() == {}
@@ -550,7 +554,7 @@ async def test_forgetting_leaves_neither_container_nor_volume(backend, open_sand
         await backend.engine.call(lambda client: client.inspect_volume(volume))
 
 
-def _a_volume(backend: Docker, name: str) -> None:
+def _create_volume(backend: Docker, name: str) -> None:
     labels = container.labels(backend.inventory.install_id, uuid.uuid4())
     backend.engine.call_sync(lambda client: client.create_volume(name, labels=labels))
 
@@ -561,33 +565,33 @@ def _volumes(backend: Docker) -> set[str]:
 
 
 @only_docker
-async def test_files_from_before_volumes_bore_their_installation_are_found_and_removed(backend):
+async def test_a_volume_with_a_former_name_is_found_and_removed(backend):
     spec = SandboxSpec(uuid.uuid4(), backend_name="docker")
     former = container.former_volume_name(spec.conversation_id)
-    _a_volume(backend, former)
+    _create_volume(backend, former)
     sandbox = await backend.open(spec, epoch=1)
-    await write(sandbox, "note.txt", "x")
+    await write_file(sandbox, "note.txt", "x")
     await sandbox.destroy()
     assert backend.list_workspaces() == {spec.conversation_id: former}
     again = await backend.open(spec, epoch=2)
     assert await again.read("note.txt") == b"x"
-    assert not await backend.remove_files(spec.conversation_id), "it is in use"
+    assert not await backend.remove_files(spec.conversation_id), "the volume is in use"
     await again.destroy()
     assert await backend.remove_files(spec.conversation_id)
     assert backend.list_workspaces() == {}
-    _a_volume(backend, former)
+    _create_volume(backend, former)
     await backend.delete(spec.conversation_id)
     assert former not in _volumes(backend)
 
 
 @only_docker
-async def test_files_are_where_their_row_says(backend):
+async def test_the_recorded_volume_is_used(backend):
     volume = f"paca-{backend.inventory.install_id}-ws-{uuid.uuid4()}"
     spec = SandboxSpec(uuid.uuid4(), volume=volume)
     sandbox = await backend.open(spec, epoch=1)
-    await write(sandbox, "note.txt", "x")
+    await write_file(sandbox, "note.txt", "x")
     await sandbox.destroy()
-    assert await backend.remove_files(uuid.uuid4()), "of another conversation there is nothing"
+    assert await backend.remove_files(uuid.uuid4()), "another conversation has no files"
     again = await backend.open(spec, epoch=2)
     assert await again.read("note.txt") == b"x"
     await again.destroy(keep_files=False)
@@ -595,19 +599,19 @@ async def test_files_are_where_their_row_says(backend):
 
 
 @only_docker
-async def test_what_bears_our_label_and_a_name_that_we_never_give_holds_up_nothing(
+async def test_labelled_containers_and_volumes_with_foreign_names_are_ignored(
     backend, open_sandbox
 ):
-    hands = await open_sandbox()
+    handle = await open_sandbox()
     labels = container.labels(backend.inventory.install_id, "no id")
     strange = backend.engine.call_sync(
         lambda client: client.create_container(DEFAULT_IMAGE, labels=labels)
     )["Id"]
-    _a_volume(backend, f"of-a-person-{backend.inventory.install_id}")
+    _create_volume(backend, f"of-a-person-{backend.inventory.install_id}")
     try:
-        assert set(backend.list_running()) == {hands.spec.conversation_id}
-        assert set(backend.list_workspaces()) == {hands.spec.conversation_id}
-        assert await backend.sweep({hands.spec.conversation_id}) == []
+        assert set(backend.list_running()) == {handle.spec.conversation_id}
+        assert set(backend.list_workspaces()) == {handle.spec.conversation_id}
+        assert await backend.sweep({handle.spec.conversation_id}) == []
     finally:
         await backend.inventory.remove_container(strange)
         await backend.inventory.remove_volume(f"of-a-person-{backend.inventory.install_id}")
@@ -639,13 +643,13 @@ VERSION_2 = {
 }
 
 
-@pytest.mark.parametrize("seen", [VERSION_1, VERSION_2], ids=["version 1", "version 2"])
-def test_kept_promises_are_said_as_the_kernel_states_them(seen):
-    assert self_test.unmet_limits(seen, SandboxLimits()) == []
-    assert self_test.describe_limits(seen).startswith("2048 MiB of memory without swap, 1 core")
+@pytest.mark.parametrize("readings", [VERSION_1, VERSION_2], ids=["version 1", "version 2"])
+def test_the_self_test_describes_the_limits_that_the_kernel_reports(readings):
+    assert self_test.unmet_limits(readings, SandboxLimits()) == []
+    assert self_test.describe_limits(readings).startswith("2048 MiB of memory without swap, 1 core")
 
 
-BROKEN = [
+PROBLEMS = [
     ("memory", "max", "memory"),
     ("memory", str(1 << 63), "memory"),
     ("memory", "", "memory"),
@@ -661,17 +665,17 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "word"), BROKEN)
-def test_a_limit_that_was_only_asked_for_is_a_broken_promise(name, value, word):
-    (broken,) = self_test.unmet_limits({**VERSION_2, name: value}, SandboxLimits())
-    assert word in broken
+@pytest.mark.parametrize(("name", "value", "word"), PROBLEMS)
+def test_the_self_test_reports_a_limit_that_is_not_enforced(name, value, word):
+    (problem,) = self_test.unmet_limits({**VERSION_2, name: value}, SandboxLimits())
+    assert word in problem
 
 
-def test_what_cannot_be_read_counts_as_broken():
+def test_the_self_test_reports_limits_that_cannot_be_read():
     assert len(self_test.unmet_limits({}, SandboxLimits())) == 11
 
 
-def test_a_machine_without_swap_needs_no_limit_of_it():
+def test_the_self_test_needs_no_swap_limit_on_a_machine_without_swap():
     without = {**VERSION_1, "swap_there": "0", "memory_and_swap": ""}
     assert self_test.unmet_limits(without, SandboxLimits()) == []
 
@@ -680,10 +684,10 @@ def test_a_machine_without_swap_needs_no_limit_of_it():
 async def test_a_container_without_its_limits_is_refused(tmp_path, monkeypatch):
     docker_backend.skip_without()
 
-    def weak(limits: SandboxLimits) -> dict:
+    def no_limits(limits: SandboxLimits) -> dict:
         return {"Tmpfs": {"/tmp": "", "/home/agent": "mode=1777"}}
 
-    monkeypatch.setattr(container, "_resource_limits", weak)
+    monkeypatch.setattr(container, "_resource_limits", no_limits)
     backend = docker_backend.make(tmp_path)
     with pytest.raises(SandboxUnavailable, match="memory is not limited; .*processes are not"):
         await backend.probe()

@@ -1,4 +1,4 @@
-"""The filter of system calls as Docker gets it: an allowlist that no refused call is on."""
+"""The seccomp profile for Docker: a list of allowed calls without any refused one."""
 
 import json
 
@@ -76,13 +76,13 @@ REFUSED_BY_DOCKER = [
 ]
 
 
-def test_nothing_is_allowed_that_docker_or_the_other_backend_refuses():
+def test_the_profile_allows_no_call_that_docker_or_bubblewrap_refuses():
     allowed = set(seccomp_profile.allowed_names())
     assert not allowed & (set(REFUSED_BY_DOCKER) | set(seccomp.REFUSED_CALLS))
     assert not allowed & {"clone", "clone3", "socket", "personality"}, "these depend on arguments"
 
 
-def test_what_is_on_no_list_is_refused():
+def test_the_profile_refuses_calls_that_it_does_not_list():
     profile = json.loads(seccomp_profile.profile())
     assert profile["defaultAction"] == "SCMP_ACT_ERRNO"
     rules = profile["syscalls"]
@@ -91,8 +91,8 @@ def test_what_is_on_no_list_is_refused():
     assert {"read", "execve", "futex", "rseq", "getrandom"} <= set(named)
 
 
-def test_arguments_are_compared_as_the_kernel_reads_them():
-    """A comparison of all 64 bits could be deceived by those the kernel ignores."""
+def test_the_profile_compares_arguments_as_the_kernel_reads_them():
+    """The kernel ignores the upper bits, so a comparison of all 64 bits could be bypassed."""
     rules = json.loads(seccomp_profile.profile())["syscalls"]
     compared = [argument for rule in rules for argument in rule.get("args", ())]
     assert {argument["op"] for argument in compared} == {"SCMP_CMP_MASKED_EQ"}

@@ -1,4 +1,4 @@
-"""What reading and writing files promises, on every backend and on the tests' fake."""
+"""Reading and writing files, on every backend and on the fake workspace of the tests."""
 
 import hashlib
 import uuid
@@ -16,7 +16,7 @@ from paca.engine.workspace import (
     TextNotUnique,
 )
 from paca.sandbox.base import SandboxSpec
-from tests.sandbox.conftest import BACKENDS, PARAMETERS, write
+from tests.sandbox.conftest import BACKENDS, PARAMETERS, write_file
 from tests.support.fake_sandbox_workspace import FakeSandboxWorkspace
 
 pytestmark = [pytest.mark.service, pytest.mark.anyio]
@@ -43,7 +43,7 @@ SPELLINGS = [
 
 @pytest.mark.parametrize("path", SPELLINGS)
 async def test_a_file_is_the_same_in_every_spelling(workspace, path):
-    await write(workspace, "src/a.py", "print(1)\n")
+    await write_file(workspace, "src/a.py", "print(1)\n")
     found = await workspace.read_lines(path)
     assert (found.path, found.text) == ("src/a.py", "print(1)\n")
     assert (await workspace.stat(path)).path == "src/a.py"
@@ -52,7 +52,7 @@ async def test_a_file_is_the_same_in_every_spelling(workspace, path):
 
 
 async def test_a_folder_is_the_same_in_every_spelling(workspace):
-    await write(workspace, "src/a.py", "")
+    await write_file(workspace, "src/a.py", "")
     for path in ("src", "src/", "./src", "/workspace/src/", "src/../src/."):
         assert (await workspace.stat(path)).path == "src"
         assert [entry.path for entry in await workspace.list(path)] == ["src/a.py"]
@@ -74,8 +74,8 @@ OUTSIDE = [
 
 
 @pytest.mark.parametrize("path", OUTSIDE)
-async def test_a_path_that_leaves_the_workspace_is_refused_as_such(workspace, path):
-    await write(workspace, "src/a.py", "")
+async def test_a_path_that_leaves_the_workspace_is_refused(workspace, path):
+    await write_file(workspace, "src/a.py", "")
     for attempt in (
         workspace.read_lines(path),
         workspace.read(path),
@@ -92,14 +92,14 @@ async def test_a_path_that_leaves_the_workspace_is_refused_as_such(workspace, pa
     "name", ["with blank", "ümlaut.txt", "数字", "quote'\"", "new\nline", "-rf", "a*b"]
 )
 async def test_any_name_can_be_written_read_and_listed(workspace, name):
-    await write(workspace, f"folder/{name}", "content")
+    await write_file(workspace, f"folder/{name}", "content")
     assert (await workspace.read_lines(f"folder/{name}")).text == "content"
     assert [entry.path for entry in await workspace.list("folder")] == [f"folder/{name}"]
 
 
-async def test_lines_are_counted_from_one_and_cut_to_what_is_asked(workspace):
+async def test_lines_are_counted_from_one_and_limited_to_the_requested_number(workspace):
     text = "".join(f"line {number}\n" for number in range(1, 101))
-    await write(workspace, "long.txt", text)
+    await write_file(workspace, "long.txt", text)
     found = await workspace.read_lines("long.txt", first=10, count=2)
     assert (found.text, found.first, found.last, found.total) == ("line 10\nline 11\n", 10, 11, 100)
     assert found.size == len(text)
@@ -119,8 +119,10 @@ async def test_lines_are_counted_from_one_and_cut_to_what_is_asked(workspace):
         ("a\r\nb\r\n", 2, "a\r\nb\r\n"),
     ],
 )
-async def test_the_end_of_a_file_is_told_as_it_is(workspace, content, total, text):
-    await write(workspace, "end.txt", content)
+async def test_the_last_line_of_a_file_is_read_with_or_without_its_newline(
+    workspace, content, total, text
+):
+    await write_file(workspace, "end.txt", content)
     found = await workspace.read_lines("end.txt")
     assert (found.text, found.total, found.binary) == (text, total, "")
 
@@ -135,23 +137,23 @@ BINARIES = {
 
 
 @pytest.mark.parametrize("kind", BINARIES)
-async def test_a_binary_file_is_named_not_shown(workspace, kind):
-    await write(workspace, "thing", BINARIES[kind])
+async def test_a_binary_file_is_described_not_shown(workspace, kind):
+    await write_file(workspace, "thing", BINARIES[kind])
     found = await workspace.read_lines("thing")
     assert (found.binary, found.text, found.size) == (kind, "", len(BINARIES[kind]))
     assert await workspace.read("thing", offset=1, limit=4) == BINARIES[kind][1:5]
 
 
 async def test_text_in_another_encoding_is_still_text(workspace):
-    await write(workspace, "latin.txt", "Größe und Übermut, sonst nichts".encode("latin-1"))
+    await write_file(workspace, "latin.txt", "Größe und Übermut, sonst nichts".encode("latin-1"))
     found = await workspace.read_lines("latin.txt")
     assert found.binary == ""
     assert "und" in found.text
     assert "\ufffd" in found.text
 
 
-async def test_what_is_no_file_is_told_apart_from_what_is_missing(workspace):
-    await write(workspace, "folder/a", "")
+async def test_a_missing_file_and_a_path_of_another_type_have_different_errors(workspace):
+    await write_file(workspace, "folder/a", "")
     for attempt in (
         workspace.read_lines("folder"),
         workspace.read("folder"),
@@ -172,9 +174,9 @@ async def test_what_is_no_file_is_told_apart_from_what_is_missing(workspace):
         await workspace.list("folder/a")
 
 
-async def test_a_list_goes_as_deep_and_as_far_as_asked(workspace):
+async def test_a_listing_respects_its_depth_and_limit(workspace):
     for path in ("a/b/c.txt", "a/z.txt", "b.txt"):
-        await write(workspace, path, "12345")
+        await write_file(workspace, path, "12345")
     assert [entry.path for entry in await workspace.list()] == ["a", "b.txt"]
     deep = await workspace.list(depth=3)
     assert [entry.path for entry in deep] == ["a", "a/b", "a/b/c.txt", "a/z.txt", "b.txt"]
@@ -182,7 +184,7 @@ async def test_a_list_goes_as_deep_and_as_far_as_asked(workspace):
     assert len(await workspace.list(depth=3, limit=2)) == 2
 
 
-async def test_writing_says_what_changed(workspace):
+async def test_a_write_reports_the_change(workspace):
     made = await workspace.write("one", "notes/a.txt", b"a\nb\nc\n")
     assert (made.created, made.added, made.removed) == (True, 3, 0)
     assert made.digest == hashlib.sha256(b"a\nb\nc\n").hexdigest()
@@ -215,8 +217,8 @@ async def test_a_write_that_expects_other_content_is_refused(workspace):
     assert await workspace.read("a.txt") == b"six"
 
 
-async def test_a_piece_is_replaced_only_if_it_is_the_only_one(workspace):
-    await write(workspace, "a.txt", "one two one\n")
+async def test_a_text_is_replaced_only_if_it_occurs_once(workspace):
+    await write_file(workspace, "a.txt", "one two one\n")
     with pytest.raises(TextNotUnique):
         await workspace.replace("r1", "a.txt", "one", "1")
     for missing in ("three", ""):

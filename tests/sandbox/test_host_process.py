@@ -1,4 +1,4 @@
-"""The host's side by itself: the filter, control groups, lives, identities."""
+"""The host side of bubblewrap sandboxes: system call filter, control groups, records, users and folders."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from paca.sandbox.runner import proc
 
 
 def verdict(program: bytes, number: int, argument: int = 0, *, arch: int = 0xC000003E) -> int:
-    """What the kernel would say: the filter's few instructions, interpreted."""
+    """The result of the filter for one call, computed as the kernel does."""
     code = [struct.unpack("HBBI", program[i : i + 8]) for i in range(0, len(program), 8)]
     data = struct.pack("=IIQ6Q", number, arch, 0, argument, 0, 0, 0, 0, 0)
     loaded, at = 0, 0
@@ -39,7 +39,9 @@ def verdict(program: bytes, number: int, argument: int = 0, *, arch: int = 0xC00
 
 
 @pytest.mark.parametrize(("machine", "arch"), [("x86_64", 0xC000003E), ("aarch64", 0xC00000B7)])
-def test_the_filter_refuses_what_it_names_and_lets_the_rest_pass(monkeypatch, machine, arch):
+def test_the_seccomp_filter_refuses_the_listed_calls_and_allows_the_others(
+    monkeypatch, machine, arch
+):
     monkeypatch.setattr(seccomp.platform, "machine", lambda: machine)
     program = seccomp.program()
     column = seccomp.ARCHITECTURES[machine][0]
@@ -64,14 +66,14 @@ def test_the_filter_refuses_what_it_names_and_lets_the_rest_pass(monkeypatch, ma
     assert verdict(program, seccomp.X32 + 1, arch=arch) == seccomp.ENOSYS
 
 
-def test_an_unknown_processor_has_no_filter(monkeypatch):
+def test_the_seccomp_filter_is_absent_on_an_unknown_processor(monkeypatch):
     monkeypatch.setattr(seccomp.platform, "machine", lambda: "riscv64")
     assert seccomp.program() is None
 
 
 @pytest.fixture
 def version_2(tmp_path, monkeypatch):
-    """A cgroup file system of version 2, as the kernel would fill it."""
+    """A file system of control groups in version 2, filled as the kernel does."""
     (tmp_path / "cgroup.controllers").write_text("cpu memory pids")
     real = cgroups.Path.mkdir
 
@@ -93,7 +95,7 @@ def version_2(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_version_2_groups_get_their_limits(version_2):
+def test_control_groups_of_version_2_get_their_limits(version_2):
     group = cgroups.ControlGroup("mine")
     assert group.create(SandboxLimits(memory_mib=100, cpus=1.5))
     folder = version_2 / "paca" / "paca-mine"
@@ -105,9 +107,9 @@ def test_version_2_groups_get_their_limits(version_2):
     assert (folder / "cgroup.procs").read_text() == "42"
 
 
-def test_groups_long_empty_are_removed_and_no_others(version_2):
+def test_control_groups_that_are_empty_for_long_are_removed_and_no_others(version_2):
     parent = version_2 / "paca"
-    os.mkdir(parent)  # noqa: PTH102 - the fixture fills what Path.mkdir makes
+    os.mkdir(parent)  # noqa: PTH102 - the fixture replaces Path.mkdir
     for name, age in (("paca-old", 7200), ("paca-new", 60), ("foreign", 7200), ("paca-used", 7200)):
         os.mkdir(parent / name)  # noqa: PTH102
         if name == "paca-used":
@@ -117,20 +119,20 @@ def test_groups_long_empty_are_removed_and_no_others(version_2):
     assert sorted(path.name for path in parent.iterdir()) == ["foreign", "paca-new", "paca-used"]
 
 
-def test_groups_that_cannot_be_made_are_no_failure(version_2, monkeypatch):
+def test_control_groups_that_cannot_be_made_are_no_error(version_2, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert not cgroups.ControlGroup("mine").create(SandboxLimits())
     assert not (version_2 / "paca").exists()
 
 
-def test_a_life_is_told_from_a_later_process_of_its_number():
+def test_a_runner_is_distinguished_from_a_later_process_with_its_pid():
     started = proc.start_time(os.getpid())
     assert RunnerProcess(os.getpid(), started).is_alive
     assert not RunnerProcess(os.getpid(), started - 1).is_alive
     assert not RunnerProcess().is_alive
 
 
-def test_a_zombie_is_no_life():
+def test_a_zombie_is_not_alive():
     pid = os.posix_spawn("/bin/true", ["true"], {})
     while proc.start_time(pid) is not None:
         pass
@@ -138,17 +140,17 @@ def test_a_zombie_is_no_life():
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1, "unknown": 2}', "\0"])
-def test_a_damaged_note_of_a_life_is_no_life(tmp_path, text):
+def test_a_damaged_record_is_read_as_no_runner(tmp_path, text):
     (tmp_path / "life.json").write_text(text)
     assert host_process.read_record(tmp_path) == RunnerProcess()
 
 
-def test_a_life_is_read_as_it_was_written(tmp_path):
+def test_a_record_is_read_as_it_was_written(tmp_path):
     host_process.write_record(tmp_path, RunnerProcess(7, 8, 9))
     assert host_process.read_record(tmp_path) == RunnerProcess(7, 8, 9)
 
 
-def test_as_root_each_conversation_has_a_user_of_its_own(monkeypatch):
+def test_each_conversation_has_its_own_user_if_paca_is_root(monkeypatch):
     monkeypatch.setattr(bwrap_arguments.os, "geteuid", lambda: 0)
     found = {bwrap_arguments.user_for(uuid.uuid4()).uid for _ in range(200)}
     assert len(found) == 200
@@ -159,7 +161,7 @@ def test_as_root_each_conversation_has_a_user_of_its_own(monkeypatch):
     assert small.drop_privileges
 
 
-def test_without_root_the_user_stays_the_same(monkeypatch):
+def test_the_user_of_sandboxes_is_pacas_own_without_root(monkeypatch):
     monkeypatch.setattr(bwrap_arguments.os, "geteuid", lambda: 1234)
     monkeypatch.setattr(bwrap_arguments.os, "getegid", lambda: 1235)
     assert bwrap_arguments.user_for(uuid.uuid4()) == bwrap_arguments.SandboxUser(
@@ -177,7 +179,7 @@ def test_the_runner_is_compiled_once_and_ships_no_source(tmp_path):
     assert (first / "lib/paca/sandbox/runner/main.pyc").exists()
 
 
-def test_of_the_hosts_etc_only_what_everybody_may_read_is_copied(tmp_path, monkeypatch):
+def test_the_copy_of_etc_contains_only_files_that_everybody_may_read(tmp_path, monkeypatch):
     host = tmp_path / "etc"
     (host / "ssl" / "private").mkdir(parents=True)
     (host / "ssl" / "certs").mkdir()
@@ -203,8 +205,8 @@ def test_of_the_hosts_etc_only_what_everybody_may_read_is_copied(tmp_path, monke
     assert (made / "ssl/certs/link.pem").read_text() == "public"
 
 
-def test_what_cannot_be_removed_leaves_the_folder_it_stands_in_as_it_is(tmp_path):
-    """Else /tmp is closed to everybody as soon as two workers tidy up the same in it."""
+def test_remove_tree_neither_follows_a_link_nor_changes_the_folder_around_it(tmp_path):
+    """Otherwise /tmp would be closed to all users when two workers remove the same folder in it."""
     kept = tmp_path / "kept"
     kept.mkdir()
     (kept / "file").touch()
@@ -216,8 +218,8 @@ def test_what_cannot_be_removed_leaves_the_folder_it_stands_in_as_it_is(tmp_path
     assert (kept / "file").exists()
 
 
-def test_no_depth_of_folders_is_too_deep_to_be_removed(tmp_path):
-    """One conversation's files must not end the sweep that is for all."""
+def test_remove_tree_removes_folders_of_any_depth(tmp_path):
+    """The files of one conversation must not stop the sweep of all others."""
     tree = tmp_path / "tree"
     tree.mkdir()
     at = os.open(tree, os.O_RDONLY)
@@ -233,7 +235,7 @@ def test_no_depth_of_folders_is_too_deep_to_be_removed(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
 
-def test_what_cannot_be_removed_is_told(tmp_path, monkeypatch):
+def test_remove_tree_raises_if_a_file_cannot_be_removed(tmp_path, monkeypatch):
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "file").touch()
     monkeypatch.setattr(os, "unlink", lambda *_, **__: (_ for _ in ()).throw(PermissionError()))
@@ -241,9 +243,9 @@ def test_what_cannot_be_removed_is_told(tmp_path, monkeypatch):
         remove_tree(tmp_path / "tree")
 
 
-def test_a_lock_that_was_removed_while_somebody_waited_for_it_is_worth_nothing(tmp_path):
-    """Else he removes the files of the sandbox that is just being started under the new one."""
-    folder, entered = tmp_path / "home", asyncio.Event()
+def test_a_directory_lock_that_was_removed_during_the_wait_is_not_acquired(tmp_path):
+    """Otherwise the waiting worker would remove the files of a sandbox that is started under the new lock."""
+    folder, entered = tmp_path / "sandbox", asyncio.Event()
 
     async def enter() -> None:
         async with host_process.directory_lock(folder):

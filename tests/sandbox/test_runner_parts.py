@@ -1,4 +1,4 @@
-"""The runner's parts by themselves: frames, output, differences, kinds of files."""
+"""Modules of the runner: frames, output, diffs and types of files."""
 
 import json
 from binascii import crc32
@@ -27,13 +27,13 @@ messages = st.dictionaries(st.text(max_size=8), values, max_size=4)
 
 @unhurried
 @given(values)
-def test_our_json_is_json(value):
+def test_the_runners_json_is_json(value):
     assert loads(dumps(value)) == json.loads(json.dumps(value)) == json.loads(dumps(value))
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"a":1} x', "[1,]", "nul", '"\\ud8"', "{1:2}"])
-def test_what_is_no_json_is_refused(text):
-    with pytest.raises(ValueError):  # noqa: PT011 - its words are nobody's business
+def test_invalid_json_is_refused(text):
+    with pytest.raises(ValueError):  # noqa: PT011 - the message does not matter
         loads(text)
 
 
@@ -60,7 +60,7 @@ def test_a_frame_cut_anywhere_is_lost_alone(broken, whole, data):
 @given(messages, st.data())
 def test_a_frame_with_a_damaged_byte_is_dropped(message, data):
     frame = bytearray(encode("aa", message))
-    # The nonce is not covered by the checksum: a damaged one is a foreign one.
+    # The checksum does not cover the nonce: a damaged nonce is one of another worker.
     place = data.draw(st.integers(len(b"PACA1 aa "), len(frame) - 2))
     frame[place] ^= data.draw(st.integers(1, 255))
     assert FrameParser().feed(bytes(frame)) in ([], [("aa", message)])
@@ -68,11 +68,11 @@ def test_a_frame_with_a_damaged_byte_is_dropped(message, data):
 
 @unhurried
 @given(st.binary(max_size=200))
-def test_garbage_is_no_frame(garbage):
+def test_garbage_is_not_parsed_as_a_frame(garbage):
     assert FrameParser().feed(garbage + b"\n" + encode("cc", {"a": 1}))[-1:] == [("cc", {"a": 1})]
 
 
-def test_a_frame_without_end_does_not_grow_for_ever():
+def test_a_frame_without_end_does_not_fill_the_memory():
     parser = FrameParser()
     for _ in range(MAX_FRAME // (1 << 20) + 2):
         assert parser.feed(b"x" * (1 << 20)) == []
@@ -80,7 +80,7 @@ def test_a_frame_without_end_does_not_grow_for_ever():
     assert parser.feed(b"\n" + encode("aa", {"a": 1})) == [("aa", {"a": 1})]
 
 
-def test_deeply_nested_messages_are_dropped_not_fatal():
+def test_deeply_nested_messages_are_dropped():
     body = b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
     frame = b"PACA1 aa %d %08x %b\n" % (len(body), crc32(body), body)
     assert FrameParser().feed(frame + encode("bb", {"a": 1}))[-1:] == [("bb", {"a": 1})]
@@ -88,7 +88,7 @@ def test_deeply_nested_messages_are_dropped_not_fatal():
 
 @unhurried
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=300), st.integers(1, 7))
-def test_text_stays_whole_however_its_bytes_are_cut(text, size):
+def test_output_text_stays_whole_however_its_bytes_are_split(text, size):
     output = CallOutput(lambda: None)
     data = text.encode()
     for start in range(0, len(data), size):
@@ -99,7 +99,7 @@ def test_text_stays_whole_however_its_bytes_are_cut(text, size):
 
 @unhurried
 @given(st.lists(st.integers(0, 9000), max_size=30))
-def test_a_long_output_keeps_exactly_its_ends(sizes):
+def test_a_long_output_keeps_exactly_its_head_and_tail(sizes):
     output = CallOutput(lambda: None)
     whole = ""
     for number, size in enumerate(sizes):
@@ -122,7 +122,7 @@ lines = st.lists(st.sampled_from(["a", "b", "c", "", "longer line"]), max_size=1
 
 @unhurried
 @given(lines, lines, st.booleans(), st.booleans())
-def test_a_difference_can_be_applied(before, after, old_end, new_end):
+def test_a_diff_can_be_applied(before, after, old_end, new_end):
     old = "\n".join(before) + "\n" * old_end
     new = "\n".join(after) + "\n" * new_end
     added, removed, diff = compare(old, new, "x")
@@ -155,7 +155,7 @@ def apply(diff: str, old: str) -> str:
     return "".join(result + source[at:])
 
 
-def test_a_difference_of_huge_files_takes_no_time():
+def test_a_diff_of_huge_files_is_not_computed():
     old = "".join(f"{number}\n" for number in range(50_000))
     new = "".join(f"{number * 7 % 50_000}\n" for number in range(50_000))
     added, removed, diff = compare(old, new, "x")
@@ -180,5 +180,5 @@ def test_a_difference_of_huge_files_takes_no_time():
         ("text".encode("utf-16"), "UTF-16 text"),
     ],
 )
-def test_text_is_told_from_binary(start, kind):
+def test_text_is_distinguished_from_binary_data(start, kind):
     assert binary_kind(start) == kind

@@ -12,7 +12,7 @@ from paca.sandbox.manager import DockerAddress, SandboxManager
 pytestmark = pytest.mark.anyio
 
 
-async def test_switched_off_it_refuses_and_says_how_to_switch_it_on(tmp_path: Path):
+async def test_a_manager_set_to_none_refuses_commands_and_says_how_to_enable_them(tmp_path: Path):
     manager = SandboxManager(kind="none", data_dir=tmp_path, install_id="tests")
     assert "PACA_SANDBOX=auto" in (await manager.unavailable_reason() or "")
     with pytest.raises(SandboxUnavailable, match="PACA_SANDBOX=auto"):
@@ -20,7 +20,7 @@ async def test_switched_off_it_refuses_and_says_how_to_switch_it_on(tmp_path: Pa
     assert not list(tmp_path.iterdir())
 
 
-async def test_where_no_sandbox_can_be_made_it_refuses(tmp_path: Path):
+async def test_a_manager_without_a_working_backend_refuses_commands(tmp_path: Path):
     (tmp_path / "file").write_text("no folder")
     nowhere = DockerAddress(host="unix:///nowhere/docker.sock")
     manager = SandboxManager(

@@ -1,4 +1,4 @@
-"""The same walls for a server that does not run as root."""
+"""The isolation and limits of sandboxes if Paca does not run as root."""
 
 import json
 import os
@@ -19,7 +19,7 @@ NOBODY = 65_534
 def run_as_nobody():
     """Runs commands in a sandbox that an unprivileged user opened; gives their outcomes."""
     folder = tempfile.mkdtemp(prefix="paca-nobody-")
-    # Ours may stand in a folder closed to others; a user without rights brings a Python of its own.
+    # This Python may lie in a folder closed to other users, so another one is used.
     python, user = sys.executable, None
     if os.geteuid() == 0:
         shutil.chown(folder, NOBODY, NOBODY)
@@ -52,7 +52,7 @@ def run_as_nobody():
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_the_walls_stand_without_root(run_as_nobody):
+def test_the_isolation_holds_without_root(run_as_nobody):
     status, places, spaces = run_as_nobody(
         "grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/self/status",
         "touch /x /etc/x /dev/x /opt/paca/x; ls /root /proc/1/fd /home; echo x > x && cat x",
@@ -75,6 +75,6 @@ def test_the_limits_hold_without_root(run_as_nobody):
     assert alive["output"] == "alive\n"
 
 
-def test_folders_that_are_closed_within_closed_ones_are_removed_without_root(run_as_nobody):
+def test_nested_unreadable_folders_are_removed_without_root(run_as_nobody):
     (closed,) = run_as_nobody("mkdir -p a/b/c; touch a/b/c/d; chmod 0 a/b/c a/b a; ls a")
     assert "Permission denied" in closed["output"]

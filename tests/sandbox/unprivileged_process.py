@@ -1,4 +1,4 @@
-"""Run by a user without rights: a sandbox, some commands in it, their outcomes as JSON."""
+"""Runs commands in a sandbox as an unprivileged user, and prints their outcomes as JSON."""
 
 import asyncio
 import dataclasses
@@ -12,7 +12,7 @@ from paca.sandbox.base import SandboxLimits, SandboxSpec
 from paca.sandbox.manager import SandboxManager
 
 
-async def work(data_dir: str, lines: list[str]) -> None:
+async def run_commands(data_dir: str, lines: list[str]) -> None:
     manager = SandboxManager(kind="bubblewrap", data_dir=Path(data_dir), install_id="unprivileged")
     reason = await manager.unavailable_reason()
     outcomes = []
@@ -28,4 +28,4 @@ async def work(data_dir: str, lines: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(work(sys.argv[1], sys.argv[2:]))
+    asyncio.run(run_commands(sys.argv[1], sys.argv[2:]))

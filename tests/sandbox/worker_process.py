@@ -1,4 +1,4 @@
-"""A worker in a process of its own: opens a sandbox, does one thing, and waits to be killed."""
+"""A worker process: opens a sandbox, runs one command and prints what happens."""
 
 import asyncio
 import sys
@@ -10,7 +10,7 @@ from paca.sandbox.base import SandboxSpec
 from tests.sandbox.conftest import BACKENDS
 
 
-async def work(
+async def run_command(
     kind: str, data_dir: str, conversation: str, epoch: str, call_id: str, line: str
 ) -> None:
     backend = BACKENDS[kind](Path(data_dir))
@@ -24,4 +24,4 @@ async def work(
 
 
 if __name__ == "__main__":
-    asyncio.run(work(*sys.argv[1:]))
+    asyncio.run(run_command(*sys.argv[1:]))

@@ -1,11 +1,12 @@
-"""The program inside a sandbox, its process 1: starts commands, touches files, answers one worker.
+"""The runner: the program inside a sandbox and its process 1. It runs commands and reads and writes files
+for the attached worker.
 
-Standard library only, and sparing with it, for a start is bound by imports: ``typing``, ``json``,
-``socket``, ``selectors``, ``signal``, ``enum``, ``re`` and ``dataclasses`` take longer than bwrap
-and stay out of its way (their halves in C do not); what only requests need is loaded when the
-first worker has its welcome.
+The runner uses only the standard library, and little of it, because imports take most of the start:
+``typing``, ``json``, ``socket``, ``selectors``, ``signal``, ``enum``, ``re`` and ``dataclasses`` take longer
+than bwrap itself. Their parts written in C are used instead. Modules that only requests need are loaded
+after the first worker has attached.
 """
 
 HOME = "/home/agent"
 WORKSPACE = "/workspace"
-TMP, SHARED_MEMORY = "/tmp", "/dev/shm"  # noqa: S108 - inside, where they are the sandbox's own
+TMP, SHARED_MEMORY = "/tmp", "/dev/shm"  # noqa: S108 - each sandbox has its own

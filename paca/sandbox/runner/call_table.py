@@ -1,4 +1,4 @@
-"""The table of calls: what was started here, how it goes, how it ended. The truth while it lives."""
+"""The call table: the commands that this runner has started, with their state and outcome."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Call:
         self.exit_code: int | None = None
         self.cause = ""
         self.exited_at = 0.0
-        self.kill_at = 0.0  # when TERM becomes KILL; 0: nobody wants it dead
+        self.kill_at = 0.0  # when KILL follows TERM; 0 if the call is not being ended
         self.check_at = 0.0
         self.live_at = 0.0
         self.seconds = 0.0
@@ -50,11 +50,11 @@ class Call:
 
     @property
     def seconds_left(self) -> float:
-        """How long the worker may have to wait for the outcome at most."""
+        """The longest time until the outcome."""
         return 0.0 if self.ended else max(0.0, self.deadline - time.monotonic()) + 2 * GRACE_SECONDS
 
     def outcome(self) -> dict[str, Any]:
-        """As the worker gets it."""
+        """The outcome in the form that the worker expects."""
         return {
             "exit_code": self.exit_code,
             "output": self.output.text(),
@@ -66,7 +66,11 @@ class Call:
 
 
 class CallTable:
-    """Starts, follows and ends calls. ``on_live`` and ``on_end`` hear of them."""
+    """Starts, follows and ends calls.
+
+    ``on_live`` is called when a call has new output, ``on_end`` when it has ended. ``oom_kills`` gives how
+    many processes the kernel has ended for lack of memory.
+    """
 
     def __init__(
         self,
@@ -89,7 +93,10 @@ class CallTable:
     def start(
         self, call_id: str, timeout: float, spawn: Callable[[int], int], output: CallOutput
     ) -> Call:
-        """Enter a call in the table and start it; ``start`` gets the descriptor to write to."""
+        """Start a call and enter it in the table. ``spawn`` gets the descriptor for the output, gives the pid.
+
+        Raises ``RequestError`` if too many commands run.
+        """
         if len(self.running) >= MAX_RUNNING:
             raise RequestError(
                 "workspace_error", f"{MAX_RUNNING} commands run already; wait for one to end."
@@ -120,10 +127,11 @@ class CallTable:
         return call
 
     def owns(self, fd: int) -> bool:
+        """Whether ``fd`` is the output pipe of a call."""
         return fd in self._by_fd
 
     def read_output(self, fd: int) -> None:
-        """Take what a command wrote."""
+        """Read what a command wrote."""
         call = self._by_fd[fd]
         if self._read(call):
             if call.output.live and time.monotonic() >= call.live_at:
@@ -132,7 +140,7 @@ class CallTable:
             self._finish(call)
 
     def _read(self, call: Call) -> bool:
-        """False at the end of the stream, which also closes it."""
+        """Read once; False at the end of the stream, which is then closed."""
         try:
             data = os.read(call.fd, 1 << 16)
         except BlockingIOError:
@@ -154,7 +162,7 @@ class CallTable:
         self._on_live(call)
 
     def reap(self) -> None:
-        """Collect every child that ended; this is the only place that waits for any."""
+        """Collect every child that has ended. No other code waits for children."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -179,7 +187,7 @@ class CallTable:
             self._finish(call)
 
     def kill(self, call: Call, cause: str, *, at_once: bool = False) -> None:
-        """End its whole tree: TERM, then KILL. ``at_once``: there is no time to be polite."""
+        """End the call's whole process tree with TERM, then KILL; with ``at_once`` without TERM."""
         if call.ended or call.kill_at:
             return
         call.cause = cause
@@ -189,11 +197,12 @@ class CallTable:
         call.check_at = 0.0
 
     def tree(self, call: Call) -> ProcessTree:
+        """The processes of a call."""
         is_only_call = len(self.running) == 1 and call.id in self.running
         return ProcessTree(call.id, call.pid, call.started_ticks, is_only_call=is_only_call)
 
     def tick(self, now: float) -> float:
-        """Do what is due; when to come back, in seconds."""
+        """Do what is due. Gives the seconds until something is due again."""
         due = [3600.0]
         for call in list(self.running.values()):
             if call.kill_at:
@@ -231,7 +240,7 @@ class CallTable:
             self._finish(call)
 
     def _finish(self, call: Call) -> None:
-        """Settle the outcome. What still holds the pipe open (a server begun with ``&``) lives on."""
+        """Settle the outcome. Processes that still hold the pipe open (a server started with ``&``) continue."""
         call.ended = True
         call.seconds = time.monotonic() - call.started
         if call.fd >= 0:
@@ -266,13 +275,13 @@ class CallTable:
     def _set_cause(self, call: Call) -> None:
         if call.cause:
             return
-        if call.exit_code == 153:  # SIGXFSZ: a file reached the size of the whole workspace
+        if call.exit_code == 153:  # SIGXFSZ: a file has reached the size limit of the workspace
             call.cause = "disk_full"
         elif self._oom_kills() > call.oom_kills and (call.exit_code or len(self.running) <= 1):
             call.cause = "out_of_memory"
 
     def _drain_abandoned_pipes(self) -> None:
-        """Throw away, slowly, what those who live on still write, so that they neither block nor die."""
+        """Discard what processes of ended calls still write, so that they neither block nor get SIGPIPE."""
         for fd in list(self._abandoned_pipes):
             try:
                 data = os.read(fd, 1 << 20)

@@ -1,4 +1,4 @@
-"""One connection of a worker: frames in, frames out, never blocking."""
+"""One connection between the runner and workers, which receives and sends frames without blocking."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ CONGESTED_BYTES = 256 << 10
 
 
 class Channel:
-    """``nonce`` is empty until the worker has attached over it.
+    """A connection. ``nonce`` is that of the attached worker, and empty before a worker has attached.
 
-    ``shared``: all workers come over this one, as over a container's standard streams; it is
-    written to at ``out`` and says nothing when one of them goes away.
+    A channel with its own ``out_fd`` is ``shared``: all workers use it, as they do with a container's
+    standard streams, and it does not report when one of them disconnects.
     """
 
     def __init__(self, fd: int, out_fd: int | None = None) -> None:
@@ -25,12 +25,12 @@ class Channel:
         self.out_fd = fd if out_fd is None else out_fd
         self.shared = out_fd is not None
         self.nonce = ""
-        self.is_blocked = False  # the socket takes no more for now
+        self.is_blocked = False  # the other side does not read
         self._parser = FrameParser()
         self._unsent = bytearray()
 
     def receive(self) -> list[tuple[str, dict[str, Any]]] | None:
-        """The frames that have come; None when the other side is gone."""
+        """The frames that have arrived; None if the other side is gone."""
         try:
             data = os.read(self.fd, 1 << 18)
         except BlockingIOError:
@@ -44,18 +44,18 @@ class Channel:
         self._unsent += encode(self.nonce if nonce is None else nonce, message)
 
     def flush(self) -> bool:
-        """Write what fits; True if more waits."""
+        """Write as much as the other side takes; True if bytes are left."""
         try:
             while self._unsent:
                 del self._unsent[: os.write(self.out_fd, self._unsent[: 1 << 20])]
         except BlockingIOError:
             return True
-        except OSError:  # gone; ``receive`` will say so
+        except OSError:  # the other side is gone, which ``receive`` reports
             self._unsent.clear()
         return False
 
     def attach(self, nonce: str) -> None:
-        """From now on this worker. Much that another has left unread would only hold it up."""
+        """Serve the worker with this nonce from now on. A long queue for another worker is dropped."""
         if self.is_congested:
             self._unsent[:] = RESYNC
         if self.nonce not in ("", nonce):
@@ -64,8 +64,9 @@ class Channel:
 
     @property
     def is_congested(self) -> bool:
-        """The worker does not keep up: show it nothing that it can do without."""
+        """Whether the worker reads too slowly, so that optional updates are left out."""
         return len(self._unsent) > CONGESTED_BYTES
 
     def close(self) -> None:
+        """Close the descriptor that is read from."""
         os.close(self.fd)

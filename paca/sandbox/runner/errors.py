@@ -1,8 +1,8 @@
-"""The ways in which the runner says no; the worker turns the code into its own exception."""
+"""The error of a request that the runner refuses; the worker turns its code into an exception."""
 
 
 class RequestError(Exception):
-    """A request that cannot be done. ``detail`` empty: the worker's sentence for the code."""
+    """A request that cannot be carried out. Without ``detail`` the worker uses its own text for the code."""
 
     def __init__(self, code: str, detail: str = "") -> None:
         self.code = code

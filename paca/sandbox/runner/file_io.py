@@ -1,4 +1,4 @@
-"""Regular files: opened without ever waiting, never loaded when huge, replaced all at once."""
+"""Reads and writes regular files: never waits for a FIFO, never loads a huge file, writes atomically."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ TYPE_NAMES = {
 
 
 def stat_target(target: SafePath) -> os.stat_result:
+    """The status of the target itself, not of a file it links to. Raises ``OSError``."""
     return os.stat(target.name, dir_fd=target.folder_fd, follow_symlinks=False)
 
 
 def open_regular(target: SafePath) -> int:
-    """Open for reading without ever waiting: a FIFO without a writer, a device, a socket."""
+    """Open a file for reading without waiting. Raises ``RequestError`` if it is not a regular file, such
+    as a FIFO without a writer, and ``OSError``."""
     _require_regular(stat_target(target))
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
     fd = os.open(target.name, flags, dir_fd=target.folder_fd)
     try:
-        _require_regular(os.fstat(fd))  # it may have been exchanged in between
+        _require_regular(os.fstat(fd))  # it may have been replaced meanwhile
     except RequestError:
         os.close(fd)
         raise
@@ -48,13 +50,18 @@ def _require_regular(found: os.stat_result) -> None:
 
 
 def read_all(fd: int, size: int) -> bytes:
+    """The content of a file up to about ``MAX_FILE_BYTES``. ``size``: its expected length."""
     data = bytearray()
-    while len(data) <= MAX_FILE_BYTES and (piece := os.pread(fd, max(size, 4096), len(data))):
-        data += piece
+    while len(data) <= MAX_FILE_BYTES and (chunk := os.pread(fd, max(size, 4096), len(data))):
+        data += chunk
     return bytes(data)
 
 
 def read_if_exists(target: SafePath) -> tuple[bytes | None, int]:
+    """The content and mode of a file; None and the mode for a new file if it does not exist.
+
+    Raises ``RequestError`` if it is too large or not a regular file.
+    """
     try:
         fd = open_regular(target)
     except FileNotFoundError:
@@ -69,7 +76,7 @@ def read_if_exists(target: SafePath) -> tuple[bytes | None, int]:
 
 
 def write_atomically(target: SafePath, content: bytes, mode: int) -> None:
-    """The whole file at once: readers see the old one or the new one."""
+    """Replace the whole file in one step: readers see the old content or the new one. Raises ``OSError``."""
     temporary = b".paca-" + os.urandom(6).hex().encode()
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(temporary, flags, 0o600, dir_fd=target.folder_fd)

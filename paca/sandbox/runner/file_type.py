@@ -1,4 +1,4 @@
-"""Tells text from binary, and names the kind of what is binary."""
+"""Distinguishes text files from binary ones, and names the kind of a binary file."""
 
 SNIFF_BYTES = 8192
 SIGNATURES = (
@@ -26,13 +26,13 @@ CONTROL_CHARACTERS = bytes(set(range(32)) - set(b"\t\n\v\f\r\b\x1b"))
 
 
 def binary_kind(start: bytes) -> str:
-    """What the first bytes of a file say; empty for text."""
+    """The kind of a binary file from its first bytes; empty for text."""
     for offset, signature, name in SIGNATURES:
         if start[offset : offset + len(signature)] == signature:
             return name
     if b"\0" in start:
         return "binary data"
-    strange = len(start) - len(start.translate(None, CONTROL_CHARACTERS))
-    undecodable = start.decode("utf-8", "ignore").encode()
-    lost = len(start) - len(undecodable)
-    return "binary data" if strange * 10 > len(start) or lost * 10 > 3 * len(start) else ""
+    controls = len(start) - len(start.translate(None, CONTROL_CHARACTERS))
+    decodable = start.decode("utf-8", "ignore").encode()
+    undecodable = len(start) - len(decodable)
+    return "binary data" if controls * 10 > len(start) or undecodable * 10 > 3 * len(start) else ""

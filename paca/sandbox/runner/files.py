@@ -1,4 +1,4 @@
-"""What the worker may do with files: stat, list, read, write, replace; never outside the workspace."""
+"""The requests on files: stat, list, read, write and replace, never outside of the workspace."""
 
 from __future__ import annotations
 
@@ -27,19 +27,25 @@ OUTPUT_FOLDER = ".paca/output"
 
 
 class WorkspaceFiles:
-    """The workspace below one folder."""
+    """The files below one folder. Paths are relative to it, or begin with /workspace.
+
+    Methods raise ``RequestError`` for a path that leaves the workspace or a file of another type, and
+    ``OSError`` if the file system refuses.
+    """
 
     def __init__(self, root: str) -> None:
         self.root = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         self._written: dict[str, dict[str, Any]] = {}
 
-    # --- looking ----------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------
 
     def stat(self, path: str) -> dict[str, Any]:
+        """The entry of a path."""
         with SafePath(self.root, path) as target:
             return describe_entry(target.path, file_io.stat_target(target))
 
     def list(self, path: str, depth: int, limit: int) -> list[dict[str, Any]]:
+        """The entries below a folder, ``depth`` levels deep and at most ``limit``."""
         limit = max(1, min(limit, MAX_ENTRIES))
         with SafePath(self.root, path) as target:
             if not stat.S_ISDIR(file_io.stat_target(target).st_mode):
@@ -53,6 +59,7 @@ class WorkspaceFiles:
         return found
 
     def read(self, path: str, offset: int, limit: int) -> bytes:
+        """Up to ``limit`` bytes of a file from ``offset`` on."""
         with SafePath(self.root, path) as target:
             fd = file_io.open_regular(target)
         try:
@@ -61,6 +68,7 @@ class WorkspaceFiles:
             os.close(fd)
 
     def read_lines(self, path: str, first: int, count: int) -> dict[str, Any]:
+        """``count`` lines of a text file beginning with number ``first``, or the kind of a binary file."""
         with SafePath(self.root, path) as target:
             fd = file_io.open_regular(target)
             name = target.path
@@ -84,16 +92,22 @@ class WorkspaceFiles:
             name, size, digest, **line_window(data, max(1, first), max(0, min(count, MAX_LINES)))
         )
 
-    # --- changing ---------------------------------------------------------------------------------
+    # --- writing ----------------------------------------------------------------------------------
 
     def write(
         self, call_id: str, path: str, content: bytes, expected: str | None
     ) -> dict[str, Any]:
+        """Write a whole file. A repeated ``call_id`` gets the first answer and writes nothing.
+
+        ``expected``: the sha256 that the file must have now, if any.
+        """
         return self._change(call_id, path, lambda _: content, expected, create=True)
 
     def replace(
         self, call_id: str, path: str, old: str, new: str, every: bool, expected: str | None
     ) -> dict[str, Any]:
+        """Replace a text that occurs once, or with ``every`` all its occurrences. See ``write``."""
+
         def edit(data: bytes | None) -> bytes:
             if data is None:
                 raise RequestError("no_such_file")
@@ -131,7 +145,7 @@ class WorkspaceFiles:
     # --- for commands -----------------------------------------------------------------------------
 
     def open_folder(self, path: str) -> int:
-        """A descriptor of a folder, for a command to start in."""
+        """A descriptor of a folder in which a command is started."""
         with SafePath(self.root, path) as target:
             if not stat.S_ISDIR(file_io.stat_target(target).st_mode):
                 raise RequestError("no_such_file", "The working directory is not a directory.")
@@ -140,7 +154,7 @@ class WorkspaceFiles:
             )
 
     def create_output_file(self, call_id: str) -> OutputFile | None:
-        """A new file for a long output; None if the agent made that impossible."""
+        """A new file for a long output; None if the agent's files make that impossible."""
         safe = (
             "".join(c for c in call_id if c.isascii() and (c.isalnum() or c in "-_"))[:64] or "call"
         )
@@ -159,7 +173,8 @@ class WorkspaceFiles:
 
 
 def sha256(data: bytes) -> str:
-    import hashlib  # 6 ms that the first command need not wait for
+    """The digest of a file's content, in hexadecimal."""
+    import hashlib  # takes 6 ms, which the first command should not wait for
 
     return hashlib.sha256(data).hexdigest()
 
@@ -171,7 +186,7 @@ def _text(text: str) -> bytes:
 def _replace_text(data: bytes, old: bytes, new: bytes, *, every: bool) -> bytes:
     if not old:
         raise RequestError("no_such_text", "The text to replace is empty.")
-    if old not in data and b"\r\n" in data:  # the model sees no carriage returns
+    if old not in data and b"\r\n" in data:  # the model does not see carriage returns
         old, new = (_with_crlf(old), _with_crlf(new))
     times = data.count(old)
     if times == 0:

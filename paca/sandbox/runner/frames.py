@@ -1,8 +1,8 @@
-"""Frames between worker and runner: a line each, with the attachment's nonce, length and checksum.
+"""The frames between worker and runner: one line each, with the attachment's nonce, a length and a checksum.
 
-A newline never occurs inside a frame, so whatever a killed worker left half written ends at the
-next one, fails its checksum and is dropped. ``RESYNC`` opens an attachment: after it even a frame
-that lacked nothing but its newline is broken.
+A frame contains no newline. A frame that a killed worker left half-written ends at the next newline,
+fails its checksum and is dropped. Each attachment begins with ``RESYNC``, which also breaks a frame that
+lacks only its newline.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ MAGIC = b"PACA1"
 RESYNC = b" \n"
 MAX_FRAME = 24 << 20
 
-try:  # the C halves of json: the module itself imports ``re``, which costs more than bwrap does
+try:  # the parts of json in C: the module imports ``re``, which takes longer than bwrap
     import _json
 
-    class _Reading:
+    class _ScannerOptions:
         strict = True
         object_hook = object_pairs_hook = None
         parse_float, parse_int = float, int
         parse_constant = float
 
-    _scan = _json.make_scanner(_Reading)  # type: ignore[arg-type]
+    _scan = _json.make_scanner(_ScannerOptions)  # type: ignore[arg-type]
     _ascii = _json.encode_basestring_ascii
     _write = _json.make_encoder(None, None, _ascii, None, ":", ",", False, False, False)  # type: ignore[arg-type]
 
@@ -35,7 +35,7 @@ try:  # the C halves of json: the module itself imports ``re``, which costs more
         return "".join(_write(value, 0))
 
     def loads(text: str) -> Any:
-        """Read what ``dumps`` wrote."""
+        """The value of a JSON text. Raises ``ValueError``."""
         try:
             value, end = _scan(text, 0)
         except StopIteration:
@@ -45,7 +45,7 @@ try:  # the C halves of json: the module itself imports ``re``, which costs more
         return value
 
     dumps({"probe": [1, "a", None]})
-except (ImportError, AttributeError, TypeError):  # another Python than CPython, or a changed one
+except (ImportError, AttributeError, TypeError):  # not CPython, or a version with other internals
     import json
 
     def dumps(value: Any) -> str:
@@ -53,18 +53,18 @@ except (ImportError, AttributeError, TypeError):  # another Python than CPython,
         return json.dumps(value, separators=(",", ":"))
 
     def loads(text: str) -> Any:
-        """Read what ``dumps`` wrote."""
+        """The value of a JSON text. Raises ``ValueError``."""
         return json.loads(text)
 
 
 def encode(nonce: str, message: dict[str, Any]) -> bytes:
-    """One frame, newline included."""
+    """A frame with its newline."""
     body = dumps(message).encode("ascii")
     return b"%b %b %d %08x %b\n" % (MAGIC, nonce.encode("ascii"), len(body), crc32(body), body)
 
 
 def decode(line: bytes) -> tuple[str, dict[str, Any]] | None:
-    """Nonce and message of a line without its newline; None if it is not one whole frame."""
+    """The nonce and message of a line without its newline; None if it is not a complete frame."""
     parts = line.split(b" ", 4)
     if len(parts) != 5 or parts[0] != MAGIC:
         return None
@@ -79,7 +79,7 @@ def decode(line: bytes) -> tuple[str, dict[str, Any]] | None:
 
 
 class FrameParser:
-    """Cuts a stream of bytes into frames; what is broken is dropped, never waited for."""
+    """Splits a stream of bytes into frames and drops broken ones."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -87,7 +87,7 @@ class FrameParser:
         self._skipping = False
 
     def feed(self, data: bytes) -> list[tuple[str, dict[str, Any]]]:
-        """The frames that are complete now."""
+        """Add bytes, and give the frames that are now complete."""
         self._buffer += data
         found = []
         while (end := self._buffer.find(b"\n", self._searched)) >= 0:

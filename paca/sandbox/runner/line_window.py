@@ -1,4 +1,4 @@
-"""A window on the lines of a text, bounded in lines, characters and the length of each."""
+"""Selects lines of a text, limited in number, in characters and in the length of each line."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ MAX_LINE_CHARACTERS = 4000
 
 
 def file_answer(path: str, size: int, digest: str, **content: Any) -> dict[str, Any]:
-    """The answer about a file; ``rest`` is what a text adds to it, or a binary's kind."""
+    """The answer to ``read_lines``. ``content``: the fields of a text, or ``binary`` for another kind of file."""
     empty = {"text": "", "first": 0, "last": 0, "total": 0, "truncated": False, "binary": ""}
     return {"path": path, "size": size, "digest": digest, **empty, **content}
 
 
 def line_window(data: bytes, first: int, count: int) -> dict[str, Any]:
-    """``count`` lines from ``first`` on, as far as there is space."""
+    """The fields of a text: ``count`` lines beginning with number ``first`` (from 1), as far as they fit."""
     lines = data.split(b"\n")
     if lines[-1] == b"":
         lines.pop()

@@ -1,4 +1,4 @@
-"""What stands in a folder: names as they can be display_name, each folder's own entries right after it."""
+"""Lists the entries of folders, with each folder's own entries directly after it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "link"}
 
 
 def describe_entry(path: str, found: os.stat_result) -> dict[str, Any]:
-    """One entry as the worker gets it."""
+    """One entry in the form that the worker expects."""
     kind = KINDS.get(stat.S_IFMT(found.st_mode), "other")
     return {"path": path, "kind": kind, "size": found.st_size, "modified": found.st_mtime}
 
@@ -25,7 +25,10 @@ def describe_entry(path: str, found: os.stat_result) -> dict[str, Any]:
 def collect_entries(
     found: list[dict[str, Any]], fd: int, prefix: str, depth: int, limit: int
 ) -> None:
-    """Enter a folder's entries by name, each folder's own right after it. Closes ``fd``."""
+    """Add up to ``limit`` entries of the folder ``fd`` to ``found``, ordered by name, and close ``fd``.
+
+    ``prefix``: the folder's path with a slash. ``depth``: how many levels are listed.
+    """
     try:
         with os.scandir(fd) as entries:
             names = sorted(
@@ -51,5 +54,5 @@ def _collect_entry(
         if depth > 1 and stat.S_ISDIR(status.st_mode) and name != ".git":
             inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=fd)
             collect_entries(found, inner, f"{path}/", depth - 1, limit)
-    except OSError:  # gone meanwhile, or closed to its own owner
+    except OSError:  # it was removed meanwhile, or its permissions forbid reading
         return

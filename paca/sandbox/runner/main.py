@@ -1,4 +1,4 @@
-"""Starts the runner: gives up every right, bounds itself, then serves."""
+"""Starts the runner: drops its privileges, limits itself, then serves workers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-# Of a container's own control group: version 2, then version 1.
+# The counter of a container's control group, in version 2 and in version 1.
 OOM_COUNTERS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 
 
 def main() -> None:
-    """``argv[1]`` is the backend's description of this sandbox, as JSON."""
+    """Run until the sandbox ends. ``argv[1]``: the settings of this sandbox from the backend, as JSON."""
     settings: dict[str, Any] = loads(sys.argv[1])
     for number in (SIGTERM, SIGINT, SIGHUP, SIGPIPE):
         signal(number, SIG_IGN)
@@ -52,7 +52,7 @@ def _serve(settings: dict[str, Any], **connection: Any) -> None:
 
 
 def _standard_streams(null: int) -> Channel:
-    """A container's: kept for us alone, and out of the way of what is printed by mistake."""
+    """The channel over a container's standard streams, which are moved so that stray prints do not reach it."""
     channel = Channel(os.dup(0), os.dup(1))
     os.dup2(null, 0)
     os.dup2(2, 1)
@@ -60,7 +60,7 @@ def _standard_streams(null: int) -> Channel:
 
 
 def _drop_root(uid: int | None) -> None:
-    """From root to the user of this sandbox alone; without a uid we are nobody special already."""
+    """Change from root to the user of this sandbox; without a uid the process is that user already."""
     if uid is None:
         return
     os.chown(HOME, uid, uid)
@@ -70,7 +70,7 @@ def _drop_root(uid: int | None) -> None:
 
 
 def _pin_to_cores(cpus: float) -> None:
-    """A share of the machine without a cgroup: whole cores, beginning anywhere."""
+    """Limit the processor time without a control group: to whole cores, beginning with a random one."""
     cores = sorted(os.sched_getaffinity(0))
     first = os.urandom(1)[0] % len(cores)
     wanted = max(1, min(len(cores), int(cpus + 0.999)))
@@ -78,7 +78,7 @@ def _pin_to_cores(cpus: float) -> None:
 
 
 def _open_oom_counter(fd: int | None) -> int | None:
-    """Where the kernel counts whom it ended for lack of memory: given to us, or shown to a container."""
+    """A descriptor of the kernel's counter of out-of-memory kills: ``fd``, or the one a container can see."""
     if fd is not None:
         os.set_inheritable(fd, False)
         return fd
@@ -91,7 +91,7 @@ def _open_oom_counter(fd: int | None) -> int | None:
 
 
 def _oom_kill_reader(fd: int | None) -> Callable[[], int]:
-    """How often the kernel has ended a process here for lack of memory."""
+    """A function that gives how many processes here the kernel has ended for lack of memory."""
     if fd is None:
         return lambda: 0
 

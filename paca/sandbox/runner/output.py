@@ -1,4 +1,4 @@
-"""What a command writes: head and tail in memory, all of it in a file once it is long."""
+"""The output of a command: its head and tail in memory, and a long output whole in a file."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 HEAD_CHARACTERS = 16_384
 TAIL_CHARACTERS = 32_768
-MAX_LIVE_CHARACTERS = 131_072  # more than that since the last look is not shown, only kept
+MAX_LIVE_CHARACTERS = 131_072  # more unshown text than this is not shown live
 MAX_FILE_BYTES = 50 << 20
 
 
 class CallOutput:
-    """Decodes and keeps the output of one call. ``open_file`` makes the file when it is needed."""
+    """Decodes and keeps the output of one call. ``open_file`` makes the file for a long output."""
 
     def __init__(self, open_file: Callable[[], OutputFile | None]) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -30,7 +30,7 @@ class CallOutput:
         self.path = ""
 
     def feed(self, data: bytes, *, final: bool = False) -> None:
-        """Take bytes as they came; a character split over two reads stays whole."""
+        """Add bytes as they were read. A character that is split over two reads stays whole."""
         text = self._decoder.decode(data, final)
         if not text:
             return
@@ -55,23 +55,23 @@ class CallOutput:
             self._file.write(self._head + self._tail)
 
     def close(self) -> None:
-        """No more output comes."""
+        """Finish the output; no more bytes follow."""
         self.feed(b"", final=True)
         if self._file is not None:
             self._file.close()
 
     def take_live(self) -> str:
-        """What came since the last time, for those who watch."""
+        """The text since the last call of this method, for the worker that follows the call."""
         text, self._live = self._live, ""
         return text
 
     @property
     def live(self) -> str:
-        """What nobody has been shown yet."""
+        """The text that has not been shown live yet."""
         return self._live
 
     def text(self) -> str:
-        """The whole output, or its head and tail with a line that says what is missing."""
+        """The whole output, or its head and tail with a line between them that says how much is missing."""
         if not self.truncated:
             return self._head + self._tail
         tail = self._tail[-TAIL_CHARACTERS:]
@@ -80,13 +80,13 @@ class CallOutput:
         return f"{self._head}\n[... {left_out} characters left out{where} ...]\n{tail}"
 
     def shrink(self) -> None:
-        """Give the memory back: the newest outputs matter, an old one keeps only its end."""
+        """Free the memory of an old output, of which only the end is kept."""
         if len(self._head) + len(self._tail) > 2048:
             self._head, self._tail, self.truncated = "", self.text()[-1024:], True
 
 
 class OutputFile:
-    """A file inside the workspace that takes text up to a limit and never fails the call."""
+    """A file in the workspace for a long output. It takes text up to a limit; its errors never fail the call."""
 
     def __init__(self, fd: int, path: str) -> None:
         self.path = path
@@ -94,16 +94,18 @@ class OutputFile:
         self._bytes_left = MAX_FILE_BYTES
 
     def write(self, text: str) -> None:
+        """Append text, as far as the limit allows."""
         if self._bytes_left <= 0:
             return
         data = text.encode("utf-8", "replace")[: self._bytes_left]
         self._bytes_left -= len(data)
         try:
             os.write(self._fd, data)
-        except OSError:  # the workspace is full, or the agent took its right to write away
+        except OSError:  # the workspace is full, or the agent made the file read-only
             self._bytes_left = 0
 
     def close(self) -> None:
+        """Close the file."""
         os.close(self._fd)
 
 

@@ -1,4 +1,4 @@
-"""The requests a worker may make, by name."""
+"""Carries out the requests of a worker, each by its name."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ SPAWN_ATTEMPTS = 50
 class RequestHandler:
     """Carries out requests on the calls and files of this sandbox.
 
-    ``tell`` sends news to the worker and says False if it must wait; its second argument says
-    that the news is dispensable.
+    ``send_update`` sends an update of a call to the worker and gives False if it was not sent. Its
+    second argument says that the update may be left out.
     """
 
     def __init__(
@@ -82,7 +82,11 @@ class RequestHandler:
         }
 
     def handle(self, message: dict[str, Any], reply: Reply) -> None:
-        """Carry out a request; raises ``RequestError``."""
+        """Carry out a request and call ``reply`` with its result, now or later.
+
+        Raises ``RequestError`` or ``OSError``, and ``LookupError``, ``TypeError`` or ``ValueError`` for a
+        malformed request.
+        """
         request = self._requests.get(message.get("op", ""))
         if request is None:
             raise RequestError("workspace_error", "This runner does not know the request.")
@@ -90,23 +94,26 @@ class RequestHandler:
 
     @property
     def busy(self) -> bool:
+        """Whether a command runs."""
         return bool(self._calls.running)
 
     def reap(self) -> None:
+        """Collect the processes that have ended."""
         self._calls.reap()
 
     def read_output(self, fd: int) -> None:
+        """Read what a command wrote to the pipe ``fd``."""
         if self._calls.owns(fd):
             self._calls.read_output(fd)
 
     def tick(self, now: float) -> float:
-        """Do what is due; seconds until the next time."""
+        """Do what is due. Gives the seconds until something is due again."""
         wait = self._calls.tick(now)
         watch = self._watchdog.tick(now)
         return wait if watch is None else min(wait, watch)
 
     def unfollow_all(self) -> None:
-        """The worker is gone: its calls go on unwatched."""
+        """Stop sending updates, because the worker is gone. Its calls continue."""
         self._followed.clear()
         self._kill_replies.clear()
 
@@ -139,7 +146,7 @@ class RequestHandler:
         reply({"seconds": call.seconds_left})
 
     def _spawn(self, argv: list[bytes], env: dict[bytes, bytes], cwd: int, out: int) -> int:
-        """Start a command, also in a crowd that fills its container to the last process."""
+        """Start a command, even if the processes of other commands have reached the container's limit."""
         for attempt in range(SPAWN_ATTEMPTS):
             try:
                 return spawn(argv, env, cwd=cwd, out=out, null=self._null, limits=self._settings)

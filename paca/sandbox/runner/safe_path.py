@@ -1,7 +1,7 @@
-"""Finds a path inside the workspace without ever leaving it, link by link and race-free.
+"""Resolves a path inside the workspace without ever leaving it.
 
-Each folder on the way is held open by a descriptor and entered from the one before, never
-following a link blindly, so that a path cannot be changed between the check and the use.
+Each folder on the way is held open by a descriptor and entered from the one before, and every link is
+checked before it is followed. So a path cannot be changed between the check and the use.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ FOLDER_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def to_bytes(path: str) -> bytes:
-    """A path as the model wrote it; lone surrogates are no reason to fail."""
+    """A path from the model as bytes, also with lone surrogates. Raises ``RequestError`` if it contains NUL."""
     if "\0" in path:
         raise RequestError("no_such_file", "A path cannot contain NUL.")
     return path.encode("utf-8", "surrogatepass")
 
 
 def display_name(name: bytes) -> str:
-    """A name that every program may store and show; bytes that are no text become �."""
+    """A name as text that can be stored and shown: undecodable bytes become �."""
     return name.decode("utf-8", "replace")
 
 
@@ -37,7 +37,7 @@ def _parts(path: bytes) -> list[bytes]:
 
 
 def _parts_inside(path: bytes) -> list[bytes]:
-    """The parts of a path below the workspace, relative or starting with /workspace."""
+    """The parts of a path below the workspace, which is relative or begins with /workspace."""
     parts = _parts(path)
     if not path.startswith(b"/"):
         return parts
@@ -47,10 +47,11 @@ def _parts_inside(path: bytes) -> list[bytes]:
 
 
 class SafePath:
-    """A folder held open and a name in it. The name may not exist; it is never a link to follow.
+    """A resolved path: an open folder and the name of an entry in it, which need not exist.
 
-    ``create_folders``: create the missing folders on the way. ``follow``: a link at the end is followed,
-    as those on the way always_replace are, if it stays inside.
+    ``create_folders``: missing folders on the way are created. ``follow``: a link at the end is followed
+    too, as links on the way always are, if it stays inside. Raises ``RequestError`` if the path leaves
+    the workspace or leads through a file, ``OSError`` if a folder is missing.
     """
 
     def __init__(
@@ -70,11 +71,12 @@ class SafePath:
 
     @property
     def folder_fd(self) -> int:
+        """A descriptor of the folder, valid until ``close``."""
         return self._folder_fds[-1]
 
     @property
     def path(self) -> str:
-        """Its plain spelling, relative to the workspace."""
+        """The path relative to the workspace, without links and ``..``."""
         names = [*self._names, *([self.name] if self.name != b"." else [])]
         return display_name(b"/".join(names)) or "."
 
@@ -107,7 +109,7 @@ class SafePath:
             return None
 
     def _actual_name(self, part: bytes) -> bytes:
-        """A name with � may stand for one with undecodable bytes: it was display_name that way."""
+        """The name of the entry that is shown as ``part``: a � may stand for undecodable bytes."""
         if "�".encode() not in part or self._stat(part) is not None:
             return part
         fd = os.open(b".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self.folder_fd)
@@ -123,7 +125,7 @@ class SafePath:
     def _read_link(self, part: bytes) -> list[bytes]:
         self._links += 1
         if self._links > MAX_LINKS:
-            raise RequestError("no_such_file", "Too many links lead to one another.")
+            raise RequestError("no_such_file", "Too many links refer to one another.")
         target = os.readlink(part, dir_fd=self.folder_fd)
         inside = _parts_inside(target)
         if target.startswith(b"/"):
@@ -141,7 +143,7 @@ class SafePath:
         self._names.append(part)
 
     def close(self) -> None:
-        """Let go of the folders."""
+        """Close the descriptors of the folders."""
         while self._folder_fds:
             os.close(self._folder_fds.pop())
 

@@ -1,4 +1,4 @@
-"""The runner's loop: one worker attached at a time, its requests, and the update of its calls."""
+"""The main loop of the runner: attaches one worker at a time, and passes on requests and updates of calls."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ if TYPE_CHECKING:
 
     from paca.sandbox.runner.requests import RequestHandler
 
-# A short command's beginning, output and end go out together: each way out may lead through many hands.
+# The start, output and end of a short command are sent together: each send may pass several processes.
 COALESCE_SECONDS = 0.003
 TOLERATED_ERRORS = (OSError, ValueError, LookupError, TypeError, MemoryError, RecursionError)
 
 
 class RunnerServer:
-    """``epoch`` is the lowest that may attach. Workers come over a socket that listens, each with a
-    connection of its own (``accept`` gives its descriptor), or all over one ``shared`` channel."""
+    """Serves workers until none has been attached for ``orphan_seconds``.
+
+    ``epoch``: the lowest that may attach. Workers connect to the socket ``listener``, where ``accept``
+    gives the descriptor of a new connection, or they all use one ``shared`` channel.
+    """
 
     def __init__(
         self,
@@ -66,7 +69,7 @@ class RunnerServer:
 
     @property
     def _request_handler(self) -> RequestHandler:
-        """Loaded when the first worker has its welcome: that takes longer than everything before."""
+        """Loaded after the first worker has attached, because loading takes longer than the rest of the start."""
         if self._handler is None:
             from paca.sandbox.runner.requests import RequestHandler
 
@@ -76,12 +79,12 @@ class RunnerServer:
         return self._handler
 
     def serve(self) -> None:
-        """Until nobody has needed this sandbox for a while, or it is told to end."""
+        """Serve workers until none has been attached for long enough, or one asks the runner to end."""
         wait = self._orphan_seconds
         while wait >= 0 and not self._ending:
             for fd, _ in self._poll.poll(wait):
                 self._handle_ready_fd(fd)
-            self._flush()  # the welcome first: what is due may have to be loaded
+            self._flush()  # the answer to an attach goes first: the next step may load modules
             wait = self._tick()
             self._flush()
             if self._flush_at:
@@ -95,11 +98,11 @@ class RunnerServer:
             self._request_handler.reap()
         elif fd in self._channels:
             self._read_channel(self._channels[fd])
-        elif self._handler is not None:  # else it is a channel's other end, which takes more again
+        elif self._handler is not None:  # otherwise the writing side of a shared channel is ready
             self._handler.read_output(fd)
 
     def _tick(self) -> float:
-        """Do what is due; seconds until the next time, negative to end."""
+        """Do what is due. Gives the seconds until something is due again; a negative number ends the runner."""
         now = time.monotonic()
         if self._current is not None and not self._current.shared:
             return self._request_handler.tick(now)
@@ -117,7 +120,7 @@ class RunnerServer:
         assert self._accept is not None
         try:
             fd = self._accept()
-        except OSError:  # it went away again
+        except OSError:  # the worker has already disconnected
             return
         self._add_channel(Channel(fd))
 
@@ -149,12 +152,12 @@ class RunnerServer:
         del self._channels[channel.fd]
         self._poll.unregister(channel.fd)
         channel.close()
-        self._ending = self._ending or channel.shared  # nobody will ever be heard again
+        self._ending = self._ending or channel.shared  # no worker can connect again
         if channel is self._current:
             self._detach_worker()
 
     def _detach_worker(self) -> None:
-        """The worker is gone; what it began goes on."""
+        """Forget the worker, which is gone. Its calls continue."""
         self._current = None
         self._unattended_since = time.monotonic()
         if self._handler is not None:
@@ -173,7 +176,7 @@ class RunnerServer:
             elif channel is self._current and nonce == channel.nonce:
                 self._unattended_since = time.monotonic()
                 self._handle_request(channel, message)
-            # else: a foreign nonce, or somebody superseded. Nothing it says counts.
+            # Other frames are ignored: their nonce is foreign, or their worker is superseded.
             if channel.fd not in self._channels:
                 return
 
@@ -184,9 +187,9 @@ class RunnerServer:
             channel.send({"re": message.get("id"), "error": {"code": "superseded"}}, nonce=nonce)
             channel.flush()
             return
-        alone = message.get("orphan_seconds")
-        if isinstance(alone, int | float):  # what it was started with may hold no more
-            self._orphan_seconds = alone
+        orphan_seconds = message.get("orphan_seconds")
+        if isinstance(orphan_seconds, int | float):  # the setting may have changed since the start
+            self._orphan_seconds = orphan_seconds
         previous = self._current
         self._epoch = epoch
         if previous is not None and previous is not channel:
@@ -201,7 +204,7 @@ class RunnerServer:
         channel.send({"re": message.get("id"), "ok": {"boot_id": self.boot_id}})
 
     def _retire(self, channel: Channel, nonce: str, message: dict[str, Any]) -> None:
-        """End, unless a worker has attached within so many seconds: who asks cannot know of it."""
+        """End the runner, unless a worker has attached within ``unused_seconds``: the sweeper cannot know that."""
         unused = message.get("unused_seconds")
         if isinstance(unused, int | float):
             self._ending = time.monotonic() - self._attached_at > unused
@@ -228,9 +231,7 @@ class RunnerServer:
             channel.send({"re": number, "error": {"code": error.code, "detail": error.detail}})
         except FileNotFoundError:
             channel.send({"re": number, "error": {"code": "no_such_file", "detail": ""}})
-        except (
-            TOLERATED_ERRORS
-        ) as error:  # one request that cannot be done must not end the sandbox
+        except TOLERATED_ERRORS as error:  # a failed request must not end the sandbox
             detail = (
                 error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
             )
@@ -239,7 +240,7 @@ class RunnerServer:
             )
 
     def _send_update(self, update: dict[str, Any], dispensable: bool) -> bool:
-        """News of a call, to the worker that follows it; False if it must wait."""
+        """Send an update of a call to the attached worker; False if it was not sent."""
         if self._current is None or (dispensable and self._current.is_congested):
             return False
         self._current.send(update)

@@ -1,4 +1,4 @@
-"""The half of ``signal`` that is written in C: the other half needs ``enum``, which takes long."""
+"""The part of ``signal`` that is written in C: the module itself imports ``enum``, which is slow."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

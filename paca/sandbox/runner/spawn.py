@@ -1,4 +1,4 @@
-"""Starts a command in a session of its own: no terminal, no standard input, bounded."""
+"""Starts a command in its own session, without a terminal or standard input, and with resource limits."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ if TYPE_CHECKING:
 
 SHELL = "/bin/bash"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-SPARE_PROCESSES = 16  # the runner's own share, so that it can still start a command in a crowd
+SPARE_PROCESSES = (
+    16  # reserved for the runner, so that it can start a command when the limit is reached
+)
 PR_SET_DUMPABLE = 4
 CAPABILITY_VERSION = 0x20080522
 MAX_ARGUMENT_BYTES = (128 << 10) - 1  # the kernel's MAX_ARG_STRLEN
-# Python ignores SIGPIPE and SIGXFSZ, the runner SIGTERM: a command must start with none of that.
+# Python ignores SIGPIPE and SIGXFSZ, the runner SIGTERM: a command must not inherit that.
 DEFAULT_SIGNALS = [number for number in range(1, 32) if number not in (9, 19)]
 
 
 def environment(settings: dict[str, Any]) -> dict[str, str]:
-    """What every command finds: nothing of the host, and every prompt answered with no."""
+    """The environment of every command: nothing from the host, and every prompt is answered with an error."""
     no_input = settings["no_input"]
     path = f"{PATH}:{settings['extra_path']}" if settings.get("extra_path") else PATH
     return {
@@ -58,20 +60,20 @@ def environment(settings: dict[str, Any]) -> dict[str, str]:
 
 
 def forbid_tracing() -> None:
-    """No process of the agent may look into the runner, take its descriptors or trace it.
+    """Keep processes of the agent from reading the runner's memory, taking its descriptors or tracing it.
 
-    What bwrap left to be inherited of root's rights goes too, though nothing could use it.
+    The capabilities that bwrap left are dropped too, although nothing could use them. Raises ``OSError``.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     none = (ctypes.c_uint32 * 6)()
     header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0)
     if libc.capset(header, none) != 0 or libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "cannot give up what is left")
+        raise OSError(ctypes.get_errno(), "cannot drop the remaining capabilities")
 
 
 def set_own_limits(settings: dict[str, Any]) -> None:
-    """SandboxLimits which commands inherit; the runner itself never comes near them."""
-    os.environ["PATH"] = PATH  # where posix_spawnp looks
+    """Set limits on the runner that commands inherit; the runner itself stays far below them."""
+    os.environ["PATH"] = PATH  # posix_spawnp searches this path
     _set_limit(resource.RLIMIT_CORE, 0)
     _set_limit(resource.RLIMIT_FSIZE, settings["workspace_mib"] << 20)
     if not settings.get("shared_user"):
@@ -79,7 +81,10 @@ def set_own_limits(settings: dict[str, Any]) -> None:
 
 
 def _command_limits(settings: dict[str, Any]) -> dict[int, int]:
-    """The kernel counts processes by user, so that limit is for a user whom no other sandbox has."""
+    """The limits of a command.
+
+    The kernel counts processes by user, so their limit is left out if another sandbox has the same user.
+    """
     limits = {resource.RLIMIT_NOFILE: settings["open_files"]}
     if not settings.get("shared_user"):
         limits[resource.RLIMIT_NPROC] = settings["processes"]
@@ -91,7 +96,7 @@ def _set_limit(which: int, value: int) -> None:
 
 
 def _capped(which: int, value: int) -> tuple[int, int]:
-    """A limit, or the host's if that is lower already."""
+    """The limit, or the current one if that is lower."""
     hard = resource.getrlimit(which)[1]
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
     return value, value
@@ -106,11 +111,11 @@ def spawn(
     null: int,
     limits: dict[str, Any],
 ) -> int:
-    """Start it and return its pid, which is also its session. Raises ``OSError``."""
+    """Start a command and return its pid, which is also the id of its session. Raises ``OSError``."""
     os.fchdir(cwd)
     try:
         pid = _start(argv, env, out, null, limits, spare=0)
-    except BlockingIOError:  # a crowd: the runner's own share is for this
+    except BlockingIOError:  # the limit is reached: use the reserved processes
         pid = _start(argv, env, out, null, limits, spare=SPARE_PROCESSES)
     finally:
         os.chdir("/")
@@ -127,7 +132,7 @@ def _start(
     *,
     spare: int,
 ) -> int:
-    # A command inherits our limits: to be its own from its first moment they are ours for a moment.
+    # A command inherits the runner's limits, so the runner has the command's limits for a moment.
     command_limits = _command_limits(limits)
     own_limits = {which: resource.getrlimit(which) for which in command_limits}
     for which, value in command_limits.items():
@@ -153,13 +158,13 @@ def _start(
 
 
 def _fix_limits(pid: int, limits: dict[str, Any]) -> None:
-    """Make the limits last: what we could only lend it can no longer be raised."""
+    """Lower the hard limits of the command as well, so that it cannot raise its limits again."""
     try:
         for which, value in _command_limits(limits).items():
             resource.prlimit(pid, which, _capped(which, value))
-        # When memory ends the kernel shall take a command, never the runner.
+        # When memory runs out, the kernel must end a command, never the runner.
         fd = os.open(f"/proc/{pid}/oom_score_adj", os.O_WRONLY)
-    except OSError:  # it has ended already
+    except OSError:  # the command has already ended
         return
     try:
         os.write(fd, b"500")

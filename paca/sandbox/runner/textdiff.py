@@ -1,4 +1,4 @@
-"""A unified diff of two texts, bounded in time and length."""
+"""A unified diff of two texts, limited in time and length."""
 
 MAX_COMPARED_LINES = 1500
 MAX_SHOWN_LINES = 200
@@ -7,8 +7,8 @@ CONTEXT_LINES = 3
 
 
 def compare(old: str, new: str, path: str) -> tuple[int, int, str]:
-    """Lines added, lines removed, and the diff."""
-    import difflib  # slow to load, and most of what is asked of a runner needs no difference
+    """The number of added lines, the number of removed lines, and the diff."""
+    import difflib  # slow to load, and most requests need no diff
 
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     same_start = _count_common(before, after)
@@ -16,7 +16,7 @@ def compare(old: str, new: str, path: str) -> tuple[int, int, str]:
     old_middle = before[same_start : len(before) - same_end]
     new_middle = after[same_start : len(after) - same_end]
     if max(len(old_middle), len(new_middle)) > MAX_COMPARED_LINES:
-        # Comparing takes time with the square: say what was replaced, not how it hangs together.
+        # Comparing takes quadratic time: report only how much was replaced.
         return (
             len(new_middle),
             len(old_middle),
@@ -48,7 +48,7 @@ def _count_common(left: list[str], right: list[str]) -> int:
 
 
 def _renumber(line: str, shift: int) -> str:
-    """Hunk headers count from where the comparison began: make them count from the file's start."""
+    """The line with the numbers of a hunk header counted from the start of the file."""
     if shift == 0 or not line.startswith("@@ "):
         return line
     ranges = []

@@ -1,4 +1,4 @@
-"""Looks now and then at memory, processes and disk, and ends the call that takes too much."""
+"""Checks memory, processes and disk space regularly, and ends the call that uses too much."""
 
 from __future__ import annotations
 
@@ -16,14 +16,19 @@ if TYPE_CHECKING:
 
 BUSY_SECONDS = 0.1
 IDLE_SECONDS = 1.0
-SLICE_SECONDS = 0.005  # of the runner's time for one piece of the walk through the workspace
-MAX_CROWDED_CHECKS = 10  # a moment's crowd (make -j) is no fork bomb
+SLICE_SECONDS = 0.005  # the runner's time for one slice of a scan of the workspace
+MAX_CROWDED_CHECKS = 10  # many processes for a moment (make -j) are no fork bomb
 GROWTH_SLACK_BYTES = 1 << 20
-MIN_FREE_BYTES = 256 << 20  # files deleted but still open are in no walk, yet fill the host's disk
+MIN_FREE_BYTES = (
+    256 << 20
+)  # deleted files that are still open fill the host's disk, but no scan finds them
 
 
 class Watchdog:
-    """``in_memory``: the file systems that live in memory. With a has_cgroup the kernel minds memory."""
+    """Enforces the limits of the sandbox that the kernel does not.
+
+    ``in_memory``: the paths of file systems in memory. ``has_cgroup``: the kernel limits the memory.
+    """
 
     def __init__(
         self,
@@ -49,7 +54,7 @@ class Watchdog:
         self._last_size: int | None = None
 
     def tick(self, now: float) -> float | None:
-        """Look if it is time; when to come back, or None if nothing runs."""
+        """Check if it is time. Gives the seconds until the next check, or None if no command runs."""
         if now >= self._due:
             alive = processes.command_pids()
             if not alive:
@@ -64,7 +69,7 @@ class Watchdog:
         return SLICE_SECONDS if self._disk_scan is not None else max(self._due - now, SLICE_SECONDS)
 
     def relieve_process_limit(self) -> None:
-        """No process can be started any more: end whoever has most of them."""
+        """End the call with the most processes, because no process can be started any more."""
         self._end_largest(dict.fromkeys(processes.command_pids(), 1), "too_many_processes")
 
     def _check(self, alive: list[int]) -> None:
@@ -88,7 +93,10 @@ class Watchdog:
             self._end_largest(held, "out_of_memory")
 
     def _end_largest(self, weight: dict[int, int], cause: str) -> None:
-        """End the call whose processes weigh most; those of no running call are killed alone."""
+        """End the call whose processes have the highest sum of ``weight``.
+
+        If they belong to no running call, only these processes are killed.
+        """
         shares: dict[str, int] = {}
         owners = {pid: self._owner(pid) for pid in weight}
         for pid, owner in owners.items():
@@ -111,7 +119,7 @@ class Watchdog:
         return next(iter(self._calls.running))
 
     def _continue_scan(self, scan: Iterator[int]) -> None:
-        """Add up the workspace, a slice at a time, and judge when the walk is complete."""
+        """Continue the scan of the workspace for one slice of time, and check the size when it is complete."""
         end = time.monotonic() + SLICE_SECONDS
         for size in scan:
             if size >= 0:
@@ -124,7 +132,7 @@ class Watchdog:
 
     def _check_disk(self, size: int) -> None:
         before, self._last_size = self._last_size, size
-        # Growing beyond the limit is ended; deleting what is too much must stay possible.
+        # Only growth beyond the limit is ended: deleting files must stay possible.
         too_large = size > self._disk and (before is None or size > before + GROWTH_SLACK_BYTES)
         if too_large or _free_bytes(self._root) < MIN_FREE_BYTES:
             written = {pid: processes.bytes_written(pid) for pid in processes.command_pids()}
@@ -146,7 +154,7 @@ def _used_bytes(path: str) -> int:
 
 
 def scan_size(root: str) -> Iterator[int]:
-    """Walk a folder; yields -1 after each entry, so that one can pause, and the bytes at last."""
+    """Add up the bytes below a folder. Yields -1 after each entry, so that the caller can pause, then the sum."""
     total = 0
     waiting = [root]
     while waiting:
@@ -157,9 +165,9 @@ def scan_size(root: str) -> Iterator[int]:
                         total += entry.stat(follow_symlinks=False).st_blocks * 512
                         if entry.is_dir(follow_symlinks=False):
                             waiting.append(entry.path)
-                    except OSError:  # gone meanwhile
+                    except OSError:  # it was removed meanwhile
                         continue
                     yield -1
-        except OSError:  # gone, or closed to its own owner
+        except OSError:  # it was removed, or its permissions forbid reading
             continue
     yield total

@@ -1,4 +1,4 @@
-"""What a command can see and reach of this machine: nothing but what it needs."""
+"""Isolation: a command sees and reaches nothing of this machine that it does not need."""
 
 import os
 import socket
@@ -13,8 +13,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.service, pytest.mark.anyio]
 
 
-async def test_no_right_is_left(hands):
-    status = (await hands.bash("cat /proc/self/status; id -u")).output
+async def test_a_sandbox_has_no_privileges_left(handle):
+    status = (await handle.bash("cat /proc/self/status; id -u")).output
     fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
     assert int(fields["CapEff"], 16) == int(fields["CapPrm"], 16) == int(fields["CapInh"], 16) == 0
     assert int(fields["CapAmb"], 16) == 0
@@ -44,13 +44,13 @@ HIDDEN = [
 
 
 @only_bubblewrap  # an image has places of its own by these names
-async def test_the_hosts_places_do_not_exist(hands):
-    assert (await hands.bash(f"ls -d {' '.join(HIDDEN)} 2>/dev/null")).output == ""
+async def test_folders_of_the_host_do_not_exist_inside(handle):
+    assert (await handle.bash(f"ls -d {' '.join(HIDDEN)} 2>/dev/null")).output == ""
 
 
 @pytest.fixture
 def folder_of(tmp_path):
-    return lambda hands: tmp_path / "workspaces" / str(hands.spec.conversation_id)
+    return lambda handle: tmp_path / "workspaces" / str(handle.spec.conversation_id)
 
 
 @pytest.fixture
@@ -60,8 +60,8 @@ def secret(tmp_path) -> Path:
     return path
 
 
-async def test_neither_paca_nor_its_data_can_be_found(hands, secret):
-    outcome = await hands.bash(
+async def test_paca_and_its_data_cannot_be_found_inside(handle, secret):
+    outcome = await handle.bash(
         f"ls {secret.parent} {REPOSITORY}; "
         "grep -rl canary-of-the-host / --exclude-dir=proc --exclude-dir=usr --exclude-dir=python; "
         "echo searched"
@@ -72,10 +72,10 @@ async def test_neither_paca_nor_its_data_can_be_found(hands, secret):
     assert "canary" not in outcome.output
 
 
-async def test_only_the_sandboxes_own_processes_are_visible(hands):
-    outcome = await hands.bash("ls -d /proc/[0-9]* | wc -l")
+async def test_only_processes_of_the_sandbox_are_visible(handle):
+    outcome = await handle.bash("ls -d /proc/[0-9]* | wc -l")
     assert int(outcome.output) < 8
-    assert f"/proc/{os.getpid()}" not in (await hands.bash("ls -d /proc/[0-9]*")).output.split()
+    assert f"/proc/{os.getpid()}" not in (await handle.bash("ls -d /proc/[0-9]*")).output.split()
 
 
 READ_ONLY = [
@@ -89,20 +89,20 @@ READ_ONLY = [
 ]
 
 
-async def test_the_system_cannot_be_changed(hands):
+async def test_the_system_cannot_be_changed(handle):
     for path in READ_ONLY:
-        await hands.bash(f"touch {path}/made-by-the-agent; mkdir {path}/made-by-the-agent")
-        assert "made-by-the-agent" not in (await hands.bash(f"ls -a {path}")).output, path
+        await handle.bash(f"touch {path}/made-by-the-agent; mkdir {path}/made-by-the-agent")
+        assert "made-by-the-agent" not in (await handle.bash(f"ls -a {path}")).output, path
 
 
-async def test_home_tmp_and_workspace_can_be_written(hands):
-    outcome = await hands.bash(
+async def test_home_tmp_and_workspace_can_be_written(handle):
+    outcome = await handle.bash(
         'for d in ~ /tmp /dev/shm /workspace; do echo x > "$d/x" && cat "$d/x"; done'
     )
     assert outcome.output == "x\nx\nx\nx\n"
 
 
-async def test_what_is_in_memory_ends_with_the_sandbox_and_the_workspace_stays(open_sandbox):
+async def test_the_workspace_outlives_the_sandbox_and_files_in_memory_do_not(open_sandbox):
     first = await open_sandbox()
     await first.bash("echo x > /tmp/x; echo x > ~/x; echo x > x")
     await first.sandbox.destroy(keep_files=True)
@@ -111,14 +111,16 @@ async def test_what_is_in_memory_ends_with_the_sandbox_and_the_workspace_stays(o
     assert (await second.bash("ls /tmp ~ .")).output.split() == [".:", "x", "/home/agent:", "/tmp:"]
 
 
-async def test_there_is_no_network(hands):
+async def test_a_sandbox_has_no_network(handle):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         for host in ("127.0.0.1", "169.254.169.254", "1.1.1.1"):
-            outcome = await hands.bash(f"timeout 3 bash -c 'echo > /dev/tcp/{host}/{port}'")
+            outcome = await handle.bash(f"timeout 3 bash -c 'echo > /dev/tcp/{host}/{port}'")
             assert outcome.exit_code != 0
             assert "refused" in outcome.output or "unreachable" in outcome.output
-        assert (await hands.bash("cut -d: -f1 /proc/net/dev | tail -n +3")).output.split() == ["lo"]
+        assert (await handle.bash("cut -d: -f1 /proc/net/dev | tail -n +3")).output.split() == [
+            "lo"
+        ]
         with socket.create_connection(("127.0.0.1", port), timeout=3):
             pass  # it was there all the time
 
@@ -149,9 +151,9 @@ SYSTEM_CALLS = {
 }
 
 
-async def test_dangerous_system_calls_are_refused(hands):
+async def test_dangerous_system_calls_are_refused(handle):
     column = seccomp.ARCHITECTURES[os.uname().machine][0]
-    known = {**seccomp.REFUSED, "clone": seccomp.CLONE, "socket": seccomp.SOCKET}
+    known = {**seccomp.REFUSED_CALLS, "clone": seccomp.CLONE, "socket": seccomp.SOCKET}
     numbers = {name: pair[column] for name, pair in known.items()}
     for name, call in SYSTEM_CALLS.items():
         script = (
@@ -159,11 +161,11 @@ async def test_dangerous_system_calls_are_refused(hands):
             f"done = libc.{call.format(**numbers)}; "
             "print(done, errno.errorcode.get(ctypes.get_errno()))"
         )
-        assert (await hands.bash(f'python3 -c "{script}"')).output == "-1 EPERM\n", name
+        assert (await handle.bash(f'python3 -c "{script}"')).output == "-1 EPERM\n", name
 
 
-async def test_what_programs_need_works_under_the_filter(hands):
-    outcome = await hands.bash(
+async def test_system_calls_that_programs_need_are_allowed(handle):
+    outcome = await handle.bash(
         "python3 -c 'import subprocess, threading, multiprocessing as m, asyncio, tempfile, socket;"
         " t = threading.Thread(target=print); t.start(); t.join(); p = m.Process(target=print); p.start(); p.join();"
         ' print(subprocess.check_output(["echo", "sub"]), socket.socketpair() and 1)\''
@@ -173,8 +175,8 @@ async def test_what_programs_need_works_under_the_filter(hands):
     assert "pty" in outcome.output
 
 
-async def test_no_descriptor_of_the_host_is_inherited(hands):
-    outcome = await hands.bash("ls /proc/self/fd | wc -l; readlink /proc/self/fd/0")
+async def test_commands_inherit_no_descriptor_of_the_host(handle):
+    outcome = await handle.bash("ls /proc/self/fd | wc -l; readlink /proc/self/fd/0")
     assert outcome.output == "4\n/dev/null\n"
 
 
@@ -182,9 +184,9 @@ async def test_no_descriptor_of_the_host_is_inherited(hands):
 async def test_the_agents_files_belong_to_its_own_user_and_are_closed_to_others(
     open_sandbox, folder_of
 ):
-    hands = await open_sandbox()
-    await hands.bash("touch x")
-    workspace = folder_of(hands)
+    handle = await open_sandbox()
+    await handle.bash("touch x")
+    workspace = folder_of(handle)
     owner = (workspace / "x").stat().st_uid
     # As root each conversation has a user of its own; else there is only ours.
     assert owner > 10_000 if os.geteuid() == 0 else owner == os.geteuid()

@@ -1,4 +1,4 @@
-"""Whose commands they are is told with each: a sandbox may be older than the name."""
+"""The Git author is sent with each command, because a sandbox may be older than the agent's name."""
 
 import uuid
 
@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.service, pytest.mark.anyio]
 WHO = 'echo "$GIT_AUTHOR_NAME <$GIT_AUTHOR_EMAIL>, $GIT_COMMITTER_NAME <$GIT_COMMITTER_EMAIL>"'
 
 
-async def test_commands_are_in_the_name_under_which_the_sandbox_was_last_opened(backend):
+async def test_commands_use_the_git_author_with_which_the_sandbox_was_last_opened(backend):
     said, conversation = [], uuid.uuid4()
     for epoch, name in enumerate(("rosa", "ada"), 1):
         spec = SandboxSpec(conversation, git_name=name, git_email=f"{name}@example.org")
