@@ -20,7 +20,7 @@ BOMB = ":(){ :|:& };:; sleep 20"
 # The kernel limits the memory, or the runner where control groups cannot be made. A container without
 # a control group is refused.
 by_whoever_minds_it = pytest.mark.parametrize(
-    ("backend", "keeper"),
+    ("backend", "memory_limiter"),
     [
         ("bubblewrap", "cgroup"),
         ("bubblewrap", "watchdog"),
