@@ -1,4 +1,4 @@
-"""Take the figures, or those that ONLY names; exit with 1 if one falls short of its bar."""
+"""Measures all figures, or those that ONLY names; exits with 1 if one misses its bar."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 import sys
 from contextlib import nullcontext
 
-from tests.bench import ground
+from tests.bench import environment
 from tests.bench.figures import HEADINGS, row
 from tests.bench.rows import DATABASES, ROWS, chosen
 from tests.support import postgres_server
@@ -19,24 +19,24 @@ def main() -> int:
     if not names:
         print(f"ONLY={only} names no figure; there are: {', '.join(ROWS)}", file=sys.stderr)
         return 2
-    print(ground.machine())
+    print(environment.machine())
     print(row(HEADINGS), flush=True)
     codes = [
-        take([name for name in names if ROWS[name].database == database], database)
+        measure([name for name in names if ROWS[name].database == database], database)
         for database in DATABASES
     ]
     return max(map(abs, codes))  # -9: it was killed
 
 
-def take(names: list[str], database: str) -> int:
-    """Take them in a process of their own, for Django stands on one database; its exit code."""
+def measure(names: list[str], database: str) -> int:
+    """Measure rows in a process of their own, since Django has one database; gives its exit code."""
     if not names:
         return 0
-    there = postgres_server.running() if database == "postgresql" else nullcontext()
-    with there as server:
-        environment = os.environ | {"DATABASE_URL": server.url if server else ""}
-        command = [sys.executable, "-m", "tests.bench.taking", *names]
-        return subprocess.run(command, env=environment, check=False).returncode
+    service = postgres_server.running() if database == "postgresql" else nullcontext()
+    with service as server:
+        variables = os.environ | {"DATABASE_URL": server.url if server else ""}
+        command = [sys.executable, "-m", "tests.bench.run_rows", *names]
+        return subprocess.run(command, env=variables, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.bench import ground
+from tests.bench import environment
 from tests.bench.figures import Figure, percentile
 from tests.installation.manage_process import Installation, Running
 from tests.realtime.pages import Page, bearer, conversation_page
@@ -20,10 +20,10 @@ SHARE = 0.95
 
 
 def message_to_acknowledgement(folder: Path) -> Figure:
-    """A ping takes the same way, and its answer stores nothing."""
+    """Compared with a ping, which takes the same path and stores nothing."""
     installation = Installation(folder)
     try:
-        site = Site.of(installation, DATABASE_URL=ground.another_database("ack"))
+        site = Site.of(installation, DATABASE_URL=environment.another_database("ack"))
         acks, pongs = site.messages_and_pings(site.new_conversation())
     finally:
         installation.end()
@@ -33,7 +33,7 @@ def message_to_acknowledgement(folder: Path) -> Figure:
         percentile(pongs, SHARE),
         "ms",
         f"p95 of {MESSAGES} messages / pings on one socket while @guide answers them: "
-        f"`manage.py up` (web server and worker) on {ground.database()}",
+        f"`manage.py up` (web server and worker) on {environment.database()}",
         at_most=150,
     )
 
@@ -72,7 +72,7 @@ class Site:
         return self.ask(chats, {"text": "Hello"})["conversation"]
 
     def messages_and_pings(self, conversation: str) -> tuple[list[float], list[float]]:
-        """By turns; the first of each is the warm-up."""
+        """Milliseconds of messages and of pings, sent alternately; the first of each is a warm-up."""
         acks, pongs = [], []
         with conversation_page(self, conversation, bearer(self.token)) as page:
             page.until("ready")

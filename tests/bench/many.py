@@ -1,7 +1,7 @@
 """Fifty conversations of fifty turns in one worker, through litellm, with everything stored.
 
-A turn here is one model call and its call of ``think``. The model server stands in this process;
-the worker and the bare loop, in one each, are watched from here.
+A turn here is one model call and its call of ``think``. The model server runs in this process, the
+worker and the bare loop in one process each.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from paca.agents import services as agents
 from paca.agents.models import Agent
 from paca.conversations import services
 from paca.conversations.models import Conversation, Worker
-from tests.bench import ground
+from tests.bench import environment
 from tests.bench.figures import Figure
 from tests.bench.turns import LAST, cpu_seconds, model, thinking
 from tests.support import openai_dialect
@@ -28,18 +28,18 @@ from tests.support.world import World, make_world
 
 CONVERSATIONS = 50
 TURNS = 50
-AN_AGENTS = 10  # the most that one agent takes at once
+MOST_PER_AGENT = 10  # the most that one agent takes at once
 QUESTION = "Think about it, step by step."
 
 
 def step(body: dict[str, Any]) -> Scripted:
-    """The next of so many turns, read off the request: the conversations come all at once."""
+    """The reply of the next turn, whose number is read from the request."""
     turns = sum(map(openai_dialect.is_tool_turn, body["messages"]))
     return thinking(turns) if turns < TURNS else LAST
 
 
 def many(folder: Path) -> Figure:
-    """Both hold one small round first, in which litellm is loaded."""
+    """Both run one small round first, in which litellm is loaded."""
     with model() as server:
         server.script(step)
         ours_cpu, ours_wall = _ours(server, folder)
@@ -51,7 +51,7 @@ def many(folder: Path) -> Figure:
         bare_cpu * 1000 / turns,
         "ms CPU",
         f"a turn; {CONVERSATIONS} conversations of {TURNS} turns at once: a worker process on "
-        f"{ground.database()}, everything stored / a bare loop on litellm's streams; wall "
+        f"{environment.database()}, everything stored / a bare loop on litellm's streams; wall "
         f"{ours_wall:.1f} s / {bare_wall:.1f} s",
         most_times=2.5,
     )
@@ -60,25 +60,25 @@ def many(folder: Path) -> Figure:
 def _ours(server: ModelServer, folder: Path) -> tuple[float, float]:
     """CPU of the worker's process and wall time, in seconds."""
     how = {"base_url": f"{server.base_url}/v1", "llm_api_key": "sk-test-1234"}
-    there = make_world("Many", model="openai/gpt-test", limit_steps=1000, **how)
-    held = [there.agent, *(_another(there, number, how) for number in range(4))]
+    world = make_world("Many", model="openai/gpt-test", limit_steps=1000, **how)
+    held = [world.agent, *(_another(world, number, how) for number in range(4))]
     for agent in held:
-        agents.configure(agent, by=there.owner, limit_concurrent=AN_AGENTS)
+        agents.configure(agent, by=world.owner, limit_concurrent=MOST_PER_AGENT)
     with WorkerProcess(folder, lease_seconds=15, concurrency=CONVERSATIONS):
         pid = Worker.objects.get().pid
-        _converse(there, held[:1])
-        return _timed(pid, lambda: _converse(there, held * AN_AGENTS))
+        _run_conversations(world, held[:1])
+        return _timed(pid, lambda: _run_conversations(world, held * MOST_PER_AGENT))
 
 
-def _another(there: World, number: int, how: dict[str, Any]) -> Agent:
+def _another(world: World, number: int, how: dict[str, Any]) -> Agent:
     names = {"name": f"Agent {number}", "handle": f"agent{number}"}
-    role = there.agent.member.role
+    role = world.agent.member.role
     settings = {"model": "openai/gpt-test", "limit_steps": 1000, **how, **names}
-    return agents.create(there.project, role=role, by=there.owner, **settings)
+    return agents.create(world.project, role=role, by=world.owner, **settings)
 
 
-def _converse(there: World, held: list[Agent]) -> None:
-    sent = [services.start_chat(agent, text=QUESTION, by=there.owner) for agent in held]
+def _run_conversations(world: World, held: list[Agent]) -> None:
+    sent = [services.start_chat(agent, text=QUESTION, by=world.owner) for agent in held]
     ids = [one.conversation_id for one in sent]
     while True:
         states = Counter(Conversation.objects.filter(pk__in=ids).values_list("status", flat=True))

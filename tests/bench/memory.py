@@ -1,4 +1,4 @@
-"""Memory of an idle Paca, and of a server that does nothing on the same libraries."""
+"""Memory of an idle Paca, and of an empty server on the same libraries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.bench import ground
+from tests.bench import environment
 from tests.bench.figures import Figure
 from tests.installation.manage_process import Installation, clean_environment
 
@@ -17,10 +17,10 @@ IDLE_SECONDS = 10
 
 
 def idle(folder: Path) -> Figure:
-    """Ten seconds after it began to answer."""
+    """Measured ten seconds after the server began to answer."""
     installation = Installation(folder)
     try:
-        running = installation.up(DATABASE_URL=ground.another_database("memory"))
+        running = installation.up(DATABASE_URL=environment.another_database("memory"))
         time.sleep(IDLE_SECONDS)
         ours = resident_mb(running.process.pid)
     finally:
@@ -31,13 +31,13 @@ def idle(folder: Path) -> Figure:
         _bare_django(),
         "MB",
         f"resident, all processes, after {IDLE_SECONDS} s: `manage.py up` (web server and worker) "
-        f"on {ground.database()} / Django and uvicorn imported, nothing else",
+        f"on {environment.database()} / Django and uvicorn imported, nothing else",
         at_most=150,
     )
 
 
 def resident_mb(pid: int) -> float:
-    """Of a process and all its descendants; pages they share count for each, to our cost."""
+    """Resident memory of a process and its descendants; shared pages count for each of them."""
     process = psutil.Process(pid)
     family = [process, *process.children(recursive=True)]
     return sum(member.memory_info().rss for member in family) / 1e6

@@ -1,4 +1,4 @@
-"""Every row of the bench by its name, which ends in its set-up where the same is measured on several."""
+"""The rows of the bench by name; the name ends in the set-up if there are several."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ DATABASES = ("sqlite", "postgresql")
 
 
 class Row(NamedTuple):
-    """Which function of this package takes the figure, and on which database it has to stand."""
+    """The function of this package that measures the figure, and the database it needs."""
 
     function: str
     database: str = "sqlite"
@@ -25,7 +25,7 @@ ROWS = {
     **_on_each_database("trigger", "triggers.to_first_byte"),
     **_on_each_database("ack", "acknowledging.message_to_acknowledgement"),
     **_on_each_database("memory", "memory.idle"),
-    # No database has a part in these.
+    # These use no database.
     "echo-bubblewrap": Row("commands.echo"),
     "echo-docker": Row("containers.echo"),
     "sandbox-bubblewrap": Row("starting.sandbox"),

@@ -1,4 +1,4 @@
-"""Wall time until a new sandbox is ready: ours with its runner, and the namespaces alone."""
+"""Wall time until a new sandbox is ready: with its runner, and for bare namespaces."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ ECHO = ("echo", "x")
 
 
 def sandbox(folder: Path) -> Figure:
-    """Ready means that the runner has said its first word.
+    """Ready means that the runner has answered for the first time.
 
-    It loads what commands need only after that, so the first command's time is told too, as is
-    that of the emptiest sandbox there is.
+    The runner loads the modules for commands after that, so the time of the first command is
+    printed too, as is that of the emptiest possible sandbox.
     """
     ready, first_output, python, echo = asyncio.run(_starts(folder))
     return Figure(

@@ -6,7 +6,7 @@ import pytest
 
 from tests.bench.figures import Figure, percentile, row
 from tests.bench.rows import ROWS, chosen
-from tests.bench.taking import verdict
+from tests.bench.run_rows import verdict
 
 
 def ratio(ours: float) -> Figure:

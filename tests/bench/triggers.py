@@ -18,7 +18,7 @@ from django.db import transaction
 import paca.bus
 from paca.bus.redis.bus import RedisBus
 from paca.conversations import services
-from tests.bench import ground
+from tests.bench import environment
 from tests.bench.figures import Figure, percentile
 from tests.support.flow import ObservedConversation
 from tests.support.model_script import Scripted, says
@@ -49,7 +49,7 @@ def to_first_byte(folder: Path) -> Figure:
         percentile(bare.times[WARM_UP:], SHARE),
         "ms",
         f"p99 of {TRIGGERS}: message committed to the model server's first byte, a worker process on "
-        f"{ground.database()} / XADD to XREADGROUP between two processes, the same Valkey",
+        f"{environment.database()} / XADD to XREADGROUP between two processes, the same Valkey",
         most_times=8,
     )
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from paca.conversations import services
 from paca.conversations.models import Worker
-from tests.bench import ground
+from tests.bench import environment
 from tests.bench.figures import Figure
 from tests.support.flow import ObservedConversation
 from tests.support.model_script import Scripted, calls, says
@@ -147,7 +147,7 @@ def cpu_per_turn(folder: Path) -> Figure:
         median(ours[1:]),
         median(bare[1:]),
         "ms CPU",
-        f"{TURNS} turns, each one call of think: a worker process on {ground.database()}, everything "
+        f"{TURNS} turns, each one call of think: a worker process on {environment.database()}, everything "
         "stored / "
         "a bare loop on the SDK's raw events in a process of its own",
         most_times=3,
@@ -169,6 +169,6 @@ def late_turn(folder: Path) -> Figure:
         median(early),
         "ms CPU",
         f"turn 200 / turn 50 of one conversation, {AROUND} turns around each: "
-        f"a worker process on {ground.database()}",
+        f"a worker process on {environment.database()}",
         most_times=1.5,
     )

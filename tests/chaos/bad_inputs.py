@@ -1,6 +1,6 @@
-"""R7's table: what is put in, by door, and what must be seen of it.
+"""The table of bad inputs (R7): what is sent, by which sender, and the result that is required.
 
-What other tests put in by a door of their own is taken from there and put in here by the real one.
+Inputs of unit tests are reused here and sent to running processes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from tests.chaos.stories import DONE
+from tests.chaos.scripts import DONE
 from tests.conversations import test_api_bad_input as rest
 from tests.conversations import test_triggers as stream
 from tests.engine.llm import test_anthropic_stream as replies
@@ -26,26 +26,26 @@ DEEP = "[" * 100_000 + "]" * 100_000
 
 @dataclass(frozen=True)
 class Row:
-    """One bad input. ``must``: facts that its door has to report; ``short``: also in CI's form."""
+    """One bad input. ``required``: facts that its sender has to report; ``short``: also in CI's form."""
 
     name: str
-    put: Any
-    must: Mapping[str, Any]
+    payload: Any
+    required: Mapping[str, Any]
     short: bool = False
 
 
-def differs(row: Row, seen: Mapping[str, Any]) -> str:
-    """What was seen otherwise than the row says, in words; empty if it is as it must be."""
+def difference(row: Row, seen: Mapping[str, Any]) -> str:
+    """A sentence on the facts that differ from what the row requires; empty if none does."""
     wrong = {
         name: seen.get(name)
-        for name, wanted in row.must.items()
+        for name, wanted in row.required.items()
         if not _fits(wanted, seen.get(name))
     }
-    return f"{row.name}: saw {str(wrong)[:600]}, not {dict(row.must)}" if wrong else ""
+    return f"{row.name}: saw {str(wrong)[:600]}, not {dict(row.required)}" if wrong else ""
 
 
 def _fits(wanted: Any, found: Any) -> bool:
-    """A text must be part of what was found, one of a set be it, anything else equal it."""
+    """Whether a fact fits: a text is contained, a member of a set or any other value is equal."""
     if isinstance(wanted, str) and wanted:
         return isinstance(found, str) and wanted in found
     return found in wanted if isinstance(wanted, frozenset) else bool(found == wanted)
@@ -58,8 +58,8 @@ def one_of(*values: Any) -> frozenset[Any]:
 # --- entries of the stream of triggers: fields that differ from those of a sound message ------------
 
 
-def _set_aside(name: str, put: Mapping[Any, Any], reason: str, *, short: bool = False) -> Row:
-    return Row(name, put, {"fate": "set aside", "reason": reason}, short)
+def _set_aside(name: str, payload: Mapping[Any, Any], reason: str, *, short: bool = False) -> Row:
+    return Row(name, payload, {"fate": "set aside", "reason": reason}, short)
 
 
 STREAM = [
@@ -190,7 +190,7 @@ class Instead:
     """What the model says at first. ``words`` are its answer, if not then, when it is asked again."""
 
     reply: Raw | Scripted
-    words: str = DONE
+    expected_texts: str = DONE
 
 
 def _again(name: str, reply: Raw | Scripted, *, cause: str = "", short: bool = False) -> Row:
@@ -199,10 +199,10 @@ def _again(name: str, reply: Raw | Scripted, *, cause: str = "", short: bool = F
     return Row(name, Instead(reply), {"status": ANSWERED, "retried": 1, **because}, short)
 
 
-def _told(name: str, put: Scripted, output: str, *, short: bool = False) -> Row:
+def _refused_call(name: str, payload: Scripted, output: str, *, short: bool = False) -> Row:
     """Stored as it was said; the model reads why nothing was run."""
-    must = {"status": ANSWERED, "retried": 0, "cause": "invalid", "output": output}
-    return Row(name, put, must, short)
+    required = {"status": ANSWERED, "retried": 0, "cause": "invalid", "output": output}
+    return Row(name, payload, required, short)
 
 
 _SOUND = anthropic_dialect.whole(says(DONE))
@@ -221,32 +221,32 @@ REPLIES = [
     _again("an event that is a list", Raw(b"data: [1]\n\n" + _SOUND)),
     _again("an event nested too deep", Raw(b"data: " + DEEP.encode() + b"\n\n" + _SOUND), short=True),
     _again("an event without an end", Raw(b"data: " + b"x" * (9 << 20)), cause="an event without an end"),
-    _again("a text without an end", Raw(anthropic_dialect.opening(says(""), {}, 1) + anthropic_dialect.frame("content_block_start", index=0, content_block={"type": "text", "text": ""}) + _ONE_EVENT * 700), cause="goes on without end"),
+    _again("a text without an end", Raw(anthropic_dialect.first_message(says(""), {}, 1) + anthropic_dialect.frame("content_block_start", index=0, content_block={"type": "text", "text": ""}) + _ONE_EVENT * 700), cause="goes on without end"),
     _again("nothing at all", Raw(b"")),
     _again("a kind of content that is none", Raw(_SOUND.replace(b'"text_delta"', b'"smell_delta"'))),
     Row("kinds of events unheard of", Instead(Raw(b"event: new\ndata: {\"type\": \"new\", \"x\": []}\n\n" + _SOUND)), {"status": ANSWERED, "retried": 0}, short=True),
     Row("text with NUL and half a character", Instead(Raw(_SOUND.replace(DONE[:4].encode(), rb"\u0000\ud800")), "\u2400?" + DONE[4:]), {"status": ANSWERED, "retried": 0}),
     Row("a megabyte of text", Instead(Raw(anthropic_dialect.whole(says("x" * 1_000_000), grain=100_000)), "x" * 1_000_000), {"status": ANSWERED, "retried": 0}),
-    *(Row(f"a count of {told[:9]!r} tokens", Instead(Raw(_SOUND.replace(b'"output_tokens":4', b'"output_tokens":' + told))), {"status": ANSWERED, "retried": 0}) for told in (b"9" * 30, b"-5", b"true", b'"x"')),
+    *(Row(f"a count of {observed[:9]!r} tokens", Instead(Raw(_SOUND.replace(b'"output_tokens":4', b'"output_tokens":' + observed))), {"status": ANSWERED, "retried": 0}) for observed in (b"9" * 30, b"-5", b"true", b'"x"')),
     Row("five hundred calls at once", calls(think=[f"thought {n}" for n in range(500)]), {"status": ANSWERED, "output": "Noted."}),
-    _told("a tool that is none", calls(("no_such_tool", {"a": 1})), "There is no tool", short=True),
-    _told("a tool of no name a person could read", calls(("\0" * 200, {})), "There is no tool"),
-    _told("arguments of no meaning", calls(("bash", {"kommand": "ls"})), "command"),
-    _told("arguments of other types", calls(("bash", {"command": 7})), "command"),
-    _told("arguments nested deep", calls(("bash", {"command": replies.nested(90, 1)})), "command"),
-    _told("arguments of a megabyte", calls(("bash", {"command": "x" * 1_000_000})), "100000"),
-    _told("a command with a NUL", calls(bash="a\0b"), "NUL"),
-    _told("a number as a list", calls(("bash", {"command": "ls", "timeout_seconds": [1]})), "timeout_seconds"),
-    _told("a path of no end", calls(read_file="x" * 100_000), "4096"),
-    _told("a number of no end", Scripted((Call("bash", {}, raw='{"command": "ls", "timeout_seconds": %s}' % ("9" * 4000)),)), "timeout_seconds"),
+    _refused_call("a tool that is none", calls(("no_such_tool", {"a": 1})), "There is no tool", short=True),
+    _refused_call("a tool of no name a person could read", calls(("\0" * 200, {})), "There is no tool"),
+    _refused_call("arguments of no meaning", calls(("bash", {"kommand": "ls"})), "command"),
+    _refused_call("arguments of other types", calls(("bash", {"command": 7})), "command"),
+    _refused_call("arguments nested deep", calls(("bash", {"command": replies.nested(90, 1)})), "command"),
+    _refused_call("arguments of a megabyte", calls(("bash", {"command": "x" * 1_000_000})), "100000"),
+    _refused_call("a command with a NUL", calls(bash="a\0b"), "NUL"),
+    _refused_call("a number as a list", calls(("bash", {"command": "ls", "timeout_seconds": [1]})), "timeout_seconds"),
+    _refused_call("a path of no end", calls(read_file="x" * 100_000), "4096"),
+    _refused_call("a number of no end", Scripted((Call("bash", {}, raw='{"command": "ls", "timeout_seconds": %s}' % ("9" * 4000)),)), "timeout_seconds"),
 ]  # fmt: skip
 
 # --- what is run in the sandbox -------------------------------------------------------------------------
 
 
-def _ran(name: str, put: Scripted, *, short: bool = False, **must: Any) -> Row:
+def _ran(name: str, payload: Scripted, *, short: bool = False, **required: Any) -> Row:
     """Whatever became of it, the sandbox then does its work as ever."""
-    return Row(name, put, {"status": ANSWERED, "after": "whole", **must}, short)
+    return Row(name, payload, {"status": ANSWERED, "after": "whole", **required}, short)
 
 
 _ZIP = (
@@ -284,7 +284,7 @@ COMMANDS = [
     _ran("who takes the runner's folder away", calls(bash="rm -rf .paca /workspace/.paca; ln -s /etc .paca; yes | head -c 100000"), output="y"),
 ]  # fmt: skip
 
-DOORS: dict[str, list[Row]] = {
+ROWS: dict[str, list[Row]] = {
     "stream": [*STOPS, *STREAM],
     "channels": CHANNELS,
     "requests": REQUESTS,

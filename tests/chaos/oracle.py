@@ -1,4 +1,4 @@
-"""What has to hold, whatever died: each promise asked of the log, the tables, the sandbox and the model."""
+"""The oracle: checks each promise of docs/reliability.md on the log, the tables and the sandbox."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paca.conversations.models import Event, Trigger
-from tests.chaos.stories import EFFECT, Story
+from tests.chaos.scripts import EFFECT, Script
 from tests.support.flow import ObservedConversation, assert_replay_matches
 
 OUTCOMES = ("agent.tool.returned", "agent.tool.outcome_unknown")
@@ -26,34 +26,36 @@ class Breach:
         return f"{self.promise}: {self.what}"
 
 
-def judge(told: ObservedConversation, story: Story, effects: Counter[str]) -> list[Breach]:
-    """All that is wrong with a conversation that rests, and with what it left in its workspace."""
-    return [*judge_log(told, story), *_effects(told.frames, effects)]
+def judge(observed: ObservedConversation, script: Script, effects: Counter[str]) -> list[Breach]:
+    """Every broken promise of an ended conversation; ``effects`` are the marks in its workspace."""
+    return [*judge_log(observed, script), *_effects(observed.frames, effects)]
 
 
-def judge_log(told: ObservedConversation, story: Story) -> list[Breach]:
-    """The same as far as log and tables tell it."""
-    frames = told.frames
+def judge_log(observed: ObservedConversation, script: Script) -> list[Breach]:
+    """Every broken promise that shows in the log and the tables."""
+    frames = observed.frames
     return [
-        *_numbers(told),
-        *_epochs(told),
+        *_numbers(observed),
+        *_epochs(observed),
         *_outcomes(frames),
-        *_words(told, story, frames),
-        *_triggers(told, frames),
-        *_state(told),
+        *_words(observed, script, frames),
+        *_triggers(observed, frames),
+        *_state(observed),
     ]
 
 
-def _numbers(told: ObservedConversation) -> Iterator[Breach]:
+def _numbers(observed: ObservedConversation) -> Iterator[Breach]:
     seqs = list(
-        Event.objects.filter(conversation=told.id).order_by("seq").values_list("seq", flat=True)
+        Event.objects.filter(conversation=observed.id).order_by("seq").values_list("seq", flat=True)
     )
-    if seqs != list(range(1, told.row.last_seq + 1)):
-        yield Breach("D1", f"events are numbered {seqs}, the last should be {told.row.last_seq}")
+    if seqs != list(range(1, observed.row.last_seq + 1)):
+        yield Breach(
+            "D1", f"events are numbered {seqs}, the last should be {observed.row.last_seq}"
+        )
 
 
-def _epochs(told: ObservedConversation) -> Iterator[Breach]:
-    rows = Event.objects.filter(conversation=told.id).order_by("seq")
+def _epochs(observed: ObservedConversation) -> Iterator[Breach]:
+    rows = Event.objects.filter(conversation=observed.id).order_by("seq")
     epochs = list(rows.values_list("epoch", flat=True))
     if epochs != sorted(epochs):
         yield Breach("D7", f"a worker wrote after it had been superseded: epochs {epochs}")
@@ -73,7 +75,7 @@ def _outcomes(frames: list[dict[str, Any]]) -> Iterator[Breach]:
 
 
 def _effects(frames: list[dict[str, Any]], effects: Counter[str]) -> Iterator[Breach]:
-    """Counted where they happened: the log of a call that ran twice looks like any other."""
+    """Effects are counted in the sandbox: the log of a call that ran twice looks like any other."""
     whole = {each["call_id"] for each in _of(frames, "agent.tool.returned") if not each["failed"]}
     known = set()
     for call in _of(frames, "agent.tool.called"):
@@ -88,14 +90,14 @@ def _effects(frames: list[dict[str, Any]], effects: Counter[str]) -> Iterator[Br
 
 
 def _words(
-    told: ObservedConversation, story: Story, frames: list[dict[str, Any]]
+    observed: ObservedConversation, script: Script, frames: list[dict[str, Any]]
 ) -> Iterator[Breach]:
     said = [each["text"] for each in _of(frames, "agent.message.spoken")]
-    if told.status == ANSWERED and said != story.words:
-        yield Breach("D4", f"it said {said}, and was to say {story.words}")
+    if observed.status == ANSWERED and said != script.expected_texts:
+        yield Breach("D4", f"it said {said}, and was to say {script.expected_texts}")
 
 
-def _triggers(told: ObservedConversation, frames: list[dict[str, Any]]) -> Iterator[Breach]:
+def _triggers(observed: ObservedConversation, frames: list[dict[str, Any]]) -> Iterator[Breach]:
     turns = _of(frames, "agent.turn.started")
     if [turn["number"] for turn in turns] != list(range(1, len(turns) + 1)):
         yield Breach("D5", f"turns are numbered {[turn['number'] for turn in turns]}")
@@ -103,13 +105,13 @@ def _triggers(told: ObservedConversation, frames: list[dict[str, Any]]) -> Itera
     for trigger, times in begun.items():
         if times > 1:
             yield Breach("D5", f"trigger {trigger} began {times} turns")
-    for trigger in Trigger.objects.filter(conversation=told.id, state__in=("new", "claimed")):
+    for trigger in Trigger.objects.filter(conversation=observed.id, state__in=("new", "claimed")):
         yield Breach("D5", f"{trigger} still waits in a conversation that rests")
 
 
-def _state(told: ObservedConversation) -> Iterator[Breach]:
+def _state(observed: ObservedConversation) -> Iterator[Breach]:
     try:
-        assert_replay_matches(told)
+        assert_replay_matches(observed)
     except AssertionError as error:
         yield Breach("state", f"the tables are not what the log says: {error}")
 

@@ -1,4 +1,4 @@
-"""R4: what Paca stands on goes away: Redis, PostgreSQL, the model in mid-sentence, the sandbox itself."""
+"""R4: outages of Redis, PostgreSQL, the model in mid-answer, and the sandbox."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from django.db import DatabaseError, connection
 
 from paca.conversations.models import Conversation
 from tests.chaos import oracle
-from tests.chaos.cast import Cast
-from tests.chaos.ground import SERVICES, Ground, Team
+from tests.chaos.conversation_group import ConversationGroup
 from tests.chaos.oracle import Breach
 from tests.chaos.report import Report
-from tests.chaos.stories import DONE, Story, leaves
+from tests.chaos.scripts import DONE, Script, marking_command
+from tests.chaos.testbed import SERVICES, Processes, Testbed
 from tests.support import anthropic_dialect
 from tests.support.flow import ObservedConversation, wait_until
 from tests.support.model_script import Raw, Scripted, calls, says
@@ -23,34 +23,37 @@ from tests.support.model_server import ModelServer
 LEASE_SECONDS = 3.0
 AT_ONCE = 4
 REST_SECONDS = 120
-Outage = Callable[[Ground, random.Random], None]
+Outage = Callable[[Testbed, random.Random], None]
 
 
-def run(ground: Ground, report: Report, *, seed: int, short: bool) -> None:
+def run(testbed: Testbed, report: Report, *, seed: int, short: bool) -> None:
     chance, times = random.Random(seed), 1 if short else 10
-    with ModelServer() as model, ground.team(report.traces, lease_seconds=LEASE_SECONDS) as team:
-        cast = Cast(model, "outages")
-        for worker in [team.worker() for _ in range(ground.workers)]:
+    with (
+        ModelServer() as model,
+        testbed.processes(report.traces, lease_seconds=LEASE_SECONDS) as processes,
+    ):
+        group = ConversationGroup(model, "outages")
+        for worker in [processes.worker() for _ in range(testbed.workers)]:
             worker.wait_until_ready()
-        for name, outage in _outages(ground, short=short).items():
+        for name, outage in _outages(testbed, short=short).items():
             report.say(name)
             for number in range(times):
-                _through(outage, f"{name}-{number}", ground, cast, report, chance)
+                _through(outage, f"{name}-{number}", testbed, group, report, chance)
             report.figures[name] = times
-        _cut_streams(ground, team, cast, report, chance, count=10 if short else 200)
+        _cut_streams(testbed, processes, group, report, chance, count=10 if short else 200)
         if model.violations:
             report.fault(f"the model was asked what no provider accepts: {model.violations[:3]}")
 
 
-def _outages(ground: Ground, *, short: bool) -> dict[str, Outage]:
-    """The short form takes those that the others are part of."""
+def _outages(testbed: Testbed, *, short: bool) -> dict[str, Outage]:
+    """The outages of a part; the short form takes those that contain the others."""
     found: dict[str, Outage] = {"sandbox-killed": _kill_sandboxes}
-    if ground.name == SERVICES:
+    if testbed.name == SERVICES:
         found |= {
             "redis-killed": _kill_redis,
             "postgresql-killed-in-recovery": _kill_postgres_twice,
         }
-    if ground.name == SERVICES and not short:
+    if testbed.name == SERVICES and not short:
         found |= {
             "redis-wiped": _wipe_redis,
             "durable-redis-killed": _kill_durable_redis,
@@ -60,93 +63,103 @@ def _outages(ground: Ground, *, short: bool) -> dict[str, Outage]:
 
 
 def _through(
-    outage: Outage, mark: str, ground: Ground, cast: Cast, report: Report, chance: random.Random
+    outage: Outage,
+    mark: str,
+    testbed: Testbed,
+    group: ConversationGroup,
+    report: Report,
+    chance: random.Random,
 ) -> None:
-    """Some conversations in the midst of their work, the outage, and their end."""
-    told = [cast.begin(_story(f"{mark}-{n}", chance)) for n in range(AT_ONCE)]
-    wait_until(lambda: all(one.has_event("tool.started") for one in told), REST_SECONDS, cast.where)
+    """Start conversations, cause the outage while they work, and wait for their end."""
+    observed = [group.begin(_story(f"{mark}-{n}", chance)) for n in range(AT_ONCE)]
+    wait_until(
+        lambda: all(one.has_event("tool.started") for one in observed),
+        REST_SECONDS,
+        group.describe_running,
+    )
     time.sleep(chance.uniform(0, 2))
-    outage(ground, chance)
-    late = cast.begin(_story(f"{mark}-late", chance))  # and one whose wake-up may be lost
-    _judge_all(ground, cast, report, mark, sandbox_lost=outage is _kill_sandboxes, late=late)
+    outage(testbed, chance)
+    late = group.begin(_story(f"{mark}-late", chance))  # the wake-up hint of this one may be lost
+    _judge_all(testbed, group, report, mark, sandbox_lost=outage is _kill_sandboxes, late=late)
 
 
-def _story(mark: str, chance: random.Random) -> Story:
+def _story(mark: str, chance: random.Random) -> Script:
     replies: list[Scripted] = [
-        says(f"Step {n}.") + calls(bash=leaves(f"{mark}.{n}", seconds=chance.uniform(0.5, 4)))
+        says(f"Step {n}.")
+        + calls(bash=marking_command(f"{mark}.{n}", seconds=chance.uniform(0.5, 4)))
         for n in range(2)
     ]
-    return Story(mark, [*replies, says(DONE)])
+    return Script(mark, [*replies, says(DONE)])
 
 
 def _judge_all(
-    ground: Ground,
-    cast: Cast,
+    testbed: Testbed,
+    group: ConversationGroup,
     report: Report,
     case: str,
     *,
     sandbox_lost: bool,
     late: ObservedConversation,
 ) -> None:
-    for told, story in cast.wait_for_all(REST_SECONDS):
-        breaches = oracle.judge(told, story, ground.effects(told))
-        if told.status != oracle.ANSWERED:
-            breaches.append(Breach("end", f"it ended as {told.status}"))
-        unknown = told.event_data("tool.outcome_unknown")
-        if unknown and (not sandbox_lost or told == late):
+    for observed, script in group.wait_for_all(REST_SECONDS):
+        breaches = oracle.judge(observed, script, testbed.effects(observed))
+        if observed.status != oracle.ANSWERED:
+            breaches.append(Breach("end", f"it ended as {observed.status}"))
+        unknown = observed.event_data("tool.outcome_unknown")
+        if unknown and (not sandbox_lost or observed == late):
             breaches.append(Breach("D2", "an outcome is unknown, and its sandbox lived"))
-        report.breaches(told, breaches, case)
+        report.breaches(observed, breaches, case)
         if not breaches:
-            ground.forget(told)
+            testbed.delete_sandbox(observed)
     report.progress(case)
 
 
 # --- what goes away -------------------------------------------------------------------------------------
 
 
-def _kill_sandboxes(ground: Ground, _: random.Random) -> None:
-    ground.end_sandboxes()
+def _kill_sandboxes(testbed: Testbed, _: random.Random) -> None:
+    testbed.end_sandboxes()
 
 
-def _wipe_redis(ground: Ground, _: random.Random) -> None:
-    assert ground.valkey is not None
-    ground.valkey.wipe()
+def _wipe_redis(testbed: Testbed, _: random.Random) -> None:
+    assert testbed.valkey is not None
+    testbed.valkey.wipe()
 
 
-def _kill_redis(ground: Ground, chance: random.Random) -> None:
-    """It keeps nothing: streams, groups and what was taken and not acknowledged are gone."""
-    assert ground.valkey is not None
-    ground.valkey.kill()
+def _kill_redis(testbed: Testbed, chance: random.Random) -> None:
+    """Redis restarts empty: streams, groups and unacknowledged entries are gone."""
+    assert testbed.valkey is not None
+    testbed.valkey.kill()
     time.sleep(chance.uniform(0, 3))
-    ground.valkey.start()
+    testbed.valkey.start()
 
 
-def _kill_durable_redis(ground: Ground, chance: random.Random) -> None:
-    """It comes back with all it had been told."""
-    assert ground.valkey is not None
-    ground.valkey.begin_to_keep()
-    _kill_redis(ground, chance)
-    ground.valkey.durable = False  # for the outages that follow
+def _kill_durable_redis(testbed: Testbed, chance: random.Random) -> None:
+    """Redis restarts with all its data."""
+    assert testbed.valkey is not None
+    testbed.valkey.begin_to_keep()
+    _kill_redis(testbed, chance)
+    testbed.valkey.durable = False  # for the next outages
 
 
-def _kill_postgres(ground: Ground, chance: random.Random) -> None:
-    assert ground.postgres is not None
-    ground.postgres.kill()
+def _kill_postgres(testbed: Testbed, chance: random.Random) -> None:
+    assert testbed.postgres is not None
+    testbed.postgres.kill()
     time.sleep(chance.uniform(0, 3))
-    ground.postgres.start()
+    testbed.postgres.start()
     _connect_anew()
 
 
-def _kill_postgres_twice(ground: Ground, chance: random.Random) -> None:
-    """The second time as soon as it is back, when everybody has just begun to recover."""
-    assert ground.postgres is not None
-    _kill_postgres(ground, chance)
+def _kill_postgres_twice(testbed: Testbed, chance: random.Random) -> None:
+    """PostgreSQL is killed twice, the second time while every process recovers from the first."""
+    assert testbed.postgres is not None
+    _kill_postgres(testbed, chance)
     time.sleep(chance.uniform(0, 0.5))
-    _kill_postgres(ground, chance)
+    _kill_postgres(testbed, chance)
 
 
 def _connect_anew() -> None:
-    """This process's own connections do not live through it either."""
+    """Close the connections of this process, which do not survive either."""
     while True:
         try:
             Conversation.objects.exists()
@@ -161,38 +174,46 @@ def _connect_anew() -> None:
 
 
 def _cut_streams(
-    ground: Ground, team: Team, cast: Cast, report: Report, chance: random.Random, *, count: int
+    testbed: Testbed,
+    processes: Processes,
+    group: ConversationGroup,
+    report: Report,
+    chance: random.Random,
+    *,
+    count: int,
 ) -> None:
-    """Cut at any byte, by an end, a close or a reset: asked again, and nothing of the half is kept."""
+    """Streams are cut at any byte, by an end, a close or a reset: the model is asked again and nothing of the half is kept."""
     report.say(f"model cut, {count} times")
     for number in range(count):
         wait_until(
-            lambda: len(cast.running) < 8 or not _finish_some(ground, cast, report), REST_SECONDS
+            lambda: len(group.running) < 8 or not _finish_some(testbed, group, report), REST_SECONDS
         )
-        cast.begin(_cut_story(f"cut-{number}", chance))
-    while cast.running:
-        wait_until(lambda: not _finish_some(ground, cast, report), REST_SECONDS, cast.where)
+        group.begin(_cut_story(f"cut-{number}", chance))
+    while group.running:
+        wait_until(
+            lambda: not _finish_some(testbed, group, report), REST_SECONDS, group.describe_running
+        )
     report.figures["model-cut"] = count
 
 
-def _cut_story(mark: str, chance: random.Random) -> Story:
-    step = says("Step 0.") + calls(bash=leaves(f"{mark}.0"))
-    story = [step, says(DONE)]
+def _cut_story(mark: str, chance: random.Random) -> Script:
+    step = says("Step 0.") + calls(bash=marking_command(f"{mark}.0"))
+    script = [step, says(DONE)]
     position = chance.randrange(2)
-    whole = anthropic_dialect.whole(story[position])
+    whole = anthropic_dialect.whole(script[position])
     cut = whole[: chance.randrange(len(whole))]
-    return Story(mark, story, {position: Raw(cut, chance.choice(("clean", "close", "reset")))})
+    return Script(mark, script, {position: Raw(cut, chance.choice(("clean", "close", "reset")))})
 
 
-def _finish_some(ground: Ground, cast: Cast, report: Report) -> bool:
-    """Judge those that rest; True while none has come to rest."""
-    rested = cast.rested()
-    for told, story in rested:
-        breaches = oracle.judge(told, story, ground.effects(told))
-        if told.status != oracle.ANSWERED:
-            breaches.append(Breach("end", f"it ended as {told.status}"))
-        report.breaches(told, breaches, story.mark)
+def _finish_some(testbed: Testbed, group: ConversationGroup, report: Report) -> bool:
+    """Judge ended conversations; gives True if some still run and none has ended since."""
+    idle = group.take_idle()
+    for observed, script in idle:
+        breaches = oracle.judge(observed, script, testbed.effects(observed))
+        if observed.status != oracle.ANSWERED:
+            breaches.append(Breach("end", f"it ended as {observed.status}"))
+        report.breaches(observed, breaches, script.mark)
         if not breaches:
-            ground.forget(told)
-    report.progress(f"{cast.begun} conversations so far")
-    return bool(cast.running) and not rested
+            testbed.delete_sandbox(observed)
+    report.progress(f"{group.begun} conversations so far")
+    return bool(group.running) and not idle

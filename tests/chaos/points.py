@@ -1,4 +1,4 @@
-"""Where a process can be made to die, by name: every point between two facts of a turn.
+"""Named points at which a process can be made to die: between any two stored facts of a turn.
 
 ``PACA_FAULT=reply-stored`` in the environment of a process of the rig is a ``kill -9`` of itself when
 it first comes there, ``PACA_FAULT=reply-stored:2`` when it does so the second time. The product knows
@@ -32,7 +32,7 @@ Arrives = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Point:
-    """Before or after ``owner.name`` is called, if its arguments are such."""
+    """A point before or after a call of ``owner.name``, if its arguments match."""
 
     owner: Any
     name: str
@@ -49,7 +49,7 @@ def _holds(*kinds: type) -> Arrives:
 
 
 def _asks(*ops: str) -> Arrives:
-    """For a call of the log: the trial of a backend asks its sandbox as well, under other names."""
+    """Whether the call is one of the log. The check of a backend calls its sandbox too."""
     return lambda _attachment, op, **fields: op in ops and OF_THE_LOG(fields.get("call_id", NONE))
 
 
@@ -60,7 +60,7 @@ def _shows(kind: type[events.Event]) -> Arrives:
 ACTS = ("run", "read_lines", "write", "replace")
 STORED, HALF_STORED = (store, "append"), (projections, "apply")
 
-# In the order in which a turn comes by.
+# In the order of a turn.
 POINTS: dict[str, Point] = {
     "claimed": Point(main, "claim", "after"),
     "question-stored": Point(*STORED, "after", _holds(ModelCallStarted)),
@@ -86,7 +86,7 @@ POINTS: dict[str, Point] = {
     "turn-half-ended": Point(*HALF_STORED, "before", _holds(events.ConversationFinished)),
     "turn-ended": Point(turn_end, "end_turn", "after"),
 }
-# Where a web server can die between a message and its answer.
+# Points of a web server between a message and its answer.
 TRIGGER_STORED = "trigger-stored"
 WAKES = [Point(bus, "wake", "before") for bus in (MemoryBus, RedisBus)]
 
@@ -100,7 +100,7 @@ def plant(fault: str) -> None:
 
 
 class Arrivals:
-    """Counts down to the one that is the end."""
+    """Counts arrivals down to the one at which the process dies."""
 
     def __init__(self, left: int) -> None:
         self._left = left
@@ -109,7 +109,7 @@ class Arrivals:
         self._left -= 1
         if self._left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
-            signal.pause()  # until it arrives: not one line more
+            signal.pause()  # until the signal arrives: no further line runs
 
 
 def _wrap(point: Point, arrivals: Arrivals) -> None:
@@ -124,7 +124,7 @@ def _synchronous(original: Callable[..., Any], point: Point, arrivals: Arrivals)
         if arrives and point.when == "before":
             arrivals.here()
         found = original(*given, **named)
-        if arrives and point.when == "after" and found != []:  # a claim that took nothing
+        if arrives and point.when == "after" and found != []:  # not after a claim that took nothing
             arrivals.here()
         return found
 
@@ -145,7 +145,7 @@ def _asynchronous(original: Callable[..., Any], point: Point, arrivals: Arrivals
 
 
 async def _die_when_it_waits(request: Coroutine[Any, Any, Any], arrivals: Arrivals) -> Any:
-    """When it waits for the first time, the question is on its way."""
+    """Die when the call waits for the first time: its request has been sent."""
     asking = asyncio.ensure_future(request)
     await asyncio.sleep(0)
     arrivals.here()

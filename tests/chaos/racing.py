@@ -1,4 +1,4 @@
-"""RACE: messages that come in the moment in which a turn ends are answered, each, and once."""
+"""RACE: each message that arrives while a turn ends is answered once."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 from paca.conversations.models import Event
 from tests.chaos import oracle
-from tests.chaos.calling import Caller
-from tests.chaos.cast import Cast
-from tests.chaos.ground import Ground
+from tests.chaos.api_client import ApiClient
+from tests.chaos.conversation_group import ConversationGroup
 from tests.chaos.report import Report
-from tests.chaos.stories import Story
+from tests.chaos.scripts import Script
+from tests.chaos.testbed import Testbed
 from tests.support.flow import ObservedConversation
 from tests.support.model_script import Scripted, says
 from tests.support.model_server import ModelServer
@@ -25,13 +25,16 @@ AROUND_SECONDS, STEP_SECONDS = 0.05, 0.015
 WAIT_SECONDS = 60
 
 
-def run(ground: Ground, report: Report, *, seed: int, short: bool) -> None:
+def run(testbed: Testbed, report: Report, *, seed: int, short: bool) -> None:
     chance, conversations = random.Random(seed), 1 if short else CONVERSATIONS
-    with ModelServer() as model, ground.team(report.traces, lease_seconds=LEASE_SECONDS) as team:
-        cast = Cast(model, "racing")
-        workers = [team.worker() for _ in range(ground.workers)]
+    with (
+        ModelServer() as model,
+        testbed.processes(report.traces, lease_seconds=LEASE_SECONDS) as processes,
+    ):
+        group = ConversationGroup(model, "racing")
+        workers = [processes.worker() for _ in range(testbed.workers)]
         ports = [worker.wait_until_ready() for worker in workers]
-        caller = Caller(team.port or ports[0], cast)
+        client = ApiClient(processes.port or ports[0], group)
         within = 0
         for number in range(conversations):
             report.progress(f"{number} of {conversations} conversations")
@@ -42,10 +45,10 @@ def run(ground: Ground, report: Report, *, seed: int, short: bool) -> None:
                 return says("Yes.").slowly(ftd=ANSWER_MS)
 
             model.script(reply)
-            told = cast.begin(Story(f"race-{number}", []))
-            _race(told, caller, asked, chance)
-            cast.wait_for_all(WAIT_SECONDS)
-            within += _judge(told, model, report)
+            observed = group.begin(Script(f"race-{number}", []))
+            _race(observed, client, asked, chance)
+            group.wait_for_all(WAIT_SECONDS)
+            within += _judge(observed, model, report)
         report.figures["messages"] = conversations * MESSAGES
         report.figures[f"of them within {1000 * AROUND_SECONDS:.0f} ms of the end of a turn"] = (
             within
@@ -53,19 +56,22 @@ def run(ground: Ground, report: Report, *, seed: int, short: bool) -> None:
 
 
 def _race(
-    told: ObservedConversation, caller: Caller, asked: threading.Semaphore, chance: random.Random
+    observed: ObservedConversation,
+    client: ApiClient,
+    asked: threading.Semaphore,
+    chance: random.Random,
 ) -> None:
-    """Each message around the moment in which the answer is stored that may be the last.
+    """Send each message around the moment in which an answer is stored.
 
-    When that is depends on the machine: one that came too late makes the next come earlier.
+    That moment depends on the machine: after a message that came too late the next is sent earlier.
     """
     pause = ANSWER_MS / 1000
     for number in range(MESSAGES):
         if not asked.acquire(timeout=WAIT_SECONDS):
-            raise AssertionError(f"message {number} is not answered: {told.event_types[-5:]}")
+            raise AssertionError(f"message {number} is not answered: {observed.event_types[-5:]}")
         time.sleep(max(0.0, pause + chance.uniform(-AROUND_SECONDS, AROUND_SECONDS) / 2))
-        seq = caller.send(told, _text(number))
-        before = Event.objects.get(conversation=told.id, seq=seq - 1)
+        seq = client.send(observed, _text(number))
+        before = Event.objects.get(conversation=observed.id, seq=seq - 1)
         came_late = before.type == "agent.conversation.finished"
         pause += -STEP_SECONDS if came_late else STEP_SECONDS
 
@@ -74,13 +80,13 @@ def _text(number: int) -> str:
     return f"message number {number:03}"
 
 
-def _judge(told: ObservedConversation, model: ModelServer, report: Report) -> int:
-    """What is wrong with it; gives how many messages came close to the end of a turn."""
+def _judge(observed: ObservedConversation, model: ModelServer, report: Report) -> int:
+    """Report faults; gives how many messages arrived close to the end of a turn."""
     found = []
-    if told.status != oracle.ANSWERED:
-        found.append(oracle.Breach("D5", f"it ended as {told.status}"))
-    read = max(each["seen_seq"] for each in told.event_data("usage.recorded"))
-    received = Event.objects.filter(conversation=told.id, type="agent.message.received")
+    if observed.status != oracle.ANSWERED:
+        found.append(oracle.Breach("D5", f"it ended as {observed.status}"))
+    read = max(each["seen_seq"] for each in observed.event_data("usage.recorded"))
+    received = Event.objects.filter(conversation=observed.id, type="agent.message.received")
     if unread := received.filter(seq__gt=read).count():
         found.append(oracle.Breach("D5", f"{unread} messages were never shown to the model"))
     last = str(model.requests[-1].body["messages"])
@@ -93,13 +99,13 @@ def _judge(told: ObservedConversation, model: ModelServer, report: Report) -> in
             )
     if model.violations:
         found.append(oracle.Breach("history", str(model.violations[:3])))
-    report.breaches(told, found)
-    return _around_an_end(told)
+    report.breaches(observed, found)
+    return _around_an_end(observed)
 
 
-def _around_an_end(told: ObservedConversation) -> int:
-    """How many messages were stored so close to the end of a turn, before or after it."""
-    rows = Event.objects.filter(conversation=told.id).order_by("seq")
+def _around_an_end(observed: ObservedConversation) -> int:
+    """How many messages were stored close to the end of a turn, before or after it."""
+    rows = Event.objects.filter(conversation=observed.id).order_by("seq")
     ends = list(rows.filter(type="agent.turn.finished").values_list("at", flat=True))
     came = rows.filter(type="agent.message.received").values_list("at", flat=True)
     return sum(

@@ -1,4 +1,4 @@
-"""R1: workers killed at random, again and again, in the midst of calls that outlive their leases."""
+"""R1: workers are killed at random, again and again, during calls that outlive their leases."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from django.db import connection
 
 from paca.conversations.models import Conversation
 from tests.chaos import oracle, variants
-from tests.chaos.cast import Cast
-from tests.chaos.ground import SERVICES, SQLITE, Ground, Team
-from tests.chaos.nursery import Process
+from tests.chaos.conversation_group import ConversationGroup
+from tests.chaos.fork_server import Process
 from tests.chaos.oracle import Breach
 from tests.chaos.report import Report
-from tests.chaos.stories import Story, working
+from tests.chaos.scripts import Script, random_script
+from tests.chaos.testbed import SERVICES, SQLITE, Processes, Testbed
 from tests.support.flow import ObservedConversation, wait_until
 from tests.support.model_server import ModelServer
 
@@ -31,7 +31,7 @@ REST_SECONDS = 600
 
 @dataclass(frozen=True)
 class Size:
-    """How much is enough: it goes on until there were so many kills, and so many calls."""
+    """The part goes on until there were this many kills and this many calls."""
 
     kills: int
     calls: int
@@ -43,7 +43,7 @@ class Size:
 
 FULL = {SERVICES: Size(kills=200, calls=300), SQLITE: Size(kills=100, calls=300)}
 SHORT = Size(kills=5, calls=10, steps=2)
-# Each worker lives long enough to begin anew what the one before it had begun.
+# Each worker lives long enough to start again what the one before it had started.
 CONTROL = Size(
     kills=4,
     calls=8,
@@ -54,13 +54,13 @@ CONTROL = Size(
 )
 
 
-def run(ground: Ground, report: Report, *, seed: int, short: bool) -> None:
-    """The run, then its control, which must fail: a rig that sees nothing would say the same."""
-    found = _chaos(ground, report, f"k{seed}", size=SHORT if short else FULL[ground.name])
-    for told, breaches in found:
-        report.breaches(told, breaches)
+def run(testbed: Testbed, report: Report, *, seed: int, short: bool) -> None:
+    """Run the part, then a control without the call table, in which the oracle must find faults."""
+    found = _chaos(testbed, report, f"k{seed}", size=SHORT if short else FULL[testbed.name])
+    for observed, breaches in found:
+        report.breaches(observed, breaches)
     control = {variants.VARIABLE: variants.NO_CALL_TABLE}
-    found = _chaos(ground, report, f"c{seed}", size=CONTROL, **control)
+    found = _chaos(testbed, report, f"c{seed}", size=CONTROL, **control)
     doubled = [breach for _, breaches in found for breach in breaches if breach.promise == "D3"]
     report.figures["doubled without the call table"] = len(doubled)
     if not doubled:
@@ -68,53 +68,69 @@ def run(ground: Ground, report: Report, *, seed: int, short: bool) -> None:
 
 
 def _chaos(
-    ground: Ground, report: Report, name: str, *, size: Size, **variables: str
+    testbed: Testbed, report: Report, name: str, *, size: Size, **variables: str
 ) -> list[tuple[ObservedConversation, list[Breach]]]:
-    with ModelServer() as model, ground.team(report.traces, lease_seconds=LEASE_SECONDS) as team:
-        cast = Cast(model, name)
-        with _killers(ground, team, name, size, variables) as killing:
-            found = list(_told(ground, report, cast, killing, name, size))
+    with (
+        ModelServer() as model,
+        testbed.processes(report.traces, lease_seconds=LEASE_SECONDS) as processes,
+    ):
+        group = ConversationGroup(model, name)
+        with _killers(testbed, processes, name, size, variables) as killing:
+            found = list(_told(testbed, report, group, killing, name, size))
             killing.check()
         if model.violations:
             report.fault(f"the model was asked what no provider accepts: {model.violations[:3]}")
         if not variables:
-            report.figures |= {"kills": killing.done, "calls": cast.calls, "parked": cast.parked}
+            report.figures |= {"kills": killing.done, "calls": group.calls, "parked": group.parked}
             report.figures["conversations"] = len(found)
     return found
 
 
 def _told(
-    ground: Ground, report: Report, cast: Cast, killing: Killing, name: str, size: Size
+    testbed: Testbed,
+    report: Report,
+    group: ConversationGroup,
+    killing: Killing,
+    name: str,
+    size: Size,
 ) -> Iterator[tuple[ObservedConversation, list[Breach]]]:
-    """Every conversation with what is wrong with it, each as soon as it rests."""
+    """Every conversation with its broken promises, each as soon as it has ended."""
     while True:
-        if killing.goes_on or cast.calls < size.calls:
-            _begin_more(cast, name, size)
-        if not cast.running:
+        if killing.goes_on or group.calls < size.calls:
+            _begin_more(group, name, size)
+        if not group.running:
             return
-        for told, story in wait_until(lambda: _rested(cast, killing), REST_SECONDS, cast.where):
-            yield told, _judge(ground, told, story)
-        report.progress(f"{killing.done} of {size.kills} kills, {cast.calls} of {size.calls} calls")
+        for observed, script in wait_until(
+            lambda: _rested(group, killing), REST_SECONDS, group.describe_running
+        ):
+            yield observed, _judge(testbed, observed, script)
+        report.progress(
+            f"{killing.done} of {size.kills} kills, {group.calls} of {size.calls} calls"
+        )
 
 
-def _begin_more(cast: Cast, name: str, size: Size) -> None:
-    while len(cast.running) < AT_ONCE:
-        mark = f"{name}-{cast.begun}"
+def _begin_more(group: ConversationGroup, name: str, size: Size) -> None:
+    while len(group.running) < AT_ONCE:
+        mark = f"{name}-{group.begun}"
         chance = random.Random(mark)
-        cast.begin(working(mark, chance, steps=size.steps, long=size.long, lease=LEASE_SECONDS))
+        group.begin(
+            random_script(mark, chance, steps=size.steps, long=size.long, lease=LEASE_SECONDS)
+        )
 
 
-def _rested(cast: Cast, killing: Killing) -> list[tuple[ObservedConversation, Story]]:
+def _rested(
+    group: ConversationGroup, killing: Killing
+) -> list[tuple[ObservedConversation, Script]]:
     killing.check()
-    return cast.rested()
+    return group.take_idle()
 
 
-def _judge(ground: Ground, told: ObservedConversation, story: Story) -> list[Breach]:
-    breaches = oracle.judge(told, story, ground.effects(told))
-    if told.status != oracle.ANSWERED:
-        breaches.append(Breach("end", f"it ended as {told.status}"))
+def _judge(testbed: Testbed, observed: ObservedConversation, script: Script) -> list[Breach]:
+    breaches = oracle.judge(observed, script, testbed.effects(observed))
+    if observed.status != oracle.ANSWERED:
+        breaches.append(Breach("end", f"it ended as {observed.status}"))
     if not breaches:
-        ground.forget(told)
+        testbed.delete_sandbox(observed)
     return breaches
 
 
@@ -123,7 +139,7 @@ def _judge(ground: Ground, told: ObservedConversation, story: Story) -> list[Bre
 
 @dataclass
 class Killing:
-    """What the killers of a team share."""
+    """State that the killer threads share."""
 
     size: Size
     done: int = 0
@@ -132,7 +148,7 @@ class Killing:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def may_kill(self) -> bool:
-        """Count one more, unless there were enough: then the workers live, to bring all to its end."""
+        """Count one more kill, unless there were enough: then the workers live and end all conversations."""
         with self.lock:
             if self.over.is_set() or self.done >= self.size.kills:
                 return False
@@ -144,7 +160,7 @@ class Killing:
         return not self.over.is_set() and self.done < self.size.kills
 
     def check(self) -> None:
-        """Raise what a killer came to its end by."""
+        """Raise the error that ended a killer thread."""
         for killer in self.killers:
             if killer.done():
                 killer.result()
@@ -152,13 +168,13 @@ class Killing:
 
 @contextmanager
 def _killers(
-    ground: Ground, team: Team, seed: str, size: Size, variables: dict[str, Any]
+    testbed: Testbed, processes: Processes, seed: str, size: Size, variables: dict[str, Any]
 ) -> Iterator[Killing]:
     killing = Killing(size)
-    with ThreadPoolExecutor(ground.workers) as pool:
-        for number in range(ground.workers):
+    with ThreadPoolExecutor(testbed.workers) as pool:
+        for number in range(testbed.workers):
             chance = random.Random(f"{seed}-{number}")
-            killing.killers.append(pool.submit(_kill_on, team, chance, killing, variables))
+            killing.killers.append(pool.submit(_kill_on, processes, chance, killing, variables))
         try:
             yield killing
         finally:
@@ -166,12 +182,12 @@ def _killers(
 
 
 def _kill_on(
-    team: Team, chance: random.Random, killing: Killing, variables: dict[str, Any]
+    processes: Processes, chance: random.Random, killing: Killing, variables: dict[str, Any]
 ) -> None:
-    """One worker's place: a new one comes as soon as the last is dead."""
+    """A thread that starts a worker, kills it, and starts the next one."""
     try:
         while killing.goes_on:
-            worker = team.worker(**variables)
+            worker = processes.worker(**variables)
             if chance.random() < killing.size.in_its_start:
                 killing.over.wait(chance.uniform(0, 1.5))
             else:
@@ -181,13 +197,13 @@ def _kill_on(
             if not killing.may_kill():
                 return
             worker.kill()
-        team.worker(**variables).wait_until_ready()
+        processes.worker(**variables).wait_until_ready()
     finally:
         connection.close()
 
 
 def _wait_for_a_call(worker: Process, killing: Killing) -> None:
-    """Until it has something to lose: an idle worker's death proves little."""
+    """Wait until the worker runs a conversation: the death of an idle worker proves little."""
     held = Conversation.objects.filter(lease_owner__contains=f"-{worker.pid}-")
     calling = held.filter(tool_calls__state="started")
     end = time.monotonic() + 5

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Report:
-    """One part on one ground. ``traces``: the logs of its processes, and what it found broken."""
+    """The result of one part on one set-up. ``traces``: folder of process logs and of faulty conversations."""
 
     title: str
     traces: Path
@@ -34,30 +34,32 @@ class Report:
         print(f"  {time.monotonic() - self.began:5.0f} s  {self.title}: {text}", flush=True)
 
     def progress(self, text: str) -> None:
-        """The same, at most every ten seconds."""
+        """Print it, at most every ten seconds."""
         if time.monotonic() - self._told_at > 10:
             self._told_at = time.monotonic()
             self.say(text)
 
     def end(self) -> None:
-        """The part is over; its line is printed with those of the others."""
+        """Stop the clock of the part."""
         self._seconds = time.monotonic() - self.began
 
     def fault(self, text: str) -> None:
         self.faults.append(text)
         self.say(f"BROKEN {text}")
 
-    def breaches(self, told: ObservedConversation, found: Sequence[Breach], case: str = "") -> None:
-        """Note what the oracle found, and keep the conversation's log."""
+    def breaches(
+        self, observed: ObservedConversation, found: Sequence[Breach], case: str = ""
+    ) -> None:
+        """Add what the oracle found, and save the log of the conversation."""
         for breach in found:
-            self.fault(f"{case} {told.id} {breach}".strip())
+            self.fault(f"{case} {observed.id} {breach}".strip())
         if found:
-            log = "\n".join(json.dumps(frame) for frame in told.frames)
-            (self.traces / f"{told.id}.jsonl").write_text(log + "\n")
+            log = "\n".join(json.dumps(frame) for frame in observed.frames)
+            (self.traces / f"{observed.id}.jsonl").write_text(log + "\n")
 
     @property
     def line(self) -> str:
-        """The whole part in one line."""
+        """The result in one line."""
         figures = ", ".join(f"{name} {value}" for name, value in self.figures.items())
         verdict = f"{len(self.faults)} BROKEN, see {self.traces}" if self.faults else "holds"
         return f"{self.title}: {verdict}; {figures}; {self._seconds:.0f} s"

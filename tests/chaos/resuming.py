@@ -1,4 +1,4 @@
-"""R3: how long after a worker's death its conversations go on, seen to be dead and known by time alone."""
+"""R3: how soon the conversations of a killed worker go on, on the same host and on another."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import time
 
 from paca.conversations.models import Conversation, Event
 from tests.chaos import oracle, variants
-from tests.chaos.cast import Cast
-from tests.chaos.ground import SQLITE, Ground
-from tests.chaos.nursery import Process
+from tests.chaos.conversation_group import ConversationGroup
+from tests.chaos.fork_server import Process
 from tests.chaos.report import Report, percentile
-from tests.chaos.stories import DONE, Story, leaves
+from tests.chaos.scripts import DONE, Script, marking_command
+from tests.chaos.testbed import SQLITE, Testbed
 from tests.support.flow import ObservedConversation, wait_until
 from tests.support.model_script import calls, says
 from tests.support.model_server import ModelServer
@@ -23,84 +23,92 @@ SAME_HOST_SECONDS = 2.0
 REST_SECONDS = 90
 
 
-def run(ground: Ground, report: Report, *, seed: int, short: bool) -> None:
+def run(testbed: Testbed, report: Report, *, seed: int, short: bool) -> None:
     kills = 1 if short else 10
-    _measure(ground, report, "same host", kills, seed)
-    if ground.name != SQLITE:
+    _measure(testbed, report, "same host", kills, seed)
+    if testbed.name != SQLITE:
         _measure(
-            ground, report, "another host", kills, seed, **{variants.VARIABLE: variants.ELSEWHERE}
+            testbed, report, "another host", kills, seed, **{variants.VARIABLE: variants.ELSEWHERE}
         )
 
 
 def _measure(
-    ground: Ground, report: Report, kind: str, kills: int, seed: int, **variables: str
+    testbed: Testbed, report: Report, kind: str, kills: int, seed: int, **variables: str
 ) -> None:
-    """On a file the one process is begun again, and its start is part of the time."""
+    """On SQLite the process is started again, and its start is part of the time."""
     chance, waits = random.Random(seed), []
     with (
         ModelServer() as model,
-        ground.team(report.traces, lease_seconds=LEASE_SECONDS) as team,
+        testbed.processes(report.traces, lease_seconds=LEASE_SECONDS) as processes,
     ):
-        cast = Cast(model, kind.replace(" ", "-"))
-        workers = [team.worker(**variables) for _ in range(ground.workers)]
+        group = ConversationGroup(model, kind.replace(" ", "-"))
+        workers = [processes.worker(**variables) for _ in range(testbed.workers)]
         for worker in workers:
             worker.wait_until_ready()
         for number in range(kills):
             report.progress(f"{kind}: {number} of {kills} kills")
-            told = [cast.begin(_story(f"{kind[0]}{number}-{n}")) for n in range(AT_ONCE)]
-            wait_until(lambda told=told: all(map(_calls, told)), REST_SECONDS, cast.where)
+            observed = [group.begin(_story(f"{kind[0]}{number}-{n}")) for n in range(AT_ONCE)]
+            wait_until(
+                lambda observed=observed: all(map(_calls, observed)),
+                REST_SECONDS,
+                group.describe_running,
+            )
             time.sleep(chance.uniform(0, 1))
-            victim, held = _most_loaded(workers, told)
+            victim, held = _most_loaded(workers, observed)
             before = {one: one.row.last_seq for one in held}
             victim.kill()
             killed_at = time.time()
-            workers = [one for one in workers if one is not victim] + [team.worker(**variables)]
+            workers = [one for one in workers if one is not victim] + [
+                processes.worker(**variables)
+            ]
             waits += [_next_event(one, seq) - killed_at for one, seq in before.items()]
-            _finish(ground, cast, report, workers[-1])
-    _tell(ground, report, kind, waits)
+            _finish(testbed, group, report, workers[-1])
+    _report_waits(testbed, report, kind, waits)
 
 
-def _story(mark: str) -> Story:
-    return Story(mark, [says("I begin.") + calls(bash=leaves(mark, seconds=6)), says(DONE)])
+def _story(mark: str) -> Script:
+    return Script(
+        mark, [says("I begin.") + calls(bash=marking_command(mark, seconds=6)), says(DONE)]
+    )
 
 
-def _calls(told: ObservedConversation) -> bool:
-    return told.has_event("tool.started")
+def _calls(observed: ObservedConversation) -> bool:
+    return observed.has_event("tool.started")
 
 
 def _most_loaded(
-    workers: list[Process], told: list[ObservedConversation]
+    workers: list[Process], observed: list[ObservedConversation]
 ) -> tuple[Process, list[ObservedConversation]]:
-    """Whoever holds most of them, and which those are."""
+    """The worker that runs most of the conversations, and these conversations."""
 
     def held(worker: Process) -> list[ObservedConversation]:
         rows = Conversation.objects.filter(lease_owner__contains=f"-{worker.pid}-")
         ids = set(rows.values_list("pk", flat=True))
-        return [one for one in told if one.id in ids]
+        return [one for one in observed if one.id in ids]
 
     victim = max(workers, key=lambda worker: len(held(worker)))
     return victim, held(victim)
 
 
-def _next_event(told: ObservedConversation, after: int) -> float:
-    """When the first event above this number was written."""
-    rows = Event.objects.filter(conversation=told.id, seq__gt=after).order_by("seq")
+def _next_event(observed: ObservedConversation, after: int) -> float:
+    """Unix time of the first event with a higher ``seq``."""
+    rows = Event.objects.filter(conversation=observed.id, seq__gt=after).order_by("seq")
     first: Event = wait_until(
-        rows.first, REST_SECONDS, lambda: f"{told.status} {told.event_types[-3:]}"
+        rows.first, REST_SECONDS, lambda: f"{observed.status} {observed.event_types[-3:]}"
     )
     return first.at.timestamp()
 
 
-def _finish(ground: Ground, cast: Cast, report: Report, fresh: Process) -> None:
-    for one, story in cast.wait_for_all(REST_SECONDS):
-        report.breaches(one, oracle.judge(one, story, ground.effects(one)))
-        ground.forget(one)
+def _finish(testbed: Testbed, group: ConversationGroup, report: Report, fresh: Process) -> None:
+    for one, script in group.wait_for_all(REST_SECONDS):
+        report.breaches(one, oracle.judge(one, script, testbed.effects(one)))
+        testbed.delete_sandbox(one)
     fresh.wait_until_ready()
 
 
-def _tell(ground: Ground, report: Report, kind: str, waits: list[float]) -> None:
+def _report_waits(testbed: Testbed, report: Report, kind: str, waits: list[float]) -> None:
     p50, p95, most = percentile(waits, 0.5), percentile(waits, 0.95), max(waits)
     report.figures[kind] = f"p50 {p50:.1f} s p95 {p95:.1f} s max {most:.1f} s of {len(waits)}"
-    bar = SAME_HOST_SECONDS if kind == "same host" and ground.name != SQLITE else P95_SECONDS
+    bar = SAME_HOST_SECONDS if kind == "same host" and testbed.name != SQLITE else P95_SECONDS
     if p95 > bar:
         report.fault(f"{kind}: p95 is {p95:.1f} s, at most {bar:g} s are promised (D6)")

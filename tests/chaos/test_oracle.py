@@ -1,4 +1,4 @@
-"""The oracle finds nothing in a sound conversation, and each thing that can be wrong with one."""
+"""The oracle finds no fault in a sound conversation, and finds each kind of fault."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -15,26 +15,26 @@ from paca.engine.run import TurnOutcome
 from paca.worker import turn_end
 from paca.worker.claim import claim
 from tests.chaos import oracle
-from tests.chaos.stories import DONE, Story, leaves
+from tests.chaos.scripts import DONE, Script, marking_command
 from tests.support.flow import ObservedConversation
 from tests.support.model_script import calls, says
 from tests.support.world import make_world
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-STORY = Story("m", [says("I begin.") + calls(bash=leaves("m")), says(DONE)])
+SCRIPT = Script("m", [says("I begin.") + calls(bash=marking_command("m")), says(DONE)])
 EFFECTS = {"m.begun": 1, "m.ended": 1}
 CALL = uuid4().hex
 
 
 @pytest.fixture
-def told() -> ObservedConversation:
-    """A conversation that was carried out as its story says."""
+def observed() -> ObservedConversation:
+    """A conversation that went as its script says."""
     made = make_world()
-    sent = services.start_chat(made.agent, text=STORY.opening, by=made.owner)
+    sent = services.start_chat(made.agent, text=SCRIPT.first_message, by=made.owner)
     (claimed,) = claim("w", lease_seconds=60, limit=1)
     ask, again = uuid4().hex, uuid4().hex
-    arguments = {"command": leaves("m")}
+    arguments = {"command": marking_command("m")}
     for entries in (
         [ModelCallStarted(call_id=ask, model="m")],
         [
@@ -57,50 +57,50 @@ def told() -> ObservedConversation:
     return ObservedConversation(sent.conversation_id)
 
 
-def promises(told: ObservedConversation, **effects: int) -> set[str]:
-    """Which ones the oracle finds broken."""
+def promises(observed: ObservedConversation, **effects: int) -> set[str]:
+    """The promises that the oracle finds broken."""
     counted = Counter(EFFECTS | {name.replace("_", "."): n for name, n in effects.items()})
-    return {breach.promise for breach in oracle.judge(told, STORY, counted)}
+    return {breach.promise for breach in oracle.judge(observed, SCRIPT, counted)}
 
 
-def test_oracle_finds_nothing_wrong_in_a_sound_conversation(told):
-    assert promises(told) == set()
+def test_oracle_finds_nothing_wrong_in_a_sound_conversation(observed):
+    assert promises(observed) == set()
 
 
-def test_oracle_counts_effects_in_the_sandbox(told):
-    assert promises(told, m_begun=2) == {"D3"}
-    assert promises(told, m_ended=0) == {"D2"}
-    assert promises(told, other=1) == {"D3"}
+def test_oracle_counts_effects_in_the_sandbox(observed):
+    assert promises(observed, m_begun=2) == {"D3"}
+    assert promises(observed, m_ended=0) == {"D2"}
+    assert promises(observed, other=1) == {"D3"}
 
 
-def _lose_an_event(told: ObservedConversation) -> None:
-    Conversation.objects.filter(pk=told.id).update(next_seq=F("next_seq") + 1)
+def _lose_an_event(observed: ObservedConversation) -> None:
+    Conversation.objects.filter(pk=observed.id).update(next_seq=F("next_seq") + 1)
 
 
-def _write_as_a_former_worker(told: ObservedConversation) -> None:
-    Conversation.objects.filter(pk=told.id).update(lease_epoch=0)
-    store.append(told.id, events.SandboxRemoved(kept=True))
+def _write_as_a_former_worker(observed: ObservedConversation) -> None:
+    Conversation.objects.filter(pk=observed.id).update(lease_epoch=0)
+    store.append(observed.id, events.SandboxRemoved(kept=True))
 
 
-def _end_the_call_again(told: ObservedConversation) -> None:
-    store.append(told.id, events.ToolReturned(call_id=CALL, output="whole"))
+def _end_the_call_again(observed: ObservedConversation) -> None:
+    store.append(observed.id, events.ToolReturned(call_id=CALL, output="whole"))
 
 
-def _begin_the_call_again(told: ObservedConversation) -> None:
-    store.append(told.id, events.ToolStarted(call_id=CALL, boot_id="b"))
+def _begin_the_call_again(observed: ObservedConversation) -> None:
+    store.append(observed.id, events.ToolStarted(call_id=CALL, boot_id="b"))
 
 
-def _answer_again(told: ObservedConversation) -> None:
-    store.append(told.id, events.MessageSpoken(call_id=uuid4().hex, text=DONE))
+def _answer_again(observed: ObservedConversation) -> None:
+    store.append(observed.id, events.MessageSpoken(call_id=uuid4().hex, text=DONE))
 
 
-def _leave_a_message_waiting(told: ObservedConversation) -> None:
-    Trigger.objects.filter(conversation=told.id).update(state="new")
+def _leave_a_message_waiting(observed: ObservedConversation) -> None:
+    Trigger.objects.filter(conversation=observed.id).update(state="new")
 
 
-def _begin_a_turn_for_the_same_message(told: ObservedConversation) -> None:
-    (first,) = told.event_data("turn.started")
-    store.append(told.id, events.TurnStarted(number=2, triggers=first["triggers"]))
+def _begin_a_turn_for_the_same_message(observed: ObservedConversation) -> None:
+    (first,) = observed.event_data("turn.started")
+    store.append(observed.id, events.TurnStarted(number=2, triggers=first["triggers"]))
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def _begin_a_turn_for_the_same_message(told: ObservedConversation) -> None:
     ],
 )
 def test_oracle_finds_each_kind_of_fault(
-    told: ObservedConversation, wrong: Callable[[ObservedConversation], None], broken: str
+    observed: ObservedConversation, wrong: Callable[[ObservedConversation], None], broken: str
 ):
-    wrong(told)
-    assert broken in promises(told)
+    wrong(observed)
+    assert broken in promises(observed)

@@ -1,4 +1,4 @@
-"""R5: many watch one log; lines are cut and one never reads, and each viewer ends with exactly 1 to n."""
+"""R5: many viewers of one log, some cut off and one that never reads: each gets exactly events 1 to n."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from websockets.exceptions import ConnectionClosed
 
 from paca import events
 from paca.conversations import store
-from tests.chaos.cast import Cast
-from tests.chaos.ground import SQLITE, Ground
-from tests.chaos.nursery import resident_mib
+from tests.chaos.conversation_group import ConversationGroup
+from tests.chaos.fork_server import resident_mib
 from tests.chaos.report import Report, percentile
-from tests.chaos.stories import DONE, Story
+from tests.chaos.scripts import DONE, Script
+from tests.chaos.testbed import SQLITE, Testbed
 from tests.support.flow import ObservedConversation
 from tests.support.model_script import says
 from tests.support.model_server import ModelServer
 
 LEASE_SECONDS = 15.0
-VIEWERS, PEOPLE = 50, 4  # nobody may have more than twenty lines
+VIEWERS, PEOPLE = 50, 4  # a person may have at most twenty sockets
 EVENTS, A_SECOND = 20_000, 100
 CUT_EVERY_SECONDS = 10.0
 LATE_SECONDS = 0.3
@@ -33,42 +33,49 @@ GROWTH_MIB = 100
 WAIT_SECONDS = 60
 
 
-def run(ground: Ground, report: Report, *, seed: int, short: bool) -> None:
-    if ground.name == SQLITE:
+def run(testbed: Testbed, report: Report, *, seed: int, short: bool) -> None:
+    if testbed.name == SQLITE:
         report.say("one process writes a file: what it shows is looked at on the services")
         return
     count = 1_000 if short else EVENTS
-    with ModelServer() as model, ground.team(report.traces, lease_seconds=LEASE_SECONDS) as team:
-        cast = Cast(model, "viewing")
-        with cast.resting():
-            told = cast.begin(Story("watched", [says(DONE)]))
-            people = [cast.guest(f"viewer-{n}") for n in range(PEOPLE)]
-            show = Show(told, team.port, people, random.Random(seed))
-            before = resident_mib(team.web_pid)
+    with (
+        ModelServer() as model,
+        testbed.processes(report.traces, lease_seconds=LEASE_SECONDS) as processes,
+    ):
+        group = ConversationGroup(model, "viewing")
+        with group.agent_paused():
+            observed = group.begin(Script("watched", [says(DONE)]))
+            people = [group.member_token(f"viewer-{n}") for n in range(PEOPLE)]
+            show = Show(observed, processes.port, people, random.Random(seed))
+            before = resident_mib(processes.web_pid)
             asyncio.run(show.run(count, report))
-            grown = resident_mib(team.web_pid) - before
+            grown = resident_mib(processes.web_pid) - before
         _judge(show, report, grown)
 
 
 class Show:
-    """One log that grows, and those who watch it. Each keeps the numbers it was sent, in order."""
+    """A growing log and its viewers. Each viewer keeps the ``seq`` numbers it received, in order."""
 
     def __init__(
-        self, told: ObservedConversation, port: int, tokens: Sequence[str], chance: random.Random
+        self,
+        observed: ObservedConversation,
+        port: int,
+        tokens: Sequence[str],
+        chance: random.Random,
     ) -> None:
-        self.told = told
+        self.observed = observed
         self.port = port
-        self.path = f"/ws/conversations/{told.id}/"
+        self.path = f"/ws/conversations/{observed.id}/"
         self.chance = chance
         self.written: dict[int, float] = {}
         self.viewers = [Viewer(f"Bearer {tokens[n % len(tokens)]}") for n in range(VIEWERS)]
-        self.last = told.row.last_seq
+        self.last = observed.row.last_seq
 
     async def run(self, count: int, report: Report) -> None:
         async with asyncio.TaskGroup() as group:
             watching = [group.create_task(self._watch(viewer)) for viewer in self.viewers]
             deaf = group.create_task(self._never_read())
-            # That fifty come at once is no part of how long an event takes.
+            # The start of fifty viewers at once is not part of the measured delay.
             if not await self._all(lambda viewer: viewer.was_ready):
                 report.fault(f"after {WAIT_SECONDS} s not every viewer is ready")
             await self._write(count, report)
@@ -78,7 +85,7 @@ class Show:
                 task.cancel()
 
     async def _all(self, condition: Callable[[Viewer], bool]) -> bool:
-        """Whether it comes true of every viewer within a minute."""
+        """Whether the condition becomes true for every viewer within a minute."""
         end = time.monotonic() + WAIT_SECONDS
         while time.monotonic() < end:
             if all(map(condition, self.viewers)):
@@ -92,7 +99,7 @@ class Show:
             due = began + number / A_SECOND
             await asyncio.sleep(max(0.0, due - time.monotonic()))
             said = events.MessageSpoken(text=f"Word {number}.")
-            stored = await asyncio.to_thread(store.append, self.told.id, said)
+            stored = await asyncio.to_thread(store.append, self.observed.id, said)
             self.last = stored.last_seq
             self.written[self.last] = time.monotonic()
             report.progress(f"{number} of {count} events")
@@ -100,7 +107,7 @@ class Show:
         report.figures["events"] = f"{count} at {count / seconds:.0f} a second"
 
     async def _watch(self, viewer: Viewer) -> None:
-        """Now and then it hangs up, half the times without a word, and comes back where it was."""
+        """A viewer that disconnects now and then, half the times without closing, and reconnects."""
         while True:
             stays = self.chance.expovariate(1 / CUT_EVERY_SECONDS)
             viewer.lines += 1
@@ -135,7 +142,7 @@ class Show:
             viewer.delays.append(time.monotonic() - written)
 
     async def _never_read(self) -> None:
-        """Asks for everything and takes nothing; the server lets it go and it comes again."""
+        """A viewer that never reads: the server disconnects it and it connects again."""
         request = (
             f"GET {self.path}?after=0 HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\n"
             "Connection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
@@ -150,7 +157,7 @@ class Show:
 
 @dataclass
 class Viewer:
-    """The numbers of the events that a page was sent over all its lines, and how long each took."""
+    """The ``seq`` numbers a viewer received over all its connections, and the delay of each."""
 
     authorization: str
     seen: list[int] = field(default_factory=list)

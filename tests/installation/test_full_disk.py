@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.installation.caller import WORK, ApiClient, assert_is_whole
+from tests.installation.api_client import WORK, ApiClient, assert_is_whole
 from tests.installation.disk import Disk, mounted
 from tests.installation.manage_process import Installation
 from tests.support.flow import wait_until

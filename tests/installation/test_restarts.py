@@ -3,7 +3,7 @@
 import hashlib
 import json
 
-from tests.installation.caller import LOOK, WORK, ApiClient, assert_is_whole
+from tests.installation.api_client import LOOK, WORK, ApiClient, assert_is_whole
 from tests.installation.manage_process import Installation
 from tests.support.flow import wait_until
 

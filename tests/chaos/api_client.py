@@ -1,4 +1,4 @@
-"""People's side of a part: orders and messages over the API of the web server, as programs give them."""
+"""A client of Paca's API, for the conversations of a part."""
 
 from __future__ import annotations
 
@@ -7,40 +7,40 @@ import json
 from typing import Any
 from uuid import UUID
 
-from tests.chaos.cast import Cast
+from tests.chaos.conversation_group import ConversationGroup
 from tests.support.flow import ObservedConversation
 
 
-class Caller:
-    """``Caller(port, cast).stop(told)``; whatever is refused raises."""
+class ApiClient:
+    """``ApiClient(port, group).stop(observed)``. A refused request raises ``AssertionError``."""
 
-    def __init__(self, port: int, cast: Cast) -> None:
+    def __init__(self, port: int, group: ConversationGroup) -> None:
         self._port = port
-        self._cast = cast
+        self._group = group
         self._headers = {
-            "Authorization": f"Bearer {cast.token}",
+            "Authorization": f"Bearer {group.token}",
             "Content-Type": "application/json",
         }
 
     def begin(self, text: str) -> ObservedConversation:
-        """A conversation, begun with this message."""
+        """Start a conversation with this message."""
         return ObservedConversation(
-            UUID(self._post(self._cast.chats, {"message": text})["conversation"])
+            UUID(self._post(self._group.chat_sessions_path, {"message": text})["conversation"])
         )
 
-    def stop(self, told: ObservedConversation) -> None:
-        self._post(f"{self._cast.conversations}{told.id}/stop/", {})
+    def stop(self, observed: ObservedConversation) -> None:
+        self._post(f"{self._group.conversations}{observed.id}/stop/", {})
 
-    def send(self, told: ObservedConversation, text: str) -> int:
-        """The number of the message in the log."""
-        sent = self._post(f"{self._cast.conversations}{told.id}/messages/", {"text": text})
+    def send(self, observed: ObservedConversation, text: str) -> int:
+        """Send a message; gives its ``seq`` in the log."""
+        sent = self._post(f"{self._group.conversations}{observed.id}/messages/", {"text": text})
         seq: int = sent["event_seq"]
         return seq
 
-    def open(self, told: ObservedConversation) -> None:
-        """All that people read of a conversation."""
+    def open(self, observed: ObservedConversation) -> None:
+        """Read everything that the API shows of a conversation."""
         for what in ("", "events/", "export/?format=json", "export/?format=markdown"):
-            self._ask("GET", f"{self._cast.conversations}{told.id}/{what}")
+            self._ask("GET", f"{self._group.conversations}{observed.id}/{what}")
 
     def _post(self, path: str, body: dict[str, Any]) -> Any:
         said = self._ask("POST", path, json.dumps(body))

@@ -1,4 +1,4 @@
-"""What the rig stands on: an installation on services of its own, its scripted model, its processes."""
+"""An installation for chaos tests, on services of its own, and the processes of a part."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from uuid import UUID, uuid4
 
-from tests.chaos.nursery import Nursery, Process
+from tests.chaos.fork_server import ForkServer, Process
 from tests.installation.manage_process import clean_environment
 from tests.support import postgres_server
 from tests.support.postgres_server import PostgresServer
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.support.flow import ObservedConversation
 
 SQLITE, SERVICES = "sqlite", "services"
-GROUNDS = (SQLITE, SERVICES)
+TESTBEDS = (SQLITE, SERVICES)
 SECRETS = {
     "SECRET_KEY": secrets.token_urlsafe(48),
     "ENCRYPTION_KEY": "iF5gV2d3cXh1eWJtdmF3cXJ0c2x6a2puZ2h1aW9wYXM=",
@@ -35,8 +35,8 @@ SECRETS = {
 
 
 @dataclass
-class Ground:
-    """An installation: its name, its folder, what its processes find in their environment."""
+class Testbed:
+    """An installation on one set-up: its folder, the environment of its processes, its services."""
 
     name: str
     folder: Path
@@ -48,11 +48,11 @@ class Ground:
 
     @property
     def workers(self) -> int:
-        """How many processes run conversations: a file is one process's own."""
+        """How many processes run conversations. SQLite allows one."""
         return 1 if self.name == SQLITE else 2
 
-    def team(self, logs: Path, *, lease_seconds: float, **given: str) -> Team:
-        return Team(self, logs, {"WORKER_LEASE_SECONDS": str(lease_seconds), **given})
+    def processes(self, logs: Path, *, lease_seconds: float, **given: str) -> Processes:
+        return Processes(self, logs, {"WORKER_LEASE_SECONDS": str(lease_seconds), **given})
 
     # --- sandboxes, from outside ------------------------------------------------------------------
 
@@ -63,8 +63,8 @@ class Ground:
         self._sandboxes = self._sandboxes or new_manager()
         return self._sandboxes
 
-    def read(self, told: ObservedConversation, path: str) -> str:
-        """A file of the conversation's workspace, as it is inside its sandbox; empty if there is none."""
+    def read(self, observed: ObservedConversation, path: str) -> str:
+        """Content of a file in the sandbox of the conversation; empty if there is no such file."""
         from paca.engine.workspace import NoSuchFile
 
         async def content(sandbox: Sandbox) -> str:
@@ -73,19 +73,21 @@ class Ground:
             except NoSuchFile:
                 return ""
 
-        return self._inside(told, content)
+        return self._inside(observed, content)
 
-    def run_inside(self, told: ObservedConversation, line: str) -> str:
-        """What a shell says in the conversation's sandbox."""
+    def run_inside(self, observed: ObservedConversation, line: str) -> str:
+        """Output of a shell command in the sandbox of the conversation."""
         from paca.engine.workspace import Command
 
         async def output(sandbox: Sandbox) -> str:
             return (await sandbox.run(Command(f"look-{uuid4()}", shell=line))).output
 
-        return self._inside(told, output)
+        return self._inside(observed, output)
 
-    def _inside(self, told: ObservedConversation, act: Callable[[Sandbox], Awaitable[str]]) -> str:
-        return self._runner.run(self._act(told.id, told.row.lease_epoch, act))
+    def _inside(
+        self, observed: ObservedConversation, act: Callable[[Sandbox], Awaitable[str]]
+    ) -> str:
+        return self._runner.run(self._act(observed.id, observed.row.lease_epoch, act))
 
     async def _act(
         self, conversation_id: UUID, epoch: int, act: Callable[[Sandbox], Awaitable[str]]
@@ -99,70 +101,70 @@ class Ground:
         finally:
             await sandbox.detach()
 
-    def effects(self, told: ObservedConversation) -> Counter[str]:
-        from tests.chaos.stories import EFFECTS
+    def effects(self, observed: ObservedConversation) -> Counter[str]:
+        from tests.chaos.scripts import EFFECTS
 
-        return Counter(self.read(told, EFFECTS).split())
+        return Counter(self.read(observed, EFFECTS).split())
 
     def end_sandboxes(self, *keep: UUID) -> None:
-        """As if their machine had gone: what ran there is gone, the files stay."""
+        """End all sandboxes but those of ``keep``, as a restart of their machine would; files stay."""
         self._runner.run(self.sandboxes.sweep(set(keep)))
 
-    def forget_all(self) -> None:
-        """What else there is: of conversations that were not judged, or in which something was wrong."""
+    def delete_all_sandboxes(self) -> None:
+        """Delete what is left of conversations that were not judged or had a fault."""
         for conversations in self.sandboxes.list_workspaces().values():
             for conversation_id in conversations:
                 self._runner.run(self.sandboxes.delete(conversation_id))
 
-    def forget(self, told: ObservedConversation) -> None:
-        """Remove the sandbox with its files."""
-        self._runner.run(self.sandboxes.delete(told.id))
+    def delete_sandbox(self, observed: ObservedConversation) -> None:
+        """Delete the sandbox of the conversation with its files."""
+        self._runner.run(self.sandboxes.delete(observed.id))
 
 
-class Team:
-    """The processes of one part: ``with ground.team(logs, lease_seconds=3) as team``."""
+class Processes:
+    """The processes of one part: ``with testbed.processes(logs, lease_seconds=3) as processes``."""
 
-    def __init__(self, ground: Ground, logs: Path, given: dict[str, str]) -> None:
-        self._ground = ground
-        self._nursery = Nursery(logs, ground.environment | given)
-        self.port = self.web_pid = 0  # of the web server, where it is a process of its own
+    def __init__(self, testbed: Testbed, logs: Path, given: dict[str, str]) -> None:
+        self._testbed = testbed
+        self._fork_server = ForkServer(logs, testbed.environment | given)
+        self.port = self.web_pid = 0  # of the web server, if it is a process of its own
 
     def __enter__(self) -> Self:
-        self._nursery.__enter__()
-        if self._ground.name == SERVICES:
+        self._fork_server.__enter__()
+        if self._testbed.name == SERVICES:
             web = self.start("up", "--no-worker")
             self.port, self.web_pid = web.wait_until_ready(), web.pid
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._nursery.__exit__()
+        self._fork_server.__exit__()
 
     def start(self, *arguments: str, **variables: str) -> Process:
-        return self._nursery.start(*arguments, **variables)
+        return self._fork_server.start(*arguments, **variables)
 
     @property
     def dead(self) -> list[str]:
-        """The logs of those that have ended by themselves."""
-        return self._nursery.dead
+        """The logs of the processes that have ended by themselves."""
+        return self._fork_server.dead
 
     @property
     def largest_mib(self) -> float:
-        """What the largest of them has in memory."""
-        return self._nursery.largest_mib
+        """Resident memory of the largest process."""
+        return self._fork_server.largest_mib
 
     @property
-    def complaints(self) -> list[str]:
-        """What any of them has logged as an error."""
-        return self._nursery.complaints
+    def logged_errors(self) -> list[str]:
+        """Lines that a process has logged as errors."""
+        return self._fork_server.logged_errors
 
     def worker(self, **variables: str) -> Process:
-        """What runs conversations: all of Paca on a file, else one worker of several. It is begun only."""
-        return self.start("up" if self._ground.name == SQLITE else "run_worker", **variables)
+        """Start a process that runs conversations: ``up`` on SQLite, else a worker. Does not wait for it."""
+        return self.start("up" if self._testbed.name == SQLITE else "run_worker", **variables)
 
 
 @contextmanager
-def prepared(name: str, *, sandbox: str) -> Iterator[Ground]:
-    """The installation with its tables, and this process's Django set up on it."""
+def open_testbed(name: str, *, sandbox: str) -> Iterator[Testbed]:
+    """An installation with migrated tables, on which Django of this process is set up too."""
     with ExitStack() as open_, tempfile.TemporaryDirectory(prefix="paca-chaos-") as folder:
         environment = {
             **clean_environment(),
@@ -175,14 +177,14 @@ def prepared(name: str, *, sandbox: str) -> Iterator[Ground]:
             "LLM_MAX_RETRIES": "5",
             "WORKER_CONCURRENCY": "10" if name == SQLITE else "5",
         }
-        ground = Ground(name, Path(folder), environment)
+        testbed = Testbed(name, Path(folder), environment)
         if sandbox == "docker":
             environment["DOCKER_HOST"] = ""
         if name == SERVICES:
-            ground.postgres = open_.enter_context(postgres_server.running())
-            ground.valkey = open_.enter_context(ValkeyServer(Path(folder) / "valkey"))
-            environment["DATABASE_URL"] = ground.postgres.url
-            environment["REDIS_URL"] = ground.valkey.url
+            testbed.postgres = open_.enter_context(postgres_server.running())
+            testbed.valkey = open_.enter_context(ValkeyServer(Path(folder) / "valkey"))
+            environment["DATABASE_URL"] = testbed.postgres.url
+            environment["REDIS_URL"] = testbed.valkey.url
         os.environ.clear()
         os.environ.update(environment)
         import django
@@ -192,6 +194,6 @@ def prepared(name: str, *, sandbox: str) -> Iterator[Ground]:
         Path(folder, "data").mkdir()
         call_command("migrate", verbosity=0)
         try:
-            yield ground
+            yield testbed
         finally:
-            ground.forget_all()
+            testbed.delete_all_sandboxes()

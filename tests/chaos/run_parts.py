@@ -1,4 +1,4 @@
-"""The parts on one ground: ``python -m tests.chaos.on GROUND SEED PART...``."""
+"""Runs parts on one set-up: ``python -m tests.chaos.run_parts SETUP SEED PART...``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from tests.chaos.ground import SQLITE, Ground, prepared
 from tests.chaos.report import Report
+from tests.chaos.testbed import SQLITE, Testbed, open_testbed
 from tests.installation.manage_process import ROOT
 
 MODULES = {
@@ -31,8 +31,8 @@ def main(name: str, seed: str, *parts: str) -> int:
     sandbox = os.environ.get("SANDBOX") or ("bubblewrap" if name == SQLITE else "docker")
     print(f"{name}, commands in {sandbox}", flush=True)
     reports = []
-    with prepared(name, sandbox=sandbox) as ground:
-        if reason := _reason_against(ground):
+    with open_testbed(name, sandbox=sandbox) as testbed:
+        if reason := _reason_against(testbed):
             print(
                 f"{reason}\nNext step: scripts/docker_for_tests.sh and make sandbox-image, or SANDBOX=bubblewrap"
             )
@@ -40,28 +40,28 @@ def main(name: str, seed: str, *parts: str) -> int:
         for part in parts:
             # These modules need Django to be set up.
             run = import_module(f"tests.chaos.{MODULES[part]}").run
-            reports.append(_report(run, ground, part, seed=int(seed), short=short))
+            reports.append(_report(run, testbed, part, seed=int(seed), short=short))
     for report in reports:
         print(f"  {report.line}", flush=True)
     return int(any(report.faults for report in reports))
 
 
-def _reason_against(ground: Ground) -> str | None:
+def _reason_against(testbed: Testbed) -> str | None:
     import asyncio
 
-    return asyncio.run(ground.sandboxes.unavailable())
+    return asyncio.run(testbed.sandboxes.unavailable())
 
 
 def _report(
-    run: Callable[..., None], ground: Ground, part: str, *, seed: int, short: bool
+    run: Callable[..., None], testbed: Testbed, part: str, *, seed: int, short: bool
 ) -> Report:
-    traces = ROOT / "artifacts" / "chaos" / f"{ground.name}-{part}-{seed}"
-    report = Report(f"{part} on {ground.name}", traces)
+    traces = ROOT / "artifacts" / "chaos" / f"{testbed.name}-{part}-{seed}"
+    report = Report(f"{part} on {testbed.name}", traces)
     try:
-        run(ground, report, seed=seed, short=short)
+        run(testbed, report, seed=seed, short=short)
     except BaseException as error:
         (traces / "traceback.txt").write_text(traceback.format_exc())
-        report.fault(f"the rig came to no end: {type(error).__name__}: {str(error)[:2000]}")
+        report.fault(f"the part was aborted: {type(error).__name__}: {str(error)[:2000]}")
         if not isinstance(error, Exception):
             raise
     report.end()

@@ -1,4 +1,4 @@
-"""The conversations of a part: begun as people begin them, and watched until they rest."""
+"""The conversations of a part: started as people start them, and watched until they end."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from paca.agents.models import Agent
 from paca.conversations import services
 from paca.conversations.models import Event
 from paca.projects.services import members, workspaces
-from tests.chaos.stories import Stories, Story
+from tests.chaos.scripts import Script, ScriptedModel
 from tests.support.flow import IDLE_STATUSES, ObservedConversation, wait_until
 from tests.support.model_server import ModelServer
 from tests.support.world import MODEL, World, make_world
 
 
-class Cast:
-    """One agent, whose model tells each conversation's story, and which of them still run."""
+class ConversationGroup:
+    """One agent with a scripted model, and the conversations of it that still run."""
 
     def __init__(self, model: ModelServer, name: str) -> None:
-        self._stories = Stories(model)
+        self._scripts = ScriptedModel(model)
         self._world = make_world(
             name,
             model=MODEL,
@@ -30,31 +30,33 @@ class Cast:
             llm_api_key="sk-test-1234",
             limit_concurrent=10,
         )
-        self.running: list[tuple[ObservedConversation, Story]] = []
+        self.running: list[tuple[ObservedConversation, Script]] = []
         self.begun = self.calls = self.parked = 0
 
     @property
     def world(self) -> World:
         return self._world
 
-    def know(self, story: Story) -> Story:
-        """Be ready to tell it to whoever begins it."""
-        return self._stories.add(story)
+    def add_script(self, script: Script) -> Script:
+        """Add a script without a conversation; its first message starts it."""
+        return self._scripts.add(script)
 
-    def begin(self, story: Story) -> ObservedConversation:
-        self.know(story)
-        sent = services.start_chat(self._world.agent, text=story.opening, by=self._world.owner)
-        return self.adopt(ObservedConversation(sent.conversation_id), story)
+    def begin(self, script: Script) -> ObservedConversation:
+        self.add_script(script)
+        sent = services.start_chat(
+            self._world.agent, text=script.first_message, by=self._world.owner
+        )
+        return self.watch(ObservedConversation(sent.conversation_id), script)
 
-    def adopt(self, told: ObservedConversation, story: Story) -> ObservedConversation:
-        """Watch what was begun otherwise."""
+    def watch(self, observed: ObservedConversation, script: Script) -> ObservedConversation:
+        """Add a conversation that was started elsewhere."""
         self.begun += 1
-        self.running.append((told, story))
-        return told
+        self.running.append((observed, script))
+        return observed
 
     @contextmanager
-    def resting(self) -> Iterator[None]:
-        """Nobody takes what is begun meanwhile: the agent is paused."""
+    def agent_paused(self) -> Iterator[None]:
+        """Pause the agent: conversations that are started meanwhile stay queued."""
         agents = Agent.objects.filter(pk=self._world.agent.pk)
         agents.update(status=Agent.Status.PAUSED)
         try:
@@ -62,36 +64,37 @@ class Cast:
         finally:
             agents.update(status=Agent.Status.ACTIVE)
 
-    def rested(self) -> list[tuple[ObservedConversation, Story]]:
-        """Those that have come to their end since; one that is parked is carried on, as people do."""
+    def take_idle(self) -> list[tuple[ObservedConversation, Script]]:
+        """Remove and give the conversations that have ended. A parked one is continued, as people do."""
         found = []
-        for told, story in list(self.running):
-            row = told.row
+        for observed, script in list(self.running):
+            row = observed.row
             if (row.status, row.reason) == ("paused", "parked"):
                 self.parked += 1
                 services.continue_(row, by=self._world.owner)
             elif row.status in IDLE_STATUSES:
-                self.running.remove((told, story))
-                called = Event.objects.filter(conversation=told.id, type="agent.tool.called")
+                self.running.remove((observed, script))
+                called = Event.objects.filter(conversation=observed.id, type="agent.tool.called")
                 self.calls += called.count()
-                found.append((told, story))
+                found.append((observed, script))
         return found
 
-    def wait_for_all(self, seconds: float) -> list[tuple[ObservedConversation, Story]]:
-        """Until none runs any more; all of them."""
-        found: list[tuple[ObservedConversation, Story]] = []
+    def wait_for_all(self, seconds: float) -> list[tuple[ObservedConversation, Script]]:
+        """Wait until no conversation runs; gives all of them."""
+        found: list[tuple[ObservedConversation, Script]] = []
 
         def over() -> bool:
-            found.extend(self.rested())
+            found.extend(self.take_idle())
             return not self.running
 
-        wait_until(over, seconds, self.where)
+        wait_until(over, seconds, self.describe_running)
         return found
 
-    def where(self) -> str:
-        """How far those are that still run."""
+    def describe_running(self) -> str:
+        """Status and last events of the conversations that still run, for an error message."""
         return "; ".join(
-            f"{told.id} {told.status} {told.event_types[-4:]}" for told, _ in self.running
+            f"{observed.id} {observed.status} {observed.event_types[-4:]}"
+            for observed, _ in self.running
         )
 
     # --- over the API -------------------------------------------------------------------------------
@@ -102,8 +105,8 @@ class Cast:
         _, secret = tokens.create(user, name="chaos", scopes=[], by=user)
         return secret
 
-    def guest(self, name: str) -> str:
-        """The token of another person of the project."""
+    def member_token(self, name: str) -> str:
+        """Create another member of the project; gives the API token."""
         made = self._world
         user = User.objects.create_user(username=name, password="a long password 7")
         workspaces.add_person(made.project.workspace, user=user)
@@ -113,11 +116,11 @@ class Cast:
 
     @property
     def conversations(self) -> str:
-        """What stands before the id of each of them."""
+        """The API path of the conversations, to which an id is appended."""
         return f"/api/v1/projects/{self._world.agent.project_id}/conversations/"
 
     @property
-    def chats(self) -> str:
-        """Where a message begins a conversation with the agent."""
+    def chat_sessions_path(self) -> str:
+        """The API path on which a message starts a conversation with the agent."""
         agent = self._world.agent
         return f"/api/v1/projects/{agent.project_id}/agents/{agent.pk}/chat-sessions/"

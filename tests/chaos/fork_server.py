@@ -1,8 +1,8 @@
-"""Processes of Paca on demand: one process has loaded everything, and each is a fork of it.
+"""A fork server: one process has imported Paca, and each process of a part is a fork of it.
 
-Loading takes seconds of CPU, which 200 kills would wait for; from the fork on it is ``manage.py``
-with its arguments. ``python -m tests.chaos.nursery`` is the process that forks; ``Nursery`` is its
-other end.
+The imports take seconds of CPU, which is too long for 200 kills. After the fork the process runs
+``manage.py`` with its arguments. ``python -m tests.chaos.fork_server`` is the process that forks;
+``ForkServer`` is its client.
 """
 
 import ctypes
@@ -45,7 +45,7 @@ LOADED = (
 
 
 class Process:
-    """One life of ``manage.py``; what it says goes to its log."""
+    """A process that runs ``manage.py``; its output goes to its log."""
 
     def __init__(self, pid: int, log: Path) -> None:
         self.pid, self.log = pid, log
@@ -53,7 +53,7 @@ class Process:
 
     @property
     def lives(self) -> bool:
-        # Once and for all: by the end of a part the number may be another process's.
+        # Remembered: by the end of a part another process may have the number.
         if not self._is_dead:
             try:
                 os.kill(self.pid, 0)
@@ -66,7 +66,7 @@ class Process:
         return self.log.read_text(errors="replace")
 
     def wait_until_ready(self) -> int:
-        """Return once it works, with the port if it has one. Raises ``ChildProcessError``."""
+        """Wait until it works; gives its port or 0. Raises ``ChildProcessError`` if it does not start."""
         end = time.monotonic() + START_SECONDS
         while not (ready := READY.search(self.said)):
             if not self.lives or time.monotonic() > end:
@@ -81,7 +81,7 @@ class Process:
         return not self.lives
 
     def kill(self) -> None:
-        """No chance to tidy up."""
+        """End it with SIGKILL."""
         if not self.lives:
             return
         with suppress(ProcessLookupError):
@@ -89,8 +89,8 @@ class Process:
         assert self.wait_until_dead(20), f"process {self.pid} does not die"
 
 
-class Nursery:
-    """``with Nursery(logs, environment) as nursery: nursery.start("up")``."""
+class ForkServer:
+    """``with ForkServer(logs, environment) as fork_server: fork_server.start("up")``."""
 
     def __init__(self, logs: Path, environment: Mapping[str, str]) -> None:
         self._logs = logs
@@ -118,7 +118,7 @@ class Nursery:
         self._forking.stdout.close()
 
     def start(self, *arguments: str, **variables: str) -> Process:
-        """Fork one, with these arguments of ``manage.py`` and variables of the rig's own."""
+        """Fork a process with these arguments of ``manage.py`` and more environment variables."""
         with self._one_at_a_time:
             log = self._new_log(arguments[0])
             order = {"arguments": arguments, "variables": variables, "log": str(log)}
@@ -130,7 +130,7 @@ class Nursery:
             return started
 
     def _new_log(self, command: str) -> Path:
-        """Never one that is there, of a control or a run before: what that says would be believed."""
+        """A new file: the output in a log of an earlier run would be taken for that of this one."""
         number = sum(1 for _ in self._logs.glob("*.log"))
         log = self._logs / f"{number:04}-{command}.log"
         log.touch(exist_ok=False)
@@ -142,11 +142,11 @@ class Nursery:
 
     @property
     def largest_mib(self) -> float:
-        """What the largest of them has in memory."""
+        """Resident memory of the largest process."""
         return max(resident_mib(process.pid) for process in self._started if process.lives)
 
     @property
-    def complaints(self) -> list[str]:
+    def logged_errors(self) -> list[str]:
         # Python's collector may meet a generator that another thread is just closing: it says so, does
         # nothing, and goes on.
         said = (COLLECTED.sub("", process.said) for process in self._started)
@@ -168,7 +168,7 @@ def resident_mib(pid: int) -> float:
 
 def main() -> None:
     _load()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how they ended
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies: exit codes are not read
     for line in sys.stdin:
         pid = os.fork()
         if pid == 0:
@@ -181,7 +181,7 @@ def main() -> None:
 
 
 def _load() -> None:
-    """Import what any of them needs, and start nothing."""
+    """Import the modules that the processes need, and start nothing."""
     import django
 
     django.setup()

@@ -1,4 +1,4 @@
-"""What the benches stand on: a temporary data folder and an empty, migrated database."""
+"""The environment of a bench: a temporary data folder and an empty, migrated database."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from psycopg.sql import SQL, Identifier
 
 
 @contextmanager
-def prepared() -> Iterator[Path]:
-    """Set Django up on a folder of this run; processes started from here share it."""
+def migrated_database() -> Iterator[Path]:
+    """Set Django up on a new folder and migrate; processes started from here share it."""
     with tempfile.TemporaryDirectory(prefix="paca-bench-") as name:
         os.environ |= {"DJANGO_SETTINGS_MODULE": "tests.settings", "PACA_DATA_DIR": name}
         import django
@@ -27,14 +27,14 @@ def prepared() -> Iterator[Path]:
 
 
 def database() -> str:
-    """The database of this run, as a row names it."""
+    """The name of the database of this run, for the table."""
     from django.db import connection
 
     return connection.display_name
 
 
 def another_database(name: str) -> str:
-    """An empty one on the same server, as ``DATABASE_URL``; empty for a file in another data folder."""
+    """``DATABASE_URL`` of a new database on the same server; empty on SQLite."""
     url = os.environ.get("DATABASE_URL", "")
     if not url:
         return ""
@@ -44,7 +44,7 @@ def another_database(name: str) -> str:
 
 
 def machine() -> str:
-    """What the figures are taken on."""
+    """A line on the machine that the figures are measured on."""
     return (
         f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
     )

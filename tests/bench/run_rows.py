@@ -1,4 +1,4 @@
-"""Takes the figures of the rows it is given, all on the database of its environment."""
+"""Measures the figures of the given rows on the database of its environment."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from tests.bench import ground
+from tests.bench import environment
 from tests.bench.figures import Figure, row
 from tests.bench.rows import ROWS
 
 
 def main(names: list[str]) -> int:
     figures = []
-    with ground.prepared() as folder:
+    with environment.migrated_database() as folder:
         for name in names:
             figures.append(replace(_bench(name)(folder / name), name=name))
             print(row(figures[-1].cells()), flush=True)
@@ -23,7 +23,7 @@ def main(names: list[str]) -> int:
 
 
 def _bench(name: str) -> Callable[[Path], Figure]:
-    """Imported only now: it needs Django to be set up."""
+    """The function of a row. Its module is imported only now, since it needs Django to be set up."""
     module, _, function = ROWS[name].function.partition(".")
     found: Callable[[Path], Figure] = getattr(
         importlib.import_module(f"tests.bench.{module}"), function
@@ -32,7 +32,7 @@ def _bench(name: str) -> Callable[[Path], Figure]:
 
 
 def verdict(figures: list[Figure]) -> int:
-    """Name what falls short of its bar; the exit code."""
+    """Print the figures that miss their bar; gives the exit code."""
     short = [figure.name for figure in figures if figure.falls_short]
     for name in short:
         print(f"falls short: {name}", flush=True)
