@@ -1,4 +1,4 @@
-"""What every test may use, and what a run of the suite owes: a tier that ran nothing has failed."""
+"""Markers and fixtures of all tests; in CI a skipped test or an empty tier fails the run."""
 
 import os
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from django.db import connections
 from tests.support import empty_tables, postgres_server
 from tests.support.postgres_server import PostgresServer
 
-# Each of these tests starts a process of Paca, waits for one, or waits in real time.
+# Tests that start a process of Paca, or wait in real time: beginnings of their node ids.
 PROCESS = (
     "tests/flows/",
     "tests/installation/",
@@ -22,6 +22,9 @@ PROCESS = (
     "tests/worker/test_thread.py",
     "tests/worker/test_full_database.py",
     "tests/database/test_writers.py",
+    # These import litellm, which takes seconds, or start a process that does.
+    "tests/engine/llm/test_registry.py",
+    "tests/engine/llm/test_litellm_",
 )
 SLOW = {"service", "process", "postgres", "docker", "browser"}
 
@@ -58,7 +61,7 @@ def postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture(autouse=True)
 def no_connection_is_left_over() -> None:
-    """A test without a database may not even look at one that an earlier test left open."""
+    """Close connections that an earlier test left open: a test without a database may use none."""
     for connection in connections.all(initialized_only=True):
         if not connection.in_atomic_block:
             connection.close()
@@ -66,7 +69,7 @@ def no_connection_is_left_over() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """In CI a skipped test is a missing service, and a missing service is a failure."""
+    """Fail in CI if a test was skipped, since a service is missing then, or if none ran."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None or not os.environ.get("CI") or session.exitstatus != pytest.ExitCode.OK:
         return

@@ -73,8 +73,8 @@ def _look_around(name: str, processes: Processes, context: InputContext) -> None
 
 
 def _kept(testbed: Testbed) -> set[str]:
-    """What there are files of."""
-    return {str(one) for each in testbed.sandboxes.kept().values() for one in each}
+    """Conversations that have files."""
+    return {str(one) for each in testbed.sandboxes.list_workspaces().values() for one in each}
 
 
 def _look_for_leftovers(context: InputContext, before: set[str]) -> None:

@@ -49,7 +49,7 @@ def main(name: str, seed: str, *parts: str) -> int:
 def _reason_against(testbed: Testbed) -> str | None:
     import asyncio
 
-    return asyncio.run(testbed.sandboxes.unavailable())
+    return asyncio.run(testbed.sandboxes.unavailable_reason())
 
 
 def _report(

@@ -139,14 +139,14 @@ def channels(rows: Sequence[Row], context: InputContext) -> list[Seen]:
     """Publish a message for each row. Listeners must not even lose their connection."""
     found = []
     with context.valkey.client() as client, context.page() as page:
-        page.wait_until("ready")
+        page.until("ready")
         for number, row in enumerate(rows):
             channel, message = row.payload
             data = message if isinstance(message, bytes) else json.dumps(message).encode()
             before = _listeners(client)
             heard = client.publish(channel, context.fill_placeholders(data))
             page.send("ping", client_id=str(number))
-            page.wait_until(lambda frame: frame.get("type") == "pong")
+            page.until(lambda frame: frame.get("type") == "pong")
             time.sleep(BETWEEN_FRAMES_SECONDS)
             found.append({"heard": heard > 0, "listens": _listeners(client) == before})
     return found
@@ -207,20 +207,20 @@ def _code(said: bytes) -> Any:
 def frames(rows: Sequence[Row], context: InputContext) -> list[Seen]:
     found: list[Seen] = []
     with context.page() as page:
-        page.wait_until("ready")
+        page.until("ready")
         for row in rows:
             if isinstance(row.payload, Wire):
                 found.append(_closed(row.payload, context))
                 continue
             page.socket.send(row.payload)
-            found.append(page.wait_until(lambda frame: frame["type"] in {"error", "ack"}))
+            found.append(page.until(lambda frame: frame["type"] in {"error", "ack"}))
             time.sleep(BETWEEN_FRAMES_SECONDS)
     return found
 
 
 def _closed(wire: Wire, context: InputContext) -> Seen:
     with context.page() as page:
-        page.wait_until("ready")
+        page.until("ready")
         page.socket.socket.sendall(wire.data)
         return {"closed": page.close_code()}
 

@@ -95,7 +95,9 @@ def _story(mark: str) -> Script:
 def _until_none_left(testbed: Testbed) -> int:
     """How many sandboxes still run after the idle time."""
     end = time.monotonic() + REST_SECONDS
-    while (left := sum(map(len, testbed.sandboxes.lives().values()))) and time.monotonic() < end:
+    while (
+        left := sum(map(len, testbed.sandboxes.list_running().values()))
+    ) and time.monotonic() < end:
         time.sleep(1)
     return left
 

@@ -1,15 +1,17 @@
 """The oracle finds no fault in a sound conversation, and finds each kind of fault."""
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from uuid import uuid4
 
 import pytest
 from django.db.models import F
+from django.utils import timezone
 
 from paca import events
 from paca.conversations import services, store
-from paca.conversations.models import Conversation, Trigger
+from paca.conversations.models import Conversation, Event, Trigger
 from paca.engine.ports import ModelCallStarted
 from paca.engine.run import TurnOutcome
 from paca.worker import turn_end
@@ -73,25 +75,41 @@ def test_oracle_counts_effects_in_the_sandbox(observed):
     assert promises(observed, other=1) == {"D3"}
 
 
+def _write_row(observed: ObservedConversation, event: events.Event) -> None:
+    """Add an event as a faulty version might: the store itself refuses an illegal status move."""
+    row = observed.row
+    Event.objects.create(
+        conversation=row,
+        seq=row.next_seq,
+        type=event.type,
+        source="agent",
+        turn=row.turn_number,
+        epoch=row.lease_epoch,
+        at=timezone.now(),
+        payload=json.dumps(event.payload()),
+    )
+    Conversation.objects.filter(pk=row.pk).update(next_seq=row.next_seq + 1)
+
+
 def _lose_an_event(observed: ObservedConversation) -> None:
     Conversation.objects.filter(pk=observed.id).update(next_seq=F("next_seq") + 1)
 
 
 def _write_as_a_former_worker(observed: ObservedConversation) -> None:
     Conversation.objects.filter(pk=observed.id).update(lease_epoch=0)
-    store.append(observed.id, events.SandboxRemoved(kept=True))
+    _write_row(observed, events.SandboxRemoved(kept=True))
 
 
 def _end_the_call_again(observed: ObservedConversation) -> None:
-    store.append(observed.id, events.ToolReturned(call_id=CALL, output="whole"))
+    _write_row(observed, events.ToolReturned(call_id=CALL, output="whole"))
 
 
 def _begin_the_call_again(observed: ObservedConversation) -> None:
-    store.append(observed.id, events.ToolStarted(call_id=CALL, boot_id="b"))
+    _write_row(observed, events.ToolStarted(call_id=CALL, boot_id="b"))
 
 
 def _answer_again(observed: ObservedConversation) -> None:
-    store.append(observed.id, events.MessageSpoken(call_id=uuid4().hex, text=DONE))
+    _write_row(observed, events.MessageSpoken(call_id=uuid4().hex, text=DONE))
 
 
 def _leave_a_message_waiting(observed: ObservedConversation) -> None:
@@ -100,7 +118,7 @@ def _leave_a_message_waiting(observed: ObservedConversation) -> None:
 
 def _begin_a_turn_for_the_same_message(observed: ObservedConversation) -> None:
     (first,) = observed.event_data("turn.started")
-    store.append(observed.id, events.TurnStarted(number=2, triggers=first["triggers"]))
+    _write_row(observed, events.TurnStarted(number=2, triggers=first["triggers"]))
 
 
 @pytest.mark.parametrize(

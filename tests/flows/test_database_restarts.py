@@ -51,11 +51,11 @@ def test_socket_still_works_after_every_database_connection_was_cut(flow: Flow):
     with running(application) as server:
         headers = session(server, flow.world.user)
         with conversation_page(server, conversation.id, headers) as page:
-            page.wait_until("ready")
+            page.until("ready")
             assert direct.end_sessions() > 0
             flow.model.script([says("Still here.")])
             assert page.ask("message", text="And now?", client_id="1")["type"] == "ack"
-            page.wait_until(lambda frame: frame["data"].get("text") == "Still here.", 20)
+            page.until(lambda frame: frame["data"].get("text") == "Still here.", 20)
             assert page.seqs == list(range(1, page.seqs[-1] + 1))
     flow.wait_until_idle(conversation)
     assert_replay_matches(conversation)
