@@ -83,6 +83,7 @@ def _batches(calls: Sequence[RunnableCall]) -> Iterator[list[RunnableCall]]:
     """Adjacent reads form a batch. Each write is a batch of its own, in the order of the reply."""
     batch: list[RunnableCall] = []
     for call in calls:
+        # guard: engine-writes-in-order
         if call.tool.effect is Effect.READ_ONLY:
             batch.append(call)
             continue
@@ -117,6 +118,7 @@ async def _start(
         for call in started
         if call.open.boot_id is None or call.open.boot_id != boot_id
     ]
+    # guard: engine-intent-before-call
     if intents:
         await services.log.commit(*intents)
     return started, boot_id
@@ -160,6 +162,7 @@ async def _run_batch(
             task.cancel()
         ended = await asyncio.gather(*running, return_exceptions=True)
         # A call that ended in the moment of a Stop has a real outcome and was not cancelled.
+        # guard: engine-outcome-at-stop
         services.log.add(*(event for event in ended if isinstance(event, events.Event)))
 
 

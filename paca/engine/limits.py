@@ -91,6 +91,7 @@ def reached_limit(
         return ReachedLimit("cost_budget", limits.cost_usd)
     if limits.seconds is not None and seconds >= limits.seconds:
         return ReachedLimit("time_limit", limits.seconds)
+    # guard: engine-step-limit
     if progress.steps >= limits.steps:
         return ReachedLimit("step_limit", limits.steps)
     return None
@@ -99,6 +100,7 @@ def reached_limit(
 def step_limit_warning(progress: TurnProgress, limits: TurnLimits) -> events.LimitNeared | None:
     """The warning for the model that few steps are left; once a turn, else None."""
     left = limits.steps - progress.steps
+    # guard: engine-one-warning
     if progress.warned or progress.steps == 0 or left > WARN_AT_STEPS_LEFT:
         return None
     return events.LimitNeared(which="step_limit", left=left)

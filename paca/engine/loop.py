@@ -33,6 +33,7 @@ async def run_until_done(run: Run, services: RunServices) -> TurnOutcome:
             if outcome := await _end_before_call(run, services):
                 return outcome
             recorded = await think(run, services)
+            # guard: engine-text-call-correction
             if _correct_text_call(recorded, run, services):
                 continue
             if outcome := _end_after_reply(recorded):
@@ -46,6 +47,7 @@ def _refuse_unknown_price(run: Run) -> TurnOutcome | None:
     """A limit in dollars has no effect if the model's price is unknown. A limit of tokens has."""
     profile = run.profile
     has_price = cost_usd(profile.model, Usage(), base_url=profile.base_url) is not None
+    # guard: engine-unknown-price
     if profile.demo or profile.limits.cost_usd is None or profile.limits.tokens or has_price:
         return None
     detail = (
@@ -69,7 +71,7 @@ async def _end_if_stuck(services: RunServices) -> TurnOutcome | None:
         return None
     await services.log.commit()  # the newest results count too, and are only added so far
     loop_guard = services.log.progress.loop_guard
-    # guard: loop-stuck
+    # guard: engine-loop-stuck
     if loop_guard.is_stuck:
         return TurnOutcome("paused", "stuck", loop_guard.pause_detail)
     if loop_guard.needs_warning:
@@ -123,6 +125,7 @@ def _end_after_reply(recorded: RecordedReply) -> TurnOutcome | None:
 async def _end_at_limit(limit: limits.ReachedLimit, run: Run, services: RunServices) -> TurnOutcome:
     """Pause at a limit. At the step limit the model first writes a summary, without tools."""
     services.log.add(events.LimitReached(which=limit.reason, limit=limit.limit))
+    # guard: engine-step-limit-summary
     if limit.reason == "step_limit" and not services.log.progress.summarising:
         await think(run, services, may_call=False)
     return TurnOutcome("paused", limit.reason, f"The limit is {limit.limit:g}.")

@@ -95,6 +95,7 @@ class LoopGuard:
             for call in last.calls
         )
         after = replace(self, steps=(*before, replace(last, calls=calls)))
+        # guard: engine-warning-of-a-new-repetition
         return replace(after, warned=after.warned and after.is_suspect)
 
     # --- verdicts -----------------------------------------------------------------------------

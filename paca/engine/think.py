@@ -69,6 +69,7 @@ async def think(run: Run, services: RunServices, *, may_call: bool = True) -> Re
                     case retrying.Retrying():
                         await call.begin_retry(step)
                         # The commit has claimed the messages that came meanwhile for this turn.
+                        # guard: engine-retry-reads-messages
                         stream.request = _request(run, services, may_call=may_call)
                     case retrying.Answered(attempt=attempt, reply=reply):
                         call.record_usage(attempt)
@@ -139,6 +140,7 @@ class _ModelCall:
 
     def record_discarded(self, attempt: retrying.Attempt, error: ModelError | None) -> None:
         """Add the text of a failed attempt if it was shown. People can read it, the model cannot."""
+        # guard: engine-discarded-text
         if attempt.shown:
             cause = error.code if error else "cancelled"
             text = "" if error else attempt.text

@@ -6,7 +6,7 @@ import pytest
 
 from paca import events
 from paca.engine.llm import retrying
-from paca.engine.workspace import SandboxBroken, Superseded
+from paca.engine.workspace import Command, CommandOutcome, SandboxBroken, Superseded
 from tests.engine.world import World, any_command
 from tests.support.fake_sandbox_workspace import RunningCommand
 from tests.support.model_script import Scripted, calls, fails, says
@@ -77,16 +77,16 @@ async def test_stop_gives_each_open_call_one_result():
 
 
 async def test_stop_keeps_the_outcome_of_a_call_that_ended_in_that_moment():
-    command = RunningCommand("whole\n")
-    world = World(calls(bash="serve"), commands={"serve": command})
-    world.send("Go")
-    await command.is_started.wait()
-    command.finish()
-    await asyncio.sleep(0)
-    world.stop()
-    await world.wait_until_idle()
+    def stop_and_end(command: Command) -> CommandOutcome:
+        world.stop()
+        return CommandOutcome(0, "whole\n", 0.1)
+
+    world = World(calls(bash="quick"), commands={"quick": stop_and_end})
+    await world.ask("Go")
     (returned,) = world.results
+    assert (returned.cause, returned.exit_code) == ("", 0)
     assert "whole" in returned.output
+    assert world.status == "stopped/by_person"
 
 
 async def test_stop_ends_the_wait_before_a_retry():
@@ -182,8 +182,9 @@ async def test_interrupt_discards_the_text_of_the_model():
     await world.wait_until(lambda: world.log.live)
     world.interrupt("Stop that")
     await world.wait_until_idle()
-    assert world.find(events.MessageDiscarded)
-    assert "Let me look" not in str(world.llm.requests[-1].messages)
+    (discarded,) = world.find(events.MessageDiscarded)
+    assert discarded.text.startswith("Let me")
+    assert "Let me" not in str(world.llm.requests[-1].messages)
     assert world.answers == ["Instead."]
 
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from paca.agents import services as agents
 from paca.agents.models import Agent
 from paca.conversations import services
 from tests.support.flow import Flow, assert_replay_matches, wait_until
@@ -55,41 +54,6 @@ def test_follow_up_message_has_the_same_files_and_the_whole_history(flow):
     assert_replay_matches(conversation)
 
 
-def test_tool_calls_that_read_run_in_parallel_and_writes_in_order(flow):
-    reads = calls(*[("list_directory", {"path": "."})] * 3)
-    writes = calls(bash=[f"sleep 0.1; echo {n} >> log.txt" for n in range(3)])
-    conversation = flow.ask("Go", [reads, writes, calls(bash="cat log.txt"), says("ok")])
-    assert conversation.outputs[-1].split()[:3] == ["0", "1", "2"]
-    started = [
-        frame["seq"] for frame in conversation.frames if frame["type"] == "agent.tool.started"
-    ]
-    returned = [
-        frame["seq"] for frame in conversation.frames if frame["type"] == "agent.tool.returned"
-    ]
-    assert max(started[:3]) < min(returned[:3])
-    assert started[4] > returned[3]
-    assert_replay_matches(conversation)
-
-
-@pytest.mark.parametrize(
-    ("call", "expected"),
-    [
-        (("no_such_tool", {}), "no_such_tool"),
-        (("bash", {"comand": "ls"}), "command"),
-        (("bash", {"command": 7}), "command"),
-        (("read_file", {"path": "../../etc/passwd"}), "outside"),
-        (("read_file", {"path": "missing.txt"}), "missing.txt"),
-    ],
-)
-def test_invalid_tool_call_becomes_a_result_that_the_model_can_use(flow, call, expected):
-    conversation = flow.ask("Go", [calls(call), says("I see.")])
-    (returned,) = conversation.event_data("tool.returned")
-    assert returned["failed"]
-    assert expected in returned["output"]
-    assert conversation.status == "finished/answered"
-    assert_replay_matches(conversation)
-
-
 def test_broken_reply_is_discarded_whole_and_asked_for_again(flow):
     """T-65: a stream cut in the text or in a call, an error inside it, a reset, an HTML page."""
     faults = "cut@1x1,cuttool@2x1,midover@3x1,reset@4x1,html@5x1"
@@ -104,28 +68,6 @@ def test_broken_reply_is_discarded_whole_and_asked_for_again(flow):
     assert_replay_matches(conversation)
 
 
-def test_rate_limit_is_waited_out_for_the_time_the_provider_asks(flow):
-    """T-33."""
-    conversation = flow.begin("[[fake turns=1 err=429@0x2 retry=1]]")
-    wait_until(lambda: conversation.has_event("model.retried"))
-    flow.wait_until_idle(conversation)
-    assert conversation.status == "finished/answered"
-    waits = [fact["wait_seconds"] for fact in conversation.event_data("model.retried")]
-    assert len(waits) == 2
-    assert all(1 <= wait < 2.5 for wait in waits)
-
-
-def test_rate_limit_without_end_pauses_and_a_message_goes_on(flow):
-    """T-33: nothing is lost, and a person can always go on."""
-    conversation = flow.begin("[[fake err=429@*]]")
-    flow.wait_until_idle(conversation)
-    assert conversation.status == "paused/rate_limited"
-    flow.ask("Once more", [says("Now it works.")], after=conversation)
-    assert conversation.status == "finished/answered"
-    assert conversation.answers == ["Now it works."]
-    assert_replay_matches(conversation)
-
-
 def test_refused_api_key_fails_with_what_to_do_and_can_be_tried_again(flow):
     conversation = flow.ask("Hello", [fails("401")])
     assert conversation.status == "failed/configuration"
@@ -136,45 +78,6 @@ def test_refused_api_key_fails_with_what_to_do_and_can_be_tried_again(flow):
     )
     flow.ask("Again", [says("Hello.")], after=conversation)
     assert conversation.status == "finished/answered"
-
-
-def test_empty_reply_is_asked_for_again_and_never_stored(flow):
-    """T-31."""
-    conversation = flow.begin("[[fake turns=0 err=empty@0x2 say='Here I am.']]")
-    flow.wait_until_idle(conversation)
-    assert conversation.answers == ["Here I am."]
-    assert_replay_matches(conversation)
-
-
-def test_truncated_answer_is_continued_up_to_three_times(flow):
-    pieces = [says(f"part {n} ").stopping("max_tokens") for n in range(5)]
-    conversation = flow.ask("Write a book", pieces)
-    assert len(conversation.answers) == len(flow.model.requests) == 4
-    assert conversation.status == "finished/answered"
-    assert flow.model.violations == []
-    assert_replay_matches(conversation)
-
-
-def test_truncated_tool_call_is_never_run(flow):
-    cut = (says("I run it.") + calls(bash="touch never.txt")).stopping("max_tokens")
-    conversation = flow.ask("Go", [cut, calls(bash="ls"), says("done")])
-    assert "never.txt" not in conversation.outputs[-1]
-    assert conversation.status == "finished/answered"
-
-
-def test_step_limit_is_announced_and_summarised_and_a_message_goes_on(transactional_db, tmp_path):
-    with Flow(tmp_path, limit_steps=4) as flow:
-        conversation = flow.begin("[[fake turns=20]]")
-        flow.wait_until_idle(conversation)
-        assert conversation.status == "paused/step_limit"
-        assert conversation.has_event("limit.neared")
-        assert conversation.has_event("limit.reached")
-        assert len(conversation.event_data("tool.called")) == 4
-        assert conversation.frames[-3]["type"] == "agent.message.spoken"
-        flow.ask("[[fake turns=1]] go on", after=conversation)
-        assert conversation.status == "finished/answered"
-        assert flow.model.violations == []
-        assert_replay_matches(conversation)
 
 
 def test_raised_limit_applies_to_a_paused_conversation(transactional_db, tmp_path):
@@ -191,35 +94,3 @@ def test_raised_limit_applies_to_a_paused_conversation(transactional_db, tmp_pat
         assert conversation.status == "finished/answered"
         assert len(conversation.event_data("tool.called")) == 15
         assert flow.model.violations == []
-
-
-def test_token_limit_pauses_before_the_next_model_call(transactional_db, tmp_path):
-    with Flow(tmp_path, limit_tokens=1000) as flow:
-        flow.model.script([calls(bash="true"), says("never asked for")])
-        flow.model.script(lambda body: calls(bash="echo " + "x" * 2000))
-        conversation = flow.begin("Go")
-        flow.wait_until_idle(conversation)
-        assert conversation.status == "paused/token_budget"
-        assert_replay_matches(conversation)
-
-
-def test_tool_call_written_as_text_is_corrected_once_and_never_run(flow):
-    """T-29: the turn does not finish silently, and the model is corrected only once."""
-    written = says('```json\n{"name": "bash", "arguments": {"command": "touch never.txt"}}\n```')
-    conversation = flow.ask("Go", [written, calls(bash="ls"), written])
-    assert conversation.status == "finished/answered"
-    assert len(conversation.event_data("guard.noticed")) == 1
-    assert "never.txt" not in conversation.outputs[0]
-    assert flow.model.violations == []
-    assert_replay_matches(conversation)
-
-
-def test_cost_limit_is_refused_for_a_model_without_a_known_price(transactional_db, tmp_path):
-    """At another base URL the price is not known; tokens can still be counted."""
-    with Flow(tmp_path, limit_cost_usd="1.00") as flow:
-        conversation = flow.ask("Go", [says("never asked")])
-        assert conversation.status == "failed/configuration"
-        assert flow.model.requests == []
-        agents.configure(flow.world.agent, by=flow.world.owner, limit_tokens=100_000)
-        flow.ask("Again", [says("Now.")], after=conversation)
-        assert conversation.answers == ["Now."]

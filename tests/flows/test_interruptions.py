@@ -52,31 +52,6 @@ def test_stop_ends_a_command_and_its_whole_tree_within_two_seconds(flow):
     assert_replay_matches(conversation)
 
 
-def test_stop_ends_a_run_that_waits_for_a_retry(flow):
-    conversation = flow.begin("[[fake err=429@* retry=60]]")
-    wait_until(lambda: conversation.has_event("model.retried"))
-    flow.stop(conversation)
-    flow.wait_until_idle(conversation, 1)
-    assert conversation.status == "stopped/by_person"
-    assert_replay_matches(conversation)
-
-
-def test_stop_of_three_open_calls_gives_each_one_result(flow):
-    """T-17."""
-    conversation = flow.begin("Go", [calls(bash=["true", "sleep 60", "echo never"])])
-    wait_until(lambda: len(conversation.event_data("tool.started")) == 2)
-    flow.stop(conversation)
-    flow.wait_until_idle(conversation, 3)
-    assert [fact["cause"] for fact in conversation.event_data("tool.returned")] == [
-        "",
-        "cancelled",
-        "cancelled",
-    ]
-    flow.ask("go on", [says("Good.")], after=conversation)
-    assert flow.model.violations == []
-    assert_replay_matches(conversation)
-
-
 def test_message_during_a_turn_is_read_at_the_next_step(flow):
     conversation = flow.begin("Go", [calls(bash=WAIT_FOR_FILE), says("Both done.")])
     wait_until(lambda: conversation.has_event("tool.started"))
@@ -117,19 +92,6 @@ def test_interrupt_ends_the_turn_and_starts_the_next(flow):
     assert_replay_matches(conversation)
 
 
-def test_interrupt_of_a_model_call_keeps_the_shown_text_for_people_only(flow, shown):
-    conversation = flow.begin(
-        "One", [says("Half a sentence " * 30).slowly(tps=20), says("Instead.")]
-    )
-    wait_until(lambda: "Half a" in "".join(shown))
-    flow.send(conversation, "Stop that", on_busy="interrupt")
-    flow.wait_until_idle(conversation)
-    (discarded,) = conversation.event_data("message.discarded")
-    assert discarded["text"].startswith("Half a")
-    assert "Half a" not in str(flow.model.requests[-1].body)
-    assert_replay_matches(conversation)
-
-
 def test_message_refused_by_a_busy_conversation_is_not_stored(flow):
     conversation = flow.begin("Go", [calls(bash=WAIT_FOR_FILE), says("done")])
     wait_until(lambda: conversation.has_event("tool.started"))
@@ -162,18 +124,6 @@ def test_stop_before_a_claim_leaves_nothing_to_run(flow):
     flow.start_worker()
     time.sleep(1.5)
     assert conversation.answers == []
-
-
-def test_continue_goes_on_after_a_stop(flow):
-    conversation = flow.begin("Go", [fails("hang")])
-    wait_until(lambda: flow.model.in_flight == 1)
-    flow.stop(conversation)
-    flow.wait_until_idle(conversation, 2)
-    flow.model.script([says("Here we are.")])
-    services.continue_(conversation.row, by=flow.world.owner)
-    flow.wait_until_idle(conversation)
-    assert conversation.answers == ["Here we are."]
-    assert flow.model.violations == []
 
 
 def test_messages_around_the_final_event_are_all_answered(flow):

@@ -60,10 +60,7 @@ MUTANTS = (
     Mutant(
         "engine-unknown-outcome",
         value("False"),
-        (
-            "tests/flows/test_crashes.py::"
-            "test_tool_call_outcome_is_unknown_and_shown_as_such_after_its_sandbox_was_lost",
-        ),
+        ("tests/engine/test_cancellation.py",),
     ),
     Mutant(
         "worker-inbox-at-turn-end",
@@ -123,14 +120,33 @@ MUTANTS = (
             "test_docker_sweep_leaves_exactly_the_containers_that_rows_name",
         ),
     ),
+    Mutant("engine-text-call-correction", never, ("tests/engine/test_text_tool_calls.py",)),
+    Mutant("engine-unknown-price", always, ("tests/engine/test_loop.py",)),
+    Mutant("engine-step-limit-summary", never, ("tests/engine/test_loop.py",)),
+    Mutant("engine-writes-in-order", always, ("tests/engine/test_loop.py",)),
+    Mutant("engine-intent-before-call", never, ("tests/engine/test_loop.py",)),
+    Mutant("engine-outcome-at-stop", removed, ("tests/engine/test_cancellation.py",)),
+    Mutant("engine-retry-reads-messages", removed, ("tests/engine/test_cancellation.py",)),
+    Mutant("engine-discarded-text", never, ("tests/engine/test_loop.py",)),
+    Mutant("engine-empty-reply", removed, ("tests/engine/test_loop.py",)),
+    Mutant("engine-longest-retry-wait", never, ("tests/engine/llm/test_retrying.py",)),
+    Mutant("engine-step-limit", never, ("tests/engine/test_limits.py",)),
+    Mutant("engine-one-warning", never, ("tests/engine/test_limits.py",)),
     Mutant(
-        "loop-stuck",
-        never,
-        (
-            "tests/flows/test_loop_guard.py::"
-            "test_loop_guard_warns_once_about_a_repeated_call_and_then_pauses",
-        ),
+        "engine-warning-of-a-new-repetition", value("after"), ("tests/engine/test_loop_guard.py",)
     ),
+    Mutant(
+        "engine-arguments-without-nan",
+        without_keyword("parse_constant"),
+        ("tests/engine/llm/test_anthropic_stream.py",),
+    ),
+    Mutant(
+        "engine-argument-depth",
+        last_operand_dropped,
+        ("tests/engine/llm/test_anthropic_stream.py",),
+    ),
+    Mutant("history-messages-until-seen", removed, ("tests/engine/context/test_history.py",)),
+    Mutant("engine-loop-stuck", never, ("tests/engine/test_repeated_steps.py",)),
     Mutant(
         "model-answer-length",
         never,

@@ -174,6 +174,7 @@ def _close(history: History, seen: int) -> History:
     if reply:
         closed = (*closed, Message("assistant", reply))
     blocks: tuple[Block, ...] = _results(reply, history.results)
+    # guard: history-messages-until-seen
     blocks += tuple(Text(note.text) for note in history.notes if note.seq <= seen)
     if not blocks and _needs_user(closed):
         blocks = (Text(_prompt(history, closed)),)

@@ -174,6 +174,7 @@ class RetryingStream:
                     attempt.usage = chunk.usage
                 else:
                     attempt.usage = chunk.usage
+                    # guard: engine-empty-reply
                     _refuse_if_empty(chunk)
                     attempt.done = True
                     attempt.seconds = clock.monotonic() - started
@@ -191,6 +192,7 @@ class RetryingStream:
             # at the same moment do not retry at the same moment.
             most = min(FIRST_WAIT_SECONDS * 2.0 ** (number - 1), LONGEST_WAIT_SECONDS)
             return most * (0.5 + self._jitter() / 2)
+        # guard: engine-longest-retry-wait
         if asked > LONGEST_RETRY_AFTER_SECONDS:
             return None
         return asked + min(1.0, 0.1 + asked / 10) * self._jitter()

@@ -59,12 +59,14 @@ def _event(payload: bytes) -> dict[str, Any]:
 def arguments(raw: str, tool: str) -> dict[str, Any]:
     """The arguments of a call as an object, or an error: a part of them is never taken."""
     try:
+        # guard: engine-arguments-without-nan
         found = json.loads(raw, parse_constant=_no_number)
         raw.encode()
         if "\\u" in raw:  # half a character, escaped, parses but can be stored nowhere
             json.dumps(found, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         refuse(tool)
+    # guard: engine-argument-depth
     if not isinstance(found, dict) or _is_too_deep(found, raw):
         refuse(tool)
     return found
