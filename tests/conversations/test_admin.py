@@ -81,7 +81,7 @@ def worked(chat: Chat, words: str = "Hello") -> str:
     return str(begun)
 
 
-def test_each_list_and_each_page_opens_and_has_nothing_to_change(chat, admin):
+def test_admin_pages_open_and_have_nothing_to_change(chat, admin):
     worked(chat)
     for kind, model in PAGES:
         looked_at_only(admin, kind, model)
@@ -100,7 +100,7 @@ def looked_at_only(admin: Client, kind: str, model: Any) -> None:
     assert "delete_selected" not in page
 
 
-def test_a_conversation_shows_status_agent_and_cost(chat, admin):
+def test_conversation_page_shows_status_agent_and_cost(chat, admin):
     begun = worked(chat)
     page = text(admin.get(at("conversation")))
     for shown in ("Hello", "Rosa (@rosa)", "running", "$0.2500", "1,234 / 5"):
@@ -108,7 +108,7 @@ def test_a_conversation_shows_status_agent_and_cost(chat, admin):
     assert "$0.2500" in text(admin.get(change("conversation", begun)))
 
 
-def test_a_cost_that_is_not_known_is_not_shown_as_nothing(chat, admin):
+def test_cost_that_is_unknown_is_not_shown_as_zero(chat, admin):
     begun = chat.begin()["conversation"]
     chat.run(
         begun,
@@ -121,7 +121,7 @@ def test_a_cost_that_is_not_known_is_not_shown_as_nothing(chat, admin):
         assert "$0" not in page
 
 
-def test_conversations_are_filtered_and_found(chat, admin):
+def test_conversation_list_can_be_filtered_and_searched(chat, admin):
     sam = agents.create(
         chat.world.project,
         name="Sam",
@@ -150,7 +150,7 @@ def test_conversations_are_filtered_and_found(chat, admin):
         assert {title for title in titles if f">{title}<" in page} == found, query
 
 
-def test_each_entry_of_a_log_shows_when_and_leads_to_the_whole_of_it(chat, admin):
+def test_log_entry_shows_its_time_and_links_to_the_whole_event(chat, admin):
     begun = worked(chat)
     page = text(admin.get(change("conversation", begun)))
     for row in Event.objects.filter(conversation=begun):
@@ -158,7 +158,7 @@ def test_each_entry_of_a_log_shows_when_and_leads_to_the_whole_of_it(chat, admin
         assert f'href="{change("event", row.pk)}">{row.seq}<' in page
 
 
-def test_a_long_log_is_shown_a_page_at_a_time(chat, admin):
+def test_log_is_shown_page_by_page(chat, admin):
     begun = chat.begin()["conversation"]
     row = chat.row(begun)
     store.append(row.pk, *[events.MessageReceived(text=f"word-{n}-") for n in range(4, 121)])
@@ -170,7 +170,7 @@ def test_a_long_log_is_shown_a_page_at_a_time(chat, admin):
     assert "word-50-" not in third
 
 
-def test_a_log_of_any_length_costs_the_same_queries(chat, admin, django_assert_max_num_queries):
+def test_log_of_any_length_costs_the_same_queries(chat, admin, django_assert_max_num_queries):
     begun = chat.begin()["conversation"]
     store.append(
         chat.row(begun).pk,
@@ -182,7 +182,7 @@ def test_a_log_of_any_length_costs_the_same_queries(chat, admin, django_assert_m
     assert not any(whole.search(query["sql"]) for query in counted.captured_queries)
 
 
-def test_an_entry_is_shown_whole_also_when_it_is_large(chat, admin):
+def test_event_page_shows_a_large_payload_whole(chat, admin):
     begun = chat.begin()["conversation"]
     store.append(chat.row(begun).pk, events.MessageReceived(text="q" * 70_000 + "the end"))
     row = Event.objects.get(conversation=begun, blob__isnull=False)
@@ -190,7 +190,7 @@ def test_an_entry_is_shown_whole_also_when_it_is_large(chat, admin):
     assert "(large: open it)" in text(admin.get(change("conversation", begun)))
 
 
-def test_dead_causes_are_found_with_their_error(chat, admin):
+def test_dead_triggers_are_found_with_their_error(chat, admin):
     begun = worked(chat)
     chat.begin("Another")
     Trigger.objects.filter(conversation=begun).update(
@@ -201,7 +201,7 @@ def test_dead_causes_are_found_with_their_error(chat, admin):
     assert "Another" not in page
 
 
-def test_the_id_of_a_conversation_finds_its_rows(chat, admin):
+def test_search_for_a_conversation_id_finds_its_rows(chat, admin):
     begun = worked(chat, "Mine")
     for kind in ("event", "trigger", "modelcall", "toolcall"):
         assert ">Mine<" in text(admin.get(at(kind, f"?q={begun}"))), kind
@@ -209,7 +209,7 @@ def test_the_id_of_a_conversation_finds_its_rows(chat, admin):
         assert ">Mine<" in text(admin.get(at(kind, "?q=Mine"))), kind
 
 
-def test_lists_cost_the_same_for_few_and_for_many(chat, admin):
+def test_admin_lists_cost_the_same_queries_for_few_and_many_rows(chat, admin):
     def queries() -> dict[str, int]:
         return {kind: cost_of(admin, kind) for kind in KINDS}
 
@@ -240,7 +240,7 @@ def again(model: Any, **facts: Any) -> None:
     row.save(force_insert=True)
 
 
-def test_stop_is_an_action_and_says_who(chat, admin):
+def test_stop_action_stops_in_the_name_of_the_administrator(chat, admin):
     waits, runs, done = (chat.begin(word)["conversation"] for word in ("Waits", "Runs", "Done"))
     chat.api.post(chat.of(done, "stop/"))
     chat.api.post(chat.of(waits, "stop/"))
@@ -264,7 +264,7 @@ def cost_its_workers(conversation: str) -> None:
         )
 
 
-def test_what_is_parked_is_tried_again_and_nothing_else_is(chat, admin):
+def test_try_again_action_resumes_only_parked_conversations(chat, admin):
     parked, waits = (chat.begin(word)["conversation"] for word in ("Parked", "Waits"))
     chat.api.post(chat.of(waits, "stop/"))
     cost_its_workers(parked)
@@ -277,7 +277,7 @@ def test_what_is_parked_is_tried_again_and_nothing_else_is(chat, admin):
     assert Trigger.objects.get(conversation=parked, kind="continue").by == "root"
 
 
-def test_a_parked_one_whose_agent_takes_no_work_stays_parked_and_says_why(chat, admin):
+def test_try_again_action_says_why_a_conversation_stays_parked(chat, admin):
     parked = chat.begin("Parked")["conversation"]
     cost_its_workers(parked)
     Agent.objects.update(status="inactive")
@@ -288,7 +288,7 @@ def test_a_parked_one_whose_agent_takes_no_work_stays_parked_and_says_why(chat, 
     assert chat.row(parked).status == "paused"
 
 
-def test_who_may_only_look_cannot_stop(chat):
+def test_stop_action_needs_the_permission_to_change(chat):
     begun = chat.begin()["conversation"]
     watcher = User.objects.create_user("watcher", password="a long password 7", is_staff=True)
     watcher.user_permissions.set(Permission.objects.filter(codename="view_conversation"))
@@ -300,7 +300,7 @@ def test_who_may_only_look_cannot_stop(chat):
     assert client.get(at("trigger")).status_code == 403
 
 
-def test_markup_of_people_models_and_tools_is_text(chat, admin):
+def test_markup_in_names_of_people_models_and_tools_is_shown_as_text(chat, admin):
     chat.world.user.name = chat.world.agent.name = XSS
     chat.world.user.save()
     chat.world.agent.save()

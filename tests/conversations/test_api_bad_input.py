@@ -120,14 +120,14 @@ def differing(table: Rows, ask: Callable[[Any], HttpResponse]) -> list[str]:
     return found
 
 
-def test_a_first_message_that_is_wrong_begins_nothing(chat):
+def test_chat_is_not_started_by_an_invalid_message(chat):
     table = [*MESSAGES, ({"text": "a", "on_busy": "queue"}, "on_busy", UNKNOWN)]
     assert differing(table, lambda body: post(chat, chat.sessions, body)) == []
     assert not ChatSession.objects.exists()
 
 
 @pytest.mark.parametrize("door", ["chat", "conversation"])
-def test_a_message_that_is_wrong_is_not_stored(chat, door):
+def test_message_that_is_invalid_is_not_stored(chat, door):
     begun = chat.begin()
     path = {
         "chat": f"{chat.sessions}{begun['session']}/messages/",
@@ -137,20 +137,20 @@ def test_a_message_that_is_wrong_is_not_stored(chat, door):
     assert chat.row(begun["conversation"]).last_seq == 3
 
 
-def test_a_title_that_is_wrong_changes_nothing(chat):
+def test_title_that_is_invalid_changes_nothing(chat):
     begun = chat.begin("Title")["conversation"]
     assert differing(TITLES, lambda body: chat.api.patch(chat.of(begun), body)) == []
     assert chat.row(begun).title == "Title"
 
 
-def test_an_if_match_that_is_no_time_is_told(chat):
+def test_if_match_that_is_no_time_is_refused(chat):
     begun = chat.begin()["conversation"]
     answer = chat.api.patch(chat.of(begun), {"title": "x"}, **{"If-Match": "yesterday"})
     assert refusal(answer)[:2] == (400, "invalid")
     assert "updated_at" in answer.data["detail"]
 
 
-def test_an_order_takes_no_body(chat):
+def test_control_command_takes_no_body(chat):
     begun = chat.begin()["conversation"]
     table = [(order, "why", UNKNOWN) for order in ("stop", "pause", "resume", "continue")]
     body = {"why": "I say so"}
@@ -158,7 +158,7 @@ def test_an_order_takes_no_body(chat):
     assert chat.row(begun).last_seq == 3
 
 
-def test_a_question_that_is_wrong_is_told_what_is_wrong(chat):
+def test_query_string_that_is_invalid_is_refused_with_the_reason(chat):
     begun = chat.begin()["conversation"]
     paths = {
         "list": chat.conversations,
@@ -174,7 +174,7 @@ def test_a_question_that_is_wrong_is_told_what_is_wrong(chat):
     assert differing(QUERIES, ask) == []
 
 
-def test_a_body_that_is_no_json_is_refused(chat):
+def test_body_that_is_no_json_is_refused(chat):
     path = f"/api/v1{chat.sessions}"
     for body, kind, status, code in BODIES:
         answer = chat.api.client.generic("POST", path, body.encode("latin-1"), content_type=kind)
@@ -182,24 +182,24 @@ def test_a_body_that_is_no_json_is_refused(chat):
     assert not ChatSession.objects.exists()
 
 
-def test_a_body_that_is_too_large_is_refused(chat):
+def test_body_that_is_too_large_is_refused(chat):
     answer = post(chat, chat.sessions, {"text": "x" * 3_000_000})
     assert refusal(answer)[:2] == (413, "too_large")
 
 
-def test_a_key_that_is_no_key_is_refused(chat):
+def test_idempotency_key_that_is_invalid_is_refused(chat):
     for key in ("x" * 256, "tab\there"):
         answer = chat.api.post(chat.sessions, {"text": "a"}, **{"Idempotency-Key": key})
         assert refusal(answer)[:2] == (400, "invalid")
     assert not ChatSession.objects.exists()
 
 
-def test_an_id_that_is_no_id_is_not_there(chat):
+def test_id_that_is_no_uuid_is_not_found(chat):
     for method, rest in (("GET", ""), ("GET", "events/"), ("GET", "export/"), ("POST", "stop/")):
         assert refusal(chat.api.ask(method, chat.of("7", rest)))[:2] == (404, "not_found")
 
 
-def test_a_method_that_is_none_is_refused(chat):
+def test_method_that_does_not_exist_is_refused(chat):
     begun = chat.begin()["conversation"]
     for method, rest in METHODS:
         answer = chat.api.ask(method, chat.of(begun, rest), {} if method != "GET" else None)

@@ -19,7 +19,7 @@ def texts(chat: Chat, conversation: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["message", "text"])
-def test_a_first_message_begins_a_chat_and_says_where_it_went(name):
+def test_first_message_starts_a_chat_and_gives_its_ids(name):
     chat = Chat()
     answer = chat.api.post(chat.sessions, {name: "Fix the tests\nplease"})
     assert answer.status_code == 201
@@ -34,7 +34,7 @@ def test_a_first_message_begins_a_chat_and_says_where_it_went(name):
     assert texts(chat, row.pk) == ["Fix the tests\nplease"]
 
 
-def test_a_follow_up_goes_on_in_the_same_conversation():
+def test_follow_up_continues_the_same_conversation():
     chat = Chat()
     begun = chat.begin("One")
     chat.rest(begun["conversation"], *HI)
@@ -48,7 +48,7 @@ def test_a_follow_up_goes_on_in_the_same_conversation():
     assert said["seq"] == answer.data["event_seq"]
 
 
-def test_the_turn_named_in_the_answer_is_the_one_that_answers():
+def test_turn_in_the_response_is_the_one_that_answers():
     chat = Chat()
     begun = chat.begin("One")
     second = chat.api.post(f"{chat.sessions}{begun['session']}/messages/", {"text": "Two"})
@@ -59,7 +59,7 @@ def test_the_turn_named_in_the_answer_is_the_one_that_answers():
     assert third.data["turn"] is None
 
 
-def test_clearing_closes_the_conversation_and_opens_an_empty_one():
+def test_clear_stops_the_conversation_and_opens_an_empty_one():
     chat = Chat()
     begun = chat.begin("Old talk")
     cleared = chat.api.post(f"{chat.sessions}{begun['session']}/clear/")
@@ -73,7 +73,7 @@ def test_clearing_closes_the_conversation_and_opens_an_empty_one():
     assert texts(chat, sent.data["conversation"]) == ["New talk"]
 
 
-def test_the_list_shows_your_own_chats_the_one_last_spoken_in_first():
+def test_list_shows_your_own_chats_the_most_recently_active_first():
     chat = Chat()
     first, second = chat.begin("First"), chat.begin("Second")
     bo = chat.join("bo")
@@ -86,7 +86,7 @@ def test_the_list_shows_your_own_chats_the_one_last_spoken_in_first():
     assert (page["next"], page["previous"]) == (None, None)
 
 
-def test_the_list_is_read_by_cursor_without_a_gap():
+def test_list_is_read_by_cursor_without_a_gap():
     chat = Chat()
     begun = [chat.begin(f"Chat {number}")["session"] for number in range(5)]
     seen, page = [], chat.api.get(f"{chat.sessions}?limit=2").data
@@ -98,7 +98,7 @@ def test_the_list_is_read_by_cursor_without_a_gap():
     assert seen == begun[::-1]
 
 
-def test_listing_chats_costs_the_same_for_one_and_for_many(django_assert_num_queries):
+def test_list_costs_the_same_queries_for_one_and_many_chats(django_assert_num_queries):
     chat = Chat()
     chat.begin()
     with django_assert_num_queries(5):  # session, person, member, agent, the list
@@ -110,7 +110,7 @@ def test_listing_chats_costs_the_same_for_one_and_for_many(django_assert_num_que
 
 
 @pytest.mark.parametrize("rest", ["messages/", "clear/"])
-def test_a_chat_of_somebody_else_is_not_there(rest):
+def test_chat_of_another_person_is_not_found(rest):
     chat = Chat()
     begun = chat.begin()
     bo = chat.as_(chat.join("bo", "owner"))
@@ -121,7 +121,7 @@ def test_a_chat_of_somebody_else_is_not_there(rest):
     assert chat.row(begun["conversation"]).last_seq == 3
 
 
-def test_a_chat_is_not_there_under_another_agent():
+def test_chat_is_not_found_under_another_agent():
     chat = Chat()
     begun = chat.begin()
     other = agents.create(
@@ -136,7 +136,7 @@ def test_a_chat_is_not_there_under_another_agent():
     assert chat.api.post(elsewhere, {"text": "x"}).status_code == 404
 
 
-def test_an_agent_of_another_project_is_not_there():
+def test_agent_of_another_project_is_not_found():
     chat, other = Chat(), Chat("Elsewhere")
     foreign = f"{chat.project}agents/{other.world.agent.pk}/chat-sessions/"
     assert chat.api.get(foreign).status_code == 404
@@ -144,7 +144,7 @@ def test_an_agent_of_another_project_is_not_there():
     assert not Conversation.objects.exists()
 
 
-def test_an_inactive_agent_takes_no_work_and_nothing_is_stored():
+def test_message_to_an_inactive_agent_is_refused_and_not_stored():
     chat = Chat()
     agents.configure(chat.world.agent, by=chat.world.owner, status="inactive")
     answer = chat.api.post(chat.sessions, {"message": "x", "client_id": "one"})
@@ -152,7 +152,7 @@ def test_an_inactive_agent_takes_no_work_and_nothing_is_stored():
     assert not ChatSession.objects.exists()
 
 
-def test_a_viewer_reads_and_does_not_write():
+def test_viewer_may_read_chats_and_not_write():
     chat = Chat()
     begun = chat.begin()
     viewer = chat.as_(chat.join("vi", "viewer"))
@@ -161,7 +161,7 @@ def test_a_viewer_reads_and_does_not_write():
     assert viewer.post(chat.sessions, {"message": "x"}).status_code == 403
 
 
-def test_a_colleague_writes_in_the_conversation_of_another():
+def test_member_may_write_in_the_conversation_of_another_member():
     chat = Chat()
     begun = chat.begin("Mine")
     bo = chat.join("bo")

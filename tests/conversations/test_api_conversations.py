@@ -15,7 +15,7 @@ def ids(answer) -> list[str]:
     return [row["id"] for row in answer.data["results"]]
 
 
-def test_a_conversation_shows_exactly_what_the_schema_promises():
+def test_conversation_has_exactly_the_fields_of_the_schema():
     chat = Chat()
     begun = chat.begin("Hello")
     shown = chat.api.get(chat.of(begun["conversation"])).json()
@@ -31,7 +31,7 @@ def test_a_conversation_shows_exactly_what_the_schema_promises():
     assert shown["last_seq"] == 3
 
 
-def test_the_list_has_the_conversation_last_spoken_in_first():
+def test_list_has_the_most_recently_active_conversation_first():
     chat = Chat()
     first, second = chat.begin("First")["conversation"], chat.begin("Second")["conversation"]
     assert ids(chat.api.get(chat.conversations)) == [second, first]
@@ -39,7 +39,7 @@ def test_the_list_has_the_conversation_last_spoken_in_first():
     assert ids(chat.api.get(chat.conversations)) == [first, second]
 
 
-def test_the_list_is_filtered_by_status_and_agent():
+def test_list_is_filtered_by_status_and_agent():
     chat = Chat()
     done = chat.begin("Done")["conversation"]
     chat.rest(done)
@@ -60,7 +60,7 @@ def test_the_list_is_filtered_by_status_and_agent():
     assert ids(chat.api.get(f"{chat.conversations}?agent={other.pk}&status=finished")) == []
 
 
-def test_conversations_of_a_retired_agent_stay_readable_and_can_be_found():
+def test_conversations_of_a_retired_agent_can_be_read_and_found():
     chat = Chat()
     begun = chat.begin("Hello")["conversation"]
     agents.retire(chat.world.agent, by=chat.world.owner)
@@ -71,7 +71,7 @@ def test_conversations_of_a_retired_agent_stay_readable_and_can_be_found():
 
 
 @pytest.mark.parametrize("search", ["lighthouse", "LIGHT", "keeper lighthouse", "salt"])
-def test_search_looks_into_titles_and_what_was_said(search):
+def test_search_covers_titles_and_messages(search):
     chat = Chat()
     found = chat.begin("The lighthouse keeper")["conversation"]
     chat.rest(found, events.MessageSpoken(text="He eats salt fish."))
@@ -82,7 +82,7 @@ def test_search_looks_into_titles_and_what_was_said(search):
     assert ids(chat.api.get(f"{chat.conversations}?search={search}")) == [found]
 
 
-def test_search_takes_signs_for_what_they_are():
+def test_search_takes_wildcard_characters_literally():
     chat = Chat()
     for signs in ("100%", "a_b", "'; --", "\\", '"'):
         found = chat.begin(f"It says {signs} here")["conversation"]
@@ -93,7 +93,7 @@ def test_search_takes_signs_for_what_they_are():
             chat.api.delete(chat.of(conversation))
 
 
-def test_search_does_not_look_into_what_only_machines_read():
+def test_search_ignores_payload_fields_that_are_no_text():
     chat = Chat()
     chat.begin("Hello there")
     for name in ("author_name", "text", "queue", "client_id"):
@@ -107,7 +107,7 @@ def test_search_finds_a_word_in_a_message_too_large_for_a_row():
     assert ids(chat.api.get(f"{chat.conversations}?search=treasure")) == [found]
 
 
-def test_listing_costs_the_same_for_one_and_for_many(django_assert_num_queries):
+def test_list_costs_the_same_queries_for_one_and_many_conversations(django_assert_num_queries):
     chat = Chat()
     chat.begin()
     with django_assert_num_queries(4):  # session, person, member, the list
@@ -120,7 +120,7 @@ def test_listing_costs_the_same_for_one_and_for_many(django_assert_num_queries):
         chat.api.get(f"{chat.conversations}?search=hello&status=queued&limit=3")
 
 
-def test_the_list_is_read_by_cursor_without_a_gap():
+def test_list_is_read_by_cursor_without_a_gap():
     chat = Chat()
     begun = [chat.begin(f"Talk {number}")["conversation"] for number in range(5)]
     page = chat.api.get(f"{chat.conversations}?limit=2&status=queued").data
@@ -131,7 +131,7 @@ def test_the_list_is_read_by_cursor_without_a_gap():
     assert seen == begun[::-1]
 
 
-def test_a_title_is_changed_and_the_log_says_by_whom():
+def test_title_change_is_stored_in_the_log_with_its_author():
     chat = Chat()
     begun = chat.begin("First title")["conversation"]
     answer = chat.api.patch(chat.of(begun), {"title": "  A   better\none "})
@@ -140,7 +140,7 @@ def test_a_title_is_changed_and_the_log_says_by_whom():
     assert last["data"] == {"title": "A better one", "by": chat.world.owner.name}
 
 
-def test_a_title_is_not_changed_over_a_change_one_has_not_seen():
+def test_title_change_is_refused_after_a_change_that_the_client_has_not_seen():
     chat = Chat()
     begun = chat.begin("First title")["conversation"]
     seen = chat.api.get(chat.of(begun)).data["updated_at"]
@@ -150,7 +150,7 @@ def test_a_title_is_not_changed_over_a_change_one_has_not_seen():
     assert chat.row(begun).title == "Two"
 
 
-def test_a_patch_of_nothing_changes_nothing():
+def test_patch_without_fields_changes_nothing():
     chat = Chat()
     begun = chat.begin("Title")["conversation"]
     assert chat.api.patch(chat.of(begun), {}).data["title"] == "Title"
@@ -160,7 +160,7 @@ def test_a_patch_of_nothing_changes_nothing():
 # --- orders -------------------------------------------------------------------------------------
 
 
-def test_stop_ends_what_waits_at_once():
+def test_stop_ends_a_queued_conversation_at_once():
     chat = Chat()
     begun = chat.begin()["conversation"]
     answer = chat.api.post(chat.of(begun, "stop/"))
@@ -168,7 +168,7 @@ def test_stop_ends_what_waits_at_once():
     assert answer.data["reason"] == "by_person"
 
 
-def test_stop_reaches_a_run_as_an_order():
+def test_stop_reaches_a_running_turn_as_a_control_command():
     chat = Chat()
     begun = chat.begin()["conversation"]
     chat.run(begun)
@@ -177,7 +177,7 @@ def test_stop_reaches_a_run_as_an_order():
     assert chat.row(begun).triggers.get(state="new").control == "stop"
 
 
-def test_pause_is_for_what_runs_and_resume_for_what_is_paused():
+def test_pause_needs_a_running_and_resume_a_paused_conversation():
     chat = Chat()
     begun = chat.begin()["conversation"]
     assert refusal(chat.api.post(chat.of(begun, "pause/")))[:2] == (409, "conflict")
@@ -192,7 +192,7 @@ def test_pause_is_for_what_runs_and_resume_for_what_is_paused():
     assert (answer.status_code, answer.data["status"]) == (202, "queued")
 
 
-def test_continue_leaves_every_end_and_does_nothing_to_what_runs():
+def test_continue_leaves_every_end_and_does_not_change_a_running_conversation():
     chat = Chat()
     begun = chat.begin()["conversation"]
     chat.api.post(chat.of(begun, "stop/"))
@@ -203,7 +203,7 @@ def test_continue_leaves_every_end_and_does_nothing_to_what_runs():
     assert chat.row(begun).last_seq == before
 
 
-def test_an_interrupt_is_told_to_the_run_and_shown_at_once():
+def test_interrupt_reaches_the_running_turn_and_is_shown_at_once():
     chat = Chat()
     begun = chat.begin()["conversation"]
     chat.run(begun)
@@ -236,7 +236,7 @@ def body_for(method: str, rest: str) -> object:
     return None if method in ("GET", "DELETE") else BODIES.get(rest, {})
 
 
-def test_a_conversation_of_another_project_is_not_there():
+def test_conversation_of_another_project_is_not_found():
     chat, other = Chat(), Chat("Elsewhere")
     foreign = other.begin("Secret")["conversation"]
     for method, rest in ADDRESSES:
@@ -246,7 +246,7 @@ def test_a_conversation_of_another_project_is_not_there():
     assert other.row(foreign).last_seq == 3
 
 
-def test_a_viewer_may_only_read():
+def test_viewer_may_only_read():
     chat = Chat()
     begun = chat.begin()["conversation"]
     viewer = chat.as_(chat.join("vi", "viewer"))
@@ -256,14 +256,14 @@ def test_a_viewer_may_only_read():
     assert chat.row(begun).last_seq == 3
 
 
-def test_a_filter_by_an_agent_of_another_project_finds_nobody():
+def test_filter_by_an_agent_of_another_project_is_refused():
     chat, other = Chat(), Chat("Elsewhere")
     other.begin()
     answer = chat.api.get(f"{chat.conversations}?agent={other.world.agent.pk}")
     assert refusal(answer) == (404, "not_found", {})
 
 
-def test_search_never_looks_into_another_project():
+def test_search_never_covers_another_project():
     chat, other = Chat(), Chat("Elsewhere")
     other.begin("A secret word")
     assert ids(chat.api.get(f"{chat.conversations}?search=secret")) == []

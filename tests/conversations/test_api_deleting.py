@@ -28,7 +28,7 @@ def chat() -> Chat:
     return Chat()
 
 
-def test_a_deleted_conversation_is_gone_everywhere(chat):
+def test_deleted_conversation_is_not_found_anywhere(chat):
     begun, other = chat.begin("Bury this"), chat.begin("Keep that")
     chat.rest(begun["conversation"])
     assert chat.api.delete(chat.of(begun["conversation"])).status_code == 204
@@ -42,7 +42,7 @@ def test_a_deleted_conversation_is_gone_everywhere(chat):
     assert chat.api.get(f"{chat.conversations}?search=bury").data["results"] == []
 
 
-def test_what_was_said_is_gone_from_every_table(chat):
+def test_deletion_removes_messages_from_every_table(chat):
     begun = chat.begin("Bury this")["conversation"]
     chat.rest(begun, events.MessageSpoken(text="z" * 70_000))
     assert Blob.objects.count() == 1
@@ -57,7 +57,7 @@ def test_what_was_said_is_gone_from_every_table(chat):
     assert "Bury" not in f"{entry.object_name} {entry.facts}"
 
 
-def test_open_lists_hear_of_it(chat, django_capture_on_commit_callbacks, monkeypatch):
+def test_deletion_is_announced_to_open_lists(chat, django_capture_on_commit_callbacks, monkeypatch):
     begun = chat.begin()["conversation"]
     chat.rest(begun)
     told: list[tuple[str, dict]] = []
@@ -68,7 +68,7 @@ def test_open_lists_hear_of_it(chat, django_capture_on_commit_callbacks, monkeyp
     assert told == [(project_topic(chat.world.project.pk), changed)]
 
 
-def test_what_it_cost_stays(chat):
+def test_deletion_keeps_the_cost(chat):
     begun = chat.begin()["conversation"]
     chat.rest(
         begun,
@@ -80,7 +80,7 @@ def test_what_it_cost_stays(chat):
     assert chat.row(begun).usage["cost_usd"] == 0.25
 
 
-def test_a_body_that_another_log_holds_too_stays(chat):
+def test_deletion_keeps_a_blob_that_another_log_uses(chat):
     first, second = chat.begin()["conversation"], chat.begin()["conversation"]
     for conversation in (first, second):
         store.append(chat.row(conversation).pk, events.MessageReceived(text="w" * 70_000))
@@ -90,7 +90,7 @@ def test_a_body_that_another_log_holds_too_stays(chat):
     assert newest["data"]["text"] == "w" * 70_000
 
 
-def test_a_conversation_at_work_is_not_deleted(chat):
+def test_deletion_of_a_running_conversation_is_refused(chat):
     begun = chat.begin()["conversation"]
     lease = chat.run(begun)
     answer = chat.api.delete(chat.of(begun))
@@ -102,7 +102,7 @@ def test_a_conversation_at_work_is_not_deleted(chat):
 
 
 @pytest.mark.parametrize("status", ["queued", "paused"])
-def test_a_conversation_that_waits_is_deleted_and_no_worker_takes_it(chat, status):
+def test_deleted_queued_conversation_is_claimed_by_no_worker(chat, status):
     begun = chat.begin()["conversation"]
     if status == "paused":
         lease = chat.run(begun)
@@ -117,7 +117,7 @@ def test_a_conversation_that_waits_is_deleted_and_no_worker_takes_it(chat, statu
     assert not Conversation.objects.claimable().exists()
 
 
-def test_a_message_on_its_way_finds_nothing_to_arrive_in(chat):
+def test_message_to_a_deleted_conversation_is_refused(chat):
     row = chat.row(chat.begin()["conversation"])
     deletion.delete(row, by=chat.world.owner)
     with pytest.raises(deletion.NotFound):
@@ -126,7 +126,7 @@ def test_a_message_on_its_way_finds_nothing_to_arrive_in(chat):
         deletion.delete(row, by=chat.world.owner)
 
 
-def test_an_earlier_conversation_of_the_chat_stays(chat):
+def test_deletion_keeps_the_earlier_conversations_of_the_chat(chat):
     begun = chat.begin("The first")
     opened = chat.api.post(f"{chat.sessions}{begun['session']}/clear/").data["conversation"]
     assert chat.api.delete(chat.of(opened)).status_code == 204
@@ -135,7 +135,7 @@ def test_an_earlier_conversation_of_the_chat_stays(chat):
     assert gone.status_code == 404
 
 
-def test_an_earlier_conversation_can_be_deleted_and_the_chat_goes_on(chat):
+def test_deletion_of_an_earlier_conversation_keeps_the_chat(chat):
     begun = chat.begin("The first")
     chat.api.post(f"{chat.sessions}{begun['session']}/clear/")
     assert chat.api.delete(chat.of(begun["conversation"])).status_code == 204
@@ -152,7 +152,7 @@ def with_files(chat: Chat) -> str:
     return begun
 
 
-def test_the_files_alone_can_be_given_up_and_the_log_stays(chat):
+def test_files_can_be_deleted_without_the_log(chat):
     begun = with_files(chat)
     answer = chat.api.delete(chat.of(begun, "workspace/"))
     assert answer.status_code == 202
@@ -164,7 +164,7 @@ def test_the_files_alone_can_be_given_up_and_the_log_stays(chat):
     assert chat.api.delete(chat.of(begun, "workspace/")).status_code == 202
 
 
-def test_where_there_are_no_files_or_work_is_done_on_them_none_are_given_up(chat):
+def test_files_that_do_not_exist_or_are_in_use_are_not_deleted(chat):
     without = chat.begin()["conversation"]
     chat.rest(without)
     running = with_files(chat)

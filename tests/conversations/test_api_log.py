@@ -38,7 +38,7 @@ PARTS = [
 ]
 
 
-def test_a_part_of_the_log_is_read_by_number(chat):
+def test_log_page_is_selected_by_number(chat):
     begun = long(chat)
     for query, seqs in PARTS:
         page = chat.api.get(chat.of(begun, f"events/{query}")).json()
@@ -46,7 +46,7 @@ def test_a_part_of_the_log_is_read_by_number(chat):
         assert (page["first_seq"], page["last_seq"]) == (1, 10)
 
 
-def test_an_empty_log_has_neither_first_nor_last(chat):
+def test_empty_log_has_neither_first_nor_last_seq(chat):
     begun = chat.begin()
     opened = chat.api.post(f"{chat.sessions}{begun['session']}/clear/").data["conversation"]
     page = chat.api.get(chat.of(opened, "events/")).json()
@@ -68,7 +68,7 @@ def test_paging_up_and_down_meets_every_event_once(chat):
     assert down == up == list(range(1, 26))
 
 
-def test_frames_are_the_same_as_those_of_the_socket(chat):
+def test_log_page_has_the_frames_of_the_stored_events(chat):
     begun = long(chat)
     frames = chat.api.get(chat.of(begun, "events/")).json()["results"]
     assert frames == frames_of(chat.row(begun).pk)
@@ -88,7 +88,7 @@ def test_frames_are_the_same_as_those_of_the_socket(chat):
     }
 
 
-def test_reading_two_hundred_events_costs_as_many_queries_as_reading_one(
+def test_log_page_costs_the_same_queries_for_one_and_for_two_hundred_events(
     chat, django_assert_num_queries
 ):
     begun = long(chat, 201)
@@ -98,7 +98,7 @@ def test_reading_two_hundred_events_costs_as_many_queries_as_reading_one(
         assert len(page["results"]) == limit
 
 
-def test_a_body_too_large_for_a_row_is_read_whole(chat):
+def test_log_page_has_large_payloads_whole(chat):
     begun = chat.begin()["conversation"]
     store.append(chat.row(begun).pk, events.MessageReceived(text="y" * 90_000))
     newest = chat.api.get(chat.of(begun, "events/?limit=1")).json()["results"][0]

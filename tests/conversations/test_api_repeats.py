@@ -48,21 +48,21 @@ def same(*answers: HttpResponse) -> None:
         assert (other.status_code, other.json()) == (first.status_code, first.json())
 
 
-def test_a_chat_begun_twice_with_one_client_id_is_one_chat():
+def test_chat_started_twice_with_one_client_id_is_one_chat():
     chat = Chat()
     body = {"message": "Hello", "client_id": "tab-1"}
     same(chat.api.post(chat.sessions, body), chat.api.post(chat.sessions, body))
     assert (Conversation.objects.count(), ChatSession.objects.count(), messages()) == (1, 1, 1)
 
 
-def test_a_chat_begun_by_several_threads_at_once_with_one_client_id_is_one_chat():
+def test_chat_started_concurrently_with_one_client_id_is_one_chat():
     chat = Chat()
     body = {"message": "Hello", "client_id": "tab-1"}
     same(*at_once(lambda _: Api(chat.world.user).post(chat.sessions, body), 4))
     assert (Conversation.objects.count(), ChatSession.objects.count(), messages()) == (1, 1, 1)
 
 
-def test_a_chat_begun_by_several_threads_at_once_with_one_key_is_one_chat():
+def test_chat_started_concurrently_with_one_key_is_one_chat():
     chat = Chat()
     ask = lambda _: Api(chat.world.user).post(  # noqa: E731
         chat.sessions, {"message": "Hello"}, **{"Idempotency-Key": "k-1"}
@@ -73,7 +73,7 @@ def test_a_chat_begun_by_several_threads_at_once_with_one_key_is_one_chat():
 
 @pytest.mark.parametrize("door", ["chat", "conversation"])
 @pytest.mark.parametrize("by", ["client_id", "key"])
-def test_a_message_sent_by_several_threads_at_once_is_one_message(door, by):
+def test_message_sent_concurrently_is_one_message(door, by):
     chat = Chat()
     begun = chat.begin()
     chat.rest(begun["conversation"])
@@ -90,7 +90,7 @@ def test_a_message_sent_by_several_threads_at_once_is_one_message(door, by):
     assert Trigger.objects.filter(state="new").count() == 1
 
 
-def test_a_repeat_after_the_turn_has_begun_names_the_same_turn():
+def test_repeated_message_names_the_same_turn_after_it_has_started():
     chat = Chat()
     body = {"message": "Hello", "client_id": "tab-1"}
     first = chat.api.post(chat.sessions, body)
@@ -98,7 +98,7 @@ def test_a_repeat_after_the_turn_has_begun_names_the_same_turn():
     same(first, chat.api.post(chat.sessions, body))
 
 
-def test_two_tabs_that_send_together_are_two_messages_in_one_queue():
+def test_messages_of_two_tabs_are_queued_in_one_conversation():
     chat = Chat()
     begun = chat.begin()
     chat.rest(begun["conversation"])
@@ -114,7 +114,7 @@ def test_two_tabs_that_send_together_are_two_messages_in_one_queue():
     assert chat.row(begun["conversation"]).turns.filter(status="running").count() == 1
 
 
-def test_one_client_id_of_two_people_is_two_messages():
+def test_client_id_used_by_two_people_is_two_messages():
     chat = Chat()
     begun = chat.begin()
     path = chat.of(begun["conversation"], "messages/")
@@ -124,7 +124,7 @@ def test_one_client_id_of_two_people_is_two_messages():
     assert messages(begun["conversation"]) == 3
 
 
-def test_a_key_used_for_another_request_is_refused():
+def test_idempotency_key_used_for_another_request_is_refused():
     chat = Chat()
     begun = chat.begin()
     path = chat.of(begun["conversation"], "messages/")
@@ -134,7 +134,7 @@ def test_a_key_used_for_another_request_is_refused():
     assert messages(begun["conversation"]) == 2
 
 
-def test_what_failed_did_nothing_and_its_key_may_be_tried_again():
+def test_idempotency_key_of_a_failed_request_may_be_used_again():
     chat = Chat()
     begun = chat.begin()
     lease = chat.run(begun["conversation"])
@@ -147,7 +147,7 @@ def test_what_failed_did_nothing_and_its_key_may_be_tried_again():
     assert messages(begun["conversation"]) == 2
 
 
-def test_clearing_twice_with_one_key_opens_one_conversation():
+def test_clear_repeated_with_one_key_opens_one_conversation():
     chat = Chat()
     begun = chat.begin()
     path, key = f"{chat.sessions}{begun['session']}/clear/", {"Idempotency-Key": "k"}
@@ -155,7 +155,7 @@ def test_clearing_twice_with_one_key_opens_one_conversation():
     assert Conversation.objects.count() == 2
 
 
-def test_going_on_twice_with_one_key_is_one_cause():
+def test_continue_repeated_with_one_key_is_one_trigger():
     chat = Chat()
     begun = chat.begin()
     chat.rest(begun["conversation"])

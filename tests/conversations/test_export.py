@@ -44,7 +44,7 @@ def markdown(chat: Chat, conversation: str) -> str:
     return download(answer).decode()
 
 
-def test_the_json_export_is_the_whole_log(chat):
+def test_json_export_has_the_whole_log(chat):
     begun = worked(chat)
     answer = chat.api.get(chat.of(begun, "export/"))
     body = download(answer)
@@ -58,7 +58,7 @@ def test_the_json_export_is_the_whole_log(chat):
     ("form", "kind", "ending"),
     [("json", "application/json", "json"), ("markdown", "text/markdown; charset=utf-8", "md")],
 )
-def test_an_export_is_a_file_that_no_browser_shows(chat, form, kind, ending):
+def test_export_is_a_file_that_no_browser_shows(chat, form, kind, ending):
     begun = worked(chat)
     answer = chat.api.get(chat.of(begun, f"export/?format={form}"))
     assert download(answer)
@@ -82,7 +82,7 @@ NAMES = [
 ]
 
 
-def test_a_file_name_holds_letters_digits_and_dashes_only(chat):
+def test_file_name_has_letters_digits_and_dashes_only(chat):
     row = chat.row(chat.begin()["conversation"])
     for row.title, name in NAMES:
         exported = export.to_json(row, {})
@@ -90,13 +90,13 @@ def test_a_file_name_holds_letters_digits_and_dashes_only(chat):
         assert exported.name == f"{name}-{row.created_at:%Y-%m-%d}.json"
 
 
-def test_an_export_needs_no_more_than_an_accept_header_of_a_browser(chat):
+def test_export_works_with_the_accept_header_of_a_browser(chat):
     begun = worked(chat)
     path = chat.of(begun, "export/?format=markdown")
     assert download(chat.api.get(path, Accept="text/html,application/xhtml+xml"))
 
 
-def test_markdown_reads_as_a_talk_with_the_work_folded(chat):
+def test_markdown_has_messages_as_headings_and_work_in_folded_blocks(chat):
     text = markdown(chat, worked(chat))
     assert text.startswith("# How many \\*\\*files\\*\\* are there?\n")
     assert "- Agent: Rosa (@rosa)\n" in text
@@ -115,7 +115,7 @@ def test_markdown_reads_as_a_talk_with_the_work_folded(chat):
     assert places == sorted(places)
 
 
-def test_markdown_tells_how_a_conversation_went_wrong(chat):
+def test_markdown_says_how_a_conversation_failed(chat):
     begun = chat.begin()["conversation"]
     lease = chat.run(
         begun,
@@ -145,7 +145,7 @@ ENDINGS = [
 ]
 
 
-def test_markdown_says_how_a_call_ended(chat):
+def test_markdown_says_how_a_tool_call_ended(chat):
     begun = chat.begin()["conversation"]
     call, _ = bash("make", "")
     outcomes = [events.ToolReturned(call_id=CALL, output="", **facts) for facts, _ in ENDINGS]
@@ -159,7 +159,7 @@ def test_markdown_says_how_a_call_ended(chat):
 XSS = "<script>alert(1)</script><img src=x onerror=alert(1)>"
 
 
-def test_markup_in_names_subjects_and_output_stays_text(chat):
+def test_markdown_shows_markup_in_names_subjects_and_output_as_text(chat):
     chat.world.user.name = XSS
     chat.world.user.save()
     begun = chat.begin(f"See {XSS}\n<!-- and the rest")["conversation"]
@@ -196,11 +196,11 @@ def test_markup_in_names_subjects_and_output_stays_text(chat):
         ("<!-- x", "&lt;!-- x"),
     ],
 )
-def test_a_tag_is_text_except_in_code_and_no_fence_stays_open(written, shown):
+def test_escape_tags_escapes_outside_code_and_closes_every_fence(written, shown):
     assert transcript.escape_tags(written) == shown
 
 
-def test_arguments_are_shown_as_text_if_there_is_one_and_as_json_if_there_are_more(chat):
+def test_markdown_shows_one_argument_as_text_and_several_as_json(chat):
     row = chat.row(chat.begin()["conversation"])
     for arguments, shown in (
         ({"command": 'echo "a"\nls'}, '```text\necho "a"\nls\n```'),
@@ -212,13 +212,13 @@ def test_arguments_are_shown_as_text_if_there_is_one_and_as_json_if_there_are_mo
         assert f"(no result yet)</summary>\n\n{shown}\n\n</details>" in text
 
 
-def test_output_with_fences_stands_in_a_longer_one(chat):
+def test_markdown_puts_output_with_fences_into_a_longer_fence(chat):
     begun = chat.begin()["conversation"]
     chat.rest(begun, *bash("cat README.md", "````\ncode\n````"))
     assert "`````text\n````\ncode\n````\n`````\n" in markdown(chat, begun)
 
 
-def test_events_of_an_unknown_type_are_kept_in_json_and_passed_over_in_markdown(chat):
+def test_markdown_omits_events_of_an_unknown_type(chat):
     row = chat.row(chat.begin()["conversation"])
     store.append(row.pk, events.MessageReceived(text="after"))
     row.refresh_from_db()
@@ -226,7 +226,7 @@ def test_events_of_an_unknown_type_are_kept_in_json_and_passed_over_in_markdown(
     assert len(list(transcript.markdown(row, log))) == len(list(transcript.markdown(row, [])))
 
 
-def test_an_export_ends_where_its_conversation_stood(chat):
+def test_export_ends_at_the_last_seq_of_the_conversation_row(chat):
     """Events written while the file is made would contradict the object at its head."""
     row = chat.row(chat.begin()["conversation"])
     store.append(row.pk, events.MessageReceived(text="later"))
@@ -236,7 +236,7 @@ def test_an_export_ends_where_its_conversation_stood(chat):
     assert [frame["seq"] for frame in exported["events"]] == [1, 2, 3]
 
 
-def test_a_long_export_is_whole_and_closes_its_file(chat):
+def test_export_of_a_long_log_is_whole_and_closes_its_file(chat):
     row = chat.row(chat.begin()["conversation"])
     store.append(row.pk, *[events.MessageSpoken(text="u" * 50_000)] * 25)
     answer = chat.api.get(chat.of(row.pk, "export/"))
@@ -246,7 +246,7 @@ def test_a_long_export_is_whole_and_closes_its_file(chat):
     assert int(answer["Content-Length"]) == len(body)
 
 
-def test_a_long_log_takes_little_memory(chat):
+def test_export_of_a_long_log_takes_little_memory(chat):
     row = chat.row(chat.begin()["conversation"])
     for _ in range(10):
         store.append(row.pk, *[events.MessageSpoken(text="v" * 4_000) for _ in range(200)])
@@ -264,7 +264,7 @@ def test_a_long_log_takes_little_memory(chat):
 
 @pytest.mark.anyio
 @pytest.mark.django_db(transaction=True)
-async def test_the_async_server_streams_it_in_pieces(anyio_backend):
+async def test_export_is_streamed_in_pieces_by_the_async_server(anyio_backend):
     from asgiref.sync import sync_to_async
 
     def prepare() -> tuple[str, object]:

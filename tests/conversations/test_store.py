@@ -54,7 +54,7 @@ def numbers(conversation: Conversation) -> list[int]:
     return list(rows.values_list("seq", flat=True))
 
 
-def test_numbers_start_at_one_and_have_no_gap():
+def test_seq_starts_at_one_and_has_no_gap():
     conversation = a_conversation()
     store.append(conversation.pk, said("a"), said("b"))
     appended = store.append(conversation.pk, said("c"))
@@ -62,7 +62,7 @@ def test_numbers_start_at_one_and_have_no_gap():
     assert numbers(conversation) == [1, 2, 3]
 
 
-def test_writers_at_the_same_time_get_numbers_of_their_own():
+def test_concurrent_writers_get_different_numbers():
     conversation = a_conversation()
 
     def write() -> None:
@@ -78,7 +78,7 @@ def test_writers_at_the_same_time_get_numbers_of_their_own():
     assert numbers(conversation) == list(range(1, 241))
 
 
-def test_a_superseded_worker_writes_nothing():
+def test_superseded_worker_writes_nothing():
     conversation = a_conversation(status="running")
     old = leased(conversation, epoch=1)
     leased(conversation, epoch=2)
@@ -87,7 +87,7 @@ def test_a_superseded_worker_writes_nothing():
     assert numbers(conversation) == []
 
 
-def test_a_worker_that_has_let_go_writes_nothing():
+def test_worker_that_released_its_claim_writes_nothing():
     """The epoch is still its own until another worker comes."""
     conversation = a_conversation(status="running")
     lease = leased(conversation)
@@ -97,7 +97,7 @@ def test_a_worker_that_has_let_go_writes_nothing():
     assert numbers(conversation) == []
 
 
-def test_what_fails_in_the_middle_leaves_nothing_behind():
+def test_append_that_fails_midway_stores_nothing():
     conversation = a_conversation(status="running")
     lease = leased(conversation)
     call = events.ToolCalled(call_id=uuid4().hex, tool="bash", arguments={})
@@ -109,7 +109,7 @@ def test_what_fails_in_the_middle_leaves_nothing_behind():
 
 @pytest.mark.parametrize("old", ConversationStatus.values)
 @pytest.mark.parametrize("new", ConversationStatus.values)
-def test_the_database_allows_exactly_the_moves_of_the_contract(old, new):
+def test_database_allows_exactly_the_status_moves_of_the_table(old, new):
     conversation = a_conversation(status=old)
     move = Conversation.objects.filter(pk=conversation.pk)
     if new == old or new in CONVERSATION_MOVES[ConversationStatus(old)]:
@@ -119,7 +119,7 @@ def test_the_database_allows_exactly_the_moves_of_the_contract(old, new):
             move.update(status=new)
 
 
-def test_an_illegal_move_is_told_as_one():
+def test_append_raises_for_an_illegal_status_move():
     conversation = a_conversation(status="finished")
     with pytest.raises(IllegalStatusMove):
         store.append(conversation.pk, events.ConversationPaused(reason="by_person"))
@@ -138,7 +138,7 @@ def started_calls(conversation: Conversation) -> tuple[Lease, str, str]:
     return lease, model_call, tool_call
 
 
-def test_a_turn_and_its_calls_end_once():
+def test_turn_and_its_calls_end_once():
     conversation = a_conversation(status="running")
     lease, model_call, tool_call = started_calls(conversation)
     for end, other_end in (
@@ -163,7 +163,7 @@ def test_a_turn_and_its_calls_end_once():
     assert ToolCall.objects.get().state == ToolCallState.DONE
 
 
-def test_a_tool_call_may_start_again_in_another_sandbox():
+def test_tool_call_may_start_again_in_another_sandbox():
     conversation = a_conversation(status="running")
     lease, _, tool_call = started_calls(conversation)
     for boot_id in ("first", "second"):
@@ -173,7 +173,7 @@ def test_a_tool_call_may_start_again_in_another_sandbox():
     assert ToolCall.objects.get().boot_id == "second"
 
 
-def test_the_database_refuses_an_unknown_status_of_a_turn_or_a_call():
+def test_database_refuses_an_unknown_status_of_a_turn_or_a_call():
     started_calls(a_conversation(status="running"))
     for rows, change in (
         (Turn.objects.all(), {"status": "napping"}),
@@ -184,7 +184,7 @@ def test_the_database_refuses_an_unknown_status_of_a_turn_or_a_call():
             rows.update(**change)
 
 
-def test_a_row_of_the_log_can_be_neither_changed_nor_taken_away():
+def test_event_row_can_be_neither_changed_nor_deleted():
     conversation = a_conversation()
     store.append(conversation.pk, said("for ever"))
     row = Event.objects.filter(conversation=conversation)
@@ -197,7 +197,7 @@ def test_a_row_of_the_log_can_be_neither_changed_nor_taken_away():
     assert frames_of(conversation.pk)[0]["data"]["text"] == "for ever"
 
 
-def test_a_deleted_conversation_takes_its_log_with_it_and_hears_nothing_more():
+def test_deleted_conversation_takes_its_log_with_it_and_stores_nothing_more():
     conversation = a_conversation()
     store.append(conversation.pk, said("x"))
     Conversation.objects.filter(pk=conversation.pk).update(deleted_at=timezone.now())
@@ -208,7 +208,7 @@ def test_a_deleted_conversation_takes_its_log_with_it_and_hears_nothing_more():
 
 
 @pytest.mark.parametrize("text", ["a\0b", "\ud800", "x" * 200_000, "ü€𝄞", '\\u0000 "quoted"'])
-def test_any_text_is_stored_and_read_back(text):
+def test_text_of_any_kind_is_stored_and_read_back(text):
     conversation = a_conversation()
     store.append(conversation.pk, said(text))
     (frame,) = frames_of(conversation.pk)
@@ -218,11 +218,11 @@ def test_any_text_is_stored_and_read_back(text):
 
 
 @pytest.mark.parametrize("text", ["a\0b", "a\ud800b", "\0ab"])
-def test_a_title_holds_what_a_page_can_show(text):
+def test_title_has_only_characters_that_a_page_can_show(text):
     assert services.title_from(text) == "ab"
 
 
-def test_a_large_payload_is_kept_once():
+def test_large_payload_is_stored_once():
     conversation = a_conversation()
     store.append(conversation.pk, said("y" * 100_000))
     store.append(conversation.pk, said("y" * 100_000))
@@ -231,7 +231,7 @@ def test_a_large_payload_is_kept_once():
     assert len({row.blob_id for row in rows}) == 1
 
 
-def test_each_call_has_its_row_and_its_usage_is_added_up():
+def test_calls_have_rows_and_their_usage_is_added_up():
     conversation = a_conversation(status="running")
     lease = leased(conversation)
     model_call, tool_call = uuid4().hex, uuid4().hex
@@ -264,14 +264,14 @@ def test_each_call_has_its_row_and_its_usage_is_added_up():
     }
 
 
-def test_an_unknown_price_is_never_a_price_of_nothing():
+def test_unknown_price_is_never_a_price_of_zero():
     conversation = a_conversation(status="running")
     usage = events.UsageRecorded(call_id=uuid4().hex, model="m", input=10, cost_usd=None)
     store.append(conversation.pk, usage, lease=leased(conversation))
     assert Conversation.objects.get(pk=conversation.pk).usage["cost_usd"] is None
 
 
-def test_a_row_of_an_unknown_type_is_shown_whole():
+def test_event_of_an_unknown_type_is_shown_whole():
     conversation = a_conversation()
     store.append(conversation.pk, said("x"))
     Event.objects.create(

@@ -49,7 +49,7 @@ def carry_out(fields: dict[str, str], entry_id: str = "1-0") -> None:
 # --- a message ----------------------------------------------------------------------------------
 
 
-def test_a_message_begins_the_conversation_whose_id_the_program_chose(harbor: World):
+def test_message_starts_a_conversation_with_the_id_of_the_program(harbor: World):
     fields = a_message(harbor)
     carry_out(fields)
     begun = Conversation.objects.get(pk=fields["conversation_id"])
@@ -63,7 +63,7 @@ def test_a_message_begins_the_conversation_whose_id_the_program_chose(harbor: Wo
     assert (trigger.source, trigger.kind, trigger.by) == ("stream", "chat_message", "ada-harbor")
 
 
-def test_the_same_message_three_times_is_one(harbor: World):
+def test_message_sent_three_times_starts_one_conversation(harbor: World):
     fields = a_message(harbor, message="A NUL \0 in it")
     for number in range(3):
         carry_out(fields, f"{number}-0")
@@ -73,7 +73,7 @@ def test_the_same_message_three_times_is_one(harbor: World):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_copies_that_are_taken_in_at_the_same_time_are_one(harbor: World):
+def test_concurrent_copies_of_a_message_start_one_conversation(harbor: World):
     fields, problems = a_message(harbor), []
 
     def take() -> None:
@@ -93,7 +93,7 @@ def test_copies_that_are_taken_in_at_the_same_time_are_one(harbor: World):
     assert Trigger.objects.count() == 1
 
 
-def test_a_message_in_a_chat_goes_on_in_another_conversation_of_it(harbor: World):
+def test_message_with_a_chat_starts_the_next_conversation_of_the_chat(harbor: World):
     first = a_message(harbor)
     carry_out(first)
     chat = ChatSession.objects.get()
@@ -106,7 +106,7 @@ def test_a_message_in_a_chat_goes_on_in_another_conversation_of_it(harbor: World
     assert Conversation.objects.filter(session=chat, status=ConversationStatus.QUEUED).count() == 2
 
 
-def test_what_was_deleted_does_not_begin_again(harbor: World):
+def test_message_of_a_deleted_conversation_does_not_start_it_again(harbor: World):
     fields = a_message(harbor)
     carry_out(fields)
     deletion.delete(Conversation.objects.get(), by=harbor.owner)
@@ -115,7 +115,7 @@ def test_what_was_deleted_does_not_begin_again(harbor: World):
     assert Conversation.objects.get().deleted_at is not None
 
 
-def test_an_unfinished_transaction_leaves_nothing(harbor: World):
+def test_message_whose_transaction_fails_stores_nothing(harbor: World):
     with pytest.raises(PacaError):
         carry_out(a_message(harbor, message=" "))
     assert not ChatSession.objects.exists()
@@ -236,7 +236,7 @@ WRONG: list[tuple[str, dict[str, object] | Callable[[World], dict[str, object]],
 @pytest.mark.parametrize(
     ("changes", "reason"), [row[1:] for row in WRONG], ids=[r[0] for r in WRONG]
 )
-def test_what_is_wrong_is_refused_with_the_reason_and_begins_nothing(harbor, changes, reason):
+def test_message_that_is_invalid_is_refused_with_the_reason(harbor, changes, reason):
     given = changes(harbor) if callable(changes) else changes
     before = Trigger.objects.count()
     with pytest.raises(PacaError) as refused:
@@ -247,7 +247,7 @@ def test_what_is_wrong_is_refused_with_the_reason_and_begins_nothing(harbor, cha
     assert Trigger.objects.count() == before
 
 
-def test_a_member_with_the_right_need_not_be_the_owner(harbor: World):
+def test_message_needs_the_permission_and_no_owner(harbor: World):
     carry_out(a_message(harbor, actor_member_id=person(harbor, "Member").pk))
     assert Conversation.objects.get().status == ConversationStatus.QUEUED
 
@@ -260,7 +260,7 @@ def a_stop(conversation: object, **changes: object) -> dict[str, str]:
     return {name: str(value) for name, value in fields.items()}
 
 
-def test_a_stop_ends_what_waits(harbor: World):
+def test_stop_ends_a_queued_conversation(harbor: World):
     fields = a_message(harbor)
     carry_out(fields)
     carry_out(a_stop(fields["conversation_id"], actor_member_id=harbor.owner.pk))
@@ -269,14 +269,14 @@ def test_a_stop_ends_what_waits(harbor: World):
     assert Event.objects.filter(type="agent.conversation.stopped").count() == 1
 
 
-def test_a_stop_that_names_nobody_is_by_another_program(harbor: World):
+def test_stop_without_a_member_is_by_another_program(harbor: World):
     fields = a_message(harbor)
     carry_out(fields)
     carry_out(a_stop(fields["conversation_id"]))
     assert "another program" in Event.objects.get(type="agent.conversation.stopped").payload
 
 
-def test_a_stop_that_comes_again_does_not_stop_what_was_begun_since(harbor: World):
+def test_stop_that_is_repeated_does_not_stop_a_continued_conversation(harbor: World):
     fields = a_message(harbor)
     carry_out(fields)
     stop = a_stop(fields["conversation_id"])
@@ -291,7 +291,7 @@ def test_a_stop_that_comes_again_does_not_stop_what_was_begun_since(harbor: Worl
     assert current.status == ConversationStatus.STOPPED
 
 
-def test_a_stop_of_what_has_ended_counts_as_given(harbor: World):
+def test_stop_of_an_ended_conversation_counts_as_executed(harbor: World):
     fields = a_message(harbor)
     carry_out(fields)
     carry_out(a_stop(fields["conversation_id"]), "5-0")
@@ -303,7 +303,7 @@ def test_a_stop_of_what_has_ended_counts_as_given(harbor: World):
     assert current.status == ConversationStatus.QUEUED
 
 
-def test_a_stop_of_what_nobody_knows_may_be_early(harbor: World):
+def test_stop_of_an_unknown_conversation_is_too_early(harbor: World):
     with pytest.raises(external_triggers.TriggerTooEarly):
         carry_out(a_stop(uuid4()))
 
@@ -318,7 +318,7 @@ def test_a_stop_of_what_nobody_knows_may_be_early(harbor: World):
         (lambda _: {"conversation_id": "this one"}, "is not a UUID"),
     ],
 )
-def test_a_stop_that_does_not_fit_stops_nothing(harbor, changes, reason):
+def test_stop_that_is_invalid_stops_nothing(harbor, changes, reason):
     fields = a_message(harbor)
     carry_out(fields)
     with pytest.raises(PacaError, match=reason):

@@ -43,7 +43,7 @@ def read(chat: Chat, conversation: Any, query: str) -> list[dict[str, Any]]:
     return list(found.json()["results"])
 
 
-def test_the_way_back_to_the_first_meets_every_event_once(long_log):
+def test_log_pages_back_to_the_first_have_every_event_once(long_log):
     chat, conversation = long_log
     seen = [frame["seq"] for frame in read(chat, conversation, "")]
     while seen[0] > 1:
@@ -52,7 +52,7 @@ def test_the_way_back_to_the_first_meets_every_event_once(long_log):
 
 
 @pytest.mark.parametrize("query", ["", "&before=2501", "&before=202", "&after=0"])
-def test_a_page_costs_its_own_memory_and_not_that_of_the_log(long_log, query):
+def test_log_page_takes_its_own_memory_and_not_that_of_the_log(long_log, query):
     chat, conversation = long_log
     read(chat, conversation, query)  # what is loaded once is
     gc.collect()
@@ -64,9 +64,7 @@ def test_a_page_costs_its_own_memory_and_not_that_of_the_log(long_log, query):
         tracemalloc.stop()
 
 
-def test_opening_at_the_end_reads_one_page_and_no_large_body_outside_it(
-    long_log, django_assert_num_queries
-):
+def test_newest_page_reads_no_large_payload_outside_it(long_log, django_assert_num_queries):
     chat, conversation = long_log
     with django_assert_num_queries(5) as counted:
         newest = chat.api.get(chat.of(conversation, "events/?limit=50")).json()
@@ -85,9 +83,7 @@ def test_opening_at_the_end_reads_one_page_and_no_large_body_outside_it(
     ],
     ids=["the newest", "before the middle", "before the first page", "after a number"],
 )
-def test_each_page_is_found_by_index_and_costs_what_it_shows(
-    long_log, django_assert_num_queries, ask
-):
+def test_log_page_is_read_by_the_index(long_log, django_assert_num_queries, ask):
     chat, conversation = long_log
     for _ in range(3):  # of others, so that a scan would show
         other = chat.begin()["conversation"]
@@ -123,7 +119,9 @@ def touched(node: dict[str, Any]) -> int:
     return int(own) + sum(touched(child) for child in node.get("Plans", []))
 
 
-def test_a_message_to_it_is_stored_without_reading_it(long_log, django_assert_max_num_queries):
+def test_message_to_a_long_log_is_stored_without_reading_the_log(
+    long_log, django_assert_max_num_queries
+):
     chat, conversation = long_log
     with django_assert_max_num_queries(20) as counted:
         sent = chat.api.post(chat.of(conversation, "messages/"), {"text": "One more"})

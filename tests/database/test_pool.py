@@ -93,7 +93,7 @@ def assert_everything_comes_back(used_before: int) -> Callable[[], None]:
     return wait
 
 
-def test_two_hundred_requests_at_once_share_a_few_connections_and_all_are_answered(
+def test_connection_pool_serves_two_hundred_concurrent_requests_with_a_few_connections(
     live, cookie, assert_everything_comes_back
 ):
     with lists_are_stuck():
@@ -108,7 +108,7 @@ def test_two_hundred_requests_at_once_share_a_few_connections_and_all_are_answer
 
 
 @pytest.mark.anyio
-async def test_the_worker_never_waits_for_pages_that_are_stuck(live, chat, cookie):
+async def test_worker_does_not_wait_for_requests_that_are_stuck(live, chat, cookie):
     database = Database()
     begun, done = threading.Event(), threading.Event()
 
@@ -136,7 +136,7 @@ async def test_the_worker_never_waits_for_pages_that_are_stuck(live, chat, cooki
         await asyncio.to_thread(database.close)
 
 
-def test_the_server_says_that_it_lives_while_every_page_is_stuck(live, cookie):
+def test_liveness_is_answered_while_every_request_is_stuck(live, cookie):
     with lists_are_stuck():
         visitors = [Visitor(live, cookie) for _ in range(database_threads.PAGES + 4)]
         wait_until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
@@ -144,9 +144,7 @@ def test_the_server_says_that_it_lives_while_every_page_is_stuck(live, cookie):
     assert {visitor.answer()[0] for visitor in visitors} == {200}
 
 
-def test_those_who_leave_while_they_wait_leave_nothing_behind(
-    live, cookie, assert_everything_comes_back
-):
+def test_requests_whose_clients_leave_free_their_place(live, cookie, assert_everything_comes_back):
     with lists_are_stuck():
         visitors = [Visitor(live, cookie) for _ in range(200)]
         wait_until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
@@ -156,7 +154,7 @@ def test_those_who_leave_while_they_wait_leave_nothing_behind(
     assert_everything_comes_back()
 
 
-def test_those_who_read_slowly_hold_neither_place_nor_connection(
+def test_slow_readers_occupy_neither_a_place_nor_a_connection(
     live, chat, cookie, assert_everything_comes_back
 ):
     store.append(chat.id, *[events.MessageSpoken(text="x" * 100_000)] * 150)
@@ -170,7 +168,7 @@ def test_those_who_read_slowly_hold_neither_place_nor_connection(
         assert len(json.loads(body)["results"]) > 150
 
 
-def test_those_who_send_slowly_hold_no_place(live, cookie):
+def test_slow_senders_occupy_no_place(live, cookie):
     slow = []
     for _ in range(database_threads.PAGES + 4):
         opened = socket.create_connection(("127.0.0.1", live.port))
@@ -186,7 +184,7 @@ def test_those_who_send_slowly_hold_no_place(live, cookie):
 # --- the database is lost -------------------------------------------------------------------------
 
 
-def test_after_a_restart_the_first_request_is_answered_however_many_connections_died(
+def test_first_request_after_a_database_restart_is_answered(
     live, cookie, assert_everything_comes_back
 ):
     with lists_are_stuck():
@@ -199,7 +197,7 @@ def test_after_a_restart_the_first_request_is_answered_however_many_connections_
     assert_everything_comes_back()
 
 
-def test_while_the_database_is_away_it_is_said_plainly_and_then_all_goes_on(
+def test_requests_are_refused_plainly_while_the_database_is_unavailable(
     live, chat, cookie, assert_everything_comes_back
 ):
     page = f"/projects/{chat.world.project.pk}/"

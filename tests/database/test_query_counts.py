@@ -105,7 +105,7 @@ LISTS = (
 )
 
 
-def test_no_address_asks_more_of_the_database_when_there_is_more_in_it():
+def test_addresses_cost_the_same_queries_however_many_rows_there_are():
     grown = Grown()
     grown.grow(FEW)
     routes = grown.addresses()

@@ -34,7 +34,7 @@ def assert_without_a_gap(conversation: Conversation) -> None:
     assert list(numbers.values_list("seq", flat=True)) == [*range(1, conversation.last_seq + 1)]
 
 
-def test_eight_writers_leave_no_gap_and_lose_nothing():
+def test_concurrent_writers_leave_no_gap_and_lose_nothing():
     here = make_world()
     busy = [begin(here) for _ in range(3)]
     before = sum(conversation.last_seq for conversation in Conversation.objects.all())
@@ -51,7 +51,7 @@ def test_eight_writers_leave_no_gap_and_lose_nothing():
     assert Event.objects.count() == before + 8 * (25 + 24)
 
 
-def test_large_bodies_in_any_order_do_not_block_one_another():
+def test_concurrent_writers_of_large_payloads_do_not_deadlock():
     """Two logs store the same two bodies, one the other way round."""
     here = make_world()
     one, other = begin(here), begin(here)
@@ -67,7 +67,7 @@ def test_large_bodies_in_any_order_do_not_block_one_another():
     assert_without_a_gap(other)
 
 
-def test_a_body_that_one_log_forgets_stays_for_another_that_stores_it_at_that_moment():
+def test_blob_survives_a_deletion_while_another_log_stores_it():
     here = make_world()
     for number in range(6):
         body = events.MessageReceived(text=f"{number} {LARGE}")
@@ -84,7 +84,7 @@ def test_a_body_that_one_log_forgets_stays_for_another_that_stores_it_at_that_mo
         assert LARGE in stored.blob.body
 
 
-def test_two_workers_that_claim_at_once_take_each_conversation_once():
+def test_concurrent_claims_take_each_conversation_once():
     here = make_world()
     here.agent.limit_concurrent = 10
     here.agent.save()
@@ -104,7 +104,7 @@ def test_two_workers_that_claim_at_once_take_each_conversation_once():
     assert set(Conversation.objects.values_list("lease_epoch", flat=True)) == {1}
 
 
-def test_an_agent_is_never_at_work_in_more_conversations_than_it_may_be():
+def test_concurrent_claims_respect_the_limit_of_the_agent():
     here = make_world()
     here.agent.limit_concurrent = 3
     here.agent.save()
@@ -116,7 +116,7 @@ def test_an_agent_is_never_at_work_in_more_conversations_than_it_may_be():
     assert Conversation.objects.filter(status="running").count() == 3
 
 
-def test_what_is_written_to_an_agent_while_it_is_removed_is_ended_and_not_worked_on():
+def test_message_to_an_agent_that_is_being_removed_is_stopped():
     """The removal could not see it, for it was not committed yet."""
     here = make_world()
     slipped = begin(here)
@@ -178,7 +178,7 @@ class Crowd:
                 self.order.choice(acts)()
 
 
-def test_nobody_who_writes_at_once_ever_waits_for_one_another_in_a_circle():
+def test_concurrent_services_never_deadlock():
     """PostgreSQL ends a deadlock with an error in one of the two, which would be raised here."""
     here = make_world()
     here.agent.limit_concurrent = 4

@@ -40,12 +40,12 @@ MUTANTS = (
     Mutant(
         "store-lease-epoch",
         removed,
-        ("tests/conversations/test_store.py::test_a_superseded_worker_writes_nothing",),
+        ("tests/conversations/test_store.py::test_superseded_worker_writes_nothing",),
     ),
     Mutant(
         "store-lease-owner",
         removed,
-        ("tests/conversations/test_store.py::test_a_worker_that_has_let_go_writes_nothing",),
+        ("tests/conversations/test_store.py::test_worker_that_released_its_claim_writes_nothing",),
     ),
     Mutant(
         "runner-call-table",
