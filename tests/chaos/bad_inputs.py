@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from tests.chaos.scripts import DONE
 from tests.conversations import test_api_bad_input as rest
-from tests.conversations import test_triggers as stream
+from tests.conversations import test_external_triggers as stream
 from tests.engine.llm import test_anthropic_stream as replies
 from tests.realtime import test_commands as frames
 from tests.support import anthropic_dialect

@@ -21,7 +21,7 @@ from tests.chaos.conversation_group import ConversationGroup
 from tests.chaos.report import Report
 from tests.chaos.scripts import DONE, Script, marking_command
 from tests.chaos.testbed import Testbed
-from tests.conversations.test_triggers import a_message
+from tests.conversations.test_external_triggers import a_message
 from tests.realtime.pages import Page
 from tests.support.flow import IDLE_STATUSES, ObservedConversation, wait_until
 from tests.support.model_script import calls, says

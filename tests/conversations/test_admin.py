@@ -21,7 +21,7 @@ from paca.conversations import store
 from paca.conversations.models import Conversation, Event, ModelCall, ToolCall, Trigger, Worker
 from paca.engine.ports import ModelCallStarted
 from paca.worker.claim import MAX_LOST_WORKERS, claim
-from tests.conversations.chatting import CALL, Chat, bash
+from tests.conversations.chat import CALL, Chat, bash
 
 pytestmark = pytest.mark.django_db
 

@@ -9,7 +9,7 @@ from django.http import HttpResponse
 
 from paca.conversations.models import ChatSession
 from paca.conversations.services import MAX_MESSAGE_CHARACTERS
-from tests.conversations.chatting import Chat, refusal
+from tests.conversations.chat import Chat, refusal
 
 pytestmark = pytest.mark.django_db
 

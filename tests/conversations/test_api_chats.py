@@ -6,7 +6,7 @@ from paca.agents import services as agents
 from paca.conversations.models import ChatSession, Conversation
 from paca.engine.ports import LogEntry
 from paca.events import MessageSpoken
-from tests.conversations.chatting import Chat, refusal
+from tests.conversations.chat import Chat, refusal
 
 pytestmark = pytest.mark.django_db
 

@@ -5,7 +5,7 @@ import pytest
 from paca import events
 from paca.agents import services as agents
 from paca.conversations import services, store
-from tests.conversations.chatting import Chat, refusal
+from tests.conversations.chat import Chat, refusal
 
 pytestmark = pytest.mark.django_db
 

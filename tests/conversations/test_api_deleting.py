@@ -18,7 +18,7 @@ from paca.conversations.models import (
     Trigger,
 )
 from paca.engine.ports import ModelCallStarted
-from tests.conversations.chatting import CALL, Chat, refusal
+from tests.conversations.chat import CALL, Chat, refusal
 
 pytestmark = pytest.mark.django_db
 

@@ -4,7 +4,7 @@ import pytest
 
 from paca import events
 from paca.conversations import store
-from tests.conversations.chatting import Chat
+from tests.conversations.chat import Chat
 from tests.support.frames import frames_of
 
 pytestmark = pytest.mark.django_db

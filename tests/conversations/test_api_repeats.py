@@ -10,7 +10,7 @@ from django.http import HttpResponse
 
 from paca.conversations.models import ChatSession, Conversation, Event, Trigger
 from paca.events import MessageReceived
-from tests.conversations.chatting import Chat, refusal
+from tests.conversations.chat import Chat, refusal
 from tests.support.api import Api
 
 pytestmark = pytest.mark.django_db(transaction=True)

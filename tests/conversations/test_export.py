@@ -13,7 +13,7 @@ from paca import events
 from paca.common.frames import StoredEvent
 from paca.conversations import export, store, transcript
 from paca.conversations.api.serializers import ConversationSerializer
-from tests.conversations.chatting import CALL, Chat, bash, download
+from tests.conversations.chat import CALL, Chat, bash, download
 
 pytestmark = pytest.mark.django_db
 

@@ -11,7 +11,7 @@ from django.db import connection
 from paca import events
 from paca.conversations import event_log, store
 from paca.conversations.models import Event
-from tests.conversations.chatting import Chat
+from tests.conversations.chat import Chat
 
 EVENTS = 5_000
 LARGE_BYTES = 100_000

@@ -15,7 +15,7 @@ from paca.conversations import deletion, services, store
 from paca.conversations.models import Blob, ChatSession, Conversation, Event, Trigger
 from paca.engine.run import TurnOutcome
 from paca.worker import claim, turn_end
-from tests.database.at_once import run_at_once
+from tests.database.concurrency import run_at_once
 from tests.support.world import World, make_world
 
 pytestmark = pytest.mark.django_db(transaction=True)
