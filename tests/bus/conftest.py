@@ -1,4 +1,4 @@
-"""A Valkey for the tests of the bus: one for all that leave it running, one for each that does not."""
+"""Valkey servers for the tests of the bus: a shared one, and an own one for tests that stop it."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,27 +17,27 @@ def shared_valkey() -> Iterator[ValkeyServer]:
 
 @pytest.fixture
 def valkey(shared_valkey: ValkeyServer) -> ValkeyServer:
-    """Empty, and to be left running."""
+    """A shared Valkey, empty. Tests leave it running."""
     shared_valkey.wipe()
     return shared_valkey
 
 
 @pytest.fixture
 def own_valkey() -> Iterator[ValkeyServer]:
-    """To be stopped, killed and frozen."""
+    """A Valkey of this test, which may stop, kill and freeze it."""
     with running() as server:
         yield server
 
 
 @pytest.fixture
 def connect() -> Iterator[Callable[..., RedisBus]]:
-    """Makes buses, as several processes would have them."""
-    made: list[RedisBus] = []
+    """Makes a bus for a server, as another process would. All are closed after the test."""
+    buses: list[RedisBus] = []
 
-    def make(server: ValkeyServer, **options: Any) -> RedisBus:
-        made.append(RedisBus(server.url, **options))
-        return made[-1]
+    def make_bus(server: ValkeyServer, **options: Any) -> RedisBus:
+        buses.append(RedisBus(server.url, **options))
+        return buses[-1]
 
-    yield make
-    for bus in made:
+    yield make_bus
+    for bus in buses:
         bus.close()

@@ -1,4 +1,4 @@
-"""What every bus promises, whatever carries it: the same tests run on each kind."""
+"""The contract of the bus: the same tests run on the memory bus and on Redis."""
 
 import asyncio
 import threading
@@ -17,7 +17,7 @@ from paca.bus.base import (
     TriggerDue,
 )
 from paca.bus.memory import MemoryBus
-from tests.bus.busy import RecordingHandler, until
+from tests.bus.helpers import RecordingHandler, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.service]
 
@@ -31,7 +31,7 @@ def bus(request) -> Bus:
     return request.getfixturevalue("connect")(request.getfixturevalue("valkey"))
 
 
-async def test_each_kind_of_hint_reaches_a_listener_whole_and_in_order(bus: Bus):
+async def test_bus_delivers_each_kind_of_hint_unchanged_and_in_order(bus: Bus):
     heard: list[Hint] = []
     conversation = uuid4()
     with bus.listen(ALL, heard.append):
@@ -48,7 +48,7 @@ async def test_each_kind_of_hint_reaches_a_listener_whole_and_in_order(bus: Bus)
     ]
 
 
-async def test_a_worker_is_woken_by_each_trigger(bus: Bus):
+async def test_bus_wakes_a_worker_for_each_trigger(bus: Bus):
     heard: list[Hint] = []
     triggers = [uuid4() for _ in range(20)]
     async with bus.consume_triggers(heard.append, RecordingHandler()):
@@ -58,18 +58,18 @@ async def test_a_worker_is_woken_by_each_trigger(bus: Bus):
     assert heard == [TriggerDue(trigger) for trigger in triggers]
 
 
-async def test_a_listener_hears_only_the_kinds_it_asked_for(bus: Bus):
-    some: list[Hint] = []
+async def test_listener_gets_only_the_kinds_that_it_asked_for(bus: Bus):
+    signals: list[Hint] = []
     everything: list[Hint] = []
-    with bus.listen((ConversationSignal,), some.append), bus.listen(ALL, everything.append):
+    with bus.listen((ConversationSignal,), signals.append), bus.listen(ALL, everything.append):
         bus.announce("conversation:1", 1)
         bus.signal(uuid4())
         await until(lambda: len(everything) == 2)
-        await until(lambda: len(some) == 1)
-    assert [type(hint) for hint in some] == [ConversationSignal]
+        await until(lambda: len(signals) == 1)
+    assert [type(hint) for hint in signals] == [ConversationSignal]
 
 
-async def test_nothing_is_delivered_after_the_block_has_ended(bus: Bus):
+async def test_listener_gets_nothing_after_its_block_has_ended(bus: Bus):
     heard: list[Hint] = []
     with bus.listen(ALL, heard.append):
         bus.signal(uuid4())
@@ -82,7 +82,7 @@ async def test_nothing_is_delivered_after_the_block_has_ended(bus: Bus):
     assert heard == []
 
 
-async def test_a_burst_of_announcements_arrives_as_few_and_ends_with_the_highest(bus: Bus):
+async def test_burst_of_announcements_is_coalesced_and_ends_with_the_highest_number(bus: Bus):
     heard: list[EventsCommitted] = []
     with bus.listen((EventsCommitted,), heard.append):
         for seq in range(1, 1001):
@@ -93,7 +93,7 @@ async def test_a_burst_of_announcements_arrives_as_few_and_ends_with_the_highest
     assert len(heard) < 100
 
 
-async def test_an_announcement_never_overtakes_a_live_frame_published_before_it(bus: Bus):
+async def test_announcement_never_overtakes_a_live_frame_published_before_it(bus: Bus):
     heard: list[Hint] = []
     with bus.listen(ALL, heard.append):
         bus.announce("conversation:1", 1)
@@ -105,7 +105,7 @@ async def test_an_announcement_never_overtakes_a_live_frame_published_before_it(
     )
 
 
-async def test_any_thread_may_publish_and_delivery_happens_in_the_listeners_loop(bus: Bus):
+async def test_hints_of_any_thread_are_delivered_in_the_listeners_loop(bus: Bus):
     heard: list[int] = []
     threads: set[int] = set()
 
@@ -126,13 +126,13 @@ async def test_any_thread_may_publish_and_delivery_happens_in_the_listeners_loop
         for thread in publishers:
             thread.join()
     assert sorted(heard) == list(range(1000))
-    for start in range(0, 1000, 200):  # what one thread published stays in its order
+    for start in range(0, 1000, 200):  # the hints of one thread keep their order
         own = [n for n in heard if start <= n < start + 200]
         assert own == sorted(own)
     assert threads == {threading.get_ident()}
 
 
-async def test_a_listener_that_raises_stops_neither_the_publisher_nor_the_next_hint(bus: Bus):
+async def test_listener_that_raises_stops_neither_the_publisher_nor_the_next_hint(bus: Bus):
     reported: list[dict] = []
     asyncio.get_running_loop().set_exception_handler(
         lambda _loop, context: reported.append(context)
@@ -143,7 +143,7 @@ async def test_a_listener_that_raises_stops_neither_the_publisher_nor_the_next_h
     def deliver(hint: Hint) -> None:
         heard.append(hint)
         if hint == ConversationSignal(first, Signal.INBOX):
-            raise ValueError("a fault of this listener")
+            raise ValueError("a bug of this listener")
 
     with bus.listen((ConversationSignal,), deliver):
         bus.signal(first)
@@ -152,8 +152,8 @@ async def test_a_listener_that_raises_stops_neither_the_publisher_nor_the_next_h
     assert isinstance(reported[0]["exception"], ValueError)
 
 
-async def test_a_loop_that_died_is_dropped_and_the_others_still_hear(bus: Bus):
-    def die_while_listening() -> None:
+async def test_listener_of_a_closed_loop_is_dropped_and_the_others_still_get_hints(bus: Bus):
+    def close_loop_while_listening() -> None:
         loop = asyncio.new_event_loop()
 
         async def enter() -> None:
@@ -162,7 +162,7 @@ async def test_a_loop_that_died_is_dropped_and_the_others_still_hear(bus: Bus):
         loop.run_until_complete(enter())
         loop.close()
 
-    await asyncio.to_thread(die_while_listening)
+    await asyncio.to_thread(close_loop_while_listening)
     heard: list[Hint] = []
     with bus.listen(ALL, heard.append):
         bus.signal(uuid4())
@@ -170,33 +170,33 @@ async def test_a_loop_that_died_is_dropped_and_the_others_still_hear(bus: Bus):
         await until(lambda: len(heard) == 2)
 
 
-async def test_a_loop_that_stands_still_costs_the_publisher_no_time_and_bounded_memory():
+async def test_listener_of_a_blocked_loop_costs_the_publisher_no_time_and_bounded_memory():
     bus = MemoryBus()
-    held, ready = threading.Event(), threading.Event()
+    release, ready = threading.Event(), threading.Event()
     heard: list[Hint] = []
 
-    def stand_still() -> None:
+    def listen_and_block() -> None:
         async def main() -> None:
             with bus.listen(ALL, heard.append):
                 ready.set()
-                held.wait(30)  # blocks the loop itself
+                release.wait(30)  # blocks the event loop
                 await asyncio.sleep(0.5)
 
         asyncio.run(main())
 
-    thread = threading.Thread(target=stand_still)
+    thread = threading.Thread(target=listen_and_block)
     thread.start()
     assert await asyncio.to_thread(ready.wait, 5)
     began = time.perf_counter()
     for n in range(30_000):
         bus.live("conversation:1", {"n": n})
     assert time.perf_counter() - began < 5
-    held.set()
+    release.set()
     await asyncio.to_thread(thread.join)
     assert 1 <= len(heard) <= 10_000
 
 
-async def test_a_hop_between_two_threads_takes_about_a_millisecond(bus: Bus):
+async def test_hint_between_two_threads_takes_about_a_millisecond(bus: Bus):
     delays: list[float] = []
     with bus.listen(
         (LiveFrame,), lambda hint: delays.append(time.perf_counter() - hint.frame["at"])
@@ -210,11 +210,11 @@ async def test_a_hop_between_two_threads_takes_about_a_millisecond(bus: Bus):
         await asyncio.to_thread(publish)
         await until(lambda: len(delays) == 500)
     delays.sort()
-    # The machine is shared: the bar is ten times what was measured when it was quiet.
+    # The limit is ten times the value measured on a quiet machine, because the machine is shared.
     assert delays[len(delays) // 2] < 0.010, f"p50 {delays[250] * 1000:.2f} ms"
 
 
-def test_there_is_one_bus_in_a_process():
+def test_get_bus_gives_the_same_bus_to_every_thread():
     from paca.bus import get_bus
 
     assert get_bus() is get_bus()

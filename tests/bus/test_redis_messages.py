@@ -1,4 +1,4 @@
-"""What goes over the wire: for other programs, from other programs, and through TLS."""
+"""The messages of the Redis bus: for other programs, from other programs, and over TLS."""
 
 import json
 from datetime import UTC, datetime
@@ -16,13 +16,13 @@ from paca.bus.base import (
 )
 from paca.bus.redis.bus import RedisBus
 from paca.common.frames import StoredEvent
-from tests.bus.busy import RecordingHandler, until
+from tests.bus.helpers import RecordingHandler, until
 from tests.support.tls_front import TlsFront
 
 pytestmark = [pytest.mark.anyio, pytest.mark.service]
 
 ALL = (EventsCommitted, LiveFrame, ConversationSignal)
-SOMEBODY = UUID("0b6e7f0a-0000-4000-8000-000000000000")
+CONVERSATION = UUID("0b6e7f0a-0000-4000-8000-000000000000")
 
 
 def stored(seq: int, type_: str, payload: str = '{"text":"x"}') -> StoredEvent:
@@ -33,7 +33,7 @@ def rows(*types: str) -> tuple[StoredEvent, ...]:
     return tuple(stored(seq, type_) for seq, type_ in enumerate(types, 1))
 
 
-async def test_each_row_stands_in_the_mirror_and_each_type_is_told_once(valkey, connect):
+async def test_committed_events_are_mirrored_and_each_type_is_announced_once(valkey, connect):
     batch = CommittedBatch(
         "p", "running", rows("agent.turn.started", "agent.tool.called", "agent.tool.called")
     )
@@ -44,10 +44,10 @@ async def test_each_row_stands_in_the_mirror_and_each_type_is_told_once(valkey, 
         connect(valkey).announce("conversation:c", 3, batch)
         await until(lambda: program.xlen("paca:agent:events") == 3)
         mirror = [fields for _, fields in program.xrange("paca:agent:events")]
-        told = []
-        # However slow this machine is, both come; for what must not come a moment is enough.
-        while message := channel.get_message(timeout=20 if len(told) < 2 else 0.3):
-            told.append(json.loads(message["data"]))
+        announced = []
+        # Two announcements must come, however slow this machine is. A third must not.
+        while message := channel.get_message(timeout=20 if len(announced) < 2 else 0.3):
+            announced.append(json.loads(message["data"]))
         channel.close()
     assert mirror[1] == {
         "conversation_id": "c",
@@ -58,14 +58,14 @@ async def test_each_row_stands_in_the_mirror_and_each_type_is_told_once(valkey, 
         "payload": '{"text":"x"}',
         "status": "running",
     }
-    newest = {each["type"]: each["payload"] for each in told}
+    newest = {each["type"]: each["payload"] for each in announced}
     assert newest == {
         "agent.turn.started": {"conversation_id": "c", "project_id": "p", "seq": 1},
         "agent.tool.called": {"conversation_id": "c", "project_id": "p", "seq": 3},
     }
 
 
-async def test_half_a_surrogate_pair_stops_nothing_behind_it(valkey, connect):
+async def test_event_with_a_lone_surrogate_does_not_stop_the_events_behind_it(valkey, connect):
     bus = connect(valkey)
     bus.announce(
         "conversation:c",
@@ -100,23 +100,21 @@ async def test_half_a_surrogate_pair_stops_nothing_behind_it(valkey, connect):
         ("paca.live", b'{"topic": 7, "frame": {}}'),
         ("paca.live", b'{"topic": "conversation:1", "frame": []}'),
         ("paca.control", b'{"type": "inbox", "payload": {"conversation_id": "1"}}'),
-        ("paca.control", b'{"type": "explode", "payload": {"conversation_id": "%s"}}' % str(SOMEBODY).encode()),
+        ("paca.control", b'{"type": "explode", "payload": {"conversation_id": "%s"}}' % str(CONVERSATION).encode()),
         ("paca.control", b'{"type": "inbox", "payload": {"conversation_id": {"a": 1}}}'),
     ],
 )  # fmt: skip
-async def test_a_message_that_is_none_of_ours_is_no_hint_and_harms_nobody(
-    valkey, connect, channel, message
-):
+async def test_malformed_message_of_another_program_is_ignored(valkey, connect, channel, message):
     bus, heard = connect(valkey), []
     with bus.listen(ALL, heard.append):
         with valkey.client() as program:
             assert program.publish(channel, message) >= 1
-        bus.signal(SOMEBODY)
+        bus.signal(CONVERSATION)
         await until(lambda: heard)
-    assert heard == [ConversationSignal(SOMEBODY, Signal.INBOX)]
+    assert heard == [ConversationSignal(CONVERSATION, Signal.INBOX)]
 
 
-async def test_an_announcement_of_another_program_is_heard(valkey, connect):
+async def test_announcement_of_another_program_is_delivered(valkey, connect):
     bus, heard = connect(valkey), []
     payload = {"project_id": "p", "conversation_id": "c", "seq": 4}
     with bus.listen(ALL, heard.append):
@@ -126,26 +124,26 @@ async def test_an_announcement_of_another_program_is_heard(valkey, connect):
     assert heard == [EventsCommitted("conversation:c", 4)]
 
 
-async def test_a_process_hears_only_the_channels_it_has_use_for(valkey, connect):
+async def test_listener_subscribes_only_to_the_channels_of_its_kinds(valkey, connect):
     with connect(valkey).listen((ConversationSignal,), lambda _: None), valkey.client() as program:
         await until(lambda: program.pubsub_channels() == ["paca.control"])
 
 
-async def test_it_speaks_tls_and_trusts_no_stranger(valkey, connect, tmp_path):
-    trigger, heard, woken = uuid4(), [], []
+async def test_redis_bus_uses_tls_and_rejects_an_unknown_certificate(valkey, connect, tmp_path):
+    trigger, heard, due = uuid4(), [], []
     with TlsFront(tmp_path, valkey.port) as front:
         address = f"rediss://127.0.0.1:{front.port}/0"
         bus = RedisBus(f"{address}?ssl_ca_certs={front.certificate}")
         with bus.listen(ALL, heard.append):
-            async with bus.consume_triggers(woken.append, RecordingHandler()):
+            async with bus.consume_triggers(due.append, RecordingHandler()):
                 for n in range(200):
                     bus.live("conversation:1", {"n": n})
                 bus.wake(trigger)
                 await until(lambda: len(heard) == 200)
-                await until(lambda: woken == [TriggerDue(trigger)])
+                await until(lambda: due == [TriggerDue(trigger)])
         bus.close()
-        stranger = RedisBus(address)
-        stranger.signal(SOMEBODY)
-        stranger.close()
+        distrustful = RedisBus(address)
+        distrustful.signal(CONVERSATION)
+        distrustful.close()
     with valkey.client() as program:
         assert program.xlen("paca:agent:triggers") == 1

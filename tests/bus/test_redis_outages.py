@@ -1,4 +1,4 @@
-"""Redis goes away and comes back, in every way it can: what is published then is heard after."""
+"""Outages of Redis: hints that are published during one arrive after it."""
 
 import asyncio
 import time
@@ -9,56 +9,56 @@ import pytest
 
 from paca.bus.base import ConversationSignal, EventsCommitted, HintsLost, LiveFrame, TriggerDue
 from paca.bus.redis.publisher import Outbox
-from tests.bus.busy import RecordingHandler, until
+from tests.bus.helpers import RecordingHandler, until
 from tests.support.valkey_server import ValkeyServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.service]
 
 ALL = (EventsCommitted, LiveFrame, ConversationSignal, HintsLost)
-LATE_SECONDS = 2.0  # promised
+LATE_SECONDS = 2.0  # the promised bound
 TOPIC = "conversation:1"
 
 
-def stopped(server: ValkeyServer) -> Callable[[], None]:
+def stop(server: ValkeyServer) -> Callable[[], None]:
     server.stop()
     return server.start
 
 
-def killed(server: ValkeyServer) -> Callable[[], None]:
+def kill(server: ValkeyServer) -> Callable[[], None]:
     server.kill()
     return server.start
 
 
-def frozen(server: ValkeyServer) -> Callable[[], None]:
+def freeze(server: ValkeyServer) -> Callable[[], None]:
     server.freeze()
     return server.thaw
 
 
-@pytest.mark.parametrize("outage", [stopped, killed])
-async def test_what_is_published_meanwhile_is_heard_within_two_seconds_of_its_return(
+@pytest.mark.parametrize("outage", [stop, kill])
+async def test_hints_published_during_an_outage_arrive_within_two_seconds_of_its_end(
     own_valkey, connect, outage
 ):
     bus, heard = connect(own_valkey), []
     with bus.listen(ALL, heard.append):
         bus.announce(TOPIC, 1)
         await until(lambda: EventsCommitted(TOPIC, 1) in heard)
-        come_back = outage(own_valkey)
+        end_outage = outage(own_valkey)
         bus.announce(TOPIC, 2)
         bus.live(TOPIC, {"n": 1})
         await asyncio.sleep(0.3)
-        come_back()
+        end_outage()
         await until(lambda: HintsLost() in heard, LATE_SECONDS)
         bus.announce(TOPIC, 3)
         await until(lambda: EventsCommitted(TOPIC, 3) in heard, LATE_SECONDS)
 
 
-async def test_a_server_that_hangs_is_left_and_found_again(own_valkey, connect):
+async def test_subscriber_leaves_a_server_that_hangs_and_reconnects(own_valkey, connect):
     bus, heard = connect(own_valkey), []
     with bus.listen(ALL, heard.append):
-        come_back = frozen(own_valkey)
+        end_outage = freeze(own_valkey)
         bus.announce(TOPIC, 1)
-        await asyncio.sleep(2.5)  # longer than anybody waits for its answer
-        come_back()
+        await asyncio.sleep(2.5)  # longer than any client waits for an answer
+        end_outage()
         await until(
             lambda: EventsCommitted(TOPIC, 1) in heard or HintsLost() in heard, LATE_SECONDS
         )
@@ -66,80 +66,78 @@ async def test_a_server_that_hangs_is_left_and_found_again(own_valkey, connect):
         await until(lambda: EventsCommitted(TOPIC, 2) in heard, LATE_SECONDS)
 
 
-async def test_a_bus_that_begins_without_redis_says_that_something_was_missed(own_valkey, connect):
+async def test_listener_started_without_redis_gets_hints_lost(own_valkey, connect):
     own_valkey.kill()
-    bus, heard, woken = connect(own_valkey), [], []
+    bus, heard, due = connect(own_valkey), [], []
     trigger = uuid4()
     with bus.listen(ALL, heard.append):
-        async with bus.consume_triggers(woken.append, RecordingHandler()):
+        async with bus.consume_triggers(due.append, RecordingHandler()):
             bus.wake(trigger)
             own_valkey.start()
             await until(lambda: HintsLost() in heard, LATE_SECONDS)
-            await until(lambda: TriggerDue(trigger) in woken, LATE_SECONDS)
+            await until(lambda: TriggerDue(trigger) in due, LATE_SECONDS)
 
 
 @pytest.mark.parametrize("durable", [True, False])
-async def test_the_group_is_there_again_after_a_kill(tmp_path, connect, durable):
+async def test_consumer_group_is_created_again_after_a_kill(tmp_path, connect, durable):
     with ValkeyServer(tmp_path, durable=durable) as server:
-        bus, woken = connect(server), []
-        async with bus.consume_triggers(woken.append, RecordingHandler()):
+        bus, due = connect(server), []
+        async with bus.consume_triggers(due.append, RecordingHandler()):
             bus.wake(uuid4())
-            await until(lambda: woken)
+            await until(lambda: due)
             server.kill()
             server.start()
-            await until(lambda: HintsLost() in woken, LATE_SECONDS)
+            await until(lambda: HintsLost() in due, LATE_SECONDS)
             trigger = uuid4()
             bus.wake(trigger)
-            await until(lambda: TriggerDue(trigger) in woken, LATE_SECONDS)
+            await until(lambda: TriggerDue(trigger) in due, LATE_SECONDS)
 
 
-async def test_the_group_is_there_again_after_a_wipe(valkey, connect):
-    bus, woken = connect(valkey), []
-    async with bus.consume_triggers(woken.append, RecordingHandler()):
+async def test_consumer_group_is_created_again_after_a_wipe(valkey, connect):
+    bus, due = connect(valkey), []
+    async with bus.consume_triggers(due.append, RecordingHandler()):
         bus.wake(uuid4())
-        await until(lambda: woken)
+        await until(lambda: due)
         for _ in range(3):
-            woken.clear()
+            due.clear()
             valkey.wipe()
-            await until(lambda: HintsLost() in woken, LATE_SECONDS)
+            await until(lambda: HintsLost() in due, LATE_SECONDS)
             trigger = uuid4()
             bus.wake(trigger)
-            await until(lambda trigger=trigger: TriggerDue(trigger) in woken, LATE_SECONDS)
+            await until(lambda trigger=trigger: TriggerDue(trigger) in due, LATE_SECONDS)
 
 
-async def test_what_another_program_added_without_a_group_is_read_from_the_beginning(
-    valkey, connect
-):
+async def test_entries_added_before_the_consumer_group_existed_are_read(valkey, connect):
     with valkey.client() as program:
         program.xadd("paca:agent:triggers", {"type": "agent.chat_message", "message": "Early"})
     handler = RecordingHandler()
     async with connect(valkey).consume_triggers(lambda _: None, handler):
-        await until(lambda: handler.asked)
-    assert [fields["message"] for _, fields in handler.asked] == ["Early"]
+        await until(lambda: handler.handled)
+    assert [fields["message"] for _, fields in handler.handled] == ["Early"]
 
 
-async def test_connections_that_the_server_has_closed_are_not_used_again(valkey, connect):
-    bus, heard, woken = connect(valkey), [], []
+async def test_connection_that_the_server_has_closed_is_not_used_again(valkey, connect):
+    bus, heard, due = connect(valkey), [], []
     with bus.listen(ALL, heard.append):
-        async with bus.consume_triggers(woken.append, RecordingHandler()):
+        async with bus.consume_triggers(due.append, RecordingHandler()):
             bus.announce(TOPIC, 1)
             await until(lambda: heard)
-            for round_ in range(2, 6):
+            for number in range(2, 6):
                 with valkey.client() as program:
                     for kind in ("normal", "pubsub"):
                         program.execute_command("CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes")
                 trigger = uuid4()
                 bus.wake(trigger)
-                await until(lambda trigger=trigger: TriggerDue(trigger) in woken, LATE_SECONDS)
+                await until(lambda trigger=trigger: TriggerDue(trigger) in due, LATE_SECONDS)
                 await until(lambda: HintsLost() in heard, LATE_SECONDS)
-                bus.announce(TOPIC, round_)
-                await until(lambda n=round_: EventsCommitted(TOPIC, n) in heard, LATE_SECONDS)
+                bus.announce(TOPIC, number)
+                await until(lambda n=number: EventsCommitted(TOPIC, n) in heard, LATE_SECONDS)
                 heard.clear()
 
 
 async def test_publishing_costs_no_time_and_bounded_memory_while_redis_hangs(own_valkey, connect):
     bus, heard = connect(own_valkey), []
-    bus.signal(uuid4())  # the connection is there, and then nothing answers
+    bus.signal(uuid4())  # connects the publisher before Redis hangs
     await until(lambda: own_valkey.connections("paca-bus-publisher"))
     own_valkey.freeze()
     began = time.perf_counter()
@@ -154,10 +152,12 @@ async def test_publishing_costs_no_time_and_bounded_memory_while_redis_hangs(own
     own_valkey.thaw()
     with bus.listen(ALL, heard.append):
         bus.announce(TOPIC, 7)
-        await until(lambda: EventsCommitted(TOPIC, 7) in heard, 10)  # what is newest is not dropped
+        await until(
+            lambda: EventsCommitted(TOPIC, 7) in heard, 10
+        )  # the newest hints are not dropped
 
 
-async def test_a_burst_waits_as_one(own_valkey, connect):
+async def test_outbox_keeps_one_announcement_of_a_burst(own_valkey, connect):
     own_valkey.kill()
     bus = connect(own_valkey)
     for seq in range(10_000):
@@ -165,17 +165,17 @@ async def test_a_burst_waits_as_one(own_valkey, connect):
     assert len(bus._publisher.outbox) == 1
 
 
-def test_of_two_commits_that_tell_of_themselves_in_the_other_order_the_later_counts():
+def test_outbox_keeps_the_higher_number_of_two_announcements_in_the_wrong_order():
     outbox = Outbox()
     outbox.put_newest(TOPIC, "agent.message.received", 2, ("the second",))
     outbox.put_newest(TOPIC, "agent.message.received", 1, ("the first",))
     assert outbox.take(0) == [("the second",)]
 
 
-async def test_the_number_of_connections_stays_the_same(own_valkey, connect):
-    bus, heard, woken = connect(own_valkey), [], []
+async def test_number_of_redis_connections_stays_constant(own_valkey, connect):
+    bus, heard, due = connect(own_valkey), [], []
     with bus.listen(ALL, heard.append):
-        async with bus.consume_triggers(woken.append, RecordingHandler()):
+        async with bus.consume_triggers(due.append, RecordingHandler()):
             bus.signal(uuid4())
             await until(lambda: heard)
             ours = ["paca-bus-publisher", "paca-bus-queue", "paca-bus-subscriber"]
@@ -195,15 +195,15 @@ async def test_the_number_of_connections_stays_the_same(own_valkey, connect):
     await until(lambda: own_valkey.connections("paca-bus-subscriber") == [])
 
 
-async def test_waiting_for_work_is_no_loss(valkey, connect):
-    bus, woken = connect(valkey), []
-    async with bus.consume_triggers(woken.append, RecordingHandler()):
+async def test_reader_that_waits_for_entries_keeps_its_connection(valkey, connect):
+    bus, due = connect(valkey), []
+    async with bus.consume_triggers(due.append, RecordingHandler()):
         bus.wake(uuid4())
-        await until(lambda: woken)
+        await until(lambda: due)
         with valkey.client() as program:
             before = {each["id"] for each in program.client_list() if "queue" in each["name"]}
-        await asyncio.sleep(2.5)  # more than twice as long as it waits at a time
+        await asyncio.sleep(2.5)  # more than twice as long as one blocking read
         with valkey.client() as program:
             after = {each["id"] for each in program.client_list() if "queue" in each["name"]}
         assert before == after
-    assert HintsLost() not in woken
+    assert HintsLost() not in due

@@ -6,12 +6,12 @@ from paca.common import clock, disk_space
 from tests.support.fake_clock import FakeClock
 
 
-def test_the_clock_is_the_systems_monotonic_clock():
+def test_clock_is_the_systems_monotonic_clock():
     before = time.monotonic()
     assert before <= clock.monotonic() <= time.monotonic()
 
 
-def test_a_fake_clock_counts_until_its_context_ends():
+def test_fake_clock_counts_until_its_context_ends():
     with FakeClock() as fake:
         began = clock.monotonic()
         fake.advance(15)
@@ -19,7 +19,7 @@ def test_a_fake_clock_counts_until_its_context_ends():
     assert abs(clock.monotonic() - time.monotonic()) < 60
 
 
-def test_a_full_database_is_remembered_for_fifteen_seconds():
+def test_full_database_is_remembered_for_fifteen_seconds():
     with FakeClock() as fake:
         disk_space.report_database_full()
         fake.advance(disk_space.FULL_SECONDS - 0.1)

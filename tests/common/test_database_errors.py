@@ -31,13 +31,13 @@ def fault_of_a_full_sqlite() -> Exception:
 
 
 @pytest.mark.parametrize("make", [fault_of_a_full_sqlite, psycopg.errors.DiskFull])
-def test_a_database_without_room_is_told_from_one_that_is_away(make):
+def test_database_errors_tell_a_full_disk_from_an_unavailable_database(make):
     told = database_errors.to_paca_error(fault_of(make()))
     assert (told.status, told.code) == (507, "disk_full")
     assert disk_space.database_is_full()
 
 
-def test_who_meets_a_database_that_is_away_is_told_to_look_before_repeating():
+def test_unavailable_database_error_advises_to_look_before_repeating():
     """The connection may have been lost behind the commit."""
     told = database_errors.to_paca_error(fault_of(psycopg.OperationalError("server closed")))
     assert (told.status, told.code) == (503, "unavailable")
@@ -45,7 +45,7 @@ def test_who_meets_a_database_that_is_away_is_told_to_look_before_repeating():
     assert not disk_space.database_is_full()
 
 
-def test_it_is_believed_to_be_full_for_a_while_only(monkeypatch):
+def test_database_counts_as_full_only_for_a_while(monkeypatch):
     monkeypatch.setattr(disk_space, "FULL_SECONDS", 0.0)
     disk_space.report_database_full()
     assert not disk_space.database_is_full()

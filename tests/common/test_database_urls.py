@@ -27,13 +27,13 @@ ADDRESSES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("url", ADDRESSES)
-def test_an_address_of_postgresql_becomes_django_s_settings(url: str):
+def test_postgresql_url_becomes_an_entry_of_databases(url: str):
     found = database_urls.parse(url, name="DATABASE_URL")
     assert ADDRESSES[url].items() <= found.items()
     assert found["ENGINE"] == "paca.common.postgresql"
 
 
-def test_parameters_of_the_address_reach_the_driver():
+def test_parameters_of_a_postgresql_url_reach_the_driver():
     url = "postgres://db/paca?sslmode=verify-full&sslrootcert=/etc/ca.pem&connect_timeout=3"
     options = database_urls.parse(url, name="DATABASE_URL")["OPTIONS"]
     assert options["sslmode"] == "verify-full"
@@ -41,14 +41,14 @@ def test_parameters_of_the_address_reach_the_driver():
     assert options["connect_timeout"] == "3"
 
 
-def test_the_pool_is_bounded_and_waits_briefly():
+def test_connection_pool_is_bounded_and_waits_briefly():
     found = database_urls.parse("postgres://db/paca", name="DATABASE_URL")
     assert found["CONN_MAX_AGE"] == 0
     assert found["OPTIONS"]["pool"]["max_size"] == database_threads.TOTAL
     assert found["OPTIONS"]["pool"]["timeout"] <= 5
 
 
-def test_three_slashes_are_relative_and_four_absolute():
+def test_sqlite_url_is_relative_with_three_slashes_and_absolute_with_four():
     assert database_urls.parse("sqlite:////data/p.db", name="X")["NAME"] == "/data/p.db"
     assert database_urls.parse("sqlite:///p.db", name="X")["NAME"] == str(Path("p.db").absolute())
 
@@ -73,7 +73,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("url", WRONG)
-def test_a_wrong_address_is_refused_with_its_fault_and_nothing_else_of_it(url: str):
+def test_malformed_database_url_is_refused_with_its_fault_and_without_its_password(url: str):
     with pytest.raises(ConfigurationError) as refusal:
         database_urls.parse(url, name="DATABASE_URL")
     said = refusal.value.detail + str(refusal.value.facts)

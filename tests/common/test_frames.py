@@ -13,7 +13,7 @@ AT = datetime(2026, 11, 28, 12, 0, 0, 250, UTC)
 
 @pytest.mark.parametrize("turn", [None, 7])
 @pytest.mark.parametrize("source", ["agent", 'a "quoted" \\ source', "Grüße\u2028€𝄞"])
-def test_a_frame_is_valid_json_with_the_columns_and_the_payload(source, turn):
+def test_frame_is_valid_json_with_the_columns_and_the_payload(source, turn):
     facts = {"text": 'a "quote"\n\u2028 €𝄞', "nested": {"list": [1, 2.5, None, True]}}
     stored = StoredEvent(12, "agent.x", source, turn, AT, json.dumps(facts, ensure_ascii=False))
     assert json.loads(stored.frame()) == {
@@ -26,12 +26,12 @@ def test_a_frame_is_valid_json_with_the_columns_and_the_payload(source, turn):
     }
 
 
-def test_a_frame_holds_the_payload_as_it_is_stored():
+def test_frame_holds_the_payload_as_it_is_stored():
     payload = '{"text":"\\u00fc", "a" : 1.0}'
     assert payload in StoredEvent(1, "agent.x", "user", None, AT, payload).frame()
 
 
-def test_a_live_frame_has_the_fields_of_a_stored_one_and_no_number():
+def test_live_frame_has_the_fields_of_a_stored_one_and_no_number():
     event = events.TextStreamed(call_id="c", offset=0, text="Hi")
     live = live_frame(event, source="agent", at=AT)
     stored = StoredEvent(1, event.type, "agent", None, AT, json.dumps(event.payload()))

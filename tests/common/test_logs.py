@@ -17,7 +17,7 @@ def record(message: str, *args: object, **extra: object) -> logging.LogRecord:
     )
 
 
-def test_a_record_becomes_one_json_object_with_its_fields():
+def test_json_formatter_writes_one_object_with_the_fields_of_a_record():
     line = JsonFormatter().format(record("run %s", "finished", conversation="c1", turns=3))
     entry = json.loads(line)
     assert entry.pop("at").endswith("Z")
@@ -31,7 +31,7 @@ def test_a_record_becomes_one_json_object_with_its_fields():
 
 
 @pytest.mark.anyio
-async def test_what_is_logged_within_a_run_carries_its_handles_and_beside_it_does_not():
+async def test_log_context_adds_its_fields_only_inside_its_block():
     said = []
 
     async def run(name: str) -> None:
@@ -53,11 +53,11 @@ def filtered(entry: logging.LogRecord) -> dict[str, Any]:
     return json.loads(JsonFormatter().format(entry))
 
 
-def test_a_line_break_in_a_message_cannot_forge_a_second_entry():
+def test_json_formatter_keeps_a_message_with_a_line_break_in_one_line():
     assert JsonFormatter().format(record("a\n{}")).count("\n") == 0
 
 
-def test_a_person_reads_the_same_as_a_line():
+def test_line_formatter_writes_the_same_fields_for_a_person():
     line = LineFormatter().format(record("run finished", turns=3))
     assert line.endswith("info    paca.test: run finished turns=3")
 
@@ -73,12 +73,12 @@ def test_a_person_reads_the_same_as_a_line():
         "GET /link/hush-hush/",
     ],
 )
-def test_what_looks_like_a_secret_is_masked_in_messages_and_fields(formatter, text):
+def test_formatters_mask_secrets_in_messages_and_fields(formatter, text):
     assert "hush" not in formatter.format(record(text))
     assert "hush" not in formatter.format(record("seen", header=text))
 
 
-def test_an_exception_is_kept_whole():
+def test_formatters_keep_a_whole_traceback():
     try:
         raise ValueError("boom")
     except ValueError:

@@ -33,7 +33,7 @@ LEASED = Update(
 )
 
 
-def test_rows_are_what_the_orm_reads_for_each_value():
+def test_prepared_select_gives_the_rows_that_the_orm_gives():
     made = [
         make_world("One", parameters={"effort": "high"}, limit_cost_usd="1.5").agent,
         make_world("Two", handle="rosa2").agent,
@@ -46,7 +46,7 @@ def test_rows_are_what_the_orm_reads_for_each_value():
     assert BY_ID.rows(id=uuid4()) == []
 
 
-def test_an_update_writes_its_values_to_the_rows_it_is_for_alone():
+def test_prepared_update_writes_only_to_the_rows_of_its_query():
     here = make_world()
     one, other = (
         services.start_chat(here.agent, text=text, by=here.owner).conversation_id
@@ -64,7 +64,7 @@ def test_an_update_writes_its_values_to_the_rows_it_is_for_alone():
 
 
 @pytest.mark.parametrize("name", ["it's", "100 %s", "%%", '"', "back\\slash", "?"])
-def test_a_constant_text_is_what_it_is_whatever_it_holds(name):
+def test_prepared_select_quotes_constant_texts(name):
     agent = make_world().agent
     named = Select(
         lambda: Agent.objects.filter(name=name, pk=Parameter("id", UUIDField())).values_list("name")
@@ -74,6 +74,6 @@ def test_a_constant_text_is_what_it_is_whatever_it_holds(name):
     assert named.rows(id=agent.pk) == [(name,)]
 
 
-def test_a_slot_without_a_value_is_an_error():
+def test_prepared_select_without_a_value_for_a_parameter_raises():
     with pytest.raises(KeyError):
         BY_ID.rows()

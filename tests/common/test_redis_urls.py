@@ -18,7 +18,7 @@ from paca.common.errors import ConfigurationError
         ("rediss://cache?ssl_ca_certs=/etc/ca.pem", "rediss://cache?ssl_ca_certs=/etc/ca.pem"),
     ],
 )
-def test_an_address_is_read(given, read):
+def test_redis_url_is_translated_for_the_library(given, read):
     assert redis_urls.parse(given, name="REDIS_URL") == read
 
 
@@ -41,7 +41,7 @@ def test_an_address_is_read(given, read):
         ("redis://cache?ssl_ca_certs=/x", "ssl_ca_certs is for rediss://"),
     ],
 )
-def test_what_is_no_address_is_refused_and_not_shown(given, cause):
+def test_malformed_redis_url_is_refused_and_its_password_not_shown(given, cause):
     with pytest.raises(ConfigurationError) as refused:
         redis_urls.parse(given, name="REDIS_URL")
     assert cause in refused.value.detail

@@ -32,14 +32,14 @@ def written() -> Iterator[Written]:
 @pytest.mark.anyio
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("path", ["/nothing-here/", "/api/v1/nothing/", "/api/v1/projects/"])
-async def test_what_is_logged_of_an_answer_names_its_request(written: Written, path: str):
+async def test_log_record_of_a_response_has_the_id_of_its_request(written: Written, path: str):
     answer = await AsyncClient().get(path)
     assert answer.status_code >= 400
     assert written.ids == [answer.headers["X-Request-ID"]]
     assert current().request_id == ""
 
 
-def test_a_record_keeps_the_id_that_it_brings(written: Written):
+def test_log_record_keeps_a_request_id_of_its_own(written: Written):
     logging.getLogger("paca.test").warning("before Django", extra={"request_id": "given-1234"})
     logging.getLogger("paca.test").warning("beside any request")
     assert written.ids == ["given-1234", ""]

@@ -72,19 +72,19 @@ FOREIGN = [
 ]
 
 
-def test_a_page_of_another_site_is_refused_although_it_brings_the_cookie(server, chat):
+def test_handshake_of_another_sites_page_is_refused_despite_its_cookie(server, chat):
     cookie = cookie_of(chat.owner)
     path = f"/ws/conversations/{chat.id}/"
     for origin in (each.format(port=server.port) for each in FOREIGN):
         assert refused(server, path, {"Cookie": cookie, "Origin": origin}) == 403, origin
 
 
-def test_a_cookie_without_an_origin_is_refused(server, chat):
+def test_handshake_with_a_cookie_and_no_origin_is_refused(server, chat):
     headers = {"Cookie": cookie_of(chat.owner)}
     assert refused(server, f"/ws/conversations/{chat.id}/", headers) == 403
 
 
-def test_a_foreign_page_is_refused_also_with_a_token_or_a_ticket(server, chat):
+def test_handshake_of_another_sites_page_is_refused_also_with_a_token_or_a_ticket(server, chat):
     headers = {**bearer(token_of(chat.owner)), "Origin": "https://evil.example"}
     path = f"/ws/conversations/{chat.id}/"
     assert refused(server, path, headers) == 403
@@ -92,7 +92,7 @@ def test_a_foreign_page_is_refused_also_with_a_token_or_a_ticket(server, chat):
     assert refused(server, path, {"Origin": "null", "Cookie": cookie_of(chat.owner)}) == 403
 
 
-def test_a_name_that_is_not_ours_is_refused_although_origin_and_host_agree(server, chat):
+def test_handshake_with_a_foreign_host_is_refused_although_the_origin_agrees(server, chat):
     """DNS rebinding: the browser believes that it talks to evil.example."""
     port = urlsplit(server.url).port
     headers = {
@@ -103,7 +103,7 @@ def test_a_name_that_is_not_ours_is_refused_although_origin_and_host_agree(serve
     assert refused(server, f"/ws/conversations/{chat.id}/", headers) == 403
 
 
-def test_an_address_the_operator_trusts_is_let_in(server, chat, settings):
+def test_handshake_from_a_trusted_origin_is_accepted(server, chat, settings):
     settings.CSRF_TRUSTED_ORIGINS = ["https://*.paca.example", "https://[::1]:444"]
     for origin in ("https://agents.paca.example", "https://[::1]:444"):
         headers = {"Cookie": cookie_of(chat.owner), "Origin": origin}
@@ -182,7 +182,9 @@ NOT_SIGNED_IN = [
 
 
 @pytest.mark.parametrize("visitor", NOT_SIGNED_IN, ids=lambda visitor: visitor.__name__)
-def test_who_is_not_signed_in_gets_4401_and_not_one_frame(server, chat, visitor):
+def test_socket_without_a_valid_credential_is_closed_with_4401_and_sends_no_frame(
+    server, chat, visitor
+):
     project = chat.world.project.pk
     headers = visitor(server, chat)
     for path in (f"/ws/conversations/{chat.id}/", f"/ws/projects/{project}/"):
@@ -191,7 +193,7 @@ def test_who_is_not_signed_in_gets_4401_and_not_one_frame(server, chat, visitor)
             assert page.frames == []
 
 
-def test_a_token_in_the_address_opens_nothing(server, chat):
+def test_token_in_the_url_is_ignored(server, chat):
     secret = token_of(chat.owner)
     for name in ("token", "access_token", "authorization"):
         path = f"/ws/conversations/{chat.id}/?{name}={secret}"
@@ -203,7 +205,7 @@ def test_a_token_in_the_address_opens_nothing(server, chat):
 # --- where they may go -----------------------------------------------------------------------------
 
 
-def test_a_conversation_of_another_project_is_as_little_there_as_one_that_does_not_exist(
+def test_socket_of_a_foreign_conversation_is_closed_like_one_of_a_missing_conversation(
     server, chat
 ):
     stranger = make_chat("Quay").owner
@@ -219,19 +221,19 @@ def test_a_conversation_of_another_project_is_as_little_there_as_one_that_does_n
             assert page.frames == []
 
 
-def test_an_administrator_of_the_server_is_no_member_by_that(server, chat):
+def test_superuser_has_no_access_without_a_membership(server, chat):
     admin = User.objects.create_superuser(username="root", password="a long password 6")
     with conversation_page(server, chat.id, session(server, admin)) as page:
         assert page.close_code() == 4404
 
 
-def test_an_after_that_is_no_number_is_an_address_that_does_not_exist(server, chat):
+def test_after_that_is_no_number_closes_the_socket_with_4404(server, chat):
     for after in ("-1", "one", "1e3", "1.5", "٣", "9" * 400):
         with conversation_page(server, chat.id, session(server, chat.owner), after) as page:
             assert page.close_code() == 4404, after
 
 
-def test_a_role_that_may_not_read_conversations_gets_4403(server, chat):
+def test_role_without_the_permission_to_read_gets_4403(server, chat):
     member = chat.join("vera", "Viewer")
     member.role.permissions = ["projects:read", "agents:read"]
     member.role.save()
@@ -240,12 +242,12 @@ def test_a_role_that_may_not_read_conversations_gets_4403(server, chat):
         assert page.frames == []
 
 
-def test_a_token_whose_scopes_do_not_reach_gets_4403(server, chat):
+def test_token_without_the_scope_gets_4403(server, chat):
     with conversation_page(server, chat.id, bearer(token_of(chat.owner, "agents:read"))) as page:
         assert page.close_code() == 4403
 
 
-def test_a_viewer_reads_and_may_not_write(server, chat):
+def test_viewer_role_reads_and_may_not_write(server, chat):
     viewer = chat.join("vera", "Viewer")
     with conversation_page(server, chat.id, session(server, viewer.user)) as page:
         page.until("ready")
@@ -254,7 +256,7 @@ def test_a_viewer_reads_and_may_not_write(server, chat):
         assert page.ask("ping")["type"] == "pong"
 
 
-def test_a_token_may_do_what_its_scopes_say_and_no_more(server, chat):
+def test_token_executes_only_the_commands_of_its_scopes(server, chat):
     reads = bearer(token_of(chat.owner, "conversations:read"))
     with conversation_page(server, chat.id, reads) as page:
         page.until("ready")
@@ -277,7 +279,7 @@ def token_row(user) -> ApiToken:
     return ApiToken.objects.get(user=user)
 
 
-def test_a_ticket_opens_one_socket_once(server, chat):
+def test_ticket_opens_one_socket_once(server, chat):
     ticket = tickets.issue(chat.owner, token_id=token_row(chat.owner).pk)
     with ticket_page(server, chat, ticket) as page:
         page.until("ready")
@@ -285,7 +287,7 @@ def test_a_ticket_opens_one_socket_once(server, chat):
         assert page.close_code() == 4401
 
 
-def test_a_ticket_lasts_thirty_seconds(server, chat):
+def test_ticket_expires_after_thirty_seconds(server, chat):
     ticket = tickets.issue(chat.owner, token_id=token_row(chat.owner).pk)
     left = Ticket.objects.get().expires_at - timezone.now()
     assert timedelta(seconds=25) < left <= timedelta(seconds=30)
@@ -296,12 +298,12 @@ def test_a_ticket_lasts_thirty_seconds(server, chat):
     assert Ticket.objects.count() == 1  # the old one was cleared away
 
 
-def test_a_ticket_is_not_kept_in_clear(chat):
+def test_ticket_is_stored_only_as_a_hash(chat):
     ticket = tickets.issue(chat.owner, token_id=token_row(chat.owner).pk)
     assert ticket not in str(list(Ticket.objects.values()))
 
 
-def test_a_ticket_lends_its_tokens_scopes_and_ends_with_it(watchful, chat):
+def test_ticket_has_the_scopes_of_its_token_and_ends_with_it(watchful, chat):
     token_of(chat.owner, "conversations:read")
     token = ApiToken.objects.get(user=chat.owner)
     with ticket_page(watchful, chat, tickets.issue(chat.owner, token_id=token.pk)) as page:
@@ -345,7 +347,7 @@ ENDS = [logs_out, is_deactivated, loses_the_right, is_removed, the_conversation_
 
 
 @pytest.mark.parametrize("end", ENDS, ids=lambda end: end.__name__)
-def test_who_loses_the_right_while_reading_is_sent_away(watchful, chat, end):
+def test_open_socket_is_closed_when_its_person_loses_access(watchful, chat, end):
     member = chat.join("mei", "Member")
     with conversation_page(watchful, chat.id, session(watchful, member.user)) as page:
         page.until("ready")
@@ -354,7 +356,7 @@ def test_who_loses_the_right_while_reading_is_sent_away(watchful, chat, end):
 
 
 @pytest.mark.parametrize("end", ENDS, ids=lambda end: end.__name__)
-def test_the_next_command_finds_it_out_at_once(server, chat, end):
+def test_command_after_the_loss_of_access_closes_the_socket_at_once(server, chat, end):
     member = chat.join("mei", "Member")
     with conversation_page(server, chat.id, session(server, member.user)) as page:
         page.until("ready")
@@ -364,7 +366,7 @@ def test_the_next_command_finds_it_out_at_once(server, chat, end):
     assert "One more thing" not in str(page.frames)
 
 
-def test_who_is_removed_hears_nothing_more_as_soon_as_the_project_says_so(server, chat):
+def test_membership_change_makes_the_socket_check_its_access_at_once(server, chat):
     member = chat.join("mei", "Member")
     with conversation_page(server, chat.id, session(server, member.user)) as page:
         page.until("ready")
@@ -372,7 +374,7 @@ def test_who_is_removed_hears_nothing_more_as_soon_as_the_project_says_so(server
         assert page.close_code(15) == 4404  # and not only when it is asked, every thirty seconds
 
 
-def test_a_person_may_have_twenty_sockets_and_no_more(server, chat):
+def test_person_can_open_twenty_sockets_and_no_more(server, chat):
     headers = session(server, chat.owner)
     pages = []
     for _ in range(20):
@@ -389,7 +391,7 @@ def test_a_person_may_have_twenty_sockets_and_no_more(server, chat):
         page.__exit__()
 
 
-def test_what_changes_in_a_project_reaches_its_pages_the_latest_of_each(server, chat):
+def test_project_socket_sends_the_latest_change_of_each_object(server, chat):
     url = f"{server.ws_url}/ws/projects/{chat.world.project.pk}/"
     topic = project_topic(chat.world.project.pk)
     other = make_chat("Quay")

@@ -28,13 +28,13 @@ def fetch(url: str, method: str = "GET", **headers: str):
         return answer.status, dict(answer.headers), answer.read()
 
 
-def test_it_is_alive(server):
+def test_asgi_application_answers_the_health_check(server):
     status, headers, body = fetch(f"{server.url}/healthz")
     assert (status, body) == (200, b'{"status": "ok"}')
     assert "server" not in {name.lower() for name in headers}
 
 
-def test_a_static_file_comes_whole_and_without_a_warning(server):
+def test_asgi_application_serves_a_whole_static_file_without_a_warning(server):
     name = "admin/js/vendor/jquery/jquery.js"
     with warnings.catch_warnings(record=True) as warned:  # also in the server's threads
         warnings.simplefilter("always")
@@ -44,25 +44,25 @@ def test_a_static_file_comes_whole_and_without_a_warning(server):
     assert [str(each.message) for each in warned] == []
 
 
-def test_a_socket_is_served_beside_the_pages(server, chat):
+def test_asgi_application_serves_sockets_beside_pages(server, chat):
     with conversation_page(server, chat.id, session(server, chat.owner)) as page:
         page.until("ready")
         new = chat.say()
         assert page.next()["seq"] == new
 
 
-def test_an_address_that_is_no_socket_is_closed_with_4404(server, chat):
+def test_socket_with_an_unknown_url_is_closed_with_4404(server, chat):
     for path in ("/ws/", "/ws/conversations/none/", "/", "/ws/conversations/"):
         with Page(f"{server.ws_url}{path}", {"Origin": server.url}) as page:
             assert page.close_code() == 4404, path
 
 
-def test_the_origin_is_looked_at_before_anything_else(server):
+def test_origin_is_checked_before_anything_else(server):
     with pytest.raises(InvalidStatus), Page(f"{server.ws_url}/nowhere/", {}):
         pass
 
 
-def test_a_ticket_of_a_signed_in_page_opens_a_socket_until_it_signs_out(server, chat):
+def test_ticket_of_a_session_opens_a_socket_until_the_session_ends(server, chat):
     browser = Client()
     browser.force_login(chat.owner)
     ticket = browser.post("/api/v1/tickets/").json()["ticket"]

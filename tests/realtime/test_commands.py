@@ -31,7 +31,7 @@ def page(server, chat):
         yield opened
 
 
-def test_a_message_is_acknowledged_stored_and_shown(page, chat):
+def test_message_command_is_acknowledged_stored_and_shown(page, chat):
     answer = page.ask("message", client_id="m-1", text="How deep is the harbour?")
     assert answer["type"] == "ack"
     assert answer["client_id"] == "m-1"
@@ -45,7 +45,7 @@ def test_a_message_is_acknowledged_stored_and_shown(page, chat):
     assert messages(chat.id)[-1]["author_id"] == str(chat.world.owner.pk)
 
 
-def test_the_same_message_on_two_sockets_ten_milliseconds_apart_is_one(server, chat):
+def test_message_sent_twice_within_ten_milliseconds_is_stored_once(server, chat):
     """T-23: a double click, a second tab, a message sent again after a lost acknowledgement."""
     headers = session(server, chat.owner)
     with (
@@ -67,7 +67,7 @@ def test_the_same_message_on_two_sockets_ten_milliseconds_apart_is_one(server, c
     assert Trigger.objects.filter(conversation=chat.conversation).count() == 6
 
 
-def test_a_burst_on_one_socket_keeps_its_order(page, chat):
+def test_messages_of_one_socket_keep_their_order(page, chat):
     for n in range(15):
         page.send("message", client_id=f"n-{n}", text=f"line {n}")
     for n in range(15):
@@ -75,7 +75,7 @@ def test_a_burst_on_one_socket_keeps_its_order(page, chat):
     assert [m["text"] for m in messages(chat.id)][1:] == [f"line {n}" for n in range(15)]
 
 
-def test_each_command_does_what_it_says(page, chat):
+def test_each_command_calls_its_service(page, chat):
     run(chat)
     assert page.ask("pause", client_id="1")["type"] == "ack"
     assert page.ask("interrupt", client_id="2", text="No, the other one")["type"] == "ack"
@@ -91,7 +91,7 @@ def test_each_command_does_what_it_says(page, chat):
     assert page.ask("ping", client_id="7") == {"type": "pong", "client_id": "7"}
 
 
-def test_clear_opens_one_new_conversation_however_often_it_is_sent(page, chat):
+def test_clear_command_sent_repeatedly_opens_one_new_conversation(page, chat):
     first = page.ask("clear", client_id="1")
     again = page.ask("clear", client_id="1")
     assert first["conversation"] != str(chat.id)
@@ -103,7 +103,7 @@ def test_clear_opens_one_new_conversation_however_often_it_is_sent(page, chat):
     assert Conversation.objects.count() == 2
 
 
-def test_a_command_that_cannot_be_carried_out_is_an_error_with_a_code(page, chat):
+def test_command_that_a_service_refuses_is_answered_with_its_error_code(page, chat):
     run(chat)
     busy = page.ask("message", client_id="1", text="Now!", on_busy="reject")
     assert (busy["type"], busy["client_id"], busy["code"]) == ("error", "1", "conversation_busy")
@@ -168,7 +168,7 @@ WRONG = [
 ]
 
 
-def test_each_wrong_frame_gets_its_error_and_the_socket_stays(page):
+def test_malformed_frame_gets_its_error_code_and_the_socket_stays_open(page):
     before = Trigger.objects.count()
     for what, frame, code in WRONG:
         page.socket.send(frame)
@@ -181,7 +181,7 @@ def test_each_wrong_frame_gets_its_error_and_the_socket_stays(page):
     assert Trigger.objects.count() == before
 
 
-def test_an_error_names_the_frame_when_it_has_a_name(page):
+def test_error_frame_repeats_the_client_id(page):
     page.socket.send('{"type": "fly", "client_id": "f-1"}')
     assert page.until("error")["client_id"] == "f-1"
     page.socket.send('{"type": "message", "client_id": "f-2"}')
@@ -190,12 +190,12 @@ def test_an_error_names_the_frame_when_it_has_a_name(page):
     assert "text" in answer["detail"]
 
 
-def test_a_frame_over_a_mebibyte_ends_the_socket_before_it_is_read_whole(page):
+def test_frame_above_one_mebibyte_closes_the_socket_before_it_is_read(page):
     page.socket.send("x" * (1024 * 1024 + 1))
     assert page.close_code() == 1009
 
 
-def test_more_than_twenty_frames_a_second_are_refused_one_by_one(page):
+def test_frames_above_twenty_a_second_are_refused_one_by_one(page):
     began = time.monotonic()
     for n in range(200):
         page.send("fly", client_id=str(n))
@@ -208,9 +208,7 @@ def test_more_than_twenty_frames_a_second_are_refused_one_by_one(page):
     assert page.ask("ping")["type"] == "pong"
 
 
-def test_a_command_that_takes_long_holds_up_neither_its_page_nor_another(
-    server, page, chat, monkeypatch
-):
+def test_slow_command_delays_neither_its_own_page_nor_others(server, page, chat, monkeypatch):
     from paca.conversations import services
 
     held, asked = threading.Event(), threading.Event()
@@ -230,7 +228,9 @@ def test_a_command_that_takes_long_holds_up_neither_its_page_nor_another(
     assert page.until("ack")["client_id"] == "1"
 
 
-def test_a_command_that_breaks_is_an_error_and_the_socket_stays(page, monkeypatch, caplog):
+def test_command_that_raises_is_answered_with_an_error_and_the_socket_stays_open(
+    page, monkeypatch, caplog
+):
     from paca.conversations import services
 
     def broken(conversation, *, by):
@@ -244,13 +244,13 @@ def test_a_command_that_breaks_is_an_error_and_the_socket_stays(page, monkeypatc
     assert "a command failed" in caplog.text
 
 
-def test_every_command_of_the_contract_has_a_right_and_an_act():
+def test_every_command_of_the_contract_has_a_permission_and_a_handler():
     from paca.realtime.commands import _HANDLERS
 
     assert set(_HANDLERS) == set(protocol.COMMANDS)
 
 
-def test_a_project_socket_takes_ping_only(server, chat):
+def test_project_socket_accepts_only_ping(server, chat):
     url = f"{server.ws_url}/ws/projects/{chat.world.project.pk}/"
     with Page(url, bearer(token_of(chat.owner))) as page:
         assert page.next() == {"type": "ready", "project": str(chat.world.project.pk)}

@@ -16,7 +16,7 @@ def word(n: int) -> LiveFrame:
     return LiveFrame(TOPIC, {"type": event.type, "seq": None, "data": event.payload()})
 
 
-def test_words_that_come_while_a_row_is_read_do_not_go_out_one_behind_the_other():
+def test_live_text_that_arrives_during_a_slow_read_is_sent_at_most_every_fifty_milliseconds():
     asyncio.run(_words_while_a_row_is_read())
 
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
     ("cause", "code"),
     [(psycopg.errors.DiskFull("full"), "disk_full"), (psycopg.OperationalError(), "unavailable")],
 )
-def test_a_message_that_cannot_be_stored_says_why_and_the_socket_stays(
+def test_message_on_a_full_database_gets_the_reason_and_the_socket_stays_open(
     server, chat, monkeypatch, cause, code
 ):
     def refuse(*_: object, **__: object) -> None:

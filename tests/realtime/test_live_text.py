@@ -68,7 +68,7 @@ def read_text(page, wanted: int, call_id: str = "c1") -> str:
     return text
 
 
-def test_who_comes_in_mid_answer_gets_what_was_written_so_far_and_then_the_rest(server, chat):
+def test_late_viewer_gets_the_text_so_far_and_then_the_rest(server, chat):
     writing = Writing(chat)
     writing.write("The harbour opens ")
     with (
@@ -85,7 +85,7 @@ def test_who_comes_in_mid_answer_gets_what_was_written_so_far_and_then_the_rest(
         }
 
 
-def test_a_second_viewer_gets_the_beginning_and_the_first_gets_nothing_twice(server, chat):
+def test_second_viewer_gets_the_beginning_and_the_first_gets_nothing_twice(server, chat):
     writing = Writing(chat)
     headers = session(server, chat.owner)
     with answering(chat, writing), conversation_page(server, chat.id, headers) as first:
@@ -101,7 +101,7 @@ def test_a_second_viewer_gets_the_beginning_and_the_first_gets_nothing_twice(ser
                 assert (data["offset"], data["text"]) == (14, "four")
 
 
-def test_many_who_come_at_once_are_one_question_to_the_worker(server, chat):
+def test_viewers_that_join_at_once_request_live_text_once(server, chat):
     writing = Writing(chat)
     writing.write("Hello")
     headers = session(server, chat.owner)
@@ -117,7 +117,7 @@ def test_many_who_come_at_once_are_one_question_to_the_worker(server, chat):
     assert len(heard) <= 8
 
 
-def test_a_fast_stream_reaches_a_page_at_most_twenty_times_a_second(server, chat):
+def test_fast_stream_reaches_a_page_at_most_twenty_times_a_second(server, chat):
     writing = Writing(chat)
     with (
         answering(chat, writing),
@@ -158,7 +158,7 @@ def test_live_text_never_comes_after_the_message_that_replaces_it(server, chat):
             assert frame["data"]["call_id"] not in replaced
 
 
-def test_half_of_a_character_and_a_nul_reach_the_page_as_valid_text(server, chat):
+def test_live_text_with_a_lone_surrogate_and_nul_reaches_the_page_as_valid_text(server, chat):
     """T-43: whatever a model or a command puts out, a frame is text that a browser takes."""
     writing = Writing(chat)
     with (

@@ -24,19 +24,19 @@ def pieces(streams: LiveTextMerger) -> list[tuple[str, int, str]]:
     return [(f["data"]["call_id"], f["data"]["offset"], f["data"]["text"]) for f in streams.take()]
 
 
-def test_every_live_event_of_the_catalogue_is_one_it_knows():
+def test_merger_knows_every_live_event_of_the_catalogue():
     live = {name for name, kind in events.EVENT_TYPES.items() if not kind.durable}
     assert live == set(STREAMED)
 
 
-def test_pieces_that_follow_one_another_become_one():
+def test_merger_joins_consecutive_frames_of_a_call():
     streams = LiveTextMerger()
     assert all(streams.add(piece) for piece in (text(0, "Good "), text(5, "morn"), text(9, "ing")))
     assert pieces(streams) == [("c1", 0, "Good morning")]
     assert not streams
 
 
-def test_what_was_shown_is_not_shown_again():
+def test_merger_does_not_repeat_text_that_was_sent():
     streams = LiveTextMerger()
     streams.add(text(0, "Good "))
     streams.take()
@@ -46,7 +46,7 @@ def test_what_was_shown_is_not_shown_again():
     assert not streams
 
 
-def test_a_piece_without_the_one_before_is_held_back_and_asked_for():
+def test_merger_refuses_a_frame_after_a_gap():
     streams = LiveTextMerger()
     assert not streams.add(text(7, "morning"))
     assert not streams
@@ -54,7 +54,7 @@ def test_a_piece_without_the_one_before_is_held_back_and_asked_for():
     assert pieces(streams) == [("c1", 0, "Good, good morning")]
 
 
-def test_of_a_very_long_text_the_repeated_tail_is_taken_as_it_is():
+def test_merger_accepts_the_repeated_tail_of_a_very_long_text():
     streams = LiveTextMerger()
     assert not streams.add(text(90_000, "the end"))
     assert streams.add(text(40_000, "x" * 50_000 + "the end"))
@@ -62,7 +62,7 @@ def test_of_a_very_long_text_the_repeated_tail_is_taken_as_it_is():
     assert (offset, len(words)) == (40_000, 50_007)
 
 
-def test_the_tail_of_a_commands_output_is_shown_where_it_stands():
+def test_merger_accepts_gaps_in_the_output_of_a_command():
     streams = LiveTextMerger()
     assert streams.add(output(1000, "last line\n"))
     assert pieces(streams) == [("t1", 1000, "last line\n")]
@@ -75,7 +75,7 @@ def test_the_tail_of_a_commands_output_is_shown_where_it_stands():
         events.MessageDiscarded(call_id="c1", cause="cut"),
     ],
 )
-def test_a_stored_message_ends_its_live_text_also_what_comes_late(ending):
+def test_stored_event_ends_the_live_text_of_its_call_also_late_frames(ending):
     streams = LiveTextMerger()
     streams.add(text(0, "Good "))
     streams.end(ending.type, ending.call_id)
@@ -85,7 +85,7 @@ def test_a_stored_message_ends_its_live_text_also_what_comes_late(ending):
     assert not streams
 
 
-def test_a_result_ends_the_live_output_of_its_call_only():
+def test_tool_result_ends_only_the_live_output_of_its_call():
     streams = LiveTextMerger()
     streams.add(output(0, "a", call="t1"))
     streams.add(output(0, "b", call="t2"))
@@ -94,7 +94,7 @@ def test_a_result_ends_the_live_output_of_its_call_only():
     assert pieces(streams) == [("t2", 0, "b"), ("c1", 0, "c")]
 
 
-def test_calls_at_once_are_kept_apart():
+def test_merger_keeps_simultaneous_calls_apart():
     streams = LiveTextMerger()
     for n in range(5):
         streams.add(output(n, str(n), call="t1"))
@@ -102,7 +102,7 @@ def test_calls_at_once_are_kept_apart():
     assert pieces(streams) == [("t1", 0, "01234"), ("t2", 0, "01234")]
 
 
-def test_what_waits_for_a_viewer_who_does_not_read_is_bounded():
+def test_merger_bounds_the_text_that_waits_for_a_slow_viewer():
     streams = LiveTextMerger()
     asked = 0
     for n in range(800):
@@ -114,7 +114,7 @@ def test_what_waits_for_a_viewer_who_does_not_read_is_bounded():
 
 
 @given(data=st.data(), whole=st.text(min_size=1, max_size=80))
-def test_however_a_text_is_cut_repeated_and_merged_the_page_reads_it_once(data, whole):
+def test_merger_gives_each_character_once_however_the_text_is_cut_and_repeated(data, whole):
     streams = LiveTextMerger()
     page, said = "", 0
     while said < len(whole):

@@ -7,7 +7,7 @@ from paca.realtime.rate_limit import FRAMES_PER_SECOND, RateLimited, TokenBucket
 from tests.support.fake_clock import FakeClock
 
 
-def test_a_socket_may_send_twenty_frames_at_once_and_not_one_more():
+def test_token_bucket_allows_twenty_frames_at_once_and_no_more():
     with FakeClock():
         bucket = TokenBucket()
         for _ in range(FRAMES_PER_SECOND):
@@ -16,7 +16,7 @@ def test_a_socket_may_send_twenty_frames_at_once_and_not_one_more():
             bucket.take()
 
 
-def test_an_empty_allowance_fills_up_at_twenty_a_second_and_never_above_twenty():
+def test_empty_token_bucket_refills_at_twenty_a_second_up_to_twenty():
     with FakeClock() as clock:
         bucket = TokenBucket()
         for _ in range(FRAMES_PER_SECOND):

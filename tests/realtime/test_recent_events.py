@@ -61,7 +61,7 @@ async def follow(recent: RecentEvents, log: Log, until: int, *, after: int = 0) 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("seed", range(20))
-async def test_followers_that_come_at_any_time_get_each_row_once_and_in_order(seed):
+async def test_recent_events_give_each_viewer_every_event_once_and_in_order(seed):
     sizes = (1, MAX_CHARACTERS // 10, 2 * MAX_CHARACTERS)
     log = Log(random.Random(seed), sizes[seed % 3])
     recent = RecentEvents(log.read)
@@ -82,7 +82,7 @@ async def test_followers_that_come_at_any_time_get_each_row_once_and_in_order(se
 
 
 @pytest.mark.anyio
-async def test_who_asks_while_a_reading_is_under_way_is_not_told_that_there_is_nothing():
+async def test_recent_events_do_not_answer_empty_from_a_query_that_began_before_the_question():
     """That reading may have looked before the row was there."""
     looked, may_go = asyncio.Event(), asyncio.Event()
     log: list[EventFrame] = []
@@ -106,7 +106,7 @@ async def test_who_asks_while_a_reading_is_under_way_is_not_told_that_there_is_n
 
 
 @pytest.mark.anyio
-async def test_a_failed_reading_is_told_to_all_who_waited_and_the_next_begins_anew():
+async def test_recent_events_raise_a_failed_query_to_every_waiter_and_query_again():
     log = Log(random.Random(1))
     log.last, log.refuses = 3, True
     recent = RecentEvents(log.read)
@@ -117,7 +117,7 @@ async def test_a_failed_reading_is_told_to_all_who_waited_and_the_next_begins_an
 
 
 @pytest.mark.anyio
-async def test_a_reading_that_fails_when_nobody_waits_any_more_is_not_complained_of(caplog):
+async def test_recent_events_log_nothing_about_a_failed_query_without_waiters(caplog):
     begun, may_fail = asyncio.Event(), asyncio.Event()
 
     async def read(after: int, most: int) -> list[EventFrame]:
@@ -139,7 +139,7 @@ async def test_a_reading_that_fails_when_nobody_waits_any_more_is_not_complained
 
 
 @pytest.mark.anyio
-async def test_what_is_kept_is_bounded():
+async def test_recent_events_keep_a_bounded_number():
     log = Log(random.Random(2))
     log.last = 4 * MAX_EVENTS
     recent = RecentEvents(log.read)
@@ -152,7 +152,7 @@ async def test_what_is_kept_is_bounded():
 
 
 @pytest.mark.anyio
-async def test_of_a_large_page_all_who_waited_have_the_whole_and_a_part_is_kept():
+async def test_recent_events_give_waiters_the_whole_of_a_page_larger_than_they_keep():
     rows = 50
     log = Log(random.Random(3), MAX_CHARACTERS // 10)
     log.last = rows
@@ -182,7 +182,7 @@ def readings(monkeypatch) -> list[int]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_row_that_many_pages_wait_for_is_read_for_all_of_them_at_once(chat, readings):
+def test_event_that_many_pages_wait_for_is_read_once(chat, readings):
     with running(application()) as server, ExitStack() as open_pages:
         headers = session(server, chat.owner)
         watching = [
@@ -201,7 +201,7 @@ def test_a_row_that_many_pages_wait_for_is_read_for_all_of_them_at_once(chat, re
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_row_that_was_announced_and_is_not_there_is_looked_for_once(chat, readings):
+def test_announced_event_that_does_not_exist_is_looked_for_once(chat, readings):
     topic = conversation_topic(chat.id)
     with (
         running(application()) as server,
@@ -221,7 +221,7 @@ def test_a_row_that_was_announced_and_is_not_there_is_looked_for_once(chat, read
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_page_that_comes_to_a_log_from_a_backup_gets_that_log_though_another_still_looks_on(chat):
+def test_page_opened_after_a_restore_gets_the_restored_log_while_another_still_watches(chat):
     with running(application()) as server:
         headers = session(server, chat.owner)
 

@@ -24,7 +24,7 @@ from tests.support.live_server import running
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_what_is_stored_comes_first_then_ready_then_what_happens(server, chat):
+def test_socket_sends_stored_events_then_ready_then_new_events(server, chat):
     last = chat.say(450)
     with conversation_page(server, chat.id, session(server, chat.owner)) as page:
         ready = page.until("ready")
@@ -60,7 +60,7 @@ def one_event_of_each_type() -> list[events.Event]:
     return found
 
 
-def test_a_socket_and_the_api_show_the_same_frame_of_each_stored_event(server, chat):
+def test_socket_and_api_show_the_same_frame_of_each_stored_event(server, chat):
     catalogue = one_event_of_each_type()
     Event.objects.bulk_create(
         Event(
@@ -85,7 +85,7 @@ def test_a_socket_and_the_api_show_the_same_frame_of_each_stored_event(server, c
     assert [frame for frame in page.frames if frame["type"] != "ready"] == frames
 
 
-def test_a_socket_and_the_api_show_the_same_conversation_object(server, chat):
+def test_socket_and_api_show_the_same_conversation_object(server, chat):
     with conversation_page(server, chat.id, session(server, chat.owner)) as page:
         ready = page.until("ready")
     address = f"/projects/{chat.world.project.pk}/conversations/{chat.id}/"
@@ -94,14 +94,14 @@ def test_a_socket_and_the_api_show_the_same_conversation_object(server, chat):
     assert shown["created_at"].endswith("+00:00")
 
 
-def test_only_what_is_above_after_is_sent(server, chat):
+def test_socket_sends_only_events_above_after(server, chat):
     last = chat.say(10)
     with conversation_page(server, chat.id, session(server, chat.owner), after=last - 2) as page:
         page.until("ready")
         assert page.seqs == [last - 1, last]
 
 
-def test_a_page_that_knows_more_than_the_log_is_told_where_the_log_ends(server, chat):
+def test_ready_frame_tells_a_page_ahead_of_the_log_where_the_log_ends(server, chat):
     last = chat.say(3)
     with conversation_page(server, chat.id, session(server, chat.owner), after=last + 1000) as page:
         assert page.until("ready")["seq"] == last
@@ -127,7 +127,7 @@ def somebody_writing(chat: Chat) -> Iterator[None]:
         writer.join()
 
 
-def test_a_page_that_comes_while_events_are_written_misses_none_and_gets_none_twice(server, chat):
+def test_page_opened_while_events_are_written_gets_each_event_once(server, chat):
     headers = session(server, chat.owner)
     with somebody_writing(chat):
         for _ in range(15):
@@ -137,7 +137,7 @@ def test_a_page_that_comes_while_events_are_written_misses_none_and_gets_none_tw
                 assert page.seqs == list(range(1, most + 4))
 
 
-def test_a_page_cut_off_twenty_times_gets_each_event_over_the_wire_once(server, chat):
+def test_page_that_reconnects_twenty_times_gets_each_event_once(server, chat):
     """T-21: a run of 300 events; each return sends only what is above the last number seen."""
     chance = random.Random(21)
     headers = session(server, chat.owner)
@@ -156,7 +156,7 @@ def test_a_page_cut_off_twenty_times_gets_each_event_over_the_wire_once(server, 
     assert seen == stored  # all that ever came over the wire: one pass, no byte of an event twice
 
 
-def test_a_lost_announcement_costs_seconds_not_the_event(chat, monkeypatch):
+def test_lost_announcement_delays_an_event_and_does_not_lose_it(chat, monkeypatch):
     with (
         running(application(sweep_seconds=0.3)) as server,
         conversation_page(server, chat.id, session(server, chat.owner)) as page,
@@ -168,7 +168,7 @@ def test_a_lost_announcement_costs_seconds_not_the_event(chat, monkeypatch):
         assert page.next(5)["seq"] == last
 
 
-def test_a_false_announcement_shows_nothing_and_breaks_nothing(server, chat):
+def test_false_announcement_shows_nothing_and_breaks_nothing(server, chat):
     with conversation_page(server, chat.id, session(server, chat.owner)) as page:
         page.until("ready")
         get_bus().announce(conversation_topic(chat.id), 10_000)
@@ -176,7 +176,7 @@ def test_a_false_announcement_shows_nothing_and_breaks_nothing(server, chat):
         assert page.next()["seq"] == new
 
 
-def test_two_pages_of_one_conversation_see_the_same(server, chat):
+def test_two_pages_of_one_conversation_see_the_same_events(server, chat):
     headers = session(server, chat.owner)
     with (
         conversation_page(server, chat.id, headers) as one,
@@ -190,7 +190,7 @@ def test_two_pages_of_one_conversation_see_the_same(server, chat):
             assert page.seqs == list(range(1, last + 1))
 
 
-def test_a_page_hears_nothing_of_other_conversations(server, chat):
+def test_page_gets_no_events_of_other_conversations(server, chat):
     second = make_chat("Quay")
     with conversation_page(server, second.id, session(server, second.owner)) as page:
         page.until("ready")

@@ -74,7 +74,7 @@ def closed_sockets(server: LiveServer) -> list[BoundedWebSocketProtocol]:
     return [each for each in sockets_of(server) if each.close_sent]
 
 
-def test_a_page_that_does_not_read_is_closed_with_4408_and_costs_little_memory(
+def test_page_that_does_not_read_is_closed_with_4408_and_costs_little_memory(
     server, chat, monkeypatch
 ):
     monkeypatch.setattr(
@@ -104,14 +104,14 @@ def test_a_page_that_does_not_read_is_closed_with_4408_and_costs_little_memory(
         assert most < 60 * MIB, f"{most / MIB:.0f} MiB"
 
 
-def test_a_page_that_never_reads_nor_answers_is_gone_after_the_farewell(server, chat):
+def test_page_that_never_answers_the_close_is_disconnected_after_a_timeout(server, chat):
     chat.say(100, text="x" * 60_000)
     with silent_page(server, chat), silent_page(server, chat):
         until(lambda: open_sockets(server) == 2)
         until(lambda: open_sockets(server) == 0)
 
 
-def test_a_page_that_falls_behind_live_text_only_is_let_go_too(server, chat):
+def test_page_that_falls_behind_only_in_live_text_is_closed_too(server, chat):
     topic = conversation_topic(chat.id)
     with silent_page(server, chat):
         until(lambda: open_sockets(server) == 1)
@@ -129,7 +129,7 @@ def test_a_page_that_falls_behind_live_text_only_is_let_go_too(server, chat):
     assert output > MIB  # it was given a chance
 
 
-def test_a_page_that_was_let_go_comes_back_and_has_everything(server, chat):
+def test_page_that_was_closed_reconnects_and_gets_everything(server, chat):
     last = chat.say(60, text="x" * 60_000)
     with silent_page(server, chat):
         until(lambda: open_sockets(server) == 1)

@@ -1,4 +1,4 @@
-"""A worker's side of the queue in a process of its own, for tests that kill it: ``python -m ... URL FATE``."""
+"""A process that reads the trigger stream, for tests that kill it: ``python -m ... URL dies|waits``."""
 
 import asyncio
 import os
@@ -11,24 +11,24 @@ from paca.bus.redis.bus import RedisBus
 
 
 class PrintingHandler:
-    """Says what it was asked to take in, then dies of it or lets it wait."""
+    """Prints the id of each entry. Then it kills its process, or lets the entry wait."""
 
-    def __init__(self, end: str) -> None:
-        self._end = end
+    def __init__(self, behaviour: str) -> None:
+        self._behaviour = behaviour
 
     def capacity(self) -> int:
         return 1
 
     def handle(self, entry_id: str, fields: Mapping[str, str]) -> EntryResult:
         print(entry_id, flush=True)
-        if self._end == "dies":
+        if self._behaviour == "dies":
             os.kill(os.getpid(), signal.SIGKILL)
         return EntryResult(EntryStatus.RETRY_LATER)
 
 
-async def main(url: str, end: str) -> None:
+async def main(url: str, behaviour: str) -> None:
     bus = RedisBus(url, abandoned_seconds=0.3)
-    async with bus.consume_triggers(lambda _: None, PrintingHandler(end)):
+    async with bus.consume_triggers(lambda _: None, PrintingHandler(behaviour)):
         await asyncio.Event().wait()
 
 

@@ -1,4 +1,4 @@
-"""The queue of the workers: one takes each entry, none is lost, and what nobody can take is set aside."""
+"""The trigger stream: each entry goes to one worker, none is lost, and bad ones go to the dead stream."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ import pytest
 
 from paca.bus.base import EntryResult, EntryStatus, TriggerDue
 from paca.bus.redis import connection, consumer_group
-from tests.bus.busy import RecordingHandler, until
+from tests.bus.helpers import RecordingHandler, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.service]
 
@@ -22,14 +22,14 @@ REQUEST = {"type": "agent.chat_message", "message": "Grüß dich"}
 
 @pytest.fixture
 def program(valkey):
-    """Another program, with a client of its own."""
+    """Another program: a client of its own."""
     with valkey.client() as client:
         yield client
 
 
 @contextmanager
-def consumer(valkey, end: str):
-    command = [sys.executable, "-m", "tests.bus.consumer_process", valkey.url, end]
+def worker_process(valkey, behaviour: str):
+    command = [sys.executable, "-m", "tests.bus.worker_process", valkey.url, behaviour]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         yield process
@@ -51,14 +51,14 @@ def consumers(program) -> list[str]:
     return [each["name"] for each in program.xinfo_consumers(STREAM, GROUP)]
 
 
-async def test_a_wake_up_stands_in_the_stream_with_its_facts_and_is_acknowledged(
+async def test_trigger_is_added_to_the_stream_with_its_facts_and_acknowledged(
     valkey, program, connect
 ):
-    bus, woken = connect(valkey), []
+    bus, due = connect(valkey), []
     trigger = uuid4()
-    async with bus.consume_triggers(woken.append, RecordingHandler()):
+    async with bus.consume_triggers(due.append, RecordingHandler()):
         bus.wake(trigger, {"type": "agent.chat_message", "conversation_id": "c"})
-        await until(lambda: woken)
+        await until(lambda: due)
         assert consumers(program) == [f"worker-{socket.gethostname()}-{os.getpid()}"]
         await until(lambda: pending(program) == 0)
     ((_, fields),) = program.xrange(STREAM)
@@ -69,10 +69,10 @@ async def test_a_wake_up_stands_in_the_stream_with_its_facts_and_is_acknowledged
     }
 
 
-async def test_a_worker_that_ends_leaves_no_name_and_lets_nobody_wait(
+async def test_worker_that_stops_leaves_the_consumer_group_at_once(
     valkey, program, connect, monkeypatch
 ):
-    # One that is not woken to its end would wait for entries longer than this test does.
+    # Without being unblocked the reader would wait for entries longer than this test takes.
     monkeypatch.setattr(consumer_group, "BLOCK_SECONDS", 30.0)
     monkeypatch.setattr(connection, "ANSWER_SECONDS", 60.0)
     bus = connect(valkey)
@@ -81,105 +81,109 @@ async def test_a_worker_that_ends_leaves_no_name_and_lets_nobody_wait(
     await until(lambda: consumers(program) == [])
 
 
-async def test_each_wake_up_goes_to_one_of_two_workers(valkey, connect):
-    one, other = [], []
+async def test_each_trigger_goes_to_one_of_two_workers(valkey, connect):
+    first_due, second_due = [], []
     triggers = [uuid4() for _ in range(50)]
     first, second = connect(valkey), connect(valkey, consumer="another")
     async with (
-        first.consume_triggers(one.append, RecordingHandler()),
-        second.consume_triggers(other.append, RecordingHandler()),
+        first.consume_triggers(first_due.append, RecordingHandler()),
+        second.consume_triggers(second_due.append, RecordingHandler()),
     ):
         for trigger in triggers:
             first.wake(trigger)
-        await until(lambda: len(one) + len(other) >= 50)
+        await until(lambda: len(first_due) + len(second_due) >= 50)
         await asyncio.sleep(0.1)
-    assert sorted([*one, *other], key=str) == sorted(map(TriggerDue, triggers), key=str)
+    assert sorted([*first_due, *second_due], key=str) == sorted(map(TriggerDue, triggers), key=str)
 
 
-async def test_a_worker_without_room_leaves_the_work_to_others(valkey, program, connect):
-    full, free = RecordingHandler(most=0), RecordingHandler()
+async def test_worker_without_capacity_leaves_triggers_to_others(valkey, program, connect):
+    full, free = RecordingHandler(free_capacity=0), RecordingHandler()
     bus, to_full, to_free = connect(valkey), [], []
     async with bus.consume_triggers(to_full.append, full):
         bus.wake(uuid4())
         program.xadd(STREAM, REQUEST)
         await until(lambda: program.xlen(STREAM) == 2)
-        async with connect(valkey).consume_triggers(to_free.append, free):
-            await until(lambda: to_free and free.asked)
+        async with connect(valkey, consumer="another").consume_triggers(to_free.append, free):
+            await until(lambda: to_free and free.handled)
     assert to_full == []
-    assert full.asked == []
+    assert full.handled == []
 
 
-async def test_a_worker_without_room_hears_a_stop_and_leaves_the_entry_where_it_is(
+async def test_worker_without_capacity_handles_a_stop_and_leaves_its_entry_in_the_stream(
     valkey, program, connect
 ):
-    """What is to be stopped may be all that the workers do."""
-    full, stop = RecordingHandler(most=0), {"type": "agent.stop", "conversation_id": "c"}
+    """The stop may be for the work that takes all the capacity."""
+    full, stop = RecordingHandler(free_capacity=0), {"type": "agent.stop", "conversation_id": "c"}
     bus = connect(valkey)
     async with bus.consume_triggers(lambda _: None, full):
-        bus.wake(uuid4(), {"type": "agent.stop"})  # ours: whom it is for has heard of it already
+        bus.wake(
+            uuid4(), {"type": "agent.stop"}
+        )  # a stop of Paca itself: a signal has reached its worker
         program.xadd(STREAM, {b"type": b"agent.stop", b"by": b"\xff"})
         program.xadd(STREAM, REQUEST)
         entry = program.xadd(STREAM, stop)
-        await until(lambda: full.asked)
-        await asyncio.sleep(0.3)  # it looks several times meanwhile
-        assert full.asked == [(entry, stop)]
+        await until(lambda: full.handled)
+        await asyncio.sleep(0.3)  # meanwhile the reader peeks several times
+        assert full.handled == [(entry, stop)]
         assert pending(program) == 0
-        full.most = 10
+        full.free_capacity = 10
         await until(lambda: program.xinfo_groups(STREAM)[0]["lag"] == 0)
         await until(lambda: pending(program) == 0)
-    assert [asked for asked, _ in full.asked].count(entry) == 2
+    assert [handled for handled, _ in full.handled].count(entry) == 2
 
 
-async def test_a_stop_that_no_database_could_hear_is_looked_at_again(valkey, program, connect):
-    full = RecordingHandler(most=0, result=EntryResult(EntryStatus.RETRY_LATER))
+async def test_stop_is_handled_again_after_the_database_was_unavailable(valkey, program, connect):
+    full = RecordingHandler(free_capacity=0, result=EntryResult(EntryStatus.RETRY_LATER))
     async with connect(valkey).consume_triggers(lambda _: None, full):
         program.xadd(STREAM, {"type": "agent.stop", "conversation_id": "c"})
-        await until(lambda: len(full.asked) >= 2)
+        await until(lambda: len(full.handled) >= 2)
 
 
-async def test_a_worker_without_room_survives_a_wipe(valkey, program, connect):
-    full = RecordingHandler(most=0)
+async def test_worker_without_capacity_survives_a_wipe(valkey, program, connect):
+    full = RecordingHandler(free_capacity=0)
     async with connect(valkey).consume_triggers(lambda _: None, full):
         for _ in range(2):
             program.flushall()
             program.xadd(STREAM, {"type": "agent.stop", "conversation_id": "c"})
-            await until(lambda: full.asked)
-            full.asked.clear()
+            await until(lambda: full.handled)
+            full.handled.clear()
 
 
-async def test_a_wake_up_that_comes_when_the_room_is_gone_is_passed_on(valkey, connect):
-    """It is read by a worker that had room when it began to wait."""
+async def test_trigger_read_by_a_worker_that_lost_its_capacity_is_requeued(valkey, connect):
+    """The worker had capacity when its blocking read began."""
     bus, to_full, to_free = connect(valkey), [], []
     full = RecordingHandler()
     async with bus.consume_triggers(to_full.append, full):
         bus.wake(uuid4())
-        await until(lambda: to_full)  # it waits for the next now
-        full.most = 0
+        await until(lambda: to_full)  # now it blocks in the next read
+        full.free_capacity = 0
         trigger = uuid4()
-        async with connect(valkey).consume_triggers(to_free.append, RecordingHandler()):
+        async with connect(valkey, consumer="another").consume_triggers(
+            to_free.append, RecordingHandler()
+        ):
             for _ in range(20):
                 bus.wake(trigger)
             await until(lambda: to_free.count(TriggerDue(trigger)) == 20)
     assert len(to_full) == 1
 
 
-async def test_what_another_program_asks_for_is_taken_in_once(valkey, program, connect):
+async def test_external_trigger_is_handled_once(valkey, program, connect):
     handler = RecordingHandler()
     entry = program.xadd(STREAM, REQUEST)
     async with connect(valkey).consume_triggers(lambda _: None, handler):
-        await until(lambda: handler.asked)
+        await until(lambda: handler.handled)
         await until(lambda: pending(program) == 0)
-    assert handler.asked == [(entry, REQUEST)]
+    assert handler.handled == [(entry, REQUEST)]
 
 
-async def test_what_is_refused_is_set_aside_whole_with_the_reason(valkey, program, connect):
-    handler = RecordingHandler(result=EntryResult(EntryStatus.REJECTED, "Nobody of this name."))
+async def test_rejected_trigger_moves_to_the_dead_stream_with_the_reason(valkey, program, connect):
+    handler = RecordingHandler(result=EntryResult(EntryStatus.REJECTED, "There is no such agent."))
     entry = program.xadd(STREAM, REQUEST)
     async with connect(valkey).consume_triggers(lambda _: None, handler):
         await until(lambda: program.xlen(DEAD))
         assert pending(program) == 0
     ((_, fields),) = program.xrange(DEAD)
-    assert fields == {**REQUEST, "reason": "Nobody of this name.", "entry_id": entry}
+    assert fields == {**REQUEST, "reason": "There is no such agent.", "entry_id": entry}
 
 
 @pytest.mark.parametrize(
@@ -191,7 +195,9 @@ async def test_what_is_refused_is_set_aside_whole_with_the_reason(valkey, progra
         ({b"\xff": "x"}, "not UTF-8"),
     ],
 )
-async def test_bytes_that_are_no_text_are_set_aside_as_they_are(valkey, connect, fields, word):
+async def test_entry_with_undecodable_bytes_moves_unchanged_to_the_dead_stream(
+    valkey, connect, fields, word
+):
     handler = RecordingHandler()
     with valkey.client(texts=False) as program:
         program.xadd(STREAM, fields)
@@ -202,65 +208,71 @@ async def test_bytes_that_are_no_text_are_set_aside_as_they_are(valkey, connect,
         name, value = (x if isinstance(x, bytes) else x.encode() for x in (name, value))
         assert dead[name] == value
     assert word in dead[b"reason"].decode()
-    assert handler.asked == []
+    assert handler.handled == []
 
 
-async def test_an_entry_waits_as_long_as_the_database_is_away(valkey, program, connect):
+async def test_entry_waits_while_the_database_is_unavailable(valkey, program, connect):
     handler = RecordingHandler(result=EntryResult(EntryStatus.RETRY_LATER))
     for _ in range(3):
         program.xadd(STREAM, REQUEST)
     async with connect(valkey, abandoned_seconds=0.2).consume_triggers(lambda _: None, handler):
-        await until(lambda: len(handler.asked) >= 3)
+        await until(lambda: len(handler.handled) >= 3)
         waiting = program.xpending_range(STREAM, GROUP, "-", "+", 10)
-        assert [each["times_delivered"] for each in waiting] == [1, 1, 1]  # waiting is no attempt
-        # And none looks abandoned, also of those whose turn it is not yet.
+        assert [each["times_delivered"] for each in waiting] == [
+            1,
+            1,
+            1,
+        ]  # waiting does not count as an attempt
+        # No entry of the batch looks abandoned, also not those that are handled later.
         assert len({each["time_since_delivered"] for each in waiting}) == 1
         handler.result = EntryResult(EntryStatus.ACCEPTED)
         await until(lambda: pending(program) == 0)
     assert program.xlen(DEAD) == 0
 
 
-async def test_a_worker_that_ends_hands_what_waits_to_another(valkey, program, connect):
+async def test_worker_that_stops_requeues_its_waiting_entries(valkey, program, connect):
     entry = program.xadd(STREAM, REQUEST)
-    without = RecordingHandler(result=EntryResult(EntryStatus.RETRY_LATER))
-    async with connect(valkey).consume_triggers(lambda _: None, without):
-        await until(lambda: without.asked)
+    waiting = RecordingHandler(result=EntryResult(EntryStatus.RETRY_LATER))
+    async with connect(valkey).consume_triggers(lambda _: None, waiting):
+        await until(lambda: waiting.handled)
     handler = RecordingHandler()
     async with connect(valkey).consume_triggers(lambda _: None, handler):
-        await until(lambda: handler.asked)
-    ((again, fields),) = handler.asked
+        await until(lambda: handler.handled)
+    ((again, fields),) = handler.handled
     assert (again != entry, fields) == (True, REQUEST)
 
 
-async def test_what_fails_is_tried_six_times_and_then_set_aside(valkey, program, connect):
+async def test_failing_entry_is_tried_six_times_and_then_moves_to_the_dead_stream(
+    valkey, program, connect
+):
     handler = RecordingHandler(result=EntryResult(EntryStatus.FAILED, "it broke"))
     program.xadd(STREAM, REQUEST)
     async with connect(valkey, abandoned_seconds=0.05).consume_triggers(lambda _: None, handler):
         await until(lambda: program.xlen(DEAD), 20)
-    assert len(handler.asked) == 6
+    assert len(handler.handled) == 6
     ((_, fields),) = program.xrange(DEAD)
     assert fields["reason"] == "Given up after 6 attempts: it broke"
 
 
-async def test_what_a_killed_worker_had_in_hand_is_taken_by_another(valkey, program, connect):
+async def test_entries_of_a_killed_worker_are_claimed_by_another(valkey, program, connect):
     entry = program.xadd(STREAM, REQUEST)
-    with consumer(valkey, "waits") as process:
+    with worker_process(valkey, "waits") as process:
         assert await asyncio.to_thread(process.stdout.readline) == f"{entry}\n"
         process.kill()
         process.wait()
     handler = RecordingHandler()
     options = {"abandoned_seconds": 0.3, "gone_seconds": 0.5}
     async with connect(valkey, **options).consume_triggers(lambda _: None, handler):
-        await until(lambda: handler.asked)
-        assert handler.asked == [(entry, REQUEST)]
+        await until(lambda: handler.handled)
+        assert handler.handled == [(entry, REQUEST)]
         await until(lambda: consumers(program) == [f"worker-{socket.gethostname()}-{os.getpid()}"])
     assert program.xlen(DEAD) == 0
 
 
-async def test_an_entry_that_kills_its_workers_is_set_aside(valkey, program, connect):
+async def test_entry_that_kills_its_workers_moves_to_the_dead_stream(valkey, program, connect):
     program.xadd(STREAM, REQUEST)
     for _ in range(6):
-        with consumer(valkey, "dies") as process:
+        with worker_process(valkey, "dies") as process:
             assert await asyncio.to_thread(process.stdout.readline)
             assert await asyncio.to_thread(process.wait) == -9
     handler = RecordingHandler()
@@ -268,10 +280,10 @@ async def test_an_entry_that_kills_its_workers_is_set_aside(valkey, program, con
         await until(lambda: program.xlen(DEAD))
     ((_, fields),) = program.xrange(DEAD)
     assert "each time the worker died" in fields["reason"]
-    assert handler.asked == []
+    assert handler.handled == []
 
 
-async def test_a_program_that_ends_at_once_has_said_what_it_did(valkey, program):
+async def test_hint_of_a_program_that_exits_at_once_is_sent(valkey, program):
     trigger = str(uuid4())
     code = (
         "import sys, uuid; from paca.bus.redis.bus import RedisBus;"

@@ -1,4 +1,4 @@
-"""What the tests of the bus share: a worker that has room, and waiting."""
+"""Shared by the tests of the bus: a trigger handler that records, and waiting for a condition."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -9,17 +9,17 @@ from paca.bus.base import EntryResult, EntryStatus
 
 @dataclass
 class RecordingHandler:
-    """A worker's side of the queue; keeps what it was asked to take in."""
+    """A trigger handler that records its calls and always gives the same result."""
 
-    most: int = 10
+    free_capacity: int = 10
     result: EntryResult = EntryResult(EntryStatus.ACCEPTED)
-    asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    handled: list[tuple[str, dict[str, str]]] = field(default_factory=list)
 
     def capacity(self) -> int:
-        return self.most
+        return self.free_capacity
 
     def handle(self, entry_id: str, fields: Mapping[str, str]) -> EntryResult:
-        self.asked.append((entry_id, dict(fields)))
+        self.handled.append((entry_id, dict(fields)))
         return self.result
 
 
