@@ -12,7 +12,7 @@ from typing import Any
 from tests.bench import environment
 from tests.bench.figures import Figure, percentile
 from tests.installation.manage_process import Installation, Running
-from tests.realtime.pages import Page, bearer, conversation_page
+from tests.realtime.pages import Page, bearer_headers, conversation_page
 
 MESSAGES = 100
 BETWEEN_SECONDS = 0.1
@@ -60,7 +60,7 @@ class Site:
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.running.port}/api/v1/{path}",
             data=None if body is None else json.dumps(body).encode(),
-            headers={**bearer(self.token), "Content-Type": "application/json"},
+            headers={**bearer_headers(self.token), "Content-Type": "application/json"},
         )
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)
@@ -74,7 +74,7 @@ class Site:
     def messages_and_pings(self, conversation: str) -> tuple[list[float], list[float]]:
         """Milliseconds of messages and of pings, sent alternately; the first of each is a warm-up."""
         acks, pongs = [], []
-        with conversation_page(self, conversation, bearer(self.token)) as page:
+        with conversation_page(self, conversation, bearer_headers(self.token)) as page:
             page.until("ready")
             for number in range(1 + MESSAGES):
                 acks.append(_ms(page, "message", "ack", client_id=f"m{number}", text="And this?"))

@@ -173,7 +173,7 @@ class Wire:
 
 _MASK = b"\0\0\0\0"
 FRAMES = [
-    *(Row(name, frame, {"type": "error", "code": code}, name == "binary") for name, frame, code in frames.WRONG),
+    *(Row(name, frame, {"type": "error", "code": code}, name == "binary") for name, frame, code in frames.MALFORMED),
     Row("text that is not UTF-8", Wire(b"\x81\x85" + _MASK + NOT_UTF8), {"closed": 1007}, short=True),
     Row("bits of no meaning", Wire(b"\xf1\x81" + _MASK + b"x"), {"closed": 1002}),
     Row("a kind of frame that is none", Wire(b"\x83\x81" + _MASK + b"x"), {"closed": 1002}),

@@ -17,7 +17,7 @@ from paca.asgi import application
 from paca.common import database_threads
 from paca.conversations import store
 from paca.worker.database import Database
-from tests.realtime.pages import Chat, cookie_of, make_chat
+from tests.realtime.pages import Chat, make_chat, session_cookie
 from tests.support import direct
 from tests.support.flow import wait_until
 from tests.support.live_server import LiveServer, running
@@ -59,7 +59,7 @@ def live(transactional_db: None) -> Iterator[LiveServer]:
 
 @pytest.fixture
 def cookie(chat: Chat) -> str:
-    return cookie_of(chat.owner)
+    return session_cookie(chat.owner)
 
 
 @contextlib.contextmanager

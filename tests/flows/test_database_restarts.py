@@ -5,7 +5,7 @@ import time
 import pytest
 
 from paca.asgi import application
-from tests.realtime.pages import conversation_page, session
+from tests.realtime.pages import conversation_page, session_headers
 from tests.support import direct
 from tests.support.flow import Flow, assert_replay_matches, wait_until
 from tests.support.live_server import running
@@ -49,7 +49,7 @@ def test_reply_is_stored_once_after_every_database_connection_was_cut(flow: Flow
 def test_socket_still_works_after_every_database_connection_was_cut(flow: Flow):
     conversation = flow.ask("Hello", [says("Here.")])
     with running(application) as server:
-        headers = session(server, flow.world.user)
+        headers = session_headers(server, flow.world.user)
         with conversation_page(server, conversation.id, headers) as page:
             page.until("ready")
             assert direct.end_sessions() > 0

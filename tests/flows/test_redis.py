@@ -19,7 +19,7 @@ from paca.bus.redis.bus import RedisBus
 from paca.conversations.models import Conversation, Trigger
 from paca.worker.database import Database
 from paca.worker.external_triggers import ExternalTriggerHandler
-from tests.realtime.pages import Page, application, conversation_page, session
+from tests.realtime.pages import Page, application, conversation_page, session_headers
 from tests.support.flow import Flow, ObservedConversation, assert_replay_matches, wait_until
 from tests.support.frames import frames_of
 from tests.support.live_server import LiveServer, running
@@ -311,7 +311,7 @@ STEPS = "[[fake turns=6 cmd='sleep 0.3; echo {i} >> steps; cat steps']]"
 def test_redis_outage_stops_no_work_and_pages_see_each_event_once(flow, server, valkey, outage):
     conversations = [flow.begin(STEPS) for _ in range(2)]
     watching = [
-        Watching(conversation_page(server, each.id, session(server, flow.world.user)))
+        Watching(conversation_page(server, each.id, session_headers(server, flow.world.user)))
         for each in conversations
     ]
     for thread in watching:
@@ -343,7 +343,7 @@ def test_conversation_runs_and_is_watched_without_a_reachable_redis(valkey, flow
     valkey.kill()
     conversation = flow.begin("Hello", [says("Hello.")])
     watching = Watching(
-        conversation_page(server, conversation.id, session(server, flow.world.user))
+        conversation_page(server, conversation.id, session_headers(server, flow.world.user))
     )
     watching.start()
     assert flow.wait_until_idle(conversation) == "finished/answered"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from paca.engine.llm.demo import scripted_model
-from tests.realtime.pages import Page, application, conversation_page, session
+from tests.realtime.pages import Page, application, conversation_page, session_headers
 from tests.support.flow import Flow, ObservedConversation
 from tests.support.live_server import LiveServer, running
 
@@ -32,7 +32,9 @@ def flow(transactional_db, tmp_path: Path, monkeypatch) -> Iterator[Flow]:
 def page_of(
     server: LiveServer, flow: Flow, conversation: ObservedConversation, after: int | str = ""
 ) -> Page:
-    return conversation_page(server, conversation.id, session(server, flow.world.user), after)
+    return conversation_page(
+        server, conversation.id, session_headers(server, flow.world.user), after
+    )
 
 
 def text_of(page: Page) -> str:

@@ -1,4 +1,4 @@
-"""A chat, and a page that talks to it over a socket."""
+"""Shared by the tests of sockets: a chat, and a page with a socket."""
 
 import contextlib
 import json
@@ -30,7 +30,7 @@ from tests.support.world import World, make_world
 
 @dataclass(frozen=True)
 class Chat:
-    """A project with one conversation in which one message stands."""
+    """A project with one conversation that has one message."""
 
     world: World
     conversation: Conversation
@@ -43,25 +43,25 @@ class Chat:
     def owner(self) -> User:
         return self.world.user
 
-    def join(self, username: str, role: str) -> Member:
-        """A new person of the project with this role."""
+    def add_member(self, username: str, role: str) -> Member:
+        """Create a person and make them a member of the project with this role."""
         user = User.objects.create_user(username=username, password="a long password 8")
         workspaces.add_person(self.world.project.workspace, user=user)
         return members.add_person(
             self.world.project, user=user, role=self.world.role(role), by=self.owner
         )
 
-    def say(self, count: int = 1, text: str = "word") -> int:
-        """Rows in the log; the number of the last."""
+    def append_messages(self, count: int = 1, text: str = "word") -> int:
+        """Append messages of the agent to the log and give the seq of the last."""
         for n in range(count):
             last = store.append(self.id, events.MessageSpoken(text=f"{text} {n}"))
         return last.last_seq
 
 
 def make_chat(name: str = "Harbor") -> Chat:
-    made = make_world(name)
-    sent = services.start_chat(made.agent, text="Hello", by=made.owner)
-    return Chat(made, Conversation.objects.get(pk=sent.conversation_id))
+    world = make_world(name)
+    sent = services.start_chat(world.agent, text="Hello", by=world.owner)
+    return Chat(world, Conversation.objects.get(pk=sent.conversation_id))
 
 
 def application(
@@ -69,7 +69,7 @@ def application(
     project: type[ProjectConsumer] = ProjectConsumer,
     sweep_seconds: float = SWEEP_SECONDS,
 ) -> Any:
-    """The sockets of Paca, with consumers that are less patient, for instance."""
+    """Paca's sockets as an ASGI application, with other consumers or sweeps if given."""
     sockets = URLRouter(
         [
             path("ws/conversations/<uuid:id>/", conversation.as_asgi()),
@@ -86,29 +86,29 @@ def application(
     )
 
 
-def cookie_of(user: User) -> str:
+def session_cookie(user: User) -> str:
     browser = Client()
     browser.force_login(user)
     return f"sessionid={browser.cookies['sessionid'].value}"
 
 
-def token_of(user: User, *scopes: str) -> str:
+def create_token(user: User, *scopes: str) -> str:
     _token, secret = tokens.create(user, name="a test", scopes=list(scopes), by=user)
     return secret
 
 
-def session(server: Any, user: User) -> dict[str, str]:
-    """The headers of a page of ours that this person has open."""
-    return {"Cookie": cookie_of(user), "Origin": server.url}
+def session_headers(server: Any, user: User) -> dict[str, str]:
+    """The headers of a page of Paca on which this person is signed in."""
+    return {"Cookie": session_cookie(user), "Origin": server.url}
 
 
-def bearer(secret: str) -> dict[str, str]:
+def bearer_headers(secret: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {secret}"}
 
 
 @dataclass
 class Page:
-    """A socket as a page uses it; keeps every frame it was sent."""
+    """A socket as a page uses it. ``frames`` keeps every frame received."""
 
     url: str
     headers: dict[str, str]
@@ -123,7 +123,7 @@ class Page:
                 additional_headers=self.headers,
                 compression=None,
                 max_size=None,
-                max_queue=None,  # or leaving in the midst of a replay takes ten seconds
+                max_queue=None,  # with a limit, leaving in the middle of a replay takes ten seconds
             )
         )
         return self
@@ -132,7 +132,7 @@ class Page:
         self._open.close()
 
     def next(self, seconds: float = 5) -> dict[str, Any]:
-        """The next frame. Raises ``EOFError`` when the server closes, see ``closed_with``."""
+        """The next frame. Raises ``EOFError`` if the server closes the socket; see ``closed_with``."""
         try:
             text = self.socket.recv(timeout=seconds)
         except ConnectionClosed as closed:
@@ -142,23 +142,23 @@ class Page:
         return self.frames[-1]
 
     def until(self, wanted: str | Callable[[dict[str, Any]], bool], seconds: float = 10) -> Any:
-        """Read on to the frame of this type, or the first for which this is true."""
+        """Read up to the first frame of this type, or for which this function is true."""
         while True:
             frame = self.next(seconds)
             if frame["type"] == wanted if isinstance(wanted, str) else wanted(frame):
                 return frame
 
     def send(self, type: str, **fields: Any) -> None:
-        with contextlib.suppress(ConnectionClosed):  # reading says with which code
+        with contextlib.suppress(ConnectionClosed):  # reading gives the close code
             self.socket.send(json.dumps({"type": type, **fields}))
 
     def ask(self, type: str, **fields: Any) -> dict[str, Any]:
-        """Send a command and read on to its answer."""
+        """Send a command and read up to its answer."""
         self.send(type, **fields)
         return self.until(lambda frame: frame["type"] in {"ack", "error", "pong"})
 
     def close_code(self, seconds: float = 5) -> int | None:
-        """Read to the end and say with which code the server closed."""
+        """Read to the end and give the code with which the server closed the socket."""
         try:
             while True:
                 self.next(seconds)

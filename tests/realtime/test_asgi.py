@@ -1,4 +1,4 @@
-"""The application as it is served: pages, the API, static files and sockets through one door."""
+"""The ASGI application: pages, the API, static files and sockets on one port."""
 
 import urllib.request
 import warnings
@@ -10,7 +10,7 @@ from django.templatetags.static import static
 from django.test import Client
 from websockets.exceptions import InvalidStatus
 
-from tests.realtime.pages import Page, conversation_page, session
+from tests.realtime.pages import Page, conversation_page, session_headers
 from tests.support.live_server import running
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -23,8 +23,8 @@ def server(transactional_db):
 
 
 def fetch(url: str, method: str = "GET", **headers: str):
-    asked = urllib.request.Request(url, method=method, headers=headers)
-    with urllib.request.urlopen(asked, timeout=10) as answer:
+    request = urllib.request.Request(url, method=method, headers=headers)
+    with urllib.request.urlopen(request, timeout=10) as answer:
         return answer.status, dict(answer.headers), answer.read()
 
 
@@ -45,9 +45,9 @@ def test_asgi_application_serves_a_whole_static_file_without_a_warning(server):
 
 
 def test_asgi_application_serves_sockets_beside_pages(server, chat):
-    with conversation_page(server, chat.id, session(server, chat.owner)) as page:
+    with conversation_page(server, chat.id, session_headers(server, chat.owner)) as page:
         page.until("ready")
-        new = chat.say()
+        new = chat.append_messages()
         assert page.next()["seq"] == new
 
 

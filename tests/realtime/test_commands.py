@@ -1,4 +1,4 @@
-"""What a page may ask for over its socket, and what it hears back."""
+"""The commands of a socket and their answers."""
 
 import json
 import threading
@@ -10,7 +10,13 @@ from paca import events
 from paca.conversations import store
 from paca.conversations.models import ChatSession, Conversation, Event, Trigger
 from paca.realtime import protocol
-from tests.realtime.pages import Page, bearer, conversation_page, session, token_of
+from tests.realtime.pages import (
+    Page,
+    bearer_headers,
+    conversation_page,
+    create_token,
+    session_headers,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -20,13 +26,13 @@ def messages(conversation_id) -> list[dict]:
     return [json.loads(row.payload) for row in rows.order_by("seq")]
 
 
-def run(chat, *happened: events.Event) -> None:
-    store.append(chat.id, events.ConversationStarted(model="demo/guide"), *happened)
+def start_running(chat, *appended: events.Event) -> None:
+    store.append(chat.id, events.ConversationStarted(model="demo/guide"), *appended)
 
 
 @pytest.fixture
 def page(server, chat):
-    with conversation_page(server, chat.id, session(server, chat.owner)) as opened:
+    with conversation_page(server, chat.id, session_headers(server, chat.owner)) as opened:
         opened.until("ready")
         yield opened
 
@@ -46,8 +52,8 @@ def test_message_command_is_acknowledged_stored_and_shown(page, chat):
 
 
 def test_message_sent_twice_within_ten_milliseconds_is_stored_once(server, chat):
-    """T-23: a double click, a second tab, a message sent again after a lost acknowledgement."""
-    headers = session(server, chat.owner)
+    """T-23: a double click, a second tab, or a message that is sent again after a lost answer."""
+    headers = session_headers(server, chat.owner)
     with (
         conversation_page(server, chat.id, headers) as one,
         conversation_page(server, chat.id, headers) as two,
@@ -76,7 +82,7 @@ def test_messages_of_one_socket_keep_their_order(page, chat):
 
 
 def test_each_command_calls_its_service(page, chat):
-    run(chat)
+    start_running(chat)
     assert page.ask("pause", client_id="1")["type"] == "ack"
     assert page.ask("interrupt", client_id="2", text="No, the other one")["type"] == "ack"
     assert page.ask("stop", client_id="3")["type"] == "ack"
@@ -104,7 +110,7 @@ def test_clear_command_sent_repeatedly_opens_one_new_conversation(page, chat):
 
 
 def test_command_that_a_service_refuses_is_answered_with_its_error_code(page, chat):
-    run(chat)
+    start_running(chat)
     busy = page.ask("message", client_id="1", text="Now!", on_busy="reject")
     assert (busy["type"], busy["client_id"], busy["code"]) == ("error", "1", "conversation_busy")
     idle = page.ask("resume", client_id="2")
@@ -114,13 +120,13 @@ def test_command_that_a_service_refuses_is_answered_with_its_error_code(page, ch
     assert page.ask("ping")["type"] == "pong"
 
 
-WRONG = [
-    ("no JSON", "{'type': 'stop'}", "bad_json"),
+MALFORMED = [
+    ("not JSON", "{'type': 'stop'}", "bad_json"),
     ("an empty frame", "", "bad_json"),
     ("cut off", '{"type": "message", "client_id": "a", "te', "bad_json"),
     ("not a number", '{"type": "stop", "client_id": NaN}', "bad_json"),
     (
-        "half of a surrogate pair",
+        "a lone surrogate",
         '{"type": "message", "client_id": "a", "text": "\\ud800"}',
         "bad_json",
     ),
@@ -170,12 +176,12 @@ WRONG = [
 
 def test_malformed_frame_gets_its_error_code_and_the_socket_stays_open(page):
     before = Trigger.objects.count()
-    for what, frame, code in WRONG:
+    for name, frame, code in MALFORMED:
         page.socket.send(frame)
         answer = page.until("error")
-        assert answer["code"] == code, (what, answer)
-        assert answer["detail"].endswith("."), what
-        assert len(answer["detail"]) < 300, what
+        assert answer["code"] == code, (name, answer)
+        assert answer["detail"].endswith("."), name
+        assert len(answer["detail"]) < 300, name
         time.sleep(0.06)  # no more than 20 frames a second
     assert page.ask("ping", client_id="still-there")["type"] == "pong"
     assert Trigger.objects.count() == before
@@ -211,20 +217,20 @@ def test_frames_above_twenty_a_second_are_refused_one_by_one(page):
 def test_slow_command_delays_neither_its_own_page_nor_others(server, page, chat, monkeypatch):
     from paca.conversations import services
 
-    held, asked = threading.Event(), threading.Event()
+    release, called = threading.Event(), threading.Event()
 
     def slow_stop(conversation, *, by):
-        asked.set()
-        held.wait(20)
+        called.set()
+        release.wait(20)
 
     monkeypatch.setattr(services, "stop", slow_stop)
     page.send("stop", client_id="1")
-    assert asked.wait(5)
-    last = chat.say(5)
+    assert called.wait(5)
+    last = chat.append_messages(5)
     page.until(lambda frame: frame.get("seq") == last, 5)
-    with conversation_page(server, chat.id, session(server, chat.owner)) as other:
+    with conversation_page(server, chat.id, session_headers(server, chat.owner)) as other:
         assert other.ask("message", client_id="2", text="Still there?")["type"] == "ack"
-    held.set()
+    release.set()
     assert page.until("ack")["client_id"] == "1"
 
 
@@ -234,7 +240,7 @@ def test_command_that_raises_is_answered_with_an_error_and_the_socket_stays_open
     from paca.conversations import services
 
     def broken(conversation, *, by):
-        raise RuntimeError("a fault in the server with a secret in it")
+        raise RuntimeError("a bug in the server with a secret in it")
 
     monkeypatch.setattr(services, "stop", broken)
     answer = page.ask("stop", client_id="1")
@@ -252,7 +258,7 @@ def test_every_command_of_the_contract_has_a_permission_and_a_handler():
 
 def test_project_socket_accepts_only_ping(server, chat):
     url = f"{server.ws_url}/ws/projects/{chat.world.project.pk}/"
-    with Page(url, bearer(token_of(chat.owner))) as page:
+    with Page(url, bearer_headers(create_token(chat.owner))) as page:
         assert page.next() == {"type": "ready", "project": str(chat.world.project.pk)}
         assert page.ask("ping") == {"type": "pong", "client_id": ""}
         answer = page.ask("stop", client_id="1")

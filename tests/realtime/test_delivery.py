@@ -1,4 +1,4 @@
-"""One viewer's pace: live text goes out at most every 50 ms, whatever holds the sending up."""
+"""The delivery to one viewer sends live text at most every 50 ms."""
 
 import asyncio
 import json
@@ -17,16 +17,16 @@ def word(n: int) -> LiveFrame:
 
 
 def test_live_text_that_arrives_during_a_slow_read_is_sent_at_most_every_fifty_milliseconds():
-    asyncio.run(_words_while_a_row_is_read())
+    asyncio.run(_deliver_text_during_a_slow_read())
 
 
-async def _words_while_a_row_is_read() -> None:
+async def _deliver_text_during_a_slow_read() -> None:
     loop = asyncio.get_running_loop()
     sent_at: dict[str, float] = {}
     all_sent = asyncio.Event()
 
     async def read(after: int, _limit: int) -> list[EventFrame]:
-        """A slow database: text has fallen due by the time it answers, and more text comes."""
+        """A slow query: live text becomes due during it, and more text arrives."""
         if after:
             return []
         delivery.on_hint(word(0))

@@ -1,4 +1,4 @@
-"""What a page hears on its socket while the database has no room, or is away."""
+"""The answer to a message while the database's disk is full or the database is unavailable."""
 
 import psycopg
 import pytest
@@ -6,7 +6,7 @@ from django.db import OperationalError
 
 from paca.common import disk_space
 from paca.conversations import store
-from tests.realtime.pages import conversation_page, session
+from tests.realtime.pages import conversation_page, session_headers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -22,7 +22,7 @@ def test_message_on_a_full_database_gets_the_reason_and_the_socket_stays_open(
         raise OperationalError from cause
 
     monkeypatch.setattr(disk_space, "_full_until", 0.0)
-    with conversation_page(server, chat.id, session(server, chat.owner)) as page:
+    with conversation_page(server, chat.id, session_headers(server, chat.owner)) as page:
         page.until("ready")
         with monkeypatch.context() as meanwhile:
             meanwhile.setattr(store, "append", refuse)

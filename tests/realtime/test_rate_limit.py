@@ -1,4 +1,4 @@
-"""How many frames a second a socket may send."""
+"""The limit of frames a second on a socket."""
 
 import pytest
 

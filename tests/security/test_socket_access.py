@@ -3,7 +3,7 @@
 import pytest
 
 from paca.realtime import protocol
-from tests.realtime.pages import Page, application, bearer
+from tests.realtime.pages import Page, application, bearer_headers
 from tests.security import two_projects
 from tests.security.access_table import PRINCIPALS
 from tests.security.two_projects import TwoProjects
@@ -47,7 +47,7 @@ def headers(principal: Api, server: LiveServer) -> dict[str, str]:
     """The headers of the handshake that authenticate the principal."""
     credentials = principal.client._credentials.get("HTTP_AUTHORIZATION", "")
     if credentials:
-        return bearer(credentials.removeprefix("Bearer "))
+        return bearer_headers(credentials.removeprefix("Bearer "))
     session = principal.client.cookies.get("sessionid")
     cookie = {"Cookie": f"sessionid={session.value}"} if session else {}
     return {"Origin": server.url, **cookie}
