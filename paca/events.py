@@ -1,4 +1,4 @@
-"""The catalogue of event types: everything that can stand in a conversation's log or be shown live."""
+"""The catalogue of event types: stored in the log of a conversation, or only shown live."""
 
 import dataclasses
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Base of every event. Carries facts only: JSON values, no markup, no database objects."""
+    """The base of all events. Its fields are facts: JSON values, no markup, no database objects."""
 
     type: ClassVar[str]
     durable: ClassVar[bool]
@@ -16,11 +16,14 @@ class Event:
 
     @classmethod
     def from_payload(cls, payload: dict[str, Any]) -> Self:
-        """Load a stored payload; fields no longer known are ignored, new ones take their default."""
+        """Load a stored payload. Unknown fields are ignored, missing ones take their default.
+
+        Raises ``TypeError`` if a field without a default is missing.
+        """
         return cls(**{name: value for name, value in payload.items() if name in cls.facts})
 
     def payload(self) -> dict[str, Any]:
-        """The facts as a JSON object, as they stand in the row and in a frame's ``data``."""
+        """The facts as a JSON object, as in the event's row and in the ``data`` of its frame."""
         return {name: getattr(self, name) for name in self.facts}
 
 
@@ -30,7 +33,10 @@ EVENT_TYPES: dict[str, type[Event]] = {}
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def event(name: str, *, durable: bool = True) -> Callable[[type[E]], type[E]]:
-    """Enter a class in the catalogue. ``durable=False``: shown live, never stored."""
+    """Add a class to the catalogue. ``durable=False``: shown live, never stored.
+
+    Raises ``ValueError`` if the catalogue has another class of this name.
+    """
 
     def enter(cls: type[E]) -> type[E]:
         entry = dataclass(frozen=True, slots=True, kw_only=True)(cls)
@@ -44,13 +50,13 @@ def event(name: str, *, durable: bool = True) -> Callable[[type[E]], type[E]]:
 
 
 def load(name: str, payload: dict[str, Any]) -> Event:
-    """The event of a stored row; a type or shape no longer known becomes ``UnknownEvent``, whole."""
+    """The event of a stored row. An unknown type or shape becomes an ``UnknownEvent`` with its payload."""
     cls = EVENT_TYPES.get(name)
     if cls is None:
         return UnknownEvent(original_type=name, payload_as_read=payload)
     try:
         return cls.from_payload(payload)
-    except TypeError:  # a required fact is missing: written by a version we do not know
+    except TypeError:  # a required fact is missing: an unknown version wrote it
         return UnknownEvent(original_type=name, payload_as_read=payload)
 
 
@@ -59,7 +65,7 @@ def load(name: str, payload: dict[str, Any]) -> Event:
 
 @event("agent.conversation.queued")
 class ConversationQueued(Event):
-    """Work waits for a worker. ``trigger`` is the kind of its cause, ``by`` who caused it."""
+    """The conversation waits for a worker. ``trigger`` is the kind of its cause, ``by`` its author."""
 
     trigger: str
     by: str = ""
@@ -67,7 +73,7 @@ class ConversationQueued(Event):
 
 @event("agent.conversation.started")
 class ConversationStarted(Event):
-    """A worker took the conversation. ``demo``: the answers come from a script, not a model."""
+    """A worker claimed the conversation. ``demo``: a script answers, not a model."""
 
     model: str
     demo: bool = False
@@ -75,9 +81,9 @@ class ConversationStarted(Event):
 
 @event("agent.conversation.paused")
 class ConversationPaused(Event):
-    """The run stands still; a message or Continue leaves this state. ``reason`` is one of by_person,
-    step_limit, token_budget, cost_budget, time_limit, rate_limited, model_unavailable, stuck (no
-    progress: the same step again and again), parked."""
+    """The conversation is paused until a message or Continue. ``reason`` is one of by_person,
+    step_limit, token_budget, cost_budget, time_limit, rate_limited, model_unavailable, stuck (the same
+    step was repeated without progress), parked (several workers were lost while they ran it)."""
 
     reason: str
     by: str = ""
@@ -86,7 +92,7 @@ class ConversationPaused(Event):
 
 @event("agent.conversation.waiting")
 class ConversationWaiting(Event):
-    """The run cannot go on for now, and will by itself: ``reason`` is what it waits for."""
+    """The turn waits, and goes on by itself. ``reason`` is what it waits for."""
 
     reason: str
     detail: str = ""
@@ -94,8 +100,8 @@ class ConversationWaiting(Event):
 
 @event("agent.conversation.resumed")
 class ConversationResumed(Event):
-    """A new worker has taken over the run from one that is gone; nothing stored is lost. Or what
-    it has waited for (``waited_for``) is there."""
+    """The turn goes on. ``worker`` has taken it over from a lost worker, and nothing stored is lost;
+    or the turn has got what it ``waited_for``."""
 
     worker: str = ""
     waited_for: str = ""
@@ -103,14 +109,14 @@ class ConversationResumed(Event):
 
 @event("agent.conversation.finished")
 class ConversationFinished(Event):
-    """The agent has answered everything it was asked."""
+    """The agent has answered every message."""
 
     reason: str = "answered"
 
 
 @event("agent.conversation.failed")
 class ConversationFailed(Event):
-    """Something only a person can repair: ``code``, what happened, and the one next step."""
+    """An error that a person has to repair: its ``code``, a ``message`` and the ``next_step``."""
 
     code: str
     message: str
@@ -119,7 +125,7 @@ class ConversationFailed(Event):
 
 @event("agent.conversation.stopped")
 class ConversationStopped(Event):
-    """A person (or the removal of the agent) ended the run."""
+    """A person stopped the conversation, or its agent was removed."""
 
     reason: str = "by_person"
     by: str = ""
@@ -127,14 +133,14 @@ class ConversationStopped(Event):
 
 @event("agent.conversation.interrupted")
 class ConversationInterrupted(Event):
-    """A person cut the turn short; what they wrote starts the next one."""
+    """A person interrupted the turn. The person's message starts the next one."""
 
     by: str = ""
 
 
 @event("agent.turn.started")
 class TurnStarted(Event):
-    """The agent begins to answer one or more triggers; numbers count from 1."""
+    """The agent starts to answer one or more triggers. Numbers count from 1."""
 
     number: int
     triggers: list[str] = field(default_factory=list)
@@ -152,7 +158,7 @@ class TurnFinished(Event):
 
 @event("agent.title.changed")
 class TitleChanged(Event):
-    """The conversation's title, made from its first message or written by a person."""
+    """The title of the conversation, made from its first message or written by a person."""
 
     title: str
     by: str = ""
@@ -163,7 +169,7 @@ class TitleChanged(Event):
 
 @event("agent.message.received")
 class MessageReceived(Event):
-    """Someone wrote to the agent. ``client_id`` is the sender's own name for the message."""
+    """A message to the agent. ``client_id`` is the id that the sender gave it."""
 
     text: str
     author_id: str = ""
@@ -174,9 +180,9 @@ class MessageReceived(Event):
 
 @event("agent.message.spoken")
 class MessageSpoken(Event):
-    """The agent's words. ``call_id`` is the model call whose live text this replaces.
+    """A message of the agent. It replaces the live text of the model call ``call_id``.
 
-    ``truncated``: the model hit its output limit here and is asked to go on.
+    ``truncated``: the model reached its output limit here, and is asked to go on.
     """
 
     text: str
@@ -188,7 +194,7 @@ class MessageSpoken(Event):
 
 @event("agent.message.discarded")
 class MessageDiscarded(Event):
-    """Streamed text that never became a message. ``text``, if kept, is for people only."""
+    """Live text that did not become a message. ``text`` is for people, and empty if it is not kept."""
 
     call_id: str
     cause: str
@@ -197,7 +203,7 @@ class MessageDiscarded(Event):
 
 @event("agent.text.streamed", durable=False)
 class TextStreamed(Event):
-    """A piece of the answer being written, at ``offset`` characters of this model call's text."""
+    """A piece of the answer as it is written, at ``offset`` characters of this model call's text."""
 
     call_id: str
     offset: int
@@ -206,7 +212,7 @@ class TextStreamed(Event):
 
 @event("agent.thought.recorded")
 class ThoughtRecorded(Event):
-    """The model's reasoning. ``signature`` and ``redacted`` go back to the provider unread."""
+    """The reasoning of the model. ``signature`` and ``redacted`` go back to the provider unread."""
 
     text: str
     call_id: str = ""
@@ -217,7 +223,7 @@ class ThoughtRecorded(Event):
 
 @event("agent.thought.streamed", durable=False)
 class ThoughtStreamed(Event):
-    """A piece of reasoning being written, at ``offset`` characters."""
+    """A piece of reasoning as it is written, at ``offset`` characters of this model call's reasoning."""
 
     call_id: str
     offset: int
@@ -229,7 +235,7 @@ class ThoughtStreamed(Event):
 
 @event("agent.model.retried")
 class ModelRetried(Event):
-    """Attempt ``attempt`` failed because of ``cause``; the next begins in ``wait_seconds``."""
+    """Attempt ``attempt`` of a model call failed because of ``cause``. The next starts in ``wait_seconds``."""
 
     call_id: str
     attempt: int
@@ -240,13 +246,13 @@ class ModelRetried(Event):
 
 @event("agent.usage.recorded")
 class UsageRecorded(Event):
-    """What one attempt of a model call took, however it ended.
+    """The usage of one attempt of a model call, however it ended.
 
-    ``outcome`` is done, failed or cancelled. ``cost_usd`` is null when the price is unknown.
-    ``seen_seq``: the last event the model had before it when it was asked. A message above it
-    is younger than the reply and stands after it in the history, whatever its number.
-    Tokens are null where the server told none; ``estimated_tokens`` and ``estimated_usd`` then keep
-    the limits, and are nothing to be shown.
+    ``outcome`` is done, failed or cancelled. ``cost_usd`` is null if the price is unknown.
+    ``seen_seq`` is the last event in the history that the model was sent. A message above it is newer
+    than the reply, and comes after it in the history whatever its number.
+    Tokens are null if the server did not report them; limits then count ``estimated_tokens`` and
+    ``estimated_usd``, which are not shown.
     """
 
     call_id: str
@@ -269,7 +275,7 @@ class UsageRecorded(Event):
 
 @event("agent.tool.called")
 class ToolCalled(Event):
-    """The model asks for a tool. ``subject`` is a short phrase for the card ("src/app.py")."""
+    """The model calls a tool. ``subject`` is a short text for its card, such as ``src/app.py``."""
 
     call_id: str
     tool: str
@@ -281,7 +287,7 @@ class ToolCalled(Event):
 
 @event("agent.tool.started")
 class ToolStarted(Event):
-    """The intent: from here on the call may have had its effect. ``boot_id`` names the runner."""
+    """The call is about to run: from here on it may have had an effect. ``boot_id``: of the runner."""
 
     call_id: str
     boot_id: str = ""
@@ -289,7 +295,7 @@ class ToolStarted(Event):
 
 @event("agent.tool.progressed", durable=False)
 class ToolProgressed(Event):
-    """New output of a running command, at ``offset`` characters of what was shown so far."""
+    """New output of a running command, at ``offset`` characters of its output."""
 
     call_id: str
     offset: int
@@ -298,11 +304,11 @@ class ToolProgressed(Event):
 
 @event("agent.tool.returned")
 class ToolReturned(Event):
-    """The outcome of a call. ``cause`` is empty, or why it did not end by itself:
+    """The outcome of a tool call. ``cause`` is empty, or why the call did not end by itself:
     invalid, refused, failed, timed_out, out_of_memory, too_many_processes, disk_full, cancelled,
     sandbox_lost.
 
-    ``file``: where in the sandbox the whole output stands when it was cut here.
+    ``file``: the file in the sandbox that has the whole output, if it is truncated here.
     """
 
     call_id: str
@@ -317,7 +323,7 @@ class ToolReturned(Event):
 
 @event("agent.tool.outcome_unknown")
 class ToolOutcomeUnknown(Event):
-    """The worker or sandbox was lost while the call ran; it was not run again."""
+    """The worker or the sandbox was lost while the call ran. It was not run again."""
 
     call_id: str
     output: str
@@ -329,7 +335,7 @@ class ToolOutcomeUnknown(Event):
 
 @event("agent.limit.neared")
 class LimitNeared(Event):
-    """A limit is close; the model is told to wrap up. ``which`` as in the reasons of paused."""
+    """A limit is close, and the model is told to finish. ``which``: as in the reasons of paused."""
 
     which: str
     left: float
@@ -337,7 +343,7 @@ class LimitNeared(Event):
 
 @event("agent.limit.reached")
 class LimitReached(Event):
-    """A limit is reached; what follows is one summary without tools, or nothing."""
+    """A limit is reached. At most one summary without tools follows."""
 
     which: str
     limit: float
@@ -345,8 +351,8 @@ class LimitReached(Event):
 
 @event("agent.guard.noticed")
 class GuardNoticed(Event):
-    """The model did something that leads nowhere; ``note`` is what it is told about it.
-    ``guard`` is text_tool_call (a call written into the answer) or repeated_step."""
+    """The model did something that leads nowhere, and is told so in ``note``. ``guard`` is
+    text_tool_call (a tool call written into the answer) or repeated_step."""
 
     guard: str
     note: str
@@ -357,14 +363,14 @@ class GuardNoticed(Event):
 
 @event("agent.sandbox.starting")
 class SandboxStarting(Event):
-    """A sandbox is being started on this backend."""
+    """A sandbox starts on this backend."""
 
     backend: str
 
 
 @event("agent.sandbox.started")
 class SandboxStarted(Event):
-    """The sandbox is ready. ``boot_id`` names this life of its runner."""
+    """The sandbox is ready. ``boot_id`` identifies this life of its runner."""
 
     backend: str
     boot_id: str
@@ -373,12 +379,12 @@ class SandboxStarted(Event):
 
 @event("agent.sandbox.paused")
 class SandboxPaused(Event):
-    """Nobody has used it for a while: its processes stand still, and go on with the next message."""
+    """The sandbox was idle. Its processes are frozen, and go on with the next message."""
 
 
 @event("agent.sandbox.resumed")
 class SandboxResumed(Event):
-    """A paused sandbox goes on where it stood; ``boot_id`` is that of before."""
+    """A paused sandbox goes on where it was paused, with the same ``boot_id``."""
 
     boot_id: str
     seconds: float = 0.0
@@ -386,11 +392,10 @@ class SandboxResumed(Event):
 
 @event("agent.sandbox.lost")
 class SandboxLost(Event):
-    """The sandbox is gone although nobody removed it; ``cause`` as far as it is known, in words.
+    """The sandbox was lost, and Paca did not remove it. ``cause`` says why in words, if it is known.
 
-    ``end``: the same for programs, one of out_of_memory, disk_full, killed, exited, retired,
-    removed, silent.
-    ``exit_code``: of its main program.
+    ``end`` is the cause for programs: out_of_memory, disk_full, killed, exited, retired, removed or
+    silent. ``exit_code`` is that of its main program.
     """
 
     cause: str
@@ -400,14 +405,14 @@ class SandboxLost(Event):
 
 @event("agent.sandbox.removed")
 class SandboxRemoved(Event):
-    """The sandbox has been removed; its workspace is kept if ``kept``."""
+    """The sandbox was removed. ``kept``: its files still exist."""
 
     kept: bool = True
 
 
 @event("agent.event.unknown")
 class UnknownEvent(Event):
-    """A row of a type this version does not know, kept whole."""
+    """A stored event of a type or shape that this version does not know, with its whole payload."""
 
     original_type: str
     payload_as_read: dict[str, Any]

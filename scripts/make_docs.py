@@ -40,9 +40,9 @@ EVENTS_HEAD = """\
 
 Generated from `paca/events.py` by `make docs`; change the text there.
 
-Everything that happens in a conversation is an event: a type and facts. A *kept* event is a row of the
-conversation's log with a number (`seq`); a *live* one is shown to whoever watches and never stored.
-The same name stands in the log, in socket frames, in the API and in the page.
+Everything that happens in a conversation is an event: a type and facts. A *stored* event is a row of the
+conversation's log with a number (`seq`). A *live* event is shown to open pages and never stored. An event has
+the same type in the log, in frames of the socket, in the API and in the page.
 
 """
 
@@ -64,10 +64,10 @@ def configuration() -> str:
 def events() -> str:
     from paca.events import EVENT_TYPES
 
-    parts = [EVENTS_HEAD, "| Type | Kept | Facts | Meaning |\n|---|---|---|---|\n"]
+    parts = [EVENTS_HEAD, "| Type | Stored | Facts | Meaning |\n|---|---|---|---|\n"]
     for name, cls in EVENT_TYPES.items():
         facts = ", ".join(f"`{fact.name}`" for fact in dataclasses.fields(cls)) or "none"
-        meaning = (cls.__doc__ or "").strip().partition("\n")[0]
+        meaning = " ".join((cls.__doc__ or "").split()).replace("``", "`")
         meaning = "" if meaning.startswith(f"{cls.__name__}(") else meaning
         parts.append(f"| `{name}` | {'yes' if cls.durable else 'live'} | {facts} | {meaning} |\n")
     return "".join(parts)
