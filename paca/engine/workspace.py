@@ -1,4 +1,4 @@
-"""What the engine asks of the place where commands run. The sandbox backends are its real form."""
+"""The interface of a sandbox's workspace: its commands and files. The sandbox backends implement it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,8 +13,8 @@ OnOutput = Callable[[str], None]
 class Command:
     """A command line for ``/bin/bash -c``, or an argument vector. Standard input is closed.
 
-    ``cwd`` is relative to the workspace. ``call_id`` names the call for ever: the same one is
-    never executed twice by one runner.
+    ``cwd`` is relative to the workspace. ``call_id`` identifies the call: a runner executes each id
+    once.
     """
 
     call_id: str
@@ -27,11 +27,11 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class CommandOutcome:
-    """How a command ended. ``output`` is stdout and stderr as they came, head and tail if long.
+    """How a command ended. ``output`` is stdout and stderr in the order of writing.
 
+    A long output is ``truncated`` to its head and tail; ``file`` is then the path of the whole
+    output in the workspace. Bytes that are not UTF-8 are replaced, NUL is shown as ␀.
     ``cause`` is empty, or timed_out, cancelled, out_of_memory, disk_full, too_many_processes.
-    ``file``: where inside the whole output stands if ``truncated``. Undecodable bytes are
-    replaced, NUL is shown as ␀.
     """
 
     exit_code: int | None
@@ -44,7 +44,10 @@ class CommandOutcome:
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """One entry of the workspace; ``path`` is relative to it, in its plain spelling."""
+    """One entry of the workspace. ``path`` is relative to the workspace and normalized.
+
+    ``size`` is in bytes, ``modified`` in seconds since 1970.
+    """
 
     path: str
     kind: Literal["file", "directory", "link", "other"]
@@ -54,10 +57,11 @@ class FileInfo:
 
 @dataclass(frozen=True, slots=True)
 class FileLines:
-    """Some lines of a text file, or what a binary file is.
+    """Some lines of a text file, or the type of a binary file.
 
-    ``first`` counts from 1; ``total`` is the number of lines. ``digest`` is the sha256 of the
-    whole file. ``binary`` names the kind ("PDF", "PNG image", ...) and then ``text`` is empty.
+    ``text`` holds the lines ``first`` to ``last``, which count from 1, of ``total`` lines. ``size``
+    is in bytes, ``digest`` is the sha256 of the whole file. ``binary`` names the type of a binary
+    file ("PDF", "PNG image", ...); ``text`` is then empty.
     """
 
     path: str
@@ -73,7 +77,10 @@ class FileLines:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What a write did; ``diff`` is a unified diff, cut if long."""
+    """What a write changed. ``added`` and ``removed`` count lines; ``diff`` is a unified diff, cut if long.
+
+    ``digest`` is the sha256 of the new content.
+    """
 
     path: str
     created: bool
@@ -84,46 +91,57 @@ class FileChange:
 
 
 class SandboxWorkspace(Protocol):
-    """One conversation's files and processes. Paths that leave ``/workspace`` are refused.
+    """The files and processes of one conversation.
 
-    Reading never blocks on a FIFO and never loads a huge file whole.
+    All methods raise ``OutsideWorkspace`` for a path outside of ``/workspace``, ``SandboxGone`` if
+    the sandbox ends and ``Superseded`` if another worker attaches. Reading never blocks on a FIFO
+    and never loads a huge file whole.
     """
 
     @property
     def boot_id(self) -> str:
-        """Names this life of the runner; calls of another life cannot be re-attached."""
+        """Identifies this life of the runner. Calls of another life cannot be attached to."""
         ...
 
     async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandOutcome:
-        """Run to the end. A ``call_id`` already known is attached to, never run again.
+        """Run the command to its end. A known ``call_id`` is attached to and not run again.
 
-        Cancelling the await leaves the command running: ``kill`` ends it.
+        If the await is cancelled, the command runs on: ``kill`` ends it.
         """
         ...
 
     async def attach(self, call_id: str, on_output: OnOutput | None = None) -> CommandOutcome:
-        """Wait for a call begun earlier. Raises ``CallUnknown`` if this runner never began it."""
+        """Wait for the end of an earlier call. Raises ``CallUnknown`` if this runner never started it."""
         ...
 
     async def kill(self, call_id: str) -> None:
-        """End the call's whole process tree: TERM, then KILL. Unknown or ended: nothing."""
+        """End the call's process tree with TERM, then KILL. An unknown or ended call is ignored."""
         ...
 
-    async def read_lines(self, path: str, *, first: int = 1, count: int = 2000) -> FileLines: ...
+    async def read_lines(self, path: str, *, first: int = 1, count: int = 2000) -> FileLines:
+        """Up to ``count`` lines from line ``first``. Raises ``NoSuchFile`` or ``NotAFile``."""
+        ...
 
-    async def read(self, path: str, *, offset: int = 0, limit: int = 1 << 20) -> bytes: ...
+    async def read(self, path: str, *, offset: int = 0, limit: int = 1 << 20) -> bytes:
+        """Up to ``limit`` bytes from ``offset``. Raises ``NoSuchFile`` or ``NotAFile``."""
+        ...
 
-    async def stat(self, path: str) -> FileInfo: ...
+    async def stat(self, path: str) -> FileInfo:
+        """The entry of this path. Raises ``NoSuchFile``."""
+        ...
 
-    async def list(
-        self, path: str = ".", *, depth: int = 1, limit: int = 500
-    ) -> list[FileInfo]: ...
+    async def list(self, path: str = ".", *, depth: int = 1, limit: int = 500) -> list[FileInfo]:
+        """Up to ``limit`` entries below a folder. Raises ``NoSuchFile``, or ``NotAFile`` for a file."""
+        ...
 
     async def write(
         self, call_id: str, path: str, content: bytes, *, expected_digest: str | None = None
     ) -> FileChange:
-        """Replace the whole file at once, making its folders. A repeated ``call_id`` answers as
-        the first did. Raises ``FileChanged`` if the file's digest is not ``expected_digest``."""
+        """Replace the whole file atomically and create its folders.
+
+        A repeated ``call_id`` gets the answer of the first. Raises ``FileChanged`` if the file's
+        sha256 is not ``expected_digest``, ``NotAFile`` or ``FileTooLarge``.
+        """
         ...
 
     async def replace(
@@ -136,8 +154,11 @@ class SandboxWorkspace(Protocol):
         every: bool = False,
         expected_digest: str | None = None,
     ) -> FileChange:
-        """Replace a piece that must occur exactly once (unless ``every``); else ``NoSuchText`` or
-        ``TextNotUnique``."""
+        """Replace ``old``, which must occur exactly once unless ``every`` is set.
+
+        A repeated ``call_id`` gets the answer of the first. Raises ``NoSuchText``,
+        ``TextNotUnique``, ``FileChanged``, ``NoSuchFile`` or ``NotAFile``.
+        """
         ...
 
 
@@ -196,9 +217,9 @@ class CallUnknown(WorkspaceError):
 
 
 class Superseded(PacaError):
-    """Another worker has taken this conversation's sandbox over.
+    """Another worker has taken over the sandbox of this conversation.
 
-    No ``WorkspaceError``: that would be a result for the model, and this ends the run.
+    It ends the run. A ``WorkspaceError`` would become a result for the model instead.
     """
 
     code = "superseded"
@@ -211,13 +232,13 @@ class SandboxUnavailable(WorkspaceError):
 
 
 class SandboxBroken(SandboxUnavailable):
-    """A sandbox ends as soon as it is started. Somebody has to mend it: to go on would be in vain."""
+    """A sandbox ends as soon as it is started. A person must repair this before the run can go on."""
 
     code = "sandbox_broken"
 
 
 class SandboxUnreachable(SandboxUnavailable):
-    """What makes sandboxes does not answer. It may in a while: a run can wait for that."""
+    """The sandbox backend does not answer. The run waits until it does."""
 
     code = "sandbox_unreachable"
 

@@ -1,7 +1,7 @@
-"""The model's view of a conversation: a pure fold over its log, valid for any prefix of any log.
+"""The history that the model sees: a pure fold over the event log.
 
-Every provider accepts what ``History.messages()`` gives: the first message is a user's, roles
-alternate, no block is empty, and each call is followed at once by exactly one result.
+For any prefix of any log, every provider accepts ``History.messages()``: the first message is a
+user's, roles alternate, no block is empty, and exactly one result follows each call at once.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ NO_OUTPUT = "(no output)"
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """Something said to the model that no reply has taken up yet, and its place in the log."""
+class PendingText:
+    """A text for the model that no request contained yet, with its position in the log."""
 
     seq: int
     text: str
@@ -32,7 +32,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class OpenCall:
-    """A call without a result. ``boot_id`` is None until it was started."""
+    """A tool call without a result. ``boot_id`` names the runner that it was started in, else None."""
 
     call: ToolUse
     boot_id: str | None = None
@@ -40,10 +40,11 @@ class OpenCall:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What the log up to ``seq`` means to the model.
+    """The model's view of the log up to ``seq``.
 
-    ``closed`` never changes any more. ``reply`` is the newest reply with what came of its calls;
-    ``notes`` are what people and limits said since the model was last asked.
+    ``closed`` are messages that do not change any more. ``reply`` is the newest reply, with the
+    ``results`` of its calls and the boot ids of the ``started`` ones. ``pending`` are texts of
+    people and limits that came after the last request.
     """
 
     seq: int = 0
@@ -53,14 +54,14 @@ class History:
     truncated: bool = False
     results: tuple[ToolResult, ...] = ()
     started: tuple[tuple[str, str], ...] = ()
-    notes: tuple[Note, ...] = ()
+    pending: tuple[PendingText, ...] = ()
 
     def messages(self) -> tuple[Message, ...]:
         """The messages of the next request."""
         return _close(self, self.seq).closed
 
     def open_calls(self) -> tuple[OpenCall, ...]:
-        """Calls of the newest reply that have no result yet, in the order they were asked for."""
+        """The calls of the newest reply without a result, in the order of the reply."""
         known = {result.call_id for result in self.results}
         boots = dict(self.started)
         return tuple(
@@ -77,49 +78,50 @@ def advance(history: History, event: Event, seq: int) -> History:
         case events.UsageRecorded(seen_seq=seen):
             return _close(history, seen) if seen else history
         case events.MessageReceived(text=text):
-            return _note(history, text)
+            return _add_text(history, text)
         case (
             events.LimitNeared()
             | events.LimitReached()
             | events.ConversationInterrupted()
             | events.GuardNoticed()
         ):
-            return _note(history, _hint(event))
+            return _add_text(history, _notice(event))
         case events.ThoughtRecorded() | events.MessageSpoken() | events.ToolCalled():
-            return _replied(history, event)
+            return _add_reply_event(history, event)
         case events.ToolStarted():
-            return _started(history, event)
+            return _mark_started(history, event)
         case events.ToolReturned() | events.ToolOutcomeUnknown():
-            return _returned(history, event)
+            return _add_result(history, event)
     return history
 
 
-def _replied(
+def _add_reply_event(
     history: History, event: events.ThoughtRecorded | events.MessageSpoken | events.ToolCalled
 ) -> History:
-    """One block of a reply, if it is one that a provider takes back."""
+    """Add a block of a reply, unless a provider would not accept it in a later request."""
     match event:
         case events.ThoughtRecorded() if event.signature or event.redacted:
             thought = Thinking(event.text, event.signature, event.redacted)
-            return _said(history, event.call_id, thought)
+            return _add_block(history, event.call_id, thought)
         case events.MessageSpoken(text=text) if text.strip():
-            history = _said(history, event.call_id, Text(text))
+            history = _add_block(history, event.call_id, Text(text))
             return replace(history, truncated=event.truncated)
         case events.MessageSpoken(truncated=True):
-            return _note(history, CUT_TO_NOTHING)
+            return _add_text(history, CUT_TO_NOTHING)
         case events.ToolCalled():
             use = ToolUse(event.call_id, event.tool, event.arguments)
-            return _said(history, event.model_call_id, use)
+            return _add_block(history, event.model_call_id, use)
     return history
 
 
-def _note(history: History, text: str) -> History:
+def _add_text(history: History, text: str) -> History:
     if not text.strip():
         return history
-    return replace(history, notes=(*history.notes, Note(history.seq, text)))
+    return replace(history, pending=(*history.pending, PendingText(history.seq, text)))
 
 
-def _hint(event: Event) -> str:
+def _notice(event: Event) -> str:
+    """The text in brackets by which the platform tells the model about an event."""
     match event:
         case events.LimitNeared(which="step_limit", left=left):
             return (
@@ -138,22 +140,24 @@ def _hint(event: Event) -> str:
     return ""
 
 
-def _said(history: History, reply_id: str, block: Text | Thinking | ToolUse) -> History:
-    """A block of a reply; the first of a reply closes what came before it."""
-    another = reply_id != history.reply_id if history.reply else _needs_user(history.closed)
-    if another:
+def _add_block(history: History, reply_id: str, block: Text | Thinking | ToolUse) -> History:
+    """Add a block of a reply. The first block of a reply closes the messages before it."""
+    begins = reply_id != history.reply_id if history.reply else _needs_user_message(history.closed)
+    if begins:
         history = _close(history, history.seq)
     return replace(history, reply=(*history.reply, block), reply_id=reply_id)
 
 
-def _started(history: History, event: events.ToolStarted) -> History:
+def _mark_started(history: History, event: events.ToolStarted) -> History:
     if not any(isinstance(b, ToolUse) and b.call_id == event.call_id for b in history.reply):
         return history
     return replace(history, started=(*history.started, (event.call_id, event.boot_id)))
 
 
-def _returned(history: History, event: events.ToolReturned | events.ToolOutcomeUnknown) -> History:
-    """The first result of an open call counts; a second one, or an orphan, does not."""
+def _add_result(
+    history: History, event: events.ToolReturned | events.ToolOutcomeUnknown
+) -> History:
+    """Add the first result of an open call. A second result, or one without a call, is ignored."""
     # guard: history-first-result-counts
     if not any(entry.call.call_id == event.call_id for entry in history.open_calls()):
         return history
@@ -163,23 +167,23 @@ def _returned(history: History, event: events.ToolReturned | events.ToolOutcomeU
     return replace(history, results=(*history.results, result))
 
 
-def _needs_user(messages: tuple[Message, ...]) -> bool:
+def _needs_user_message(messages: tuple[Message, ...]) -> bool:
     return not messages or messages[-1].role == "assistant"
 
 
 def _close(history: History, seen: int) -> History:
-    """Close the reply and take up the notes up to ``seen``: exactly what a request then held."""
+    """Close the reply and the pending texts up to ``seen``, as the request at that point held them."""
     closed = history.closed
-    reply = _sayable(history.reply)
+    reply = _without_lone_thoughts(history.reply)
     if reply:
         closed = (*closed, Message("assistant", reply))
     blocks: tuple[Block, ...] = _results(reply, history.results)
     # guard: history-messages-until-seen
-    blocks += tuple(Text(note.text) for note in history.notes if note.seq <= seen)
-    if not blocks and _needs_user(closed):
-        blocks = (Text(_prompt(history, closed)),)
+    blocks += tuple(Text(note.text) for note in history.pending if note.seq <= seen)
+    if not blocks and _needs_user_message(closed):
+        blocks = (Text(_continue_text(history, closed)),)
     if blocks:
-        closed = _with_user(closed, blocks)
+        closed = _append_user(closed, blocks)
     return replace(
         history,
         closed=closed,
@@ -188,12 +192,12 @@ def _close(history: History, seen: int) -> History:
         truncated=False,
         results=(),
         started=(),
-        notes=tuple(note for note in history.notes if note.seq > seen),
+        pending=tuple(note for note in history.pending if note.seq > seen),
     )
 
 
-def _sayable(reply: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Thoughts alone are no message: providers refuse one without words or calls."""
+def _without_lone_thoughts(reply: tuple[Block, ...]) -> tuple[Block, ...]:
+    """The reply, or nothing if it has only thoughts: providers refuse a message without text or calls."""
     return () if all(isinstance(block, Thinking) for block in reply) else reply
 
 
@@ -207,13 +211,13 @@ def _results(reply: tuple[Block, ...], results: tuple[ToolResult, ...]) -> tuple
     )
 
 
-def _prompt(history: History, closed: tuple[Message, ...]) -> str:
+def _continue_text(history: History, closed: tuple[Message, ...]) -> str:
     if not closed:
         return BEGINNING
     return GO_ON_EXACTLY if history.truncated else GO_ON
 
 
-def _with_user(closed: tuple[Message, ...], blocks: tuple[Block, ...]) -> tuple[Message, ...]:
-    if _needs_user(closed):
+def _append_user(closed: tuple[Message, ...], blocks: tuple[Block, ...]) -> tuple[Message, ...]:
+    if _needs_user_message(closed):
         return (*closed, Message("user", blocks))
     return (*closed[:-1], Message("user", (*closed[-1].blocks, *blocks)))

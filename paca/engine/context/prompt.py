@@ -1,4 +1,4 @@
-"""The system prompt, assembled in a fixed order so that its bytes are the same at every step."""
+"""Assembles the system prompt, in a fixed order, so that it is the same at every step and is cached."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ before you have checked the state.
 
 @dataclass(frozen=True, slots=True)
 class AgentIdentity:
-    """Who the agent is, and where."""
+    """The agent's name, handle, project and description, as its system prompt tells them."""
 
     name: str
     handle: str
@@ -24,11 +24,11 @@ class AgentIdentity:
 
 
 def assemble_system_prompt(identity: AgentIdentity, *, system: str, trigger: str) -> str:
-    """System prompt of the agent, identity, rules, and what it is told for this kind of trigger."""
-    who = (
+    """The system prompt: the agent's own prompt, its identity, the rules, and the trigger's prompt."""
+    introduction = (
         f"You are {identity.name} (@{identity.handle}), a member of the project {identity.project}."
     )
     if identity.description.strip():
-        who += f" {identity.description.strip()}"
-    parts = (system.strip(), who, RULES, trigger.strip())
+        introduction += f" {identity.description.strip()}"
+    parts = (system.strip(), introduction, RULES, trigger.strip())
     return "\n\n".join(part for part in parts if part)
