@@ -86,6 +86,7 @@ docs: dev-venv
 
 lock:
 	$(LOCK) requirements.in -o requirements.txt
+	$(LOCK) requirements-daphne.in -o requirements-daphne.txt
 	$(LOCK) requirements-dev.in -o requirements-dev.txt
 
 clean:

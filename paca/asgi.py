@@ -10,17 +10,24 @@ pages = get_asgi_application()
 
 # Django must be set up before anything that imports its models.
 from paca.bus import get_bus  # noqa: E402
+from paca.ops.daphne.backpressure import DaphneBackpressure  # noqa: E402
 from paca.realtime.database import events_after, latest_seqs  # noqa: E402
 from paca.realtime.origin_check import OriginGuard  # noqa: E402
-from paca.realtime.relay import Lifespan, Relay  # noqa: E402
+from paca.realtime.relay import Lifespan, Relay, RelayOnDemand  # noqa: E402
 from paca.realtime.routing import sockets  # noqa: E402
 from paca.web.middleware.body_size_limit import BodySizeLimit  # noqa: E402
 from paca.web.middleware.concurrency_limit import ConcurrencyLimit  # noqa: E402
 
+
+def make_relay() -> Relay:
+    """The hub of this web process, which reads the bus and the database."""
+    return Relay(get_bus(), latest_seqs, events_after)
+
+
 application = ProtocolTypeRouter(
     {
         "http": BodySizeLimit(ConcurrencyLimit(pages)),
-        "websocket": OriginGuard(sockets),
-        "lifespan": Lifespan(lambda: Relay(get_bus(), latest_seqs, events_after)),
+        "websocket": DaphneBackpressure(OriginGuard(RelayOnDemand(sockets, make_relay))),
+        "lifespan": Lifespan(make_relay),
     }
 )

@@ -138,6 +138,7 @@ USE_TZ = True
 LANGUAGE_CODE = "en"
 
 INSTALLED_APPS = [
+    "paca.ops",  # before staticfiles, whose command runserver it replaces
     "unfold",
     "django.contrib.admin",
     "django.contrib.auth",
@@ -157,7 +158,6 @@ INSTALLED_APPS = [
     "paca.projects",
     "paca.agents",
     "paca.conversations",
-    "paca.ops",
     "paca.realtime",
     "paca.web",
 ]

@@ -191,3 +191,33 @@ class Lifespan:
             await send({"type": "lifespan.startup.complete"})
             await receive()
         await send({"type": "lifespan.shutdown.complete"})
+
+
+class RelayOnDemand:
+    """ASGI middleware for sockets: starts a relay with the first socket if ``Lifespan`` has started none.
+
+    Some servers, such as daphne, send no lifespan events. The relay then runs as long as the event loop.
+    """
+
+    def __init__(
+        self, application: Callable[[Scope, Any, Any], Any], make_relay: Callable[[], Relay]
+    ) -> None:
+        self._application = application
+        self._make_relay = make_relay
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
+        state = scope.get("state", {})
+        if "relay" not in state:
+            scope = {**scope, "state": {**state, "relay": await self._running_relay()}}
+        await self._application(scope, receive, send)
+
+    async def _running_relay(self) -> Relay:
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            # Nothing in between waits, so two first sockets cannot both start one.
+            self._relay = self._make_relay()
+            self._lifetime = self._relay.running()
+            await self._lifetime.__aenter__()
+            self._loop = loop
+        return self._relay

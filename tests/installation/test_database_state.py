@@ -25,7 +25,7 @@ def test_start_refuses_a_database_of_a_newer_version(stopped_installation: Insta
         )
         database.commit()
     assert_refused(
-        stopped_installation.run("up"), "agents.0999_later is not known here", "update the code"
+        stopped_installation.run("up"), "agents.0999_later is unknown here", "update the code"
     )
 
 

@@ -27,16 +27,30 @@ class Command(StatusLines):
             action="store_true",
             help="only the web server; start workers separately: manage.py run_worker",
         )
+        parser.add_argument(
+            "--prepare-only",
+            action="store_true",
+            help="only create what is missing and apply migrations, then exit: for another web server",
+        )
 
-    def handle(self, *, no_worker: bool, **options: Any) -> None:
+    def handle(self, *, no_worker: bool, prepare_only: bool, **options: Any) -> None:
         sys.stdout.reconfigure(line_buffering=True, errors="replace")  # type: ignore[union-attr]
         process_tuning.limit_malloc_arenas()
         if no_worker:
             split_deployment.check_services()
             split_deployment.check_secrets_are_given()
-        listener = self._check(shared=no_worker)
-        address = f"http://{_host_name(settings.PACA_BIND)}:{listener.getsockname()[1]}"
-        self._create_missing(address, shared=no_worker)
+        # Several processes may use the data folder at once, unless the database is a file in it.
+        shared = no_worker or (prepare_only and not database_check.is_sqlite())
+        self._check_host(shared=shared)
+        if prepare_only:
+            self._check_database()
+            self._create_missing(settings.PACA_PORT, shared=shared)
+            return
+        listener = startup_checks.bind_listener(settings.PACA_BIND, settings.PACA_PORT)
+        port = listener.getsockname()[1]
+        exposure = self._check_database()
+        self.print_done("Port", f"{port}, {exposure}")
+        address = self._create_missing(port, shared=shared)
         if no_worker:
             self._report_workers()
             self._serve(listener, address)
@@ -44,8 +58,8 @@ class Command(StatusLines):
             self._report_sandbox_and_models()
             self._serve(listener, address, before_stop=self._start_worker())
 
-    def _check(self, *, shared: bool) -> socket.socket:
-        """Run every startup check before anything is created, and bind the port."""
+    def _check_host(self, *, shared: bool) -> None:
+        """Check the Python and the data folder, before anything is created."""
         folder = settings.PACA_DATA_DIR
         self.print_done("Python", startup_checks.check_python())
         startup_checks.check_admin_password()
@@ -53,19 +67,18 @@ class Command(StatusLines):
         if folder.exists():
             startup_checks.lock_data_folder(folder, shared=shared)
         self.print_done("Data", description)
-        listener = startup_checks.bind_listener(settings.PACA_BIND, settings.PACA_PORT)
+
+    def _check_database(self) -> str:
+        """Check the database, before anything is created; gives who may reach the server."""
         migrations = database_state.read_migration_state()
         split_deployment.check_web_secrets()
         if migrations.is_current:
             database_state.check_encryption_key()
         has_password = migrations.is_current and database_state.admin_has_a_password()
-        exposure = startup_checks.check_exposure(
-            settings.PACA_BIND, admin_has_a_password=has_password
-        )
-        self.print_done("Port", f"{listener.getsockname()[1]}, {exposure}")
-        return listener
+        return startup_checks.check_exposure(settings.PACA_BIND, admin_has_a_password=has_password)
 
-    def _create_missing(self, address: str, *, shared: bool) -> None:
+    def _create_missing(self, port: int, *, shared: bool) -> str:
+        """Create folder, secrets, tables, admin and demo; gives the address of the server."""
         folder = settings.PACA_DATA_DIR
         if not folder.exists():
             startup_checks.create_data_folder(folder)
@@ -80,7 +93,9 @@ class Command(StatusLines):
             split_deployment.check_web_secrets()  # another host may have started a moment ago
             split_deployment.record_secrets()
             admin = bootstrap.create_admin_and_demo()
+        address = f"http://{_host_name(settings.PACA_BIND)}:{port}"
         self._report_admin(admin, address)
+        return address
 
     def _migrate(self) -> None:
         from paca.ops import bootstrap
@@ -119,7 +134,7 @@ class Command(StatusLines):
             self.print_done("Model", f"{real} agent{'s' if real > 1 else ''} with a real model")
         else:
             self.print_todo(
-                "Model", "demo only. For real answers, set a model and a key of an agent: Agents"
+                "Model", "demo only. For real answers, give an agent a model and a key: Agents"
             )
 
     def _report_workers(self) -> None:

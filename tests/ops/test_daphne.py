@@ -1,0 +1,206 @@
+"""Paca on daphne: pages, API and sockets without lifespan events, and the bound on slow viewers."""
+
+import http.client
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.installation.manage_process import ROOT, START_SECONDS, Installation, Running
+from tests.realtime.pages import Page, bearer
+from tests.support import valkey_server
+from tests.support.flow import wait_until
+from tests.support.postgres_server import PostgresServer
+
+MIB = 1024 * 1024
+DAPHNE = ("-m", "daphne")
+# The same command, but a viewer may be silent for one second only instead of ten.
+IMPATIENT_DAPHNE = (
+    "-c",
+    "from paca.ops.daphne import backpressure; backpressure.SEND_TIMEOUT_SECONDS = 1.0\n"
+    "from daphne.cli import CommandLineInterface; CommandLineInterface.entrypoint()",
+)
+LONG_LOG = """
+from paca import events
+from paca.conversations import store
+for _ in range(200):
+    store.append({conversation!r}, events.MessageSpoken(text="x" * 60_000))
+"""
+
+
+@pytest.fixture(scope="module")
+def installation(
+    tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer
+) -> Iterator[Installation]:
+    """The data folder, tables, admin and demo agent of a split deployment; no process runs yet."""
+    postgres.execute("CREATE DATABASE daphne", database="postgres")
+    with valkey_server.running() as valkey:
+        settings = {
+            "DATABASE_URL": postgres.url_of("daphne"),
+            "REDIS_URL": valkey.url,
+            "PACA_SANDBOX": "bubblewrap",
+            "SECRET_KEY": "daphne-only-0123456789abcdefghijklmnopqrstuvwxyz-01234567",
+            "ENCRYPTION_KEY": "iF5gV2d3cXh1eWJtdmF3cXJ0c2x6a2puZ2h1aW9wYXM=",
+        }
+        paca = Installation(tmp_path_factory.mktemp("daphne") / "var", settings)
+        prepared = paca.run("up", "--prepare-only")
+        assert prepared.returncode == 0, prepared.stderr
+        assert "sign in as admin" in prepared.stdout
+        yield paca
+        paca.end()
+
+
+@pytest.fixture(scope="module")
+def token(installation: Installation) -> str:
+    return installation.run("create_token", "admin").stdout.split()[-1]
+
+
+def start_server(installation: Installation, *command: str, arguments: tuple[str, ...]) -> Running:
+    """Start a server on a free port, and wait until it answers."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, *command, *(each.replace("PORT", str(port)) for each in arguments)],
+        env=installation.environment(DJANGO_SETTINGS_MODULE="paca.settings"),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    running = Running(process, port=port)
+    installation.started.append(running)
+    wait_until(lambda: answers(running), START_SECONDS)
+    return running
+
+
+def answers(running: Running) -> bool:
+    assert running.process.poll() is None, running.process.stdout.read()
+    try:
+        return running.get("/healthz").status == 200
+    except OSError:
+        return False
+
+
+def start_daphne(installation: Installation, *command: str) -> Running:
+    arguments = ("-b", "127.0.0.1", "-p", "PORT", "paca.asgi:application")
+    return start_server(installation, *command, arguments=arguments)
+
+
+def call(running: Running, token: str, path: str, body: Any = None) -> Any:
+    """Call the API, with POST if there is a body."""
+    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=20)
+    try:
+        headers = bearer(token) | {"Content-Type": "application/json"}
+        method = "GET" if body is None else "POST"
+        connection.request(method, f"/api/v1{path}", body and json.dumps(body), headers)
+        answer = connection.getresponse()
+        text = answer.read().decode()
+    finally:
+        connection.close()
+    assert 200 <= answer.status < 300, text
+    return json.loads(text)
+
+
+def start_conversation(running: Running, token: str, text: str) -> str:
+    """Write to the demo agent; gives the id of the new conversation."""
+    (project,) = call(running, token, "/projects/")["results"]
+    (agent,) = call(running, token, f"/projects/{project['id']}/agents/")["results"]
+    path = f"/projects/{project['id']}/agents/{agent['id']}/chat-sessions/"
+    return call(running, token, path, {"message": text})["conversation"]
+
+
+def socket_of(running: Running, conversation: str, token: str) -> Page:
+    url = f"ws://127.0.0.1:{running.port}/ws/conversations/{conversation}/"
+    return Page(url, bearer(token))
+
+
+@contextmanager
+def silent_viewer(running: Running, conversation: str, token: str) -> Iterator[None]:
+    """Open a socket, and read nothing but the first bytes of the handshake."""
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(("127.0.0.1", running.port))
+        client.sendall(
+            f"GET /ws/conversations/{conversation}/ HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\n"
+            f"Authorization: Bearer {token}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode()
+        )
+        client.settimeout(30)
+        assert client.recv(12) == b"HTTP/1.1 101"
+        yield
+
+
+def viewers_of(process: psutil.Process, port: int) -> list[Any]:
+    """The open connections to the server."""
+    found = process.net_connections("tcp")
+    return [each for each in found if each.laddr.port == port and each.status == "ESTABLISHED"]
+
+
+def test_daphne_serves_pages_api_and_sockets(installation: Installation, token: str) -> None:
+    running = start_daphne(installation, *DAPHNE)
+    page = running.get("/accounts/login/")
+    assert page.status == 200
+    (sheet,) = re.findall(r'"(/static/[0-9a-f]{10}/paca/components\.css)"', page.body.decode())
+    assert "immutable" in running.get(sheet).headers["Cache-Control"]
+
+    conversation = start_conversation(running, token, "Look around the sandbox.")
+    with socket_of(running, conversation, token) as viewer:
+        viewer.until("ready")
+        installation.up_until(r"Worker\s+takes up to", "run_worker")
+        viewer.until("agent.text.streamed", 60)
+        viewer.until("agent.turn.finished", 60)
+        assert viewer.ask("message", client_id="c1", text="Thank you")["type"] == "ack"
+        answer = viewer.until("agent.message.spoken", 60)
+        assert answer["data"]["text"]
+        assert viewer.seqs == list(range(1, viewer.seqs[-1] + 1))
+    assert running.stop() == 0
+
+
+def test_daphne_closes_a_viewer_that_does_not_read_and_keeps_little_for_it(
+    installation: Installation, token: str
+) -> None:
+    running = start_daphne(installation, *IMPATIENT_DAPHNE)
+    conversation = start_conversation(running, token, "Hello")
+    ended = installation.run("shell", "-v0", "-c", LONG_LOG.format(conversation=conversation))
+    assert ended.returncode == 0, ended.stderr
+    with socket_of(running, conversation, token) as reader:
+        reader.until("ready", 30)  # caches are filled and memory is allocated now
+    process = psutil.Process(running.process.pid)
+    before = peak = process.memory_info().rss
+
+    def all_are_closed() -> bool:
+        nonlocal peak
+        peak = max(peak, process.memory_info().rss)
+        return not viewers_of(process, running.port)
+
+    with ExitStack() as viewers:
+        for _ in range(10):
+            viewers.enter_context(silent_viewer(running, conversation, token))
+        wait_until(all_are_closed, 60)
+    # The log has 12 MB; a page of it and 64 KiB may wait for each of the ten viewers.
+    assert peak - before < 60 * MIB, f"{(peak - before) / MIB:.0f} MiB"
+    assert running.stop() == 0
+
+
+def test_runserver_serves_sockets_with_daphne(installation: Installation, token: str) -> None:
+    arguments = ("manage.py", "runserver", "--noreload", "127.0.0.1:PORT")
+    running = start_server(installation, arguments=arguments)
+    conversation = start_conversation(running, token, "Hello")
+    with socket_of(running, conversation, token) as viewer:
+        viewer.until("ready")
+        assert viewer.ask("ping")["type"] == "pong"
+
+
+def test_other_processes_do_not_load_daphne() -> None:
+    code = "import django, sys; django.setup(); assert 'twisted' not in sys.modules"
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}
+    subprocess.run([sys.executable, "-c", code], env=environment, cwd=ROOT, check=True, timeout=60)
