@@ -156,4 +156,5 @@ MUTANTS = (
         ),
     ),
     Mutant("web-body-length", always, ("tests/web/test_body_size_limit.py",)),
+    Mutant("daphne-unsent-bytes", always, ("tests/ops/test_daphne.py",)),
 )

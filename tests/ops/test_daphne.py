@@ -20,6 +20,7 @@ from tests.support import valkey_server
 from tests.support.flow import wait_until
 from tests.support.postgres_server import PostgresServer
 
+pytestmark = pytest.mark.service
 MIB = 1024 * 1024
 DAPHNE = ("-m", "daphne")
 # The same command, but a viewer may be silent for one second only instead of ten.

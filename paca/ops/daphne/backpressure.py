@@ -48,6 +48,7 @@ def _protocol_of(send: Send) -> Any:
 async def _wait_until_drained(protocol: Any) -> None:
     if protocol.state != protocol.STATE_OPEN:
         raise ConnectionError("the viewer has closed the connection")
+    # guard: daphne-unsent-bytes
     if _unsent_bytes(protocol) <= MAX_UNSENT_BYTES:
         return
     async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
