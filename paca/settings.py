@@ -1,5 +1,7 @@
 """Every setting of Paca, read once, each with its default and its unit in its name."""
 
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +140,6 @@ USE_TZ = True
 LANGUAGE_CODE = "en"
 
 INSTALLED_APPS = [
-    "paca.ops",  # before staticfiles, whose command runserver it replaces
     "unfold",
     "django.contrib.admin",
     "django.contrib.auth",
@@ -158,9 +159,13 @@ INSTALLED_APPS = [
     "paca.projects",
     "paca.agents",
     "paca.conversations",
+    "paca.ops",
     "paca.realtime",
     "paca.web",
 ]
+# daphne brings a runserver that serves sockets. Its app loads Twisted, which no other command needs.
+if "runserver" in sys.argv and find_spec("daphne"):
+    INSTALLED_APPS.insert(0, "daphne")
 
 MIDDLEWARE = [
     "paca.common.request_ids.request_id_middleware",

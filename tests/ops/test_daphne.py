@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from tests.installation.manage_process import ROOT, START_SECONDS, Installation, Running
-from tests.realtime.pages import Page, bearer
+from tests.realtime.pages import Page, bearer_headers
 from tests.support import valkey_server
 from tests.support.flow import wait_until
 from tests.support.postgres_server import PostgresServer
@@ -100,7 +100,7 @@ def call(running: Running, token: str, path: str, body: Any = None) -> Any:
     """Call the API, with POST if there is a body."""
     connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=20)
     try:
-        headers = bearer(token) | {"Content-Type": "application/json"}
+        headers = bearer_headers(token) | {"Content-Type": "application/json"}
         method = "GET" if body is None else "POST"
         connection.request(method, f"/api/v1{path}", body and json.dumps(body), headers)
         answer = connection.getresponse()
@@ -121,7 +121,7 @@ def start_conversation(running: Running, token: str, text: str) -> str:
 
 def socket_of(running: Running, conversation: str, token: str) -> Page:
     url = f"ws://127.0.0.1:{running.port}/ws/conversations/{conversation}/"
-    return Page(url, bearer(token))
+    return Page(url, bearer_headers(token))
 
 
 @contextmanager
