@@ -202,7 +202,9 @@ class ConversationRun:
             raise
         except SandboxBroken as error:
             logger.warning("a sandbox does not start")
-            return TurnOutcome("failed", "sandbox_error", error.detail, "Mend it, then try again.")
+            return TurnOutcome(
+                "failed", "sandbox_error", error.detail, "Repair it, then try again."
+            )
         except PacaError as error:
             logger.warning("a run failed")
             return TurnOutcome(

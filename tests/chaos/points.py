@@ -70,7 +70,7 @@ POINTS: dict[str, Point] = {
     "reply-unstored": Point(*STORED, "before", _holds(events.ToolCalled)),
     "reply-half-stored": Point(*HALF_STORED, "before", _holds(events.ToolCalled)),
     "reply-stored": Point(*STORED, "after", _holds(events.ToolCalled)),
-    "sandbox-unrecorded": Point(run_sandbox, "_record", "before"),
+    "sandbox-unrecorded": Point(run_sandbox.RunSandbox, "_open", "after"),
     "intent-unstored": Point(*STORED, "before", _holds(events.ToolStarted)),
     "intent-half-stored": Point(*HALF_STORED, "before", _holds(events.ToolStarted)),
     "intent-stored": Point(*STORED, "after", _holds(events.ToolStarted)),
