@@ -181,7 +181,7 @@ def test_sweep_removes_and_counts_workspaces_without_a_conversation(flow):
     assert left == {str(conversation.id), str(foreign), "notes of a person"}
     directories = {path.name for path in (flow.folder / "run" / "sandboxes").iterdir()}
     assert directories == {str(conversation.id), str(foreign)}
-    assert Worker.objects.get(id="counts").sandboxes_result == result.total
+    assert Worker.objects.get(id="counts").sandboxes_reaped == result.total
     assert sweep(flow.sandboxes()).workspaces == 0
 
 
