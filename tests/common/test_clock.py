@@ -1,4 +1,4 @@
-"""The clock of the process: real by default, and replaced only as long as a test says."""
+"""The clock of the process: the system's by default, and a fake one inside a test's context."""
 
 import time
 

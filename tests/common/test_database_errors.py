@@ -1,4 +1,4 @@
-"""What a failing database is said to be: away, or without room, which is remembered for a while."""
+"""Errors of the database: unavailable, or with a full disk, which is remembered for a while."""
 
 import sqlite3
 
@@ -10,17 +10,17 @@ from paca.common import database_errors, disk_space
 
 
 @pytest.fixture(autouse=True)
-def told_anew(monkeypatch) -> None:
+def forget_full_disk(monkeypatch) -> None:
     monkeypatch.setattr(disk_space, "_full_until", 0.0)
 
 
-def fault_of(cause: Exception) -> OperationalError:
+def django_error_from(cause: Exception) -> OperationalError:
     error = OperationalError(str(cause))
     error.__cause__ = cause
     return error
 
 
-def fault_of_a_full_sqlite() -> Exception:
+def sqlite_disk_full_error() -> Exception:
     with sqlite3.connect(":memory:") as small:
         small.execute("CREATE TABLE t (x)")
         small.execute("PRAGMA max_page_count = 2")
@@ -30,18 +30,20 @@ def fault_of_a_full_sqlite() -> Exception:
     return raised.value
 
 
-@pytest.mark.parametrize("make", [fault_of_a_full_sqlite, psycopg.errors.DiskFull])
+@pytest.mark.parametrize("make", [sqlite_disk_full_error, psycopg.errors.DiskFull])
 def test_database_errors_tell_a_full_disk_from_an_unavailable_database(make):
-    told = database_errors.to_paca_error(fault_of(make()))
-    assert (told.status, told.code) == (507, "disk_full")
+    failure = database_errors.to_paca_error(django_error_from(make()))
+    assert (failure.status, failure.code) == (507, "disk_full")
     assert disk_space.database_is_full()
 
 
 def test_unavailable_database_error_advises_to_look_before_repeating():
-    """The connection may have been lost behind the commit."""
-    told = database_errors.to_paca_error(fault_of(psycopg.OperationalError("server closed")))
-    assert (told.status, told.code) == (503, "unavailable")
-    assert "may be stored" in told.detail
+    """The connection may have been lost after the commit."""
+    failure = database_errors.to_paca_error(
+        django_error_from(psycopg.OperationalError("server closed"))
+    )
+    assert (failure.status, failure.code) == (503, "unavailable")
+    assert "may be stored" in failure.detail
     assert not disk_space.database_is_full()
 
 

@@ -1,4 +1,4 @@
-"""The address of a database: every way in which people write one, and no word of a password in a complaint."""
+"""Database URLs: the forms in which people write them, and errors without a word of a password."""
 
 from pathlib import Path
 from typing import Any

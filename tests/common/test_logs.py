@@ -1,4 +1,4 @@
-"""Logs: JSON for programs, lines for people, secrets for nobody."""
+"""Logs: JSON for programs, lines for people, and masked secrets in both."""
 
 import asyncio
 import json

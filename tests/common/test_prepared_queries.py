@@ -1,4 +1,4 @@
-"""What is built once says each time what the ORM would say."""
+"""Prepared queries give the same rows as the ORM."""
 
 from datetime import timedelta
 from uuid import uuid4

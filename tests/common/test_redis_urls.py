@@ -1,4 +1,4 @@
-"""The address of a Redis or Valkey: what is taken, and what is refused with a way to mend it."""
+"""Redis URLs: the accepted ones, and the refused ones with the next step."""
 
 import pytest
 

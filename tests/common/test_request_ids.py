@@ -1,4 +1,4 @@
-"""Whatever is logged of a request names it, also once it is over."""
+"""Log records have the id of their request, also after its end."""
 
 import logging
 from collections.abc import Iterator
@@ -9,8 +9,8 @@ from django.test import AsyncClient
 from paca.common.request_ids import RequestIdFilter, current
 
 
-class Written(logging.Handler):
-    """Keeps what is logged as the product's own handler would write it."""
+class RecordingHandler(logging.Handler):
+    """Keeps log records, with the filters of the product's own handler."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -22,8 +22,8 @@ class Written(logging.Handler):
 
 
 @pytest.fixture
-def written() -> Iterator[Written]:
-    handler = Written()
+def log() -> Iterator[RecordingHandler]:
+    handler = RecordingHandler()
     logging.getLogger().addHandler(handler)
     yield handler
     logging.getLogger().removeHandler(handler)
@@ -32,14 +32,14 @@ def written() -> Iterator[Written]:
 @pytest.mark.anyio
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("path", ["/nothing-here/", "/api/v1/nothing/", "/api/v1/projects/"])
-async def test_log_record_of_a_response_has_the_id_of_its_request(written: Written, path: str):
+async def test_log_record_of_a_response_has_the_id_of_its_request(log: RecordingHandler, path: str):
     answer = await AsyncClient().get(path)
     assert answer.status_code >= 400
-    assert written.ids == [answer.headers["X-Request-ID"]]
+    assert log.ids == [answer.headers["X-Request-ID"]]
     assert current().request_id == ""
 
 
-def test_log_record_keeps_a_request_id_of_its_own(written: Written):
+def test_log_record_keeps_a_request_id_of_its_own(log: RecordingHandler):
     logging.getLogger("paca.test").warning("before Django", extra={"request_id": "given-1234"})
     logging.getLogger("paca.test").warning("beside any request")
-    assert written.ids == ["given-1234", ""]
+    assert log.ids == ["given-1234", ""]
