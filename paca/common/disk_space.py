@@ -11,8 +11,8 @@ MIN_FREE_MIB = 1024
 # machine, where only a failed write shows it; and a turn that cannot be stored has cost a model call.
 FULL_SECONDS = 15.0
 FULL_DATABASE = (
-    "The disk of the database is full: nothing new can be stored, and what is stored is kept. "
-    "An administrator has to make room there; then send it again."
+    "The disk of the database is full: new data cannot be stored, and stored data is kept. "
+    "An administrator has to free space there; then send it again."
 )
 
 _full_until = 0.0
@@ -54,7 +54,7 @@ def require_space(folder: Path) -> None:
     free = free_mib(folder)
     if free < MIN_FREE_MIB:
         raise DiskFull(
-            f"This server's disk is nearly full ({free} MiB are free): new work is refused, and what "
-            "runs goes on. An administrator has to make room; then send it again.",
+            f"This server's disk is nearly full ({free} MiB are free): new work is refused, and "
+            "running work continues. An administrator has to free space; then send it again.",
             folder=folder,
         )

@@ -48,7 +48,7 @@ def test_full_disk_of_postgresql_refuses_new_work_and_loses_no_run(
     wait_until(lambda: client.begin(LONG).status != 201, PATIENCE)
     refused = client.begin(LONG)
     assert (refused.status, refused.json()["code"]) == (507, "disk_full")
-    assert "make room there" in refused.json()["detail"]
+    assert "free space there" in refused.json()["detail"]
     ready = running.get("/readyz")
     assert (ready.status, "full" in ready.json()["parts"]["disk"]) == (503, True)
     disk.make_room()

@@ -39,7 +39,7 @@ def test_new_work_is_refused_below_the_disk_limit_and_accepted_once_space_is_fre
     refused = client.begin("Hello")
     assert refused.status == 507
     assert refused.json()["code"] == "disk_full"
-    assert "make room" in refused.json()["detail"]
+    assert "free space" in refused.json()["detail"]
     assert running.get("/readyz").status == 503
     assert "MiB free" in running.get("/readyz").json()["parts"]["disk"]
     disk.make_room()
