@@ -62,7 +62,7 @@ class RunLog:
     def take_pending(self) -> tuple[LogEntry, ...]:
         """Remove and return the entries that wait for a commit, for a transaction of the caller.
 
-        Raises the database error of an earlier commit: nobody knows whether its entries are stored, so
+        Raises the database error of an earlier commit: it is not known whether its entries are stored, so
         no task of the run may go on.
         """
         if self._failed is not None:

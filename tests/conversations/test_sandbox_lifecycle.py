@@ -1,6 +1,8 @@
 """The states of a sandbox: every allowed move works, every other one is refused."""
 
+import re
 from itertools import product
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -112,3 +114,13 @@ def test_database_refuses_a_sandbox_state_that_is_not_stored(conversation_id, st
 
 def test_sandbox_moves_name_every_state():
     assert set(SANDBOX_MOVES) == set(SandboxState)
+
+
+def test_sandbox_rows_are_moved_by_one_module_and_queried_by_another():
+    used_by = {
+        path.name
+        for path in (Path(__file__).parents[2] / "paca").rglob("*.py")
+        if re.search(r"\b(Ready)?Sandbox\.objects|conversations_sandbox\b", path.read_text())
+        and "migrations" not in path.parts
+    }
+    assert used_by == {"sandbox_lifecycle.py", "sandbox_queries.py"}

@@ -87,10 +87,10 @@ def foreign(tmp_path: Path) -> Iterator[Docker]:
 def test_docker_sweep_leaves_exactly_the_containers_that_rows_name(
     transactional_db, tmp_path, foreign
 ):
-    """T-39: two finished, one deleted, one whose worker was killed, one just used; one of nobody."""
+    """T-39: two are finished, one is deleted, one lost its worker, one was just used, one has no row."""
     with docker_flow(tmp_path) as flow:
         flow.stop_worker()
-        # Idle for long before they end by themselves: here a sweep is to end them, or nobody.
+        # Long enough that only a sweep ends them, and not their own idle time.
         backend = docker_backend.make(tmp_path, idle_seconds=600)
         process = WorkerProcess(tmp_path, sandbox="docker")
         with process:
@@ -110,9 +110,7 @@ def test_docker_sweep_leaves_exactly_the_containers_that_rows_name(
             assert _running(backend) >= {killed.id, orphan.conversation_id}
             deletion.delete(deleted.row, by=flow.world.owner)
             _set_last_use(finished, timedelta(hours=-1))
-            _set_last_use(
-                [left], timedelta(hours=1)
-            )  # also if this machine takes long for what follows
+            _set_last_use([left], timedelta(hours=1))  # still recent on a slow machine
             process.start()
             wait_until(
                 lambda: _running(backend) == {left.id, killed.id},
