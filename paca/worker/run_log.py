@@ -57,6 +57,7 @@ class RunLog:
         return CachedHistory(self._history, self._progress, self.seen_files)
 
     def add(self, *entries: LogEntry) -> None:
+        """Keep entries for the next commit."""
         self._pending.extend(entries)
 
     def take_pending(self) -> tuple[LogEntry, ...]:
@@ -71,6 +72,10 @@ class RunLog:
         return pending
 
     async def commit(self, *entries: LogEntry) -> None:
+        """Store the pending entries and these in one transaction. It ends even if the caller is cancelled.
+
+        Raises ``Fenced`` if the lease is lost, or a database error, then and at every later commit.
+        """
         self.add(*entries)
         if self._pending:
             await run_to_end(self._commit())
@@ -109,6 +114,7 @@ class RunLog:
         )
 
     def show_live(self, event: Event) -> None:
+        """Send live text to viewers. Raises ``TypeError`` if the event is not live text."""
         self._stream_buffer.add(event)
 
     def _apply_all(self, new_events: Iterable[tuple[int, Event]]) -> None:

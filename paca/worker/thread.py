@@ -19,10 +19,10 @@ HANG_SECONDS = 30.0
 class WorkerThread(threading.Thread):
     """The thread of a worker, beside a web server or alone in its process."""
 
-    def __init__(self, settings: WorkerSettings, sandboxes: SandboxManager) -> None:
+    def __init__(self, settings: WorkerSettings, sandbox_manager: SandboxManager) -> None:
         super().__init__(name="paca-worker", daemon=True)
         self._settings = settings
-        self._sandboxes = sandboxes
+        self._sandbox_manager = sandbox_manager
         self._worker: Worker | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ready = threading.Event()
@@ -44,7 +44,7 @@ class WorkerThread(threading.Thread):
 
     async def _run_worker(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._worker = Worker(self._settings, self._sandboxes)
+        self._worker = Worker(self._settings, self._sandbox_manager)
         await self._worker.run(ready=self._ready.set)
 
     @property

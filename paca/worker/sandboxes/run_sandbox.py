@@ -78,6 +78,10 @@ class RunSandbox:
         return self.is_attached and boot_id == self._sandbox.boot_id
 
     async def workspace(self) -> SandboxWorkspace:
+        """The attached sandbox, opened first if needed. At most one task opens it.
+
+        Raises ``SandboxUnavailable``, ``SandboxBroken``, ``Superseded`` or ``Fenced``.
+        """
         async with self._open_lock:
             if self._sandbox is None or self._sandbox.lost:
                 await self._end_watch()
@@ -88,6 +92,7 @@ class RunSandbox:
     # --- losses -------------------------------------------------------------------------------------
 
     async def exit_cause(self, boot_id: str) -> str:
+        """Why this life of the runner ended, as a sentence; empty if it runs or the cause is unknown."""
         async with self._open_lock:
             if boot_id == self._known_boot_id and not self.is_attached:
                 with suppress(SandboxUnavailable):  # recorded once the backend can be reached
