@@ -14,8 +14,6 @@ from tests.support.postgres_server import PostgresServer
 PROCESS = (
     "tests/flows/",
     "tests/installation/",
-    "tests/chaos/",
-    "tests/sandbox/",
     "tests/compose/",
     "tests/realtime/test_slow_readers.py",
     "tests/ops/test_uvicorn_server.py",
