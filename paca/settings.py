@@ -1,4 +1,4 @@
-"""Every setting of Paca, read once, each with its default and its unit in its name."""
+"""All settings of Paca. Each is read once, has a default, and has its unit in its name."""
 
 import sys
 from importlib.util import find_spec
@@ -11,37 +11,44 @@ from paca.common.request_body import MAX_BODY_BYTES
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-# --- where and how it runs ------------------------------------------------------------------------
+# --- process ------------------------------------------------------------------------------------
 
 PACA_DATA_DIR = Path(
-    env.text("PACA_DATA_DIR", "var", meaning="Folder of the database, secrets and workspaces.")
+    env.text("PACA_DATA_DIR", "var", meaning="Folder for the database, secrets and workspaces.")
 )
 if not PACA_DATA_DIR.is_absolute():
     PACA_DATA_DIR = BASE_DIR / PACA_DATA_DIR
 PACA_BIND = env.text("PACA_BIND", "127.0.0.1", meaning="Address the web server listens on.")
 PACA_PORT = env.integer(
-    "PACA_PORT", 8000, at_least=0, at_most=65535, meaning="Its port; 0 takes a free one."
+    "PACA_PORT",
+    8000,
+    at_least=0,
+    at_most=65535,
+    meaning="Port of the web server; 0 chooses a free one.",
 )
 PACA_ADMIN_PASSWORD = env.text(
-    "PACA_ADMIN_PASSWORD", meaning="Password of the first admin; else a one-time link is printed."
+    "PACA_ADMIN_PASSWORD",
+    meaning="Password of the first admin; without it a one-time link is printed.",
 )
 DEBUG = env.boolean("DEBUG", meaning="Django's debug pages. Only on a loopback address.")
 PACA_KEYS = installation_keys.load(
     PACA_DATA_DIR,
     secret_key=env.text(
         "SECRET_KEY",
-        meaning="Signs sessions and links. Made in the data folder on the first start.",
+        meaning="Signs sessions and links. Generated in the data folder on the first start.",
     ),
     encryption_keys=env.comma_separated(
         "ENCRYPTION_KEY",
         meaning="Fernet keys, comma separated; the first encrypts, all decrypt. "
-        "Made in the data folder on the first start.",
+        "Generated in the data folder on the first start.",
     ),
 )
 SECRET_KEY = PACA_KEYS.secret_key
 ENCRYPTION_KEY = PACA_KEYS.encryption_keys
 ALLOWED_HOSTS = env.comma_separated(
-    "ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]", meaning="Host names the web server answers to."
+    "ALLOWED_HOSTS",
+    "localhost,127.0.0.1,[::1]",
+    meaning="Host names that the web server answers to.",
 )
 DATABASES = {
     "default": env.database(
@@ -55,13 +62,13 @@ DATABASES = {
 METRICS_TOKEN = env.secret(
     "METRICS_TOKEN",
     at_least=16,
-    meaning="Bearer token for GET /metrics (Prometheus), at least 16 characters. Empty: there is no such page.",
+    meaning="Bearer token for GET /metrics (Prometheus), at least 16 characters. Empty: the page does not exist.",
 )
 REDIS_URL = env.redis(
     "REDIS_URL",
     aliases=("VALKEY_URL",),
-    meaning="redis://user:password@host:6379/0 of a Redis (6.2 or newer) or Valkey by which several processes "
-    "and other programs meet; rediss:// speaks TLS (with ?ssl_ca_certs= and the like). Empty: one process.",
+    meaning="redis://user:password@host:6379/0 of a Redis (6.2 or newer) or Valkey that connects several processes "
+    "and other programs; rediss:// uses TLS (with ?ssl_ca_certs= and the like). Empty: one process.",
 )
 
 # --- work -------------------------------------------------------------------------------------------
@@ -70,24 +77,24 @@ PACA_SANDBOX = env.choice(
     "PACA_SANDBOX",
     "auto",
     among=("auto", "docker", "bubblewrap", "none"),
-    meaning="Where commands run; none refuses them. auto is Docker where it answers and has the image, "
+    meaning="Where commands run; none refuses them. auto is Docker if it answers and has the image, "
     "else bubblewrap.",
 )
 AGENT_SANDBOX_IMAGE = env.text(
     "AGENT_SANDBOX_IMAGE",
     "paca-sandbox:1",
     aliases=("AGENT_SERVER_IMAGE",),
-    meaning="Image of Docker sandboxes; make sandbox-image makes it.",
+    meaning="Image of Docker sandboxes; make sandbox-image builds it.",
 )
 DOCKER_HOST = env.text(
     "DOCKER_HOST",
     aliases=("DOCKER_SOCKET",),
-    meaning="Docker's address: unix:///var/run/docker.sock, which is also the default, or tcp://host:2376 "
+    meaning="Address of Docker: unix:///var/run/docker.sock, which is also the default, or tcp://host:2376 "
     "with DOCKER_CERT_PATH.",
 )
 DOCKER_CERT_PATH = env.text(
     "DOCKER_CERT_PATH",
-    meaning="Folder of ca.pem, cert.pem and key.pem for a Docker reached by TLS.",
+    meaning="Folder of ca.pem, cert.pem and key.pem for Docker over TLS.",
 )
 SANDBOX_MEMORY_MIB = env.integer(
     "SANDBOX_MEMORY_MIB", 2048, at_least=64, meaning="Memory of one sandbox."
@@ -96,38 +103,39 @@ SANDBOX_CPUS = env.number("SANDBOX_CPUS", 1, at_least=0.1, meaning="Cores of one
 SANDBOX_IDLE_SECONDS = env.seconds(
     "SANDBOX_IDLE_SECONDS",
     180,
-    meaning="An unused sandbox ends after this, or is paused, if the agent's is persistent. Files are kept.",
+    meaning="An unused sandbox ends after this time, or is paused if the agent's sandbox is persistent. Files are kept.",
 )
 SANDBOX_PAUSED_SECONDS = env.seconds(
     "SANDBOX_PAUSED_SECONDS",
     3600,
-    meaning="A persistent sandbox that has been paused for so long ends. It takes memory until then.",
+    meaning="A paused sandbox ends after this time. It takes memory until then.",
 )
 SANDBOX_POOL_SIZE = env.integer(
     "SANDBOX_POOL_SIZE",
     0,
     at_least=0,
-    meaning="Docker only: so many sandboxes stand started in each worker, for new conversations of agents "
-    "with an ephemeral sandbox and limits as set here.",
+    meaning="Docker only: sandboxes that each worker keeps started for new conversations of agents "
+    "with an ephemeral sandbox and the limits that are set here.",
 )
 WORKER_CONCURRENCY = env.integer(
-    "WORKER_CONCURRENCY", 10, at_least=1, meaning="Conversations run at once."
+    "WORKER_CONCURRENCY", 10, at_least=1, meaning="Conversations that a worker runs at once."
 )
 WORKER_LEASE_SECONDS = env.seconds(
     "WORKER_LEASE_SECONDS",
     15,
     at_least=1,
-    meaning="A dead worker's conversation is taken over after this.",
+    meaning="Another worker takes over a dead worker's conversations after this time.",
 )
 COMMAND_TIMEOUT_SECONDS = env.seconds(
-    "COMMAND_TIMEOUT_SECONDS", 60, meaning="A command ends after this."
+    "COMMAND_TIMEOUT_SECONDS", 60, meaning="A command is ended after this time."
 )
 AGENT_MAX_STEPS = env.integer(
-    "AGENT_MAX_STEPS", 50, at_least=1, meaning="Model calls a turn, if the agent sets none."
+    "AGENT_MAX_STEPS",
+    50,
+    at_least=1,
+    meaning="Model calls in one turn, unless the agent has its own limit.",
 )
-LLM_MAX_RETRIES = env.integer(
-    "LLM_MAX_RETRIES", 3, meaning="Further attempts after a failed model call."
-)
+LLM_MAX_RETRIES = env.integer("LLM_MAX_RETRIES", 3, meaning="Retries of a failed model call.")
 
 # --- Django -----------------------------------------------------------------------------------------
 
@@ -200,8 +208,8 @@ TEMPLATES: list[dict[str, Any]] = [
 
 # --- security ---------------------------------------------------------------------------------------
 
-# Cookies become Secure, and the browser is told to stay with HTTPS, on each answer to a request that
-# came by HTTPS (paca/web/middleware/security_headers.py): the same code serves plain loopback and a TLS proxy.
+# Cookies become Secure, and HSTS is sent, on each response to a request that came by HTTPS
+# (paca/web/middleware/security_headers.py). So the same code serves loopback and a TLS proxy.
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
@@ -230,7 +238,7 @@ AUTHENTICATION_BACKENDS = [
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
 API_REQUESTS_PER_MINUTE = env.integer(
-    "API_REQUESTS_PER_MINUTE", 600, at_least=1, meaning="Requests of one person or token."
+    "API_REQUESTS_PER_MINUTE", 600, at_least=1, meaning="Limit of requests for one person or token."
 )
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -244,18 +252,18 @@ REST_FRAMEWORK = {
     "DEFAULT_THROTTLE_CLASSES": ["paca.common.api.throttling.RequestsPerMinute"],
     "DEFAULT_THROTTLE_RATES": {
         "api": f"{API_REQUESTS_PER_MINUTE}/min",
-        # Each asks somebody else's server.
+        # Each request calls the server of a model provider.
         "test_connection": "20/min",
     },
-    # Who may say for whom a request is forwarded is the web server's business (uvicorn's
-    # --forwarded-allow-ips); nobody evades a limit by writing a header.
+    # The web server decides which proxies are believed (FORWARDED_ALLOW_IPS of uvicorn). A client cannot
+    # evade a limit by a header of its own.
     "NUM_PROXIES": 0,
     "EXCEPTION_HANDLER": "paca.common.api.errors.exception_handler",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
 REST_KNOX = {"AUTH_HEADER_PREFIX": "Bearer", "TOKEN_PREFIX": "paca_"}
 KNOX_TOKEN_MODEL = "accounts.ApiToken"  # noqa: S105 - the name of a model
-# Knox's own token table is swapped out for ours; its migrations cannot run without that table.
+# Our token table replaces Knox's own, without which Knox's migrations cannot run.
 MIGRATION_MODULES = {"knox": None}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Paca",
@@ -270,7 +278,7 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }
-# People sign in with a username and a password. Nobody signs up: an admin makes the accounts.
+# People sign in with a username and a password. There is no sign-up: an admin creates the accounts.
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_ENABLED = False
 ACCOUNT_EMAIL_VERIFICATION = "none"
@@ -290,7 +298,7 @@ UNFOLD: dict[str, Any] = {
 # --- end of API and accounts ------------------------------------------------------------------------
 # --- Pages ------------------------------------------------------------------------------------------
 
-# Ours come before those of the libraries: allauth looks for account/login.html, and finds ours.
+# Our templates come before those of the libraries, so allauth uses our account/login.html.
 TEMPLATES[0]["DIRS"] = [BASE_DIR / "paca" / "web" / "templates"]
 TEMPLATES[0]["OPTIONS"]["context_processors"].append("paca.web.context_processors.theme")
 CSRF_FAILURE_VIEW = "paca.web.views.errors.csrf_failure"

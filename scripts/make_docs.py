@@ -18,8 +18,8 @@ CONFIGURATION_HEAD = """\
 
 Generated from `paca/settings.py` by `make docs`; change the text there.
 
-Every setting is an environment variable, and none is needed to start. A wrong value stops the start
-with a sentence that names the variable.
+Every setting is an environment variable, and Paca starts without any. A wrong value stops the start with an error
+that names the variable.
 
 | Variable | Default | Meaning |
 |---|---|---|
@@ -28,10 +28,10 @@ with a sentence that names the variable.
 CONFIGURATION_TAIL = """
 ## Settings of related systems that Paca does not have
 
-| Theirs | Why not here |
+| Setting | Why Paca does not have it |
 |---|---|
-| a range of ports for sandboxes | no port is published: the worker talks to a sandbox through a private pipe |
-| tokens and addresses between services | the parts share one process or one database and do not call one another by HTTP |
+| a range of ports for sandboxes | Paca publishes no port: the worker talks to a sandbox through a private pipe |
+| tokens and addresses between services | the parts share one process or one database, and do not call each other by HTTP |
 | a command to start instead of the agent server | the program inside a sandbox is Paca's own runner |
 """
 
@@ -101,7 +101,7 @@ PAGES = {
 
 
 def stale() -> list[str]:
-    """The pages whose text is not what the code says now."""
+    """The pages whose text differs from what the code generates."""
     return [
         name
         for name, made in PAGES.items()

@@ -16,7 +16,7 @@ import pytest
 
 from tests.installation.manage_process import ROOT, START_SECONDS, Installation, Running
 from tests.realtime.pages import Page, bearer_headers
-from tests.support import valkey_server
+from tests.support import ports, valkey_server
 from tests.support.flow import wait_until
 from tests.support.postgres_server import PostgresServer
 
@@ -66,9 +66,7 @@ def token(installation: Installation) -> str:
 
 def start_server(installation: Installation, *command: str, arguments: tuple[str, ...]) -> Running:
     """Start a server on a free port, and wait until it answers."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = ports.free()
     process = subprocess.Popen(
         [sys.executable, *command, *(each.replace("PORT", str(port)) for each in arguments)],
         env=installation.environment(DJANGO_SETTINGS_MODULE="paca.settings"),
