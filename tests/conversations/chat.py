@@ -1,4 +1,4 @@
-"""A chat for tests: a world, its owner at the API, and a worker played by hand."""
+"""A chat for tests: a project with one agent, its owner at the API, and a worker played by the test."""
 
 import asyncio
 from typing import Any
@@ -23,7 +23,7 @@ CALL = "7d3c1f0a-52a4-4b77-9a3e-3f5a4c1b2d10"
 
 
 class Chat:
-    """One agent and those who talk to it."""
+    """One agent of a project, and the people who write to it."""
 
     def __init__(self, name: str = "Harbor", **agent: Any) -> None:
         self.world = make_world(name, **agent)
@@ -32,38 +32,39 @@ class Chat:
     # --- addresses ----------------------------------------------------------------------------
 
     @property
-    def project(self) -> str:
+    def project_url(self) -> str:
         return f"/projects/{self.world.project.pk}/"
 
     @property
-    def sessions(self) -> str:
-        return f"{self.project}agents/{self.world.agent.pk}/chat-sessions/"
+    def sessions_url(self) -> str:
+        return f"{self.project_url}agents/{self.world.agent.pk}/chat-sessions/"
 
     @property
-    def conversations(self) -> str:
-        return f"{self.project}conversations/"
+    def conversations_url(self) -> str:
+        return f"{self.project_url}conversations/"
 
-    def of(self, conversation: Any, rest: str = "") -> str:
-        """The address of a conversation, or of something below it."""
-        return f"{self.conversations}{conversation}/{rest}"
+    def url(self, conversation: Any, rest: str = "") -> str:
+        """The API address of a conversation, or of ``rest`` below it."""
+        return f"{self.conversations_url}{conversation}/{rest}"
 
     # --- people -------------------------------------------------------------------------------
 
-    def join(self, username: str, role: str = "member") -> Member:
-        """Another person of the project."""
+    def add_member(self, username: str, role: str = "member") -> Member:
+        """A new person of the project with this role."""
         user = User.objects.create_user(username=username, password="a long password 7")
         self.world.project.workspace.members.create(user=user)
         return members.add_person(
             self.world.project, user=user, role=self.world.role(role), by=self.world.owner
         )
 
-    def as_(self, member: Member) -> Api:
+    def api_of(self, member: Member) -> Api:
+        """The API as this member uses it."""
         assert member.user is not None
         return Api(member.user)
 
-    def begin(self, text: str = "Hello", **body: Any) -> dict[str, Any]:
-        """Begin a chat; gives the ids."""
-        answer = self.api.post(self.sessions, {"message": text, **body})
+    def start(self, text: str = "Hello", **body: Any) -> dict[str, Any]:
+        """Start a chat over the API. Gives the ids of the response."""
+        answer = self.api.post(self.sessions_url, {"message": text, **body})
         assert answer.status_code == 201, answer.data
         return dict(answer.data)
 
@@ -72,25 +73,25 @@ class Chat:
 
     # --- the worker ---------------------------------------------------------------------------
 
-    def run(self, conversation: Any, *entries: LogEntry) -> Lease:
-        """Let a worker take the conversation and write."""
+    def start_turn(self, conversation: Any, *entries: LogEntry) -> Lease:
+        """Claim the conversation as a worker, and store these entries under the lease."""
         (claimed,) = claim.claim("test", lease_seconds=60, limit=1)
         assert claimed.lease.conversation_id == UUID(str(conversation))
         if entries:
             store.append(claimed.lease.conversation_id, *entries, lease=claimed.lease)
         return claimed.lease
 
-    def finish(self, lease: Lease, *entries: LogEntry) -> None:
-        """Let the worker end its turn."""
+    def finish_turn(self, lease: Lease, *entries: LogEntry) -> None:
+        """Store these entries, and finish the turn as answered."""
         turn_end.end_turn(lease, entries, TurnOutcome("finished", "answered"), steps=1)
 
-    def rest(self, conversation: Any, *entries: LogEntry) -> None:
-        """A whole turn: taken, written, ended."""
-        self.finish(self.run(conversation, *entries))
+    def run_turn(self, conversation: Any, *entries: LogEntry) -> None:
+        """A whole turn: claim, store, finish."""
+        self.finish_turn(self.start_turn(conversation, *entries))
 
 
-def bash(command: str, output: str, **facts: Any) -> list[LogEntry]:
-    """A call of a tool and its outcome."""
+def bash_call(command: str, output: str, **facts: Any) -> list[LogEntry]:
+    """A call of the tool bash and its outcome."""
     arguments = {"command": command}
     return [
         ToolCalled(call_id=CALL, tool="bash", arguments=arguments, subject=command),
@@ -99,7 +100,7 @@ def bash(command: str, output: str, **facts: Any) -> list[LogEntry]:
 
 
 def download(answer: HttpResponse) -> bytes:
-    """The whole body of an answer, streamed or not."""
+    """The whole body of a response, streamed or not."""
 
     async def read() -> bytes:
         return b"".join([piece async for piece in answer.streaming_content])
@@ -108,8 +109,8 @@ def download(answer: HttpResponse) -> bytes:
     return asyncio.run(read()) if answer.streaming else answer.content
 
 
-def refusal(answer: HttpResponse) -> tuple[int, str, dict[str, list[str]]]:
-    """What an answer refuses: status, code, and the complaints about fields."""
+def error_of(answer: HttpResponse) -> tuple[int, str, dict[str, list[str]]]:
+    """The error in a response: status, code, and the messages of each field."""
     body = answer.json()
     assert body["detail"], body
     assert "request_id" in body

@@ -1,4 +1,4 @@
-"""The admin of conversations: everything can be looked at, nothing breaks a log, Stop works."""
+"""The admin of conversations: every row can be read, no log can be changed, Stop works."""
 
 import re
 from datetime import timedelta
@@ -21,7 +21,7 @@ from paca.conversations import store
 from paca.conversations.models import Conversation, Event, ModelCall, ToolCall, Trigger, Worker
 from paca.engine.ports import ModelCallStarted
 from paca.worker.claim import MAX_LOST_WORKERS, claim
-from tests.conversations.chat import CALL, Chat, bash
+from tests.conversations.chat import CALL, Chat, bash_call
 
 pytestmark = pytest.mark.django_db
 
@@ -56,9 +56,9 @@ def text(answer: HttpResponse) -> str:
     return answer.content.decode()
 
 
-def worked(chat: Chat, words: str = "Hello") -> str:
-    """A conversation with a row of each kind, ``words`` wherever somebody may write some."""
-    begun = chat.begin(words)["conversation"]
+def conversation_with_rows(chat: Chat, words: str = "Hello") -> str:
+    """A conversation with a row in each table, and ``words`` in every free text."""
+    begun = chat.start(words)["conversation"]
     Worker.objects.create(
         id="test",
         host=words,
@@ -67,8 +67,8 @@ def worked(chat: Chat, words: str = "Hello") -> str:
         concurrency=3,
         heartbeat_at=timezone.now(),
     )
-    call, returned = bash(words, words)
-    chat.run(
+    call, returned = bash_call(words, words)
+    chat.start_turn(
         begun,
         ModelCallStarted(call_id=CALL, model="m"),
         events.UsageRecorded(call_id=CALL, model="m", input=1234, output=5, cost_usd=0.25),
@@ -82,12 +82,12 @@ def worked(chat: Chat, words: str = "Hello") -> str:
 
 
 def test_admin_pages_open_and_have_nothing_to_change(chat, admin):
-    worked(chat)
+    conversation_with_rows(chat)
     for kind, model in PAGES:
-        looked_at_only(admin, kind, model)
+        assert_read_only(admin, kind, model)
 
 
-def looked_at_only(admin: Client, kind: str, model: Any) -> None:
+def assert_read_only(admin: Client, kind: str, model: Any) -> None:
     page = text(admin.get(at(kind)))
     assert "Add " not in page
     row = model.objects.first()
@@ -101,7 +101,7 @@ def looked_at_only(admin: Client, kind: str, model: Any) -> None:
 
 
 def test_conversation_page_shows_status_agent_and_cost(chat, admin):
-    begun = worked(chat)
+    begun = conversation_with_rows(chat)
     page = text(admin.get(at("conversation")))
     for shown in ("Hello", "Rosa (@rosa)", "running", "$0.2500", "1,234 / 5"):
         assert shown in page
@@ -109,8 +109,8 @@ def test_conversation_page_shows_status_agent_and_cost(chat, admin):
 
 
 def test_cost_that_is_unknown_is_not_shown_as_zero(chat, admin):
-    begun = chat.begin()["conversation"]
-    chat.run(
+    begun = chat.start()["conversation"]
+    chat.start_turn(
         begun,
         ModelCallStarted(call_id=CALL, model="m"),
         events.UsageRecorded(call_id=CALL, model="m", input=1, cost_usd=None),
@@ -130,11 +130,11 @@ def test_conversation_list_can_be_filtered_and_searched(chat, admin):
         role=chat.world.role("agent"),
         by=chat.world.owner,
     )
-    stopped, waits = chat.begin("Stopped")["conversation"], chat.begin("Waits")["conversation"]
-    chat.api.post(chat.of(stopped, "stop/"))
-    gone = chat.begin("Gone")["conversation"]
-    chat.api.delete(chat.of(gone))
-    chat.api.post(f"{chat.project}agents/{sam.pk}/chat-sessions/", {"text": "Of Sam"})
+    stopped, waits = chat.start("Stopped")["conversation"], chat.start("Waits")["conversation"]
+    chat.api.post(chat.url(stopped, "stop/"))
+    gone = chat.start("Gone")["conversation"]
+    chat.api.delete(chat.url(gone))
+    chat.api.post(f"{chat.project_url}agents/{sam.pk}/chat-sessions/", {"text": "Of Sam"})
     for query, found in {
         "": {"Stopped", "Waits", "Of Sam"},
         "status__exact=queued": {"Waits", "Of Sam"},
@@ -151,7 +151,7 @@ def test_conversation_list_can_be_filtered_and_searched(chat, admin):
 
 
 def test_log_entry_shows_its_time_and_links_to_the_whole_event(chat, admin):
-    begun = worked(chat)
+    begun = conversation_with_rows(chat)
     page = text(admin.get(change("conversation", begun)))
     for row in Event.objects.filter(conversation=begun):
         assert f">{row.at:%m-%d %H:%M:%S}<" in page
@@ -159,7 +159,7 @@ def test_log_entry_shows_its_time_and_links_to_the_whole_event(chat, admin):
 
 
 def test_log_is_shown_page_by_page(chat, admin):
-    begun = chat.begin()["conversation"]
+    begun = chat.start()["conversation"]
     row = chat.row(begun)
     store.append(row.pk, *[events.MessageReceived(text=f"word-{n}-") for n in range(4, 121)])
     first = text(admin.get(change("conversation", begun)))
@@ -171,7 +171,7 @@ def test_log_is_shown_page_by_page(chat, admin):
 
 
 def test_log_of_any_length_costs_the_same_queries(chat, admin, django_assert_max_num_queries):
-    begun = chat.begin()["conversation"]
+    begun = chat.start()["conversation"]
     store.append(
         chat.row(begun).pk,
         *[events.MessageReceived(text="x" * 70_000), *[events.MessageReceived(text="y")] * 60],
@@ -183,7 +183,7 @@ def test_log_of_any_length_costs_the_same_queries(chat, admin, django_assert_max
 
 
 def test_event_page_shows_a_large_payload_whole(chat, admin):
-    begun = chat.begin()["conversation"]
+    begun = chat.start()["conversation"]
     store.append(chat.row(begun).pk, events.MessageReceived(text="q" * 70_000 + "the end"))
     row = Event.objects.get(conversation=begun, blob__isnull=False)
     assert "the end" in text(admin.get(change("event", row.pk)))
@@ -191,8 +191,8 @@ def test_event_page_shows_a_large_payload_whole(chat, admin):
 
 
 def test_dead_triggers_are_found_with_their_error(chat, admin):
-    begun = worked(chat)
-    chat.begin("Another")
+    begun = conversation_with_rows(chat)
+    chat.start("Another")
     Trigger.objects.filter(conversation=begun).update(
         state="dead", attempts=5, last_error="The model's address does not answer."
     )
@@ -202,7 +202,7 @@ def test_dead_triggers_are_found_with_their_error(chat, admin):
 
 
 def test_search_for_a_conversation_id_finds_its_rows(chat, admin):
-    begun = worked(chat, "Mine")
+    begun = conversation_with_rows(chat, "Mine")
     for kind in ("event", "trigger", "modelcall", "toolcall"):
         assert ">Mine<" in text(admin.get(at(kind, f"?q={begun}"))), kind
         assert ">Mine<" not in text(admin.get(at(kind, f"?q={chat.world.agent.pk}"))), kind
@@ -213,14 +213,14 @@ def test_admin_lists_cost_the_same_queries_for_few_and_many_rows(chat, admin):
     def queries() -> dict[str, int]:
         return {kind: cost_of(admin, kind) for kind in KINDS}
 
-    worked(chat)
+    conversation_with_rows(chat)
     few, rows = queries(), [model.objects.count() for model in MODELS]
-    begun = chat.begin("More")["conversation"]
+    begun = chat.start("More")["conversation"]
     for number in range(5):
-        chat.api.post(chat.of(begun, "messages/"), {"text": f"More {number}"})
-        again(ModelCall, conversation_id=begun)
-        again(ToolCall, conversation_id=begun)
-        again(Worker, pk=f"worker-{number}")
+        chat.api.post(chat.url(begun, "messages/"), {"text": f"More {number}"})
+        add_copy(ModelCall, conversation_id=begun)
+        add_copy(ToolCall, conversation_id=begun)
+        add_copy(Worker, pk=f"worker-{number}")
     assert all(model.objects.count() > was for model, was in zip(MODELS, rows, strict=True))
     assert queries() == few
 
@@ -231,8 +231,8 @@ def cost_of(admin: Client, kind: str) -> int:
     return len(counted)
 
 
-def again(model: Any, **facts: Any) -> None:
-    """Another row like the first."""
+def add_copy(model: Any, **facts: Any) -> None:
+    """Add a copy of the first row."""
     row = model.objects.first()
     row.pk = uuid4()
     for name, value in facts.items():
@@ -241,22 +241,22 @@ def again(model: Any, **facts: Any) -> None:
 
 
 def test_stop_action_stops_in_the_name_of_the_administrator(chat, admin):
-    waits, runs, done = (chat.begin(word)["conversation"] for word in ("Waits", "Runs", "Done"))
-    chat.api.post(chat.of(done, "stop/"))
-    chat.api.post(chat.of(waits, "stop/"))
-    chat.run(runs)
-    chat.api.post(chat.of(waits, "continue/"))
+    waits, runs, done = (chat.start(word)["conversation"] for word in ("Waits", "Runs", "Done"))
+    chat.api.post(chat.url(done, "stop/"))
+    chat.api.post(chat.url(waits, "stop/"))
+    chat.start_turn(runs)
+    chat.api.post(chat.url(waits, "continue/"))
     body = {"action": "stop", "_selected_action": [waits, runs, done]}
     page = text(admin.post(at("conversation"), body, follow=True))
     assert "2 conversations told to stop." in page
     assert chat.row(waits).status == "stopped"
     order = Trigger.objects.get(conversation=runs, control="stop")
     assert (order.state, order.by) == ("new", "root")
-    newest = chat.api.get(chat.of(waits, "events/?limit=1")).json()["results"][0]
+    newest = chat.api.get(chat.url(waits, "events/?limit=1")).json()["results"][0]
     assert newest["data"]["by"] == "root"
 
 
-def cost_its_workers(conversation: str) -> None:
+def park(conversation: str) -> None:
     for _ in range(MAX_LOST_WORKERS + 1):
         claim("w", lease_seconds=30, limit=1)
         Conversation.objects.filter(pk=conversation).update(
@@ -265,9 +265,9 @@ def cost_its_workers(conversation: str) -> None:
 
 
 def test_try_again_action_resumes_only_parked_conversations(chat, admin):
-    parked, waits = (chat.begin(word)["conversation"] for word in ("Parked", "Waits"))
-    chat.api.post(chat.of(waits, "stop/"))
-    cost_its_workers(parked)
+    parked, waits = (chat.start(word)["conversation"] for word in ("Parked", "Waits"))
+    chat.api.post(chat.url(waits, "stop/"))
+    park(parked)
     assert chat.row(parked).reason == "parked"
     body = {"action": "try_again", "_selected_action": [parked, waits]}
     assert "1 conversations are tried again." in text(
@@ -278,8 +278,8 @@ def test_try_again_action_resumes_only_parked_conversations(chat, admin):
 
 
 def test_try_again_action_says_why_a_conversation_stays_parked(chat, admin):
-    parked = chat.begin("Parked")["conversation"]
-    cost_its_workers(parked)
+    parked = chat.start("Parked")["conversation"]
+    park(parked)
     Agent.objects.update(status="inactive")
     body = {"action": "try_again", "_selected_action": [parked]}
     page = text(admin.post(at("conversation"), body, follow=True))
@@ -289,7 +289,7 @@ def test_try_again_action_says_why_a_conversation_stays_parked(chat, admin):
 
 
 def test_stop_action_needs_the_permission_to_change(chat):
-    begun = chat.begin()["conversation"]
+    begun = chat.start()["conversation"]
     watcher = User.objects.create_user("watcher", password="a long password 7", is_staff=True)
     watcher.user_permissions.set(Permission.objects.filter(codename="view_conversation"))
     client = Client()
@@ -304,7 +304,7 @@ def test_markup_in_names_of_people_models_and_tools_is_shown_as_text(chat, admin
     chat.world.user.name = chat.world.agent.name = XSS
     chat.world.user.save()
     chat.world.agent.save()
-    worked(chat, XSS)
+    conversation_with_rows(chat, XSS)
     for kind, model in PAGES:
         pages = [text(admin.get(at(kind)))]
         pages += [text(admin.get(change(kind, row.pk))) for row in model.objects.all()]

@@ -1,4 +1,4 @@
-"""Wrong input to the conversations' API, and the clear answer each gets. Nothing of it is stored."""
+"""Invalid input to the API of conversations: each is refused with a clear error and not stored."""
 
 import json
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from django.http import HttpResponse
 
 from paca.conversations.models import ChatSession
 from paca.conversations.services import MAX_MESSAGE_CHARACTERS
-from tests.conversations.chat import Chat, refusal
+from tests.conversations.chat import Chat, error_of
 
 pytestmark = pytest.mark.django_db
 
@@ -17,7 +17,7 @@ UNKNOWN = "There is no such field."
 REQUIRED = "This field is required."
 BAD_ID = "1 to 100 letters, digits and . _ : -"
 
-Rows = list[tuple[Any, str, str]]  # what is wrong, and the field and words of the complaint
+Rows = list[tuple[Any, str, str]]  # the input, and the field and text of its error
 
 MESSAGES: Rows = [
     ({}, "text", REQUIRED),
@@ -102,7 +102,7 @@ def chat() -> Chat:
 
 
 def post(chat: Chat, path: str, body: Any) -> HttpResponse:
-    """In plain ASCII, as half a character can only be sent."""
+    """Send the body as plain ASCII, because a lone surrogate can only be sent escaped."""
     kind = "application/json"
     answer: HttpResponse = chat.api.client.generic(
         "POST", f"/api/v1{path}", json.dumps(body), content_type=kind
@@ -110,97 +110,97 @@ def post(chat: Chat, path: str, body: Any) -> HttpResponse:
     return answer
 
 
-def differing(table: Rows, ask: Callable[[Any], HttpResponse]) -> list[str]:
-    """The rows of a table that are answered otherwise than it says."""
+def unexpected(table: Rows, ask: Callable[[Any], HttpResponse]) -> list[str]:
+    """The rows of the table whose response is not as the table says."""
     found = []
-    for wrong, field, text in table:
-        answered = refusal(ask(wrong))
-        if answered != (400, "invalid", {field: [text]}):
-            found.append(f"{str(wrong)[:80]}: {answered}")
+    for given, field, text in table:
+        error = error_of(ask(given))
+        if error != (400, "invalid", {field: [text]}):
+            found.append(f"{str(given)[:80]}: {error}")
     return found
 
 
 def test_chat_is_not_started_by_an_invalid_message(chat):
     table = [*MESSAGES, ({"text": "a", "on_busy": "queue"}, "on_busy", UNKNOWN)]
-    assert differing(table, lambda body: post(chat, chat.sessions, body)) == []
+    assert unexpected(table, lambda body: post(chat, chat.sessions_url, body)) == []
     assert not ChatSession.objects.exists()
 
 
 @pytest.mark.parametrize("door", ["chat", "conversation"])
 def test_message_that_is_invalid_is_not_stored(chat, door):
-    begun = chat.begin()
+    begun = chat.start()
     path = {
-        "chat": f"{chat.sessions}{begun['session']}/messages/",
-        "conversation": chat.of(begun["conversation"], "messages/"),
+        "chat": f"{chat.sessions_url}{begun['session']}/messages/",
+        "conversation": chat.url(begun["conversation"], "messages/"),
     }[door]
-    assert differing(FOLLOW_UPS, lambda body: post(chat, path, body)) == []
+    assert unexpected(FOLLOW_UPS, lambda body: post(chat, path, body)) == []
     assert chat.row(begun["conversation"]).last_seq == 3
 
 
 def test_title_that_is_invalid_changes_nothing(chat):
-    begun = chat.begin("Title")["conversation"]
-    assert differing(TITLES, lambda body: chat.api.patch(chat.of(begun), body)) == []
+    begun = chat.start("Title")["conversation"]
+    assert unexpected(TITLES, lambda body: chat.api.patch(chat.url(begun), body)) == []
     assert chat.row(begun).title == "Title"
 
 
 def test_if_match_that_is_no_time_is_refused(chat):
-    begun = chat.begin()["conversation"]
-    answer = chat.api.patch(chat.of(begun), {"title": "x"}, **{"If-Match": "yesterday"})
-    assert refusal(answer)[:2] == (400, "invalid")
+    begun = chat.start()["conversation"]
+    answer = chat.api.patch(chat.url(begun), {"title": "x"}, **{"If-Match": "yesterday"})
+    assert error_of(answer)[:2] == (400, "invalid")
     assert "updated_at" in answer.data["detail"]
 
 
 def test_control_command_takes_no_body(chat):
-    begun = chat.begin()["conversation"]
+    begun = chat.start()["conversation"]
     table = [(order, "why", UNKNOWN) for order in ("stop", "pause", "resume", "continue")]
     body = {"why": "I say so"}
-    assert differing(table, lambda order: chat.api.post(chat.of(begun, f"{order}/"), body)) == []
+    assert unexpected(table, lambda order: chat.api.post(chat.url(begun, f"{order}/"), body)) == []
     assert chat.row(begun).last_seq == 3
 
 
 def test_query_string_that_is_invalid_is_refused_with_the_reason(chat):
-    begun = chat.begin()["conversation"]
+    begun = chat.start()["conversation"]
     paths = {
-        "list": chat.conversations,
-        "chats": chat.sessions,
-        "events": chat.of(begun, "events/"),
-        "export": chat.of(begun, "export/"),
+        "list": chat.conversations_url,
+        "chats": chat.sessions_url,
+        "events": chat.url(begun, "events/"),
+        "export": chat.url(begun, "export/"),
     }
 
     def ask(question: str) -> HttpResponse:
         name, _, query = question.partition("?")
         return chat.api.get(f"{paths[name]}?{query}")
 
-    assert differing(QUERIES, ask) == []
+    assert unexpected(QUERIES, ask) == []
 
 
 def test_body_that_is_no_json_is_refused(chat):
-    path = f"/api/v1{chat.sessions}"
+    path = f"/api/v1{chat.sessions_url}"
     for body, kind, status, code in BODIES:
         answer = chat.api.client.generic("POST", path, body.encode("latin-1"), content_type=kind)
-        assert refusal(answer)[:2] == (status, code), body
+        assert error_of(answer)[:2] == (status, code), body
     assert not ChatSession.objects.exists()
 
 
 def test_body_that_is_too_large_is_refused(chat):
-    answer = post(chat, chat.sessions, {"text": "x" * 3_000_000})
-    assert refusal(answer)[:2] == (413, "too_large")
+    answer = post(chat, chat.sessions_url, {"text": "x" * 3_000_000})
+    assert error_of(answer)[:2] == (413, "too_large")
 
 
 def test_idempotency_key_that_is_invalid_is_refused(chat):
     for key in ("x" * 256, "tab\there"):
-        answer = chat.api.post(chat.sessions, {"text": "a"}, **{"Idempotency-Key": key})
-        assert refusal(answer)[:2] == (400, "invalid")
+        answer = chat.api.post(chat.sessions_url, {"text": "a"}, **{"Idempotency-Key": key})
+        assert error_of(answer)[:2] == (400, "invalid")
     assert not ChatSession.objects.exists()
 
 
 def test_id_that_is_no_uuid_is_not_found(chat):
     for method, rest in (("GET", ""), ("GET", "events/"), ("GET", "export/"), ("POST", "stop/")):
-        assert refusal(chat.api.ask(method, chat.of("7", rest)))[:2] == (404, "not_found")
+        assert error_of(chat.api.ask(method, chat.url("7", rest)))[:2] == (404, "not_found")
 
 
 def test_method_that_does_not_exist_is_refused(chat):
-    begun = chat.begin()["conversation"]
+    begun = chat.start()["conversation"]
     for method, rest in METHODS:
-        answer = chat.api.ask(method, chat.of(begun, rest), {} if method != "GET" else None)
-        assert refusal(answer)[:2] == (405, "method_not_allowed"), (method, rest)
+        answer = chat.api.ask(method, chat.url(begun, rest), {} if method != "GET" else None)
+        assert error_of(answer)[:2] == (405, "method_not_allowed"), (method, rest)

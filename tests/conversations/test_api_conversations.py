@@ -1,11 +1,11 @@
-"""Conversations over the API: list, show, rename, order about, and whose project they are of."""
+"""Conversations over the API: list, show, rename, control, and who may see them."""
 
 import pytest
 
 from paca import events
 from paca.agents import services as agents
 from paca.conversations import services, store
-from tests.conversations.chat import Chat, refusal
+from tests.conversations.chat import Chat, error_of
 
 pytestmark = pytest.mark.django_db
 
@@ -17,8 +17,8 @@ def ids(answer) -> list[str]:
 
 def test_conversation_has_exactly_the_fields_of_the_schema():
     chat = Chat()
-    begun = chat.begin("Hello")
-    shown = chat.api.get(chat.of(begun["conversation"])).json()
+    begun = chat.start("Hello")
+    shown = chat.api.get(chat.url(begun["conversation"])).json()
     schema = chat.api.client.get("/api/v1/schema/", HTTP_ACCEPT="application/json").json()
     assert set(shown) == set(schema["components"]["schemas"]["Conversation"]["properties"])
     assert shown["agent"] == {
@@ -33,17 +33,17 @@ def test_conversation_has_exactly_the_fields_of_the_schema():
 
 def test_list_has_the_most_recently_active_conversation_first():
     chat = Chat()
-    first, second = chat.begin("First")["conversation"], chat.begin("Second")["conversation"]
-    assert ids(chat.api.get(chat.conversations)) == [second, first]
-    chat.api.post(chat.of(first, "messages/"), {"text": "Again"})
-    assert ids(chat.api.get(chat.conversations)) == [first, second]
+    first, second = chat.start("First")["conversation"], chat.start("Second")["conversation"]
+    assert ids(chat.api.get(chat.conversations_url)) == [second, first]
+    chat.api.post(chat.url(first, "messages/"), {"text": "Again"})
+    assert ids(chat.api.get(chat.conversations_url)) == [first, second]
 
 
 def test_list_is_filtered_by_status_and_agent():
     chat = Chat()
-    done = chat.begin("Done")["conversation"]
-    chat.rest(done)
-    waits = chat.begin("Waits")["conversation"]
+    done = chat.start("Done")["conversation"]
+    chat.run_turn(done)
+    waits = chat.start("Waits")["conversation"]
     other = agents.create(
         chat.world.project,
         name="Sam",
@@ -54,76 +54,76 @@ def test_list_is_filtered_by_status_and_agent():
     )
     sent = services.start_chat(other, text="Hi Sam", by=chat.world.owner)
     of_sam = str(sent.conversation_id)
-    assert ids(chat.api.get(f"{chat.conversations}?status=finished")) == [done]
-    assert ids(chat.api.get(f"{chat.conversations}?status=queued")) == [of_sam, waits]
-    assert ids(chat.api.get(f"{chat.conversations}?agent={other.pk}")) == [of_sam]
-    assert ids(chat.api.get(f"{chat.conversations}?agent={other.pk}&status=finished")) == []
+    assert ids(chat.api.get(f"{chat.conversations_url}?status=finished")) == [done]
+    assert ids(chat.api.get(f"{chat.conversations_url}?status=queued")) == [of_sam, waits]
+    assert ids(chat.api.get(f"{chat.conversations_url}?agent={other.pk}")) == [of_sam]
+    assert ids(chat.api.get(f"{chat.conversations_url}?agent={other.pk}&status=finished")) == []
 
 
 def test_conversations_of_a_retired_agent_can_be_read_and_found():
     chat = Chat()
-    begun = chat.begin("Hello")["conversation"]
+    begun = chat.start("Hello")["conversation"]
     agents.retire(chat.world.agent, by=chat.world.owner)
-    assert ids(chat.api.get(f"{chat.conversations}?agent={chat.world.agent.pk}")) == [begun]
-    assert chat.api.get(chat.of(begun, "events/")).status_code == 200
-    answer = chat.api.post(chat.of(begun, "messages/"), {"text": "Hello?"})
-    assert refusal(answer)[:2] == (409, "agent_unavailable")
+    assert ids(chat.api.get(f"{chat.conversations_url}?agent={chat.world.agent.pk}")) == [begun]
+    assert chat.api.get(chat.url(begun, "events/")).status_code == 200
+    answer = chat.api.post(chat.url(begun, "messages/"), {"text": "Hello?"})
+    assert error_of(answer)[:2] == (409, "agent_unavailable")
 
 
 @pytest.mark.parametrize("search", ["lighthouse", "LIGHT", "keeper lighthouse", "salt"])
 def test_search_covers_titles_and_messages(search):
     chat = Chat()
-    found = chat.begin("The lighthouse keeper")["conversation"]
-    chat.rest(found, events.MessageSpoken(text="He eats salt fish."))
+    found = chat.start("The lighthouse keeper")["conversation"]
+    chat.run_turn(found, events.MessageSpoken(text="He eats salt fish."))
     if search == "salt":
-        chat.begin("Pepper")
+        chat.start("Pepper")
     else:
-        chat.begin("The lamp of a keeper")
-    assert ids(chat.api.get(f"{chat.conversations}?search={search}")) == [found]
+        chat.start("The lamp of a keeper")
+    assert ids(chat.api.get(f"{chat.conversations_url}?search={search}")) == [found]
 
 
 def test_search_takes_wildcard_characters_literally():
     chat = Chat()
     for signs in ("100%", "a_b", "'; --", "\\", '"'):
-        found = chat.begin(f"It says {signs} here")["conversation"]
-        other = chat.begin("It says 100 axb nothing here")["conversation"]
-        answer = chat.api.client.get(f"/api/v1{chat.conversations}", {"search": signs})
+        found = chat.start(f"It says {signs} here")["conversation"]
+        other = chat.start("It says 100 axb nothing here")["conversation"]
+        answer = chat.api.client.get(f"/api/v1{chat.conversations_url}", {"search": signs})
         assert ids(answer) == [found], signs
         for conversation in (found, other):
-            chat.api.delete(chat.of(conversation))
+            chat.api.delete(chat.url(conversation))
 
 
 def test_search_ignores_payload_fields_that_are_no_text():
     chat = Chat()
-    chat.begin("Hello there")
+    chat.start("Hello there")
     for name in ("author_name", "text", "queue", "client_id"):
-        assert ids(chat.api.get(f"{chat.conversations}?search={name}")) == [], name
+        assert ids(chat.api.get(f"{chat.conversations_url}?search={name}")) == [], name
 
 
 def test_search_finds_a_word_in_a_message_too_large_for_a_row():
     chat = Chat()
-    found = chat.begin("Read this\n" + "filler " * 13_000 + "treasure")["conversation"]
-    chat.begin("Read that")
-    assert ids(chat.api.get(f"{chat.conversations}?search=treasure")) == [found]
+    found = chat.start("Read this\n" + "filler " * 13_000 + "treasure")["conversation"]
+    chat.start("Read that")
+    assert ids(chat.api.get(f"{chat.conversations_url}?search=treasure")) == [found]
 
 
 def test_list_costs_the_same_queries_for_one_and_many_conversations(django_assert_num_queries):
     chat = Chat()
-    chat.begin()
+    chat.start()
     with django_assert_num_queries(4):  # session, person, member, the list
-        chat.api.get(chat.conversations)
+        chat.api.get(chat.conversations_url)
     for _ in range(8):
-        chat.begin()
+        chat.start()
     with django_assert_num_queries(4):
-        assert len(ids(chat.api.get(chat.conversations))) == 9
+        assert len(ids(chat.api.get(chat.conversations_url))) == 9
     with django_assert_num_queries(4):
-        chat.api.get(f"{chat.conversations}?search=hello&status=queued&limit=3")
+        chat.api.get(f"{chat.conversations_url}?search=hello&status=queued&limit=3")
 
 
 def test_list_is_read_by_cursor_without_a_gap():
     chat = Chat()
-    begun = [chat.begin(f"Talk {number}")["conversation"] for number in range(5)]
-    page = chat.api.get(f"{chat.conversations}?limit=2&status=queued").data
+    begun = [chat.start(f"Talk {number}")["conversation"] for number in range(5)]
+    page = chat.api.get(f"{chat.conversations_url}?limit=2&status=queued").data
     seen = [row["id"] for row in page["results"]]
     while page["next"]:
         page = chat.api.get(page["next"].partition("/api/v1")[2]).data
@@ -133,89 +133,91 @@ def test_list_is_read_by_cursor_without_a_gap():
 
 def test_title_change_is_stored_in_the_log_with_its_author():
     chat = Chat()
-    begun = chat.begin("First title")["conversation"]
-    answer = chat.api.patch(chat.of(begun), {"title": "  A   better\none "})
+    begun = chat.start("First title")["conversation"]
+    answer = chat.api.patch(chat.url(begun), {"title": "  A   better\none "})
     assert (answer.status_code, answer.data["title"]) == (200, "A better one")
-    last = chat.api.get(chat.of(begun, "events/")).json()["results"][-1]
+    last = chat.api.get(chat.url(begun, "events/")).json()["results"][-1]
     assert last["data"] == {"title": "A better one", "by": chat.world.owner.name}
 
 
 def test_title_change_is_refused_after_a_change_that_the_client_has_not_seen():
     chat = Chat()
-    begun = chat.begin("First title")["conversation"]
-    seen = chat.api.get(chat.of(begun)).data["updated_at"]
-    assert chat.api.patch(chat.of(begun), {"title": "Two"}, **{"If-Match": seen}).status_code == 200
-    answer = chat.api.patch(chat.of(begun), {"title": "Three"}, **{"If-Match": seen})
-    assert refusal(answer) == (412, "changed_meanwhile", {})
+    begun = chat.start("First title")["conversation"]
+    seen = chat.api.get(chat.url(begun)).data["updated_at"]
+    assert (
+        chat.api.patch(chat.url(begun), {"title": "Two"}, **{"If-Match": seen}).status_code == 200
+    )
+    answer = chat.api.patch(chat.url(begun), {"title": "Three"}, **{"If-Match": seen})
+    assert error_of(answer) == (412, "changed_meanwhile", {})
     assert chat.row(begun).title == "Two"
 
 
 def test_patch_without_fields_changes_nothing():
     chat = Chat()
-    begun = chat.begin("Title")["conversation"]
-    assert chat.api.patch(chat.of(begun), {}).data["title"] == "Title"
+    begun = chat.start("Title")["conversation"]
+    assert chat.api.patch(chat.url(begun), {}).data["title"] == "Title"
     assert chat.row(begun).last_seq == 3
 
 
-# --- orders -------------------------------------------------------------------------------------
+# --- control commands ---------------------------------------------------------------------------
 
 
 def test_stop_ends_a_queued_conversation_at_once():
     chat = Chat()
-    begun = chat.begin()["conversation"]
-    answer = chat.api.post(chat.of(begun, "stop/"))
+    begun = chat.start()["conversation"]
+    answer = chat.api.post(chat.url(begun, "stop/"))
     assert (answer.status_code, answer.data["status"]) == (202, "stopped")
     assert answer.data["reason"] == "by_person"
 
 
 def test_stop_reaches_a_running_turn_as_a_control_command():
     chat = Chat()
-    begun = chat.begin()["conversation"]
-    chat.run(begun)
-    answer = chat.api.post(chat.of(begun, "stop/"))
+    begun = chat.start()["conversation"]
+    chat.start_turn(begun)
+    answer = chat.api.post(chat.url(begun, "stop/"))
     assert (answer.status_code, answer.data["status"]) == (202, "running")
     assert chat.row(begun).triggers.get(state="new").control == "stop"
 
 
 def test_pause_needs_a_running_and_resume_a_paused_conversation():
     chat = Chat()
-    begun = chat.begin()["conversation"]
-    assert refusal(chat.api.post(chat.of(begun, "pause/")))[:2] == (409, "conflict")
-    lease = chat.run(begun)
-    assert chat.api.post(chat.of(begun, "pause/")).status_code == 202
+    begun = chat.start()["conversation"]
+    assert error_of(chat.api.post(chat.url(begun, "pause/")))[:2] == (409, "conflict")
+    lease = chat.start_turn(begun)
+    assert chat.api.post(chat.url(begun, "pause/")).status_code == 202
     assert chat.row(begun).triggers.get(state="new").control == "pause"
-    assert refusal(chat.api.post(chat.of(begun, "resume/")))[:2] == (409, "conflict")
+    assert error_of(chat.api.post(chat.url(begun, "resume/")))[:2] == (409, "conflict")
     paused = events.ConversationPaused(reason="by_person")
     finished = events.TurnFinished(number=1, status="paused", reason="by_person")
     store.append(lease.conversation_id, finished, paused, lease=lease)
-    answer = chat.api.post(chat.of(begun, "resume/"))
+    answer = chat.api.post(chat.url(begun, "resume/"))
     assert (answer.status_code, answer.data["status"]) == (202, "queued")
 
 
 def test_continue_leaves_every_end_and_does_not_change_a_running_conversation():
     chat = Chat()
-    begun = chat.begin()["conversation"]
-    chat.api.post(chat.of(begun, "stop/"))
-    answer = chat.api.post(chat.of(begun, "continue/"))
+    begun = chat.start()["conversation"]
+    chat.api.post(chat.url(begun, "stop/"))
+    answer = chat.api.post(chat.url(begun, "continue/"))
     assert (answer.status_code, answer.data["status"]) == (202, "queued")
     before = chat.row(begun).last_seq
-    assert chat.api.post(chat.of(begun, "continue/")).status_code == 202
+    assert chat.api.post(chat.url(begun, "continue/")).status_code == 202
     assert chat.row(begun).last_seq == before
 
 
 def test_interrupt_reaches_the_running_turn_and_is_shown_at_once():
     chat = Chat()
-    begun = chat.begin()["conversation"]
-    chat.run(begun)
+    begun = chat.start()["conversation"]
+    chat.start_turn(begun)
     body = {"text": "Wait, rather this", "on_busy": "interrupt"}
-    answer = chat.api.post(chat.of(begun, "messages/"), body)
+    answer = chat.api.post(chat.url(begun, "messages/"), body)
     assert (answer.status_code, answer.data["turn"]) == (202, None)
     assert chat.row(begun).triggers.get(state="new").control == "interrupt"
-    newest = chat.api.get(chat.of(begun, "events/")).json()["results"][-1]
+    newest = chat.api.get(chat.url(begun, "events/")).json()["results"][-1]
     assert newest["data"]["text"] == "Wait, rather this"
 
 
-# --- whose it is --------------------------------------------------------------------------------
+# --- permissions --------------------------------------------------------------------------------
 
 ADDRESSES = [
     ("GET", ""),
@@ -238,32 +240,32 @@ def body_for(method: str, rest: str) -> object:
 
 def test_conversation_of_another_project_is_not_found():
     chat, other = Chat(), Chat("Elsewhere")
-    foreign = other.begin("Secret")["conversation"]
+    foreign = other.start("Secret")["conversation"]
     for method, rest in ADDRESSES:
-        for address in (chat.of(foreign, rest), other.of(foreign, rest)):
+        for address in (chat.url(foreign, rest), other.url(foreign, rest)):
             answer = chat.api.ask(method, address, body_for(method, rest))
-            assert refusal(answer) == (404, "not_found", {}), (method, address)
+            assert error_of(answer) == (404, "not_found", {}), (method, address)
     assert other.row(foreign).last_seq == 3
 
 
 def test_viewer_may_only_read():
     chat = Chat()
-    begun = chat.begin()["conversation"]
-    viewer = chat.as_(chat.join("vi", "viewer"))
+    begun = chat.start()["conversation"]
+    viewer = chat.api_of(chat.add_member("vi", "viewer"))
     for method, rest in ADDRESSES:
-        answer = viewer.ask(method, chat.of(begun, rest), body_for(method, rest))
+        answer = viewer.ask(method, chat.url(begun, rest), body_for(method, rest))
         assert answer.status_code == (200 if method == "GET" else 403), (method, rest)
     assert chat.row(begun).last_seq == 3
 
 
 def test_filter_by_an_agent_of_another_project_is_refused():
     chat, other = Chat(), Chat("Elsewhere")
-    other.begin()
-    answer = chat.api.get(f"{chat.conversations}?agent={other.world.agent.pk}")
-    assert refusal(answer) == (404, "not_found", {})
+    other.start()
+    answer = chat.api.get(f"{chat.conversations_url}?agent={other.world.agent.pk}")
+    assert error_of(answer) == (404, "not_found", {})
 
 
 def test_search_never_covers_another_project():
     chat, other = Chat(), Chat("Elsewhere")
-    other.begin("A secret word")
-    assert ids(chat.api.get(f"{chat.conversations}?search=secret")) == []
+    other.start("A secret word")
+    assert ids(chat.api.get(f"{chat.conversations_url}?search=secret")) == []

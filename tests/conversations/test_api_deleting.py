@@ -1,4 +1,4 @@
-"""Deleting a conversation: gone for everybody, its words gone, its figures kept."""
+"""Deletion of conversations over the API: the messages are deleted, the figures are kept."""
 
 import pytest
 
@@ -18,7 +18,7 @@ from paca.conversations.models import (
     Trigger,
 )
 from paca.engine.ports import ModelCallStarted
-from tests.conversations.chat import CALL, Chat, refusal
+from tests.conversations.chat import CALL, Chat, error_of
 
 pytestmark = pytest.mark.django_db
 
@@ -29,24 +29,24 @@ def chat() -> Chat:
 
 
 def test_deleted_conversation_is_not_found_anywhere(chat):
-    begun, other = chat.begin("Bury this"), chat.begin("Keep that")
-    chat.rest(begun["conversation"])
-    assert chat.api.delete(chat.of(begun["conversation"])).status_code == 204
+    begun, other = chat.start("Bury this"), chat.start("Keep that")
+    chat.run_turn(begun["conversation"])
+    assert chat.api.delete(chat.url(begun["conversation"])).status_code == 204
     for rest in ("", "events/", "export/"):
-        assert chat.api.get(chat.of(begun["conversation"], rest)).status_code == 404
-    assert chat.api.delete(chat.of(begun["conversation"])).status_code == 404
-    listed = chat.api.get(chat.conversations).data["results"]
+        assert chat.api.get(chat.url(begun["conversation"], rest)).status_code == 404
+    assert chat.api.delete(chat.url(begun["conversation"])).status_code == 404
+    listed = chat.api.get(chat.conversations_url).data["results"]
     assert [row["id"] for row in listed] == [other["conversation"]]
-    chats = chat.api.get(chat.sessions).data["results"]
+    chats = chat.api.get(chat.sessions_url).data["results"]
     assert [row["id"] for row in chats] == [other["session"]]
-    assert chat.api.get(f"{chat.conversations}?search=bury").data["results"] == []
+    assert chat.api.get(f"{chat.conversations_url}?search=bury").data["results"] == []
 
 
 def test_deletion_removes_messages_from_every_table(chat):
-    begun = chat.begin("Bury this")["conversation"]
-    chat.rest(begun, events.MessageSpoken(text="z" * 70_000))
+    begun = chat.start("Bury this")["conversation"]
+    chat.run_turn(begun, events.MessageSpoken(text="z" * 70_000))
     assert Blob.objects.count() == 1
-    chat.api.delete(chat.of(begun))
+    chat.api.delete(chat.url(begun))
     assert not Event.objects.filter(conversation=begun).exists()
     assert not Trigger.objects.filter(conversation=begun).exists()
     assert not Blob.objects.exists()
@@ -58,54 +58,54 @@ def test_deletion_removes_messages_from_every_table(chat):
 
 
 def test_deletion_is_announced_to_open_lists(chat, django_capture_on_commit_callbacks, monkeypatch):
-    begun = chat.begin()["conversation"]
-    chat.rest(begun)
+    begun = chat.start()["conversation"]
+    chat.run_turn(begun)
     told: list[tuple[str, dict]] = []
     monkeypatch.setattr(get_bus(), "live", lambda topic, frame: told.append((topic, frame)))
     with django_capture_on_commit_callbacks(execute=True):
-        chat.api.delete(chat.of(begun))
+        chat.api.delete(chat.url(begun))
     changed = {"type": "conversation.changed", "id": begun, "version": 7}
     assert told == [(project_topic(chat.world.project.pk), changed)]
 
 
 def test_deletion_keeps_the_cost(chat):
-    begun = chat.begin()["conversation"]
-    chat.rest(
+    begun = chat.start()["conversation"]
+    chat.run_turn(
         begun,
         ModelCallStarted(call_id=CALL, model="m"),
         events.UsageRecorded(call_id=CALL, model="m", input=10, output=5, cost_usd=0.25),
     )
-    chat.api.delete(chat.of(begun))
+    chat.api.delete(chat.url(begun))
     assert ModelCall.objects.get().cost_usd == 0.25
     assert chat.row(begun).usage["cost_usd"] == 0.25
 
 
 def test_deletion_keeps_a_blob_that_another_log_uses(chat):
-    first, second = chat.begin()["conversation"], chat.begin()["conversation"]
+    first, second = chat.start()["conversation"], chat.start()["conversation"]
     for conversation in (first, second):
         store.append(chat.row(conversation).pk, events.MessageReceived(text="w" * 70_000))
     assert Blob.objects.count() == 1
-    chat.api.delete(chat.of(first))
-    newest = chat.api.get(chat.of(second, "events/?limit=1")).json()["results"][0]
+    chat.api.delete(chat.url(first))
+    newest = chat.api.get(chat.url(second, "events/?limit=1")).json()["results"][0]
     assert newest["data"]["text"] == "w" * 70_000
 
 
 def test_deletion_of_a_running_conversation_is_refused(chat):
-    begun = chat.begin()["conversation"]
-    lease = chat.run(begun)
-    answer = chat.api.delete(chat.of(begun))
-    assert refusal(answer) == (409, "conversation_running", {})
+    begun = chat.start()["conversation"]
+    lease = chat.start_turn(begun)
+    answer = chat.api.delete(chat.url(begun))
+    assert error_of(answer) == (409, "conversation_running", {})
     assert "Stop it first" in answer.data["detail"]
     assert chat.row(begun).last_seq == 5
-    chat.finish(lease)
-    assert chat.api.delete(chat.of(begun)).status_code == 204
+    chat.finish_turn(lease)
+    assert chat.api.delete(chat.url(begun)).status_code == 204
 
 
 @pytest.mark.parametrize("status", ["queued", "paused"])
 def test_deleted_queued_conversation_is_claimed_by_no_worker(chat, status):
-    begun = chat.begin()["conversation"]
+    begun = chat.start()["conversation"]
     if status == "paused":
-        lease = chat.run(begun)
+        lease = chat.start_turn(begun)
         store.append(
             lease.conversation_id,
             events.TurnFinished(number=1, status="paused", reason="by_person"),
@@ -113,12 +113,12 @@ def test_deleted_queued_conversation_is_claimed_by_no_worker(chat, status):
             lease=lease,
         )
     assert chat.row(begun).status == status
-    assert chat.api.delete(chat.of(begun)).status_code == 204
+    assert chat.api.delete(chat.url(begun)).status_code == 204
     assert not Conversation.objects.claimable().exists()
 
 
 def test_message_to_a_deleted_conversation_is_refused(chat):
-    row = chat.row(chat.begin()["conversation"])
+    row = chat.row(chat.start()["conversation"])
     deletion.delete(row, by=chat.world.owner)
     with pytest.raises(deletion.NotFound):
         services.send(row, text="Too late", by=chat.world.owner)
@@ -127,51 +127,51 @@ def test_message_to_a_deleted_conversation_is_refused(chat):
 
 
 def test_deletion_keeps_the_earlier_conversations_of_the_chat(chat):
-    begun = chat.begin("The first")
-    opened = chat.api.post(f"{chat.sessions}{begun['session']}/clear/").data["conversation"]
-    assert chat.api.delete(chat.of(opened)).status_code == 204
-    assert chat.api.get(chat.of(begun["conversation"])).data["title"] == "The first"
-    gone = chat.api.post(f"{chat.sessions}{begun['session']}/messages/", {"text": "x"})
+    begun = chat.start("The first")
+    opened = chat.api.post(f"{chat.sessions_url}{begun['session']}/clear/").data["conversation"]
+    assert chat.api.delete(chat.url(opened)).status_code == 204
+    assert chat.api.get(chat.url(begun["conversation"])).data["title"] == "The first"
+    gone = chat.api.post(f"{chat.sessions_url}{begun['session']}/messages/", {"text": "x"})
     assert gone.status_code == 404
 
 
 def test_deletion_of_an_earlier_conversation_keeps_the_chat(chat):
-    begun = chat.begin("The first")
-    chat.api.post(f"{chat.sessions}{begun['session']}/clear/")
-    assert chat.api.delete(chat.of(begun["conversation"])).status_code == 204
-    sent = chat.api.post(f"{chat.sessions}{begun['session']}/messages/", {"text": "On"})
+    begun = chat.start("The first")
+    chat.api.post(f"{chat.sessions_url}{begun['session']}/clear/")
+    assert chat.api.delete(chat.url(begun["conversation"])).status_code == 204
+    sent = chat.api.post(f"{chat.sessions_url}{begun['session']}/messages/", {"text": "On"})
     assert sent.status_code == 202
 
 
-# --- the files alone ------------------------------------------------------------------------------
+# --- deletion of files----------------------------------------------------------------------------
 
 
 def with_files(chat: Chat) -> str:
-    begun = chat.begin()["conversation"]
-    chat.rest(begun, events.SandboxStarted(backend="bubblewrap", boot_id="b"))
+    begun = chat.start()["conversation"]
+    chat.run_turn(begun, events.SandboxStarted(backend="bubblewrap", boot_id="b"))
     return begun
 
 
 def test_files_can_be_deleted_without_the_log(chat):
     begun = with_files(chat)
-    answer = chat.api.delete(chat.of(begun, "workspace/"))
+    answer = chat.api.delete(chat.url(begun, "workspace/"))
     assert answer.status_code == 202
     assert answer.data["id"] == begun
     assert Sandbox.objects.get(conversation=begun).state == SandboxState.FREEING
     assert Event.objects.filter(conversation=begun).exists()
     entry = AuditEntry.objects.get(action="conversation.workspace_freed")
     assert (entry.object_id, entry.actor_id) == (begun, chat.world.user.pk)
-    assert chat.api.delete(chat.of(begun, "workspace/")).status_code == 202
+    assert chat.api.delete(chat.url(begun, "workspace/")).status_code == 202
 
 
 def test_files_that_do_not_exist_or_are_in_use_are_not_deleted(chat):
-    without = chat.begin()["conversation"]
-    chat.rest(without)
+    without = chat.start()["conversation"]
+    chat.run_turn(without)
     running = with_files(chat)
-    assert refusal(chat.api.delete(chat.of(without, "workspace/"))) == (409, "no_workspace", {})
+    assert error_of(chat.api.delete(chat.url(without, "workspace/"))) == (409, "no_workspace", {})
     Conversation.objects.filter(pk=running).update(status="queued")
     Conversation.objects.filter(pk=running).update(status="running")
-    assert refusal(chat.api.delete(chat.of(running, "workspace/"))) == (
+    assert error_of(chat.api.delete(chat.url(running, "workspace/"))) == (
         409,
         "conversation_running",
         {},

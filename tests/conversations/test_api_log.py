@@ -1,4 +1,4 @@
-"""The log over the API: any part of it, by number, in order."""
+"""The event log over the API: any part of it, by number, in order."""
 
 import pytest
 
@@ -15,9 +15,9 @@ def chat() -> Chat:
     return Chat()
 
 
-def long(chat: Chat, length: int = 10) -> str:
-    """A conversation with a log of this length."""
-    begun = chat.begin()["conversation"]
+def conversation_with_log(chat: Chat, length: int = 10) -> str:
+    """A conversation with this number of events."""
+    begun = chat.start()["conversation"]
     entries = [events.MessageReceived(text=f"Number {seq}") for seq in range(4, length + 1)]
     store.append(chat.row(begun).pk, *entries)
     return str(begun)
@@ -39,28 +39,28 @@ PARTS = [
 
 
 def test_log_page_is_selected_by_number(chat):
-    begun = long(chat)
+    begun = conversation_with_log(chat)
     for query, seqs in PARTS:
-        page = chat.api.get(chat.of(begun, f"events/{query}")).json()
+        page = chat.api.get(chat.url(begun, f"events/{query}")).json()
         assert [frame["seq"] for frame in page["results"]] == list(seqs), query
         assert (page["first_seq"], page["last_seq"]) == (1, 10)
 
 
 def test_empty_log_has_neither_first_nor_last_seq(chat):
-    begun = chat.begin()
-    opened = chat.api.post(f"{chat.sessions}{begun['session']}/clear/").data["conversation"]
-    page = chat.api.get(chat.of(opened, "events/")).json()
+    begun = chat.start()
+    opened = chat.api.post(f"{chat.sessions_url}{begun['session']}/clear/").data["conversation"]
+    page = chat.api.get(chat.url(opened, "events/")).json()
     assert page == {"results": [], "first_seq": 0, "last_seq": 0}
 
 
 def test_paging_up_and_down_meets_every_event_once(chat):
-    begun = long(chat, 25)
+    begun = conversation_with_log(chat, 25)
     down, after = [], 0
-    while page := chat.api.get(chat.of(begun, f"events/?after={after}&limit=7")).json()["results"]:
+    while page := chat.api.get(chat.url(begun, f"events/?after={after}&limit=7")).json()["results"]:
         down += [frame["seq"] for frame in page]
         after = down[-1]
     up, before = [], 26
-    while page := chat.api.get(chat.of(begun, f"events/?before={before}&limit=7")).json()[
+    while page := chat.api.get(chat.url(begun, f"events/?before={before}&limit=7")).json()[
         "results"
     ]:
         up = [frame["seq"] for frame in page] + up
@@ -69,8 +69,8 @@ def test_paging_up_and_down_meets_every_event_once(chat):
 
 
 def test_log_page_has_the_frames_of_the_stored_events(chat):
-    begun = long(chat)
-    frames = chat.api.get(chat.of(begun, "events/")).json()["results"]
+    begun = conversation_with_log(chat)
+    frames = chat.api.get(chat.url(begun, "events/")).json()["results"]
     assert frames == frames_of(chat.row(begun).pk)
     assert frames[0] == {
         "type": "agent.message.received",
@@ -91,15 +91,15 @@ def test_log_page_has_the_frames_of_the_stored_events(chat):
 def test_log_page_costs_the_same_queries_for_one_and_for_two_hundred_events(
     chat, django_assert_num_queries
 ):
-    begun = long(chat, 201)
+    begun = conversation_with_log(chat, 201)
     for limit in (1, 200):
         with django_assert_num_queries(5):  # session, person, member, conversation, the events
-            page = chat.api.get(chat.of(begun, f"events/?limit={limit}")).json()
+            page = chat.api.get(chat.url(begun, f"events/?limit={limit}")).json()
         assert len(page["results"]) == limit
 
 
 def test_log_page_has_large_payloads_whole(chat):
-    begun = chat.begin()["conversation"]
+    begun = chat.start()["conversation"]
     store.append(chat.row(begun).pk, events.MessageReceived(text="y" * 90_000))
-    newest = chat.api.get(chat.of(begun, "events/?limit=1")).json()["results"][0]
+    newest = chat.api.get(chat.url(begun, "events/?limit=1")).json()["results"][0]
     assert newest["data"]["text"] == "y" * 90_000

@@ -1,4 +1,4 @@
-"""The same request again: by client id or Idempotency-Key it is one message, one conversation."""
+"""Repeated requests over the API: with one client id or Idempotency-Key they have one effect."""
 
 import threading
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from django.http import HttpResponse
 
 from paca.conversations.models import ChatSession, Conversation, Event, Trigger
 from paca.events import MessageReceived
-from tests.conversations.chat import Chat, refusal
+from tests.conversations.chat import Chat, error_of
 from tests.support.api import Api
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -22,7 +22,7 @@ def messages(conversation: Any = None) -> int:
 
 
 def at_once(ask: Callable[[int], HttpResponse], times: int = 2) -> list[HttpResponse]:
-    """The same done by several threads that start together; what each was answered."""
+    """Make the same request in several threads that start together. Gives their responses."""
     gate, answers = threading.Barrier(times), []
 
     def one(number: int) -> None:
@@ -51,21 +51,21 @@ def same(*answers: HttpResponse) -> None:
 def test_chat_started_twice_with_one_client_id_is_one_chat():
     chat = Chat()
     body = {"message": "Hello", "client_id": "tab-1"}
-    same(chat.api.post(chat.sessions, body), chat.api.post(chat.sessions, body))
+    same(chat.api.post(chat.sessions_url, body), chat.api.post(chat.sessions_url, body))
     assert (Conversation.objects.count(), ChatSession.objects.count(), messages()) == (1, 1, 1)
 
 
 def test_chat_started_concurrently_with_one_client_id_is_one_chat():
     chat = Chat()
     body = {"message": "Hello", "client_id": "tab-1"}
-    same(*at_once(lambda _: Api(chat.world.user).post(chat.sessions, body), 4))
+    same(*at_once(lambda _: Api(chat.world.user).post(chat.sessions_url, body), 4))
     assert (Conversation.objects.count(), ChatSession.objects.count(), messages()) == (1, 1, 1)
 
 
 def test_chat_started_concurrently_with_one_key_is_one_chat():
     chat = Chat()
     ask = lambda _: Api(chat.world.user).post(  # noqa: E731
-        chat.sessions, {"message": "Hello"}, **{"Idempotency-Key": "k-1"}
+        chat.sessions_url, {"message": "Hello"}, **{"Idempotency-Key": "k-1"}
     )
     same(*at_once(ask, 4))
     assert (Conversation.objects.count(), ChatSession.objects.count(), messages()) == (1, 1, 1)
@@ -75,11 +75,11 @@ def test_chat_started_concurrently_with_one_key_is_one_chat():
 @pytest.mark.parametrize("by", ["client_id", "key"])
 def test_message_sent_concurrently_is_one_message(door, by):
     chat = Chat()
-    begun = chat.begin()
-    chat.rest(begun["conversation"])
+    begun = chat.start()
+    chat.run_turn(begun["conversation"])
     path = {
-        "chat": f"{chat.sessions}{begun['session']}/messages/",
-        "conversation": chat.of(begun["conversation"], "messages/"),
+        "chat": f"{chat.sessions_url}{begun['session']}/messages/",
+        "conversation": chat.url(begun["conversation"], "messages/"),
     }[door]
     body = {"text": "Go on", **({"client_id": "m-1"} if by == "client_id" else {})}
     headers = {"Idempotency-Key": "m-1"} if by == "key" else {}
@@ -93,16 +93,16 @@ def test_message_sent_concurrently_is_one_message(door, by):
 def test_repeated_message_names_the_same_turn_after_it_has_started():
     chat = Chat()
     body = {"message": "Hello", "client_id": "tab-1"}
-    first = chat.api.post(chat.sessions, body)
-    chat.rest(first.json()["conversation"])
-    same(first, chat.api.post(chat.sessions, body))
+    first = chat.api.post(chat.sessions_url, body)
+    chat.run_turn(first.json()["conversation"])
+    same(first, chat.api.post(chat.sessions_url, body))
 
 
 def test_messages_of_two_tabs_are_queued_in_one_conversation():
     chat = Chat()
-    begun = chat.begin()
-    chat.rest(begun["conversation"])
-    path = chat.of(begun["conversation"], "messages/")
+    begun = chat.start()
+    chat.run_turn(begun["conversation"])
+    path = chat.url(begun["conversation"], "messages/")
     answers = at_once(
         lambda number: Api(chat.world.user).post(
             path, {"text": f"From tab {number}", "client_id": f"tab-{number}"}
@@ -110,55 +110,55 @@ def test_messages_of_two_tabs_are_queued_in_one_conversation():
     )
     assert [answer.json()["turn"] for answer in answers] == [2, 2]
     assert messages(begun["conversation"]) == 3
-    chat.run(begun["conversation"])
+    chat.start_turn(begun["conversation"])
     assert chat.row(begun["conversation"]).turns.filter(status="running").count() == 1
 
 
 def test_client_id_used_by_two_people_is_two_messages():
     chat = Chat()
-    begun = chat.begin()
-    path = chat.of(begun["conversation"], "messages/")
+    begun = chat.start()
+    path = chat.url(begun["conversation"], "messages/")
     body = {"text": "Me too", "client_id": "same"}
     chat.api.post(path, body)
-    chat.as_(chat.join("bo")).post(path, body)
+    chat.api_of(chat.add_member("bo")).post(path, body)
     assert messages(begun["conversation"]) == 3
 
 
 def test_idempotency_key_used_for_another_request_is_refused():
     chat = Chat()
-    begun = chat.begin()
-    path = chat.of(begun["conversation"], "messages/")
+    begun = chat.start()
+    path = chat.url(begun["conversation"], "messages/")
     chat.api.post(path, {"text": "One"}, **{"Idempotency-Key": "k"})
     answer = chat.api.post(path, {"text": "Two"}, **{"Idempotency-Key": "k"})
-    assert refusal(answer) == (409, "idempotency_key_reused", {})
+    assert error_of(answer) == (409, "idempotency_key_reused", {})
     assert messages(begun["conversation"]) == 2
 
 
 def test_idempotency_key_of_a_failed_request_may_be_used_again():
     chat = Chat()
-    begun = chat.begin()
-    lease = chat.run(begun["conversation"])
-    path = chat.of(begun["conversation"], "messages/")
+    begun = chat.start()
+    lease = chat.start_turn(begun["conversation"])
+    path = chat.url(begun["conversation"], "messages/")
     body, key = {"text": "Now", "on_busy": "reject"}, {"Idempotency-Key": "k"}
-    assert refusal(chat.api.post(path, body, **key)) == (409, "conversation_busy", {})
+    assert error_of(chat.api.post(path, body, **key)) == (409, "conversation_busy", {})
     assert messages(begun["conversation"]) == 1
-    chat.finish(lease)
+    chat.finish_turn(lease)
     assert chat.api.post(path, body, **key).status_code == 202
     assert messages(begun["conversation"]) == 2
 
 
 def test_clear_repeated_with_one_key_opens_one_conversation():
     chat = Chat()
-    begun = chat.begin()
-    path, key = f"{chat.sessions}{begun['session']}/clear/", {"Idempotency-Key": "k"}
+    begun = chat.start()
+    path, key = f"{chat.sessions_url}{begun['session']}/clear/", {"Idempotency-Key": "k"}
     same(*at_once(lambda _: Api(chat.world.user).post(path, **key)))
     assert Conversation.objects.count() == 2
 
 
 def test_continue_repeated_with_one_key_is_one_trigger():
     chat = Chat()
-    begun = chat.begin()
-    chat.rest(begun["conversation"])
-    path, key = chat.of(begun["conversation"], "continue/"), {"Idempotency-Key": "k"}
+    begun = chat.start()
+    chat.run_turn(begun["conversation"])
+    path, key = chat.url(begun["conversation"], "continue/"), {"Idempotency-Key": "k"}
     same(chat.api.post(path, **key), chat.api.post(path, **key))
     assert Trigger.objects.filter(kind="continue").count() == 1

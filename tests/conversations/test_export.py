@@ -1,4 +1,4 @@
-"""A conversation as a file: whole, readable, safely named, and streamed."""
+"""Exports of a conversation: whole, readable, safely named, and streamed."""
 
 import json
 import tracemalloc
@@ -13,7 +13,7 @@ from paca import events
 from paca.common.frames import StoredEvent
 from paca.conversations import export, store, transcript
 from paca.conversations.api.serializers import ConversationSerializer
-from tests.conversations.chat import CALL, Chat, bash, download
+from tests.conversations.chat import CALL, Chat, bash_call, download
 
 pytestmark = pytest.mark.django_db
 
@@ -23,13 +23,13 @@ def chat() -> Chat:
     return Chat()
 
 
-def worked(chat: Chat) -> str:
-    """A conversation in which the agent thought, ran a command and answered."""
-    begun = chat.begin("How many **files** are there?")["conversation"]
-    chat.rest(
+def conversation_with_work(chat: Chat) -> str:
+    """A conversation with a thought, a command and an answer of the agent."""
+    begun = chat.start("How many **files** are there?")["conversation"]
+    chat.run_turn(
         begun,
         events.ThoughtRecorded(text="I should count them."),
-        *bash("ls | wc -l", "3\n"),
+        *bash_call("ls | wc -l", "3\n"),
         events.MessageSpoken(text="There are `3` files.", model="demo/guide", demo=True),
     )
     return str(begun)
@@ -40,17 +40,17 @@ def stored(type_: str, payload: dict[str, Any]) -> StoredEvent:
 
 
 def markdown(chat: Chat, conversation: str) -> str:
-    answer = chat.api.get(chat.of(conversation, "export/?format=markdown"))
+    answer = chat.api.get(chat.url(conversation, "export/?format=markdown"))
     return download(answer).decode()
 
 
 def test_json_export_has_the_whole_log(chat):
-    begun = worked(chat)
-    answer = chat.api.get(chat.of(begun, "export/"))
+    begun = conversation_with_work(chat)
+    answer = chat.api.get(chat.url(begun, "export/"))
     body = download(answer)
     exported = json.loads(body)
-    assert exported["events"] == chat.api.get(chat.of(begun, "events/")).json()["results"]
-    assert exported["conversation"] == chat.api.get(chat.of(begun)).json()
+    assert exported["events"] == chat.api.get(chat.url(begun, "events/")).json()["results"]
+    assert exported["conversation"] == chat.api.get(chat.url(begun)).json()
     assert int(answer["Content-Length"]) == len(body)
 
 
@@ -59,8 +59,8 @@ def test_json_export_has_the_whole_log(chat):
     [("json", "application/json", "json"), ("markdown", "text/markdown; charset=utf-8", "md")],
 )
 def test_export_is_a_file_that_no_browser_shows(chat, form, kind, ending):
-    begun = worked(chat)
-    answer = chat.api.get(chat.of(begun, f"export/?format={form}"))
+    begun = conversation_with_work(chat)
+    answer = chat.api.get(chat.url(begun, f"export/?format={form}"))
     assert download(answer)
     assert answer["Content-Type"] == kind
     assert answer["X-Content-Type-Options"] == "nosniff"
@@ -83,7 +83,7 @@ NAMES = [
 
 
 def test_file_name_has_letters_digits_and_dashes_only(chat):
-    row = chat.row(chat.begin()["conversation"])
+    row = chat.row(chat.start()["conversation"])
     for row.title, name in NAMES:
         exported = export.to_json(row, {})
         exported.file.close()
@@ -91,13 +91,13 @@ def test_file_name_has_letters_digits_and_dashes_only(chat):
 
 
 def test_export_works_with_the_accept_header_of_a_browser(chat):
-    begun = worked(chat)
-    path = chat.of(begun, "export/?format=markdown")
+    begun = conversation_with_work(chat)
+    path = chat.url(begun, "export/?format=markdown")
     assert download(chat.api.get(path, Accept="text/html,application/xhtml+xml"))
 
 
 def test_markdown_has_messages_as_headings_and_work_in_folded_blocks(chat):
-    text = markdown(chat, worked(chat))
+    text = markdown(chat, conversation_with_work(chat))
     assert text.startswith("# How many \\*\\*files\\*\\* are there?\n")
     assert "- Agent: Rosa (@rosa)\n" in text
     assert "- Status: finished (answered)\n" in text
@@ -116,8 +116,8 @@ def test_markdown_has_messages_as_headings_and_work_in_folded_blocks(chat):
 
 
 def test_markdown_says_how_a_conversation_failed(chat):
-    begun = chat.begin()["conversation"]
-    lease = chat.run(
+    begun = chat.start()["conversation"]
+    lease = chat.start_turn(
         begun,
         events.ModelRetried(call_id=CALL, attempt=1, wait_seconds=1, cause="overloaded"),
         events.ToolCalled(call_id=CALL, tool="bash", arguments={}, subject="sleep 9"),
@@ -146,8 +146,8 @@ ENDINGS = [
 
 
 def test_markdown_says_how_a_tool_call_ended(chat):
-    begun = chat.begin()["conversation"]
-    call, _ = bash("make", "")
+    begun = chat.start()["conversation"]
+    call, _ = bash_call("make", "")
     outcomes = [events.ToolReturned(call_id=CALL, output="", **facts) for facts, _ in ENDINGS]
     row = chat.row(begun)
     for outcome, (_, result) in zip(outcomes, ENDINGS, strict=True):
@@ -162,8 +162,8 @@ XSS = "<script>alert(1)</script><img src=x onerror=alert(1)>"
 def test_markdown_shows_markup_in_names_subjects_and_output_as_text(chat):
     chat.world.user.name = XSS
     chat.world.user.save()
-    begun = chat.begin(f"See {XSS}\n<!-- and the rest")["conversation"]
-    chat.rest(begun, *bash(XSS, f"{XSS}\n```\n</details>{XSS}\n"))
+    begun = chat.start(f"See {XSS}\n<!-- and the rest")["conversation"]
+    chat.run_turn(begun, *bash_call(XSS, f"{XSS}\n```\n</details>{XSS}\n"))
     text = markdown(chat, begun)
     outside, fence = [], ""
     for line in text.splitlines():
@@ -201,7 +201,7 @@ def test_escape_tags_escapes_outside_code_and_closes_every_fence(written, shown)
 
 
 def test_markdown_shows_one_argument_as_text_and_several_as_json(chat):
-    row = chat.row(chat.begin()["conversation"])
+    row = chat.row(chat.start()["conversation"])
     for arguments, shown in (
         ({"command": 'echo "a"\nls'}, '```text\necho "a"\nls\n```'),
         ({"path": "a", "first": 3}, '```json\n{\n  "path": "a",\n  "first": 3\n}\n```'),
@@ -213,13 +213,13 @@ def test_markdown_shows_one_argument_as_text_and_several_as_json(chat):
 
 
 def test_markdown_puts_output_with_fences_into_a_longer_fence(chat):
-    begun = chat.begin()["conversation"]
-    chat.rest(begun, *bash("cat README.md", "````\ncode\n````"))
+    begun = chat.start()["conversation"]
+    chat.run_turn(begun, *bash_call("cat README.md", "````\ncode\n````"))
     assert "`````text\n````\ncode\n````\n`````\n" in markdown(chat, begun)
 
 
 def test_markdown_omits_events_of_an_unknown_type(chat):
-    row = chat.row(chat.begin()["conversation"])
+    row = chat.row(chat.start()["conversation"])
     store.append(row.pk, events.MessageReceived(text="after"))
     row.refresh_from_db()
     log = [stored("agent.future.happened", {"a": 1}), stored("agent.tool.called", {})]
@@ -227,8 +227,8 @@ def test_markdown_omits_events_of_an_unknown_type(chat):
 
 
 def test_export_ends_at_the_last_seq_of_the_conversation_row(chat):
-    """Events written while the file is made would contradict the object at its head."""
-    row = chat.row(chat.begin()["conversation"])
+    """Events that are stored meanwhile would contradict the conversation object of the file."""
+    row = chat.row(chat.start()["conversation"])
     store.append(row.pk, events.MessageReceived(text="later"))
     with export.to_json(row, ConversationSerializer(row).data).file as file:
         exported = json.loads(file.read())
@@ -237,9 +237,9 @@ def test_export_ends_at_the_last_seq_of_the_conversation_row(chat):
 
 
 def test_export_of_a_long_log_is_whole_and_closes_its_file(chat):
-    row = chat.row(chat.begin()["conversation"])
+    row = chat.row(chat.start()["conversation"])
     store.append(row.pk, *[events.MessageSpoken(text="u" * 50_000)] * 25)
-    answer = chat.api.get(chat.of(row.pk, "export/"))
+    answer = chat.api.get(chat.url(row.pk, "export/"))
     assert answer.streaming
     body = download(answer)
     assert len(json.loads(body)["events"]) == 28
@@ -247,7 +247,7 @@ def test_export_of_a_long_log_is_whole_and_closes_its_file(chat):
 
 
 def test_export_of_a_long_log_takes_little_memory(chat):
-    row = chat.row(chat.begin()["conversation"])
+    row = chat.row(chat.start()["conversation"])
     for _ in range(10):
         store.append(row.pk, *[events.MessageSpoken(text="v" * 4_000) for _ in range(200)])
     row.refresh_from_db()
@@ -269,9 +269,9 @@ async def test_export_is_streamed_in_pieces_by_the_async_server(anyio_backend):
 
     def prepare() -> tuple[str, object]:
         chat = Chat()
-        begun = chat.begin()["conversation"]
+        begun = chat.start()["conversation"]
         store.append(chat.row(begun).pk, *[events.MessageSpoken(text="u" * 50_000)] * 25)
-        return f"/api/v1{chat.of(begun, 'export/')}", chat.world.user
+        return f"/api/v1{chat.url(begun, 'export/')}", chat.world.user
 
     def leave() -> None:
         connection.close()  # of this thread, which outlives the test

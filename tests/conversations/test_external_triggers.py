@@ -1,4 +1,4 @@
-"""What other programs leave for the workers: everything is checked, and nothing is done twice."""
+"""Triggers of other programs: each is checked, and executed once."""
 
 import threading
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def harbor() -> World:
 
 
 def a_message(of: World, **changes: object) -> dict[str, str]:
-    """As the program sends it; a change of None leaves a field out."""
+    """The fields of a valid message. A change of None leaves the field out."""
     fields = {
         "type": "agent.chat_message",
         "trigger_type": "chat_message",

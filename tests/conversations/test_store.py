@@ -1,4 +1,4 @@
-"""The log: numbers without a gap, one writer, nothing altered, everything or nothing."""
+"""The store: numbers without a gap, one writer at a time, no changed row, all or nothing."""
 
 import threading
 from datetime import timedelta
@@ -38,7 +38,7 @@ def a_conversation(**facts: object) -> Conversation:
 
 
 def leased(conversation: Conversation, epoch: int = 1) -> Lease:
-    """The conversation as if a worker held it."""
+    """A lease of the conversation, as if a worker had claimed it."""
     Conversation.objects.filter(pk=conversation.pk).update(
         lease_owner="w", lease_epoch=epoch, lease_until=timezone.now() + timedelta(seconds=60)
     )
@@ -88,7 +88,7 @@ def test_superseded_worker_writes_nothing():
 
 
 def test_worker_that_released_its_claim_writes_nothing():
-    """The epoch is still its own until another worker comes."""
+    """The row keeps its epoch until the next claim, so the owner is checked too."""
     conversation = a_conversation(status="running")
     lease = leased(conversation)
     release(lease)

@@ -1,4 +1,4 @@
-"""Runs things in threads at the same time, each with a database connection of its own."""
+"""Runs functions in threads at the same time, each with its own database connection."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -8,10 +8,13 @@ from django.db import connection
 Work = Callable[[], object]
 
 
-def run_at_once(works: Iterable[Work], seconds: float = 90) -> None:
-    """Begin all together, wait for all, and raise what any of them raised."""
-    waiting = list(works)
-    together = threading.Barrier(len(waiting))
+def run_concurrently(functions: Iterable[Work], seconds: float = 90) -> None:
+    """Start all functions together and wait for them.
+
+    Raises ``ExceptionGroup`` with the exceptions of the functions.
+    """
+    all_functions = list(functions)
+    together = threading.Barrier(len(all_functions))
     raised: list[Exception] = []
 
     def run(work: Work) -> None:
@@ -23,11 +26,11 @@ def run_at_once(works: Iterable[Work], seconds: float = 90) -> None:
         finally:
             connection.close()
 
-    threads = [threading.Thread(target=run, args=(work,), daemon=True) for work in waiting]
+    threads = [threading.Thread(target=run, args=(work,), daemon=True) for work in all_functions]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(seconds)
-        assert not thread.is_alive(), "one of them hangs"
+        assert not thread.is_alive(), "a thread hangs"
     if raised:
-        raise ExceptionGroup("at once", raised)
+        raise ExceptionGroup("concurrently", raised)

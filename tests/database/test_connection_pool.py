@@ -1,4 +1,4 @@
-"""The pool: never more connections than threads, all back in the end, and none of them dead."""
+"""The connection pool: never more connections than threads, all returned, none of them dead."""
 
 import asyncio
 import contextlib
@@ -27,8 +27,8 @@ pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 WAITS_FOR_A_LOCK = "wait_event_type = 'Lock'"
 
 
-class Visitor:
-    """A connection to the server, on which one request is sent and, perhaps, its answer read."""
+class RawClient:
+    """A connection to the server that sends one request and may read its response."""
 
     def __init__(self, live: LiveServer, cookie: str, path: str = "/api/v1/projects/") -> None:
         self.socket = socket.create_connection(("127.0.0.1", live.port))
@@ -64,7 +64,7 @@ def cookie(chat: Chat) -> str:
 
 @contextlib.contextmanager
 def lists_are_stuck() -> Iterator[None]:
-    """Whoever reads projects waits in the database until this ends."""
+    """Requests for the projects wait for a lock in the database until this ends."""
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("LOCK TABLE projects_project IN ACCESS EXCLUSIVE MODE")
@@ -72,14 +72,14 @@ def lists_are_stuck() -> Iterator[None]:
 
 
 def in_use() -> int:
-    """How many connections of the pool somebody has now."""
+    """The number of connections of the pool that are in use now."""
     stats: dict[str, Any] = connection.pool.get_stats()
     return int(stats["pool_size"] - stats["pool_available"])
 
 
 @pytest.fixture(autouse=True)
 def used_before(transactional_db: None) -> int:
-    """What threads of earlier tests hold on to is not what these tests are about."""
+    """Connections that threads of earlier tests keep do not count."""
     connection.close()
     return in_use()
 
@@ -97,9 +97,9 @@ def test_connection_pool_serves_two_hundred_concurrent_requests_with_a_few_conne
     live, cookie, assert_everything_comes_back
 ):
     with lists_are_stuck():
-        visitors = [Visitor(live, cookie) for _ in range(200)]
+        visitors = [RawClient(live, cookie) for _ in range(200)]
         wait_until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
-        # One more is the test's own, which holds the lock.
+        # One more connection is the test's own, which holds the lock.
         assert direct.sessions("state <> 'idle'") == database_threads.PAGES + 1
         assert direct.sessions() <= database_threads.TOTAL
     assert [visitor.answer()[0] for visitor in visitors] == [200] * 200
@@ -114,7 +114,7 @@ async def test_worker_does_not_wait_for_requests_that_are_stuck(live, chat, cook
 
     def stuck() -> None:
         with lists_are_stuck():
-            visitors = [Visitor(live, cookie) for _ in range(60)]
+            visitors = [RawClient(live, cookie) for _ in range(60)]
             wait_until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
             begun.set()
             assert done.wait(20)
@@ -128,7 +128,7 @@ async def test_worker_does_not_wait_for_requests_that_are_stuck(live, chat, cook
         stored = [
             database.call(store.append, chat.id, *said) for _ in range(database_threads.WORKER)
         ]
-        async with asyncio.timeout(4):  # less than the pool would let it wait
+        async with asyncio.timeout(4):  # less than the timeout of the pool
             await asyncio.gather(*stored)
     finally:
         done.set()
@@ -138,19 +138,19 @@ async def test_worker_does_not_wait_for_requests_that_are_stuck(live, chat, cook
 
 def test_liveness_is_answered_while_every_request_is_stuck(live, cookie):
     with lists_are_stuck():
-        visitors = [Visitor(live, cookie) for _ in range(database_threads.PAGES + 4)]
+        visitors = [RawClient(live, cookie) for _ in range(database_threads.PAGES + 4)]
         wait_until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
-        assert Visitor(live, "", "/healthz").answer()[0] == 200
+        assert RawClient(live, "", "/healthz").answer()[0] == 200
     assert {visitor.answer()[0] for visitor in visitors} == {200}
 
 
 def test_requests_whose_clients_leave_free_their_place(live, cookie, assert_everything_comes_back):
     with lists_are_stuck():
-        visitors = [Visitor(live, cookie) for _ in range(200)]
+        visitors = [RawClient(live, cookie) for _ in range(200)]
         wait_until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
         for visitor in visitors:
             visitor.leave()
-    assert Visitor(live, cookie).answer()[0] == 200
+    assert RawClient(live, cookie).answer()[0] == 200
     assert_everything_comes_back()
 
 
@@ -159,8 +159,8 @@ def test_slow_readers_occupy_neither_a_place_nor_a_connection(
 ):
     store.append(chat.id, *[events.MessageSpoken(text="x" * 100_000)] * 150)
     log = f"/api/v1/projects/{chat.world.project.pk}/conversations/{chat.id}/events/?limit=200"
-    slow = [Visitor(live, cookie, log) for _ in range(database_threads.PAGES + 4)]
-    assert Visitor(live, cookie).answer()[0] == 200
+    slow = [RawClient(live, cookie, log) for _ in range(database_threads.PAGES + 4)]
+    assert RawClient(live, cookie).answer()[0] == 200
     assert_everything_comes_back()
     for visitor in slow:
         status, body = visitor.answer()
@@ -176,24 +176,24 @@ def test_slow_senders_occupy_no_place(live, cookie):
             b"POST /api/v1/projects/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{"
         )
         slow.append(opened)
-    assert Visitor(live, cookie).answer()[0] == 200
+    assert RawClient(live, cookie).answer()[0] == 200
     for opened in slow:
         opened.close()
 
 
-# --- the database is lost -------------------------------------------------------------------------
+# --- database restarts ----------------------------------------------------------------------------
 
 
 def test_first_request_after_a_database_restart_is_answered(
     live, cookie, assert_everything_comes_back
 ):
     with lists_are_stuck():
-        visitors = [Visitor(live, cookie) for _ in range(database_threads.PAGES)]
+        visitors = [RawClient(live, cookie) for _ in range(database_threads.PAGES)]
         wait_until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
     assert {visitor.answer()[0] for visitor in visitors} == {200}
     assert_everything_comes_back()
     assert direct.end_sessions() >= database_threads.PAGES
-    assert Visitor(live, cookie).answer()[0] == 200
+    assert RawClient(live, cookie).answer()[0] == 200
     assert_everything_comes_back()
 
 
@@ -205,7 +205,7 @@ def test_requests_are_refused_plainly_while_the_database_is_unavailable(
     direct.allow_connections(False)
     try:
         direct.end_sessions()
-        asked = [Visitor(live, cookie, path) for path in ("/api/v1/projects/", page, "/readyz")]
+        asked = [RawClient(live, cookie, path) for path in ("/api/v1/projects/", page, "/readyz")]
         of_api, of_page, of_ready = [visitor.answer() for visitor in asked]
     finally:
         direct.allow_connections(True)
@@ -215,6 +215,6 @@ def test_requests_are_refused_plainly_while_the_database_is_unavailable(
     assert b"The database does not answer" in of_page[1]
     assert of_ready[0] == 503
     assert json.loads(of_ready[1])["parts"]["database"] == "cannot be opened"
-    wait_until(lambda: Visitor(live, cookie).answer()[0] == 200, 10)
-    assert Visitor(live, cookie, page).answer()[0] == 200
+    wait_until(lambda: RawClient(live, cookie).answer()[0] == 200, 10)
+    assert RawClient(live, cookie, page).answer()[0] == 200
     assert_everything_comes_back()

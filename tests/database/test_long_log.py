@@ -16,7 +16,7 @@ from tests.conversations.chat import Chat
 EVENTS = 5_000
 LARGE_BYTES = 100_000
 LARGE_EVERY = EVENTS // 20
-# A page of 200 rows may hold one large one; its JSON is held decoded and encoded for a moment.
+# A page of 200 events may have one large payload, which is copied into the response.
 PAGE_MEMORY_BYTES = 3_000_000
 
 
@@ -24,7 +24,7 @@ PAGE_MEMORY_BYTES = 3_000_000
 def long_log(db: None) -> tuple[Chat, Any]:
     """The chat, and the id of its conversation with 5,000 events."""
     chat = Chat()
-    begun = chat.begin()["conversation"]
+    begun = chat.start()["conversation"]
     written = chat.row(begun).last_seq
     while written < EVENTS:
         batch = range(written + 1, min(written + 250, EVENTS) + 1)
@@ -39,7 +39,7 @@ def event(number: int) -> events.MessageSpoken:
 
 
 def read(chat: Chat, conversation: Any, query: str) -> list[dict[str, Any]]:
-    found = chat.api.get(chat.of(conversation, f"events/?limit=200{query}"))
+    found = chat.api.get(chat.url(conversation, f"events/?limit=200{query}"))
     return list(found.json()["results"])
 
 
@@ -54,7 +54,7 @@ def test_log_pages_back_to_the_first_have_every_event_once(long_log):
 @pytest.mark.parametrize("query", ["", "&before=2501", "&before=202", "&after=0"])
 def test_log_page_takes_its_own_memory_and_not_that_of_the_log(long_log, query):
     chat, conversation = long_log
-    read(chat, conversation, query)  # what is loaded once is
+    read(chat, conversation, query)  # modules and caches that are loaded once
     gc.collect()
     tracemalloc.start()
     try:
@@ -67,7 +67,7 @@ def test_log_page_takes_its_own_memory_and_not_that_of_the_log(long_log, query):
 def test_newest_page_reads_no_large_payload_outside_it(long_log, django_assert_num_queries):
     chat, conversation = long_log
     with django_assert_num_queries(5) as counted:
-        newest = chat.api.get(chat.of(conversation, "events/?limit=50")).json()
+        newest = chat.api.get(chat.url(conversation, "events/?limit=50")).json()
     assert [frame["seq"] for frame in newest["results"]] == [*range(EVENTS - 49, EVENTS + 1)]
     (log,) = [query["sql"] for query in counted.captured_queries if "_event" in query["sql"]]
     assert "LIMIT 50" in log
@@ -85,8 +85,8 @@ def test_newest_page_reads_no_large_payload_outside_it(long_log, django_assert_n
 )
 def test_log_page_is_read_by_the_index(long_log, django_assert_num_queries, ask):
     chat, conversation = long_log
-    for _ in range(3):  # of others, so that a scan would show
-        other = chat.begin()["conversation"]
+    for _ in range(3):  # other logs, so that a scan would show
+        other = chat.start()["conversation"]
         store.append(chat.row(other).pk, *[events.MessageSpoken(text="y")] * 500)
     with django_assert_num_queries(1) as counted:
         found = ask(conversation)
@@ -98,7 +98,7 @@ def test_log_page_is_read_by_the_index(long_log, django_assert_num_queries, ask)
 
 
 def explained(statement: str) -> str:
-    """How the database goes about it; PostgreSQL also runs it and tells the rows it touched."""
+    """The query plan of the statement. PostgreSQL also runs it and counts the rows it read."""
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute(f"EXPLAIN QUERY PLAN {statement}")
@@ -112,7 +112,7 @@ def explained(statement: str) -> str:
 
 
 def touched(node: dict[str, Any]) -> int:
-    """Rows of the log read in a plan, also those that were thrown away."""
+    """The number of event rows that the plan read, including those it filtered out."""
     own = 0
     if node.get("Relation Name") == Event._meta.db_table:
         own = (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
@@ -124,7 +124,7 @@ def test_message_to_a_long_log_is_stored_without_reading_the_log(
 ):
     chat, conversation = long_log
     with django_assert_max_num_queries(20) as counted:
-        sent = chat.api.post(chat.of(conversation, "messages/"), {"text": "One more"})
+        sent = chat.api.post(chat.url(conversation, "messages/"), {"text": "One more"})
     assert sent.status_code == 202
     assert sent.data["event_seq"] == EVENTS + 1
     asked = [query["sql"] for query in counted.captured_queries]

@@ -24,7 +24,7 @@ FEW, MANY = 3, 30
 
 
 class Grown:
-    """A world that has some of everything; ``grow`` gives it one more of each."""
+    """A project with some rows of every kind. ``grow`` adds more of each kind."""
 
     def __init__(self) -> None:
         self.here = make_world()
@@ -62,7 +62,7 @@ class Grown:
         conversations.send(talk, text="More", by=here.owner)
 
     def addresses(self) -> dict[str, str]:
-        """Every address that can be read, with the ids of this world, by its route."""
+        """Every readable address with the ids of this project, by its route."""
         ids: dict[str, Any] = {
             "project": self.here.project.pk,
             "project_id": self.here.project.pk,
@@ -82,7 +82,7 @@ class Grown:
         return found
 
     def look(self, address: str) -> tuple[int, int]:
-        """How many queries it takes, and how long the answer is."""
+        """The number of queries of a request, and the length of its response."""
         with CaptureQueriesContext(connection) as captured:
             answer = self.browser.get(address)
         return len(captured), len(b"" if answer.streaming else answer.content)

@@ -1,4 +1,4 @@
-"""Many write at once: numbers without a gap, each conversation run once, nobody in a deadlock."""
+"""Concurrent writers: numbers without a gap, each conversation claimed once, no deadlock."""
 
 import random
 from collections import Counter
@@ -15,7 +15,7 @@ from paca.conversations import deletion, services, store
 from paca.conversations.models import Blob, ChatSession, Conversation, Event, Trigger
 from paca.engine.run import TurnOutcome
 from paca.worker import claim, turn_end
-from tests.database.concurrency import run_at_once
+from tests.database.concurrency import run_concurrently
 from tests.support.world import World, make_world
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -45,14 +45,14 @@ def test_concurrent_writers_leave_no_gap_and_lose_nothing():
             said = [events.MessageReceived(text=f"{number}/{turn}") for _ in range(1 + turn % 3)]
             store.append(order.choice(busy).pk, *said)
 
-    run_at_once(partial(write, number) for number in range(8))
+    run_concurrently(partial(write, number) for number in range(8))
     for conversation in busy:
         assert_without_a_gap(conversation)
     assert Event.objects.count() == before + 8 * (25 + 24)
 
 
 def test_concurrent_writers_of_large_payloads_do_not_deadlock():
-    """Two logs store the same two bodies, one the other way round."""
+    """Two logs store the same payloads in opposite order."""
     here = make_world()
     one, other = begin(here), begin(here)
     bodies = [events.MessageReceived(text=f"{n} {LARGE}") for n in range(4)]
@@ -61,7 +61,7 @@ def test_concurrent_writers_of_large_payloads_do_not_deadlock():
         store.append(conversation.pk, *said)
 
     for _ in range(5):
-        run_at_once([partial(write, one, bodies), partial(write, other, bodies[::-1])])
+        run_concurrently([partial(write, one, bodies), partial(write, other, bodies[::-1])])
     assert Blob.objects.count() == 4
     assert_without_a_gap(one)
     assert_without_a_gap(other)
@@ -74,7 +74,7 @@ def test_blob_survives_a_deletion_while_another_log_stores_it():
         leaving, coming = begin(here), begin(here)
         services.stop(leaving, by=here.owner)
         store.append(leaving.pk, body)
-        run_at_once(
+        run_concurrently(
             [
                 partial(deletion.delete, leaving, by=here.owner),
                 partial(store.append, coming.pk, body),
@@ -97,8 +97,8 @@ def test_concurrent_claims_take_each_conversation_once():
                 taken[one.lease.conversation_id] += 1
                 turn_end.end_turn(one.lease, [], TurnOutcome("finished", "answered"), steps=1)
 
-    run_at_once(partial(work, f"worker {n}") for n in range(4))
-    # Whoever loses every race of a round comes back with the next sweep.
+    run_concurrently(partial(work, f"worker {n}") for n in range(4))
+    # A conversation that no claim of a round got is claimed by the next sweep.
     work("the next sweep")
     assert taken == Counter(waiting)
     assert set(Conversation.objects.values_list("lease_epoch", flat=True)) == {1}
@@ -110,14 +110,16 @@ def test_concurrent_claims_respect_the_limit_of_the_agent():
     here.agent.save()
     for _ in range(12):
         begin(here)
-    run_at_once(partial(claim.claim, f"worker {n}", lease_seconds=60, limit=12) for n in range(6))
+    run_concurrently(
+        partial(claim.claim, f"worker {n}", lease_seconds=60, limit=12) for n in range(6)
+    )
     assert Conversation.objects.filter(status="running").count() <= 3
     claim.claim("the next sweep", lease_seconds=60, limit=12)
     assert Conversation.objects.filter(status="running").count() == 3
 
 
 def test_message_to_an_agent_that_is_being_removed_is_stopped():
-    """The removal could not see it, for it was not committed yet."""
+    """The removal did not see the conversation, because it was not committed yet."""
     here = make_world()
     slipped = begin(here)
     Agent.objects.update(deleted_at=timezone.now())
@@ -127,8 +129,8 @@ def test_message_to_an_agent_that_is_being_removed_is_stopped():
     assert not Trigger.objects.filter(state="new").exists()
 
 
-class Crowd:
-    """People and workers who do everything there is to do with a few chats."""
+class RandomCaller:
+    """Calls random services on a few chats, as people and workers do."""
 
     def __init__(self, here: World, number: int) -> None:
         self.here = here
@@ -162,7 +164,7 @@ class Crowd:
         services.stop_agent_conversations(self.here.agent.pk, by="an admin")
 
     def work(self) -> None:
-        """A turn of each conversation there is room for."""
+        """Run a turn of up to two conversations."""
         for claimed in claim.claim(f"worker {self.number}", lease_seconds=60, limit=2):
             lease = claimed.lease
             spoken = events.MessageSpoken(text=self.order.choice(["Done.", LARGE]))
@@ -170,7 +172,7 @@ class Crowd:
             while turn_end.end_turn(lease, [], TurnOutcome("finished", "answered"), steps=1):
                 pass
 
-    def live(self, rounds: int) -> None:
+    def call_services(self, rounds: int) -> None:
         acts = [self.write] * 4 + [self.work] * 4 + [self.stop, self.clear, self.begin]
         acts += [self.delete, self.end_all]
         for _ in range(rounds):
@@ -179,13 +181,13 @@ class Crowd:
 
 
 def test_concurrent_services_never_deadlock():
-    """PostgreSQL ends a deadlock with an error in one of the two, which would be raised here."""
+    """PostgreSQL ends a deadlock with an error, which would be raised here."""
     here = make_world()
     here.agent.limit_concurrent = 4
     here.agent.save()
     for _ in range(4):
         begin(here)
-    run_at_once(partial(Crowd(here, number).live, 40) for number in range(8))
+    run_concurrently(partial(RandomCaller(here, number).call_services, 40) for number in range(8))
     for conversation in Conversation.objects.filter(deleted_at=None):
         assert_without_a_gap(conversation)
     running = Conversation.objects.filter(status="running")
