@@ -21,7 +21,7 @@ from tests.chaos.conversation_group import ConversationGroup
 from tests.chaos.report import Report
 from tests.chaos.scripts import DONE, Script, marking_command
 from tests.chaos.testbed import Testbed
-from tests.conversations.test_external_triggers import a_message
+from tests.conversations.test_external_triggers import message_fields
 from tests.realtime.pages import Page
 from tests.support.flow import IDLE_STATUSES, ObservedConversation, wait_until
 from tests.support.model_script import calls, says
@@ -109,7 +109,7 @@ def _bytes(value: Any) -> bytes:
 
 def stream(rows: Sequence[Row], context: InputContext) -> list[Seen]:
     """Add an entry for each row; gives its fate once none is pending."""
-    sound = a_message(context.group.world)
+    sound = message_fields(context.group.world)
     with context.valkey.client(texts=False) as client:
         ids = [client.xadd(TRIGGERS, _entry({**sound, **row.payload}, context)) for row in rows]
 

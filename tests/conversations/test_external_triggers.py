@@ -26,7 +26,7 @@ def harbor() -> World:
     return make_world()
 
 
-def a_message(of: World, **changes: object) -> dict[str, str]:
+def message_fields(of: World, **changes: object) -> dict[str, str]:
     """The fields of a valid message. A change of None leaves the field out."""
     fields = {
         "type": "agent.chat_message",
@@ -42,7 +42,7 @@ def a_message(of: World, **changes: object) -> dict[str, str]:
     return {name: str(value) for name, value in fields.items() if value is not None}
 
 
-def carry_out(fields: dict[str, str], entry_id: str = "1-0") -> None:
+def handle(fields: dict[str, str], entry_id: str = "1-0") -> None:
     external_triggers.handle_entry(entry_id, fields)
 
 
@@ -50,8 +50,8 @@ def carry_out(fields: dict[str, str], entry_id: str = "1-0") -> None:
 
 
 def test_message_starts_a_conversation_with_the_id_of_the_program(harbor: World):
-    fields = a_message(harbor)
-    carry_out(fields)
+    fields = message_fields(harbor)
+    handle(fields)
     begun = Conversation.objects.get(pk=fields["conversation_id"])
     assert (begun.status, begun.agent, begun.title) == (
         ConversationStatus.QUEUED,
@@ -64,9 +64,9 @@ def test_message_starts_a_conversation_with_the_id_of_the_program(harbor: World)
 
 
 def test_message_sent_three_times_starts_one_conversation(harbor: World):
-    fields = a_message(harbor, message="A NUL \0 in it")
+    fields = message_fields(harbor, message="A NUL \0 in it")
     for number in range(3):
-        carry_out(fields, f"{number}-0")
+        handle(fields, f"{number}-0")
     assert Conversation.objects.count() == ChatSession.objects.count() == 1
     assert Trigger.objects.count() == 1
     assert Event.objects.filter(type="agent.message.received").count() == 1
@@ -74,11 +74,11 @@ def test_message_sent_three_times_starts_one_conversation(harbor: World):
 
 @pytest.mark.django_db(transaction=True)
 def test_concurrent_copies_of_a_message_start_one_conversation(harbor: World):
-    fields, problems = a_message(harbor), []
+    fields, problems = message_fields(harbor), []
 
     def take() -> None:
         try:
-            carry_out(fields)
+            handle(fields)
         except PacaError as problem:
             problems.append(problem)
         finally:
@@ -94,12 +94,12 @@ def test_concurrent_copies_of_a_message_start_one_conversation(harbor: World):
 
 
 def test_message_with_a_chat_starts_the_next_conversation_of_the_chat(harbor: World):
-    first = a_message(harbor)
-    carry_out(first)
+    first = message_fields(harbor)
+    handle(first)
     chat = ChatSession.objects.get()
-    second = a_message(harbor, chat_session_id=chat.pk)
+    second = message_fields(harbor, chat_session_id=chat.pk)
     for _ in range(2):
-        carry_out(second)
+        handle(second)
     chat.refresh_from_db()
     assert str(chat.conversation_id) == second["conversation_id"]
     assert ChatSession.objects.count() == 1
@@ -107,46 +107,46 @@ def test_message_with_a_chat_starts_the_next_conversation_of_the_chat(harbor: Wo
 
 
 def test_message_of_a_deleted_conversation_does_not_start_it_again(harbor: World):
-    fields = a_message(harbor)
-    carry_out(fields)
+    fields = message_fields(harbor)
+    handle(fields)
     deletion.delete(Conversation.objects.get(), by=harbor.owner)
-    carry_out(fields)
+    handle(fields)
     assert Trigger.objects.count() == 0
     assert Conversation.objects.get().deleted_at is not None
 
 
 def test_message_whose_transaction_fails_stores_nothing(harbor: World):
     with pytest.raises(PacaError):
-        carry_out(a_message(harbor, message=" "))
+        handle(message_fields(harbor, message=" "))
     assert not ChatSession.objects.exists()
     assert not Conversation.objects.exists()
 
 
-def person(of: World, role: str, name: str = "grace") -> Member:
-    return Chat(of, None).join(name, role)  # type: ignore[arg-type] # it needs no conversation
+def add_person(of: World, role: str, name: str = "grace") -> Member:
+    return Chat(of, None).add_member(name, role)  # type: ignore[arg-type] # it needs no conversation
 
 
 def viewer(of: World) -> dict[str, object]:
-    return {"actor_member_id": person(of, "Viewer").pk}
+    return {"actor_member_id": add_person(of, "Viewer").pk}
 
 
 def removed(of: World) -> dict[str, object]:
-    member = person(of, "Member")
+    member = add_person(of, "Member")
     members.remove(member, by=of.owner)
     return {"actor_member_id": member.pk}
 
 
 def deactivated(of: World) -> dict[str, object]:
-    member = person(of, "Member")
+    member = add_person(of, "Member")
     type(member.user).objects.filter(pk=member.user_id).update(is_active=False)
     return {"actor_member_id": member.pk}
 
 
-def the_agent_itself(of: World) -> dict[str, object]:
+def agent_as_actor(of: World) -> dict[str, object]:
     return {"actor_member_id": of.agent.member.pk}
 
 
-def of_another_project(of: World) -> dict[str, object]:
+def owner_of_another_project(of: World) -> dict[str, object]:
     return {"actor_member_id": make_world("Quay").owner.pk}
 
 
@@ -183,8 +183,8 @@ def own_taken_id(of: World) -> dict[str, object]:
 
 
 def id_of_another_message(of: World) -> dict[str, object]:
-    fields = a_message(of)
-    carry_out(fields)
+    fields = message_fields(of)
+    handle(fields)
     return {"conversation_id": fields["conversation_id"], "message": "Something else"}
 
 
@@ -215,10 +215,10 @@ WRONG: list[tuple[str, dict[str, object] | Callable[[World], dict[str, object]],
     ("a deleted project", deleted_project, "agent_id is no agent of the project"),
     ("nobody", {"actor_member_id": None}, "actor_member_id is missing"),
     ("a stranger", {"actor_member_id": uuid4()}, "actor_member_id is no person of the project"),
-    ("a member of another project", of_another_project, "is no person of the project"),
+    ("a member of another project", owner_of_another_project, "is no person of the project"),
     ("somebody removed", removed, "is no person of the project"),
     ("somebody deactivated", deactivated, "is no person of the project"),
-    ("the agent as actor", the_agent_itself, "is no person of the project"),
+    ("the agent as actor", agent_as_actor, "is no person of the project"),
     ("a viewer", viewer, "does not allow to write to agents (conversations:write)"),
     ("no message", {"message": None}, "message is empty"),
     ("a blank message", {"message": " \n"}, "message is empty"),
@@ -240,7 +240,7 @@ def test_message_that_is_invalid_is_refused_with_the_reason(harbor, changes, rea
     given = changes(harbor) if callable(changes) else changes
     before = Trigger.objects.count()
     with pytest.raises(PacaError) as refused:
-        carry_out(a_message(harbor, **given))
+        handle(message_fields(harbor, **given))
     assert not isinstance(refused.value, external_triggers.TriggerTooEarly)
     assert reason in refused.value.detail
     assert len(refused.value.detail) < 300
@@ -248,64 +248,64 @@ def test_message_that_is_invalid_is_refused_with_the_reason(harbor, changes, rea
 
 
 def test_message_needs_the_permission_and_no_owner(harbor: World):
-    carry_out(a_message(harbor, actor_member_id=person(harbor, "Member").pk))
+    handle(message_fields(harbor, actor_member_id=add_person(harbor, "Member").pk))
     assert Conversation.objects.get().status == ConversationStatus.QUEUED
 
 
 # --- a stop -------------------------------------------------------------------------------------
 
 
-def a_stop(conversation: object, **changes: object) -> dict[str, str]:
+def stop_fields(conversation: object, **changes: object) -> dict[str, str]:
     fields = {"type": "agent.stop", "conversation_id": conversation, **changes}
     return {name: str(value) for name, value in fields.items()}
 
 
 def test_stop_ends_a_queued_conversation(harbor: World):
-    fields = a_message(harbor)
-    carry_out(fields)
-    carry_out(a_stop(fields["conversation_id"], actor_member_id=harbor.owner.pk))
+    fields = message_fields(harbor)
+    handle(fields)
+    handle(stop_fields(fields["conversation_id"], actor_member_id=harbor.owner.pk))
     stopped = Conversation.objects.get()
     assert (stopped.status, stopped.reason) == (ConversationStatus.STOPPED, "by_person")
     assert Event.objects.filter(type="agent.conversation.stopped").count() == 1
 
 
 def test_stop_without_a_member_is_by_another_program(harbor: World):
-    fields = a_message(harbor)
-    carry_out(fields)
-    carry_out(a_stop(fields["conversation_id"]))
+    fields = message_fields(harbor)
+    handle(fields)
+    handle(stop_fields(fields["conversation_id"]))
     assert "another program" in Event.objects.get(type="agent.conversation.stopped").payload
 
 
 def test_stop_that_is_repeated_does_not_stop_a_continued_conversation(harbor: World):
-    fields = a_message(harbor)
-    carry_out(fields)
-    stop = a_stop(fields["conversation_id"])
-    carry_out(stop, "5-0")
+    fields = message_fields(harbor)
+    handle(fields)
+    stop = stop_fields(fields["conversation_id"])
+    handle(stop, "5-0")
     current = Conversation.objects.get()
     services.send(current, text="Go on", by=harbor.owner)
-    carry_out(stop, "5-0")
+    handle(stop, "5-0")
     current.refresh_from_db()
     assert current.status == ConversationStatus.QUEUED
-    carry_out(stop, "6-0")
+    handle(stop, "6-0")
     current.refresh_from_db()
     assert current.status == ConversationStatus.STOPPED
 
 
 def test_stop_of_an_ended_conversation_counts_as_executed(harbor: World):
-    fields = a_message(harbor)
-    carry_out(fields)
-    carry_out(a_stop(fields["conversation_id"]), "5-0")
-    carry_out(a_stop(fields["conversation_id"]), "6-0")
+    fields = message_fields(harbor)
+    handle(fields)
+    handle(stop_fields(fields["conversation_id"]), "5-0")
+    handle(stop_fields(fields["conversation_id"]), "6-0")
     current = Conversation.objects.get()
     services.send(current, text="Go on", by=harbor.owner)
-    carry_out(a_stop(fields["conversation_id"]), "6-0")
+    handle(stop_fields(fields["conversation_id"]), "6-0")
     current.refresh_from_db()
     assert current.status == ConversationStatus.QUEUED
 
 
 def test_stop_of_an_unknown_conversation_is_too_early(harbor: World):
     with pytest.raises(external_triggers.TriggerTooEarly):
-        carry_out(a_stop(uuid4()))
+        handle(stop_fields(uuid4()))
 
 
 @pytest.mark.parametrize(
@@ -314,16 +314,16 @@ def test_stop_of_an_unknown_conversation_is_too_early(harbor: World):
         (another_project, "project_id is not that of the conversation"),
         (foreign_agent, "agent_id is not that of the conversation"),
         (viewer, "does not allow"),
-        (of_another_project, "is no person of the project"),
+        (owner_of_another_project, "is no person of the project"),
         (lambda _: {"conversation_id": "this one"}, "is not a UUID"),
     ],
 )
 def test_stop_that_is_invalid_stops_nothing(harbor, changes, reason):
-    fields = a_message(harbor)
-    carry_out(fields)
+    fields = message_fields(harbor)
+    handle(fields)
     with pytest.raises(PacaError, match=reason):
-        carry_out(
-            a_stop(fields["conversation_id"]) | {k: str(v) for k, v in changes(harbor).items()}
+        handle(
+            stop_fields(fields["conversation_id"]) | {k: str(v) for k, v in changes(harbor).items()}
         )
     assert (
         Conversation.objects.get(pk=fields["conversation_id"]).status == ConversationStatus.QUEUED
