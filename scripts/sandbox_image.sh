@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the image that Docker sandboxes start from, with the runner of this checkout in it.
-# Usage: scripts/sandbox_image.sh        BASE=image (a Debian), AGENT_SANDBOX_IMAGE=name may be set.
+# Builds the image of Docker sandboxes with the runner of this checkout.
+# Usage: scripts/sandbox_image.sh        Optional variables: BASE=image (a Debian), AGENT_SANDBOX_IMAGE=name.
 set -eu
 cd "$(dirname "$0")/.."
 base=${BASE:-debian:bookworm-slim}
@@ -9,8 +9,8 @@ python=.venv/bin/python
 [ -x "$python" ] || python=python3
 version=$("$python" -c 'from paca.sandbox import runner_bundle; print(runner_bundle.runner_version())')
 
-# A build must reach Debian's archive, on some machines only through their proxy; neither it nor the
-# host's network is part of what comes out.
+# The build downloads from Debian's archive, on some machines through a proxy. Neither the proxy nor the
+# host's network becomes part of the image.
 exec docker build --network host \
     --build-arg "BASE=$base" \
     --build-arg HTTP_PROXY --build-arg HTTPS_PROXY --build-arg NO_PROXY \

@@ -58,7 +58,7 @@ class IdlePolicy:
     idle_seconds: float = 180
     paused_seconds: float = 3600
 
-    def orphan_seconds(self, spec: SandboxSpec) -> float:
+    def unattended_seconds(self, spec: SandboxSpec) -> float:
         """The seconds without a worker after which the runner ends itself, in case no sweeper does.
 
         The runner's clock continues while it is paused. The margin keeps a sandbox alive that is resumed

@@ -52,7 +52,7 @@ class Attachment(asyncio.Protocol):
         self._answers: dict[int, asyncio.Future[Any]] = {}
         self._followed: dict[str, list[FollowedCall]] = {}
         self._transport: asyncio.Transport | None = None
-        self._lost_because: PacaError | None = None
+        self._lost_error: PacaError | None = None
         self._lost_event = asyncio.Event()
         self.boot_id = ""
         self.resumed = False  # whether the sandbox was paused until it was opened
@@ -64,24 +64,26 @@ class Attachment(asyncio.Protocol):
         *,
         epoch: int,
         seconds: float,
-        orphan_seconds: float | None = None,
+        unattended_seconds: float | None = None,
     ) -> "Attachment":
         """Attach over a connected socket. Raises ``Superseded``, ``SandboxGone`` or ``TimeoutError``."""
         _, attachment = await asyncio.get_running_loop().create_connection(cls, sock=connected)
-        await attachment.attach(epoch=epoch, seconds=seconds, orphan_seconds=orphan_seconds)
+        await attachment.attach(epoch=epoch, seconds=seconds, unattended_seconds=unattended_seconds)
         return attachment
 
     async def attach(
-        self, *, epoch: int, seconds: float, orphan_seconds: float | None = None
+        self, *, epoch: int, seconds: float, unattended_seconds: float | None = None
     ) -> None:
         """Become the only worker that the runner answers.
 
-        Without a worker for ``orphan_seconds`` the runner ends; None leaves its current value.
+        Without a worker for ``unattended_seconds`` the runner ends; None leaves its current value.
         Raises ``Superseded``, ``SandboxGone`` or ``TimeoutError``.
         """
         try:
             async with asyncio.timeout(seconds):
-                welcome = await self.request("attach", epoch=epoch, orphan_seconds=orphan_seconds)
+                welcome = await self.request(
+                    "attach", epoch=epoch, orphan_seconds=unattended_seconds
+                )
         except BaseException:
             self.close()
             raise
@@ -89,7 +91,8 @@ class Attachment(asyncio.Protocol):
 
     @property
     def lost(self) -> bool:
-        return self._lost_because is not None
+        """Whether the connection is gone for good."""
+        return self._lost_error is not None
 
     async def wait_until_lost(self) -> None:
         """Wait until the connection is lost or closed."""
@@ -101,8 +104,8 @@ class Attachment(asyncio.Protocol):
         Raises the error that the runner's answer names, ``FileTooLarge`` if the request is too long for
         a frame, and ``SandboxGone`` if the connection is lost or no answer comes.
         """
-        if self._lost_because is not None or self._transport is None:
-            raise self._lost_because or workspace.SandboxGone()
+        if self._lost_error is not None or self._transport is None:
+            raise self._lost_error or workspace.SandboxGone()
         number = next(self._request_ids)
         frame = encode(self._nonce, {"op": op, "id": number, **fields})
         if len(frame) > MAX_FRAME:
@@ -146,7 +149,7 @@ class Attachment(asyncio.Protocol):
         if not calls:
             self._followed.pop(call_id, None)
         if call.outcome.done() and not call.outcome.cancelled():
-            call.outcome.exception()  # retrieved, or asyncio would warn that nobody did
+            call.outcome.exception()  # retrieved, so that asyncio does not warn
 
     def close(self) -> None:
         """Disconnect; the runner and its calls continue."""
@@ -191,9 +194,9 @@ class Attachment(asyncio.Protocol):
             answer.set_exception(_decode_error(message.get("error")))
 
     def _mark_lost(self, error: PacaError) -> None:
-        if self._lost_because is not None:
+        if self._lost_error is not None:
             return
-        self._lost_because = error
+        self._lost_error = error
         self._lost_event.set()
         calls = [call.outcome for found in self._followed.values() for call in found]
         for waiting in (*self._answers.values(), *calls):

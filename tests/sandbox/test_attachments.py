@@ -76,7 +76,7 @@ def connection_to(backend, conversation) -> socket.socket:
         return docker_backend.raw_connection(backend, conversation)
     connection = socket.socket(socket.AF_UNIX)
     connection.settimeout(20)
-    with short_folder_path(runners.home(backend, conversation).folder) as folder:
+    with short_folder_path(runners.sandbox_directory(backend, conversation).folder) as folder:
         connection.connect(f"{folder}/socket")
     return connection
 
@@ -415,7 +415,7 @@ async def test_a_sweep_ends_only_sandboxes_that_are_not_kept(
 @only_bubblewrap
 async def test_destroying_a_sandbox_leaves_nothing_on_the_host(backend, tmp_path, open_sandbox):
     handle = await open_sandbox()
-    directory = runners.home(backend, handle.spec.conversation_id)
+    directory = runners.sandbox_directory(backend, handle.spec.conversation_id)
     await handle.bash("mkdir -p a/b; touch a/b/c; chmod 0 a/b; ln -s / root; setsid sleep 1234 &")
     pid = host_process.read_record(directory.folder).pid
     assert any(folder.exists() for folder in directory.control_group.folders) == (os.geteuid() == 0)

@@ -19,7 +19,7 @@ BOMB = ":(){ :|:& };:; sleep 20"
 
 # The kernel limits the memory, or the runner where control groups cannot be made. A container without
 # a control group is refused.
-by_whoever_minds_it = pytest.mark.parametrize(
+with_each_memory_limiter = pytest.mark.parametrize(
     ("backend", "memory_limiter"),
     [
         ("bubblewrap", "cgroup"),
@@ -42,7 +42,7 @@ async def alive(handle) -> bool:
     return outcome.output == "alive\n"
 
 
-@by_whoever_minds_it
+@with_each_memory_limiter
 @pytest.mark.parametrize("line", [HOG, MANY_HOGS], ids=["one", "many"])
 async def test_a_memory_hog_is_ended_for_lack_of_memory(memory_limiter, open_sandbox, line):
     handle, neighbour = await open_sandbox(memory_mib=256), await open_sandbox(memory_mib=256)
@@ -57,13 +57,13 @@ async def test_a_memory_hog_is_ended_for_lack_of_memory(memory_limiter, open_san
     assert (await handle.bash("cat kept.txt")).output == "kept"
 
 
-@by_whoever_minds_it
+@with_each_memory_limiter
 async def test_a_killed_hog_has_exit_code_137(memory_limiter, open_sandbox):
     handle = await open_sandbox(memory_mib=256)
     assert (await handle.bash(HOG)).exit_code == 137
 
 
-@by_whoever_minds_it
+@with_each_memory_limiter
 async def test_a_command_whose_memory_fits_is_not_ended(memory_limiter, open_sandbox):
     handle = await open_sandbox(memory_mib=256)
     # Forked memory is shared, not double; the file system in memory counts once.

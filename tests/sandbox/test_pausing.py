@@ -127,8 +127,8 @@ async def test_a_sandbox_left_paused_while_in_use_is_opened_again_when_it_does_n
 
 def test_only_a_persistent_sandbox_outlives_its_idle_time():
     idle_policy, conversation = IdlePolicy(10, 100), uuid.uuid4()
-    assert idle_policy.orphan_seconds(SandboxSpec(conversation)) == 10
-    assert idle_policy.orphan_seconds(SandboxSpec(conversation, persistent=True)) > 110
+    assert idle_policy.unattended_seconds(SandboxSpec(conversation)) == 10
+    assert idle_policy.unattended_seconds(SandboxSpec(conversation, persistent=True)) > 110
 
 
 @only_bubblewrap

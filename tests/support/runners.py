@@ -14,7 +14,7 @@ from paca.sandbox.runner import proc
 from tests.support import docker_backend
 
 
-def home(backend: Backend, conversation_id: UUID) -> SandboxDirectory:
+def sandbox_directory(backend: Backend, conversation_id: UUID) -> SandboxDirectory:
     """Of a sandbox made with bubblewrap."""
     return SandboxDirectory(backend._data_dir, backend._install_id, conversation_id)
 
@@ -23,7 +23,7 @@ def pid(backend: Backend, conversation_id: UUID) -> int:
     """Process 1 of the sandbox, as this machine numbers it."""
     if backend.name == "docker":
         return docker_backend.runner_pid(backend, conversation_id)
-    return host_process.read_record(home(backend, conversation_id).folder).pid
+    return host_process.read_record(sandbox_directory(backend, conversation_id).folder).pid
 
 
 @contextmanager
@@ -37,17 +37,17 @@ def silenced(backend: Backend, conversation_id: UUID) -> Iterator[None]:
         if proc.read_stat(runner) is not None:
             os.kill(runner, signal.SIGCONT)
         return
-    place = home(backend, conversation_id)
-    aside = place.folder / "aside"
-    place.socket.rename(aside)
+    directory = sandbox_directory(backend, conversation_id)
+    aside = directory.folder / "aside"
+    directory.socket.rename(aside)
     deaf = socket.socket(socket.AF_UNIX)
-    with short_folder_path(place.folder) as folder:
+    with short_folder_path(directory.folder) as folder:
         deaf.bind(f"{folder}/socket")
     deaf.listen()
     yield
     deaf.close()
     if aside.exists():
-        aside.rename(place.socket)
+        aside.rename(directory.socket)
 
 
 def state(runner: int) -> str:

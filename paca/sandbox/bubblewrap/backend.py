@@ -106,9 +106,9 @@ class Bubblewrap:
                 runner = host_process.read_record(directory.folder)
                 if epoch < runner.epoch:
                     raise Superseded()
-                orphan_seconds = self._idle_policy.orphan_seconds(spec)
+                unattended_seconds = self._idle_policy.unattended_seconds(spec)
                 attachment = await self._reattach(
-                    directory, runner, epoch, orphan_seconds, may_replace
+                    directory, runner, epoch, unattended_seconds, may_replace
                 )
                 if attachment is None:
                     attachment = await self._start(directory, spec, epoch)
@@ -179,10 +179,7 @@ class Bubblewrap:
             was_alive = host_process.read_record(directory.folder).is_alive
             try:
                 was_ended = await directory.end(keep_files=True, only_epoch=epoch)
-            except (
-                OSError,
-                SandboxUnavailable,
-            ):  # one failure must not hold up the other sandboxes
+            except (OSError, SandboxUnavailable):  # the other sandboxes must still be swept
                 logger.exception(
                     "sandbox could not be ended", extra={"directory": str(directory.folder)}
                 )
@@ -238,7 +235,7 @@ class Bubblewrap:
         directory: SandboxDirectory,
         runner: RunnerProcess,
         epoch: int,
-        orphan_seconds: float,
+        unattended_seconds: float,
         may_replace: MayReplace,
     ) -> Attachment | None:
         """An attachment to the running sandbox; None if none runs, or it did not answer and was ended."""
@@ -248,7 +245,7 @@ class Bubblewrap:
         if was_paused:
             await asyncio.to_thread(runner.resume)
         try:
-            attachment = await _attach(directory, epoch, orphan_seconds)
+            attachment = await _attach(directory, epoch, unattended_seconds)
         except (OSError, SandboxGone, TimeoutError):
             logger.warning(
                 "sandbox does not answer and is replaced",
@@ -287,7 +284,7 @@ class Bubblewrap:
 
 
 async def _attach(
-    directory: SandboxDirectory, epoch: int, orphan_seconds: float | None = None
+    directory: SandboxDirectory, epoch: int, unattended_seconds: float | None = None
 ) -> Attachment:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -295,7 +292,7 @@ async def _attach(
         with short_folder_path(directory.folder) as folder:
             connection.connect(f"{folder}/socket")
         return await Attachment.from_socket(
-            connection, epoch=epoch, seconds=ATTACH_SECONDS, orphan_seconds=orphan_seconds
+            connection, epoch=epoch, seconds=ATTACH_SECONDS, unattended_seconds=unattended_seconds
         )
     except BaseException:
         connection.close()

@@ -173,7 +173,7 @@ def _try_lock(folder: Path) -> int | None:
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # The previous holder may have removed the file: then this lock keeps nobody out.
+        # The previous holder may have removed the file: then this lock excludes no other worker.
         is_held = os.path.samestat(os.fstat(descriptor), lock.stat())
     except (BlockingIOError, FileNotFoundError):
         is_held = False

@@ -128,7 +128,7 @@ class Launcher:
             "oom_fd": oom_fd,
             "uid": directory.user.uid if directory.user.drop_privileges else None,
             "epoch": epoch,
-            "orphan_seconds": self._idle_policy.orphan_seconds(spec),
+            "orphan_seconds": self._idle_policy.unattended_seconds(spec),
             "git_name": spec.git_name,
             "git_email": spec.git_email,
             "no_input": f"{BUNDLE_ROOT}/runner/bin/no-input",

@@ -29,7 +29,7 @@ def remove_leftovers(data_dir: Path) -> int:
 
 
 def _is_own_leftover(folder: Path) -> bool:
-    """Whether this user made the folder long ago: in /tmp anybody may make a folder of this name."""
+    """Whether this user made the folder long ago: in /tmp any user may make a folder of this name."""
     status = folder.lstat()
     is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
     return is_own and time.time() - status.st_mtime > LEFTOVER_SECONDS

@@ -187,7 +187,7 @@ class Docker:
                 if found is None or running is None or await self._may_be_ended(found, listed_at):
                     await self._remove_if_found(found)
                     ended.append(conversation_id)
-            except SandboxUnavailable:  # one failure must not hold up the other sandboxes
+            except SandboxUnavailable:  # the other sandboxes must still be swept
                 logger.exception("sandbox could not be ended", extra={"id": str(conversation_id)})
         return ended
 
@@ -307,7 +307,7 @@ class Docker:
             await attachment.attach(
                 epoch=epoch,
                 seconds=ATTACH_SECONDS,
-                orphan_seconds=self._idle_policy.orphan_seconds(spec),
+                unattended_seconds=self._idle_policy.unattended_seconds(spec),
             )
         except (DockerRefused, SandboxGone, TimeoutError):
             logger.warning("sandbox does not answer and is replaced", extra={"id": found.id})

@@ -168,7 +168,7 @@ def configuration(
     labels: dict[str, str],
     volume: str,
     epoch: int,
-    orphan_seconds: float,
+    unattended_seconds: float,
 ) -> dict[str, Any]:
     """The body of ``POST /containers/create``. It contains no secret: everyone with access to Docker can read it."""
     return {
@@ -179,7 +179,7 @@ def configuration(
         "Labels": labels,
         # Isolated and without site: faster, and no file of the agent can change the imports.
         "Entrypoint": ["/usr/bin/python3", "-I", "-S", "-X", "utf8", "-c", BOOT_CODE],
-        "Cmd": [_runner_settings(spec, epoch, orphan_seconds)],
+        "Cmd": [_runner_settings(spec, epoch, unattended_seconds)],
         "StopSignal": "SIGKILL",  # the runner ignores TERM, so a daemon that stops would wait ten seconds
         "OpenStdin": True,
         "StdinOnce": False,
@@ -205,12 +205,12 @@ def configuration(
     }
 
 
-def _runner_settings(spec: SandboxSpec, epoch: int, orphan_seconds: float) -> str:
+def _runner_settings(spec: SandboxSpec, epoch: int, unattended_seconds: float) -> str:
     return json.dumps(
         {
             **asdict(spec.limits),
             "epoch": epoch,
-            "orphan_seconds": orphan_seconds,
+            "orphan_seconds": unattended_seconds,
             "git_name": spec.git_name,
             "git_email": spec.git_email,
             "no_input": f"{BUNDLE_ROOT}/runner/bin/no-input",

@@ -51,7 +51,7 @@ class ContainerCreator:
             labels=labels,
             volume=volume,
             epoch=epoch,
-            orphan_seconds=self._idle_policy.orphan_seconds(spec),
+            unattended_seconds=self._idle_policy.unattended_seconds(spec),
         )
         try:
             created = await self._engine.call(

@@ -22,19 +22,19 @@ async def was_out_of_memory(engine: DockerEngine, found: Container) -> bool:
     Raises ``DockerRefused`` or ``SandboxUnreachable``.
     """
     first, last = found.ended_at - OOM_EVENT_SECONDS, found.ended_at + 0.1
-    span = {"since": f"{first:.3f}", "until": f"{last:.3f}"}
-    which = {"container": found.id, "event": "oom"}
-    return bool(await engine.call(lambda client: list(client.events(**span, filters=which))))
+    interval = {"since": f"{first:.3f}", "until": f"{last:.3f}"}
+    filters = {"container": found.id, "event": "oom"}
+    return bool(await engine.call(lambda client: list(client.events(**interval, filters=filters))))
 
 
 async def wait_for_exit_code(engine: DockerEngine, found: Container) -> int:
     """The exit code of a container that failed to start; 0 if it still runs or Docker does not know it."""
-    end = clock.monotonic() + REPORT_SECONDS
+    deadline = clock.monotonic() + REPORT_SECONDS
     try:
-        while clock.monotonic() < end:
-            seen = await engine.call(lambda client: client.inspect_container(found.id))
-            if not seen["State"]["Running"]:
-                return int(seen["State"]["ExitCode"])
+        while clock.monotonic() < deadline:
+            inspected = await engine.call(lambda client: client.inspect_container(found.id))
+            if not inspected["State"]["Running"]:
+                return int(inspected["State"]["ExitCode"])
             await asyncio.sleep(0.05)
     except DockerRefused as refusal:  # it was removed meanwhile
         logger.debug("container is gone", extra={"reason": refusal.detail})
@@ -48,7 +48,7 @@ def start_error(output: str, code: int) -> SandboxUnavailable:
     """
     last = "\n".join(output.splitlines()[-LAST_LINES:])[-LAST_CHARACTERS:] or "no reason given"
     ended = f" It ended with exit code {code}." if code else ""
-    detail = f"{PREFIX}the container does not start: {last}.{ended} Make its image anew: make sandbox-image"
+    detail = f"{PREFIX}the container does not start: {last}.{ended} Build its image again: make sandbox-image"
     if code > DOCKER_FAILED:
         return SandboxUnreachable(f"The sandbox was killed while it was started.{ended}")
     return SandboxBroken(detail) if 0 < code < DOCKER_FAILED else SandboxUnavailable(detail)

@@ -23,12 +23,12 @@ async def find_image_id(engine: DockerEngine, image: str) -> str:
         if refusal.http_status != NOT_FOUND:
             raise SandboxUnavailable(f"{PREFIX}Docker refused: {refusal.detail}") from refusal
         raise SandboxUnavailable(
-            f"{PREFIX}Docker has no image {image}. Make it: {command}"
+            f"{PREFIX}Docker has no image {image}. Build it: {command}"
         ) from None
     if (found["Config"].get("Labels") or {}).get(
         container.RUNNER_LABEL
     ) != runner_bundle.runner_version():
         raise SandboxUnavailable(
-            f"{PREFIX}the image {image} was made for another version of Paca. Make it anew: {command}"
+            f"{PREFIX}the image {image} was made for another version of Paca. Build it again: {command}"
         )
     return str(found["Id"])

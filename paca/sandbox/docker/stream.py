@@ -18,10 +18,10 @@ UPGRADED_STATUSES = (101, 200)
 
 
 class ContainerAttachment(Attachment):
-    """Docker does not report when a worker or a runner stops answering, so both rely on pings.
+    """An attachment to a container.
 
-    The worker sends a ping every ``ping_interval`` seconds. The attachment is lost when nothing has
-    arrived for long.
+    Docker does not report when a worker or a runner stops answering, so both rely on pings. The worker
+    sends one every ``ping_interval`` seconds. The attachment is lost when nothing has arrived for long.
     """
 
     def __init__(self, container: str, *, ping_interval: float) -> None:
@@ -71,10 +71,10 @@ class ContainerAttachment(Attachment):
         return self._stderr.decode(errors="replace").strip()
 
     async def attach(
-        self, *, epoch: int, seconds: float, orphan_seconds: float | None = None
+        self, *, epoch: int, seconds: float, unattended_seconds: float | None = None
     ) -> None:
         """Attach, and start to send pings. See ``Attachment.attach``."""
-        await super().attach(epoch=epoch, seconds=seconds, orphan_seconds=orphan_seconds)
+        await super().attach(epoch=epoch, seconds=seconds, unattended_seconds=unattended_seconds)
         self._send_ping()
 
     def close(self) -> None:
@@ -105,7 +105,7 @@ class ContainerAttachment(Attachment):
         if self._ping_timer is not None:
             self._ping_timer.cancel()
         if self._upgraded.done() and not self._upgraded.cancelled():
-            self._upgraded.exception()  # retrieved, or asyncio would warn that nobody did
+            self._upgraded.exception()  # retrieved, so that asyncio does not warn
         super()._mark_lost(error)
 
     def _read_response_head(self) -> bool:

@@ -45,9 +45,9 @@ def _serve(settings: dict[str, Any], **connection: Any) -> None:
     counter = _open_oom_counter(settings.get("oom_fd"))
     settings["cgroup"] = counter is not None
     settings["oom_kills"] = _oom_kill_reader(counter)
-    epoch, orphan_seconds = settings["epoch"], settings["orphan_seconds"]
+    epoch, unattended_seconds = settings["epoch"], settings["orphan_seconds"]
     RunnerServer(
-        epoch=epoch, orphan_seconds=orphan_seconds, settings=settings, **connection
+        epoch=epoch, unattended_seconds=unattended_seconds, settings=settings, **connection
     ).serve()
 
 

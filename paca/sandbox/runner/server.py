@@ -23,7 +23,7 @@ TOLERATED_ERRORS = (OSError, ValueError, LookupError, TypeError, MemoryError, Re
 
 
 class RunnerServer:
-    """Serves workers until none has been attached for ``orphan_seconds``.
+    """Serves workers until none has been attached for ``unattended_seconds``.
 
     ``epoch``: the lowest that may attach. Workers connect to the socket ``listener``, where ``accept``
     gives the descriptor of a new connection, or they all use one ``shared`` channel.
@@ -36,14 +36,14 @@ class RunnerServer:
         accept: Callable[[], int] | None = None,
         shared: Channel | None = None,
         epoch: int,
-        orphan_seconds: float,
+        unattended_seconds: float,
         settings: dict[str, Any],
     ) -> None:
         self.boot_id = os.urandom(8).hex()
         self._accept = accept
         self._listener = listener
         self._epoch = epoch
-        self._orphan_seconds = orphan_seconds
+        self._unattended_seconds = unattended_seconds
         self._unattended_since = self._attached_at = time.monotonic()
         self._ending = False
         self._flush_at = 0.0
@@ -80,7 +80,7 @@ class RunnerServer:
 
     def serve(self) -> None:
         """Serve workers until none has been attached for long enough, or one asks the runner to end."""
-        wait = self._orphan_seconds
+        wait = self._unattended_seconds
         while wait >= 0 and not self._ending:
             for fd, _ in self._poll.poll(wait):
                 self._handle_ready_fd(fd)
@@ -109,7 +109,7 @@ class RunnerServer:
         if self._handler is not None and self._handler.busy:
             self._unattended_since = now
             return self._handler.tick(now)
-        left = self._unattended_since + self._orphan_seconds - now
+        left = self._unattended_since + self._unattended_seconds - now
         if left <= 0 or (self._handler is None and self._current is None):
             return left
         return min(left, self._request_handler.tick(now))
@@ -187,9 +187,11 @@ class RunnerServer:
             channel.send({"re": message.get("id"), "error": {"code": "superseded"}}, nonce=nonce)
             channel.flush()
             return
-        orphan_seconds = message.get("orphan_seconds")
-        if isinstance(orphan_seconds, int | float):  # the setting may have changed since the start
-            self._orphan_seconds = orphan_seconds
+        unattended_seconds = message.get("orphan_seconds")
+        if isinstance(
+            unattended_seconds, int | float
+        ):  # the setting may have changed since the start
+            self._unattended_seconds = unattended_seconds
         previous = self._current
         self._epoch = epoch
         if previous is not None and previous is not channel:
