@@ -130,8 +130,8 @@ def _find_person(project_id: UUID, member_id: UUID) -> Member:
         raise TriggerRefused("actor_member_id is no person of the project that project_id names.")
     if not allows(found, "conversations:write"):
         raise NotAllowed(
-            f"The role of {found.name}, whom actor_member_id names, does not allow to write "
-            "to agents (conversations:write)."
+            f"actor_member_id names {found.name}, whose role does not allow to write to agents "
+            "(conversations:write)."
         )
     return found
 

@@ -180,22 +180,25 @@ def _insert(
             "INSERT INTO conversations_event"
             " (conversation_id, seq, type, source, turn, epoch, at, payload, blob_id)"
             " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
-            [
-                (
-                    uuid_parameter(context.conversation_id),
-                    event.seq,
-                    event.type,
-                    event.source,
-                    event.turn,
-                    context.epoch,
-                    datetime_parameter(event.at),
-                    "" if event.seq in blobs else event.payload,
-                    blobs.get(event.seq),
-                )
-                for event in stored
-            ],
+            [_row(event, context, blobs.get(event.seq)) for event in stored],
         )
     return stored
+
+
+def _row(
+    event: StoredEvent, context: projections.WriteContext, blob: str | None
+) -> tuple[Any, ...]:
+    return (
+        uuid_parameter(context.conversation_id),
+        event.seq,
+        event.type,
+        event.source,
+        event.turn,
+        context.epoch,
+        datetime_parameter(event.at),
+        event.payload if blob is None else "",
+        blob,
+    )
 
 
 def _insert_blobs(cursor: Any, stored: Sequence[StoredEvent], now: datetime) -> dict[int, str]:

@@ -248,7 +248,7 @@ def test_stop_action_stops_in_the_name_of_the_administrator(chat, admin):
     chat.api.post(chat.url(waits, "continue/"))
     body = {"action": "stop", "_selected_action": [waits, runs, done]}
     page = text(admin.post(at("conversation"), body, follow=True))
-    assert "2 conversations told to stop." in page
+    assert "2 conversations were asked to stop." in page
     assert chat.row(waits).status == "stopped"
     order = Trigger.objects.get(conversation=runs, control="stop")
     assert (order.state, order.by) == ("new", "root")
@@ -270,7 +270,7 @@ def test_try_again_action_resumes_only_parked_conversations(chat, admin):
     park(parked)
     assert chat.row(parked).reason == "parked"
     body = {"action": "try_again", "_selected_action": [parked, waits]}
-    assert "1 conversations are tried again." in text(
+    assert "1 conversations were resumed." in text(
         admin.post(at("conversation"), body, follow=True)
     )
     assert [chat.row(each).status for each in (parked, waits)] == ["queued", "stopped"]
@@ -284,7 +284,7 @@ def test_try_again_action_says_why_a_conversation_stays_parked(chat, admin):
     body = {"action": "try_again", "_selected_action": [parked]}
     page = text(admin.post(at("conversation"), body, follow=True))
     assert "is inactive. Set it to active to give it work." in page
-    assert "0 conversations are tried again." in page
+    assert "0 conversations were resumed." in page
     assert chat.row(parked).status == "paused"
 
 

@@ -142,7 +142,7 @@ class ConversationAdmin(SearchByIdAdmin):
         unfinished = list(queryset.exclude(status__in=ENDED_STATUSES))
         for conversation in unfinished:
             services.stop(conversation, by=by)
-        self.message_user(request, f"{len(unfinished)} conversations told to stop.")
+        self.message_user(request, f"{len(unfinished)} conversations were asked to stop.")
 
     @action(description="Try the selected parked conversations again", permissions=["stop"])  # type: ignore[untyped-decorator]
     def try_again(self, request: HttpRequest, queryset: QuerySet[Conversation]) -> None:
@@ -157,7 +157,7 @@ class ConversationAdmin(SearchByIdAdmin):
             except PacaError as error:  # the agent is not available, or it was resumed meanwhile
                 failed += 1
                 self.message_user(request, f"{conversation}: {error.detail}", messages.ERROR)
-        self.message_user(request, f"{len(parked) - failed} conversations are tried again.")
+        self.message_user(request, f"{len(parked) - failed} conversations were resumed.")
 
 
 @admin.register(Event)

@@ -52,8 +52,8 @@ class ChatSessions(ProjectView):
         given = MessageInput.read(request)
         agent = agents.get(self.project, agent_id)
         sent = services.start_chat(agent, by=self.member, **given)
-        begun = {"session": sent.session_id, "conversation": sent.conversation_id}
-        return Response(ChatStartedSerializer({**begun, "turn": sent.turn}).data, status=201)
+        started = {"session": sent.session_id, "conversation": sent.conversation_id}
+        return Response(ChatStartedSerializer({**started, "turn": sent.turn}).data, status=201)
 
 
 class ChatMessages(ProjectView):

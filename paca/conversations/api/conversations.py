@@ -24,7 +24,7 @@ from paca.projects.api.base import ProjectView
 
 
 class Conversations(ProjectView):
-    """The conversations of the project, whoever started them."""
+    """The conversations of a project, of all its members."""
 
     required_permission = "conversations:read"
     pagination_class = RecentActivityPagination
@@ -111,7 +111,7 @@ class Messages(ProjectView):
     )
     @idempotent
     def post(self, request: Request, conversation_id: UUID) -> Response:
-        """Write to the agent, whoever started the conversation."""
+        """Write to the agent. The conversation may be another member's."""
         given = FollowUpInput.read(request)
         conversation = selectors.get(self.project, conversation_id)
         sent = services.send(conversation, by=self.member, **given)

@@ -8,7 +8,7 @@ from paca.conversations.models.statuses import ModelCallStatus, ToolCallState
 
 
 class ModelCall(models.Model):
-    """One attempt to get a reply from a model. Tokens and costs that nobody has told are null."""
+    """One attempt to get a reply from a model. Unknown tokens and costs are null."""
 
     id = models.UUIDField(primary_key=True, editable=False)
     conversation = models.ForeignKey(
