@@ -79,7 +79,10 @@ class Consumer(ABC):
             await self.close(CloseCode.RESTART, "The server could not read its database.")
 
     async def serve(self) -> None:
-        """Authorize the client, subscribe to hints and run the tasks until the client leaves."""
+        """Authorize the client, subscribe to hints and run the tasks until the client leaves.
+
+        Raises ``CloseSocket``, ``ClientDisconnected`` or an error of the database.
+        """
         access = await in_database(self.process_handshake)
         try:
             with self.relay.count_socket(access.principal.user.pk), self.subscribe(access):
