@@ -22,6 +22,7 @@ from paca.conversations.models.statuses import (
 
 def check_move(current: SandboxState, to: SandboxState) -> None:
     """Raises ``IllegalStatusMove`` if a sandbox may not go from one state to the other."""
+    # guard: sandbox-moves-as-allowed
     if to not in SANDBOX_MOVES[current]:
         raise IllegalStatusMove(f"A sandbox cannot go from {current.value} to {to.value}.")
 

@@ -85,6 +85,7 @@ RELEASE = ControlRequest(Action.RELEASE)
 
 def stronger(pending: ControlRequest | None, new: ControlRequest) -> ControlRequest:
     """The request that counts when a new one comes while another one is pending."""
+    # guard: worker-stronger-request-wins
     if pending is None or new.action in REPLACED_BY[pending.action]:
         return new
     return pending

@@ -95,6 +95,7 @@ class ConversationRun:
         if request.trigger_id in self._received:
             return
         effect = EFFECTS[self.phase, request.action]
+        # guard: worker-commands-wait-for-their-phase
         if effect is Effect.LEAVE_IN_INBOX:
             return
         if request.trigger_id is not None:

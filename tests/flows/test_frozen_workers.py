@@ -103,7 +103,7 @@ def test_run_waits_for_a_sandbox_that_a_frozen_worker_blocks_and_then_goes_on(
         lambda: str(conversation.event_types),
     )
     (waiting,) = conversation.event_data("conversation.waiting")
-    assert "Let that worker go on, or end it." in waiting["detail"]
+    assert "Let that worker continue, or end it." in waiting["detail"]
     process.thaw()
     assert flow.wait_until_idle(conversation, SLOW) == "finished/answered"
     assert conversation.outputs[0].startswith("begun\nended\n")

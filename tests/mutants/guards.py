@@ -70,6 +70,11 @@ MUTANTS = (
             "test_message_during_the_final_reply_gets_a_turn_of_its_own",
         ),
     ),
+    Mutant(
+        "worker-commands-wait-for-their-phase", never, ("tests/worker/test_control_protocol.py",)
+    ),
+    Mutant("worker-stronger-request-wins", always, ("tests/worker/test_control_protocol.py",)),
+    Mutant("sandbox-moves-as-allowed", never, ("tests/conversations/test_sandbox_lifecycle.py",)),
     Mutant("worker-parks-deadly-step", never, ("tests/worker/test_claim.py",)),
     Mutant(
         "worker-reused-pid",
