@@ -48,9 +48,9 @@ def main() -> None:
     providers = asyncio.run(_providers())
     import litellm
 
-    from paca.engine.llm.providers import ALSO_OPENAI
+    from paca.engine.llm.providers import OPENAI_COMPATIBLE
 
-    first = [name for name in FIRST if name in providers or name in ALSO_OPENAI]
+    first = [name for name in FIRST if name in providers or name in OPENAI_COMPATIBLE]
     found = {
         "litellm": version("litellm"),
         "first": first,

@@ -31,6 +31,6 @@ def test_model_parameter_is_sent_by_every_adapter(name: str) -> None:
     value = "high" if name == "effort" else 2048
     without = anthropic_encoder._parameters({}, 8192)
     assert anthropic_encoder._parameters({name: value}, 8192) != without
-    for own_server in (True, False):
-        sent = litellm_encoder.parameters({name: value}, 8192, own_server=own_server)
-        assert sent != litellm_encoder.parameters({}, 8192, own_server=own_server)
+    for self_hosted in (True, False):
+        sent = litellm_encoder.parameters({name: value}, 8192, self_hosted=self_hosted)
+        assert sent != litellm_encoder.parameters({}, 8192, self_hosted=self_hosted)

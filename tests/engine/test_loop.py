@@ -150,7 +150,7 @@ async def test_retry_ends_after_its_limit_and_a_message_carries_on():
 
 
 async def test_retry_gives_up_at_once_if_the_provider_asks_for_too_long_a_wait():
-    world = World(RateLimited(retry_after_seconds=retrying.LONGEST_RETRY_AFTER_SECONDS + 1))
+    world = World(RateLimited(retry_after_seconds=retrying.MAX_RETRY_AFTER_SECONDS + 1))
     await world.ask("Hello")
     assert (world.status, len(world.llm.requests)) == ("paused/rate_limited", 1)
 

@@ -16,7 +16,7 @@ LOOK, PROGRAM, BUG = (prompt for _, prompt in scripted_model.PROMPTS)
 @pytest.fixture
 def flow(transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Flow]:
     """A flow whose agent has the demo model, without its pauses."""
-    monkeypatch.setattr(scripted_model, "PIECES_A_SECOND", 0)
+    monkeypatch.setattr(scripted_model, "PIECES_PER_SECOND", 0)
     with Flow(tmp_path, model=scripted_model.MODEL, base_url="", llm_api_key="") as found:
         yield found
 
@@ -54,7 +54,7 @@ def test_demo_model_says_what_it_cannot_do(flow):
 
 
 def test_demo_model_goes_on_with_a_stopped_job(flow, monkeypatch):
-    monkeypatch.setattr(scripted_model, "PIECES_A_SECOND", 20)
+    monkeypatch.setattr(scripted_model, "PIECES_PER_SECOND", 20)
     conversation = flow.begin(BUG)
     wait_until(lambda: conversation.has_event("tool.returned"))
     flow.stop(conversation)

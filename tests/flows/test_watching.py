@@ -24,7 +24,7 @@ def server(transactional_db) -> Iterator[LiveServer]:
 @pytest.fixture
 def flow(transactional_db, tmp_path: Path, monkeypatch) -> Iterator[Flow]:
     """A flow with the demo model, which streams a help text as its answer to unknown prompts."""
-    monkeypatch.setattr(scripted_model, "PIECES_A_SECOND", 40)
+    monkeypatch.setattr(scripted_model, "PIECES_PER_SECOND", 40)
     with Flow(tmp_path, model=scripted_model.MODEL, base_url="", llm_api_key="") as found:
         yield found
 
@@ -104,13 +104,13 @@ def test_answer_without_a_viewer_is_stored_and_shown_later(server, flow):
 
 
 def test_socket_alone_is_enough_for_a_whole_conversation(server, flow, monkeypatch):
-    monkeypatch.setattr(scripted_model, "PIECES_A_SECOND", 4)
+    monkeypatch.setattr(scripted_model, "PIECES_PER_SECOND", 4)
     conversation = flow.begin("Write me a poem")
     with page_of(server, flow, conversation) as page:
         page.until(STREAMED)
         assert page.ask("stop", client_id="1")["type"] == "ack"
         page.until("agent.conversation.stopped", 5)
-        monkeypatch.setattr(scripted_model, "PIECES_A_SECOND", 0)
+        monkeypatch.setattr(scripted_model, "PIECES_PER_SECOND", 0)
         sent = page.ask("message", client_id="2", text="And another one")
         assert sent["turn"] == 2
         page.until(ended, 20)

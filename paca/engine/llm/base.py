@@ -1,4 +1,4 @@
-"""What the engine asks of a model: a request in, a stream of chunks out, the whole reply last."""
+"""The interface of a model: a request, a stream of chunks, and the whole reply as the last chunk."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -10,14 +10,17 @@ from paca.common.errors import PacaError
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Words, of a person or of the model."""
+    """Text of a person or of the model."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """Reasoning that the provider wants back unchanged; ``redacted`` excludes the other two."""
+    """Reasoning of the model, which the provider wants back unchanged.
+
+    It has either ``text`` with its ``signature``, or ``redacted`` data.
+    """
 
     text: str
     signature: str = ""
@@ -26,7 +29,7 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """The model asks for a tool. ``call_id`` is ours, never the provider's."""
+    """A tool call of the model. ``call_id`` is our own id and not the provider's."""
 
     call_id: str
     tool: str
@@ -35,7 +38,7 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What came of a call."""
+    """The result of a tool call."""
 
     call_id: str
     output: str
@@ -47,7 +50,7 @@ Block = Text | Thinking | ToolUse | ToolResult
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One side's turn: blocks in the order they were said."""
+    """A message of one role, with its blocks in order."""
 
     role: Literal["user", "assistant"]
     blocks: tuple[Block, ...]
@@ -55,7 +58,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as the model sees it; ``arguments`` is a JSON schema of type object."""
+    """A tool as the model sees it. ``arguments`` is a JSON schema of type object."""
 
     name: str
     description: str
@@ -64,9 +67,10 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Everything one model call needs. The prefix (system, tools, messages) only ever grows.
+    """Everything that one model call needs.
 
-    ``may_call=False`` forbids calls in this reply while the tools stay in the prefix.
+    The prefix (system, tools, messages) only grows from call to call, so that providers can cache
+    it. ``may_call=False`` forbids tool calls in this reply; the tools stay in the prefix.
     """
 
     model: str
@@ -80,9 +84,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one attempt. ``input`` excludes what was read from or written to a cache.
+    """The tokens of one attempt. ``input`` excludes tokens read from or written to a cache.
 
-    ``estimated``: the server told nothing. The counts keep limits, and are shown to nobody.
+    ``estimated``: the server reported no usage. Limits use the estimate; no page shows it.
     """
 
     input: int = 0
@@ -93,7 +97,7 @@ class Usage:
 
 
 class StopReason(StrEnum):
-    """Why the model stopped, in our words."""
+    """The reason for which the model stopped, for all providers alike."""
 
     END = "end"
     TOOLS = "tools"
@@ -117,16 +121,16 @@ class ThinkingDelta:
 
 @dataclass(frozen=True, slots=True)
 class UsageSeen:
-    """Usage as far as it is known while the stream runs, so that a cut attempt is booked too."""
+    """The usage so far. With it the usage of a cancelled attempt can be recorded."""
 
     usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The whole reply; given only after the stream ended properly and every argument parsed.
+    """The whole reply. It comes only after the stream ended properly and all arguments were parsed.
 
-    With ``OUTPUT_LIMIT`` it holds no tool calls: a call that was cut is never executed.
+    With ``OUTPUT_LIMIT`` it has no tool calls: a call that was cut is never run.
     """
 
     blocks: tuple[Text | Thinking | ToolUse, ...]
@@ -146,12 +150,12 @@ Chunk = TextDelta | ThinkingDelta | UsageSeen | Reply
 
 
 class LLM(Protocol):
-    """A way to a model. One stream is one attempt: retrying is ``retrying.py``'s business."""
+    """The adapter of a model. One stream is one attempt; ``retrying.py`` makes further ones."""
 
     def stream(self, request: Request) -> AsyncIterator[Chunk]:
-        """Yield chunks; the last is the ``Reply``. Closing the iterator closes the connection.
+        """Yield chunks, the ``Reply`` last. Closing the iterator closes the connection.
 
-        Raises a ``ModelError``, never the exception of a library.
+        Raises ``ModelError`` and no exception of a library.
         """
         ...
 

@@ -1,9 +1,9 @@
-"""Tries whether an agent's model answers, and names what is wrong if it does not.
+"""Tests whether an agent's model answers, and names the cause if it does not.
 
-The call itself is the one that a run makes, parameters and all: a lighter one would say "works" of
-settings that do not. Where it needs litellm it is made in a child process, which takes some seconds
-more, so that a process which serves pages never loads it. What can be found out without it (an
-address that cannot be reached, the models that are served there) is found out here.
+The test makes the same call as a run, with all parameters. A simpler call could succeed with
+settings that fail in a run. A call that needs litellm is made in a child process, which takes some
+seconds more: a process that serves pages must not load litellm. Without litellm, this process finds
+addresses that cannot be reached and lists the models of a server.
 """
 
 import asyncio
@@ -33,19 +33,19 @@ from paca.engine.llm.registry import PROVIDERS, open_llm
 
 LIMITS = TimeLimits(connect=10, first_token=30, gap=20, total=45)
 LISTING_SECONDS = 10.0
-CHILD_SECONDS = 120.0  # with the import, on a slow machine
+CHILD_SECONDS = 120.0  # includes the import of litellm on a slow machine
 QUESTION = "Answer with the single word: ready"
-TOKENS = 64
-MOST_NAMES = 200
-NAMES_TOLD = 8
-LONGEST_LIST = 4 * 1024 * 1024
+MAX_ANSWER_TOKENS = 64
+MAX_LISTED_MODELS = 200
+MAX_SHOWN_MODELS = 8
+MAX_LIST_BYTES = 4 * 1024 * 1024
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ConnectionTest:
-    """What came of one tiny call. ``code`` is empty when it went well, else that of the error.
+    """The result of the test. ``code`` is the code of the error, or empty if the model answered.
 
-    ``models`` are those that the base URL says it serves, if it says so.
+    ``models`` are the models that the server at the base URL lists, if it has a list.
     """
 
     works: bool
@@ -58,24 +58,27 @@ class ConnectionTest:
 async def check_connection(
     model: str, *, base_url: str = "", api_key: str = "", parameters: dict[str, Any] | None = None
 ) -> ConnectionTest:
-    """Ask the model one word. A failure is told with its cause, and is no exception."""
+    """Ask the model for one word. A failure is in the result and not raised."""
     if model == scripted_model.MODEL:
         return ConnectionTest(True, "The demo answers by itself and needs no connection.")
     provider = providers.find(model.partition("/")[0])
     if provider is None or provider.name in PROVIDERS:
-        return await _ask(model, base_url, api_key, parameters or {})
+        return await _call_model(model, base_url, api_key, parameters or {})
     try:
         open_llm(model, base_url=base_url, api_key=api_key)
         address = provider.address(base_url)
         models = await served_models(address, api_key) if address else ()
     except (ModelMisconfigured, Unreachable) as error:
         return ConnectionTest(False, error.detail, error.code)
-    found = await _ask_in_child(model, base_url, api_key, parameters or {})
+    found = await _call_model_in_child(model, base_url, api_key, parameters or {})
     return _with_models(found, model.partition("/")[2], models)
 
 
 async def served_models(address: str, api_key: str) -> tuple[str, ...]:
-    """The models that this address lists; none if it has no list. Raises where it is not there."""
+    """The models that the server at this address lists; empty if it has no list.
+
+    Raises ``Unreachable`` or ``ModelMisconfigured`` if no server answers there.
+    """
     import httpx2
 
     headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
@@ -85,7 +88,7 @@ async def served_models(address: str, api_key: str) -> tuple[str, ...]:
                 asyncio.timeout(LISTING_SECONDS),
                 http.stream("GET", f"{address}/models", headers=headers) as answer,
             ):
-                body = await _beginning(answer.aiter_bytes())
+                body = await _read_at_most(answer.aiter_bytes())
         except TimeoutError:
             raise Unreachable(f"{address} did not answer within {LISTING_SECONDS:g} s.") from None
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
@@ -93,12 +96,12 @@ async def served_models(address: str, api_key: str) -> tuple[str, ...]:
     return _names(body) if answer.is_success else ()
 
 
-async def _beginning(pieces: AsyncIterator[bytes]) -> bytes:
-    """A list that does not end is not read to the end."""
+async def _read_at_most(pieces: AsyncIterator[bytes]) -> bytes:
+    """The first bytes of the list, so that a list without an end is not read for ever."""
     body = bytearray()
     async for piece in pieces:
         body += piece
-        if len(body) > LONGEST_LIST:
+        if len(body) > MAX_LIST_BYTES:
             break
     return bytes(body)
 
@@ -106,28 +109,30 @@ async def _beginning(pieces: AsyncIterator[bytes]) -> bytes:
 def _names(body: bytes) -> tuple[str, ...]:
     try:
         listed = json.loads(body)["data"]
-        return tuple(str(one["id"])[:200] for one in listed[:MOST_NAMES])
+        return tuple(str(one["id"])[:200] for one in listed[:MAX_LISTED_MODELS])
     except (ValueError, KeyError, TypeError):
         return ()
 
 
 def _with_models(found: ConnectionTest, name: str, models: tuple[str, ...]) -> ConnectionTest:
-    """The same, and where the model is the cause, with those that there are."""
+    """The result with the listed models. The detail of a failure names them if the model is not listed."""
     detail = found.detail
     if not found.works and models and name not in models:
-        more = f" and {len(models) - NAMES_TOLD} more" if len(models) > NAMES_TOLD else ""
-        detail += f" This address serves {', '.join(models[:NAMES_TOLD])}{more}."
+        more = (
+            f" and {len(models) - MAX_SHOWN_MODELS} more" if len(models) > MAX_SHOWN_MODELS else ""
+        )
+        detail += f" This address serves {', '.join(models[:MAX_SHOWN_MODELS])}{more}."
     return dataclasses.replace(found, detail=detail, models=models)
 
 
-async def _ask(
+async def _call_model(
     model: str, base_url: str, api_key: str, parameters: dict[str, Any]
 ) -> ConnectionTest:
     question = Message("user", (Text(QUESTION),))
-    request = Request(model, "", (question,), max_tokens=TOKENS, parameters=parameters)
+    request = Request(model, "", (question,), max_tokens=MAX_ANSWER_TOKENS, parameters=parameters)
     began = clock.monotonic()
     try:
-        # A pool of its own: this may run on a loop that ends with it.
+        # The pool is closed here, since the event loop may end with this call.
         async with http_pool.new_pool() as http:
             llm = open_llm(model, base_url=base_url, api_key=api_key, limits=LIMITS, http=http)
             async for chunk in llm.stream(request):
@@ -144,8 +149,8 @@ async def _ask(
 # --- the child ------------------------------------------------------------------------------------
 
 
-async def _ask_in_child(*what: Any) -> ConnectionTest:
-    """The same in a process of its own. The key goes over its standard input, where nobody looks."""
+async def _call_model_in_child(*arguments: Any) -> ConnectionTest:
+    """The same in a child process. The key goes over standard input, where no process list shows it."""
     child = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -157,7 +162,7 @@ async def _ask_in_child(*what: Any) -> ConnectionTest:
     )
     try:
         async with asyncio.timeout(CHILD_SECONDS):
-            out, _ = await child.communicate(json.dumps(what).encode())
+            out, _ = await child.communicate(json.dumps(arguments).encode())
         return ConnectionTest(**{**json.loads(out), "models": ()})
     except (TimeoutError, ValueError):
         detail = "The test itself failed on this server; the connection was not tried."
@@ -171,12 +176,12 @@ async def _ask_in_child(*what: Any) -> ConnectionTest:
 async def _main() -> None:
     from paca.engine.llm.litellm import library
 
-    what = json.loads(sys.stdin.read())
-    provider = providers.find(what[0].partition("/")[0])
+    arguments = json.loads(sys.stdin.read())
+    provider = providers.find(arguments[0].partition("/")[0])
     assert provider is not None
-    # Before the clock starts: what is told is how fast the model is.
+    # Import litellm before the call is timed: the result tells how fast the model is.
     await library.load(provider.litellm_name, over_sdk=provider.over_sdk)
-    sys.stdout.write(json.dumps(dataclasses.asdict(await _ask(*what))))
+    sys.stdout.write(json.dumps(dataclasses.asdict(await _call_model(*arguments))))
 
 
 if __name__ == "__main__":

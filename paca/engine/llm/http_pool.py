@@ -1,4 +1,4 @@
-"""The HTTP connections to model providers: one pool an event loop, owned by us and not by an SDK."""
+"""The HTTP connection pools for model providers: one for each event loop, shared by all SDKs."""
 
 import asyncio
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TimeLimits:
-    """How long one attempt may take, in seconds, and each of its silences."""
+    """The time limits of one attempt in seconds. ``gap`` limits the wait between two pieces."""
 
     connect: float = 10.0
     first_token: float = 60.0
@@ -21,14 +21,14 @@ class TimeLimits:
 
 
 _pools: WeakKeyDictionary[asyncio.AbstractEventLoop, "httpx2.AsyncClient"] = WeakKeyDictionary()
-# The same for what still stands on the older library: some of litellm's routes.
-_plain_pools: WeakKeyDictionary[asyncio.AbstractEventLoop, "httpx.AsyncClient"] = (
+# Some of litellm's routes still use the older library.
+_httpx_pools: WeakKeyDictionary[asyncio.AbstractEventLoop, "httpx.AsyncClient"] = (
     WeakKeyDictionary()
 )
 
 
 def pool() -> "httpx2.AsyncClient":
-    """The pool of the running loop. It holds no key: keys travel with each request."""
+    """The pool of the running event loop. It holds no key: each request carries its own."""
     loop = asyncio.get_running_loop()
     if loop not in _pools:
         _pools[loop] = new_pool()
@@ -36,10 +36,10 @@ def pool() -> "httpx2.AsyncClient":
 
 
 def new_pool() -> "httpx2.AsyncClient":
-    """A pool of one's own, for who closes it.
+    """A new pool, which the caller closes.
 
-    A redirect is never followed: it would carry the key to a host it was not given for.
-    It has no time limits: those are set, and watched, where a stream is opened and read.
+    It follows no redirect: that would send the key to a host it was not given for. It has no time
+    limits: the code that opens and reads a stream keeps them.
     """
     import httpx2
 
@@ -50,23 +50,23 @@ def new_pool() -> "httpx2.AsyncClient":
     )
 
 
-def plain_pool() -> "httpx.AsyncClient":
-    """The running loop's other pool, under the same rules."""
+def httpx_pool() -> "httpx.AsyncClient":
+    """The pool of the running event loop for the older library, with the same rules."""
     import httpx
 
     loop = asyncio.get_running_loop()
-    if loop not in _plain_pools:
-        _plain_pools[loop] = httpx.AsyncClient(
+    if loop not in _httpx_pools:
+        _httpx_pools[loop] = httpx.AsyncClient(
             timeout=httpx.Timeout(None, connect=TimeLimits().connect),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
             follow_redirects=False,
         )
-    return _plain_pools[loop]
+    return _httpx_pools[loop]
 
 
 async def close_connections() -> None:
-    """Close the running loop's pools; to be called when a worker or a test ends."""
+    """Close the pools of the running event loop, at the end of a worker or a test."""
     loop = asyncio.get_running_loop()
-    for client in (_pools.pop(loop, None), _plain_pools.pop(loop, None)):
+    for client in (_pools.pop(loop, None), _httpx_pools.pop(loop, None)):
         if client is not None:
             await client.aclose()

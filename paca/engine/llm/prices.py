@@ -1,4 +1,4 @@
-"""What models cost. A model that is not in the table has no known price, which is not a price of 0."""
+"""The prices of models. A model that is not in the tables has an unknown price, not a price of 0."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -8,7 +8,7 @@ from typing import Any
 from paca.engine.llm import providers
 from paca.engine.llm.base import Usage
 
-# The provider's price page was last compared with this table on:
+# The date on which this table was last compared with the provider's price page.
 PRICES_AS_OF = "2026-11-27"
 SOURCE = "https://platform.claude.com/docs/en/about-claude/pricing"
 MILLION = Decimal(1_000_000)
@@ -16,9 +16,9 @@ MILLION = Decimal(1_000_000)
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars for a million tokens. Writes are those to the five-minute cache, which we use.
+    """US dollars for a million tokens. ``cache_write`` is for the five-minute cache, which we use.
 
-    None: not known, so neither is the cost of a call that used such tokens.
+    None means unknown: the cost of a call that used such tokens is then unknown too.
     """
 
     input: Decimal
@@ -26,7 +26,8 @@ class Price:
     cache_read: Decimal | None
     cache_write: Decimal | None
 
-    def of(self, usage: Usage) -> Decimal | None:
+    def cost(self, usage: Usage) -> Decimal | None:
+        """The cost in US dollars, or None if it is unknown."""
         cost = usage.input * self.input + usage.output * self.output
         for tokens, price in (
             (usage.cache_read, self.cache_read),
@@ -40,21 +41,22 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Tariff:
-    """A model's price, and the other one for prompts above ``long_from`` tokens where there is one."""
+    """A model's price, and its price for prompts of more than ``long_from`` tokens if that differs."""
 
     price: Price
     long_price: Price | None = None
     long_from: int = 0
 
-    def of(self, usage: Usage) -> Decimal | None:
+    def cost(self, usage: Usage) -> Decimal | None:
+        """The cost in US dollars, or None if it is unknown."""
         prompt = usage.input + usage.cache_read + usage.cache_write
         if self.long_price is not None and prompt > self.long_from:
-            return self.long_price.of(usage)
-        return self.price.of(usage)
+            return self.long_price.cost(usage)
+        return self.price.cost(usage)
 
 
 def _price(input: str, output: str, cache_read: str) -> Price:
-    # Every model listed writes to the five-minute cache at one and a quarter of its input price.
+    # For every listed model a write to the five-minute cache costs 1.25 times its input price.
     base = Decimal(input)
     return Price(base, Decimal(output), Decimal(cache_read), base * Decimal("1.25"))
 
@@ -96,26 +98,26 @@ TARIFFS = MappingProxyType(
 
 
 def cost_usd(model: str, usage: Usage, *, base_url: str = "") -> float | None:
-    """What the tokens cost, or None when that is unknown.
+    """The cost of the tokens in US dollars, or None if the price is unknown.
 
-    The tables are the providers' own; behind another base URL somebody else sets the price.
+    The tables hold the providers' own prices. Behind another base URL another price applies.
     """
-    tariff = None if base_url else TARIFFS.get(model) or _listed(model)
-    cost = None if tariff is None else tariff.of(usage)
+    tariff = None if base_url else TARIFFS.get(model) or _litellm_tariff(model)
+    cost = None if tariff is None else tariff.cost(usage)
     return None if cost is None else float(cost)
 
 
-def _listed(model: str) -> Tariff | None:
-    """The tariff of another provider's model, as litellm's release lists it."""
+def _litellm_tariff(model: str) -> Tariff | None:
+    """The tariff from litellm's price list, or None."""
     facts = providers.models().get(model)
     if not facts:
         return None
     long = facts.get("long")
-    long_price = _from_list({**facts, **long}) if long else None
-    return Tariff(_from_list(facts), long_price, facts.get("long_from", 0))
+    long_price = _litellm_price({**facts, **long}) if long else None
+    return Tariff(_litellm_price(facts), long_price, facts.get("long_from", 0))
 
 
-def _from_list(facts: dict[str, Any]) -> Price:
+def _litellm_price(facts: dict[str, Any]) -> Price:
     read, write = (facts.get(kind) for kind in ("cache_read", "cache_write"))
     return Price(
         Decimal(facts["input"]),

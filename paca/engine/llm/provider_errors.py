@@ -1,4 +1,4 @@
-"""What every provider's failures have in common: the network's, the words, and the status codes."""
+"""Errors that all providers share: network failures, HTTP status codes and their texts."""
 
 import email.utils
 import socket
@@ -28,29 +28,29 @@ BY_STATUS: dict[int, type[ModelError]] = {
     429: RateLimited,
 }
 NO_CREDIT = ("credit balance", "spend limit", "spend_limit", "billing")
-SHORTEST_KEY = 8  # what is shorter is no secret, and may be part of any word
-LONGEST_QUOTE = 500
+MIN_KEY_CHARACTERS = 8  # a shorter key is no secret, and may be part of any word
+MAX_QUOTE_CHARACTERS = 500
 
-WORDS_FOR: dict[type[BaseException], str] = {
+TEXT_BY_TYPE: dict[type[BaseException], str] = {
     socket.gaierror: "its name cannot be resolved (DNS). Check the base URL and the network.",
     ssl.SSLError: "the TLS connection failed ({reason}).",
     ConnectionRefusedError: "nothing listens there (connection refused).",
     ConnectionResetError: "the connection was reset.",
 }
-# Exceptions of the HTTP library, by name: it is not imported for the sake of these.
-NOT_AN_ADDRESS = {
+# Exceptions of the HTTP library by name, so that the library need not be imported.
+INVALID_ADDRESS_ERRORS = {
     "UnsupportedProtocol": "the base URL is not a valid http or https address.",
     "LocalProtocolError": "the base URL or the key has characters that cannot be sent.",
 }
-WORDS_FOR_NAMED = {
-    **NOT_AN_ADDRESS,
+TEXT_BY_NAME = {
+    **INVALID_ADDRESS_ERRORS,
     "ConnectTimeout": "no connection came about in time.",
     "RemoteProtocolError": "it does not speak HTTP, or closed the connection without an answer.",
 }
 
 
-def redirected(status: int, headers: Mapping[str, str]) -> ModelError:
-    """The error of an answer that points elsewhere."""
+def redirect_error(status: int, headers: Mapping[str, str]) -> ModelError:
+    """The error for a redirect."""
     return ModelMisconfigured(
         f"The base URL answers with a redirect (HTTP {status}) to "
         f"{headers.get('location', 'somewhere else')[:200]}. It is not followed: set the final address."
@@ -58,15 +58,15 @@ def redirected(status: int, headers: Mapping[str, str]) -> ModelError:
 
 
 def from_transport(error: BaseException, address: str) -> ModelError:
-    """The error of a connection that could not be made or did not hold until the answer began."""
+    """The error for a connection that failed before the answer began."""
     found = list(causes(error))
-    misconfigured = any(type(cause).__name__ in NOT_AN_ADDRESS for cause in found)
+    misconfigured = any(type(cause).__name__ in INVALID_ADDRESS_ERRORS for cause in found)
     cls = ModelMisconfigured if misconfigured else Unreachable
-    return cls(f"{address} could not be reached: {_in_words(found)}")
+    return cls(f"{address} could not be reached: {_describe(found)}")
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds of a Retry-After header, which holds seconds or a date; None if it holds neither."""
+def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
+    """The seconds of a Retry-After header, which holds seconds or a date; None if it is missing or invalid."""
     value = headers.get("retry-after", "").strip()
     if not value:
         return None
@@ -81,33 +81,33 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def without_key(error: ModelError, key: str) -> ModelError:
-    """Some gateways repeat the key in their refusal."""
-    detail = error.detail.replace(key, "***") if len(key) >= SHORTEST_KEY else error.detail
+    """The error without the key in its text. Some gateways repeat the key in their answer."""
+    detail = error.detail.replace(key, "***") if len(key) >= MIN_KEY_CHARACTERS else error.detail
     return type(error)(detail, retry_after_seconds=error.retry_after_seconds)
 
 
 def sentence(cls: type[ModelError]) -> str:
-    """What this kind of error is, in one sentence."""
+    """The sentence for this class of error."""
     if cls is ModelMisconfigured:
         return "The provider does not know this model."
     return (cls.__doc__ or "").strip().partition("\n")[0]
 
 
-def _in_words(causes: list[BaseException]) -> str:
-    """The cause, as far as there are words for one of the exceptions; else what the innermost says."""
-    for cause in causes:
-        for kind, words in WORDS_FOR.items():
+def _describe(chain: list[BaseException]) -> str:
+    """The text for the first known exception among the causes, else the text of the innermost one."""
+    for cause in chain:
+        for kind, words in TEXT_BY_TYPE.items():
             if isinstance(cause, kind):
                 return words.format(reason=getattr(cause, "verify_message", "") or cause)
-    names = {type(cause).__name__ for cause in causes}
-    for name, words in WORDS_FOR_NAMED.items():
+    names = {type(cause).__name__ for cause in chain}
+    for name, words in TEXT_BY_NAME.items():
         if name in names:
             return words
-    return str(causes[-1]) or type(causes[-1]).__name__
+    return str(chain[-1]) or type(chain[-1]).__name__
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and all that led to it, the innermost last."""
+    """The error and its causes, the innermost last."""
     yield error
     if isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:

@@ -1,4 +1,4 @@
-"""Who can be asked for models: the names, addresses and prices that litellm's release brought.
+"""The known providers and models, with addresses and prices from litellm's release.
 
 ``models.json`` is written by ``scripts/make_models.py``, so that no page needs to load litellm.
 """
@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 from paca.engine.llm.base import ModelMisconfigured
 
-# Servers that one runs oneself, under the names people know them by.
+# Model servers that people run themselves, by their usual names.
 OLLAMA = "http://127.0.0.1:11434/v1"
-OWN_SERVERS = {
+SELF_HOSTED = {
     "ollama": OLLAMA,
     "ollama_chat": OLLAMA,
     "llamacpp": "http://127.0.0.1:8080/v1",
@@ -23,14 +23,14 @@ OWN_SERVERS = {
     "hosted_vllm": "http://127.0.0.1:8000/v1",
     "lm_studio": "http://127.0.0.1:1234/v1",
 }
-# Others whose own dialect litellm cannot read strictly, but which also speak OpenAI's.
-ALSO_OPENAI = {
+# Providers with a dialect of their own that also offer OpenAI's, which can be read strictly.
+OPENAI_COMPATIBLE = {
     "gemini": "https://generativelanguage.googleapis.com/v1beta/openai",
     "cohere": "https://api.cohere.ai/compatibility/v1",
 }
-# Those that litellm would sign in for with what it finds on this server: a person's or a machine's
-# credentials, which the agent was never given.
-ELSEWHERE = {
+# For these litellm would use credentials that it finds on this server. They are a person's or the
+# machine's, and were never given to the agent.
+UNSUPPORTED = {
     "azure": "Use openai/<deployment> with the base URL https://<resource>.openai.azure.com/openai/v1.",
     "bedrock": "Use bedrock_mantle/<model> with a Bedrock API key, or a gateway.",
     "vertex_ai": "Use gemini/<model> with an API key, or a gateway.",
@@ -42,7 +42,7 @@ LOCAL_ENDINGS = (".local", ".localhost", ".internal", ".lan", ".home.arpa")
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Where a provider is, and by which of litellm's ways it is asked."""
+    """A provider's address, and how litellm reaches it: over OpenAI's SDK or its own HTTP client."""
 
     name: str
     litellm_name: str
@@ -51,12 +51,15 @@ class Provider:
     over_sdk: bool
 
     @property
-    def takes_more(self) -> bool:
-        """Whether it takes parameters that OpenAI's own service would refuse."""
+    def takes_extra_parameters(self) -> bool:
+        """Whether it accepts parameters that OpenAI's own service refuses."""
         return self.litellm_name == "openai" and self.name != "openai"
 
     def address(self, base_url: str) -> str:
-        """The base URL to ask; servers of one's own serve below /v1, which many leave out."""
+        """The base URL for requests. Self-hosted servers serve below /v1, which people often leave out.
+
+        Raises ``ModelMisconfigured`` if the provider has no address of its own and none is given.
+        """
         given = base_url.strip().rstrip("/")
         if given and self.over_sdk and urlsplit(given).path in ("", "/"):
             return f"{given}/v1"
@@ -67,8 +70,8 @@ class Provider:
 
 
 def find(name: str) -> Provider | None:
-    """The provider of this name."""
-    if address := OWN_SERVERS.get(name) or ALSO_OPENAI.get(name):
+    """The provider of this name, or None."""
+    if address := SELF_HOSTED.get(name) or OPENAI_COMPATIBLE.get(name):
         return Provider(name, "openai", address, "", over_sdk=True)
     facts = _file()["providers"].get(name)
     if facts is None:
@@ -79,20 +82,20 @@ def find(name: str) -> Provider | None:
 
 
 def names() -> list[str]:
-    """All that can stand before the slash, the ones most asked for first."""
+    """The names of all providers, the most popular first."""
     first: list[str] = _file()["first"]
-    others = _file()["providers"].keys() - OWN_SERVERS.keys() - set(first)
-    return [*first, *OWN_SERVERS, *sorted(others)]
+    others = _file()["providers"].keys() - SELF_HOSTED.keys() - set(first)
+    return [*first, *SELF_HOSTED, *sorted(others)]
 
 
 def models() -> dict[str, dict[str, Any]]:
-    """The models known by name, each with its price as far as that is known."""
+    """The known models by name, each with its price if that is known."""
     found: dict[str, dict[str, Any]] = _file()["models"]
     return found
 
 
 def is_local(base_url: str) -> bool:
-    """Whether the address lies on this machine or in a private network, where no key may be needed."""
+    """Whether the address is on this machine or in a private network, where a key may not be needed."""
     try:
         host = urlsplit(base_url).hostname or ""
     except ValueError:

@@ -1,4 +1,4 @@
-"""From ``provider/model`` to a way to ask it, and the models that can be chosen."""
+"""Opens the adapter for a ``provider/model``, and lists the models that pages offer."""
 
 import functools
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from paca.engine.llm.prices import TARIFFS
 if TYPE_CHECKING:
     import httpx2
 
-SOME_PROVIDERS = 12
+MAX_SUGGESTED_PROVIDERS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """A model that the pages offer; others of the same provider work too."""
+    """A model that the pages offer. Other models of the same provider work too."""
 
     name: str
     label: str
@@ -28,7 +28,7 @@ class KnownModel:
 
 
 def known_models() -> list[KnownModel]:
-    """The demo first, then Anthropic's, then those of the other providers, by provider."""
+    """The demo model, then Anthropic's models, then those of the other providers, by provider."""
     by_provider = providers.names()
     others = sorted(providers.models(), key=lambda name: by_provider.index(name.partition("/")[0]))
     listed = [KnownModel(name, _label(name), needs_key=True) for name in (*TARIFFS, *others)]
@@ -46,21 +46,23 @@ def open_llm(
     limits: TimeLimits | None = None,
     http: "httpx2.AsyncClient | None" = None,
 ) -> LLM:
-    """The way to this model, for one run. The first stream, not this, connects and imports an SDK.
+    """The adapter of this model, for one run. The first stream imports the SDK and connects.
 
-    ``Request.model`` may hold the same ``provider/model``; the provider is told only its own part.
+    ``Request.model`` may be the same ``provider/model``; the provider gets the part after the slash.
+
+    Raises ``ModelMisconfigured`` if there is no such provider, or its key or base URL is missing.
     """
     provider, slash, name = model.partition("/")
-    opener = PROVIDERS.get(provider) or _litellm_of(provider)
+    opener = PROVIDERS.get(provider) or _litellm_opener(provider)
     if not slash or not name or opener is None:
-        raise ModelMisconfigured(_no_such_model(model, provider))
+        raise ModelMisconfigured(_unknown_model_text(model, provider))
     return opener(name, base_url=base_url, api_key=api_key, limits=limits, http=http)
 
 
-def _no_such_model(model: str, provider: str) -> str:
-    if instead := providers.ELSEWHERE.get(provider):
+def _unknown_model_text(model: str, provider: str) -> str:
+    if instead := providers.UNSUPPORTED.get(provider):
         return f"{provider} cannot be asked with a key and an address alone. {instead}"
-    some = ", ".join([*PROVIDERS, *providers.names()][:SOME_PROVIDERS])
+    some = ", ".join([*PROVIDERS, *providers.names()][:MAX_SUGGESTED_PROVIDERS])
     return (
         f'"{model}" names no model that Paca can ask. Write it as provider/model, such as one of '
         f"{some}; for a server of your own openai/model with its base URL."
@@ -68,7 +70,7 @@ def _no_such_model(model: str, provider: str) -> str:
 
 
 class Opener(Protocol):
-    """Makes the adapter of one provider."""
+    """Creates the adapter of one provider."""
 
     def __call__(
         self,
@@ -100,8 +102,8 @@ def _anthropic(
     return AnthropicLLM(api_key, base_url=base_url or None, limits=limits, http=http)
 
 
-def _litellm_of(provider: str) -> Opener | None:
-    """The opener of a provider that litellm knows."""
+def _litellm_opener(provider: str) -> Opener | None:
+    """The opener of a provider that is reached over litellm, or None."""
     found = providers.find(provider)
     return None if found is None else functools.partial(_litellm, found)
 

@@ -37,9 +37,9 @@ from paca.engine.llm.base import (
 )
 
 FIRST_WAIT_SECONDS = 1.0
-LONGEST_WAIT_SECONDS = 30.0
+MAX_WAIT_SECONDS = 30.0
 # If the provider asks for a longer wait, there is no retry and the run pauses.
-LONGEST_RETRY_AFTER_SECONDS = 120.0
+MAX_RETRY_AFTER_SECONDS = 120.0
 
 
 @dataclass(slots=True)
@@ -190,10 +190,10 @@ class RetryingStream:
         if asked is None:
             # The wait doubles with each attempt. Half of it is random, so that runs which failed
             # at the same moment do not retry at the same moment.
-            most = min(FIRST_WAIT_SECONDS * 2.0 ** (number - 1), LONGEST_WAIT_SECONDS)
+            most = min(FIRST_WAIT_SECONDS * 2.0 ** (number - 1), MAX_WAIT_SECONDS)
             return most * (0.5 + self._jitter() / 2)
         # guard: engine-longest-retry-wait
-        if asked > LONGEST_RETRY_AFTER_SECONDS:
+        if asked > MAX_RETRY_AFTER_SECONDS:
             return None
         return asked + min(1.0, 0.1 + asked / 10) * self._jitter()
 

@@ -317,7 +317,7 @@ async def test_a_thousand_turns_of_a_process_do_not_fill_its_memory(server, llm)
 
 
 async def test_an_answer_that_goes_on_without_end_is_ended(server, llm, monkeypatch):
-    monkeypatch.setattr("paca.engine.llm.response_body.LONGEST_ANSWER_BYTES", 100_000)
+    monkeypatch.setattr("paca.engine.llm.response_body.MAX_ANSWER_BYTES", 100_000)
     server.script([Raw(dialect.whole(says("x" * 90_000), grain=90_000))])
     assert (await reply_of(llm, asks("Hi"))).text == "x" * 90_000
     server.script([Raw(dialect.whole(says("x" * 110_000), grain=10_000))])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paca.engine.llm.anthropic.stream import Assembler
+from paca.engine.llm.anthropic.stream import ReplyAssembler
 from paca.engine.llm.base import (
     ContextExceeded,
     ModelError,
@@ -30,7 +30,7 @@ RICH = thinks("Let me see.") + says("Größe: 4 µm 🦙") + calls(bash="ls -l",
 
 def read(data: bytes, *, size: int = 10**9) -> Reply | None:
     """What comes of these bytes when they arrive ``size`` at a time."""
-    reader, assembler = EventReader(), Assembler()
+    reader, assembler = EventReader(), ReplyAssembler()
     for at in range(0, len(data), size):
         for event in reader.feed(data[at : at + size]):
             assembler.take(event)
@@ -265,7 +265,7 @@ def test_a_count_that_cannot_be_one_is_not_counted(told):
 def test_usage_is_cumulative_and_seen_as_soon_as_it_is_known():
     start = {"usage": {"input_tokens": 90, "cache_read_input_tokens": 7, "output_tokens": 1}}
     data = frame("message_start", message=start) + words("Hi")
-    assembler = Assembler()
+    assembler = ReplyAssembler()
     seen = [assembler.take(event) for event in EventReader().feed(data)]
     assert seen[0] == UsageSeen(Usage(input=90, output=1, cache_read=7))
     end = ending("end_turn", output_tokens=12, cache_creation_input_tokens=None)

@@ -70,7 +70,7 @@ async def carry_on(sandbox, history: list[Message], *, most=12, **changes) -> Re
     """Ask and carry out until an answer comes; each ask gets a model that remembers nothing."""
     for _ in range(most):
         reply = await reply_of(
-            scripted_model.DemoLLM(pieces_a_second=0), asked(*history, **changes)
+            scripted_model.DemoLLM(pieces_per_second=0), asked(*history, **changes)
         )
         history.append(assistant(*reply.blocks))
         if not reply.calls:
@@ -162,7 +162,7 @@ async def test_without_calls_it_sums_up_and_later_goes_on(sandbox):
     """As at the step limit: the tools stay in the request, but may not be called."""
     history = [user(PROGRAM)]
     for _ in range(2):
-        reply = await reply_of(scripted_model.DemoLLM(pieces_a_second=0), asked(*history))
+        reply = await reply_of(scripted_model.DemoLLM(pieces_per_second=0), asked(*history))
         history += [assistant(*reply.blocks), user(*(sandbox.run(c) for c in reply.calls))]
     summary = await carry_on(sandbox, history, may_call=False)
     assert "2 of 3 steps" in summary.text
@@ -181,7 +181,7 @@ async def test_tools_it_may_not_use_are_named(sandbox):
 async def begun(sandbox, *after) -> list[Message]:
     """A job whose first step has been carried out, with more words in the same message."""
     history = [user(BUG)]
-    reply = await reply_of(scripted_model.DemoLLM(pieces_a_second=0), asked(*history))
+    reply = await reply_of(scripted_model.DemoLLM(pieces_per_second=0), asked(*history))
     results = [sandbox.run(call) for call in reply.calls]
     return [*history, assistant(*reply.blocks), user(*results, *after)]
 
@@ -240,7 +240,7 @@ async def test_output_cannot_break_out_of_its_quotation(sandbox):
 
 async def test_it_streams_in_small_pieces_at_a_humane_pace():
     began = time.monotonic()
-    chunks = await chunks_of(scripted_model.DemoLLM(pieces_a_second=200), asked(LOOK))
+    chunks = await chunks_of(scripted_model.DemoLLM(pieces_per_second=200), asked(LOOK))
     pieces = [chunk.text for chunk in chunks if isinstance(chunk, TextDelta)]
     assert len(pieces) > 5
     assert "".join(pieces) == chunks[-1].text
@@ -254,4 +254,4 @@ async def test_the_whole_of_each_job_takes_a_few_seconds(sandbox):
         history = [user(prompt)]
         await carry_on(sandbox, history)
         said = " ".join(b.text for m in history[1:] for b in m.blocks if isinstance(b, Text))
-        assert 1 < len(said.split()) / scripted_model.PIECES_A_SECOND < 8
+        assert 1 < len(said.split()) / scripted_model.PIECES_PER_SECOND < 8

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from paca.engine.llm.base import ModelError, Reply, StopReason
 from paca.engine.llm.litellm.errors import from_status
-from paca.engine.llm.litellm.stream import Assembler
+from paca.engine.llm.litellm.stream import ReplyAssembler
 from paca.engine.llm.strict_parsing import EventReader
 from tests.support import openai_dialect as dialect
 from tests.support.model_script import calls, says, thinks
@@ -16,7 +16,7 @@ RICH = thinks("Let me see.") + says("Größe: 4 µm 🦙") + calls(bash="ls -l",
 
 def read(data: bytes, *, size: int = 10**9) -> Reply:
     """What comes of these bytes when they arrive ``size`` at a time and then end in order."""
-    reader, assembler = EventReader(), Assembler()
+    reader, assembler = EventReader(), ReplyAssembler()
     for at in range(0, len(data), size):
         for event in reader.feed(data[at : at + size]):
             assembler.take(event)

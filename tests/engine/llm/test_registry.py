@@ -179,7 +179,7 @@ async def test_a_parameter_that_the_model_lacks_is_found_by_the_test(server):
 
 @pytest.mark.anyio
 async def test_an_address_that_is_not_there_is_told_at_once(server, monkeypatch):
-    monkeypatch.setattr(connection_check, "_ask_in_child", None)  # it does not come to that
+    monkeypatch.setattr(connection_check, "_call_model_in_child", None)  # it does not come to that
     tls = f"{server.base_url.replace('http:', 'https:')}/v1"
     causes = {"http://127.0.0.1:9/v1": "refused", tls: "TLS", "http://nowhere.invalid/v1": "DNS"}
     for address, word in causes.items():
@@ -227,7 +227,7 @@ async def test_a_list_of_models_without_an_end_does_not_fill_the_memory():
     server = await asyncio.start_server(endless, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     assert await connection_check.served_models(f"http://127.0.0.1:{port}/v1", "") == ()
-    assert 0 < sent < 8 * connection_check.LONGEST_LIST
+    assert 0 < sent < 8 * connection_check.MAX_LIST_BYTES
     server.close()
     await asyncio.wait_for(hung_up.wait(), 5)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from paca.engine.llm.text_tool_calls.parser import (
     ends_with_unreadable_call,
     parts,
-    split,
+    split_calls,
     streamable_length,
     trailing_call,
 )
@@ -55,7 +55,7 @@ EXAMPLES = [
 @pytest.mark.parametrize("text", WRITTEN)
 def test_a_call_at_the_end_of_an_answer_is_one(text):
     assert trailing_call(text, {"bash"}) == "bash"
-    words, (call,) = split(text, {"bash"})
+    words, (call,) = split_calls(text, {"bash"})
     assert (call.tool, call.arguments) == ("bash", {"command": "ls"})
     assert CALL not in words
 
@@ -63,19 +63,19 @@ def test_a_call_at_the_end_of_an_answer_is_one(text):
 @pytest.mark.parametrize("text", EXAMPLES)
 def test_an_example_or_other_json_is_none(text):
     assert trailing_call(text, {"bash"}) is None
-    assert split(text, {"bash"}) == (text, [])
+    assert split_calls(text, {"bash"}) == (text, [])
 
 
 def test_several_calls_at_the_end_are_all_read_in_their_order():
     text = f"Two things.\n{FENCED}\n\n<tool_call>{OTHER}</tool_call>\n"
-    words, calls = split(text, {"bash"})
+    words, calls = split_calls(text, {"bash"})
     assert words == "Two things."
     assert [call.arguments["command"] for call in calls] == ["ls", "pwd"]
 
 
 def test_a_block_that_can_be_nothing_but_a_call_may_name_any_tool():
     unknown = '{"name": "fly", "arguments": {}}'
-    assert split(f"<tool_call>{unknown}</tool_call>", {"bash"})[1][0].tool == "fly"
+    assert split_calls(f"<tool_call>{unknown}</tool_call>", {"bash"})[1][0].tool == "fly"
     assert trailing_call(f"<tool_call>{unknown}</tool_call>", {"bash"}) is None
 
 
@@ -100,7 +100,7 @@ def test_what_was_meant_as_a_call_and_is_none_is_told_apart(text, spoilt):
 @pytest.mark.parametrize("text", WRITTEN)
 def test_nothing_of_a_call_is_shown_while_it_is_written(text):
     shown = max(streamable_length(text[:at], {"bash"}) for at in range(len(text) + 1))
-    words, _ = split(text, {"bash"})
+    words, _ = split_calls(text, {"bash"})
     assert text[:shown].rstrip() == words
 
 
@@ -115,7 +115,7 @@ def test_whatever_is_written_is_taken_apart_without_loss(text):
     found = list(parts(text))
     assert "".join(text[part.start : part.end] for part in found if not part.kind) is not None
     assert all(one.end <= other.start for one, other in zip(found, found[1:], strict=False))
-    words, calls = split(text, {"bash"})
+    words, calls = split_calls(text, {"bash"})
     assert text.startswith(words)
     assert 0 <= streamable_length(text, {"bash"}) <= len(text)
     assert bool(calls) == (words != text) or not calls

@@ -1,4 +1,4 @@
-"""Claude through the anthropic SDK, which is imported when the first stream begins."""
+"""The adapter for Claude. It uses the anthropic SDK, which the first stream imports."""
 
 import asyncio
 import importlib
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from paca.engine.llm import provider_errors
 from paca.engine.llm.anthropic import errors
 from paca.engine.llm.anthropic.encoder import Encoder
-from paca.engine.llm.anthropic.stream import Assembler
+from paca.engine.llm.anthropic.stream import ReplyAssembler
 from paca.engine.llm.base import (
     Chunk,
     ModelError,
@@ -20,7 +20,7 @@ from paca.engine.llm.base import (
 )
 from paca.engine.llm.http_pool import TimeLimits, pool
 from paca.engine.llm.provider_errors import without_key
-from paca.engine.llm.response_body import Deadlines, drain, read, refuse_other_than_events
+from paca.engine.llm.response_body import AttemptLimits, drain, read, require_event_stream
 from paca.engine.llm.strict_parsing import EventReader
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ HOST = "https://api.anthropic.com"
 
 
 class AnthropicLLM:
-    """The model calls of one run: the key goes to this base URL and nowhere else.
+    """The adapter for one run. The key is sent to this base URL only.
 
-    One instance keeps what it encoded, so that a long history costs little at each step.
+    An instance keeps the encoded messages, so that a step need not encode the whole history again.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class AnthropicLLM:
         limits: TimeLimits | None = None,
         http: "httpx2.AsyncClient | None" = None,
     ) -> None:
-        """``http`` is a pool of the caller's; without it the loop's common one is used."""
+        """``http`` is a pool that the caller closes; the default is the pool of the event loop."""
         self._key = api_key
         self._base_url = _without_version(base_url or HOST)
         self._limits = limits or TimeLimits()
@@ -53,15 +53,16 @@ class AnthropicLLM:
         self._encoder = Encoder()
 
     async def stream(self, request: Request) -> AsyncIterator[Chunk]:
+        """Yield the chunks of one attempt, as ``LLM`` describes. Raises ``ModelError``."""
         await _import_sdk()
-        deadlines = Deadlines(self._limits)
-        response = await self._open(request, deadlines)
+        limits = AttemptLimits(self._limits)
+        response = await self._open(request, limits)
         try:
             kind = response.headers.get("content-type", "")
-            refuse_other_than_events(kind, response.url.host)
-            reader, assembler = EventReader(), Assembler()
+            require_event_stream(kind, response.url.host)
+            reader, assembler = EventReader(), ReplyAssembler()
             body = response.aiter_bytes()
-            while data := await read(body, deadlines):
+            while data := await read(body, limits):
                 for event in reader.feed(data):
                     chunk = assembler.take(event)
                     if chunk is not None:
@@ -76,25 +77,26 @@ class AnthropicLLM:
         finally:
             await response.aclose()
 
-    async def _open(self, request: Request, deadlines: Deadlines) -> "httpx2.Response":
+    async def _open(self, request: Request, limits: AttemptLimits) -> "httpx2.Response":
+        """The response to the request; sent again without thinking if its thinking is refused."""
         try:
-            return await self._post(request, deadlines)
+            return await self._post(request, limits)
         except RequestRefused as refusal:
             about_thinking = "thinking" in refusal.detail and "block" in refusal.detail
-            if not (about_thinking and self._encoder.forget_thinking(request)):
+            if not (about_thinking and self._encoder.drop_thinking(request)):
                 raise
-            return await self._post(request, deadlines)
+            return await self._post(request, limits)
 
-    async def _post(self, request: Request, deadlines: Deadlines) -> "httpx2.Response":
-        """Send the request; returns once the head of a good answer is there."""
+    async def _post(self, request: Request, limits: AttemptLimits) -> "httpx2.Response":
+        """Send the request; returns when the headers of a successful response are there."""
         import anthropic
 
         content = self._encoder.encode(request)
-        client = self._connected()
+        client = self._sdk_client()
         try:
-            async with asyncio.timeout(deadlines.left()):
-                # One step below ``messages.create``, which walks the whole body and builds a typed
-                # object of each event: that costs more than all the rest of a call.
+            async with asyncio.timeout(limits.seconds_left()):
+                # ``messages.create`` copies the whole body and builds a typed object of each event.
+                # That would cost more time than the rest of the call.
                 stream = await client.post(
                     "/v1/messages",
                     content=content,
@@ -104,21 +106,21 @@ class AnthropicLLM:
                     stream_cls=anthropic.AsyncStream[object],
                 )
         except TimeoutError:
-            raise Unreachable(f"{self._base_url}: {deadlines.passed()}") from None
+            raise Unreachable(f"{self._base_url}: {limits.exceeded()}") from None
         except anthropic.APIStatusError as error:
-            told = errors.from_status(error.status_code, error.body, error.response.headers)
-            raise without_key(told, self._key) from None
+            refusal = errors.from_status(error.status_code, error.body, error.response.headers)
+            raise without_key(refusal, self._key) from None
         except anthropic.APIConnectionError as error:
             raise provider_errors.from_transport(error, self._base_url) from None
         return stream.response
 
-    def _connected(self) -> "anthropic.AsyncAnthropic":
+    def _sdk_client(self) -> "anthropic.AsyncAnthropic":
         import anthropic
         import httpx2
 
         if self._client is None:
             try:
-                # All that the SDK would else look up in the environment is given here.
+                # Everything is passed explicitly, or the SDK would take it from the environment.
                 self._client = anthropic.AsyncAnthropic(
                     api_key=self._key,
                     base_url=self._base_url,
@@ -130,22 +132,22 @@ class AnthropicLLM:
                 )
             except httpx2.InvalidURL as error:
                 raise ModelMisconfigured(f"The base URL is not valid: {error}") from None
-            # The one thing it offers no argument for: headers for every host, from the environment.
+            # There is no argument for these headers, which the SDK takes from the environment.
             self._client._custom_headers = {}
         return self._client
 
 
-_sdk_is_there = False
+_sdk_is_imported = False
 
 
 async def _import_sdk() -> None:
-    """Importing takes seconds: it is done in a thread, so that other runs go on meanwhile."""
-    global _sdk_is_there
-    if not _sdk_is_there:
+    """Import the SDK in a thread: it takes seconds, and other runs go on meanwhile."""
+    global _sdk_is_imported
+    if not _sdk_is_imported:
         await asyncio.to_thread(importlib.import_module, "anthropic")
-        _sdk_is_there = True
+        _sdk_is_imported = True
 
 
 def _without_version(base_url: str) -> str:
-    """The SDK adds ``/v1/messages`` itself; many write the address with ``/v1`` at its end."""
+    """The base URL without ``/v1``, which the SDK adds and many people write."""
     return base_url.strip().rstrip("/").removesuffix("/v1")

@@ -1,4 +1,4 @@
-"""Writes a request in the words of Anthropic's Messages API; the prefix stays the same byte for byte."""
+"""Encodes requests for Anthropic's Messages API. The bytes of the prefix never change, for its cache."""
 
 import json
 import re
@@ -18,41 +18,42 @@ from paca.engine.llm.base import (
     ToolUse,
 )
 
-CACHED = {"type": "ephemeral"}
-OURS = frozenset({"model", "messages", "system", "tools", "tool_choice", "stream"})
-# These think unless told otherwise, and keep it to themselves unless asked: what they say between
-# tool calls is a part of it, so that without this the page would stay silent for minutes.
-THINKS_BY_ITSELF = re.compile(r"claude-(fable|mythos|opus|sonnet|haiku)-5(-\d)?$")
+CACHE_CONTROL = {"type": "ephemeral"}
+RESERVED_PARAMETERS = frozenset({"model", "messages", "system", "tools", "tool_choice", "stream"})
+# These models think by default and show it only on request. Their text between tool calls is part
+# of their thinking: without the request the page would show nothing for minutes.
+THINKS_BY_DEFAULT = re.compile(r"claude-(fable|mythos|opus|sonnet|haiku)-5(-\d)?$")
 NO_OUTPUT = "(no output)"
 
 
 class Encoder:
-    """Encodes the requests of one run. Messages sent before are not encoded again."""
+    """Encodes the requests of one run. It keeps the bytes of messages that it has encoded before."""
 
     def __init__(self) -> None:
-        self._done: list[tuple[Message, bytes]] = []
-        self._forgotten: tuple[Message, int] | None = None
+        self._encoded: list[tuple[Message, bytes]] = []
+        self._thinking_dropped: tuple[Message, int] | None = None
 
     def encode(self, request: Request) -> bytes:
+        """The body of the request as JSON. Raises ``ModelMisconfigured`` for a reserved parameter."""
         head = _dumps(self._head(request))
         messages = b",".join(self._messages(request.messages))
         return head[:-1] + b',"messages":[' + messages + b"]}"
 
-    def forget_thinking(self, request: Request) -> bool:
-        """Leave out the thinking of these messages from now on; False if there is none to leave out.
+    def drop_thinking(self, request: Request) -> bool:
+        """Leave out the thinking of these messages from now on; False if they have none.
 
-        A provider takes back only what the same model, asked with the same words, has thought.
-        After a change of model or a shortened history it refuses the whole request.
+        A provider accepts only thinking of the same model after the same messages. After a change
+        of the model, or a shortened history, it refuses the whole request.
         """
-        skip = self._skipped(request.messages)
-        if not any(_thinks(message) for message in request.messages[skip:]):
+        skip = self._first_with_thinking(request.messages)
+        if not any(_has_thinking(message) for message in request.messages[skip:]):
             return False
-        self._forgotten = (request.messages[0], len(request.messages))
-        self._done.clear()
+        self._thinking_dropped = (request.messages[0], len(request.messages))
+        self._encoded.clear()
         return True
 
     def _head(self, request: Request) -> dict[str, Any]:
-        """Everything but the messages, in a fixed order."""
+        """All fields except the messages, in a fixed order."""
         name = request.model.partition("/")[2] or request.model
         head: dict[str, Any] = {"model": name, "max_tokens": request.max_tokens, "stream": True}
         if request.tools:
@@ -60,34 +61,36 @@ class Encoder:
             if not request.may_call:
                 head["tool_choice"] = {"type": "none"}
         if request.system:
-            head["system"] = [{"type": "text", "text": request.system, "cache_control": CACHED}]
-        if THINKS_BY_ITSELF.match(name):
+            head["system"] = [
+                {"type": "text", "text": request.system, "cache_control": CACHE_CONTROL}
+            ]
+        if THINKS_BY_DEFAULT.match(name):
             head["thinking"] = {"type": "adaptive", "display": "summarized"}
         return head | _parameters(request.parameters, request.max_tokens)
 
     def _messages(self, messages: tuple[Message, ...]) -> Iterable[bytes]:
-        """Each message as JSON; the last two of the user end in a cache mark."""
+        """Each message as JSON. The last two messages of the user get a cache mark."""
         users = [n for n, message in enumerate(messages) if message.role == "user"]
         marked = set(users[-2:])
-        skip = self._skipped(messages)
+        skip = self._first_with_thinking(messages)
         for number, message in enumerate(messages):
             if number in marked:
                 yield _dumps(_message(message, mark=True, thinking=number >= skip))
                 continue
-            known = self._done[number] if number < len(self._done) else None
+            known = self._encoded[number] if number < len(self._encoded) else None
             if known is None or known[0] is not message:
-                # The marks wander with the end, so what stands before them is final.
-                del self._done[number:]
+                # The marks move with the end of the history, so the messages before them do not change.
+                del self._encoded[number:]
                 known = (message, _dumps(_message(message, mark=False, thinking=number >= skip)))
-                if number == len(self._done):
-                    self._done.append(known)
+                if number == len(self._encoded):
+                    self._encoded.append(known)
             yield known[1]
 
-    def _skipped(self, messages: tuple[Message, ...]) -> int:
-        """Thinking below this index is left out."""
-        if self._forgotten is None or self._forgotten[0] != messages[0]:
+    def _first_with_thinking(self, messages: tuple[Message, ...]) -> int:
+        """The index of the first message whose thinking is sent."""
+        if self._thinking_dropped is None or self._thinking_dropped[0] != messages[0]:
             return 0
-        return self._forgotten[1]
+        return self._thinking_dropped[1]
 
 
 def _tools(tools: tuple[ToolSpec, ...]) -> list[dict[str, Any]]:
@@ -95,20 +98,25 @@ def _tools(tools: tuple[ToolSpec, ...]) -> list[dict[str, Any]]:
         {"name": tool.name, "description": tool.description, "input_schema": tool.arguments}
         for tool in tools
     ]
-    specs[-1]["cache_control"] = CACHED
+    specs[-1]["cache_control"] = CACHE_CONTROL
     return specs
 
 
 def _parameters(given: dict[str, Any], max_tokens: int) -> dict[str, Any]:
-    """The agent's parameters: the provider's own names, and two shorter ones of ours."""
-    taken = OURS & given.keys()
-    if taken:
-        raise ModelMisconfigured(f"The model's parameters may not set {', '.join(sorted(taken))}.")
+    """The agent's parameters in the provider's form. ``thinking_budget`` and ``effort`` are our names.
+
+    Raises ``ModelMisconfigured`` for a reserved parameter.
+    """
+    reserved = RESERVED_PARAMETERS & given.keys()
+    if reserved:
+        raise ModelMisconfigured(
+            f"The model's parameters may not set {', '.join(sorted(reserved))}."
+        )
     parameters = {name: value for name, value in given.items() if value is not None}
     budget = parameters.pop("thinking_budget", None)
     if budget:
         parameters["thinking"] = {"type": "enabled", "budget_tokens": budget}
-        # The budget counts against the limit; the answer needs room beside it.
+        # The budget counts against max_tokens, so it is added for the answer.
         parameters["max_tokens"] = parameters.get("max_tokens", max_tokens) + budget
     effort = parameters.pop("effort", None)
     if effort:
@@ -119,7 +127,7 @@ def _parameters(given: dict[str, Any], max_tokens: int) -> dict[str, Any]:
 def _message(message: Message, *, mark: bool, thinking: bool) -> dict[str, Any]:
     blocks = [b for block in message.blocks if (b := _block(block, thinking=thinking)) is not None]
     if mark and blocks:
-        blocks[-1]["cache_control"] = CACHED
+        blocks[-1]["cache_control"] = CACHE_CONTROL
     return {"role": message.role, "content": blocks}
 
 
@@ -141,10 +149,10 @@ def _thinking(block: Thinking) -> dict[str, Any] | None:
         return {"type": "redacted_thinking", "data": block.redacted}
     if block.signature:
         return {"type": "thinking", "thinking": block.text, "signature": block.signature}
-    return None  # of another provider, which does not sign; this one would refuse it
+    return None  # unsigned thinking of another provider, which this one refuses
 
 
-def _thinks(message: Message) -> bool:
+def _has_thinking(message: Message) -> bool:
     return any(isinstance(block, Thinking) for block in message.blocks)
 
 

@@ -1,4 +1,4 @@
-"""What a provider or the network says went wrong, in our words."""
+"""Translates Anthropic's error responses to our errors."""
 
 import json
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ from paca.engine.llm.base import (
 )
 from paca.engine.llm.provider_errors import (
     BY_STATUS,
-    LONGEST_QUOTE,
+    MAX_QUOTE_CHARACTERS,
     NO_CREDIT,
-    redirected,
-    retry_after,
+    redirect_error,
+    retry_after_seconds,
     sentence,
 )
 
@@ -41,30 +41,32 @@ TOO_LONG = ("prompt is too long", "context limit", "context window", "too many t
 
 
 def from_status(status: int, body: object, headers: Mapping[str, str]) -> ModelError:
-    """The error of an answer that is not 200."""
+    """The error for a response with another status than 200."""
     if 300 <= status < 400:
-        return redirected(status, headers)
-    said = _message(body)
-    if status == 404 and not said:
+        return redirect_error(status, headers)
+    message = _message(body)
+    if status == 404 and not message:
         return ModelMisconfigured("There is no Messages API at this base URL (HTTP 404).")
-    cls = _class_of(status, body, said)
+    cls = _error_class(status, body, message)
     detail = (
-        f"{sentence(cls)} The provider says: {said}" if said else f"{sentence(cls)} (HTTP {status})"
+        f"{sentence(cls)} The provider says: {message}"
+        if message
+        else f"{sentence(cls)} (HTTP {status})"
     )
-    return cls(detail, retry_after_seconds=retry_after(headers) if cls.retryable else None)
+    return cls(detail, retry_after_seconds=retry_after_seconds(headers) if cls.retryable else None)
 
 
 def from_event(event: dict[str, Any]) -> ModelError:
-    """The error of an ``error`` event in a stream that began well."""
+    """The error for an ``error`` event in a stream."""
     error = event.get("error")
     kind = error.get("type") if isinstance(error, dict) else None
     cls = BY_TYPE.get(str(kind), StreamBroken)
-    said = _message(event)
-    return cls(f"{sentence(cls)} The provider says, in mid-answer: {said or kind}")
+    message = _message(event)
+    return cls(f"{sentence(cls)} The provider says, in mid-answer: {message or kind}")
 
 
-def _class_of(status: int, body: object, said: str) -> type[ModelError]:
-    text = f"{said} {_error_code(body)}".lower()
+def _error_class(status: int, body: object, message: str) -> type[ModelError]:
+    text = f"{message} {_error_code(body)}".lower()
     if 400 <= status < 500 and any(words in text for words in NO_CREDIT):
         return NoCredit
     if status == 400 and any(words in text for words in TOO_LONG):
@@ -81,9 +83,9 @@ def _error(body: object) -> dict[str, Any]:
 
 def _message(body: object) -> str:
     message = _error(body).get("message")
-    return message[:LONGEST_QUOTE] if isinstance(message, str) else ""
+    return message[:MAX_QUOTE_CHARACTERS] if isinstance(message, str) else ""
 
 
 def _error_code(body: object) -> str:
     error = _error(body)
-    return json.dumps([error.get("type"), error.get("details")])[:LONGEST_QUOTE]
+    return json.dumps([error.get("type"), error.get("details")])[:MAX_QUOTE_CHARACTERS]

@@ -1,4 +1,4 @@
-"""Reads Anthropic's stream of events strictly: either a whole reply comes out, or an error."""
+"""Assembles a reply from Anthropic's events, strictly: the result is a whole reply or an error."""
 
 import uuid
 from dataclasses import dataclass, field
@@ -32,8 +32,8 @@ STOPS = {
 
 
 @dataclass(slots=True)
-class _Block:
-    """A content block while it grows."""
+class _PartialBlock:
+    """A content block that is not complete yet."""
 
     kind: str
     start: dict[str, Any]
@@ -46,17 +46,17 @@ class _Block:
         return "".join(self.pieces)
 
 
-class Assembler:
-    """Takes the events of one stream in their order; ``reply`` is set by a proper end alone."""
+class ReplyAssembler:
+    """Takes the events of one stream in order. ``reply`` is set only by a proper end."""
 
     def __init__(self) -> None:
         self.reply: Reply | None = None
-        self._blocks: dict[int, _Block] = {}
+        self._blocks: dict[int, _PartialBlock] = {}
         self._usage: dict[str, int] = {}
         self._stop: str | None = None
 
     def take(self, event: dict[str, Any]) -> Chunk | None:
-        """What this event shows, if anything."""
+        """The chunk that results from this event, or None. Raises ``ModelError``."""
         try:
             return self._take(event)
         except (KeyError, TypeError, AttributeError):
@@ -66,7 +66,7 @@ class Assembler:
     def _take(self, event: dict[str, Any]) -> Chunk | None:
         match event["type"]:
             case "content_block_delta":
-                return self._grow(self._blocks[event["index"]], event["delta"])
+                return self._add_delta(self._blocks[event["index"]], event["delta"])
             case "content_block_start":
                 return self._begin(event["index"], event["content_block"])
             case "content_block_stop":
@@ -85,13 +85,13 @@ class Assembler:
     def _begin(self, index: int, start: dict[str, Any]) -> Chunk | None:
         if index in self._blocks or not isinstance(index, int):
             raise KeyError(index)
-        block = self._blocks[index] = _Block(start["type"], start)
-        return self._append(block, start["text"]) if start.get("text") else None
+        block = self._blocks[index] = _PartialBlock(start["type"], start)
+        return self._add_text(block, start["text"]) if start.get("text") else None
 
-    def _grow(self, block: _Block, delta: dict[str, Any]) -> Chunk | None:
+    def _add_delta(self, block: _PartialBlock, delta: dict[str, Any]) -> Chunk | None:
         match delta["type"]:
             case "text_delta":
-                return self._append(block, delta["text"])
+                return self._add_text(block, delta["text"])
             case "thinking_delta":
                 text = to_encodable(delta["thinking"])
                 block.pieces.append(text)
@@ -102,7 +102,7 @@ class Assembler:
                 block.signature += delta["signature"]
         return None
 
-    def _append(self, block: _Block, text: str) -> TextDelta | None:
+    def _add_text(self, block: _PartialBlock, text: str) -> TextDelta | None:
         if block.kind != "text":
             raise KeyError(block.kind)
         text = to_encodable(text)
@@ -110,9 +110,9 @@ class Assembler:
         return TextDelta(text) if text else None
 
     def _count(self, usage: dict[str, Any] | None) -> UsageSeen:
-        """Counts are cumulative; an event that leaves one out leaves it as it was."""
-        for name, told in (usage or {}).items():
-            if (count := strict_parsing.tokens(told)) is not None:
+        """Update the usage. Counts are cumulative; a missing count is unchanged."""
+        for name, reported in (usage or {}).items():
+            if (count := strict_parsing.token_count(reported)) is not None:
                 self._usage[name] = count
         return UsageSeen(self.usage)
 
@@ -132,25 +132,25 @@ class Assembler:
         stop = STOPS.get(self._stop or "")
         if stop is None:
             raise StreamBroken(f"The model stopped for an unknown reason ({self._stop}).")
-        # A call that the limit cut, or that stands in a refused reply, is never carried out.
+        # A call in a reply that was cut or refused is never run.
         with_calls = stop in (StopReason.END, StopReason.TOOLS)
         blocks = tuple(
-            made
+            finished
             for _, block in sorted(self._blocks.items())
-            if (made := _made(block, with_calls=with_calls)) is not None
+            if (finished := _finished_block(block, with_calls=with_calls)) is not None
         )
-        return Reply(blocks, _consistent(stop, blocks), self.usage)
+        return Reply(blocks, _stop_reason(stop, blocks), self.usage)
 
 
-def _consistent(stop: StopReason, blocks: tuple[Text | Thinking | ToolUse, ...]) -> StopReason:
+def _stop_reason(stop: StopReason, blocks: tuple[Text | Thinking | ToolUse, ...]) -> StopReason:
     calls = any(isinstance(block, ToolUse) for block in blocks)
     if stop is StopReason.TOOLS and not calls:
         raise StreamBroken("The model stopped for a tool call but made none.")
     return StopReason.TOOLS if calls else stop
 
 
-def _made(block: _Block, *, with_calls: bool) -> Text | Thinking | ToolUse | None:
-    """The finished block; None for what is empty or not for us."""
+def _finished_block(block: _PartialBlock, *, with_calls: bool) -> Text | Thinking | ToolUse | None:
+    """The finished block; None for an empty one or a type that is not used here."""
     if block.kind == "tool_use" and not with_calls:
         return None
     if not block.closed and with_calls:
@@ -167,13 +167,13 @@ def _made(block: _Block, *, with_calls: bool) -> Text | Thinking | ToolUse | Non
     return None
 
 
-def _name(block: _Block) -> str:
+def _name(block: _PartialBlock) -> str:
     return strict_parsing.tool_name(block.start["name"])
 
 
-def _arguments(block: _Block) -> dict[str, Any]:
-    """The arguments as an object. Nothing at all means none were needed."""
+def _arguments(block: _PartialBlock) -> dict[str, Any]:
+    """The arguments as an object. A call without any has no arguments."""
     if not block.text.strip():
         given = block.start.get("input") or {}
-        return given if isinstance(given, dict) else strict_parsing.refuse(_name(block))
+        return given if isinstance(given, dict) else strict_parsing.raise_unparsable(_name(block))
     return strict_parsing.arguments(block.text, _name(block))

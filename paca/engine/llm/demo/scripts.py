@@ -1,4 +1,4 @@
-"""The small jobs of the demo model: what it says, which tools it calls, what it makes of the results."""
+"""The scripted jobs of the demo model: its texts, its tool calls and its reports on their results."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -12,10 +12,10 @@ QUOTED_CHARACTERS = 1200
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """Words, then tool calls. ``accepts`` judges the results; by default none may have failed."""
+class ScriptedStep:
+    """A text and tool calls. ``accepts`` judges their results; by default none may have failed."""
 
-    say: str
+    text: str
     calls: tuple[tuple[str, dict[str, Any]], ...]
     accepts: Callable[[Sequence[ToolResult]], bool] = lambda results: (
         not any(r.failed for r in results)
@@ -23,17 +23,17 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """A prompt the demo can carry out. ``report`` gets the outputs of each step."""
+class DemoJob:
+    """A prompt that the demo can carry out. ``report`` makes the answer from the outputs of each step."""
 
     title: str
     prompt: str
-    steps: tuple[Step, ...]
+    steps: tuple[ScriptedStep, ...]
     report: Callable[[Sequence[Sequence[str]]], str]
 
 
 def quote(output: str) -> str:
-    """Real output as a code block, its middle left out when it is long."""
+    """The output as a code block. The middle of a long output is left out."""
     lines = output.strip()[:QUOTED_CHARACTERS].replace("```", "'''").splitlines()
     if len(lines) > QUOTED_LINES:
         lines = [*lines[: QUOTED_LINES - 4], "...", *lines[-3:]]
@@ -64,11 +64,11 @@ def _look_report(outputs: Sequence[Sequence[str]]) -> str:
     )
 
 
-LOOK_AROUND = Job(
+LOOK_AROUND = DemoJob(
     title="Look around the sandbox",
     prompt="Look around the sandbox and tell me what is there.",
     steps=(
-        Step(
+        ScriptedStep(
             "I look at the system and at the workspace, both at once.",
             (("bash", {"command": LOOK}), ("list_directory", {"path": "."})),
         ),
@@ -111,16 +111,16 @@ def _program_report(outputs: Sequence[Sequence[str]]) -> str:
     )
 
 
-SMALL_PROGRAM = Job(
+SMALL_PROGRAM = DemoJob(
     title="Write and run a small program",
     prompt="Write a small program that finds prime numbers, and run it.",
     steps=(
-        Step(
+        ScriptedStep(
             "I write the program to `primes.py`.",
             (("write_file", {"path": "primes.py", "content": PRIMES}),),
         ),
-        Step("Now I run it.", (("bash", {"command": "python3 primes.py"}),)),
-        Step(
+        ScriptedStep("Now I run it.", (("bash", {"command": "python3 primes.py"}),)),
+        ScriptedStep(
             "It works. Once more with a larger limit, to see how long it takes.",
             (("bash", {"command": "time -p python3 primes.py 1000000"}),),
         ),
@@ -159,7 +159,7 @@ RUN_TESTS = (("bash", {"command": "python3 test_cart.py 2>&1"}),)
 
 
 def _tests_failed(results: Sequence[ToolResult]) -> bool:
-    """The point of this step is to see the test fail; the shell's exit code is then not 0."""
+    """This step expects the test to fail, so its exit code is not 0."""
     return "AssertionError" in results[0].output
 
 
@@ -174,27 +174,27 @@ def _bug_report(outputs: Sequence[Sequence[str]]) -> str:
     )
 
 
-FIX_A_BUG = Job(
+FIX_A_BUG = DemoJob(
     title="Find and fix a bug",
     prompt="Set up a small program with a bug, find the bug with a test, and fix it.",
     steps=(
-        Step(
+        ScriptedStep(
             "I set up a small shopping cart and a test for it.",
             (
                 ("write_file", {"path": "cart.py", "content": CART}),
                 ("write_file", {"path": "test_cart.py", "content": CART_TEST}),
             ),
         ),
-        Step("Now I run the test.", RUN_TESTS, accepts=_tests_failed),
-        Step(
+        ScriptedStep("Now I run the test.", RUN_TESTS, accepts=_tests_failed),
+        ScriptedStep(
             "The discount comes out wrong. I read the function.",
             (("read_file", {"path": "cart.py"}),),
         ),
-        Step(
+        ScriptedStep(
             "The discount is given in per cent, but the code takes it as a factor. I change that line.",
             (("edit_file", {"path": "cart.py", "old": BUGGY_LINE, "new": FIXED_LINE}),),
         ),
-        Step("I run the test again.", RUN_TESTS),
+        ScriptedStep("I run the test again.", RUN_TESTS),
     ),
     report=_bug_report,
 )

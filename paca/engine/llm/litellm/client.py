@@ -1,8 +1,9 @@
-"""Every model but Claude through litellm, which is imported when the first stream begins.
+"""The adapter for all models except Claude. It uses litellm, which the first stream imports.
 
-litellm knows where each provider is, how it wants its request, and its parameters. Its reading of
-streams is not used: it makes a proper end of every end, and hands on halves of arguments. The raw
-events are read, here; so only servers that speak OpenAI's dialect are asked, as nearly all do.
+litellm knows the address, the request format and the parameters of each provider. Its stream parser
+is not used: it treats every end of a stream as a proper end, and yields incomplete arguments. This
+adapter parses the raw events itself. It therefore supports only servers that speak OpenAI's
+dialect, as nearly all do.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ from paca.engine.llm.http_pool import TimeLimits
 from paca.engine.llm.litellm import library
 from paca.engine.llm.litellm.encoder import encode
 from paca.engine.llm.litellm.errors import from_library
-from paca.engine.llm.litellm.stream import Assembler
+from paca.engine.llm.litellm.stream import ReplyAssembler
 from paca.engine.llm.provider_errors import without_key
 from paca.engine.llm.providers import Provider
 from paca.engine.llm.response_body import (
-    Deadlines,
-    broken_connections,
+    AttemptLimits,
+    connection_errors,
     drain,
     read,
-    refuse_other_than_events,
+    require_event_stream,
 )
 from paca.engine.llm.strict_parsing import EventReader
 
@@ -44,12 +45,12 @@ if TYPE_CHECKING:
     import httpx
     import httpx2
 
-# Sent where a server of one's own wants no key: the header must hold something.
+# Sent to self-hosted servers without a key, since the header must not be empty.
 NO_KEY = "no-key"
 
 
 class LiteLLM:
-    """The model calls of one run: the key goes to this provider or base URL and nowhere else."""
+    """The adapter for one run. The key is sent to this provider or base URL only."""
 
     def __init__(
         self,
@@ -61,26 +62,27 @@ class LiteLLM:
         limits: TimeLimits | None = None,
         http: httpx2.AsyncClient | None = None,
     ) -> None:
-        """``http`` is a pool of the caller's; without it the loop's common one is used."""
+        """``http`` is a pool that the caller closes; the default is the pool of the event loop."""
         self._provider = provider
         self._name = name
         self._key = api_key or NO_KEY
-        self._own_server = bool(base_url) or provider.takes_more
+        self._is_self_hosted = bool(base_url) or provider.takes_extra_parameters
         self._base_url = provider.address(base_url)
         self._limits = limits or TimeLimits()
         self._http = http
         self._client: Any = None
 
     async def stream(self, request: Request) -> AsyncIterator[Chunk]:
+        """Yield the chunks of one attempt, as ``LLM`` describes. Raises ``ModelError``."""
         provider = self._provider
         await library.load(provider.litellm_name, over_sdk=provider.over_sdk)
-        deadlines = Deadlines(self._limits)
-        wrapper, asked = await self._open(request, deadlines)
+        limits = AttemptLimits(self._limits)
+        wrapper, request_length = await self._open(request, limits)
         response = _response(wrapper)
-        assembler = Assembler(asked)
+        assembler = ReplyAssembler(request_length)
         try:
             yield UsageSeen(assembler.usage)
-            async with aclosing(_read(response, assembler, deadlines)) as chunks:
+            async with aclosing(_read(response, assembler, limits)) as chunks:
                 async for chunk in chunks:
                     yield chunk
             reply = assembler.finish()
@@ -91,38 +93,38 @@ class LiteLLM:
             await response.aclose()
         yield reply
 
-    async def _open(self, request: Request, deadlines: Deadlines) -> tuple[Any, int]:
-        """Ask; returns litellm's stream, of which nothing is read yet, and the request's length."""
+    async def _open(self, request: Request, limits: AttemptLimits) -> tuple[Any, int]:
+        """Send the request; returns litellm's unread stream, and the length of the request in characters."""
         import litellm
 
-        own = self._own_server
-        body = encode(request, self._provider.name, own_server=own)
-        asked = len(json.dumps(body, ensure_ascii=False))
+        body = encode(request, self._provider.name, self_hosted=self._is_self_hosted)
+        request_length = len(json.dumps(body, ensure_ascii=False))
         try:
-            async with asyncio.timeout(deadlines.left()):
+            async with asyncio.timeout(limits.seconds_left()):
                 wrapper = await litellm.acompletion(
                     model=self._name,
                     custom_llm_provider=self._provider.litellm_name,
                     api_key=self._key,
                     api_base=self._base_url or None,
-                    client=self._connected(),
+                    client=self._http_client(),
                     stream=True,
                     stream_options={"include_usage": True},
                     num_retries=0,
-                    timeout=self._limits.total + 60,  # ours is shorter, and tells which it was
+                    timeout=self._limits.total
+                    + 60,  # our own limit is shorter and has a better error text
                     **body,
                 )
         except TimeoutError:
-            raise Unreachable(f"{self._place}: {deadlines.passed()}") from None
+            raise Unreachable(f"{self._address}: {limits.exceeded()}") from None
         except self._library_errors() as error:
-            raise without_key(from_library(error, self._place), self._key) from None
-        return wrapper, asked
+            raise without_key(from_library(error, self._address), self._key) from None
+        return wrapper, request_length
 
     @property
-    def _place(self) -> str:
+    def _address(self) -> str:
         return self._base_url or self._provider.host or self._provider.name
 
-    def _connected(self) -> Any:
+    def _http_client(self) -> Any:
         import httpx2
 
         if self._client is None:
@@ -134,12 +136,12 @@ class LiteLLM:
 
     def _make_client(self) -> Any:
         if not self._provider.over_sdk:
-            return library.http_client(http_pool.plain_pool(), self._check_host)
+            return library.http_client(http_pool.httpx_pool(), self._check_host)
         pool = self._http or http_pool.pool()
         return library.sdk_client(self._key, self._base_url, pool, connect=self._limits.connect)
 
     def _check_host(self, host: str) -> None:
-        """litellm would follow a variable of this server's environment to another address."""
+        """Raises ``ModelMisconfigured`` if an environment variable of this server changed the address."""
         expected = urlsplit(self._base_url).hostname or self._provider.host
         if host != expected:
             raise ModelMisconfigured(
@@ -150,11 +152,11 @@ class LiteLLM:
     def _library_errors(self) -> tuple[type[Exception], ...]:
         import openai
 
-        return (openai.OpenAIError, *broken_connections(), ValueError)
+        return (openai.OpenAIError, *connection_errors(), ValueError)
 
 
 def _response(wrapper: Any) -> httpx.Response | httpx2.Response:
-    """The answer itself, unread. Which of the two it is depends on litellm's way to this provider."""
+    """The unread HTTP response of litellm's stream. Its type depends on how litellm asks the provider."""
     source = getattr(wrapper, "completion_stream", None)
     response = getattr(source, "response", None) or getattr(source, "http_response", None)
     if response is None:
@@ -163,14 +165,16 @@ def _response(wrapper: Any) -> httpx.Response | httpx2.Response:
 
 
 async def _read(
-    response: httpx.Response | httpx2.Response, assembler: Assembler, deadlines: Deadlines
+    response: httpx.Response | httpx2.Response, assembler: ReplyAssembler, limits: AttemptLimits
 ) -> AsyncGenerator[Chunk, None]:
-    """Read the events to the stream's end, which must be one: an end mark, or a clean close after
-    the model's own reason for stopping."""
-    refuse_other_than_events(response.headers.get("content-type", ""), response.url.host)
+    """Yield the chunks of all events up to the end of the stream.
+
+    A proper end is an end mark, or a clean close after the model's stop reason.
+    """
+    require_event_stream(response.headers.get("content-type", ""), response.url.host)
     reader = EventReader()
     body = response.aiter_bytes()
-    while not reader.done and (data := await read(body, deadlines)):
+    while not reader.done and (data := await read(body, limits)):
         for event in reader.feed(data):
             for chunk in assembler.take(event):
                 yield chunk

@@ -1,4 +1,4 @@
-"""Writes a request as litellm takes it: OpenAI's chat messages, tools and parameters."""
+"""Encodes a request for litellm: OpenAI's chat messages, tools and parameters."""
 
 import json
 from collections.abc import Iterator
@@ -15,32 +15,38 @@ from paca.engine.llm.base import (
 )
 
 NO_OUTPUT = "(no output)"
-# As the agent's form names them, to what litellm calls them.
+# The parameters that litellm calls by the same names.
 SAME_NAME = ("temperature", "top_p", "top_k", "max_tokens")
-# Servers of one's own take these, though OpenAI's own service would not.
-OF_OWN_SERVERS = ("top_k",)
-# Mistral refuses the identifiers of calls that are not of exactly this length.
-ID_LENGTH = {"mistral": 9, "codestral": 9}
+# Parameters that self-hosted servers accept and OpenAI's service refuses.
+SELF_HOSTED_ONLY = ("top_k",)
+# Mistral refuses call ids of any other length.
+CALL_ID_LENGTH = {"mistral": 9, "codestral": 9}
 
 
-def encode(request: Request, provider: str, *, own_server: bool) -> dict[str, Any]:
-    """All that depends on the request. The messages only ever grow at their end."""
-    body: dict[str, Any] = {"messages": messages(request, ID_LENGTH.get(provider))}
+def encode(request: Request, provider: str, *, self_hosted: bool) -> dict[str, Any]:
+    """The fields of the body that depend on the request. Messages only grow at their end.
+
+    Raises ``ModelMisconfigured`` for an unknown parameter.
+    """
+    body: dict[str, Any] = {"messages": messages(request, CALL_ID_LENGTH.get(provider))}
     if request.tools:
         body["tools"] = [_tool(spec) for spec in request.tools]
         if not request.may_call:
             body["tool_choice"] = "none"
-    return body | parameters(request.parameters, request.max_tokens, own_server=own_server)
+    return body | parameters(request.parameters, request.max_tokens, self_hosted=self_hosted)
 
 
 def messages(request: Request, id_length: int | None = None) -> list[dict[str, Any]]:
-    """System prompt and conversation. Reasoning is left out: no server here takes it back."""
+    """The system prompt and the messages, without reasoning, which no server here accepts."""
     system = [{"role": "system", "content": request.system}] if request.system else []
     return [*system, *(m for message in request.messages for m in _message(message, id_length))]
 
 
-def parameters(given: dict[str, Any], max_tokens: int, *, own_server: bool) -> dict[str, Any]:
-    """The agent's parameters under litellm's names. One that a model lacks is told, not dropped."""
+def parameters(given: dict[str, Any], max_tokens: int, *, self_hosted: bool) -> dict[str, Any]:
+    """The agent's parameters under litellm's names.
+
+    Raises ``ModelMisconfigured`` for an unknown parameter. It is not dropped silently.
+    """
     unknown = given.keys() - {*SAME_NAME, "thinking_budget", "effort"}
     if unknown:
         raise ModelMisconfigured(
@@ -51,18 +57,18 @@ def parameters(given: dict[str, Any], max_tokens: int, *, own_server: bool) -> d
     found |= {name: known[name] for name in SAME_NAME if name in known}
     if budget := known.get("thinking_budget"):
         found["thinking"] = {"type": "enabled", "budget_tokens": budget}
-        # The budget counts against the limit; the answer needs room beside it.
+        # The budget counts against max_tokens, so it is added for the answer.
         found["max_tokens"] += budget
     if effort := known.get("effort"):
         found["reasoning_effort"] = effort
-    if own_server:
-        _allow_what_servers_take(found)
+    if self_hosted:
+        _allow_extra_parameters(found)
     return found
 
 
-def _allow_what_servers_take(found: dict[str, Any]) -> None:
-    """litellm knows what OpenAI takes, but not what the model behind a base URL takes."""
-    extra = {name: found.pop(name) for name in OF_OWN_SERVERS if name in found}
+def _allow_extra_parameters(found: dict[str, Any]) -> None:
+    """Pass parameters through litellm, which knows OpenAI's models but not those of other servers."""
+    extra = {name: found.pop(name) for name in SELF_HOSTED_ONLY if name in found}
     if extra:
         found["extra_body"] = extra
     if "reasoning_effort" in found:
@@ -75,19 +81,19 @@ def _tool(spec: ToolSpec) -> dict[str, Any]:
 
 
 def _message(message: Message, id_length: int | None) -> Iterator[dict[str, Any]]:
-    """Results become messages of their own, right behind the calls; then what people said."""
+    """The messages in OpenAI's form: each result is one, right after the calls, then the text."""
     text = "\n\n".join(block.text for block in message.blocks if isinstance(block, Text))
     if message.role == "assistant":
         calls = [_call(b, id_length) for b in message.blocks if isinstance(b, ToolUse)]
-        said = {"role": "assistant", "content": text or None}
-        yield {**said, "tool_calls": calls} if calls else said
+        encoded = {"role": "assistant", "content": text or None}
+        yield {**encoded, "tool_calls": calls} if calls else encoded
         return
     for block in message.blocks:
         if isinstance(block, ToolResult):
             output = block.output or NO_OUTPUT
             content = f"Failed: {output}" if block.failed else output
-            answered = block.call_id[:id_length]
-            yield {"role": "tool", "tool_call_id": answered, "content": content}
+            call_id = block.call_id[:id_length]
+            yield {"role": "tool", "tool_call_id": call_id, "content": content}
     if text:
         yield {"role": "user", "content": text}
 

@@ -1,4 +1,4 @@
-"""What an OpenAI-like server, or litellm before it was asked, says went wrong, in our words."""
+"""Translates the errors of OpenAI-compatible servers, and of litellm itself, to our errors."""
 
 import json
 import re
@@ -18,12 +18,12 @@ from paca.engine.llm.base import (
 )
 from paca.engine.llm.provider_errors import (
     BY_STATUS,
-    LONGEST_QUOTE,
+    MAX_QUOTE_CHARACTERS,
     NO_CREDIT,
     causes,
     from_transport,
-    redirected,
-    retry_after,
+    redirect_error,
+    retry_after_seconds,
     sentence,
 )
 
@@ -52,52 +52,52 @@ NO_API = "There is no chat completions API at this base URL (HTTP 404). Most ser
 
 
 def from_status(status: int, body: object, headers: Mapping[str, str]) -> ModelError:
-    """The error of an answer that is not 200."""
+    """The error for a response with another status than 200."""
     if 300 <= status < 400:
-        return redirected(status, headers)
+        return redirect_error(status, headers)
     said = _message(body)
-    if status == 404 and not _speaks_of_a_model(body, said):
+    if status == 404 and not _mentions_a_model(body, said):
         return ModelMisconfigured(NO_API)
-    cls = _class_of(status, body, said)
+    cls = _error_class(status, body, said)
     words = sentence(cls)
     detail = f"{words} The provider says: {said}" if said else f"{words} (HTTP {status})"
-    return cls(detail, retry_after_seconds=retry_after(headers) if cls.retryable else None)
+    return cls(detail, retry_after_seconds=retry_after_seconds(headers) if cls.retryable else None)
 
 
 def from_event(event: dict[str, Any]) -> ModelError:
-    """The error that a stream holds which began well."""
+    """The error for an error event in a stream."""
     error = event["error"]
     code = error.get("code") or error.get("type") if isinstance(error, dict) else None
     said = _message(event)
     cls = BY_CODE.get(str(code), StreamBroken)
     if cls is StreamBroken and str(code).isdigit():
-        cls = _class_of(int(str(code)), event, said)
+        cls = _error_class(int(str(code)), event, said)
     return cls(f"{sentence(cls)} The provider says, in mid-answer: {said or code}")
 
 
 def from_library(error: BaseException, address: str) -> ModelError:
-    """The error of a call that brought no stream: the server's own answer is somewhere below it."""
+    """The error for a call without a stream. The server's own response is among the causes."""
     found = list(causes(error))
     for cause in found:
         if isinstance(cause, ModelError):
             return cause
         response = getattr(cause, "response", None)
-        if _is_a_servers(cause) and response is not None:
+        if _is_from_server(cause) and response is not None:
             return from_status(response.status_code, _body(response), response.headers)
-    if any(_is_a_connections(cause) for cause in found):
+    if any(_is_from_connection(cause) for cause in found):
         return from_transport(error, address)
     return _from_litellm(error)
 
 
-def _is_a_servers(cause: BaseException) -> bool:
-    """litellm makes up answers of its own; those of the SDK and of httpx are a server's."""
-    made_by = type(cause).__module__.partition(".")[0]
-    return made_by in ("openai", "httpx") and hasattr(cause, "response")
+def _is_from_server(cause: BaseException) -> bool:
+    """Whether the error has the server's response. litellm's own errors have invented ones."""
+    library = type(cause).__module__.partition(".")[0]
+    return library in ("openai", "httpx") and hasattr(cause, "response")
 
 
-def _is_a_connections(cause: BaseException) -> bool:
-    made_by = type(cause).__module__.partition(".")[0]
-    return isinstance(cause, OSError) or made_by in ("httpx", "httpx2", "httpcore", "httpcore2")
+def _is_from_connection(cause: BaseException) -> bool:
+    library = type(cause).__module__.partition(".")[0]
+    return isinstance(cause, OSError) or library in ("httpx", "httpx2", "httpcore", "httpcore2")
 
 
 def _body(response: Any) -> object:
@@ -113,13 +113,13 @@ def _from_litellm(error: BaseException) -> ModelError:
     if refused := NOT_SUPPORTED.search(said):
         names = refused[1].strip("[]'\"").replace("'", "")
         return ModelMisconfigured(f"This model does not take the parameter {names}.")
-    words = said.partition("\n")[0].rpartition("Exception - ")[2][:LONGEST_QUOTE]
+    words = said.partition("\n")[0].rpartition("Exception - ")[2][:MAX_QUOTE_CHARACTERS]
     status = getattr(error, "status_code", None)
     kind = BY_STATUS.get(status, RequestRefused) if isinstance(status, int) else RequestRefused
     return kind(f"{sentence(kind)} litellm says: {words or type(error).__name__}")
 
 
-def _class_of(status: int, body: object, said: str) -> type[ModelError]:
+def _error_class(status: int, body: object, said: str) -> type[ModelError]:
     text = f"{said} {_code(body)}".lower()
     if 400 <= status < 500 and any(words in text for words in QUOTA):
         return NoCredit
@@ -130,7 +130,7 @@ def _class_of(status: int, body: object, said: str) -> type[ModelError]:
     return BY_STATUS.get(status, RequestRefused)
 
 
-def _speaks_of_a_model(body: object, said: str) -> bool:
+def _mentions_a_model(body: object, said: str) -> bool:
     return "model" in f"{said} {_code(body)}".lower()
 
 
@@ -145,10 +145,10 @@ def _message(body: object) -> str:
         found = next(
             (found[key] for key in ("error", "message", "detail", "msg") if found.get(key)), ""
         )
-    return found[:LONGEST_QUOTE] if isinstance(found, str) else ""
+    return found[:MAX_QUOTE_CHARACTERS] if isinstance(found, str) else ""
 
 
 def _code(body: object) -> str:
     error = body.get("error") if isinstance(body, dict) else None
     facts = error if isinstance(error, dict) else {}
-    return json.dumps([facts.get("type"), facts.get("code")])[:LONGEST_QUOTE]
+    return json.dumps([facts.get("type"), facts.get("code")])[:MAX_QUOTE_CHARACTERS]

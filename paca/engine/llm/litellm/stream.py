@@ -1,6 +1,6 @@
-"""Reads OpenAI's stream of chunks strictly: either a whole reply comes out, or an error.
+"""Assembles a reply from OpenAI's chunks, strictly: the result is a whole reply or an error.
 
-The reply is made when the stream is over, of all its chunks; the last ones may bring the usage.
+The reply is complete only at the end of the stream, since the last chunks may have the usage.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from paca.engine.llm.base import (
     UsageSeen,
 )
 from paca.engine.llm.litellm import errors
-from paca.engine.llm.litellm.tool_calls import Calls
+from paca.engine.llm.litellm.tool_calls import ToolCallAssembler
 
 STOPS = {
     "stop": StopReason.END,
@@ -38,33 +38,33 @@ STOPS = {
     "content_filter": StopReason.REFUSED,
     "refusal": StopReason.REFUSED,
 }
-BROKEN_OFF = {"insufficient_system_resource": Overloaded}
+ERROR_BY_STOP = {"insufficient_system_resource": Overloaded}
 REASONING = ("reasoning_content", "reasoning")
-CHARACTERS_A_TOKEN = 4
+CHARACTERS_PER_TOKEN = 4
 
 
-class Assembler:
-    """Takes the chunks of one stream in their order. ``asked`` is the request's length in characters.
+class ReplyAssembler:
+    """Takes the chunks of one stream in order. ``request_length`` is in characters.
 
-    A server that tells no usage is estimated, and the estimate says that it is one.
+    If the server reports no usage, it is estimated and marked as an estimate.
     """
 
-    def __init__(self, asked: int = 0) -> None:
-        self._asked = asked
+    def __init__(self, request_length: int = 0) -> None:
+        self._request_length = request_length
         self._text: list[str] = []
         self._thinking: list[str] = []
-        self._calls = Calls()
+        self._calls = ToolCallAssembler()
         self._usage: Usage | None = None
         self._finish: str | None = None
         self._refused = False
 
     @property
     def finished(self) -> bool:
-        """Whether the model said that, and why, it has stopped."""
+        """Whether a stop reason has come."""
         return self._finish is not None
 
     def take(self, event: dict[str, Any]) -> list[Chunk]:
-        """What this chunk shows."""
+        """The chunks that result from this event. Raises ``ModelError``."""
         if event.get("error"):
             raise errors.from_event(event)
         try:
@@ -73,26 +73,28 @@ class Assembler:
             raise StreamBroken("The model's answer has a malformed event.") from None
 
     def _take(self, event: dict[str, Any]) -> Iterator[Chunk]:
-        told = event.get("usage") or (event.get("x_groq") or {}).get("usage")
-        if told and (counted := usage_of(told)):
+        reported = event.get("usage") or (event.get("x_groq") or {}).get("usage")
+        if reported and (counted := usage_of(reported)):
             self._usage = counted
             yield UsageSeen(counted)
         for choice in event.get("choices") or []:
             if choice.get("index") not in (None, 0):
                 continue
-            # Not both: a message beside the deltas says all of it again, calls too.
-            yield from self._grow(choice.get("delta" if "delta" in choice else "message") or {})
+            # Only one of the two: a message beside deltas repeats all of their content.
+            yield from self._add_delta(
+                choice.get("delta" if "delta" in choice else "message") or {}
+            )
             self._finish = _reason(choice) or self._finish
 
-    def _grow(self, delta: dict[str, Any]) -> Iterator[Chunk]:
+    def _add_delta(self, delta: dict[str, Any]) -> Iterator[Chunk]:
         thought = next((delta[name] for name in REASONING if delta.get(name)), "")
         if thought:
             self._thinking.append(to_encodable(thought))
             yield ThinkingDelta(self._thinking[-1])
         for name in ("content", "refusal"):
-            if words := _words(delta.get(name)):
+            if text := _text_of(delta.get(name)):
                 self._refused |= name == "refusal"
-                self._text.append(to_encodable(words))
+                self._text.append(to_encodable(text))
                 yield TextDelta(self._text[-1])
         for piece in delta.get("tool_calls") or []:
             self._calls.take(piece)
@@ -101,25 +103,25 @@ class Assembler:
 
     @property
     def usage(self) -> Usage:
-        """As the server told it, or an estimate of what there is so far."""
+        """The usage that the server reported, or an estimate from the text so far."""
         if self._usage is not None:
             return self._usage
-        said = sum(map(len, self._text)) + sum(map(len, self._thinking))
+        length = sum(map(len, self._text)) + sum(map(len, self._thinking))
         return Usage(
-            input=self._asked // CHARACTERS_A_TOKEN,
-            output=said // CHARACTERS_A_TOKEN,
+            input=self._request_length // CHARACTERS_PER_TOKEN,
+            output=length // CHARACTERS_PER_TOKEN,
             estimated=True,
         )
 
     def finish(self) -> Reply:
-        """The reply, once the stream has ended as it should."""
+        """The reply, at the end of the stream. Raises ``ModelError`` if it is not complete."""
         stop = self._stop()
         blocks: list[Text | Thinking | ToolUse] = []
         if thinking := "".join(self._thinking):
             blocks.append(Thinking(thinking))
         if (text := "".join(self._text)).strip():
             blocks.append(Text(text))
-        # A call that the limit cut, or that stands in a refused reply, is never carried out.
+        # A call in a reply that was cut or refused is never run.
         if self._calls and stop in (StopReason.END, StopReason.TOOLS):
             return Reply((*blocks, *self._calls.finish()), StopReason.TOOLS, self.usage)
         if stop is StopReason.TOOLS:
@@ -131,13 +133,13 @@ class Assembler:
             raise StreamBroken("The model's answer ended without its end mark.")
         stop = STOPS.get(self._finish)
         if stop is None:
-            kind = BROKEN_OFF.get(self._finish, StreamBroken)
+            kind = ERROR_BY_STOP.get(self._finish, StreamBroken)
             raise kind(f"The model stopped for an unknown reason ({str(self._finish)[:40]}).")
         return StopReason.REFUSED if self._refused and stop is StopReason.END else stop
 
 
-def _words(content: Any) -> str:
-    """Text, which some servers send as a list of parts."""
+def _text_of(content: Any) -> str:
+    """The text of a content, which some servers send as a list of parts."""
     if isinstance(content, list):
         return "".join(part["text"] for part in content if part.get("type") == "text")
     if content is not None and not isinstance(content, str):
@@ -152,18 +154,18 @@ def _reason(choice: dict[str, Any]) -> str | None:
     return reason
 
 
-def usage_of(told: dict[str, Any]) -> Usage | None:
-    """Tokens as the server counts them; what was read from a cache is a part of its prompt.
+def usage_of(reported: dict[str, Any]) -> Usage | None:
+    """The usage that the server reports. Its prompt tokens include those read from a cache.
 
-    None if these are no counts: it is then estimated, as where nothing is told.
+    None if the values are no counts; the usage is then estimated.
     """
-    details = told.get("prompt_tokens_details") or {}
-    prompt = strict_parsing.tokens(told.get("prompt_tokens") or 0)
-    completion = strict_parsing.tokens(told.get("completion_tokens") or 0)
-    read = strict_parsing.tokens(
-        details.get("cached_tokens") or told.get("prompt_cache_hit_tokens") or 0
+    details = reported.get("prompt_tokens_details") or {}
+    prompt = strict_parsing.token_count(reported.get("prompt_tokens") or 0)
+    completion = strict_parsing.token_count(reported.get("completion_tokens") or 0)
+    read = strict_parsing.token_count(
+        details.get("cached_tokens") or reported.get("prompt_cache_hit_tokens") or 0
     )
-    written = strict_parsing.tokens(details.get("cache_write_tokens") or 0)
+    written = strict_parsing.token_count(details.get("cache_write_tokens") or 0)
     if prompt is None or completion is None or read is None or written is None:
         return None
     return Usage(

@@ -1,6 +1,7 @@
-"""Lets a model without tool calls of its own use tools: they are described to it, and it writes.
+"""Tool calls as text, for models without native tool calls.
 
-Around any adapter: above it, everything is as with a model that makes its calls itself.
+The system prompt describes the tools, and the model writes its calls into its answer. The class
+wraps any adapter; for the loop, its replies are like those of a model with native tool calls.
 """
 
 import json
@@ -27,7 +28,7 @@ from paca.engine.llm.base import (
 )
 from paca.engine.llm.text_tool_calls import parser
 
-HOW = """\
+INSTRUCTIONS = """\
 You have tools. To use one, end your answer with a block like this, and write nothing after it:
 
 ```tool_call
@@ -42,27 +43,27 @@ The tools:
 
 
 class TextCallingLLM:
-    """An adapter for which tools are words."""
+    """Wraps an adapter, and turns tool calls into text and back."""
 
     def __init__(self, llm: LLM) -> None:
         self._llm = llm
 
     async def stream(self, request: Request) -> AsyncIterator[Chunk]:
-        """Stream the words as they come, and hold back what may become a call."""
+        """Stream the text, except a part at its end that may become a tool call."""
         names = {spec.name for spec in request.tools}
-        said, shown = "", 0
-        chunks = cast(AsyncGenerator[Chunk, None], self._llm.stream(as_words(request)))
+        text_so_far, shown = "", 0
+        chunks = cast(AsyncGenerator[Chunk, None], self._llm.stream(as_text_request(request)))
         async with aclosing(chunks):
             async for chunk in chunks:
                 match chunk:
                     case TextDelta(text):
-                        said += text
-                        upto = parser.streamable_length(said, names)
-                        if upto > shown:
-                            yield TextDelta(said[shown:upto])
-                            shown = upto
+                        text_so_far += text
+                        streamable = parser.streamable_length(text_so_far, names)
+                        if streamable > shown:
+                            yield TextDelta(text_so_far[shown:streamable])
+                            shown = streamable
                     case Reply():
-                        reply = with_calls(chunk, names, may_call=request.may_call)
+                        reply = parse_calls(chunk, names, may_call=request.may_call)
                         if rest := reply.text[shown:]:
                             yield TextDelta(rest)
                         yield reply
@@ -70,46 +71,48 @@ class TextCallingLLM:
                         yield chunk
 
 
-def as_words(request: Request) -> Request:
-    """The request without tools: they, the calls and the results are text."""
-    system = "\n\n".join(part for part in (request.system, _described(request.tools)) if part)
-    return replace(request, system=system, tools=(), messages=tuple(_spelled(request.messages)))
+def as_text_request(request: Request) -> Request:
+    """The request without tools. Tools, calls and results are written as text."""
+    system = "\n\n".join(part for part in (request.system, _describe_tools(request.tools)) if part)
+    return replace(
+        request, system=system, tools=(), messages=tuple(_messages_as_text(request.messages))
+    )
 
 
-def with_calls(reply: Reply, tools: set[str], *, may_call: bool = True) -> Reply:
-    """The reply with the calls it was written with. Calls the model made itself stand alone."""
+def parse_calls(reply: Reply, tools: set[str], *, may_call: bool = True) -> Reply:
+    """The reply with the calls that its text ends with. A reply with native calls is left unchanged."""
     if reply.calls:
         return reply
-    words, calls = parser.split(reply.text, tools)
+    text, calls = parser.split_calls(reply.text, tools)
     if reply.stop is StopReason.OUTPUT_LIMIT:
-        # What the limit cut is never a call, and half of one is nothing to go on from.
-        return _with_words(reply, reply.text[: parser.streamable_length(reply.text, tools)])
+        # A call that was cut is never run. Its beginning is dropped, or the model would continue it.
+        return _with_text(reply, reply.text[: parser.streamable_length(reply.text, tools)])
     if reply.stop is not StopReason.END or not calls or not may_call:
         return reply
     made = tuple(
         ToolUse(uuid.uuid4().hex, strict_parsing.tool_name(call.tool), call.arguments)
         for call in calls
     )
-    spoken = _with_words(reply, words)
+    spoken = _with_text(reply, text)
     return replace(spoken, blocks=(*spoken.blocks, *made), stop=StopReason.TOOLS)
 
 
-def _with_words(reply: Reply, words: str) -> Reply:
+def _with_text(reply: Reply, text: str) -> Reply:
     others = tuple(block for block in reply.blocks if not isinstance(block, Text))
-    text = (Text(words),) if words.strip() else ()
-    return replace(reply, blocks=(*others, *text))
+    blocks = (Text(text),) if text.strip() else ()
+    return replace(reply, blocks=(*others, *blocks))
 
 
-def _described(tools: tuple[ToolSpec, ...]) -> str:
+def _describe_tools(tools: tuple[ToolSpec, ...]) -> str:
     if not tools:
         return ""
-    return HOW + "\n".join(
+    return INSTRUCTIONS + "\n".join(
         f"- {spec.name}: {spec.description}\n  Arguments, as a JSON schema: {json.dumps(spec.arguments)}"
         for spec in tools
     )
 
 
-def _spelled(messages: tuple[Message, ...]) -> list[Message]:
+def _messages_as_text(messages: tuple[Message, ...]) -> list[Message]:
     tools: dict[str, str] = {}
     found = []
     for message in messages:

@@ -1,8 +1,7 @@
-"""Recognises tool calls that a model wrote into its answer instead of making them.
+"""Finds tool calls that a model wrote into its text, as small models do.
 
-Small models do this. Only what ends the answer counts: in an explanation or a quotation, text goes
-on. What stands in a quotation, in an indented block or in a code sample of another language is no
-call wherever it stands.
+Only a call at the end of the answer counts: after a call in an explanation, the text goes on. A
+call in a quotation, in an indented block or in code of another language never counts.
 """
 
 import re
@@ -15,15 +14,15 @@ from paca.engine.llm.base import StreamBroken
 
 OPENING = re.compile(r"(?P<marks>`{3,}|~{3,})[ \t]*(?P<language>[^\s`]*)[ \t]*$")
 TAG, END_TAG = "<tool_call>", "</tool_call>"
-MEANT = "tool_call"  # a block of this language can be nothing but a call
-LANGUAGES = ("", "json", "tool", MEANT)
-NAMES = ("name", "tool", "tool_name", "function")
-ARGUMENTS = ("arguments", "parameters", "input", "args")
+CALL_LANGUAGE = "tool_call"  # a block of this language is always a call
+LANGUAGES = ("", "json", "tool", CALL_LANGUAGE)
+NAME_KEYS = ("name", "tool", "tool_name", "function")
+ARGUMENT_KEYS = ("arguments", "parameters", "input", "args")
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenCall:
-    """A call as the model wrote it."""
+class TextCall:
+    """A tool call as the model wrote it."""
 
     tool: str
     arguments: dict[str, Any]
@@ -31,7 +30,10 @@ class WrittenCall:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A stretch of an answer: words (``kind`` is ""), a fenced block, or a tag, and its body."""
+    """A part of an answer from ``start`` to ``end``. ``kind`` is "" for text, "fence" or "tag".
+
+    ``body`` is the content of a fenced block or a tag; ``closed``: its end mark was found.
+    """
 
     start: int
     end: int
@@ -42,54 +44,60 @@ class Part:
 
     @property
     def may_be_call(self) -> bool:
-        """Whether a call may stand in it, going by what is around it alone."""
+        """Whether the part may contain a call, judged by its marks alone."""
         return self.kind == "tag" or (self.kind == "fence" and self.language in LANGUAGES)
 
 
-def split(text: str, tools: Collection[str]) -> tuple[str, list[WrittenCall]]:
-    """The words of an answer, and the calls that end it. ``tools`` are the names there are."""
-    calls: list[WrittenCall] = []
-    words = len(text)
-    for part in _from_the_end(text):
+def split_calls(text: str, tools: Collection[str]) -> tuple[str, list[TextCall]]:
+    """The text of an answer without the calls at its end, and these calls.
+
+    ``tools`` are the names of the known tools.
+    """
+    calls: list[TextCall] = []
+    text_end = len(text)
+    for part in _parts_from_end(text):
         call = _call(part, tools)
         if call is None:
             break
         calls.insert(0, call)
-        words = part.start
-    return text[:words].rstrip() if calls else text, calls
+        text_end = part.start
+    return text[:text_end].rstrip() if calls else text, calls
 
 
 def trailing_call(text: str, tools: Collection[str]) -> str | None:
-    """The tool whose call ends this text, or None."""
-    _, calls = split(text, tools)
+    """The name of the known tool whose call ends this text, or None."""
+    _, calls = split_calls(text, tools)
     return calls[-1].tool if calls and calls[-1].tool in tools else None
 
 
 def ends_with_unreadable_call(text: str) -> bool:
-    """Whether the answer ends in what was meant as a call and cannot be read as one."""
-    last = next(_from_the_end(text), None)
-    meant = last is not None and (last.kind == "tag" or last.language == MEANT)
+    """Whether the answer ends with a block or tag for a call that cannot be parsed."""
+    last = next(_parts_from_end(text), None)
+    meant = last is not None and (last.kind == "tag" or last.language == CALL_LANGUAGE)
     return meant and last is not None and _call(last, ()) is None
 
 
 def streamable_length(text: str, tools: Collection[str]) -> int:
-    """How much of an answer so far can be shown: all but what may turn out to be calls at its end."""
+    """The number of characters of an unfinished answer that can be shown.
+
+    The rest may turn out to be calls at the end of the answer.
+    """
     shown = len(text)
-    for part in _from_the_end(text):
-        growing = part.may_be_call and not part.closed
-        if not growing and _call(part, tools) is None:
+    for part in _parts_from_end(text):
+        unfinished = part.may_be_call and not part.closed
+        if not unfinished and _call(part, tools) is None:
             break
         shown = part.start
-    return shown if shown < len(text) else len(text) - _beginning_of_a_mark(text)
+    return shown if shown < len(text) else len(text) - _partial_mark_length(text)
 
 
-def _from_the_end(text: str) -> Iterator[Part]:
-    """The parts from the last on, without what is blank."""
+def _parts_from_end(text: str) -> Iterator[Part]:
+    """The parts from the last to the first, without blank ones."""
     return (p for p in reversed(list(parts(text))) if p.kind or text[p.start : p.end].strip())
 
 
 def parts(text: str) -> Iterator[Part]:
-    """The answer taken apart, line by line; a block that is still open reaches to the end."""
+    """The parts of the answer in order. A block without an end mark reaches to the end."""
     at = words = 0
     while at < len(text):
         end = text.find("\n", at)
@@ -121,7 +129,7 @@ def _fence(text: str, at: int, line: str) -> Part | None:
 
 
 def _tag(text: str, at: int, line: str) -> Part | None:
-    """A tag at any place of a line, unless the line is a quotation or the tag stands in code."""
+    """The tag that begins in this line, unless the line is quoted or the tag is inside of code."""
     place = line.find(TAG)
     before = line[:place]
     if place < 0 or before.count("`") % 2 or re.match(r" {4}|\t|[ ]{0,3}>", line):
@@ -133,24 +141,26 @@ def _tag(text: str, at: int, line: str) -> Part | None:
     return Part(start, close + len(END_TAG), "tag", body=text[start + len(TAG) : close])
 
 
-def _call(part: Part, tools: Collection[str]) -> WrittenCall | None:
-    """The call in this part. Where other JSON may stand too, it must be of a tool there is."""
+def _call(part: Part, tools: Collection[str]) -> TextCall | None:
+    """The call in this part, or None. In a block of plain JSON, the name must be that of a known tool."""
     if not part.may_be_call or not part.closed:
         return None
     try:
-        found = strict_parsing.arguments(part.body, MEANT)
+        found = strict_parsing.arguments(part.body, CALL_LANGUAGE)
     except StreamBroken:
         return None
-    name = next((found[key] for key in NAMES if isinstance(found.get(key), str)), "")
-    arguments = next((found[key] for key in ARGUMENTS if isinstance(found.get(key), dict)), None)
-    meant = part.kind == "tag" or part.language == MEANT
+    name = next((found[key] for key in NAME_KEYS if isinstance(found.get(key), str)), "")
+    arguments = next(
+        (found[key] for key in ARGUMENT_KEYS if isinstance(found.get(key), dict)), None
+    )
+    meant = part.kind == "tag" or part.language == CALL_LANGUAGE
     if not name or arguments is None or not (meant or name in tools):
         return None
-    return WrittenCall(name, arguments)
+    return TextCall(name, arguments)
 
 
-def _beginning_of_a_mark(text: str) -> int:
-    """The length of an end that may grow into the mark of a call."""
+def _partial_mark_length(text: str) -> int:
+    """The length of the end of the text that may be the beginning of a mark."""
     line = text[text.rfind("\n") + 1 :]
     if OPENING.match(line) or (line and line.strip("`") == "") or (line and line.strip("~") == ""):
         return len(line)
