@@ -1,4 +1,4 @@
-"""What a person does on the pages, in the words of the product."""
+"""Actions of a person on the pages."""
 
 import re
 
@@ -8,7 +8,7 @@ LOOK_AROUND, SMALL_PROGRAM, FIX_A_BUG = range(3)
 
 
 def start(page: Page, prompt: int = LOOK_AROUND) -> str:
-    """Press one of the prompts of the overview; the address of the new conversation."""
+    """Press one of the prompts of the overview; gives the URL of the new conversation."""
     page.goto("/")
     page.locator("[data-prompt]").nth(prompt).click()
     page.wait_for_url("**/conversations/**")
@@ -26,14 +26,14 @@ def wait_until(page: Page, status: str) -> None:
 
 
 def rows(page: Page) -> list[str]:
-    """The keys of the rows, in order: what is shown, once each."""
+    """The keys of the rows in order. Each is there once."""
     found = page.eval_on_selector_all(".flow > [data-key]", "rows => rows.map(r => r.dataset.key)")
     assert isinstance(found, list)
     return found
 
 
 def stored_rows(page: Page) -> list[str]:
-    """The same without what is under way."""
+    """The keys of the rows that are not live."""
     return [key for key in rows(page) if key != "now" and not key.startswith("pending:")]
 
 

@@ -1,4 +1,4 @@
-"""A running Paca as `make run` starts it, and a real Chromium that watches its own console."""
+"""A running Paca as `make run` starts it, and a Chromium whose console errors fail the test."""
 
 import os
 import re
@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @dataclass
 class Product:
-    """The address of a started Paca, and the folder where pictures of it are kept."""
+    """A started Paca: its address, and the folder for screenshots."""
 
     url: str
     link: str
@@ -69,7 +69,7 @@ def chromium(playwright: Playwright) -> Iterator[Browser]:
 
 @dataclass
 class Watched:
-    """What a page complained about: console errors, exceptions, refused and failed requests."""
+    """The problems of a page: console errors, exceptions, refused and failed requests."""
 
     problems: list[str] = field(default_factory=list)
 
@@ -89,7 +89,7 @@ class Watched:
 
 @pytest.fixture(scope="session")
 def signed_in(product: Product, chromium: Browser) -> dict:
-    """The cookies of the admin, who came by the one-time link and has chosen a password."""
+    """The cookies of the admin, who has used the one-time link and chosen a password."""
     context = chromium.new_context()
     page = context.new_page()
     page.goto(product.link)
@@ -116,7 +116,7 @@ def watched() -> Iterator[Watched]:
 def open_browser(
     chromium: Browser, product: Product, signed_in: dict, watched: Watched
 ) -> Iterator[Callable[..., BrowserContext]]:
-    """Opens browsers of the admin; each page in them is watched."""
+    """Opens browsers of the admin. A problem on any of their pages fails the test."""
     opened = []
 
     def open_one(**options) -> BrowserContext:

@@ -1,4 +1,4 @@
-"""Conversations as they come about only after long or bad luck: run by ``manage.py shell``."""
+"""Long and parked conversations, created by ``manage.py shell``."""
 
 from datetime import timedelta
 from uuid import UUID, uuid4
@@ -17,7 +17,7 @@ EVENTS_A_TURN = 50
 
 
 def long_conversation(count: int) -> UUID:
-    """A conversation at rest with about ``count`` events of the usual kinds."""
+    """A finished conversation with about ``count`` events of the usual types."""
     agent = Agent.objects.get(handle="guide")
     me = Member.objects.get(project=agent.project, user__isnull=False)
     sent = services.start_chat(agent, text="A long way to go", by=me)
@@ -33,7 +33,7 @@ def long_conversation(count: int) -> UUID:
 
 @transaction.atomic
 def parked_conversation() -> UUID:
-    """A conversation whose step has cost three workers; the worker that runs never sees it before."""
+    """A conversation that is parked because three workers died at its step."""
     agent = Agent.objects.get(handle="guide")
     me = Member.objects.get(project=agent.project, user__isnull=False)
     sent = services.start_chat(agent, text="Look around, if you can", by=me)

@@ -1,4 +1,4 @@
-"""axe finds nothing on any page, in either theme, nor on the phone."""
+"""axe finds no violation on any page, in both themes and on the phone."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from playwright.sync_api import BrowserContext, Page
 
 from scripts.vendor_js import FOR_TESTS
 from tests.browser import acts
-from tests.browser.test_looks import LOOKS
+from tests.browser.test_appearance import LOOKS
 
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 # The style guide shows one page's parts many times: its landmarks and titles repeat on purpose.
@@ -16,7 +16,7 @@ ALLOWED_ON_THE_SHEET = {"landmark-unique", "landmark-no-duplicate-banner", "head
 
 
 def violations(page: Page) -> list[str]:
-    """Each rule that is broken, with the first elements that break it."""
+    """Each violated rule, with the first elements that violate it."""
     page.evaluate((FOR_TESTS / "axe-core" / "axe.js").read_text())
     found = page.evaluate(
         "(tags) => axe.run(document, { runOnly: { type: 'tag', values: tags } })"
@@ -54,14 +54,14 @@ def test_axe_finds_nothing_in_any_state_of_any_component(
     assert found == []
 
 
-def test_axe_finds_nothing_where_one_signs_in(chromium, product) -> None:
+def test_axe_finds_nothing_on_the_sign_in_page(chromium, product) -> None:
     page = chromium.new_page()
     page.goto(f"{product.url}/accounts/login/")
     assert violations(page) == []
     page.close()
 
 
-def test_a_finished_block_is_told_once_in_a_sentence_and_never_by_the_word(
+def test_live_region_announces_a_finished_block_once(
     open_browser: Callable[..., BrowserContext],
 ) -> None:
     page = open_browser().new_page()
@@ -79,7 +79,7 @@ def test_a_finished_block_is_told_once_in_a_sentence_and_never_by_the_word(
     assert said[-1].startswith("Guide: I wrote")
 
 
-def test_the_flow_itself_is_not_read_out_while_it_grows(
+def test_rows_are_not_announced_while_they_grow(
     open_browser: Callable[..., BrowserContext],
 ) -> None:
     page = open_browser().new_page()

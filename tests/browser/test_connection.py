@@ -1,4 +1,4 @@
-"""The line to the server: cut again and again, refused for good, and what the reader sees of it."""
+"""The connection of a page: cut repeatedly, refused finally, and what the reader sees."""
 
 from playwright.sync_api import Page, WebSocketRoute, expect
 
@@ -6,7 +6,7 @@ from tests.browser import acts
 
 
 class Lines:
-    """The sockets of a page, which a test can cut."""
+    """The sockets of a page; a test can cut them."""
 
     def __init__(self, page: Page) -> None:
         self.opened: list[WebSocketRoute] = []
@@ -24,7 +24,7 @@ class Lines:
         self.opened[-1].close(code=code)
 
 
-def test_a_line_cut_again_and_again_loses_nothing_and_doubles_nothing(page: Page) -> None:
+def test_reconnects_lose_and_repeat_nothing(page: Page) -> None:
     lines = Lines(page)
     acts.start(page, acts.SMALL_PROGRAM)
     for times in range(1, 13):
@@ -42,7 +42,7 @@ def test_a_line_cut_again_and_again_loses_nothing_and_doubles_nothing(page: Page
     assert acts.stored_rows(page) == seen
 
 
-def test_a_message_sent_into_a_cut_line_is_sent_once_when_it_is_back(page: Page) -> None:
+def test_message_sent_while_disconnected_is_sent_once_after_the_reconnect(page: Page) -> None:
     lines = Lines(page)
     acts.start(page)
     acts.wait_until(page, "finished")
@@ -58,7 +58,7 @@ def test_a_message_sent_into_a_cut_line_is_sent_once_when_it_is_back(page: Page)
     expect(page.get_by_text("Connection lost.")).to_have_count(0)
 
 
-def test_a_refusal_for_good_is_said_and_not_tried_again(page: Page) -> None:
+def test_final_refusal_is_shown_and_not_retried(page: Page) -> None:
     for code, said in (
         (4401, "You are signed out."),
         (4403, "You may no longer see this conversation."),
@@ -76,7 +76,7 @@ def test_a_refusal_for_good_is_said_and_not_tried_again(page: Page) -> None:
         other.close()
 
 
-def test_a_refused_message_comes_back_to_the_field(page: Page) -> None:
+def test_refused_message_returns_to_the_field(page: Page) -> None:
     acts.start(page)
     acts.wait_until(page, "finished")
     field = page.get_by_role("textbox", name="Message")

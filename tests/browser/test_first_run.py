@@ -1,4 +1,4 @@
-"""The first quarter of an hour with Paca: the link, the prompt, the run, the reload, Stop."""
+"""The first minutes with Paca: one-time link, prompt, answer, reload, Stop."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from tests.browser import acts
 from tests.browser.conftest import PASSWORD, Product
 
 
-def test_a_person_signs_in_sends_a_prompt_and_watches_a_command_run(
+def test_person_signs_in_sends_a_prompt_and_watches_a_command_run(
     page: Page, product: Product
 ) -> None:
     page.goto("/")
@@ -26,7 +26,7 @@ def test_a_person_signs_in_sends_a_prompt_and_watches_a_command_run(
     page.screenshot(path=product.pictures / "conversation-light.png")
 
 
-def test_a_reload_in_mid_answer_loses_nothing_and_doubles_nothing(page: Page) -> None:
+def test_reload_during_an_answer_loses_and_repeats_nothing(page: Page) -> None:
     acts.start(page, acts.SMALL_PROGRAM)
     expect(page.locator(".prose.is-writing").first).to_be_visible()
     page.wait_for_timeout(400)
@@ -45,7 +45,7 @@ def test_a_reload_in_mid_answer_loses_nothing_and_doubles_nothing(page: Page) ->
     assert text.count("Now I run it.") == acts.text_of(page).count("Now I run it.") == 1
 
 
-def test_two_tabs_show_the_same_run(open_browser: Callable[..., BrowserContext]) -> None:
+def test_two_tabs_show_the_same_conversation(open_browser: Callable[..., BrowserContext]) -> None:
     context = open_browser()
     one = context.new_page()
     address = acts.start(one, acts.SMALL_PROGRAM)
@@ -57,7 +57,7 @@ def test_two_tabs_show_the_same_run(open_browser: Callable[..., BrowserContext])
     assert acts.text_of(one).count("It works.") == acts.text_of(other).count("It works.") == 1
 
 
-def test_stop_ends_the_run_at_once_and_the_way_on_is_offered(page: Page) -> None:
+def test_stop_button_stops_the_agent_at_once_and_offers_to_continue(page: Page) -> None:
     acts.start(page, acts.FIX_A_BUG)
     expect(page.locator(".prose").first).to_be_visible()
     page.keyboard.press("Escape")
@@ -67,7 +67,7 @@ def test_stop_ends_the_run_at_once_and_the_way_on_is_offered(page: Page) -> None
     acts.wait_until(page, "finished")
 
 
-def test_what_is_written_while_the_agent_works_is_queued_and_answered(page: Page) -> None:
+def test_message_sent_while_the_agent_works_is_queued_and_answered(page: Page) -> None:
     acts.start(page, acts.SMALL_PROGRAM)
     expect(page.locator(".prose").first).to_be_visible()
     acts.write(page, "Look around the sandbox and tell me what is there.")
@@ -78,7 +78,7 @@ def test_what_is_written_while_the_agent_works_is_queued_and_answered(page: Page
     assert acts.text_of(page).count("Look around the sandbox and tell me what is there.") == 1
 
 
-def test_interrupting_starts_a_new_turn_with_what_was_written(page: Page) -> None:
+def test_interrupt_starts_a_new_turn_with_the_message(page: Page) -> None:
     acts.start(page, acts.FIX_A_BUG)
     expect(page.locator(".prose").first).to_be_visible()
     page.get_by_role("textbox", name="Message").fill(
@@ -91,7 +91,7 @@ def test_interrupting_starts_a_new_turn_with_what_was_written(page: Page) -> Non
     acts.wait_until(page, "finished")
 
 
-def test_a_conversation_is_renamed_found_and_exported(page: Page) -> None:
+def test_conversation_is_renamed_found_and_exported(page: Page) -> None:
     acts.start(page)
     acts.wait_until(page, "finished")
     page.get_by_role("button", name="More").click()
@@ -111,7 +111,7 @@ def test_a_conversation_is_renamed_found_and_exported(page: Page) -> None:
     expect(page.locator("[data-row]")).to_have_count(1)
 
 
-def test_signing_in_with_a_password(chromium: Browser, product: Product, signed_in: dict) -> None:
+def test_sign_in_with_a_password(chromium: Browser, product: Product, signed_in: dict) -> None:
     context = chromium.new_context(base_url=product.url)
     page = context.new_page()
     page.goto("/")

@@ -1,4 +1,4 @@
-"""Everything by keyboard: send, open, move, stop, the sheet; and where the focus is afterwards."""
+"""The pages by keyboard: send, open, move, stop, the list of shortcuts, and the focus afterwards."""
 
 from playwright.sync_api import Page, expect
 
@@ -11,7 +11,7 @@ def focused_row(page: Page) -> str:
     return found
 
 
-def test_from_the_overview_to_an_answer_without_a_mouse(page: Page) -> None:
+def test_keyboard_leads_from_the_overview_to_an_answer(page: Page) -> None:
     page.goto("/")
     page.keyboard.press("c")
     page.wait_for_url("**/?new")
@@ -36,7 +36,7 @@ def test_from_the_overview_to_an_answer_without_a_mouse(page: Page) -> None:
     page.wait_for_url("**/agents/")
 
 
-def test_a_slash_leads_to_the_search_from_anywhere(page: Page) -> None:
+def test_slash_key_focuses_the_search(page: Page) -> None:
     page.goto("/")
     page.wait_for_url("**/projects/**")
     for _ in range(2):  # from another page, and on the page of the search itself
@@ -46,7 +46,7 @@ def test_a_slash_leads_to_the_search_from_anywhere(page: Page) -> None:
         page.locator("h1").click()
 
 
-def test_all_steps_open_and_close_by_one_key(page: Page) -> None:
+def test_e_key_opens_and_closes_all_steps(page: Page) -> None:
     acts.start(page)
     acts.wait_until(page, "finished")
     cards = page.locator("details.tool")
@@ -57,7 +57,7 @@ def test_all_steps_open_and_close_by_one_key(page: Page) -> None:
     expect(page.locator("details.tool[open]")).to_have_count(0)
 
 
-def test_the_sheet_lists_the_keys_and_letters_can_be_switched_off(page: Page) -> None:
+def test_shortcut_sheet_lists_the_keys_and_switches_letters_off(page: Page) -> None:
     page.goto("/")
     page.keyboard.press("?")
     sheet = page.get_by_role("dialog", name="Keyboard")
@@ -71,7 +71,7 @@ def test_the_sheet_lists_the_keys_and_letters_can_be_switched_off(page: Page) ->
     assert page.url == address
 
 
-def test_typing_is_never_taken_for_a_shortcut_nor_lost_while_text_streams_in(page: Page) -> None:
+def test_typing_triggers_no_shortcut_and_survives_streamed_text(page: Page) -> None:
     acts.start(page, acts.SMALL_PROGRAM)
     field = page.get_by_role("textbox", name="Message")
     field.click()
@@ -84,7 +84,7 @@ def test_typing_is_never_taken_for_a_shortcut_nor_lost_while_text_streams_in(pag
     acts.wait_until(page, "finished")
 
 
-def test_a_menu_opens_with_arrows_and_gives_the_focus_back(page: Page) -> None:
+def test_menu_opens_with_arrows_and_returns_the_focus(page: Page) -> None:
     acts.start(page)
     acts.wait_until(page, "finished")
     button = page.get_by_role("button", name="More")
@@ -97,7 +97,7 @@ def test_a_menu_opens_with_arrows_and_gives_the_focus_back(page: Page) -> None:
     expect(button).to_be_focused()
 
 
-def test_a_reader_who_has_scrolled_up_stays_there_and_is_told_what_is_new(page: Page) -> None:
+def test_scroll_position_stays_and_the_jump_button_counts_new_rows(page: Page) -> None:
     page.set_viewport_size({"width": 1000, "height": 420})
     acts.start(page, acts.SMALL_PROGRAM)
     acts.wait_until(page, "finished")

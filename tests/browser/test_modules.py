@@ -1,4 +1,4 @@
-"""The modules' own tests, in the browser they are made for."""
+"""The JavaScript tests in Chromium."""
 
 import functools
 import http.server
@@ -16,7 +16,7 @@ TESTS = sorted([*FOLDER.glob("*.test.js"), *FOLDER.glob("*.browser.js")])
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Files of the repository, without a word."""
+    """Serves the files of the repository without a log."""
 
     def log_message(self, *_args: object) -> None:
         pass
@@ -34,7 +34,7 @@ def files() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.name)
-def test_the_module_passes_its_tests_in_chromium(chromium: Browser, files: str, path: Path) -> None:
+def test_module_passes_its_tests_in_chromium(chromium: Browser, files: str, path: Path) -> None:
     page = chromium.new_page()
     page.goto(files + "tests/web/js/")
     results = page.evaluate(

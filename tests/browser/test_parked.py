@@ -1,4 +1,4 @@
-"""A step that nobody survives: the page says so, and a person tries it again or drops it."""
+"""A parked conversation: the page says why, and a person retries or stops it."""
 
 import re
 
@@ -25,7 +25,7 @@ def parked(page: Page, product: Product) -> Page:
     return page
 
 
-def test_what_is_parked_says_why_and_goes_on_when_it_is_tried_again(
+def test_parked_conversation_says_why_and_continues_when_retried(
     parked: Page, product: Product
 ) -> None:
     notice = parked.locator(".flow [data-key]", has_text="Parked:")
@@ -36,7 +36,7 @@ def test_what_is_parked_says_why_and_goes_on_when_it_is_tried_again(
     expect(notice.get_by_role("button")).to_have_count(0)
 
 
-def test_what_is_parked_can_be_dropped_and_takes_new_messages(parked: Page) -> None:
+def test_parked_conversation_can_be_stopped_and_takes_new_messages(parked: Page) -> None:
     parked.get_by_role("button", name="Stop").click()
     acts.wait_until(parked, "stopped")
     acts.write(parked, "Look around the sandbox and tell me what is there.")

@@ -1,4 +1,4 @@
-"""The first quarter of an hour on PostgreSQL, Valkey and Docker, with a web server and two workers apart."""
+"""The first minutes on PostgreSQL, Valkey and Docker, with a web server and two workers."""
 
 import os
 import time
@@ -24,7 +24,7 @@ DOCKER = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
 
 @pytest.fixture(autouse=True)
 def patience() -> Iterator[None]:
-    """A worker that has just started loads a model's library first, which takes a busy machine long."""
+    """Waits long enough for a new worker, which imports the library of a model first."""
     expect.set_options(timeout=120_000)
     yield
     expect.set_options(timeout=WAIT_MS)
@@ -47,7 +47,7 @@ def web(team: Apart) -> Running:
 
 @pytest.fixture(scope="module")
 def person(team: Apart, web: Running) -> Iterator[Person]:
-    """Whose conversations leave nothing on the daemon."""
+    """An installation whose sandboxes are removed from the daemon at the end."""
     found = team.person(web)
     yield found
     team.workers(1)
@@ -90,7 +90,7 @@ def page(chromium: Browser, web: Running, watched: Watched) -> Iterator[Page]:
 
 
 def begin(page: Page, agent: Colleague, text: str) -> str:
-    """Choose the agent, write to it; gives the conversation."""
+    """Choose the agent and write to it; gives the conversation."""
     page.goto(f"{agent.person.project}/?agent={agent.id}")
     acts.write(page, text)
     page.wait_for_url("**/conversations/*-*/")
@@ -98,7 +98,7 @@ def begin(page: Page, agent: Colleague, text: str) -> str:
 
 
 @pytest.mark.parametrize("dialect", ["anthropic", "openai"])
-def test_a_run_is_watched_reloaded_taken_over_and_stopped(
+def test_conversation_is_watched_reloaded_taken_over_and_stopped(
     team: Apart, person: Person, model: ModelServer, page: Page, dialect: str, pictures: Path
 ) -> None:
     both = team.workers(2)
@@ -153,7 +153,7 @@ def _command_runs(person: Person, conversation: str) -> bool:
     return True
 
 
-def test_the_page_says_that_no_worker_runs_until_one_does(
+def test_conversation_page_says_that_no_worker_runs_until_one_does(
     team: Apart, person: Person, model: ModelServer, page: Page, pictures: Path
 ) -> None:
     team.workers(0)

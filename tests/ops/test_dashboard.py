@@ -1,4 +1,4 @@
-"""The first page of the admin: how every part does, what is spent, and what waits for a person."""
+"""The first page of the admin: the state of every part, model costs and parked conversations."""
 
 import re
 from datetime import timedelta
@@ -29,12 +29,12 @@ def parts(client: Client) -> dict[str, str]:
     return dict(re.findall(r'data-part="(\w+)" data-state="(\w+)"', page))
 
 
-def test_each_part_is_named_with_its_state(admin_client):
+def test_dashboard_shows_each_part_with_its_state(admin_client):
     a_worker(sandbox="docker")
     assert parts(admin_client) == dict.fromkeys(PARTS, "ok") | {"Data": parts(admin_client)["Data"]}
 
 
-def test_a_part_that_does_not_work_says_why_and_what_to_do(admin_client):
+def test_dashboard_shows_why_a_part_does_not_work_and_the_next_step(admin_client):
     assert parts(admin_client)["Workers"] in ("todo", "broken")
     a_worker(sandbox="docker", sandbox_fault="No Docker daemon answers. Start it.")
     assert parts(admin_client)["Sandbox"] == "broken"
@@ -42,7 +42,7 @@ def test_a_part_that_does_not_work_says_why_and_what_to_do(admin_client):
     assert "No Docker daemon answers. Start it.<" in page
 
 
-def test_what_is_parked_is_listed_and_leads_to_it(admin_client):
+def test_dashboard_lists_parked_conversations_with_links(admin_client):
     made = make_world()
     sent = services.start_chat(made.agent, text="Dig <b>deep</b>", by=made.owner)
     assert "Parked" not in admin_client.get("/admin/").content.decode()
@@ -59,7 +59,7 @@ def test_what_is_parked_is_listed_and_leads_to_it(admin_client):
     assert str(sent.conversation_id) in listed.content.decode()
 
 
-def test_who_may_not_look_at_conversations_sees_nothing_of_it():
+def test_dashboard_is_empty_for_staff_without_permission_to_see_conversations():
     clerk = User.objects.create_user("clerk", password="a long password 7", is_staff=True)
     clerk.user_permissions.set(Permission.objects.filter(codename="view_user"))
     client = Client()

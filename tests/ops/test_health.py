@@ -1,4 +1,4 @@
-"""Health answers: alive touches nothing, ready names the part that is not."""
+"""Health checks: liveness uses no database, readiness names the part that is not ready."""
 
 from datetime import timedelta
 
@@ -19,7 +19,7 @@ def a_worker_is_alive(name: str = "w", **facts: object) -> None:
     Worker.objects.create(id=name, heartbeat_at=timezone.now(), **{**known, **facts})
 
 
-def nothing_happens_for(seconds: float) -> None:
+def let_queue_wait(seconds: float) -> None:
     Conversation.objects.update(updated_at=timezone.now() - timedelta(seconds=seconds))
 
 
@@ -27,8 +27,8 @@ def ask(client) -> dict:
     return client.get("/readyz").json()
 
 
-def test_alive_touches_nothing(client):
-    # Without the database mark any query is an error here, and so is to open what was closed.
+def test_liveness_uses_no_database(client):
+    # Without the database mark, a query or a new connection is an error here.
     assert connections["default"].connection is None
     answer = client.get("/healthz")
     assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
@@ -37,7 +37,7 @@ def test_alive_touches_nothing(client):
 
 
 @pytest.mark.django_db
-def test_ready_names_a_worker_that_gives_no_sign_of_life(client):
+def test_readiness_reports_that_no_worker_is_alive(client):
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert answer.json()["status"] == "not ready"
@@ -46,7 +46,7 @@ def test_ready_names_a_worker_that_gives_no_sign_of_life(client):
 
 
 @pytest.mark.django_db
-def test_a_worker_is_alive_until_it_has_been_silent_for_a_while(client):
+def test_worker_counts_as_alive_until_its_heartbeat_is_16_seconds_old(client):
     a_worker_is_alive()
     assert ask(client)["parts"]["workers"] == "ok"
     Worker.objects.update(heartbeat_at=timezone.now() - timedelta(seconds=16))
@@ -54,7 +54,7 @@ def test_a_worker_is_alive_until_it_has_been_silent_for_a_while(client):
 
 
 @pytest.mark.django_db
-def test_workers_that_drain_are_counted_and_take_nothing(client):
+def test_draining_workers_are_counted_and_have_no_room(client):
     a_worker_is_alive("one")
     a_worker_is_alive("two", draining=True)
     assert ask(client)["workers"] == {"working": 1, "draining": 1, "room": 2}
@@ -63,7 +63,7 @@ def test_workers_that_drain_are_counted_and_take_nothing(client):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_queue_tells_what_waits_and_how_long_the_first_of_it_has(client):
+def test_queue_counts_waiting_conversations_and_the_age_of_the_oldest(client):
     here = make_world(limit_concurrent=1)
     other = agents.create(
         here.project,
@@ -75,7 +75,7 @@ def test_the_queue_tells_what_waits_and_how_long_the_first_of_it_has(client):
     )
     for agent in (here.agent, other):
         services.start_chat(agent, text="Go", by=here.owner)
-    nothing_happens_for(7)
+    let_queue_wait(7)
     queue = ask(client)["queue"]
     assert queue["waiting"] == 2
     assert 7 <= queue["oldest_seconds"] < 60
@@ -87,10 +87,10 @@ def test_the_queue_tells_what_waits_and_how_long_the_first_of_it_has(client):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_queue_that_nobody_takes_from_is_a_fault_and_a_long_one_is_not(client):
+def test_queue_is_at_fault_when_free_workers_take_nothing_and_not_when_it_is_long(client):
     here = make_world(limit_concurrent=1)
     services.start_chat(here.agent, text="Go", by=here.owner)
-    nothing_happens_for(worker_status.QUEUE_STUCK_SECONDS + 15)
+    let_queue_wait(worker_status.QUEUE_STUCK_SECONDS + 15)
     assert ask(client)["parts"]["queue"] == "ok", "that nobody is there is the workers' fault"
     a_worker_is_alive()
     assert "although workers are free" in ask(client)["parts"]["queue"]
@@ -99,7 +99,7 @@ def test_a_queue_that_nobody_takes_from_is_a_fault_and_a_long_one_is_not(client)
 
 
 @pytest.mark.django_db
-def test_commands_can_run_if_one_of_the_workers_can_run_them(client):
+def test_sandbox_is_ready_if_one_worker_can_run_commands(client):
     a_worker_is_alive("one", sandbox="docker", sandbox_fault="No daemon at /var/run/docker.sock.")
     assert ask(client)["parts"]["sandbox"] == "unavailable"
     a_worker_is_alive("two", sandbox="docker")
@@ -107,13 +107,13 @@ def test_commands_can_run_if_one_of_the_workers_can_run_them(client):
 
 
 @pytest.mark.django_db
-def test_commands_refused_on_purpose_are_no_fault(client):
+def test_sandbox_none_is_no_fault(client):
     a_worker_is_alive(sandbox="none", sandbox_fault="Commands are switched off.")
     assert client.get("/readyz").status_code == 200
 
 
 @pytest.mark.django_db
-def test_nobody_learns_who_or_where(client):
+def test_readiness_shows_no_names_or_addresses(client):
     a_worker_is_alive(sandbox="docker", sandbox_fault="No daemon at /var/run/docker.sock.")
     said = client.get("/readyz").content.decode()
     assert "secret-host" not in said
@@ -121,7 +121,7 @@ def test_nobody_learns_who_or_where(client):
 
 
 @pytest.mark.django_db
-def test_a_redis_that_does_not_answer_is_named(client, settings):
+def test_readiness_reports_a_redis_that_does_not_answer(client, settings):
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     answer = client.get("/readyz")
     assert answer.status_code == 503
@@ -129,7 +129,7 @@ def test_a_redis_that_does_not_answer_is_named(client, settings):
 
 
 @pytest.mark.django_db
-def test_ready_names_a_full_disk(client, settings, monkeypatch):
+def test_readiness_reports_a_full_disk(client, settings, monkeypatch):
     monkeypatch.setattr("paca.common.disk_space.MIN_FREE_MIB", 1 << 40)
     answer = client.get("/readyz")
     assert answer.status_code == 503
@@ -137,12 +137,12 @@ def test_ready_names_a_full_disk(client, settings, monkeypatch):
 
 
 @pytest.mark.parametrize("address", ["/healthz", "/readyz"])
-def test_health_is_only_read(client, address):
+def test_health_pages_refuse_post(client, address):
     assert client.post(address).status_code == 405
 
 
 @pytest.mark.django_db
-def test_workers_of_many_hosts_that_share_no_files_are_noticed():
+def test_placement_problem_names_workers_that_share_no_files():
     a_worker_is_alive("one", sandbox="bubblewrap", place="boot-1 pid:[1] a")
     a_worker_is_alive("two", sandbox="bubblewrap", place="boot-1 pid:[2] b")
     assert worker_status.placement_problem() == ""

@@ -1,4 +1,4 @@
-"""Figures for Prometheus: of the whole installation, and only for who has the token."""
+"""Metrics for Prometheus: figures of the whole installation, protected by the token."""
 
 import pytest
 from django.db import connection
@@ -25,7 +25,7 @@ def ask(client, token: str = TOKEN):
 
 
 def figures(client) -> dict[tuple[str, ...], float]:
-    """By the name and the values of the labels."""
+    """The value of each metric by its name and labels."""
     families = text_string_to_metric_families(ask(client).content.decode())
     return {
         (sample.name, *sample.labels.values()): sample.value
@@ -34,7 +34,7 @@ def figures(client) -> dict[tuple[str, ...], float]:
     }
 
 
-def test_they_tell_of_workers_queue_conversations_and_costs(client):
+def test_metrics_cover_workers_queue_conversations_and_costs(client):
     made = make_world()
     services.start_chat(made.agent, text="Go", by=made.owner)
     done = services.start_chat(made.agent, text="Go", by=made.owner).conversation_id
@@ -61,7 +61,7 @@ def test_they_tell_of_workers_queue_conversations_and_costs(client):
     assert found["process_resident_memory_bytes",] > 1e7
 
 
-def test_a_worker_that_cannot_run_commands_shows(client):
+def test_metrics_show_that_no_worker_can_run_commands(client):
     assert figures(client)["paca_sandbox_available",] == 0, "there is no worker at all"
     known = {"host": "h", "pid": 1, "process_started": "1", "concurrency": 4}
     told = {"sandbox": "docker", "sandbox_fault": "No daemon answers."}
@@ -69,7 +69,7 @@ def test_a_worker_that_cannot_run_commands_shows(client):
     assert figures(client)["paca_sandbox_available",] == 0
 
 
-def test_more_conversations_cost_no_more_queries(client):
+def test_metrics_need_no_more_queries_for_more_conversations(client):
     made = make_world()
     counts = []
     for more in (1, 10):
@@ -86,18 +86,18 @@ def test_more_conversations_cost_no_more_queries(client):
 @pytest.mark.parametrize(
     "headers", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": TOKEN}]
 )
-def test_without_the_token_they_are_refused(client, headers):
+def test_metrics_are_refused_without_the_token(client, headers):
     answer = client.get("/metrics", headers=headers)
     assert answer.status_code == 401
     assert answer["WWW-Authenticate"] == "Bearer"
     assert b"paca_" not in answer.content
 
 
-def test_a_session_is_no_token(admin_client):
+def test_metrics_do_not_accept_a_session(admin_client):
     assert admin_client.get("/metrics").status_code == 401
 
 
-def test_without_a_token_set_there_is_no_such_page(client, settings):
+def test_metrics_page_does_not_exist_without_a_token_in_the_settings(client, settings):
     settings.METRICS_TOKEN = ""
     assert ask(client).status_code == 404
     assert ask(client, "").status_code == 404

@@ -1,4 +1,4 @@
-"""Many processes are one installation by the secrets they share."""
+"""The secrets that the processes of a split deployment share."""
 
 import pytest
 
@@ -15,25 +15,25 @@ ANOTHER_KEY = "jF5gV2d3cXh1eWJtdmF3cXJ0c2x6a2puZ2h1aW9wYXM="
 
 
 @pytest.fixture(autouse=True)
-def entered(settings, monkeypatch) -> None:
-    """On a database of many processes, which a web process has entered."""
+def recorded_secrets(settings, monkeypatch) -> None:
+    """A database that is not SQLite, in which a web process has recorded its secrets."""
     monkeypatch.setattr(database_check, "is_sqlite", lambda: False)
     settings.PACA_KEYS = installation_keys.InstallationKeys("", [], {}, frozenset())
     split_deployment.record_secrets()
 
 
-def of_the_folder(settings) -> None:
+def use_secrets_of_folder(settings) -> None:
     files = frozenset({installation_keys.SECRET_KEY_FILE, installation_keys.ENCRYPTION_KEY_FILE})
     settings.PACA_KEYS = installation_keys.InstallationKeys("", [], {}, files)
 
 
-def test_a_process_with_the_same_secrets_is_part_of_it(settings):
+def test_process_with_the_same_secrets_is_accepted(settings):
     split_deployment.check_worker_secrets()
-    of_the_folder(settings)
+    use_secrets_of_folder(settings)
     split_deployment.check_web_secrets()
 
 
-def test_a_worker_with_other_secrets_is_told_which(settings):
+def test_worker_with_other_secrets_is_refused_with_their_names(settings):
     settings.SECRET_KEY = ANOTHER_SECRET
     settings.ENCRYPTION_KEY = [ANOTHER_KEY]
     with pytest.raises(ConfigurationError, match="SECRET_KEY and ENCRYPTION_KEY differ") as raised:
@@ -41,7 +41,7 @@ def test_a_worker_with_other_secrets_is_told_which(settings):
     assert "give every process the same" in str(raised.value.facts["next_step"])
 
 
-def test_a_worker_that_lacks_the_key_that_encrypts_now_is_refused(settings):
+def test_worker_without_the_current_encryption_key_is_refused(settings):
     former = settings.ENCRYPTION_KEY
     settings.ENCRYPTION_KEY = [ANOTHER_KEY, *former]
     split_deployment.record_secrets()
@@ -51,14 +51,14 @@ def test_a_worker_that_lacks_the_key_that_encrypts_now_is_refused(settings):
         split_deployment.check_worker_secrets()
 
 
-def test_secrets_that_a_host_has_made_up_do_not_get_in(settings):
+def test_web_process_with_generated_secrets_is_refused(settings):
     settings.SECRET_KEY = ANOTHER_SECRET
-    of_the_folder(settings)
+    use_secrets_of_folder(settings)
     with pytest.raises(ConfigurationError, match="SECRET_KEY differs"):
         split_deployment.check_web_secrets()
 
 
-def test_secrets_that_a_person_has_changed_are_those_of_the_installation_from_then_on(settings):
+def test_secrets_changed_in_the_environment_become_those_of_the_installation(settings):
     settings.SECRET_KEY = ANOTHER_SECRET
     settings.ENCRYPTION_KEY = [ANOTHER_KEY]
     split_deployment.check_web_secrets()
@@ -66,21 +66,21 @@ def test_secrets_that_a_person_has_changed_are_those_of_the_installation_from_th
     split_deployment.check_worker_secrets()
 
 
-def test_the_folder_of_a_file_database_holds_all_there_is(settings, monkeypatch):
+def test_web_process_on_sqlite_may_use_any_secrets_of_its_folder(settings, monkeypatch):
     monkeypatch.setattr(database_check, "is_sqlite", lambda: True)
     settings.SECRET_KEY = ANOTHER_SECRET
-    of_the_folder(settings)
+    use_secrets_of_folder(settings)
     split_deployment.check_web_secrets()
 
 
-def test_what_is_kept_in_the_database_gives_no_secret_away(settings):
+def test_recorded_fingerprints_reveal_no_secret(settings):
     known = Installation.objects.get()
     for secret in (settings.SECRET_KEY, *settings.ENCRYPTION_KEY):
         assert secret not in known.secret_key_sign + known.encryption_sign
     assert encryption.decrypt(known.encryption_sign) == "Paca"
 
 
-def test_what_would_have_to_be_made_up_is_named(settings):
+def test_missing_secrets_are_named(settings):
     settings.PACA_KEYS = installation_keys.InstallationKeys(
         "", [], {installation_keys.ENCRYPTION_KEY_FILE: "x"}, frozenset()
     )
@@ -88,8 +88,8 @@ def test_what_would_have_to_be_made_up_is_named(settings):
         split_deployment.check_secrets_are_given()
 
 
-def test_a_worker_waits_for_the_web_process_that_says_which_secrets_count(monkeypatch):
-    """Its tables may be there a moment earlier, and any secrets would pass."""
+def test_worker_waits_until_a_web_process_has_recorded_its_secrets(monkeypatch):
+    """The tables exist a moment earlier; until the secrets are recorded, any would be accepted."""
     monkeypatch.setattr(database_check, "exists", lambda: True)
     monkeypatch.setattr(
         database_state, "read_migration_state", lambda: database_state.MigrationState(1, 0)

@@ -1,4 +1,4 @@
-"""How the web server begins and ends: ready, drained, said goodbye, gone."""
+"""Start and end of the web server: ready, worker drained, sockets closed, ended."""
 
 import os
 import signal
@@ -81,7 +81,7 @@ def program(drain_seconds: float = 0.3) -> Iterator[tuple[subprocess.Popen, str]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_drains_the_worker_then_says_1012_then_returns(number):
+def test_server_drains_the_worker_then_closes_sockets_with_1012_then_returns(number):
     with program() as (process, url), connect(url) as page:
         assert page.recv(timeout=5) == "hello"
         process.send_signal(number)
@@ -94,7 +94,7 @@ def test_a_signal_drains_the_worker_then_says_1012_then_returns(number):
         assert (process.returncode, err) == (0, "")
 
 
-def test_while_the_worker_drains_the_server_still_answers():
+def test_server_answers_while_the_worker_drains():
     with program(drain_seconds=5) as (process, url):
         process.send_signal(signal.SIGTERM)
         assert process.stdout.readline() == "draining\n"
@@ -104,7 +104,7 @@ def test_while_the_worker_drains_the_server_still_answers():
         assert process.returncode == 0
 
 
-def test_a_second_signal_ends_it_at_once():
+def test_second_signal_ends_the_server_at_once():
     with program(drain_seconds=30) as (process, url), connect(url) as page:
         page.recv(timeout=5)
         process.send_signal(signal.SIGTERM)
@@ -113,39 +113,39 @@ def test_a_second_signal_ends_it_at_once():
         assert process.wait(15) == 128 + signal.SIGTERM
 
 
-NO_TEXT = b"\x81\x82" + bytes(4) + b"\xff\xfe"
-GOODBYE = b"\x88\x82" + bytes(4) + (1000).to_bytes(2, "big")
+INVALID_UTF8 = b"\x81\x82" + bytes(4) + b"\xff\xfe"
+CLOSE_FRAME = b"\x88\x82" + bytes(4) + (1000).to_bytes(2, "big")
 
 
 @pytest.mark.parametrize(
     ("sent", "closed"),
-    [(NO_TEXT, 1007), (NO_TEXT * 2, 1007), (NO_TEXT + GOODBYE, 1000)],
-    ids=["once", "twice at once", "with a goodbye behind it"],
+    [(INVALID_UTF8, 1007), (INVALID_UTF8 * 2, 1007), (INVALID_UTF8 + CLOSE_FRAME, 1000)],
+    ids=["once", "twice at once", "before a close frame"],
 )
-def test_text_that_is_no_text_ends_its_line_and_is_no_error_of_the_server(sent, closed):
+def test_invalid_utf8_closes_the_socket_and_is_not_logged_as_a_server_error(sent, closed):
     with program() as (process, url):
-        with raw(url) as line:
+        with raw_socket(url) as line:
             line.sendall(sent)
-            assert goodbye(line) == closed
+            assert close_code(line) == closed
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=10)
         assert (process.returncode, err) == (0, "")
 
 
-def test_text_that_is_no_text_behind_a_goodbye_is_no_error_of_the_server():
+def test_invalid_utf8_after_a_close_frame_is_not_logged_as_a_server_error():
     with program() as (process, url):
-        with raw(url, "/bye") as line:
-            assert goodbye(line) == 4401
-            line.sendall(NO_TEXT + GOODBYE)
-            assert line.recv(1024) == b""  # it has been heard
+        with raw_socket(url, "/bye") as line:
+            assert close_code(line) == 4401
+            line.sendall(INVALID_UTF8 + CLOSE_FRAME)
+            assert line.recv(1024) == b""  # the server has closed the connection
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=10)
         assert (process.returncode, err) == (0, "")
 
 
 @contextmanager
-def raw(url: str, path: str = "/") -> Iterator[socket.socket]:
-    """A page that was let in, and answers nothing by itself."""
+def raw_socket(url: str, path: str = "/") -> Iterator[socket.socket]:
+    """An open socket that answers nothing by itself."""
     port = int(url.rpartition(":")[2].strip("/"))
     with socket.create_connection(("127.0.0.1", port), timeout=10) as line:
         line.sendall(
@@ -159,8 +159,8 @@ def raw(url: str, path: str = "/") -> Iterator[socket.socket]:
         yield line
 
 
-def goodbye(line: socket.socket) -> int:
-    """The code that the server closes with."""
+def close_code(line: socket.socket) -> int:
+    """The code in the close frame of the server."""
     found = b""
     while len(found.partition(b"\x88\x02")[2]) < 2:
         piece = line.recv(1024)

@@ -1,4 +1,4 @@
-"""A signed-in person, a project and an agent, as most tests of pages need them."""
+"""Fixtures of page tests: a signed-in person, a project and an agent."""
 
 import pytest
 from django.test import Client
@@ -13,7 +13,7 @@ def harbor(db: None) -> World:
 
 @pytest.fixture
 def ada(harbor: World) -> Client:
-    """The owner's browser."""
+    """The browser of the owner, signed in."""
     client = Client()
     client.force_login(harbor.user)
     return client

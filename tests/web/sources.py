@@ -1,4 +1,4 @@
-"""The files the pages are made of, for tests that read them."""
+"""The templates, modules and style sheets of the pages, for tests that read them."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A body that goes on and on is refused while it comes, and nobody keeps it."""
+"""The body size limit: a larger body is refused while it arrives, and not stored."""
 
 import http.client
 import json
@@ -15,7 +15,7 @@ MOST = 1000
 
 @pytest.fixture
 def came() -> list[int]:
-    """The lengths of the bodies that came whole to the application."""
+    """The lengths of the bodies that the application received whole."""
     return []
 
 
@@ -63,20 +63,18 @@ def post(server: LiveServer, body: Any, **more: Any) -> tuple[int, Any]:
     return answer.status, error["code"]
 
 
-def test_what_fits_comes_whole(server: LiveServer, came: list[int]):
+def test_body_within_the_limit_arrives_whole(server: LiveServer, came: list[int]):
     assert post(server, bytes(MOST)) == (204, None)
     assert post(server, iter([bytes(MOST // 2)] * 2), encode_chunked=True) == (204, None)
     assert came == [MOST, MOST]
 
 
-def test_what_says_that_it_is_too_large_is_refused(server: LiveServer, came: list[int]):
+def test_body_with_a_too_large_content_length_is_refused(server: LiveServer, came: list[int]):
     assert post(server, bytes(MOST + 1)) == (413, "too_large")
     assert came == []
 
 
-def test_what_turns_out_to_be_too_large_is_refused_while_it_comes(
-    server: LiveServer, came: list[int]
-):
+def test_body_above_the_limit_is_refused_while_it_arrives(server: LiveServer, came: list[int]):
     pieces = iter([bytes(MOST // 2)] * 3)
     assert post(server, pieces, encode_chunked=True) == (413, "too_large")
     assert came == []

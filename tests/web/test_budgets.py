@@ -1,4 +1,4 @@
-"""What a page costs to fetch, compressed as it travels."""
+"""The compressed size of what a page loads."""
 
 import gzip
 from collections.abc import Iterable
@@ -11,36 +11,38 @@ from tests.web.sources import SHEETS, STATIC
 KB = 1024
 
 
-def travels(paths: Iterable[Path]) -> float:
+def compressed_kb(paths: Iterable[Path]) -> float:
     return sum(len(gzip.compress(path.read_bytes(), 6)) for path in paths) / KB
 
 
-def needed_by(entry: str) -> list[Path]:
+def modules_needed_by(entry: str) -> list[Path]:
     return [STATIC_FOLDER / each for each in javascript_modules.modules_of(entry)]
 
 
-def test_the_style_sheets_stay_small() -> None:
-    assert travels(SHEETS) <= 20
+def test_style_sheets_stay_within_20_kb() -> None:
+    assert compressed_kb(SHEETS) <= 20
 
 
-def test_the_modules_of_the_conversation_stay_small() -> None:
-    """Nothing is minified, so this counts comments and long names too; the first paint needs none."""
-    assert travels(needed_by("paca/pages/conversation.js")) <= 85
+def test_modules_of_the_conversation_stay_within_85_kb() -> None:
+    """Nothing is minified, so comments and long names count. The first paint needs no module."""
+    assert compressed_kb(modules_needed_by("paca/pages/conversation.js")) <= 85
 
 
-def test_a_plain_page_needs_no_markdown() -> None:
-    needed = needed_by("paca/pages/default.js")
-    assert travels(needed) <= 25
+def test_default_page_loads_no_markdown_library() -> None:
+    needed = modules_needed_by("paca/pages/default.js")
+    assert compressed_kb(needed) <= 25
     assert not [path for path in needed if "marked" in path.name or "purify" in path.name]
 
 
-def test_colours_for_code_are_fetched_only_when_code_is_shown() -> None:
-    needed = needed_by("paca/pages/conversation.js")
+def test_highlighter_is_loaded_only_when_code_is_shown() -> None:
+    needed = modules_needed_by("paca/pages/conversation.js")
     assert STATIC / "core" / "highlight.js" in needed
     assert not [path for path in needed if "vendor/highlight" in str(path)]
 
 
-def test_every_import_of_a_page_leads_to_a_file() -> None:
+def test_imports_of_page_modules_lead_to_files() -> None:
     entries = [*(STATIC / "pages").glob("*.js"), STATIC / "styleguide" / "page.js"]
     for entry in entries:
-        assert all(path.is_file() for path in needed_by(str(entry.relative_to(STATIC_FOLDER))))
+        assert all(
+            path.is_file() for path in modules_needed_by(str(entry.relative_to(STATIC_FOLDER)))
+        )

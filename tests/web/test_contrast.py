@@ -1,4 +1,4 @@
-"""Every pair of text and surface is readable in both themes: read from the tokens, computed by WCAG."""
+"""The contrast of every text colour on every surface, from the tokens, by the formula of WCAG."""
 
 import re
 from collections.abc import Iterator
@@ -41,12 +41,12 @@ def wanted() -> Iterator[tuple[str, str, float]]:
         yield "line-control", surface, CONTROL
 
 
-def test_black_on_white_is_21_to_1() -> None:
+def test_contrast_of_black_on_white_is_21_to_1() -> None:
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
 
 
 @pytest.mark.parametrize(("front", "back", "least"), [*wanted()])
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_pair_is_readable(front: str, back: str, least: float, theme: str) -> None:
+def test_colour_pair_is_readable(front: str, back: str, least: float, theme: str) -> None:
     at = ("light", "dark").index(theme)
     assert contrast(PAIRS[front][at], PAIRS[back][at]) >= least

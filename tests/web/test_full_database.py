@@ -1,4 +1,4 @@
-"""What people read at each door while the database has no room."""
+"""Pages while the disk of the database is full."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ def told_anew(monkeypatch) -> None:
 
 @contextmanager
 def no_room() -> Iterator[None]:
-    """Reads are answered, as of a database whose disk is full."""
+    """A database whose disk is full: reads work and writes fail."""
 
     def refuse(execute, sql, params, many, context):
         if sql.startswith(("INSERT", "UPDATE")):
@@ -34,7 +34,7 @@ def no_room() -> Iterator[None]:
         yield
 
 
-def test_who_cannot_be_signed_in_for_want_of_room_is_told_so(harbor: World):
+def test_sign_in_page_says_that_the_disk_of_the_database_is_full(harbor: World):
     harbor.user.set_password(PASSWORD)
     harbor.user.save()
     client = Client(raise_request_exception=False)
@@ -45,7 +45,7 @@ def test_who_cannot_be_signed_in_for_want_of_room_is_told_so(harbor: World):
     assert_says_so(client, answer)
 
 
-def test_the_admin_says_what_it_had_no_room_for(harbor: World):
+def test_admin_says_that_the_disk_of_the_database_is_full(harbor: World):
     harbor.user.is_staff = harbor.user.is_superuser = True
     harbor.user.save()
     client = Client(raise_request_exception=False)

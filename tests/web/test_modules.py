@@ -1,4 +1,4 @@
-"""The page's modules under node, where it is there; the browser tier runs the same files in Chromium."""
+"""The JavaScript tests under node, if it is installed. The browser tier runs them in Chromium."""
 
 import os
 import shutil
@@ -10,13 +10,13 @@ from tests.web import make_cases
 TESTS = Path(__file__).parent / "js"
 
 
-def test_the_cases_shared_with_the_page_are_fresh() -> None:
+def test_cases_for_javascript_are_up_to_date() -> None:
     assert make_cases.FILE.read_text() == make_cases.as_text()
 
 
 if shutil.which("node"):
 
-    def test_the_modules_pass_their_tests_under_node() -> None:
+    def test_modules_pass_their_tests_under_node() -> None:
         ran = subprocess.run(
             ["node", "--test", *sorted(str(path) for path in TESTS.glob("*.test.js"))],
             capture_output=True,

@@ -1,4 +1,4 @@
-"""What each page shows, to whom, and with how many queries."""
+"""The content of the pages, who may see them, and their number of queries."""
 
 import json
 import re
@@ -36,17 +36,17 @@ def page(harbor: World, rest: str = "") -> str:
     return f"/projects/{harbor.project.id}/{rest}"
 
 
-def test_the_only_project_is_where_one_begins(ada: Client, harbor: World) -> None:
+def test_home_redirects_to_the_only_project(ada: Client, harbor: World) -> None:
     assert ada.get("/").headers["Location"] == page(harbor)
 
 
-def test_who_is_in_no_project_is_told_so(harbor: World, db: None) -> None:
+def test_home_tells_people_without_a_project_what_to_do(harbor: World, db: None) -> None:
     client = Client()
     client.force_login(User.objects.create_user("nobody"))
     assert "You are not a member of a project yet" in body(client, "/")
 
 
-def test_the_overview_invites_to_write_to_the_agent(ada: Client, harbor: World) -> None:
+def test_overview_has_a_composer_for_the_agent(ada: Client, harbor: World) -> None:
     text = unescape(body(ada, page(harbor)))
     assert "Rosa is ready" in text
     assert (
@@ -58,7 +58,7 @@ def test_the_overview_invites_to_write_to_the_agent(ada: Client, harbor: World) 
     ] == [prompt for _title, prompt in scripted_model.PROMPTS]
 
 
-def test_of_several_agents_one_is_chosen_and_inactive_ones_are_not_offered(
+def test_overview_chooses_one_agent_and_leaves_out_inactive_ones(
     ada: Client, harbor: World
 ) -> None:
     role = harbor.role(permissions.AGENT)
@@ -81,9 +81,7 @@ def test_of_several_agents_one_is_chosen_and_inactive_ones_are_not_offered(
     )
 
 
-def test_getting_started_ends_when_everything_is_done_or_it_is_hidden(
-    ada: Client, harbor: World
-) -> None:
+def test_getting_started_disappears_when_it_is_done_or_hidden(ada: Client, harbor: World) -> None:
     assert "Getting started" in body(ada, page(harbor))
     ada.cookies["checklist"] = "hidden"
     assert "Getting started" not in body(ada, page(harbor))
@@ -94,13 +92,13 @@ def test_getting_started_ends_when_everything_is_done_or_it_is_hidden(
     assert "Getting started" not in body(ada, page(harbor))
 
 
-def test_a_project_without_agents_says_what_to_do(ada: Client, harbor: World) -> None:
+def test_overview_without_agents_says_what_to_do(ada: Client, harbor: World) -> None:
     agents.retire(harbor.agent, by=harbor.owner)
     assert "No agents yet" in body(ada, page(harbor))
     assert "No agents yet" in body(ada, page(harbor, "agents/"))
 
 
-def test_who_may_only_watch_gets_no_composer(harbor: World) -> None:
+def test_overview_has_no_composer_for_viewers(harbor: World) -> None:
     viewer = User.objects.create_user("vic")
     harbor.project.workspace.members.create(user=viewer)
     role = harbor.role(permissions.VIEWER)
@@ -115,7 +113,7 @@ def test_who_may_only_watch_gets_no_composer(harbor: World) -> None:
     assert handed_over(shown)["mayWrite"] is False
 
 
-def test_the_agents_say_what_they_do_now(ada: Client, harbor: World) -> None:
+def test_agents_page_shows_current_activities(ada: Client, harbor: World) -> None:
     assert "No conversation running" in body(ada, page(harbor, "agents/"))
     chat(harbor, "Find the bug")
     text = body(ada, page(harbor, "agents/"))
@@ -123,7 +121,7 @@ def test_the_agents_say_what_they_do_now(ada: Client, harbor: World) -> None:
     assert "Queued" in text
 
 
-def test_conversations_are_found_by_title_and_by_what_was_said(ada: Client, harbor: World) -> None:
+def test_conversations_are_found_by_title_and_by_message(ada: Client, harbor: World) -> None:
     chat(harbor, "Find the bug\nin the tax rounding")
     chat(harbor, "Write a poem")
     found = body(ada, page(harbor, "conversations/"), data={"q": "rounding"})
@@ -132,16 +130,18 @@ def test_conversations_are_found_by_title_and_by_what_was_said(ada: Client, harb
     assert "Nothing found for" in body(ada, page(harbor, "conversations/"), data={"q": "nowhere"})
 
 
-def test_an_empty_list_of_conversations_is_no_error(ada: Client, harbor: World) -> None:
+def test_conversations_page_may_be_empty(ada: Client, harbor: World) -> None:
     assert "No conversations yet" in body(ada, page(harbor, "conversations/"))
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "x", "99999999", "9" * 5000, "²", "\n", ""])
-def test_a_senseless_page_number_shows_some_page(ada: Client, harbor: World, number: str) -> None:
+def test_conversations_page_accepts_any_page_number(
+    ada: Client, harbor: World, number: str
+) -> None:
     assert ada.get(page(harbor, "conversations/"), {"page": number}).status_code == 200
 
 
-def test_long_lists_have_pages(ada: Client, harbor: World) -> None:
+def test_conversations_page_splits_long_lists(ada: Client, harbor: World) -> None:
     for number in range(32):
         chat(harbor, f"Task {number:02}")
     first = body(ada, page(harbor, "conversations/")).split('<form class="searchbox')[1]
@@ -154,16 +154,14 @@ def test_long_lists_have_pages(ada: Client, harbor: World) -> None:
 
 
 def handed_over(text: str) -> dict[str, Any]:
-    """What the page gives its element."""
+    """The data that the page gives to <paca-conversation>."""
     found = re.search(r'<paca-conversation class="main" page="([^"]*)"', text)
     assert found
     given: dict[str, Any] = json.loads(unescape(found[1]))
     return given
 
 
-def test_the_page_of_a_conversation_has_title_and_state_before_any_script(
-    ada: Client, harbor: World
-) -> None:
+def test_conversation_page_has_title_and_state_without_scripts(ada: Client, harbor: World) -> None:
     sent = chat(harbor)
     text = body(ada, page(harbor, f"conversations/{sent.conversation_id}/"))
     assert "<h1>Find the bug</h1>" in text
@@ -174,7 +172,7 @@ def test_the_page_of_a_conversation_has_title_and_state_before_any_script(
     assert ada.get(given["urls"]["api"]).status_code == 200
 
 
-def test_what_people_and_models_write_is_never_markup(ada: Client, harbor: World) -> None:
+def test_pages_escape_texts_of_people_and_models(ada: Client, harbor: World) -> None:
     sent = chat(harbor, HOSTILE)
     harbor.agent.name, harbor.agent.description = HOSTILE[:100], HOSTILE
     harbor.agent.save()
@@ -190,9 +188,7 @@ def test_what_people_and_models_write_is_never_markup(ada: Client, harbor: World
 
 
 @pytest.mark.parametrize("rest", ["", "agents/", "conversations/", "conversation"])
-def test_the_number_of_queries_does_not_grow_with_the_rows(
-    ada: Client, harbor: World, rest: str
-) -> None:
+def test_pages_need_no_more_queries_for_more_rows(ada: Client, harbor: World, rest: str) -> None:
     sent = chat(harbor)
     path = f"conversations/{sent.conversation_id}/" if rest == "conversation" else rest
 
@@ -216,20 +212,18 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(
 # --- signing in -------------------------------------------------------------------------------------
 
 
-def test_the_sign_in_page_is_ours(client: Client, db: None) -> None:
+def test_sign_in_page_uses_our_template(client: Client, db: None) -> None:
     text = body(client, "/accounts/login/")
     assert "sign_in_link" in text
     assert 'autocomplete="current-password"' in text
 
 
-def test_a_wrong_password_is_said_in_words(client: Client, harbor: World) -> None:
+def test_sign_in_page_reports_a_wrong_password(client: Client, harbor: World) -> None:
     answer = client.post("/accounts/login/", {"login": harbor.user.username, "password": "wrong"})
     assert "are not correct" in answer.content.decode()
 
 
-def test_a_one_time_link_is_looked_at_first_and_used_by_a_press(
-    client: Client, harbor: World
-) -> None:
+def test_one_time_link_is_used_up_by_its_button_only(client: Client, harbor: World) -> None:
     secret = accounts.create_one_time_link(harbor.user)
     path = f"/link/{secret}/"
     assert f"Sign in as {harbor.user.username}" in body(client, path)
@@ -241,7 +235,7 @@ def test_a_one_time_link_is_looked_at_first_and_used_by_a_press(
     assert "has been used or has expired" in again.content.decode()
 
 
-def test_a_one_time_link_cannot_be_pressed_from_another_site(harbor: World) -> None:
+def test_one_time_link_cannot_be_used_from_another_site(harbor: World) -> None:
     client = Client(enforce_csrf_checks=True)
     answer = client.post(f"/link/{accounts.create_one_time_link(harbor.user)}/")
     assert answer.status_code == 403
@@ -255,14 +249,14 @@ def test_a_one_time_link_cannot_be_pressed_from_another_site(harbor: World) -> N
     ("cookie", "shown"),
     [("dark", ' data-theme="dark"'), ("light", ' data-theme="light"'), ("", ""), ('"><b>', "")],
 )
-def test_the_theme_is_pinned_by_the_cookie_before_the_first_paint(
+def test_theme_of_the_cookie_is_in_the_html(
     client: Client, db: None, cookie: str, shown: str
 ) -> None:
     client.cookies["theme"] = cookie
     assert f'<html lang="en"{shown}>' in body(client, "/accounts/login/")
 
 
-def test_unknown_addresses_and_foreign_projects_look_the_same(ada: Client, harbor: World) -> None:
+def test_unknown_urls_and_projects_of_others_look_the_same(ada: Client, harbor: World) -> None:
     unknown = ada.get("/nowhere/")
     foreign = ada.get("/projects/00000000-0000-4000-8000-000000000000/")
     texts = [
@@ -273,7 +267,7 @@ def test_unknown_addresses_and_foreign_projects_look_the_same(ada: Client, harbo
     assert "Page not found" in texts[0]
 
 
-def test_a_right_that_is_missing_is_another_page_than_a_missing_thing(harbor: World) -> None:
+def test_missing_permission_and_missing_object_show_different_pages(harbor: World) -> None:
     role = harbor.role(permissions.VIEWER)
     role.permissions = ["projects:read"]
     role.save()
@@ -287,7 +281,7 @@ def test_a_right_that_is_missing_is_another_page_than_a_missing_thing(harbor: Wo
     assert "agents:read" in answer.content.decode()
 
 
-def test_a_fault_shows_the_number_under_which_the_log_tells_more(
+def test_server_error_page_shows_the_request_id(
     ada: Client, harbor: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_args: object) -> None:
@@ -300,5 +294,5 @@ def test_a_fault_shows_the_number_under_which_the_log_tells_more(
     assert "told-by-the-test" in answer.content.decode()
 
 
-def test_the_style_guide_is_a_page_like_the_others(ada: Client) -> None:
+def test_style_guide_is_served(ada: Client) -> None:
     assert "Tool card, every state" in body(ada, "/styleguide/")

@@ -1,4 +1,4 @@
-"""What the browser is told it may load: exactly this, on every page of ours."""
+"""The Content-Security-Policy of pages, and the caching of static files."""
 
 import re
 import subprocess
@@ -22,13 +22,13 @@ def directives(policy: str) -> set[str]:
 
 
 @pytest.mark.parametrize("path", ["/", "/accounts/login/", "/styleguide/", "/nowhere/"])
-def test_our_pages_are_under_the_strict_policy(ada: Client, path: str) -> None:
+def test_pages_send_the_strict_content_security_policy(ada: Client, path: str) -> None:
     found = ada.get(path, follow=True).headers["Content-Security-Policy"]
     assert directives(found) == directives(POLICY)
 
 
 @pytest.mark.django_db
-def test_the_admin_has_a_wider_policy_that_still_runs_no_inline_script(client: Client) -> None:
+def test_admin_policy_is_wider_and_allows_no_inline_scripts(client: Client) -> None:
     found = client.get("/admin/login/").headers["Content-Security-Policy"]
     assert "script-src 'self' 'unsafe-eval'" in found
     assert "require-trusted-types-for" not in found
@@ -82,7 +82,7 @@ def test_settings_import_nothing_of_the_pages() -> None:
     subprocess.run([sys.executable, "-c", SETTINGS_ONLY], check=True, timeout=60)
 
 
-def test_static_files_travel_compressed_when_the_browser_can_read_it(client: Client) -> None:
+def test_static_files_are_compressed_if_the_browser_accepts_it(client: Client) -> None:
     plain = served(client, "paca/components.css")
     zipped = served(client, "paca/components.css", accept_encoding="gzip, br")
     assert "Content-Encoding" not in plain.headers
@@ -91,7 +91,7 @@ def test_static_files_travel_compressed_when_the_browser_can_read_it(client: Cli
     assert zipped.headers["Vary"] == "Accept-Encoding"
 
 
-def test_an_unchanged_file_is_not_sent_again(client: Client) -> None:
+def test_static_files_are_not_sent_again_when_unchanged(client: Client) -> None:
     first = served(client, "paca/core/store.js")
     again = served(client, "paca/core/store.js", if_modified_since=first.headers["Last-Modified"])
     assert (again.status_code, again.content) == (304, b"")

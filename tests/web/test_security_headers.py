@@ -1,4 +1,4 @@
-"""The headers and cookies of every answer."""
+"""The security headers and cookie flags of every response."""
 
 import pytest
 
@@ -11,25 +11,25 @@ HEADERS = {
 
 
 @pytest.mark.parametrize("name", HEADERS)
-def test_every_answer_carries_the_strict_headers(client, name):
+def test_responses_have_the_strict_headers(client, name):
     assert client.get("/healthz").headers[name] == HEADERS[name]
 
 
-def test_every_answer_forbids_devices_and_foreign_content(client):
+def test_responses_forbid_devices_and_content_of_other_sites(client):
     headers = client.get("/healthz").headers
     assert "camera=()" in headers["Permissions-Policy"]
     assert "default-src 'none'" in headers["Content-Security-Policy"]
     assert "unsafe" not in headers["Content-Security-Policy"]
 
 
-def test_a_page_that_is_not_there_carries_them_too(client):
+def test_not_found_responses_have_the_strict_headers(client):
     answer = client.get("/no-such-page/")
     assert answer.status_code == 404
     assert answer.headers["X-Frame-Options"] == "DENY"
 
 
 @pytest.mark.django_db
-def test_cookies_are_secure_when_the_page_came_by_https(client):
+def test_cookies_are_secure_over_https(client):
     for cookie in client.get("/accounts/login/", secure=True).cookies.values():
         assert cookie["secure"], cookie.key
         assert cookie["samesite"] == "Lax"
@@ -43,7 +43,7 @@ def test_cookies_work_on_plain_loopback(client):
 
 
 @pytest.mark.django_db
-def test_https_is_kept_once_it_was_used(client):
+def test_hsts_is_sent_over_https(client):
     assert (
         "max-age=31536000"
         in client.get("/accounts/login/", secure=True).headers["Strict-Transport-Security"]
@@ -51,5 +51,5 @@ def test_https_is_kept_once_it_was_used(client):
     assert "Strict-Transport-Security" not in client.get("/accounts/login/").headers
 
 
-def test_a_foreign_host_name_is_refused(client):
+def test_unknown_host_names_are_refused(client):
     assert client.get("/accounts/login/", headers={"host": "evil.example"}).status_code == 400

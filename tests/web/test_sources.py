@@ -1,4 +1,4 @@
-"""What no template, module or style sheet may hold: the policy's rules, and our own."""
+"""Rules for templates, modules and style sheets: those of the policy and our own."""
 
 import json
 import re
@@ -21,14 +21,14 @@ ICON = re.compile(
 )
 
 
-def test_there_are_sources_to_look_at() -> None:
+def test_sources_are_found() -> None:
     assert len(TEMPLATES) > 15
     assert len(MODULES) > 30
     assert len(SHEETS) == 3
 
 
 @pytest.mark.parametrize("path", MARKUP, ids=name)
-def test_nothing_is_styled_or_scripted_inline(path: Path) -> None:
+def test_sources_have_no_inline_styles_or_scripts(path: Path) -> None:
     text = without_comments(path)
     assert not re.search(r"""\sstyle\s*=\s*["'$]""", text)
     assert not re.search(r"\son[a-z]+\s*=\s*[\"']", text)
@@ -37,7 +37,7 @@ def test_nothing_is_styled_or_scripted_inline(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
-def test_markup_is_made_by_lit_html_and_dompurify_only(path: Path) -> None:
+def test_sources_make_markup_by_lit_html_and_dompurify_only(path: Path) -> None:
     assert not MAKES_MARKUP.search(without_comments(path))
 
 
@@ -49,7 +49,7 @@ def test_templates_escape_everything(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", SHEETS, ids=name)
-def test_sheets_fetch_nothing_and_know_colours_only_by_name(path: Path) -> None:
+def test_style_sheets_fetch_nothing_and_use_colours_by_name_only(path: Path) -> None:
     text = without_comments(path)
     assert "http" not in text
     assert "@import" not in text
@@ -58,7 +58,7 @@ def test_sheets_fetch_nothing_and_know_colours_only_by_name(path: Path) -> None:
         assert not re.search(r"\b(?:rgb|hsl|oklch)a?\(", text)
 
 
-def test_every_icon_that_is_shown_is_in_the_sprite_and_none_is_there_for_nothing() -> None:
+def test_icon_sprite_has_exactly_the_icons_that_are_used() -> None:
     there = set(re.findall(r'<symbol id="([\w-]+)"', (STATIC / "icons" / "icons.svg").read_text()))
     text = "\n".join(without_comments(path) for path in MARKUP)
     text += (STATIC.parents[1] / "labels.py").read_text()
@@ -68,7 +68,7 @@ def test_every_icon_that_is_shown_is_in_the_sprite_and_none_is_there_for_nothing
     assert unused == set()
 
 
-def test_every_class_of_the_sheets_is_used_somewhere() -> None:
+def test_style_sheets_have_no_unused_classes() -> None:
     sheets = "\n".join(without_comments(path) for path in SHEETS)
     declared = set(re.findall(r"\.([a-zA-Z][\w-]*)", re.sub(r"\{[^{}]*\}", "{}", sheets)))
     sources = [*MARKUP, *STATIC.parents[1].rglob("*.py")]
@@ -83,7 +83,7 @@ def test_every_class_of_the_sheets_is_used_somewhere() -> None:
     assert unused == set()
 
 
-def test_the_list_of_events_is_the_catalogue() -> None:
+def test_events_json_lists_the_event_catalogue() -> None:
     from paca.events import EVENT_TYPES
 
     listed = json.loads((STATIC / "events.json").read_text())

@@ -1,4 +1,4 @@
-"""The libraries in the repository are those of the manifest, byte for byte, and nothing else."""
+"""The vendored libraries equal those of the manifest byte for byte, and there are no others."""
 
 import base64
 import hashlib
@@ -26,7 +26,7 @@ def manifest(folder: Path) -> list[dict[str, Any]]:
 
 
 @FOLDERS
-def test_each_file_has_the_hash_of_the_manifest(folder: Path, packages: list) -> None:
+def test_vendored_files_have_the_hashes_of_the_manifest(folder: Path, packages: list) -> None:
     for entry in manifest(folder):
         content = (folder / entry["file"]).read_bytes()
         found = base64.b64encode(hashlib.sha384(content).digest()).decode()
@@ -34,13 +34,13 @@ def test_each_file_has_the_hash_of_the_manifest(folder: Path, packages: list) ->
 
 
 @FOLDERS
-def test_no_file_is_there_that_the_manifest_does_not_name(folder: Path, packages: list) -> None:
+def test_vendored_files_are_all_in_the_manifest(folder: Path, packages: list) -> None:
     there = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     assert there == {entry["file"] for entry in manifest(folder)} | {"manifest.json"}
 
 
 @FOLDERS
-def test_the_manifest_is_what_the_script_would_fetch(folder: Path, packages: list) -> None:
+def test_vendor_manifest_matches_the_script(folder: Path, packages: list) -> None:
     wanted = {
         (package.name, package.version, package.licence, target)
         for package in packages
@@ -51,6 +51,6 @@ def test_the_manifest_is_what_the_script_would_fetch(folder: Path, packages: lis
 
 
 @FOLDERS
-def test_each_library_comes_with_its_licence(folder: Path, packages: list) -> None:
+def test_vendored_libraries_have_their_licences(folder: Path, packages: list) -> None:
     folders = {entry["file"].split("/")[0] for entry in manifest(folder)}
     assert all((folder / each / "LICENSE").is_file() for each in folders)

@@ -1,4 +1,4 @@
-"""An installation is told from others by an identity that its database keeps."""
+"""The identity in the database by which an installation knows its own sandboxes."""
 
 import threading
 
@@ -18,7 +18,7 @@ ANOTHER_SECRET = "another-0123456789abcdefghijklmnopqrstuvwxyz-0123456789"
 
 
 @pytest.mark.django_db
-def test_it_is_given_once_and_outlives_a_change_of_the_secret_key(settings):
+def test_identity_is_created_once_and_survives_a_new_secret_key(settings):
     given = install_id()
     settings.SECRET_KEY = ANOTHER_SECRET
     assert install_id() == given
@@ -28,14 +28,14 @@ def test_it_is_given_once_and_outlives_a_change_of_the_secret_key(settings):
 
 
 @pytest.mark.django_db
-def test_two_with_the_same_key_and_name_of_the_database_are_told_apart():
+def test_identities_differ_between_databases_with_the_same_name_and_key():
     first = install_id()
     Installation.objects.all().delete()  # as if it were a new database
     assert install_id() != first
 
 
 @pytest.mark.django_db
-def test_to_have_one_is_not_to_be_entered_by_a_web_process():
+def test_identity_alone_does_not_count_as_recorded_secrets():
     install_id()
     assert not split_deployment.secrets_are_recorded()
     split_deployment.check_worker_secrets()
@@ -44,8 +44,8 @@ def test_to_have_one_is_not_to_be_entered_by_a_web_process():
 
 
 @pytest.mark.django_db
-def test_one_that_has_sandboxes_already_keeps_the_id_they_bear(settings):
-    """Its containers, volumes and folders from before are found, swept and removed as its own."""
+def test_identity_is_the_derived_id_if_sandboxes_exist_already(settings):
+    """So the sweeper still finds containers, volumes and folders that are older than the identity."""
     split_deployment.record_secrets()
     former = _derived_id()
     here = make_world()
@@ -55,24 +55,24 @@ def test_one_that_has_sandboxes_already_keeps_the_id_they_bear(settings):
     )
     assert install_id() == former
     settings.SECRET_KEY = ANOTHER_SECRET
-    assert install_id() == former, "from now on it is kept"
+    assert install_id() == former, "it is stored from now on"
 
 
 @pytest.mark.django_db
-def test_while_the_database_is_away_none_is_guessed():
-    """A worker that called itself something else would not find the files of its conversations."""
+def test_identity_is_not_guessed_while_the_database_is_unavailable():
+    """A worker with another identity would not find the files of its conversations."""
 
-    def away(*_: object) -> None:
+    def unavailable(*_: object) -> None:
         raise OperationalError("the database is starting up")
 
     given = install_id()
-    with connection.execute_wrapper(away), pytest.raises(OperationalError):
+    with connection.execute_wrapper(unavailable), pytest.raises(OperationalError):
         install_id()
     assert install_id() == given
 
 
 @pytest.mark.django_db(transaction=True)
-def test_all_processes_that_ask_at_once_hear_the_same():
+def test_identity_is_the_same_for_threads_that_ask_at_once():
     answers, line = [], threading.Barrier(6)
 
     def ask() -> None:

@@ -1,4 +1,4 @@
-"""The files of a conversation are removed by its menu, once it was asked and answered."""
+"""The menu of a conversation removes its files after a confirmation."""
 
 from playwright.sync_api import Page, expect
 

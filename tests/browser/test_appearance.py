@@ -1,4 +1,4 @@
-"""How the pages look and read: pictures, phones, themes, the accessibility rules, inert texts."""
+"""The look of the pages: screenshots, phones, themes, reduced motion, hostile texts."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ LOOKS = {
 
 
 def open_pages(page: Page, product: Product, name: str) -> None:
-    """Each page once, photographed; none scrolls sideways."""
+    """Take a screenshot of each page, and check that none scrolls sideways."""
     conversation = acts.start(page, acts.SMALL_PROGRAM)
     acts.wait_until(page, "finished")
     project = conversation.split("/conversations/")[0]
@@ -39,7 +39,7 @@ def open_pages(page: Page, product: Product, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LOOKS)
-def test_every_page_fits_its_screen_in_every_look(
+def test_pages_fit_their_screen_in_every_theme(
     open_browser: Callable[..., BrowserContext], product: Product, watched, name: str
 ) -> None:
     open_pages(open_browser(**LOOKS[name]).new_page(), product, name)
@@ -49,7 +49,7 @@ def test_every_page_fits_its_screen_in_every_look(
     ]
 
 
-def test_the_smallest_phone_and_the_largest_letters_still_fit(
+def test_pages_fit_the_smallest_phone_and_the_largest_letters(
     open_browser: Callable[..., BrowserContext],
 ) -> None:
     page = open_browser(viewport={"width": 320, "height": 568}).new_page()
@@ -61,7 +61,7 @@ def test_the_smallest_phone_and_the_largest_letters_still_fit(
         acts.has_no_sideways_scroll(page)
 
 
-def test_the_theme_is_switched_by_a_button_and_kept_without_a_flash(page: Page) -> None:
+def test_theme_button_switches_and_keeps_the_theme_without_a_flash(page: Page) -> None:
     page.goto("/")
     root = page.locator("html")
     page.get_by_role("button", name="Switch theme").click()
@@ -70,7 +70,7 @@ def test_the_theme_is_switched_by_a_button_and_kept_without_a_flash(page: Page) 
     expect(root).to_have_attribute("data-theme", "dark")
 
 
-def test_texts_that_try_to_be_more_are_shown_and_do_nothing(page: Page) -> None:
+def test_hostile_texts_are_shown_and_do_nothing(page: Page) -> None:
     page.goto("/styleguide/")
     sample = page.locator("paca-sample[data-rows=hostile]")
     expect(sample).to_contain_text("<img src=x onerror=")
@@ -81,7 +81,7 @@ def test_texts_that_try_to_be_more_are_shown_and_do_nothing(page: Page) -> None:
     assert "\u202e" not in sample.inner_text()
 
 
-def test_a_hostile_message_is_inert_on_every_page_that_shows_it(page: Page) -> None:
+def test_hostile_message_is_inert_on_every_page(page: Page) -> None:
     from_a_person = (
         "<img src=x onerror=\"document.title='broken'\"> **bold** [x](javascript:alert(1))"
     )
@@ -95,7 +95,7 @@ def test_a_hostile_message_is_inert_on_every_page_that_shows_it(page: Page) -> N
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_moves_for_those_who_asked_for_stillness(
+def test_animations_stop_with_reduced_motion(
     open_browser: Callable[..., BrowserContext], scheme: str
 ) -> None:
     page = open_browser(reduced_motion="reduce", color_scheme=scheme).new_page()
@@ -108,7 +108,7 @@ def test_nothing_moves_for_those_who_asked_for_stillness(
     assert moving == 0
 
 
-def test_a_card_says_its_state_in_words_to_those_who_do_not_see_it(page: Page) -> None:
+def test_tool_card_names_its_state_for_screen_readers(page: Page) -> None:
     page.goto("/styleguide/")
     sample = page.locator("paca-sample[data-rows=tools]").first
     names = [

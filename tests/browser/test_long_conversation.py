@@ -37,7 +37,7 @@ def first(page: Page) -> int:
     return found
 
 
-def test_it_opens_at_its_end_with_one_request(page: Page, address: str) -> None:
+def test_long_conversation_opens_at_its_end_with_one_request(page: Page, address: str) -> None:
     asked: list[str] = []
     page.on("request", lambda request: "/events/" in request.url and asked.append(request.url))
     open_it(page, address)
@@ -48,7 +48,7 @@ def test_it_opens_at_its_end_with_one_request(page: Page, address: str) -> None:
     assert distance < 50
 
 
-def test_it_is_read_to_its_beginning_and_back_with_few_rows_in_the_page(
+def test_long_conversation_scrolls_to_its_beginning_and_back_with_few_rows(
     page: Page, address: str
 ) -> None:
     open_it(page, address)
@@ -68,7 +68,7 @@ def test_it_is_read_to_its_beginning_and_back_with_few_rows_in_the_page(
     assert distance < 50
 
 
-def test_rows_that_come_above_move_nothing_the_reader_looks_at(page: Page, address: str) -> None:
+def test_older_rows_do_not_move_the_visible_ones(page: Page, address: str) -> None:
     open_it(page, address)
     moved = page.evaluate(
         """async () => {
@@ -88,7 +88,7 @@ def test_rows_that_come_above_move_nothing_the_reader_looks_at(page: Page, addre
     assert moved < 2  # browsers round the place they scroll to
 
 
-def test_a_frame_of_streamed_text_costs_little(page: Page, address: str) -> None:
+def test_streamed_text_costs_little_time_per_frame(page: Page, address: str) -> None:
     open_it(page, address)
     middle = page.evaluate(
         """() => {
