@@ -35,13 +35,13 @@ class StoredEvent(NamedTuple):
         return events.load(self.type, self.data())
 
 
-def live_frame(event: events.Event, *, source: str, at: datetime) -> dict[str, Any]:
-    """The frame of an event that is never stored: it has no number and names no turn."""
+def live_frame(event: events.Event, *, at: datetime) -> dict[str, Any]:
+    """The frame of a live event of an agent. It is never stored, so it has no number and no turn."""
     return {
         "type": event.type,
         "seq": None,
         "at": at.isoformat(),
-        "source": source,
+        "source": "agent",
         "turn": None,
         "data": event.payload(),
     }

@@ -59,14 +59,12 @@ def append(
     conversation_id: UUID,
     *entries: LogEntry,
     lease: Lease | None = None,
-    source: str | None = None,
     known_seq: int | None = None,
 ) -> AppendResult:
     """Store events with the next numbers, and their projections, in one transaction.
 
-    Without a ``lease`` the writer is a person or the system. ``source`` is who speaks; by default it
-    follows from each event. ``known_seq`` is the last event that the writing worker knows: messages
-    that others stored after it are claimed for the running turn.
+    Without a ``lease`` the writer is a person or the system. ``known_seq`` is the last event that the
+    writing worker knows: messages that others stored after it are claimed for the running turn.
 
     Raises ``Fenced`` if the lease is lost, ``IllegalStatusMove`` if a status may not change as an event
     says, and ``NotFound`` if there is no such conversation.
@@ -79,7 +77,7 @@ def append(
         )
         first_seq = last_seq - len(new_events) + 1
         context = projections.WriteContext(conversation_id, turn, epoch, now)
-        stored = _insert(cursor, context, first_seq, new_events, source, in_turn=lease is not None)
+        stored = _insert(cursor, context, first_seq, new_events, in_turn=lease is not None)
         projections.apply(cursor, context, entries)
         if known_seq is not None and first_seq > known_seq + 1:
             projections.claim_messages(cursor, context)
@@ -158,7 +156,6 @@ def _insert(
     context: projections.WriteContext,
     first_seq: int,
     new_events: Sequence[Event],
-    source: str | None,
     *,
     in_turn: bool,
 ) -> tuple[StoredEvent, ...]:
@@ -167,7 +164,7 @@ def _insert(
         StoredEvent(
             seq,
             event.type,
-            source or source_of(event),
+            source_of(event),
             turn,
             context.now,
             to_storable_json(event.payload()),
@@ -234,7 +231,7 @@ _FROM_AGENTS = (
 
 
 def source_of(event: Event) -> str:
-    """Who speaks in this event by default: user, agent or system."""
+    """Who speaks in this event: user, agent or system."""
     if isinstance(event, _FROM_PEOPLE):
         return "user"
     return "agent" if isinstance(event, _FROM_AGENTS) else "system"

@@ -97,4 +97,4 @@ class StreamBuffer:
     def _frame(self, text: _CallText) -> dict[str, Any]:
         unsent = text.text[text.sent - text.start :]
         event = text.kind(call_id=text.call_id, offset=text.sent, text=unsent)
-        return live_frame(event, source="agent", at=timezone.now())
+        return live_frame(event, at=timezone.now())

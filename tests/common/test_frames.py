@@ -33,6 +33,6 @@ def test_frame_holds_the_payload_as_it_is_stored():
 
 def test_live_frame_has_the_fields_of_a_stored_one_and_no_number():
     event = events.TextStreamed(call_id="c", offset=0, text="Hi")
-    live = live_frame(event, source="agent", at=AT)
+    live = live_frame(event, at=AT)
     stored = StoredEvent(1, event.type, "agent", None, AT, json.dumps(event.payload()))
     assert live == json.loads(stored.frame()) | {"seq": None}
