@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from paca.bus.base import EventsCommitted, HintsLost, LiveFrame
-from paca.conversations.api.serializers import ConversationSerializer
+from paca.conversations.api.serializers import conversation_object
 from paca.realtime import commands, protocol
 from paca.realtime.access import (
     CloseSocket,
@@ -55,7 +55,7 @@ class ConversationConsumer(Consumer):
 
     def describe(self) -> Frame:
         """The conversation as it is now. Raises ``CloseSocket``. Runs in a database thread."""
-        return ConversationSerializer(self.authorize().conversation).data
+        return conversation_object(self.authorize().conversation)
 
     @contextmanager
     def subscribe(self, access: SocketAccess) -> Iterator[None]:

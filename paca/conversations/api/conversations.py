@@ -19,6 +19,7 @@ from paca.conversations.api.serializers import (
     MessageReceiptSerializer,
     RecentActivityPagination,
     TitleInput,
+    conversation_object,
 )
 from paca.projects.api.base import ProjectView
 
@@ -59,7 +60,7 @@ class OneConversation(ProjectView):
     def get(self, request: Request, conversation_id: UUID) -> Response:
         """Show a conversation. Its messages are among its events."""
         conversation = selectors.get(self.project, conversation_id)
-        return Response(ConversationSerializer(conversation).data)
+        return Response(conversation_object(conversation))
 
     @extend_schema(
         request=TitleInput,
@@ -74,7 +75,7 @@ class OneConversation(ProjectView):
             require_unchanged(request, conversation)
             if given:
                 services.rename(conversation, by=self.member, **given)
-        return Response(ConversationSerializer(selectors.get(self.project, conversation_id)).data)
+        return Response(conversation_object(selectors.get(self.project, conversation_id)))
 
     @extend_schema(responses={204: None}, tags=["conversations"])
     def delete(self, request: Request, conversation_id: UUID) -> Response:
@@ -96,7 +97,7 @@ class ConversationFiles(ProjectView):
         stays, and the next message starts with an empty workspace. Not while the agent works (409)."""
         conversation = selectors.get(self.project, conversation_id)
         deletion.delete_files(conversation, by=self.member)
-        return Response(ConversationSerializer(conversation).data, status=202)
+        return Response(conversation_object(conversation), status=202)
 
 
 class Messages(ProjectView):
@@ -131,7 +132,7 @@ class ControlCommandView(ProjectView):
         EmptyInput.read(request)
         command(selectors.get(self.project, conversation_id), by=self.member)
         conversation = selectors.get(self.project, conversation_id)
-        return Response(ConversationSerializer(conversation).data, status=202)
+        return Response(conversation_object(conversation), status=202)
 
 
 _command_schema = extend_schema(

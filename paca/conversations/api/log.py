@@ -15,10 +15,10 @@ from rest_framework.request import Request
 
 from paca.conversations import event_log, export, selectors
 from paca.conversations.api.serializers import (
-    ConversationSerializer,
     EventsQuery,
     ExportQuery,
     LogPageSerializer,
+    conversation_object,
 )
 from paca.projects.api.base import ProjectView
 
@@ -70,7 +70,7 @@ class Export(ProjectView):
         conversation = selectors.get(self.project, conversation_id)
         if query["format"] == "markdown":
             return _download(export.to_markdown(conversation))
-        return _download(export.to_json(conversation, ConversationSerializer(conversation).data))
+        return _download(export.to_json(conversation, conversation_object(conversation)))
 
 
 def _download(exported: export.ExportFile) -> HttpResponseBase:

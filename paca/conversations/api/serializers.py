@@ -77,6 +77,15 @@ class ConversationSerializer(serializers.Serializer[Conversation]):
     finished_at = OffsetDateTimeField(allow_null=True)
 
 
+# One instance for all objects: to build the fields of a serializer takes longer than to use them.
+_conversation_serializer = ConversationSerializer()
+
+
+def conversation_object(conversation: Conversation) -> dict[str, Any]:
+    """The conversation as an object of the API."""
+    return dict(_conversation_serializer.to_representation(conversation))
+
+
 class ChatSessionSerializer(serializers.ModelSerializer[ChatSession]):
     """Your chat with an agent, and the conversation that it continues now."""
 

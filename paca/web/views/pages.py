@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from paca.agents import selectors as agents
 from paca.conversations import selectors as conversations
-from paca.conversations.api.serializers import ConversationSerializer
+from paca.conversations.api.serializers import conversation_object
 from paca.engine.llm.demo import scripted_model
 from paca.projects import permissions
 from paca.projects.models import Member, Project
@@ -146,7 +146,7 @@ def conversation(request: HttpRequest, member: Member, conversation_id: UUID) ->
     context = page_context(member, "conversations", conversation=found)
     context["page"] = {
         "project": member.project.name,
-        "conversation": ConversationSerializer(found).data,
+        "conversation": conversation_object(found),
         "agent": {
             "id": str(found.agent_id),
             "name": found.agent.name,
