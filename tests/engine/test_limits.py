@@ -29,21 +29,21 @@ def call(**facts: object) -> events.UsageRecorded:
         (TurnLimits(steps=9, seconds=60), TurnProgress(), 60, "time_limit"),
     ],
 )
-def test_a_limit_ends_the_turn_before_the_next_call(limits, progress, seconds, reason):
+def test_limit_ends_the_turn_before_the_next_call(limits, progress, seconds, reason):
     found = reached_limit(progress, limits, seconds)
     assert (found.reason if found else None) == reason
 
 
-def test_failed_attempts_count_towards_the_budget():
+def test_token_budget_counts_failed_attempts():
     assert used(call(outcome="failed", input=70), call(input=40)).tokens == 110
 
 
-def test_a_new_turn_counts_steps_anew_and_money_on():
+def test_progress_of_a_new_turn_resets_steps_and_keeps_cost():
     progress = used(call(cost_usd=1.0), events.TurnStarted(number=2))
     assert (progress.steps, progress.cost_usd) == (0, 1.0)
 
 
-def test_the_hint_comes_once_and_never_before_the_first_step():
+def test_step_limit_warning_comes_once_and_never_before_the_first_step():
     limits = TurnLimits(steps=2)
     assert step_limit_warning(TurnProgress(), limits) is None
     near = step_limit_warning(used(call()), limits)

@@ -54,7 +54,7 @@ def alike(steps: list[str], period: int, rounds: int) -> bool:
 
 @settings(max_examples=500, deadline=None)
 @given(st.lists(st.sampled_from("abc"), max_size=20))
-def test_it_is_stuck_after_five_equal_steps_or_four_rounds_of_two(steps):
+def test_loop_guard_is_stuck_after_five_equal_steps_or_four_rounds_of_two(steps):
     loop_guard = taken(*steps)
     assert loop_guard.is_stuck == (alike(steps, 1, 5) or alike(steps, 2, 4))
     assert loop_guard.needs_warning == (alike(steps, 1, 3) or alike(steps, 2, 3))
@@ -62,7 +62,7 @@ def test_it_is_stuck_after_five_equal_steps_or_four_rounds_of_two(steps):
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from("ab"), max_size=9))
-def test_nobody_is_told_of_what_was_not_suspect_a_step_before(steps):
+def test_loop_guard_is_suspect_one_step_before_a_warning(steps):
     """The newest outcome is looked at only then: the loop relies on it."""
     if steps and taken(*steps).needs_warning:
         assert taken(*steps[:-1]).is_suspect
@@ -70,14 +70,14 @@ def test_nobody_is_told_of_what_was_not_suspect_a_step_before(steps):
 
 @settings(max_examples=300, deadline=None)
 @given(logs(), logs())
-def test_a_message_or_a_new_turn_opens_a_fresh_window(before, after):
+def test_loop_guard_starts_afresh_with_a_message_or_a_turn(before, after):
     for opening in (events.MessageReceived(text="Try another way"), events.TurnStarted(number=2)):
         assert fold([*before, opening, *after]) == fold(after)
 
 
 @settings(max_examples=300, deadline=None)
 @given(logs(), st.text())
-def test_the_rows_of_a_log_come_to_what_was_folded_as_it_grew(log, text):
+def test_loop_guard_is_the_same_for_stored_and_live_events(log, text):
     """A worker that takes over counts on where the last stopped."""
     log = [*log, *step(90, text, output=text + "\ud800\0")]
     stored = [
@@ -88,7 +88,7 @@ def test_the_rows_of_a_log_come_to_what_was_folded_as_it_grew(log, text):
     assert fold(stored) == fold(log)
 
 
-def test_equal_calls_side_by_side_are_one_step():
+def test_loop_guard_counts_parallel_equal_calls_as_one_step():
     assert fold(step(0, "ls", "ls", "ls")).most_rounds == 1
     two = [*step(0, "ls", "ls", "ls"), *step(1, "ls", "ls")]
     assert fold(two).rounds(1) == 2
@@ -103,25 +103,25 @@ def test_equal_calls_side_by_side_are_one_step():
         {"cause": "timed_out"},
     ],
 )
-def test_a_step_with_another_result_is_another_step(changed):
+def test_loop_guard_counts_another_result_as_another_step(changed):
     log = [event for n in range(STUCK_ROUNDS[1]) for event in step(n, "poll")]
     assert isinstance(log[-1], events.ToolReturned)
     assert fold(log).is_stuck
     assert fold([*log[:-1], dataclasses.replace(log[-1], **changed)]).most_rounds == 1
 
 
-def test_a_step_with_other_arguments_or_another_tool_is_another_step():
+def test_loop_guard_counts_other_arguments_or_tools_as_another_step():
     assert taken("a", "b", "c", "d", "e").most_rounds == 1
     assert fold([*step(0, "x"), *step(1, "x", tool="read_file")]).most_rounds == 1
 
 
-def test_a_call_without_a_result_is_not_yet_a_step():
+def test_loop_guard_does_not_count_a_call_without_a_result():
     log = [event for n in range(STUCK_ROUNDS[1]) for event in step(n, "ls")]
     assert not fold(log[:-1]).is_stuck
 
 
 @pytest.mark.parametrize("cause", ["", "timed_out", "out_of_memory", "disk_full", "cancelled"])
-def test_how_long_a_command_took_and_where_its_output_lies_make_no_difference(cause):
+def test_loop_guard_ignores_durations_and_output_files(cause):
     def run(number: int, seconds: float) -> list[Event]:
         call_id = f"call-{number}"
         outcome = CommandOutcome(1, "words", seconds, True, f"{call_id}.txt", cause)
@@ -135,13 +135,13 @@ def test_how_long_a_command_took_and_where_its_output_lies_make_no_difference(ca
     assert fold([e for n, s in enumerate(times) for e in run(n, s)]).rounds(1) == len(times)
 
 
-def test_a_time_that_the_command_itself_put_out_does_make_a_difference():
+def test_loop_guard_does_not_ignore_times_in_the_commands_own_output():
     outputs = [f"ready after {n} s\n[exit 0 after 0.01 s]" for n in range(4)]
     log = [event for n, output in enumerate(outputs) for event in step(n, "x", output=output)]
     assert fold(log).most_rounds == 1
 
 
-def test_the_model_is_told_once_until_it_does_something_else():
+def test_loop_guard_warns_once_until_the_model_does_something_else():
     log = [event for n in range(WARN_ROUNDS) for event in step(n, "ls")]
     assert fold(log).needs_warning
     log.append(events.GuardNoticed(guard=GUARD, note=fold(log).model_message))
@@ -153,7 +153,7 @@ def test_the_model_is_told_once_until_it_does_something_else():
     assert not fold(log[:-1] + [events.GuardNoticed(guard="text_tool_call", note="x")]).warned
 
 
-def test_it_is_said_what_was_done_again_and_again():
+def test_loop_guard_texts_name_the_repeated_steps():
     assert taken(*["ls"] * 3).model_message.startswith("You called bash 3 times in the same way")
     assert taken(*["ls"] * 5).pause_detail.startswith("The agent called bash 5 times")
     turns = [event for n in range(8) for event in step(n, "x", tool=("bash", "read_file")[n % 2])]

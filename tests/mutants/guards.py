@@ -157,7 +157,7 @@ MUTANTS = (
         never,
         (
             "tests/engine/llm/test_anthropic_client.py::"
-            "test_an_answer_that_goes_on_without_end_is_ended",
+            "test_anthropic_adapter_ends_an_answer_that_is_too_long",
         ),
     ),
     Mutant("web-body-length", always, ("tests/web/test_body_size_limit.py",)),

@@ -39,7 +39,7 @@ from tests.support.model_script import Raw, calls, fails, says, thinks
 pytestmark = pytest.mark.anyio
 
 
-async def test_an_answer_streams_and_ends_in_the_whole_reply(server, llm):
+async def test_anthropic_adapter_streams_an_answer_and_ends_with_the_whole_reply(server, llm):
     server.script([thinks("Easy.") + says("Hello there, how are you?").slowly(tps=500)])
     chunks = await chunks_of(llm, asks("Hi"))
     pieces = [chunk.text for chunk in chunks if isinstance(chunk, TextDelta)]
@@ -51,7 +51,7 @@ async def test_an_answer_streams_and_ends_in_the_whole_reply(server, llm):
     assert server.violations == []
 
 
-async def test_a_turn_with_thinking_and_calls_goes_back_as_the_provider_wants_it(server, llm):
+async def test_anthropic_adapter_sends_thinking_and_calls_back_in_the_providers_form(server, llm):
     server.script(
         [thinks("Look first.") + says("I look.") + calls(bash=["ls", "pwd"]), says("Done.")]
     )
@@ -65,13 +65,13 @@ async def test_a_turn_with_thinking_and_calls_goes_back_as_the_provider_wants_it
     assert server.violations == []
 
 
-async def test_the_next_step_uses_the_same_connection(server, llm):
+async def test_anthropic_adapter_reuses_its_connection(server, llm):
     for _ in range(5):
         await reply_of(llm, asks("Hi"))
     assert server.connections == 1
 
 
-async def test_the_key_and_only_the_given_key_is_sent(server, llm, monkeypatch):
+async def test_anthropic_adapter_sends_the_given_key_and_no_other(server, llm, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-platform")
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "platform-token")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
@@ -82,7 +82,7 @@ async def test_the_key_and_only_the_given_key_is_sent(server, llm, monkeypatch):
     assert not any(word in headers for word in ("platform", "hidden"))
 
 
-async def test_a_base_url_may_end_in_its_version(server):
+async def test_anthropic_adapter_accepts_a_base_url_with_its_version(server):
     llm = AnthropicLLM("k", base_url=f"{server.base_url}/v1/")
     assert (await reply_of(llm, asks("Hi"))).text == "You said: Hi"
 
@@ -114,7 +114,9 @@ PASSING = {RateLimited, Overloaded, StreamBroken, Unreachable}
 
 
 @pytest.mark.parametrize("kind", ERRORS)
-async def test_each_fault_is_an_error_of_ours_and_the_next_call_works(server, llm, kind):
+async def test_anthropic_adapter_turns_each_fault_into_a_model_error_and_works_again(
+    server, llm, kind
+):
     server.script([fails(kind), says("Hello again.")])
     with pytest.raises(ModelError) as caught:
         await chunks_of(llm, asks("Hi"))
@@ -125,7 +127,7 @@ async def test_each_fault_is_an_error_of_ours_and_the_next_call_works(server, ll
     assert server.wait_until_idle()
 
 
-async def test_no_reply_comes_of_a_stream_that_was_cut_anywhere(server, llm):
+async def test_anthropic_adapter_gives_no_reply_for_a_cut_stream(server, llm):
     whole = dialect.whole(thinks("Hm.") + says("Größe 🦙") + calls(bash="ls -l"))
     for number, at in enumerate([*range(0, len(whole) - 2, 61), len(whole) - 3]):
         server.script([Raw(whole[:at], end=("clean", "close", "reset")[number % 3])])
@@ -135,7 +137,7 @@ async def test_no_reply_comes_of_a_stream_that_was_cut_anywhere(server, llm):
     assert (await reply_of(llm, asks("Hi"))).calls
 
 
-async def test_a_reply_stands_when_the_connection_breaks_after_its_end(server, llm):
+async def test_anthropic_adapter_keeps_a_reply_if_the_connection_breaks_after_its_end(server, llm):
     server.script([Raw(dialect.whole(says("All there.")), end="close")])
     assert (await reply_of(llm, asks("Hi"))).text == "All there."
 
@@ -144,7 +146,7 @@ async def test_a_reply_stands_when_the_connection_breaks_after_its_end(server, l
     ("value", "least", "most"),
     [("7", 7, 7), ("0.5", 0.5, 0.5), ("soon", None, None), ("nan", None, None), ("-3", 0, 0)],
 )
-async def test_retry_after_is_read(server, llm, value, least, most):
+async def test_anthropic_adapter_reads_retry_after(server, llm, value, least, most):
     server.script([fails("429", retry_after=value)])
     with pytest.raises(RateLimited) as caught:
         await chunks_of(llm, asks("Hi"))
@@ -152,21 +154,23 @@ async def test_retry_after_is_read(server, llm, value, least, most):
     assert (seconds is None) if least is None else (least <= seconds <= most)
 
 
-async def test_retry_after_may_be_a_date(server, llm):
+async def test_anthropic_adapter_reads_retry_after_as_a_date(server, llm):
     server.script([fails("529", retry_after=email.utils.formatdate(time.time() + 90, usegmt=True))])
     with pytest.raises(Overloaded) as caught:
         await chunks_of(llm, asks("Hi"))
     assert 80 < caught.value.retry_after_seconds <= 91
 
 
-async def test_the_output_limit_gives_what_was_said_and_no_call(server, llm):
+async def test_anthropic_adapter_drops_the_call_of_a_cut_reply_and_keeps_its_text(server, llm):
     server.script([(says("I begin.") + calls(bash="rm -r build")).stopping("max_tokens")])
     reply = await reply_of(llm, asks("Hi"))
     assert (reply.stop, reply.blocks) == (StopReason.OUTPUT_LIMIT, (Text("I begin."),))
 
 
 @pytest.mark.parametrize("kind", ["hang", "stall"])
-async def test_a_cancelled_call_closes_its_connection_at_once(server, llm, kind):
+async def test_anthropic_adapter_closes_the_connection_of_a_cancelled_call_at_once(
+    server, llm, kind
+):
     server.script([fails(kind)])
 
     async def consume() -> None:
@@ -184,7 +188,7 @@ async def test_a_cancelled_call_closes_its_connection_at_once(server, llm, kind)
     assert server.closed_by_client == 1
 
 
-async def test_closing_the_iterator_closes_the_connection(server, llm):
+async def test_anthropic_adapter_closes_its_connection_with_the_iterator(server, llm):
     server.script([says("word " * 200).slowly(tps=50)])
     async with aclosing(llm.stream(asks("Hi"))) as chunks:
         async for chunk in chunks:
@@ -194,12 +198,12 @@ async def test_closing_the_iterator_closes_the_connection(server, llm):
     assert server.closed_by_client == 1
 
 
-async def test_a_slow_but_living_stream_is_no_silence(server, llm):
+async def test_anthropic_adapter_waits_for_a_slow_stream(server, llm):
     server.script([says("word " * 8).slowly(tps=10)])
     assert len((await reply_of(llm, asks("Hi"))).text) > 30
 
 
-async def test_the_whole_answer_has_a_limit_too(server):
+async def test_anthropic_adapter_limits_the_time_of_the_whole_answer(server):
     limits = TimeLimits(first_token=1, gap=1, total=0.6)
     llm = AnthropicLLM("k", base_url=server.base_url, limits=limits)
     server.script([says("word " * 100).slowly(tps=20)])
@@ -207,7 +211,7 @@ async def test_the_whole_answer_has_a_limit_too(server):
         await chunks_of(llm, asks("Hi"))
 
 
-async def test_the_cause_of_a_failed_connection_is_named(server, llm):
+async def test_anthropic_adapter_names_the_cause_of_a_failed_connection(server, llm):
     causes = {
         "http://127.0.0.1:9": "refused",
         server.base_url.replace("http:", "https:"): "TLS",
@@ -220,7 +224,7 @@ async def test_the_cause_of_a_failed_connection_is_named(server, llm):
             await chunks_of(AnthropicLLM("k", base_url=address, http=llm._http), asks("Hi"))
 
 
-def test_a_name_that_cannot_be_resolved_is_told_as_such():
+def test_anthropic_adapter_reports_a_name_that_cannot_be_resolved():
     """Made by hand: a real resolver takes its time, and another answer, on each machine."""
     try:
         try:
@@ -232,7 +236,7 @@ def test_a_name_that_cannot_be_resolved_is_told_as_such():
     assert (type(told), "DNS" in told.detail) == (Unreachable, True)
 
 
-async def test_an_address_without_the_service_is_told_apart_from_an_unknown_model(server, llm):
+async def test_anthropic_adapter_tells_a_missing_service_from_an_unknown_model(server, llm):
     elsewhere = AnthropicLLM("k", base_url=f"{server.base_url}/elsewhere", http=llm._http)
     with pytest.raises(ModelMisconfigured, match="base URL"):
         await chunks_of(elsewhere, asks("Hi"))
@@ -241,21 +245,21 @@ async def test_an_address_without_the_service_is_told_apart_from_an_unknown_mode
         await chunks_of(llm, asks("Hi"))
 
 
-async def test_a_redirect_is_not_followed_with_the_key(server, llm):
+async def test_anthropic_adapter_follows_no_redirect(server, llm):
     server.script([fails("redirect")])
     with pytest.raises(ModelMisconfigured, match=r"redirect.*elsewhere\.invalid"):
         await chunks_of(llm, asks("Hi"))
     assert len(server.requests) == 1
 
 
-async def test_a_refusal_that_repeats_the_key_is_shown_without_it(server, llm):
+async def test_anthropic_adapter_removes_the_key_from_a_refusal(server, llm):
     server.script([fails("echokey")])
     with pytest.raises(KeyRefused) as caught:
         await chunks_of(llm, asks("Hi"))
     assert "sk-test-key" not in str(caught.value.detail) + str(caught.value)
 
 
-async def test_an_error_in_mid_stream_that_repeats_the_key_is_shown_without_it(server, llm):
+async def test_anthropic_adapter_removes_the_key_from_an_error_in_the_stream(server, llm):
     told = {"type": "overloaded_error", "message": "Overloaded for sk-test-key."}
     server.script([Raw(dialect.frame("error", error=told))])
     with pytest.raises(Overloaded) as caught:
@@ -263,7 +267,7 @@ async def test_an_error_in_mid_stream_that_repeats_the_key_is_shown_without_it(s
     assert "Overloaded for ***." in caught.value.detail
 
 
-async def test_thinking_of_another_model_is_left_out_when_the_provider_refuses_it(server, llm):
+async def test_anthropic_adapter_drops_thinking_that_the_provider_refuses(server, llm):
     server.script([says("Yes.")])
     history = [
         user("Hi"),
@@ -278,7 +282,7 @@ async def test_thinking_of_another_model_is_left_out_when_the_provider_refuses_i
     assert len(server.requests) == 3  # it is not tried with that thinking again
 
 
-async def test_the_prefix_of_each_request_is_the_request_before(server, llm):
+async def test_anthropic_adapter_keeps_the_previous_request_as_prefix(server, llm):
     history = steps(4)
     for length in range(1, len(history) + 1, 2):
         await reply_of(llm, asks(*history[:length]))
@@ -289,7 +293,7 @@ async def test_the_prefix_of_each_request_is_the_request_before(server, llm):
     assert server.violations == []
 
 
-async def test_a_thousand_turns_of_a_process_do_not_fill_its_memory(server, llm):
+async def test_anthropic_adapter_does_not_leak_memory_in_a_thousand_turns(server, llm):
     """Trap 38 in small: what stays of a call, whether it went well, broke or was cancelled."""
     server.record = False
     server.script(lambda body: calls(bash="ls"))
@@ -316,7 +320,7 @@ async def test_a_thousand_turns_of_a_process_do_not_fill_its_memory(server, llm)
     assert grown / 40 < 2_000
 
 
-async def test_an_answer_that_goes_on_without_end_is_ended(server, llm, monkeypatch):
+async def test_anthropic_adapter_ends_an_answer_that_is_too_long(server, llm, monkeypatch):
     monkeypatch.setattr("paca.engine.llm.response_body.MAX_ANSWER_BYTES", 100_000)
     server.script([Raw(dialect.whole(says("x" * 90_000), grain=90_000))])
     assert (await reply_of(llm, asks("Hi"))).text == "x" * 90_000

@@ -21,7 +21,7 @@ def without_marks(body: dict[str, Any]) -> dict[str, Any]:
     return json.loads(json.dumps(body).replace(', "cache_control": {"type": "ephemeral"}', ""))
 
 
-def test_every_kind_of_block_is_written_as_the_provider_wants_it():
+def test_encoder_writes_every_kind_of_block():
     body = sent(
         asks(
             "Look.",
@@ -44,17 +44,17 @@ def test_every_kind_of_block_is_written_as_the_provider_wants_it():
     ]
 
 
-def test_thinking_that_nobody_signed_is_not_sent():
+def test_encoder_leaves_out_unsigned_thinking():
     body = sent(asks("Hi", assistant(Thinking("unsigned"), "Hello."), "And?"))
     assert [block["type"] for block in body["messages"][1]["content"]] == ["text"]
 
 
-def test_an_empty_result_is_sent_in_words():
+def test_encoder_sends_a_text_for_an_empty_result():
     body = sent(asks("Hi", assistant(ToolUse("c", "bash", {})), user(ToolResult("c", ""))))
     assert body["messages"][2]["content"][0]["content"] == "(no output)"
 
 
-def test_four_cache_marks_stand_at_system_tools_and_the_last_two_messages_of_the_user():
+def test_encoder_puts_cache_marks_on_system_tools_and_the_last_two_user_messages():
     body = sent(asks(*steps(5)))
     marked = [
         number
@@ -67,7 +67,7 @@ def test_four_cache_marks_stand_at_system_tools_and_the_last_two_messages_of_the
     assert json.dumps(body).count("cache_control") == 4
 
 
-def test_each_request_begins_with_the_one_before_it():
+def test_encoder_starts_each_request_with_the_one_before():
     history = steps(12)
     encoder = Encoder()
     before = None
@@ -79,7 +79,7 @@ def test_each_request_begins_with_the_one_before_it():
         before = body
 
 
-def test_what_was_encoded_before_is_the_same_as_what_is_encoded_anew():
+def test_encoder_gives_the_same_bytes_with_and_without_its_cache():
     history = steps(9)
     encoder = Encoder()
     for length in (1, 3, 5, 19, 7, 19):
@@ -89,7 +89,7 @@ def test_what_was_encoded_before_is_the_same_as_what_is_encoded_anew():
     assert encoder.encode(other) == Encoder().encode(other)
 
 
-def test_a_long_history_is_encoded_once():
+def test_encoder_encodes_a_long_history_once():
     history = steps(400)
     encoder = Encoder()
     encoder.encode(asks(*history))
@@ -121,7 +121,7 @@ def test_a_long_history_is_encoded_once():
         ({"temperature": None}, {}),
     ],
 )
-def test_the_agents_parameters_are_sent(given, expected):
+def test_encoder_sends_the_agents_parameters(given, expected):
     body = sent(asks("Hi", parameters=given))
     assert {name: body.get(name) for name in expected} == expected
     assert not {"thinking_budget", "effort"} & body.keys()
@@ -130,12 +130,12 @@ def test_the_agents_parameters_are_sent(given, expected):
 
 
 @pytest.mark.parametrize("name", ["model", "messages", "system", "tools", "tool_choice", "stream"])
-def test_what_the_engine_decides_is_no_parameter(name):
+def test_encoder_refuses_reserved_parameters(name):
     with pytest.raises(ModelMisconfigured, match=name):
         sent(asks("Hi", parameters={name: "x"}))
 
 
-def test_calls_are_forbidden_while_the_tools_stay_in_the_prefix():
+def test_encoder_forbids_calls_and_keeps_the_tools_in_the_prefix():
     body = sent(asks("Sum it up.", may_call=False))
     assert body["tool_choice"] == {"type": "none"}
     assert body["tools"][0]["name"] == "bash"
@@ -153,17 +153,17 @@ def test_calls_are_forbidden_while_the_tools_stay_in_the_prefix():
         ("claude-haiku-4-5-20251001", False),
     ],
 )
-def test_models_that_think_by_themselves_are_asked_to_show_it(model, asked_for):
+def test_encoder_asks_models_that_think_by_default_to_show_it(model, asked_for):
     body = sent(asks("Hi", model=f"anthropic/{model}"))
     assert body["model"] == model
     assert body.get("thinking", {}).get("display") == ("summarized" if asked_for else None)
 
 
-def test_without_system_and_tools_neither_is_sent():
+def test_encoder_leaves_out_empty_system_and_tools():
     assert not {"system", "tools"} & sent(asks("Hi", system="", tools=())).keys()
 
 
-def test_what_no_encoding_has_is_replaced_and_not_raised():
+def test_encoder_replaces_text_that_cannot_be_encoded():
     assert (
         sent(asks("half \ud800 a character"))["messages"][0]["content"][0]["text"]
         == "half ? a character"

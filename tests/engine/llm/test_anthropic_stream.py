@@ -60,7 +60,7 @@ def words(text: str) -> bytes:
     return block("text", {"text": ""}, {"type": "text_delta", "text": text})
 
 
-def test_a_rich_reply_is_read_whole():
+def test_anthropic_stream_gives_a_whole_reply_of_all_blocks():
     reply = read(dialect.whole(RICH))
     thought, text, first, second = reply.blocks
     assert isinstance(thought, Thinking)
@@ -73,12 +73,12 @@ def test_a_rich_reply_is_read_whole():
 
 @settings(deadline=None)  # how long the machine takes is not what this is about
 @given(st.integers(1, 400))
-def test_however_the_bytes_arrive_the_reply_is_the_same(size):
+def test_anthropic_stream_gives_the_same_reply_however_its_bytes_arrive(size):
     reply = read(dialect.whole(RICH), size=size)
     assert (reply.text, len(reply.calls)) == ("Größe: 4 µm 🦙", 2)
 
 
-def test_a_stream_cut_at_any_byte_is_no_reply():
+def test_anthropic_stream_cut_at_any_byte_gives_no_reply():
     data = dialect.whole(RICH)
     # The last event ends with its blank line; its last byte alone is not needed.
     for at in range(len(data) - 2):
@@ -87,7 +87,7 @@ def test_a_stream_cut_at_any_byte_is_no_reply():
 
 @settings(deadline=None)
 @given(st.data())
-def test_a_stream_with_damaged_bytes_gives_a_reply_or_an_error_of_ours(data):
+def test_anthropic_stream_with_damaged_bytes_gives_a_reply_or_a_model_error(data):
     stream = bytearray(dialect.whole(RICH))
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(stream) - 1))
@@ -103,7 +103,7 @@ def test_a_stream_with_damaged_bytes_gives_a_reply_or_an_error_of_ours(data):
 @given(
     st.recursive(st.none() | st.integers() | st.text(max_size=5), lambda c: st.lists(c, max_size=3))
 )
-def test_an_event_of_any_shape_gives_at_worst_an_error_of_ours(value):
+def test_anthropic_event_of_any_shape_gives_at_worst_a_model_error(value):
     kinds = ("message_start", "content_block_start", "content_block_delta", "content_block_stop")
     for kind in (*kinds, "message_delta", "message_stop", "error", "ping", "new_thing"):
         for name in ("message", "content_block", "delta", "usage", "error", "index"):
@@ -114,7 +114,7 @@ def test_an_event_of_any_shape_gives_at_worst_an_error_of_ours(value):
                 continue
 
 
-def test_lines_may_end_as_in_windows_and_comments_are_skipped():
+def test_event_reader_accepts_crlf_and_skips_comments():
     data = b": hello\n\n" + dialect.whole(says("Hi")).replace(b"\n", b"\r\n")
     assert read(data, size=7).text == "Hi"
 
@@ -122,13 +122,13 @@ def test_lines_may_end_as_in_windows_and_comments_are_skipped():
 @pytest.mark.parametrize(
     ("given", "name"), [("bash", "bash"), ("bä\0sh.\ud800", "b__sh__"), ("x" * 200, "x" * 64)]
 )
-def test_a_tool_has_a_name_that_every_provider_takes_back(given, name):
+def test_tool_name_is_made_acceptable_for_every_provider(given, name):
     """PostgreSQL holds no NUL, and a name that a provider refuses would end the conversation."""
     (call,) = read(tool("{}", name=given) + ending("tool_use")).calls
     assert call.tool == name
 
 
-def test_each_call_gets_an_id_of_ours():
+def test_tool_call_gets_a_new_id():
     reply = read(dialect.whole(calls(bash=["a", "b"])))
     ids = {call.call_id for call in reply.calls}
     assert len(ids) == 2
@@ -175,7 +175,7 @@ ARGUMENTS = {
 
 
 @pytest.mark.parametrize(("data", "expected"), ARGUMENTS.values(), ids=ARGUMENTS.keys())
-def test_arguments_are_an_object_or_the_reply_is_refused(data, expected):
+def test_arguments_that_are_no_valid_object_are_refused(data, expected):
     data += ending("tool_use")
     if expected is None:
         with pytest.raises(StreamBroken):
@@ -184,7 +184,7 @@ def test_arguments_are_an_object_or_the_reply_is_refused(data, expected):
         assert read(data).calls[0].arguments == expected
 
 
-def test_blocks_stand_in_the_order_of_their_index_even_when_interleaved():
+def test_blocks_are_ordered_by_index_even_if_interleaved():
     start = frame("content_block_start", index=1, content_block={"type": "text", "text": ""})
     first = words("first ")
     delta = frame("content_block_delta", index=1, delta={"type": "text_delta", "text": "second"})
@@ -193,7 +193,7 @@ def test_blocks_stand_in_the_order_of_their_index_even_when_interleaved():
     assert reply.text == "first second"
 
 
-def test_two_blocks_in_the_same_place_are_refused():
+def test_blocks_with_the_same_index_are_refused():
     with pytest.raises(StreamBroken):
         read(words("one") + words("two") + ending("end_turn"))
 
@@ -207,38 +207,38 @@ STOPS = {
 
 
 @pytest.mark.parametrize("reason", STOPS)
-def test_each_known_stop_reason_has_its_meaning(reason):
+def test_stop_reasons_that_are_known_are_translated(reason):
     assert read(words("Hi") + ending(reason)).stop is STOPS[reason]
 
 
 @pytest.mark.parametrize("reason", [None, "", "pause_turn", "something_new", "END_TURN"])
-def test_an_unknown_stop_reason_is_no_end(reason):
+def test_stop_reason_that_is_unknown_is_an_error(reason):
     with pytest.raises(StreamBroken):
         read(words("Hi") + ending(reason))
 
 
-def test_a_reply_that_filled_the_context_window_says_so():
+def test_reply_that_filled_the_context_window_is_an_error():
     with pytest.raises(ContextExceeded):
         read(words("Hi") + ending("model_context_window_exceeded"))
 
 
-def test_a_call_without_the_stop_reason_for_calls_still_counts_as_one():
+def test_tool_call_counts_with_another_stop_reason():
     assert read(tool("{}") + ending("end_turn")).stop is StopReason.TOOLS
 
 
-def test_the_stop_reason_for_calls_without_a_call_is_refused():
+def test_stop_reason_for_calls_without_a_call_is_refused():
     with pytest.raises(StreamBroken):
         read(words("I will call.") + ending("tool_use"))
 
 
 @pytest.mark.parametrize("reason", ["max_tokens", "refusal"])
-def test_calls_of_a_cut_or_refused_reply_are_dropped_even_when_they_parse(reason):
+def test_tool_calls_of_a_cut_or_refused_reply_are_dropped(reason):
     for arguments in ('{"command": "rm', '{"command": "rm -r x"}'):
         reply = read(words("I begin.") + tool(arguments, index=1) + ending(reason))
         assert reply.blocks == (Text("I begin."),)
 
 
-def test_text_of_nothing_but_spaces_is_no_block():
+def test_text_block_of_spaces_is_dropped():
     assert read(words(" \n") + ending("end_turn")).blocks == ()
 
 
@@ -247,22 +247,22 @@ def test_redacted_thinking_is_kept_for_the_provider():
     assert reply.blocks[0] == Thinking("", redacted="opaque==")
 
 
-def test_blocks_of_an_unknown_kind_are_passed_over():
+def test_blocks_of_an_unknown_type_are_ignored():
     assert read(block("holo", {"x": 1}) + ending("end_turn")).blocks == ()
 
 
-def test_half_a_character_in_text_is_replaced():
+def test_lone_surrogate_in_text_is_replaced():
     assert read(words("a\ud800b") + ending("end_turn")).text == "a?b"
 
 
 @pytest.mark.parametrize("told", [10**30, -5, True, "x", [1], float("nan"), None, {}])
-def test_a_count_that_cannot_be_one_is_not_counted(told):
+def test_usage_ignores_an_impossible_count(told):
     """No row could hold it, or it would take back what has been used."""
     start = frame("message_start", message={"usage": {"input_tokens": 9, "output_tokens": told}})
     assert read(start + words("x") + ending("end_turn", input_tokens=told)).usage == Usage(input=9)
 
 
-def test_usage_is_cumulative_and_seen_as_soon_as_it_is_known():
+def test_usage_is_cumulative_and_reported_as_soon_as_it_is_known():
     start = {"usage": {"input_tokens": 90, "cache_read_input_tokens": 7, "output_tokens": 1}}
     data = frame("message_start", message=start) + words("Hi")
     assembler = ReplyAssembler()
@@ -281,20 +281,20 @@ def test_usage_is_cumulative_and_seen_as_soon_as_it_is_known():
         ("something_new", StreamBroken),
     ],
 )
-def test_an_error_in_mid_stream_is_an_error_of_its_kind(kind, error):
+def test_error_event_becomes_the_matching_model_error(kind, error):
     data = words("I was about") + frame("error", error={"type": kind, "message": "No."})
     with pytest.raises(error, match=r"No\."):
         read(data)
 
 
-def test_an_event_without_an_end_is_given_up_before_memory_is():
+def test_event_reader_refuses_an_endless_event():
     reader = EventReader()
     assert not list(reader.feed(b"data: " + b"x" * 5 * 1024 * 1024))
     with pytest.raises(StreamBroken):
         list(reader.feed(b"x" * 5 * 1024 * 1024))
 
 
-def test_a_whole_scripted_reply_may_break_its_arguments_on_purpose():
+def test_scripted_reply_may_have_broken_arguments():
     broken = Scripted((Call("bash", {}, raw='{"command": tru'),))
     with pytest.raises(StreamBroken):
         read(dialect.whole(broken))

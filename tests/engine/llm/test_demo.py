@@ -79,7 +79,7 @@ async def carry_on(sandbox, history: list[Message], *, most=12, **changes) -> Re
     raise AssertionError("the demo does not end")
 
 
-async def test_it_looks_around_and_quotes_what_it_found(sandbox):
+async def test_demo_looks_around_and_quotes_the_output(sandbox):
     (sandbox.folder / "hello.txt").write_text("hello")
     reply = await carry_on(sandbox, [user(LOOK)])
     assert sandbox.calls == ["bash", "list_directory"]
@@ -88,7 +88,7 @@ async def test_it_looks_around_and_quotes_what_it_found(sandbox):
     assert "Python 3" in reply.text
 
 
-async def test_it_writes_a_program_that_works_and_quotes_its_output(sandbox):
+async def test_demo_writes_a_working_program_and_quotes_its_output(sandbox):
     reply = await carry_on(sandbox, [user(PROGRAM)])
     assert sandbox.calls == ["write_file", "bash", "bash"]
     assert "17 primes below 60" in reply.text
@@ -97,7 +97,7 @@ async def test_it_writes_a_program_that_works_and_quotes_its_output(sandbox):
     assert "Traceback" not in reply.text
 
 
-async def test_it_finds_a_real_bug_and_fixes_it(sandbox):
+async def test_demo_finds_a_real_bug_and_fixes_it(sandbox):
     reply = await carry_on(sandbox, [user(BUG)])
     assert sandbox.calls == ["write_file", "write_file", "bash", "read_file", "edit_file", "bash"]
     assert "AssertionError" in reply.text
@@ -105,7 +105,7 @@ async def test_it_finds_a_real_bug_and_fixes_it(sandbox):
     assert not sandbox.bash("python3 test_cart.py")[1]
 
 
-async def test_one_job_after_the_other_in_one_conversation(sandbox):
+async def test_demo_does_one_job_after_the_other_in_one_conversation(sandbox):
     history = [user(PROGRAM)]
     await carry_on(sandbox, history)
     history.append(user(LOOK))
@@ -114,7 +114,7 @@ async def test_one_job_after_the_other_in_one_conversation(sandbox):
     assert "17 primes" in (await carry_on(sandbox, history)).text
 
 
-async def test_to_what_it_does_not_know_it_says_so_and_what_to_do(sandbox):
+async def test_demo_answers_an_unknown_prompt_with_its_help(sandbox):
     for words in ("What is the capital of France?", "continue", "<script>", "go on"):
         reply = await carry_on(sandbox, [user(words)])
         assert sandbox.calls == []
@@ -126,19 +126,19 @@ async def test_to_what_it_does_not_know_it_says_so_and_what_to_do(sandbox):
 @pytest.mark.parametrize(
     "words", [LOOK.upper(), f"Hello! {LOOK}", "look around the sandbox", f"{LOOK}\n"]
 )
-async def test_a_prompt_is_known_in_other_clothes(sandbox, words):
+async def test_demo_recognizes_a_prompt_in_another_spelling(sandbox, words):
     await carry_on(sandbox, [user(words)])
     assert sandbox.calls == ["bash", "list_directory"]
 
 
-async def test_a_step_that_failed_is_tried_once_more(sandbox):
+async def test_demo_repeats_a_failed_step_once(sandbox):
     sandbox.broken = 1
     reply = await carry_on(sandbox, [user(PROGRAM)])
     assert sandbox.calls == ["write_file", "write_file", "bash", "bash"]
     assert "17 primes" in reply.text
 
 
-async def test_without_a_sandbox_it_gives_up_and_says_why_and_what_to_do(sandbox):
+async def test_demo_gives_up_without_a_sandbox_and_tells_the_next_step(sandbox):
     sandbox.broken = 100
     history = [user(PROGRAM)]
     reply = await carry_on(sandbox, history)
@@ -150,7 +150,7 @@ async def test_without_a_sandbox_it_gives_up_and_says_why_and_what_to_do(sandbox
     assert "17 primes" in (await carry_on(sandbox, history)).text
 
 
-async def test_a_result_that_is_not_what_the_step_is_for_is_no_success(sandbox):
+async def test_demo_counts_an_unexpected_result_as_a_failure(sandbox):
     """The step that should see a test fail must not take any failure for that."""
     sandbox.bash = lambda command: ("python3: not found", True)
     reply = await carry_on(sandbox, [user(BUG)])
@@ -158,7 +158,7 @@ async def test_a_result_that_is_not_what_the_step_is_for_is_no_success(sandbox):
     assert "is found and fixed" not in reply.text
 
 
-async def test_without_calls_it_sums_up_and_later_goes_on(sandbox):
+async def test_demo_summarises_if_calls_are_forbidden_and_goes_on_later(sandbox):
     """As at the step limit: the tools stay in the request, but may not be called."""
     history = [user(PROGRAM)]
     for _ in range(2):
@@ -172,7 +172,7 @@ async def test_without_calls_it_sums_up_and_later_goes_on(sandbox):
     assert sandbox.calls == ["write_file", "bash", "bash"]
 
 
-async def test_tools_it_may_not_use_are_named(sandbox):
+async def test_demo_names_the_tools_that_it_may_not_use(sandbox):
     reply = await carry_on(sandbox, [user(LOOK)], tools=TOOLS[:1])
     assert "list_directory" in reply.text
     assert sandbox.calls == []
@@ -186,12 +186,12 @@ async def begun(sandbox, *after) -> list[Message]:
     return [*history, assistant(*reply.blocks), user(*results, *after)]
 
 
-async def test_hints_of_the_platform_do_not_change_its_course(sandbox):
+async def test_demo_ignores_notices_of_the_platform(sandbox):
     history = await begun(sandbox, "[2 steps are left in this turn. Finish what matters most.]")
     assert "fixed" in (await carry_on(sandbox, history)).text
 
 
-async def test_words_while_it_works_are_answered_when_it_is_done(sandbox):
+async def test_demo_answers_a_message_during_a_job_in_its_report(sandbox):
     history = await begun(sandbox, "And what is 2 + 2?")
     reply = await carry_on(sandbox, history)
     assert "fixed" in reply.text
@@ -199,7 +199,7 @@ async def test_words_while_it_works_are_answered_when_it_is_done(sandbox):
     assert "not a language model" in reply.text
 
 
-async def test_another_prompt_while_it_works_comes_first(sandbox):
+async def test_demo_switches_to_another_prompt_during_a_job(sandbox):
     history = await begun(
         sandbox, "[Ada interrupted you here. What they say next comes first.]", LOOK
     )
@@ -208,7 +208,7 @@ async def test_another_prompt_while_it_works_comes_first(sandbox):
     assert sandbox.calls[2:] == ["bash", "list_directory"]
 
 
-async def test_other_words_after_an_interruption_end_the_job(sandbox):
+async def test_demo_ends_the_job_after_an_interruption_with_other_text(sandbox):
     history = await begun(
         sandbox, "[Ada interrupted you here. What they say next comes first.]", "No!"
     )
@@ -217,13 +217,13 @@ async def test_other_words_after_an_interruption_end_the_job(sandbox):
     assert reply.text == scripted_model.HELP
 
 
-async def test_it_says_that_there_is_no_network_only_where_there_is_none(sandbox):
+async def test_demo_reports_a_missing_network_only_if_it_is_missing(sandbox):
     for networks, told in (("lo", True), ("lo eth0", False), ("", False)):
         sandbox.bash = lambda command, found=networks: (f"user: x\nnetwork: {found}\n", False)
         assert ("no way out" in (await carry_on(sandbox, [user(LOOK)])).text) == told
 
 
-async def test_long_output_is_quoted_in_part(sandbox):
+async def test_demo_quotes_a_part_of_long_output(sandbox):
     for number in range(100):
         (sandbox.folder / f"file{number:03}.txt").touch()
     reply = await carry_on(sandbox, [user(LOOK)])
@@ -232,13 +232,13 @@ async def test_long_output_is_quoted_in_part(sandbox):
     assert len(reply.text) < 3000
 
 
-async def test_output_cannot_break_out_of_its_quotation(sandbox):
+async def test_demo_quotation_cannot_be_closed_by_the_output(sandbox):
     (sandbox.folder / "```").touch()
     reply = await carry_on(sandbox, [user(LOOK)])
     assert reply.text.count("```") == 4
 
 
-async def test_it_streams_in_small_pieces_at_a_humane_pace():
+async def test_demo_streams_in_small_pieces_at_reading_pace():
     began = time.monotonic()
     chunks = await chunks_of(scripted_model.DemoLLM(pieces_per_second=200), asked(LOOK))
     pieces = [chunk.text for chunk in chunks if isinstance(chunk, TextDelta)]
@@ -249,7 +249,7 @@ async def test_it_streams_in_small_pieces_at_a_humane_pace():
     assert isinstance(chunks[-1].blocks[0], Text)
 
 
-async def test_the_whole_of_each_job_takes_a_few_seconds(sandbox):
+async def test_demo_jobs_take_a_few_seconds_each(sandbox):
     for prompt in (LOOK, PROGRAM, BUG):
         history = [user(prompt)]
         await carry_on(sandbox, history)

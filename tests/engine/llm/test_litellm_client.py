@@ -63,7 +63,7 @@ def opened(server, model="openai/gpt-test", **changes):
     return registry.open_llm(model, **how)
 
 
-async def test_an_answer_streams_and_ends_in_the_whole_reply(server, llm):
+async def test_litellm_adapter_streams_an_answer_and_ends_with_the_whole_reply(server, llm):
     server.script([thinks("Easy.") + says("Hello there, how are you?").slowly(tps=500)])
     chunks = await chunks_of(llm, asks("Hi"))
     pieces = [chunk.text for chunk in chunks if isinstance(chunk, TextDelta)]
@@ -75,7 +75,7 @@ async def test_an_answer_streams_and_ends_in_the_whole_reply(server, llm):
     assert server.violations == []
 
 
-async def test_a_turn_with_calls_goes_back_as_the_server_wants_it(server, llm):
+async def test_litellm_adapter_sends_calls_and_results_back_in_the_servers_form(server, llm):
     server.script([thinks("Hm.") + says("I look.") + calls(bash=["ls", "pwd"]), says("Done.")])
     reply = await reply_of(llm, asks("Look around."))
     assert (reply.stop, len(reply.calls)) == (StopReason.TOOLS, 2)
@@ -102,13 +102,13 @@ async def test_a_turn_with_calls_goes_back_as_the_server_wants_it(server, llm):
     assert server.violations == []
 
 
-async def test_the_next_step_uses_the_same_connection(server, llm):
+async def test_litellm_adapter_reuses_its_connection(server, llm):
     for _ in range(4):
         await reply_of(llm, asks("Hi"))
     assert server.connections == 1
 
 
-async def test_the_key_and_only_the_given_key_is_sent(server, llm, monkeypatch):
+async def test_litellm_adapter_sends_the_given_key_and_no_other(server, llm, monkeypatch):
     """Trap 44: a server of one's own would be sent the platform's key."""
     for name in ("OPENAI_API_KEY", "GROQ_API_KEY", "OPENAI_ORGANIZATION", "OPENAI_PROJECT_ID"):
         monkeypatch.setenv(name, "sk-platform")
@@ -122,7 +122,9 @@ async def test_the_key_and_only_the_given_key_is_sent(server, llm, monkeypatch):
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_a_server_that_wants_no_key_is_not_sent_the_platforms(server, monkeypatch, way):
+async def test_litellm_adapter_sends_no_key_of_the_platform_to_a_server_without_keys(
+    server, monkeypatch, way
+):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-platform")
     monkeypatch.setenv("GROQ_API_KEY", "sk-platform")
     async with new_pool() as http:
@@ -131,7 +133,9 @@ async def test_a_server_that_wants_no_key_is_not_sent_the_platforms(server, monk
     assert server.requests[0].headers["authorization"] == "Bearer no-key"
 
 
-async def test_an_address_of_the_environment_is_not_given_the_key(server, monkeypatch):
+async def test_litellm_adapter_does_not_send_the_key_to_an_address_of_the_environment(
+    server, monkeypatch
+):
     monkeypatch.setenv("GROQ_API_BASE", f"{server.base_url}/v1")
     with pytest.raises(ModelMisconfigured, match=r"127\.0\.0\.1.*not given for"):
         await chunks_of(opened(server, "groq/m", base_url=""), asks("Hi"))
@@ -166,7 +170,9 @@ PASSING = {RateLimited, Overloaded, StreamBroken, Unreachable}
 
 
 @pytest.mark.parametrize("kind", ERRORS)
-async def test_each_fault_is_an_error_of_ours_and_the_next_call_works(server, llm, kind):
+async def test_litellm_adapter_turns_each_fault_into_a_model_error_and_works_again(
+    server, llm, kind
+):
     server.script([fails(kind), says("Hello again.")])
     with pytest.raises(ModelError) as caught:
         await chunks_of(llm, asks("Hi"))
@@ -179,7 +185,7 @@ async def test_each_fault_is_an_error_of_ours_and_the_next_call_works(server, ll
 
 
 @pytest.mark.parametrize(("end", "stride"), [("clean", 7), ("close", 31), ("reset", 29)])
-async def test_a_stream_cut_anywhere_gives_the_whole_reply_or_none(server, end, stride):
+async def test_litellm_adapter_gives_the_whole_reply_or_none_for_a_cut_stream(server, end, stride):
     """litellm's own reading makes a reply of many of these. Each byte: ``test_litellm_stream.py``."""
     whole = dialect.whole(says("Größe 🦙") + calls(bash="ls -l"), grain=16)
     finished = whole.index(b'"finish_reason":"tool_calls"')
@@ -201,7 +207,7 @@ async def test_a_stream_cut_anywhere_gives_the_whole_reply_or_none(server, end, 
 @pytest.mark.parametrize(
     ("value", "least", "most"), [("7", 7, 7), ("0.5", 0.5, 0.5), ("soon", None, None)]
 )
-async def test_retry_after_is_read(server, llm, value, least, most):
+async def test_litellm_adapter_reads_retry_after(server, llm, value, least, most):
     server.script([fails("429", retry_after=value)])
     with pytest.raises(RateLimited) as caught:
         await chunks_of(llm, asks("Hi"))
@@ -213,14 +219,14 @@ async def test_retry_after_is_read(server, llm, value, least, most):
     ("stop", "reason"),
     [("max_tokens", StopReason.OUTPUT_LIMIT), ("refusal", StopReason.REFUSED)],
 )
-async def test_what_was_cut_or_refused_holds_no_call(server, llm, stop, reason):
+async def test_litellm_adapter_drops_calls_of_a_cut_or_refused_reply(server, llm, stop, reason):
     server.script([(says("I begin.") + calls(bash="rm -r build")).stopping(stop)])
     reply = await reply_of(llm, asks("Hi"))
     assert (reply.stop, reply.blocks) == (reason, (Text("I begin."),))
 
 
 @pytest.mark.parametrize("kind", ["hang", "stall"])
-async def test_a_cancelled_call_closes_its_connection_at_once(server, llm, kind):
+async def test_litellm_adapter_closes_the_connection_of_a_cancelled_call_at_once(server, llm, kind):
     server.script([fails(kind)])
     task = asyncio.create_task(chunks_of(llm, asks("Hi")))
     assert await asyncio.to_thread(server.wait_until_busy, 5.0)
@@ -230,7 +236,7 @@ async def test_a_cancelled_call_closes_its_connection_at_once(server, llm, kind)
     assert await asyncio.to_thread(server.wait_until_idle, 1.0)
 
 
-async def test_closing_the_iterator_closes_the_connection(server, llm):
+async def test_litellm_adapter_closes_its_connection_with_the_iterator(server, llm):
     server.script([says("word " * 200).slowly(tps=50)])
     async with aclosing(llm.stream(asks("Hi"))) as chunks:
         async for chunk in chunks:
@@ -240,7 +246,7 @@ async def test_closing_the_iterator_closes_the_connection(server, llm):
     assert server.closed_by_client == 1
 
 
-async def test_the_whole_answer_has_a_limit_too(server):
+async def test_litellm_adapter_limits_the_time_of_the_whole_answer(server):
     await library.load()
     async with new_pool() as http:
         limits = TimeLimits(first_token=1, gap=1, total=0.6)
@@ -250,7 +256,7 @@ async def test_the_whole_answer_has_a_limit_too(server):
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_the_cause_of_a_failed_connection_is_named(server, way):
+async def test_litellm_adapter_names_the_cause_of_a_failed_connection(server, way):
     causes = {
         "http://127.0.0.1:9/v1": "refused",
         f"{server.base_url.replace('http:', 'https:')}/v1": "TLS",
@@ -265,7 +271,7 @@ async def test_the_cause_of_a_failed_connection_is_named(server, way):
     await close_connections()
 
 
-async def test_an_address_without_the_service_is_told_apart_from_an_unknown_model(server, llm):
+async def test_litellm_adapter_tells_a_missing_service_from_an_unknown_model(server, llm):
     async with new_pool() as http:
         elsewhere = opened(server, base_url=f"{server.base_url}/elsewhere", http=http)
         with pytest.raises(ModelMisconfigured, match="base URL"):
@@ -275,21 +281,21 @@ async def test_an_address_without_the_service_is_told_apart_from_an_unknown_mode
         await chunks_of(llm, asks("Hi"))
 
 
-async def test_a_redirect_is_not_followed_with_the_key(server, llm):
+async def test_litellm_adapter_follows_no_redirect(server, llm):
     server.script([fails("redirect")])
     with pytest.raises(ModelMisconfigured, match=r"redirect.*elsewhere\.invalid"):
         await chunks_of(llm, asks("Hi"))
     assert len(server.requests) == 1
 
 
-async def test_a_refusal_that_repeats_the_key_is_shown_without_it(server, llm):
+async def test_litellm_adapter_removes_the_key_from_a_refusal(server, llm):
     server.script([fails("echokey")])
     with pytest.raises(KeyRefused) as caught:
         await chunks_of(llm, asks("Hi"))
     assert "sk-test-key" not in str(caught.value.detail) + str(caught.value)
 
 
-async def test_an_error_in_mid_stream_that_repeats_the_key_is_shown_without_it(server, llm):
+async def test_litellm_adapter_removes_the_key_from_an_error_in_the_stream(server, llm):
     told = {"message": "Overloaded for sk-test-key.", "code": "overloaded_error"}
     server.script([Raw(dialect.frame({"error": told}))])
     with pytest.raises(Overloaded) as caught:
@@ -297,7 +303,7 @@ async def test_an_error_in_mid_stream_that_repeats_the_key_is_shown_without_it(s
     assert "Overloaded for ***." in caught.value.detail
 
 
-async def test_nothing_of_a_call_is_logged(server, llm, caplog, capfd):
+async def test_litellm_adapter_logs_nothing_of_a_call(server, llm, caplog, capfd):
     server.script([fails("500"), says("A secret answer.")])
     with caplog.at_level(0):
         with pytest.raises(Overloaded):
@@ -307,7 +313,7 @@ async def test_nothing_of_a_call_is_logged(server, llm, caplog, capfd):
     assert not any(word in written for word in ("secret", "sk-test-key", "litellm"))
 
 
-async def test_a_server_that_tells_no_usage_is_estimated_and_says_so(server, llm):
+async def test_litellm_adapter_estimates_the_usage_if_the_server_reports_none(server, llm):
     stream = dialect.chunk({"content": "x" * 400}) + dialect.chunk({}, "stop") + b"data: [DONE]\n\n"
     server.script([Raw(stream)])
     usage = (await reply_of(llm, asks("y" * 4000))).usage
@@ -315,7 +321,7 @@ async def test_a_server_that_tells_no_usage_is_estimated_and_says_so(server, llm
     assert (usage.output, 1000 < usage.input < 1200) == (100, True)
 
 
-async def test_tokens_read_from_a_cache_are_counted_apart(server, llm):
+async def test_litellm_adapter_counts_cached_tokens_separately(server, llm):
     told = {
         "prompt_tokens": 1000,
         "completion_tokens": 7,
@@ -326,7 +332,7 @@ async def test_tokens_read_from_a_cache_are_counted_apart(server, llm):
     assert usage == Usage(input=200, output=7, cache_read=800)
 
 
-async def test_the_parameters_reach_the_server_under_its_names(server):
+async def test_litellm_adapter_sends_parameters_under_the_servers_names(server):
     given = {"temperature": 0.5, "top_p": 0.9, "top_k": 40, "effort": "high"}
     async with new_pool() as http:
         await reply_of(opened(server, http=http), asks("Hi", parameters=given, max_tokens=77))
@@ -335,7 +341,7 @@ async def test_the_parameters_reach_the_server_under_its_names(server):
     assert [body[name] for name in names] == [0.5, 0.9, 40, "high", 77]
 
 
-async def test_a_parameter_that_the_model_lacks_is_named_and_not_dropped(server):
+async def test_litellm_adapter_reports_an_unsupported_parameter_and_does_not_drop_it(server):
     async with new_pool() as http:
         llm = opened(server, "openai/gpt-4o", http=http)
         with pytest.raises(ModelMisconfigured, match="thinking"):
@@ -343,7 +349,7 @@ async def test_a_parameter_that_the_model_lacks_is_named_and_not_dropped(server)
     assert server.requests == []
 
 
-async def test_mistral_gets_identifiers_of_the_length_it_wants(server):
+async def test_litellm_adapter_sends_call_ids_of_mistrals_length(server):
     await library.load("mistral", over_sdk=False)
     async with new_pool() as http:
         await reply_of(opened(server, "mistral/m", http=http), asks(*steps(2)))
@@ -354,7 +360,7 @@ async def test_mistral_gets_identifiers_of_the_length_it_wants(server):
     assert server.violations == []
 
 
-async def test_importing_the_library_blocks_no_loop_and_reads_no_keys(tmp_path):
+async def test_litellm_import_blocks_no_event_loop_and_reads_no_keys(tmp_path):
     """In a process of its own: here it may be there already."""
     (tmp_path / ".env").write_text("OPENAI_API_KEY=sk-of-a-file\n")
     program = (
@@ -385,7 +391,7 @@ async def test_importing_the_library_blocks_no_loop_and_reads_no_keys(tmp_path):
     assert key == "None"
 
 
-async def test_many_streamed_turns_do_not_fill_the_memory(server, llm):
+async def test_litellm_adapter_does_not_leak_memory_in_many_turns(server, llm):
     """Trap 38 in small: each turn has a call that is cancelled at its first chunk, and a whole one."""
     server.record = False
     server.script(lambda body: calls(bash="ls"))

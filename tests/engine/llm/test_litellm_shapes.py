@@ -171,7 +171,7 @@ async def llm(server):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-async def test_a_call_in_this_shape_is_read_whole(server, llm, shape):
+async def test_tool_call_in_this_shape_is_assembled(server, llm, shape):
     stream, expected = SHAPES[shape]
     server.script([Raw(stream)])
     reply = await reply_of(llm, asks("Hi"))
@@ -181,21 +181,21 @@ async def test_a_call_in_this_shape_is_read_whole(server, llm, shape):
 
 
 @pytest.mark.parametrize("shape", SPOILT)
-async def test_nothing_comes_of_a_spoilt_stream(server, llm, shape):
+async def test_tool_call_in_a_damaged_stream_is_refused(server, llm, shape):
     server.script([Raw(SPOILT[shape])])
     with pytest.raises(ModelError) as caught:
         await reply_of(llm, asks("Hi"))
     assert caught.value.retryable
 
 
-async def test_a_call_that_the_limit_cut_is_left_out(server, llm):
+async def test_tool_call_that_was_cut_is_left_out(server, llm):
     cut = sse(delta(content="I begin."), *pieces(piece('{"com', "bash", index=0)), delta("length"))
     server.script([Raw(cut)])
     reply = await reply_of(llm, asks("Hi"))
     assert (reply.stop, reply.text, reply.calls) == (StopReason.OUTPUT_LIMIT, "I begin.", ())
 
 
-async def test_text_may_come_in_parts_and_a_refusal_is_one(server, llm):
+async def test_text_is_assembled_from_parts_and_refusals(server, llm):
     server.script([Raw(sse(delta(content=[{"type": "text", "text": "Part."}]), delta("stop")))])
     assert (await reply_of(llm, asks("Hi"))).text == "Part."
     server.script([Raw(sse(delta(refusal="I cannot."), delta("stop")))])
@@ -203,5 +203,5 @@ async def test_text_may_come_in_parts_and_a_refusal_is_one(server, llm):
     assert (reply.stop, reply.text) == (StopReason.REFUSED, "I cannot.")
 
 
-def test_there_are_enough_shapes():
+def test_tool_call_shapes_are_at_least_as_many_as_promised():
     assert len(SHAPES) >= 30

@@ -31,7 +31,7 @@ def facts(reply: Reply) -> tuple[object, ...]:
 
 @settings(deadline=None)  # how long the machine takes is not what this is about
 @given(st.integers(1, 400))
-def test_however_the_bytes_arrive_the_reply_is_the_same(size):
+def test_openai_stream_gives_the_same_reply_however_its_bytes_arrive(size):
     reply = read(dialect.whole(RICH), size=size)
     assert facts(reply) == (
         "Größe: 4 µm 🦙",
@@ -40,7 +40,7 @@ def test_however_the_bytes_arrive_the_reply_is_the_same(size):
     )
 
 
-def test_a_stream_cut_at_any_byte_is_the_whole_reply_or_none():
+def test_openai_stream_cut_at_any_byte_gives_the_whole_reply_or_none():
     data = dialect.whole(RICH)
     finished = data.index(b'"finish_reason":"tool_calls"')
     expected = facts(read(data))
@@ -58,7 +58,7 @@ def test_a_stream_cut_at_any_byte_is_the_whole_reply_or_none():
 
 @settings(deadline=None)
 @given(st.data())
-def test_a_stream_with_damaged_bytes_gives_a_reply_or_an_error_of_ours(data):
+def test_openai_stream_with_damaged_bytes_gives_a_reply_or_a_model_error(data):
     stream = bytearray(dialect.whole(RICH))
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(stream) - 1))
@@ -87,14 +87,14 @@ def test_a_stream_with_damaged_bytes_gives_a_reply_or_an_error_of_ours(data):
         (418, {}, "request_refused"),
     ],
 )
-def test_the_many_shapes_of_refusals_are_errors_of_ours(status, body, code):
+def test_openai_error_responses_of_any_shape_become_model_errors(status, body, code):
     error = from_status(status, body, {})
     assert error.code == code
     assert len(error.detail) > 20
 
 
 @pytest.mark.parametrize("told", [b"1" + b"0" * 30, b"-5", b"true", b'"x"', b"[1]"])
-def test_counts_that_cannot_be_some_are_estimated_as_if_nothing_was_told(told):
+def test_openai_usage_with_impossible_counts_is_estimated(told):
     sound = dialect.whole(says("Hello"))
     assert not read(sound).usage.estimated
     (before, after) = sound.split(b'"prompt_tokens":100')

@@ -59,7 +59,7 @@ def post(server, messages):
 
 
 @pytest.mark.parametrize("messages", WRONG.values(), ids=WRONG.keys())
-def test_what_the_real_service_refuses_is_refused_and_noted(server, messages):
+def test_model_server_refuses_and_records_what_the_real_service_refuses(server, messages):
     with pytest.raises(urllib.error.HTTPError) as caught:
         post(server, messages)
     with caught.value as refusal:
@@ -67,12 +67,12 @@ def test_what_the_real_service_refuses_is_refused_and_noted(server, messages):
     assert server.violations
 
 
-def test_a_proper_conversation_is_not_refused():
+def test_model_server_accepts_a_valid_conversation():
     messages = [user(text("a")), assistant(text("b"), USE), user(RESULT, text("go on"))]
     assert list(dialect.problems(body(messages))) == []
 
 
-def test_replies_are_used_up_one_a_request_and_by_conversation(server):
+def test_model_server_uses_one_reply_for_each_request(server):
     server.script([says("common one"), says("common two")])
     server.script([says("for Ada")], to="Ada")
     assert "common one" in post(server, [user(text("Hi"))])
@@ -82,7 +82,7 @@ def test_replies_are_used_up_one_a_request_and_by_conversation(server):
     assert len(server.requests) == 4
 
 
-def test_a_function_may_decide_what_is_said(server):
+def test_model_server_takes_a_function_as_reply(server):
     server.script(lambda body: says(f"{len(body['messages'])} messages"))
     assert "1 messages" in post(server, [user(text("Hi"))])
 
@@ -106,7 +106,7 @@ def play(server, directive):
     return commands, faults, None
 
 
-def test_a_directive_asks_for_turns_calls_and_faults(server):
+def test_directive_sets_turns_calls_and_faults(server):
     commands, faults, final = play(
         server,
         "Do it. [[fake turns=3 par=2 cmd='echo {i}.{p}' err=429@1x3,cut@2x1,empty@3 retry=2]]",
@@ -116,30 +116,30 @@ def test_a_directive_asks_for_turns_calls_and_faults(server):
     assert final.parts[0].startswith("All the steps")
 
 
-def test_a_fault_at_every_turn_never_ends(server):
+def test_directive_with_a_fault_at_every_turn_never_ends(server):
     _, faults, final = play(server, "[[fake turns=1 err=529@*]]")
     assert len(faults) == 40
     assert final is None
 
 
-def test_after_the_directives_turns_a_plain_message_gets_a_plain_answer(server):
+def test_directive_ends_after_its_turns(server):
     messages = [user(text("[[fake]]")), assistant(text("All done.")), user(text("Thanks"))]
     assert server.next_reply(body(messages)).parts == ("You said: Thanks",)
 
 
-def test_arguments_and_tools_can_be_wrong_on_purpose():
+def test_directive_makes_wrong_arguments_and_tools():
     directive = Directive.found_in("[[fake turns=1]]")
     assert directive.broken(0, "badtool").calls[0].tool == "no_such_tool"
     assert "command" not in directive.broken(0, "badargs").calls[0].arguments
 
 
 @pytest.mark.parametrize("words", ["[[fake trns=1]]", "[[fake err=nope@0]]", "[[fake err=429]]"])
-def test_a_directive_with_a_mistake_is_refused(words):
+def test_directive_with_a_mistake_is_refused(words):
     with pytest.raises(ValueError, match=r"fake|err"):
         Directive.found_in(words)
 
 
-def test_scripts_join_and_short_words_make_calls():
+def test_scripts_can_be_joined_and_make_calls():
     reply = says("Look.") + calls(bash=["ls", "pwd"], read_file={"path": "a", "first_line": 2})
     assert [call.arguments for call in reply.calls] == [
         {"command": "ls"},

@@ -19,20 +19,20 @@ MILLION = 1_000_000
         (Usage(input=1000, output=500, cache_read=20_000, cache_write=3000), 0.033),
     ],
 )
-def test_each_kind_of_token_has_its_price(usage, dollars):
+def test_price_differs_for_each_kind_of_token(usage, dollars):
     assert cost_usd("anthropic/claude-opus-5-5", usage) == pytest.approx(dollars, abs=1e-12)
 
 
 @pytest.mark.parametrize("model", ["anthropic/claude-99", "demo/guide", "claude-opus-5-5", ""])
-def test_an_unknown_price_is_none_and_not_zero(model):
+def test_price_of_an_unknown_model_is_none_and_not_zero(model):
     assert cost_usd(model, Usage(input=1000)) is None
 
 
-def test_behind_another_base_url_the_price_is_unknown():
+def test_price_behind_another_base_url_is_unknown():
     assert cost_usd("anthropic/claude-opus-5-5", Usage(input=1), base_url="http://gateway") is None
 
 
-def test_a_long_prompt_has_its_own_price_where_the_provider_says_so():
+def test_price_of_a_long_prompt_differs_if_the_provider_lists_one():
     model = "anthropic/claude-haiku-5-5"
     short = Usage(input=50_000, cache_read=50_000)
     long = Usage(input=50_000, cache_read=50_001, output=MILLION)
@@ -40,11 +40,11 @@ def test_a_long_prompt_has_its_own_price_where_the_provider_says_so():
     assert cost_usd(model, long) == pytest.approx(0.025 + 0.05 * 50_001 / MILLION + 2.5)
 
 
-def test_no_price_is_zero_and_reading_a_cache_is_never_dearer_than_not_having_one():
+def test_prices_are_positive_and_cache_reads_cost_no_more_than_input():
     for model, tariff in TARIFFS.items():
         for price in filter(None, (tariff.price, tariff.long_price)):
             assert 0 < price.cache_read < price.input < price.cache_write < price.output, model
 
 
-def test_the_table_says_when_it_was_compared():
+def test_price_table_has_the_date_of_its_last_comparison():
     assert PRICES_AS_OF >= "2026-11"

@@ -20,7 +20,7 @@ OPENAI = "openai/gpt-test"
 LAZY = ("anthropic", "openai", "litellm", "mcp", "httpx2", "django")
 
 
-def test_importing_and_opening_loads_no_sdk():
+def test_registry_loads_no_sdk_when_it_opens_an_adapter():
     program = (
         "import sys\n"
         "from paca.engine.llm import anthropic, demo, prices, registry, retrying\n"
@@ -36,7 +36,7 @@ def test_importing_and_opening_loads_no_sdk():
     assert done.stdout.strip() == ""
 
 
-def test_a_provider_and_model_open_their_adapter():
+def test_registry_opens_the_adapter_of_a_provider_and_model():
     assert isinstance(registry.open_llm("demo/guide"), scripted_model.DemoLLM)
     assert isinstance(registry.open_llm("anthropic/claude-x", api_key="k"), AnthropicLLM)
 
@@ -44,20 +44,20 @@ def test_a_provider_and_model_open_their_adapter():
 @pytest.mark.parametrize(
     "model", ["", "/", "claude-opus-5-5", "anthropic/", "nobody/model", "/claude"]
 )
-def test_a_name_that_no_adapter_answers_to_is_refused_with_a_sentence(model):
+def test_registry_refuses_an_unknown_model_name_with_a_sentence(model):
     with pytest.raises(ModelMisconfigured, match="provider/model") as caught:
         registry.open_llm(model, api_key="k")
     assert "anthropic" in caught.value.detail
 
 
-def test_an_unknown_demo_and_a_missing_key_are_refused_with_a_sentence():
+def test_registry_refuses_an_unknown_demo_and_a_missing_key():
     with pytest.raises(ModelMisconfigured, match="demo/guide"):
         registry.open_llm("demo/other")
     with pytest.raises(ModelMisconfigured, match="API key"):
         registry.open_llm("anthropic/claude-opus-5-5")
 
 
-def test_the_known_models_can_all_be_opened_and_have_names_for_people():
+def test_known_models_can_be_opened_and_have_labels():
     known = registry.known_models()
     assert known[0].name == scripted_model.MODEL
     for model in known:
@@ -69,7 +69,7 @@ def test_the_known_models_can_all_be_opened_and_have_names_for_people():
 
 
 @pytest.mark.anyio
-async def test_runs_of_one_loop_share_its_connections(server):
+async def test_http_pool_is_shared_by_the_runs_of_an_event_loop(server):
     for _ in range(3):
         llm = registry.open_llm("anthropic/claude-test", base_url=server.base_url, api_key="k")
         await reply_of(llm, asks("Hi"))
@@ -87,7 +87,7 @@ async def tried(server, reply=None, **changes):
 
 
 @pytest.mark.anyio
-async def test_a_connection_that_works_says_so_and_how_fast(server):
+async def test_connection_check_reports_a_working_model_and_its_time(server):
     result = await tried(server, says("ready"), parameters={"temperature": 0.5})
     assert (result.works, result.code) == (True, "")
     assert "claude-test answered in" in result.detail
@@ -108,7 +108,7 @@ CAUSES = {
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("kind", CAUSES)
-async def test_a_connection_that_does_not_work_names_the_cause(server, kind):
+async def test_connection_check_names_the_cause_of_a_failure(server, kind):
     result = await tried(server, fails(kind))
     code, word = CAUSES[kind]
     assert (result.works, result.code) == (False, code)
@@ -116,19 +116,19 @@ async def test_a_connection_that_does_not_work_names_the_cause(server, kind):
 
 
 @pytest.mark.anyio
-async def test_what_is_wrong_before_any_call_is_named_too(server):
+async def test_connection_check_names_a_wrong_setting_before_any_call(server):
     assert "refused" in (await tried(server, base_url="http://127.0.0.1:9")).detail
     assert "Messages API" in (await tried(server, base_url=f"{server.base_url}/x")).detail
     assert "API key" in (await tried(server, api_key="")).detail
 
 
 @pytest.mark.anyio
-async def test_the_demo_is_always_there():
+async def test_connection_check_succeeds_for_the_demo():
     result = await connection_check.check_connection("demo/guide")
     assert result.works
 
 
-def test_a_connection_can_be_tried_from_a_loop_of_its_own(server):
+def test_connection_check_runs_in_an_event_loop_of_its_own(server):
     """As a page does: the loop ends at once, and nothing may stay open."""
     assert asyncio.run(tried(server, says("ready"))).works
     assert server.wait_until_idle()
@@ -145,7 +145,7 @@ async def tried_elsewhere(server, reply=None, model=OPENAI, **changes):
 
 
 @pytest.mark.anyio
-async def test_any_model_can_be_tried_and_what_the_address_serves_is_listed(server):
+async def test_connection_check_lists_the_models_of_the_server(server):
     result = await tried_elsewhere(server, says("ready"), parameters={"temperature": 0.5})
     assert (result.works, result.models) == (True, ("gpt-test", "other-test"))
     assert "gpt-test answered in" in result.detail
@@ -154,14 +154,14 @@ async def test_any_model_can_be_tried_and_what_the_address_serves_is_listed(serv
 
 
 @pytest.mark.anyio
-async def test_a_model_that_is_not_served_is_told_with_those_that_are(server):
+async def test_connection_check_names_the_served_models_for_an_unknown_one(server):
     result = await tried_elsewhere(server, fails("404"), model="openai/gpt-tset")
     assert (result.works, result.code) == (False, "model_misconfigured")
     assert "serves gpt-test, other-test" in result.detail
 
 
 @pytest.mark.anyio
-async def test_a_wrong_key_is_named_and_the_key_is_nowhere_in_the_answer(server):
+async def test_connection_check_reports_a_wrong_key_without_showing_it(server):
     server.wants_key = "another"
     result = await tried_elsewhere(server, fails("echokey"), api_key="sk-very-secret-1")
     assert (result.works, result.code, result.models) == (False, "key_refused", ())
@@ -169,7 +169,7 @@ async def test_a_wrong_key_is_named_and_the_key_is_nowhere_in_the_answer(server)
 
 
 @pytest.mark.anyio
-async def test_a_parameter_that_the_model_lacks_is_found_by_the_test(server):
+async def test_connection_check_finds_an_unsupported_parameter(server):
     result = await tried_elsewhere(
         server, model="openai/gpt-4o", parameters={"thinking_budget": 2048}
     )
@@ -178,7 +178,9 @@ async def test_a_parameter_that_the_model_lacks_is_found_by_the_test(server):
 
 
 @pytest.mark.anyio
-async def test_an_address_that_is_not_there_is_told_at_once(server, monkeypatch):
+async def test_connection_check_reports_an_unreachable_address_without_a_child_process(
+    server, monkeypatch
+):
     monkeypatch.setattr(connection_check, "_call_model_in_child", None)  # it does not come to that
     tls = f"{server.base_url.replace('http:', 'https:')}/v1"
     causes = {"http://127.0.0.1:9/v1": "refused", tls: "TLS", "http://nowhere.invalid/v1": "DNS"}
@@ -193,13 +195,13 @@ async def test_an_address_that_is_not_there_is_told_at_once(server, monkeypatch)
 
 
 @pytest.mark.anyio
-async def test_an_address_without_a_list_of_models_will_do(server):
+async def test_connection_check_needs_no_list_of_models(server):
     server.served = None
     assert (await tried_elsewhere(server, says("ready"))).works
 
 
 @pytest.mark.anyio
-async def test_an_address_without_the_service_is_told(server):
+async def test_connection_check_reports_an_address_without_the_service(server):
     server.served = None
     result = await tried_elsewhere(server, base_url=f"{server.base_url}/elsewhere")
     assert (result.works, result.models) == (False, ())
@@ -207,7 +209,7 @@ async def test_an_address_without_the_service_is_told(server):
 
 
 @pytest.mark.anyio
-async def test_a_list_of_models_without_an_end_does_not_fill_the_memory():
+async def test_connection_check_stops_reading_an_endless_list_of_models():
     sent = 0
     hung_up = asyncio.Event()
 
@@ -232,7 +234,7 @@ async def test_a_list_of_models_without_an_end_does_not_fill_the_memory():
     await asyncio.wait_for(hung_up.wait(), 5)
 
 
-def test_a_local_server_needs_no_key_and_one_elsewhere_does():
+def test_registry_requires_a_key_except_for_local_servers():
     for address in ("http://127.0.0.1:11434/v1", "http://vllm:8000/v1", "http://10.0.0.7/v1"):
         registry.open_llm(OPENAI, base_url=address)
     registry.open_llm("ollama/qwen3")
@@ -242,7 +244,7 @@ def test_a_local_server_needs_no_key_and_one_elsewhere_does():
 
 
 @pytest.mark.anyio
-async def test_ollama_is_asked_below_v1_even_when_its_address_leaves_that_out(server):
+async def test_provider_address_of_ollama_gets_v1_if_it_is_missing(server):
     await library.load()
     llm = registry.open_llm("ollama/qwen3", base_url=server.base_url)
     await reply_of(llm, asks("Hi"))
@@ -252,6 +254,6 @@ async def test_ollama_is_asked_below_v1_even_when_its_address_leaves_that_out(se
 
 
 @pytest.mark.parametrize("model", ["azure/gpt", "vertex_ai/gemini", "bedrock/claude"])
-def test_who_would_be_asked_with_this_servers_own_identity_is_refused_with_a_way_out(model):
+def test_registry_refuses_providers_that_would_use_this_servers_credentials(model):
     with pytest.raises(ModelMisconfigured, match=r"Use .*(base URL|gateway)"):
         registry.open_llm(model, api_key="k")

@@ -55,7 +55,7 @@ def kinds(steps):
     return [type(step) for step in steps if not isinstance(step, Streamed)]
 
 
-async def test_a_good_answer_is_one_attempt():
+async def test_retrying_makes_one_attempt_for_a_good_answer():
     clock = Clock()
     steps, error = await steps_of(ScriptedLLM([thinks("Hm.") + says("Hello.")]), clock)
     assert (kinds(steps), error, clock.waits) == ([Answered], None, [])
@@ -65,7 +65,7 @@ async def test_a_good_answer_is_one_attempt():
     assert {step.attempt for step in steps[:-1]} == {1}
 
 
-async def test_a_broken_attempt_is_told_discarded_and_booked_before_the_next_begins():
+async def test_retrying_reports_a_failed_attempt_before_the_next_begins():
     llm = ScriptedLLM([fails("cut"), says("Hello.")])
     steps, _ = await steps_of(llm, Clock())
     assert kinds(steps) == [AttemptFailed, Retrying, Answered]
@@ -79,7 +79,7 @@ async def test_a_broken_attempt_is_told_discarded_and_booked_before_the_next_beg
     assert llm.requests[0] == llm.requests[1]
 
 
-async def test_a_retry_is_announced_before_its_wait_begins():
+async def test_retrying_announces_a_retry_before_its_wait():
     clock = Clock()
     llm = ScriptedLLM([Overloaded(), says("Hello.")])
     async with retrying.stream_with_retries(
@@ -91,20 +91,20 @@ async def test_a_retry_is_announced_before_its_wait_begins():
     assert len(clock.waits) == 1
 
 
-async def test_the_waits_double_and_are_spread_out():
+async def test_retrying_doubles_its_waits_and_adds_jitter():
     for jitter, expected in ((1.0, [1, 2, 4, 8]), (0.0, [0.5, 1, 2, 4])):
         clock = Clock()
         await steps_of(ScriptedLLM([Overloaded()] * 5), clock, retries=4, jitter=jitter)
         assert clock.waits == expected
 
 
-async def test_no_wait_is_longer_than_half_a_minute_unless_the_provider_asks_for_it():
+async def test_retrying_waits_at_most_half_a_minute_unless_the_provider_asks():
     clock = Clock()
     await steps_of(ScriptedLLM([Overloaded()] * 11), clock, retries=10)
     assert max(clock.waits) == retrying.MAX_WAIT_SECONDS
 
 
-async def test_the_provider_is_waited_for_as_long_as_it_asks():
+async def test_retrying_waits_as_long_as_the_provider_asks():
     clock = Clock()
     limited = RateLimited(retry_after_seconds=20)
     steps, error = await steps_of(ScriptedLLM([limited, limited, says("Hello.")]), clock)
@@ -113,7 +113,7 @@ async def test_the_provider_is_waited_for_as_long_as_it_asks():
     assert [s.wait_seconds for s in steps if isinstance(s, Retrying)] == clock.waits
 
 
-async def test_nobody_waits_for_a_provider_that_asks_for_hours():
+async def test_retrying_gives_up_if_the_provider_asks_for_hours():
     clock = Clock()
     steps, error = await steps_of(ScriptedLLM([RateLimited(retry_after_seconds=7200)]), clock)
     assert (kinds(steps), clock.waits) == ([AttemptFailed], [])
@@ -121,7 +121,7 @@ async def test_nobody_waits_for_a_provider_that_asks_for_hours():
 
 
 @pytest.mark.parametrize("retries", [0, 1, 3])
-async def test_after_the_retries_the_last_error_is_raised(retries):
+async def test_retrying_raises_the_last_error(retries):
     clock = Clock()
     errors = [Overloaded(str(number)) for number in range(retries + 1)]
     steps, error = await steps_of(ScriptedLLM(errors), clock, retries=retries)
@@ -130,7 +130,7 @@ async def test_after_the_retries_the_last_error_is_raised(retries):
     assert len(clock.waits) == retries
 
 
-async def test_what_no_retry_can_help_is_raised_at_once():
+async def test_retrying_raises_a_permanent_error_at_once():
     clock = Clock()
     steps, error = await steps_of(ScriptedLLM([KeyRefused()]), clock)
     assert isinstance(error, KeyRefused)
@@ -138,29 +138,29 @@ async def test_what_no_retry_can_help_is_raised_at_once():
 
 
 @pytest.mark.parametrize("empty", [Scripted(), says("  \n"), thinks("Only a thought.")])
-async def test_an_empty_reply_is_no_answer_and_is_asked_again(empty):
+async def test_retrying_repeats_after_an_empty_reply(empty):
     steps, error = await steps_of(ScriptedLLM([empty, empty, says("Hello.")]), Clock())
     assert error is None
     assert [s.code for s in steps if isinstance(s, Retrying)] == ["empty_reply"] * 2
 
 
 @pytest.mark.parametrize("stop", ["max_tokens", "refusal"])
-async def test_a_cut_or_refused_reply_is_an_answer_even_without_words(stop):
+async def test_retrying_accepts_a_cut_or_refused_reply_without_text(stop):
     steps, error = await steps_of(ScriptedLLM([Scripted(stop=stop)]), Clock())
     assert (kinds(steps), error) == ([Answered], None)
 
 
-async def test_an_endless_empty_reply_ends_in_its_error():
+async def test_retrying_ends_repeated_empty_replies_with_their_error():
     _, error = await steps_of(ScriptedLLM([Scripted()] * 4), Clock())
     assert isinstance(error, EmptyReply)
 
 
-async def test_a_reply_of_calls_alone_is_an_answer():
+async def test_retrying_accepts_a_reply_of_calls_only():
     steps, _ = await steps_of(ScriptedLLM([calls(bash="ls")]), Clock())
     assert steps[-1].reply.stop is StopReason.TOOLS
 
 
-async def test_a_stream_that_just_ends_is_broken():
+async def test_retrying_counts_a_stream_without_a_reply_as_broken():
     class Ends:
         async def stream(self, request):
             return
@@ -170,7 +170,7 @@ async def test_a_stream_that_just_ends_is_broken():
     assert isinstance(error, StreamBroken)
 
 
-async def test_a_cancelled_call_closes_its_stream_and_can_be_booked():
+async def test_retrying_closes_the_stream_of_a_cancelled_call_and_keeps_its_usage():
     llm = ScriptedLLM([says("Hello there.")], hold=asyncio.Event())
     stream = retrying.stream_with_retries(llm, asks("Hi"), retries=3)
 
@@ -189,7 +189,7 @@ async def test_a_cancelled_call_closes_its_stream_and_can_be_booked():
     assert stream.attempt.text == "Hello "
 
 
-async def test_an_error_of_the_caller_closes_the_stream_too():
+async def test_retrying_closes_the_stream_after_an_error_of_the_caller():
     llm = ScriptedLLM([says("Hello there.")])
 
     async def stumble() -> None:
@@ -202,7 +202,7 @@ async def test_an_error_of_the_caller_closes_the_stream_too():
     assert llm.closed == 1
 
 
-async def test_a_cancelled_wait_makes_no_further_attempt():
+async def test_retrying_makes_no_attempt_after_a_cancelled_wait():
     llm = ScriptedLLM([Overloaded(), says("never")])
     waiting = asyncio.Event()
 
@@ -228,7 +228,7 @@ async def test_a_cancelled_wait_makes_no_further_attempt():
     assert stream.attempt.usage == Usage()
 
 
-async def test_faults_over_real_http_are_retried_until_the_answer(server, llm):
+async def test_retrying_handles_faults_over_real_http(server, llm):
     """T-33 and T-65, as far as one question goes: each fault is told, the answer is whole."""
     faults = ("429", "529", "503", "reset", "cut", "cuttool", "midover", "html", "badjson", "hang")
     server.script([*(replace(fails(kind), retry_after="0") for kind in faults), calls(bash="ls")])

@@ -20,43 +20,43 @@ async def answered(text, **request):
     return chunks[-1], shown, inner.requests[0]
 
 
-async def test_tools_are_described_in_the_prompt_and_not_offered():
+async def test_text_adapter_describes_tools_in_the_prompt():
     _, _, sent = await answered("Hello.")
     assert sent.tools == ()
     assert sent.system.startswith("Be brief.\n\n")
     assert "- bash: Run a command." in sent.system
 
 
-async def test_a_written_call_becomes_a_call_and_is_not_shown():
+async def test_text_adapter_turns_a_text_call_into_a_call_and_does_not_stream_it():
     reply, shown, _ = await answered(f"I look.\n\n{CALL}\n")
     assert (reply.text, reply.stop) == ("I look.", StopReason.TOOLS)
     assert [(call.tool, call.arguments) for call in reply.calls] == [("bash", {"command": "ls"})]
     assert shown.strip() == "I look."
 
 
-async def test_an_answer_is_shown_whole():
+async def test_text_adapter_streams_an_answer_without_calls_completely():
     text = f"They write\n{CALL}\nand it is run. See `x`"
     reply, shown, _ = await answered(text)
     assert (reply.text, reply.calls, shown) == (text, (), text)
 
 
-async def test_a_call_that_was_cut_is_neither_run_nor_kept():
+async def test_text_adapter_drops_a_call_that_was_cut():
     reply, shown, _ = await answered(says(f"I look.\n{CALL[:-20]}").stopping("max_tokens"))
     assert (reply.stop, reply.calls) == (StopReason.OUTPUT_LIMIT, ())
     assert reply.text.strip() == shown.strip() == "I look."
 
 
-async def test_calls_that_the_model_makes_itself_are_not_mixed_with_written_ones():
+async def test_text_adapter_leaves_a_reply_with_native_calls_unchanged():
     reply, _, _ = await answered(says(CALL) + calls(bash="pwd"))
     assert [call.arguments["command"] for call in reply.calls] == ["pwd"]
 
 
-async def test_where_no_call_is_allowed_none_is_made():
+async def test_text_adapter_makes_no_call_if_calls_are_forbidden():
     reply, _, _ = await answered(f"Done.\n{CALL}", may_call=False)
     assert reply.calls == ()
 
 
-async def test_calls_and_results_go_back_as_words():
+async def test_text_adapter_sends_calls_and_results_back_as_text():
     use = ToolUse("c1", "bash", {"command": "ls"})
     history = (user("Hi"), assistant("I look.", use), user(ToolResult("c1", "a.txt"), "And?"))
     inner = ScriptedLLM([says("One file.")])

@@ -53,7 +53,7 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize("text", WRITTEN)
-def test_a_call_at_the_end_of_an_answer_is_one(text):
+def test_parser_finds_a_call_at_the_end_of_an_answer(text):
     assert trailing_call(text, {"bash"}) == "bash"
     words, (call,) = split_calls(text, {"bash"})
     assert (call.tool, call.arguments) == ("bash", {"command": "ls"})
@@ -61,19 +61,19 @@ def test_a_call_at_the_end_of_an_answer_is_one(text):
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
-def test_an_example_or_other_json_is_none(text):
+def test_parser_ignores_examples_and_other_json(text):
     assert trailing_call(text, {"bash"}) is None
     assert split_calls(text, {"bash"}) == (text, [])
 
 
-def test_several_calls_at_the_end_are_all_read_in_their_order():
+def test_parser_finds_several_calls_at_the_end_in_order():
     text = f"Two things.\n{FENCED}\n\n<tool_call>{OTHER}</tool_call>\n"
     words, calls = split_calls(text, {"bash"})
     assert words == "Two things."
     assert [call.arguments["command"] for call in calls] == ["ls", "pwd"]
 
 
-def test_a_block_that_can_be_nothing_but_a_call_may_name_any_tool():
+def test_parser_accepts_any_tool_name_in_a_block_for_calls():
     unknown = '{"name": "fly", "arguments": {}}'
     assert split_calls(f"<tool_call>{unknown}</tool_call>", {"bash"})[1][0].tool == "fly"
     assert trailing_call(f"<tool_call>{unknown}</tool_call>", {"bash"}) is None
@@ -93,25 +93,25 @@ def test_a_block_that_can_be_nothing_but_a_call_may_name_any_tool():
         ("", False),
     ],
 )
-def test_what_was_meant_as_a_call_and_is_none_is_told_apart(text, spoilt):
+def test_parser_tells_an_unreadable_call_from_text(text, spoilt):
     assert ends_with_unreadable_call(text) is spoilt
 
 
 @pytest.mark.parametrize("text", WRITTEN)
-def test_nothing_of_a_call_is_shown_while_it_is_written(text):
+def test_parser_holds_back_an_unfinished_call(text):
     shown = max(streamable_length(text[:at], {"bash"}) for at in range(len(text) + 1))
     words, _ = split_calls(text, {"bash"})
     assert text[:shown].rstrip() == words
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
-def test_what_is_no_call_is_shown_before_the_next_words(text):
+def test_parser_releases_text_that_is_no_call(text):
     after = f"{text}\n```\n\nThat is how." if text.count("```") % 2 else f"{text}\nThat is how."
     assert streamable_length(after, {"bash"}) == len(after)
 
 
 @given(st.lists(st.sampled_from(["```", "json", "\n", "<tool_call>", "</tool_call>", CALL, "> ", "    ", "~~~", "a", "`"]), max_size=30).map("".join))  # fmt: skip
-def test_whatever_is_written_is_taken_apart_without_loss(text):
+def test_parser_splits_any_text_without_loss(text):
     found = list(parts(text))
     assert "".join(text[part.start : part.end] for part in found if not part.kind) is not None
     assert all(one.end <= other.start for one, other in zip(found, found[1:], strict=False))

@@ -65,17 +65,19 @@ async def act(desk: Desk, outcome: WorkspaceError | float) -> ToolOutput:
         (FileTooLarge("a.txt has 9 GiB."), "a.txt has 9 GiB.", ""),
     ],
 )
-async def test_a_refusal_is_a_result(desk: Desk, error: WorkspaceError, said: str, cause: str):
+async def test_perform_turns_a_refusal_into_a_result(
+    desk: Desk, error: WorkspaceError, said: str, cause: str
+):
     assert await act(desk, error) == ToolOutput(said, failed=True, cause=cause)
 
 
 @pytest.mark.parametrize("error", [SandboxGone(), CallUnknown()])
-async def test_an_outcome_that_nobody_knows_is_not_made_up(desk: Desk, error: WorkspaceError):
+async def test_perform_raises_if_the_outcome_is_unknown(desk: Desk, error: WorkspaceError):
     with pytest.raises(type(error)):
         await act(desk, error)
 
 
-async def test_a_workspace_that_never_answers_is_given_up_and_the_call_ended(
+async def test_perform_kills_the_call_if_the_workspace_does_not_answer(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(base, "GRACE_SECONDS", 0.05)
@@ -85,7 +87,7 @@ async def test_a_workspace_that_never_answers_is_given_up_and_the_call_ended(
     assert desk.workspace.killed == ["call-1"]
 
 
-async def test_a_slow_start_of_the_sandbox_is_not_the_call_s_time(
+async def test_perform_does_not_count_the_start_of_the_sandbox(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(base, "GRACE_SECONDS", 0.0)
@@ -98,7 +100,7 @@ async def test_a_slow_start_of_the_sandbox_is_not_the_call_s_time(
     assert result == ToolOutput("done")
 
 
-async def test_cancelling_a_call_is_let_through(desk: Desk):
+async def test_perform_lets_a_cancellation_pass(desk: Desk):
     call = asyncio.ensure_future(act(desk, 5.0))
     await asyncio.sleep(0.01)
     call.cancel()
@@ -106,6 +108,6 @@ async def test_cancelling_a_call_is_let_through(desk: Desk):
         await call
 
 
-async def test_thinking_needs_no_sandbox(desk: Desk):
+async def test_think_tool_needs_no_sandbox(desk: Desk):
     assert await desk.call("think", thought="First the tests.") == ToolOutput("Noted.")
     assert desk.opened == 0

@@ -25,32 +25,32 @@ class Ends(HostSandboxWorkspace):
         return self.outcome
 
 
-async def test_a_command_shows_its_output_exit_code_and_time(desk: Desk):
+async def test_bash_shows_output_exit_code_and_time(desk: Desk):
     result = await desk.call("bash", command="echo out; echo err >&2; exit 3")
     assert result.output.startswith("out\nerr\n[exit 3 after 0.")
     assert (result.failed, result.exit_code, result.cause) == (True, 3, "")
 
 
-async def test_a_silent_success_says_so(desk: Desk):
+async def test_bash_reports_a_success_without_output(desk: Desk):
     result = await desk.call("bash", command="true")
     assert result.output.startswith("(no output)\n[exit 0 after ")
     assert not result.failed
 
 
-async def test_each_command_starts_in_the_workspace(desk: Desk):
+async def test_bash_starts_each_command_in_the_workspace(desk: Desk):
     await desk.call("bash", command="mkdir deep && cd deep")
     result = await desk.call("bash", command="pwd")
     assert result.output.startswith(str(desk.workspace.root) + "\n")
 
 
-async def test_the_command_line_reaches_the_shell_unchanged(desk: Desk):
+async def test_bash_passes_the_command_line_unchanged(desk: Desk):
     result = await desk.call(
         "bash", command="""printf '%s|' "a b" 'c"d' $((1+1)) \\$x <<'E'\nE\n"""
     )
     assert result.output.startswith('a b|c"d|2|$x|\n')
 
 
-async def test_a_timeout_names_the_limit_and_what_to_do(desk: Desk):
+async def test_bash_timeout_names_the_limit_and_the_next_step(desk: Desk):
     result = await desk.call("bash", command="sleep 30", timeout_seconds=1)
     assert result.cause == "timed_out"
     assert result.failed
@@ -58,14 +58,14 @@ async def test_a_timeout_names_the_limit_and_what_to_do(desk: Desk):
     assert "larger timeout_seconds" in result.output
 
 
-async def test_without_a_timeout_the_installation_s_limit_holds(desk: Desk):
+async def test_bash_uses_the_time_limit_of_the_installation_by_default(desk: Desk):
     desk.limits["command_timeout_seconds"] = 7
     await desk.call("bash", command="true")
     await desk.call("bash", command="true", timeout_seconds=90)
     assert [command.timeout_seconds for command in desk.workspace.executed] == [7, 90]
 
 
-async def test_long_output_keeps_both_ends_and_names_the_file(desk: Desk):
+async def test_bash_keeps_both_ends_of_long_output_and_names_the_file(desk: Desk):
     result = await desk.call("bash", command="seq 1 20000")
     assert result.output.startswith("1\n2\n")
     assert "\n20000\n[exit 0 after" in result.output
@@ -74,7 +74,7 @@ async def test_long_output_keeps_both_ends_and_names_the_file(desk: Desk):
     assert result.truncated
 
 
-async def test_output_that_only_the_model_s_cap_cuts_is_kept_whole_in_a_file(desk: Desk):
+async def test_bash_saves_output_that_is_cut_for_the_model_in_a_file(desk: Desk):
     result = await desk.call("bash", call_id="one", command="seq 1 7000")
     assert (result.truncated, result.file) == (True, ".paca/output/one.txt")
     kept = desk.workspace.root / result.file
@@ -92,7 +92,9 @@ async def test_output_that_only_the_model_s_cap_cuts_is_kept_whole_in_a_file(des
         ("cancelled", {}, "[Cancelled after 1.5 s.]"),
     ],
 )
-async def test_a_limit_is_named(tmp_path: Path, cause: str, limits: dict[str, int], said: str):
+async def test_bash_names_the_limit_that_ended_a_command(
+    tmp_path: Path, cause: str, limits: dict[str, int], said: str
+):
     desk = Desk(Ends(tmp_path, exit_code=None, seconds=1.5, cause=cause), limits=dict(limits))
     result = await desk.call("bash", command="make")
     assert said in result.output
@@ -107,7 +109,7 @@ async def test_a_limit_is_named(tmp_path: Path, cause: str, limits: dict[str, in
         (255, "exit 255 "),
     ],
 )
-async def test_a_signal_is_named(tmp_path: Path, code: int, said: str):
+async def test_bash_names_the_signal_that_ended_a_command(tmp_path: Path, code: int, said: str):
     result = await Desk(Ends(tmp_path, exit_code=code)).call("bash", command="./a.out")
     assert said in result.output
 
@@ -121,7 +123,7 @@ async def test_a_signal_is_named(tmp_path: Path, code: int, said: str):
         "true && read answer",
     ],
 )
-async def test_a_command_that_wanted_input_is_told_so(desk: Desk, command: str):
+async def test_bash_explains_that_input_is_closed(desk: Desk, command: str):
     result = await desk.call("bash", command=command)
     assert "[It wanted input, and standard input is closed" in result.output
 
@@ -138,7 +140,7 @@ async def test_a_command_that_wanted_input_is_told_so(desk: Desk, command: str):
         ("ssh host", "Host key verification failed."),
     ],
 )
-def test_the_words_of_programs_that_ask_are_known(command: str, output: str):
+def test_waited_for_input_recognizes_programs_that_ask(command: str, output: str):
     assert waited_for_input(command, output)
 
 
@@ -152,18 +154,18 @@ def test_the_words_of_programs_that_ask_are_known(command: str, output: str):
         ("git status", "nothing to commit"),
     ],
 )
-def test_ordinary_commands_are_not_suspected(command: str, output: str):
+def test_waited_for_input_ignores_ordinary_commands(command: str, output: str):
     assert not waited_for_input(command, output)
 
 
-async def test_binary_output_is_text_that_can_be_stored(desk: Desk):
+async def test_bash_turns_binary_output_into_text_that_can_be_stored(desk: Desk):
     noise = await desk.call("bash", command="head -c 4096 /dev/urandom")
     noise.output.encode()
     assert "\0" not in noise.output
     assert (await desk.call("bash", command="printf 'a\\000b'")).output.startswith("a␀b\n")
 
 
-async def test_markup_in_output_stays_what_it_is_and_escapes_are_dropped(desk: Desk):
+async def test_bash_keeps_markup_and_drops_terminal_codes(desk: Desk):
     result = await desk.call(
         "bash",
         command=r"""printf '<img src=x onerror=alert(1)>\033]8;;http://evil.example\007x\033[2J\n'""",
@@ -171,7 +173,7 @@ async def test_markup_in_output_stays_what_it_is_and_escapes_are_dropped(desk: D
     assert result.output.startswith("<img src=x onerror=alert(1)>x\n[")
 
 
-async def test_the_same_call_is_run_once(desk: Desk):
+async def test_bash_runs_the_same_call_once(desk: Desk):
     for _ in range(2):
         result = await desk.call("bash", call_id="one", command="echo x >> log; cat log")
         assert result.output.startswith("x\n[")

@@ -12,13 +12,13 @@ pytestmark = pytest.mark.anyio
 SOURCE = "def a():\n    return 1\n\ndef b():\n    return 2\n"
 
 
-async def test_a_file_comes_with_numbered_lines(desk: Desk):
+async def test_read_file_numbers_lines(desk: Desk):
     desk.put("src/app.py", "one\n\nthree\n")
     result = await desk.call("read_file", path="src/app.py")
     assert result.output == "     1\tone\n     2\t\n     3\tthree\n[3 lines, 11 bytes]"
 
 
-async def test_a_range_says_where_it_stands_and_where_to_go_on(desk: Desk):
+async def test_read_file_tells_the_range_and_where_to_go_on(desk: Desk):
     desk.put("n.txt", "".join(f"line {n}\n" for n in range(1, 3001)))
     result = await desk.call("read_file", path="n.txt", first_line=1000, line_count=2)
     assert result.output == (
@@ -30,7 +30,7 @@ async def test_a_range_says_where_it_stands_and_where_to_go_on(desk: Desk):
     assert not last.truncated
 
 
-async def test_following_the_hints_gives_each_line_exactly_once(desk: Desk):
+async def test_read_file_gives_each_line_once_if_its_remarks_are_followed(desk: Desk):
     wanted = [f"{n} {'x' * 90}" for n in range(1, 1201)]
     desk.put("long.txt", "\n".join(wanted))
     got: list[str] = []
@@ -46,13 +46,13 @@ async def test_following_the_hints_gives_each_line_exactly_once(desk: Desk):
     assert got == wanted
 
 
-async def test_a_long_line_is_cut_and_says_so(desk: Desk):
+async def test_read_file_marks_a_line_that_it_cut(desk: Desk):
     desk.put("min.js", "x" * 5000 + "\nshort\n")
     result = await desk.call("read_file", path="min.js")
     assert result.output.startswith(f"     1\t{'x' * 2000} [... line cut]\n     2\tshort\n")
 
 
-async def test_a_line_beyond_the_end_is_no_line(desk: Desk):
+async def test_read_file_fails_for_a_line_beyond_the_end(desk: Desk):
     desk.put("a.txt", "one\n")
     result = await desk.call("read_file", path="a.txt", first_line=9)
     assert (result.failed, result.output) == (True, "a.txt has only 1 line; there is no line 9.")
@@ -71,14 +71,14 @@ async def test_a_line_beyond_the_end_is_no_line(desk: Desk):
         (b"a\r\nb\r\n", "     1\ta\n     2\tb\n[2 lines, 6 bytes; lines end with CRLF]"),
     ],
 )
-async def test_what_is_no_plain_text_is_described(desk: Desk, content: bytes, said: str):
+async def test_read_file_describes_files_that_are_no_text(desk: Desk, content: bytes, said: str):
     desk.put("file", content)
     result = await desk.call("read_file", path="file")
     assert (result.output, result.failed) == (said, False)
 
 
 @pytest.mark.parametrize("tool", ["read_file", "edit_file"])
-async def test_a_wrong_path_is_answered_with_what_helps(desk: Desk, tool: str):
+async def test_file_tools_suggest_names_for_a_wrong_path(desk: Desk, tool: str):
     desk.put("src/application.py", SOURCE)
     more = {"old": "a", "new": "b"} if tool == "edit_file" else {}
     near = await desk.call(tool, path="src/aplication.py", **more)
@@ -93,7 +93,7 @@ async def test_a_wrong_path_is_answered_with_what_helps(desk: Desk, tool: str):
 
 
 @pytest.mark.parametrize("path", ["../../etc/passwd", "/etc/passwd", "link"])
-async def test_a_path_that_leads_outside_is_refused(desk: Desk, path: str):
+async def test_file_tools_refuse_a_path_outside_of_the_workspace(desk: Desk, path: str):
     (desk.workspace.root / "link").symlink_to("/etc/passwd")
     for tool, more in [
         ("read_file", {}),
@@ -110,7 +110,7 @@ async def test_a_path_that_leads_outside_is_refused(desk: Desk, path: str):
 @pytest.mark.parametrize(
     "path", ["src/a b ü.py", "./src/../src/a b ü.py", "/workspace/src/a b ü.py", "src//a b ü.py"]
 )
-async def test_every_spelling_of_a_path_is_the_same_file(desk: Desk, path: str):
+async def test_file_tools_treat_every_spelling_of_a_path_alike(desk: Desk, path: str):
     desk.put("src/a b ü.py", "old\n")
     assert "1\told\n" in (await desk.call("read_file", path=path)).output
     desk.put("src/a b ü.py", "new\n")
@@ -118,20 +118,20 @@ async def test_every_spelling_of_a_path_is_the_same_file(desk: Desk, path: str):
     assert "has changed since you last read it" in result.output
 
 
-async def test_a_new_file_is_written_with_its_folders(desk: Desk):
+async def test_write_file_creates_folders(desk: Desk):
     result = await desk.call("write_file", path="a/b/c.txt", content="one\ntwo")
     assert result.output == "Created a/b/c.txt: 2 lines, 7 bytes."
     assert (desk.workspace.root / "a/b/c.txt").read_text() == "one\ntwo"
 
 
-async def test_a_replaced_file_shows_what_changed(desk: Desk):
+async def test_write_file_shows_the_diff_of_a_replaced_file(desk: Desk):
     desk.put("a.txt", "one\ntwo\n")
     result = await desk.call("write_file", path="a.txt", content="one\nthree\n")
     assert result.output.startswith("Replaced a.txt: 2 lines, 10 bytes.\n")
     assert "-two\n+three" in result.output
 
 
-async def test_an_edit_shows_a_short_diff(desk: Desk):
+async def test_edit_file_shows_a_short_diff(desk: Desk):
     desk.put("app.py", SOURCE)
     result = await desk.call("edit_file", path="app.py", old="return 1", new="return 10")
     assert result.output.startswith("Edited app.py: 1 line added, 1 line removed.\n")
@@ -139,7 +139,7 @@ async def test_an_edit_shows_a_short_diff(desk: Desk):
     assert (desk.workspace.root / "app.py").read_text() == SOURCE.replace("return 1", "return 10")
 
 
-async def test_a_long_diff_is_cut(desk: Desk):
+async def test_edit_file_cuts_a_long_diff(desk: Desk):
     desk.put("n.txt", "x\n" * 5000)
     result = await desk.call("edit_file", path="n.txt", old="x", new="y", every=True)
     assert result.truncated
@@ -158,7 +158,7 @@ async def test_a_long_diff_is_cut(desk: Desk):
         ("return 3", "Read the file and copy the text exactly, without the line numbers."),
     ],
 )
-async def test_an_edit_that_fits_nowhere_changes_nothing_and_says_where_to_look(
+async def test_edit_file_names_similar_lines_if_the_text_does_not_occur(
     desk: Desk, old: str, said: str
 ):
     file = desk.put("app.py", SOURCE)
@@ -169,7 +169,7 @@ async def test_an_edit_that_fits_nowhere_changes_nothing_and_says_where_to_look(
     assert file.read_text() == SOURCE
 
 
-async def test_an_edit_that_changes_nothing_is_refused(desk: Desk):
+async def test_edit_file_refuses_an_edit_without_a_change(desk: Desk):
     desk.put("app.py", SOURCE)
     result = await desk.call("edit_file", path="app.py", old="def", new="def", every=True)
     assert (result.failed, result.output) == (True, "old and new are the same: nothing to change.")
@@ -178,7 +178,7 @@ async def test_an_edit_that_changes_nothing_is_refused(desk: Desk):
 @pytest.mark.parametrize(
     ("tool", "more"), [("edit_file", {"old": "a", "new": "b"}), ("write_file", {"content": "b"})]
 )
-async def test_a_file_that_changed_since_it_was_read_is_left_alone(
+async def test_file_tools_refuse_a_file_that_changed_since_it_was_read(
     desk: Desk, tool: str, more: dict
 ):
     file = desk.put("a.txt", "a\n")
@@ -193,12 +193,12 @@ async def test_a_file_that_changed_since_it_was_read_is_left_alone(
     assert not (await desk.call(tool, path="a.txt", **more)).failed
 
 
-async def test_a_file_that_was_never_read_may_be_edited(desk: Desk):
+async def test_edit_file_edits_a_file_that_was_never_read(desk: Desk):
     desk.put("a.txt", "a\n")
     assert not (await desk.call("edit_file", path="a.txt", old="a", new="b")).failed
 
 
-async def test_a_file_that_was_read_and_then_deleted_may_be_written_anew(desk: Desk):
+async def test_write_file_writes_a_file_that_was_deleted_since_it_was_read(desk: Desk):
     file = desk.put("a.txt", "a\n")
     await desk.call("read_file", path="a.txt")
     file.unlink()
@@ -209,7 +209,7 @@ async def test_a_file_that_was_read_and_then_deleted_may_be_written_anew(desk: D
     assert lost.failed
 
 
-async def test_own_changes_do_not_count_as_changes(desk: Desk):
+async def test_file_tools_ignore_their_own_changes(desk: Desk):
     file = desk.put("a.txt", "1")
     await desk.call("read_file", path="a.txt")
     for old, new in [("1", "2"), ("2", "3")]:
@@ -219,7 +219,7 @@ async def test_own_changes_do_not_count_as_changes(desk: Desk):
     assert file.read_text() == "5"
 
 
-async def test_an_edit_made_again_under_its_call_id_is_made_once(desk: Desk):
+async def test_edit_file_edits_once_for_a_repeated_call_id(desk: Desk):
     file = desk.put("a.txt", "x\n")
     results = [
         await desk.call("edit_file", call_id="one", path="a.txt", old="x", new="xx")
@@ -229,7 +229,7 @@ async def test_an_edit_made_again_under_its_call_id_is_made_once(desk: Desk):
     assert file.read_text() == "xx\n"
 
 
-async def test_a_write_done_again_by_a_new_runner_is_recognised(desk: Desk):
+async def test_write_file_recognizes_its_own_content_in_a_new_runner(desk: Desk):
     desk.put("a.txt", "old")
     await desk.call("read_file", path="a.txt")
     before = dict(desk.seen_files)

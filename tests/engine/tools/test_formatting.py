@@ -17,11 +17,11 @@ from paca.engine.tools.formatting import (
 )
 
 
-def test_short_text_is_left_as_it_is():
+def test_truncate_middle_keeps_short_text():
     assert truncate_middle("a\nb", 100) == ("a\nb", False)
 
 
-def test_long_text_keeps_whole_lines_of_both_ends_and_says_what_is_missing():
+def test_truncate_middle_keeps_whole_lines_of_both_ends():
     text = "\n".join(f"line {number}" for number in range(1000))
     short, cut = truncate_middle(text, 1000)
     lines = short.split("\n")
@@ -33,7 +33,7 @@ def test_long_text_keeps_whole_lines_of_both_ends_and_says_what_is_missing():
 
 
 @given(st.text(max_size=3000), st.integers(min_value=64, max_value=1000))
-def test_a_cut_text_is_never_much_longer_than_its_limit(text: str, limit: int):
+def test_truncate_middle_keeps_to_its_limit(text: str, limit: int):
     short, cut = truncate_middle(text, limit)
     assert len(short.encode()) <= limit + 60
     assert cut == (len(text.encode()) > limit)
@@ -55,28 +55,28 @@ def test_a_cut_text_is_never_much_longer_than_its_limit(text: str, limit: int):
         ("\x1b(Bplain\x1b[?25l", "plain"),
     ],
 )
-def test_terminal_escapes_and_redrawn_lines_are_gone(raw: str, left: str):
+def test_strip_terminal_codes_removes_codes_and_redrawn_lines(raw: str, left: str):
     assert strip_terminal_codes(raw) == left
 
 
 @given(st.text(alphabet="ab\x1b[]0;m\r\n\x07\\\x9b", max_size=200))
-def test_no_escape_survives(text: str):
+def test_strip_terminal_codes_leaves_no_escape(text: str):
     assert not set(strip_terminal_codes(text)) & {"\x1b", "\r", "\x07", "\x9b"}
 
 
-def test_a_phrase_is_one_short_line():
+def test_to_one_line_gives_one_short_line():
     assert to_one_line("\n  ls -la  \n") == "ls -la"
     assert to_one_line("cd src\nmake") == "cd src …"
     assert len(to_one_line("x" * 500)) == MAX_SUBJECT_CHARACTERS
     assert to_one_line(" \n ") == ""
 
 
-def test_a_cut_line_says_so():
+def test_truncate_line_marks_its_cut():
     assert truncate_line("x" * 80, 10) == "x" * 10 + " [... line cut]"
     assert truncate_line("x" * 12, 10) == "x" * 12
 
 
-def test_sizes_and_times_read_well():
+def test_format_size_and_format_seconds_round_for_reading():
     assert [format_size(n) for n in (1, 0, 3277, 3 << 30)] == [
         "1 byte",
         "0 bytes",

@@ -36,7 +36,7 @@ async def boxed(tmp_path: Path) -> AsyncIterator[Desk]:
         (r"printf 'a\355\240\200b'", "a"),
     ],
 )
-async def test_bytes_that_are_no_text_do_not_end_the_run(boxed: Desk, command: str, begins: str):
+async def test_bash_output_that_is_no_text_can_be_stored(boxed: Desk, command: str, begins: str):
     result = await boxed.call("bash", command=command)
     assert (result.failed, result.exit_code) == (False, 0)
     assert result.output.startswith(begins)
@@ -45,7 +45,7 @@ async def test_bytes_that_are_no_text_do_not_end_the_run(boxed: Desk, command: s
     assert (await boxed.call("bash", command="echo on")).output.startswith("on\n")
 
 
-async def test_a_file_name_that_is_no_text_can_be_listed_and_searched(boxed: Desk):
+async def test_listing_and_search_show_a_file_name_that_is_no_text(boxed: Desk):
     await boxed.call("bash", command=r"echo needle > $'odd\355\240\200.txt'")
     for tool, more in [
         ("list_directory", {}),
@@ -70,7 +70,7 @@ async def test_a_file_name_that_is_no_text_can_be_listed_and_searched(boxed: Des
         ("ln -s /dev/zero file", "outside the workspace", True),
     ],
 )
-async def test_what_is_no_text_file_is_described_at_once(
+async def test_read_file_describes_special_files_at_once(
     boxed: Desk, make: str, said: str, failed: bool
 ):
     made = await boxed.call("bash", command=make)
@@ -93,7 +93,7 @@ async def test_what_is_no_text_file_is_described_at_once(
         ("sudo -k true", False),
     ],
 )
-async def test_a_command_that_asks_ends_at_once(boxed: Desk, command: str, asked: bool):
+async def test_bash_command_that_wants_input_ends_at_once(boxed: Desk, command: str, asked: bool):
     result = await boxed.call("bash", command=command, timeout_seconds=20)
     assert result.cause == "", "it waited until its time was over"
     assert not asked or "It wanted input, and standard input is closed" in result.output
@@ -102,7 +102,9 @@ async def test_a_command_that_asks_ends_at_once(boxed: Desk, command: str, asked
 @pytest.mark.parametrize(
     "path", ["src/a ü.py", "./src/../src/a ü.py", "/workspace/src/a ü.py", "src//a ü.py"]
 )
-async def test_every_spelling_of_a_path_is_the_same_file(boxed: Desk, path: str):
+async def test_file_tools_in_the_sandbox_treat_every_spelling_of_a_path_alike(
+    boxed: Desk, path: str
+):
     await boxed.call("write_file", path=path, content="x = 1\n")
     assert (await boxed.call("read_file", path="src/a ü.py")).output.startswith("     1\tx = 1\n")
     await boxed.call("bash", command="echo 'x = 2' > 'src/a ü.py'")
@@ -112,7 +114,7 @@ async def test_every_spelling_of_a_path_is_the_same_file(boxed: Desk, path: str)
     assert not (await boxed.call("edit_file", path=path, old="x = 2", new="x = 3")).failed
 
 
-async def test_the_workspace_itself_is_listed_under_its_own_name(boxed: Desk):
+async def test_listing_accepts_the_workspace_itself(boxed: Desk):
     await boxed.call("write_file", path="a.txt", content="x\n")
     for path in (".", "/workspace", "/workspace/", "./"):
         assert (await boxed.call("list_directory", path=path)).output == "a.txt  2 bytes\n[1 entry]"
@@ -121,7 +123,7 @@ async def test_the_workspace_itself_is_listed_under_its_own_name(boxed: Desk):
 
 
 @pytest.mark.parametrize("path", ["../../etc/passwd", "/etc/passwd", "link", "folder/passwd"])
-async def test_outside_is_refused_as_outside(boxed: Desk, path: str):
+async def test_tools_refuse_a_path_outside_of_the_workspace(boxed: Desk, path: str):
     await boxed.call("bash", command="ln -s /etc/passwd link; ln -s /etc folder")
     for tool, more in [
         ("read_file", {}),
@@ -134,7 +136,7 @@ async def test_outside_is_refused_as_outside(boxed: Desk, path: str):
         assert "outside the workspace" in result.output
 
 
-async def test_markup_stays_text_and_terminal_escapes_are_dropped(boxed: Desk):
+async def test_bash_in_the_sandbox_keeps_markup_and_drops_terminal_codes(boxed: Desk):
     evil = "<img src=x onerror=alert(1)><script>alert(2)</script>[x](javascript:alert(3))"
     await boxed.call(
         "write_file", path=f"<img src=x onerror=alert(1)>/{evil[:28]}.txt", content=evil
@@ -147,7 +149,7 @@ async def test_markup_stays_text_and_terminal_escapes_are_dropped(boxed: Desk):
     assert evil in found.output
 
 
-async def test_long_output_stands_whole_in_a_file_that_can_be_read(boxed: Desk):
+async def test_bash_saves_long_output_in_a_file_that_can_be_read(boxed: Desk):
     result = await boxed.call("bash", command="seq 1 100000")
     assert result.truncated
     assert result.output.startswith("1\n2\n")
@@ -158,7 +160,7 @@ async def test_long_output_stands_whole_in_a_file_that_can_be_read(boxed: Desk):
     assert (await boxed.call("list_directory")).output == "The folder is empty."
 
 
-async def test_a_command_over_its_time_and_one_over_the_memory_name_their_limits(boxed: Desk):
+async def test_bash_names_the_time_and_memory_limits_that_ended_a_command(boxed: Desk):
     slow = await boxed.call("bash", command="echo begun; sleep 60", timeout_seconds=1)
     assert slow.cause == "timed_out"
     assert slow.output.startswith("begun\n[Stopped after ")
@@ -169,7 +171,7 @@ async def test_a_command_over_its_time_and_one_over_the_memory_name_their_limits
     assert (await boxed.call("bash", command="echo on")).output.startswith("on\n")
 
 
-async def test_a_call_made_again_under_its_id_is_made_once(boxed: Desk):
+async def test_tool_call_with_a_repeated_id_runs_once(boxed: Desk):
     for _ in range(2):
         once = await boxed.call("bash", call_id="one", command="echo x >> log; cat log")
         assert once.output.startswith("x\n[exit 0")
@@ -178,7 +180,7 @@ async def test_a_call_made_again_under_its_id_is_made_once(boxed: Desk):
     assert (await boxed.call("bash", command="cat log")).output.startswith("xx\n[")
 
 
-async def test_a_repository_is_looked_at(boxed: Desk):
+async def test_git_tools_read_a_repository(boxed: Desk):
     await boxed.call("write_file", path="app/a.py", content="one\n")
     made = await boxed.call(
         "bash", command="cd app && git init -q -b main && git add -A && git commit -qm First"

@@ -24,7 +24,7 @@ def words(node: Any) -> set[str]:
     return set(node).union(*inside, words(node.get("items")))
 
 
-def test_the_tools_of_the_workspace_are_there_in_a_fixed_order():
+def test_toolbox_lists_the_workspace_tools_in_a_fixed_order():
     names = [spec.name for spec in TOOLBOX.specs()]
     assert names == [
         *("bash", "edit_file", "git_diff", "git_log", "git_status", "list_directory"),
@@ -32,7 +32,7 @@ def test_the_tools_of_the_workspace_are_there_in_a_fixed_order():
     ]
 
 
-def test_the_specs_are_the_same_bytes_however_the_box_was_packed():
+def test_toolbox_specs_are_the_same_bytes_in_any_order_of_tools():
     def packed(tools: tuple[AnyTool, ...]) -> bytes:
         specs = Toolbox(tools).specs()
         return json.dumps([(s.name, s.description, s.arguments) for s in specs]).encode()
@@ -40,7 +40,7 @@ def test_the_specs_are_the_same_bytes_however_the_box_was_packed():
     assert packed(workspace_tools()) == packed(tuple(reversed(workspace_tools())))
 
 
-def test_the_schemas_are_clean_and_every_field_is_explained():
+def test_tool_schemas_are_plain_and_describe_every_field():
     for spec in TOOLBOX.specs():
         jsonschema.Draft202012Validator.check_schema(spec.arguments)
         assert spec.arguments["type"] == "object"
@@ -49,14 +49,14 @@ def test_the_schemas_are_clean_and_every_field_is_explained():
         assert all(field["description"] for field in spec.arguments["properties"].values())
 
 
-def test_a_description_is_whole_paragraphs():
+def test_tool_descriptions_are_whole_paragraphs():
     for spec in TOOLBOX.specs():
         assert len(spec.description) > 40
         assert all(len(part) > 40 for part in spec.description.split("\n\n"))
         assert "\n" not in spec.description.replace("\n\n", "")
 
 
-def test_the_catalogue_is_json_and_says_what_each_tool_may_do():
+def test_tool_catalogue_is_json_with_the_effect_of_each_tool():
     listed = json.loads(json.dumps(TOOLBOX.catalogue()))
     assert all(
         set(entry) == {"name", "description", "arguments", "effect", "timeout_seconds"}
@@ -77,17 +77,17 @@ def test_the_catalogue_is_json_and_says_what_each_tool_may_do():
     }
 
 
-def test_a_call_that_changes_something_can_be_reattached():
+def test_tools_that_change_something_are_reattachable():
     for tool in workspace_tools():
         assert tool.reattachable or tool.effect is Effect.READ_ONLY
 
 
-def test_two_tools_of_one_name_are_refused():
+def test_toolbox_refuses_two_tools_of_one_name():
     with pytest.raises(ValueError, match="two tools are named 'bash'"):
         Toolbox([Bash(), Bash()])
 
 
-def test_what_fits_is_parsed():
+def test_toolbox_parses_valid_arguments():
     assert TOOLBOX.parse("bash", {"command": "ls", "timeout_seconds": None}).subject == "ls"
     assert TOOLBOX.parse("list_directory", {}).arguments.model_dump() == {
         "path": ".",
@@ -111,7 +111,7 @@ def test_what_fits_is_parsed():
         ("a\x1b[2J\ud800", r'no tool "a\u001b[2J\ud800".'),
     ],
 )
-def test_an_unknown_tool_is_answered_with_those_there_are(name: str, advice: str):
+def test_toolbox_names_the_known_tools_for_an_unknown_one(name: str, advice: str):
     with pytest.raises(UnknownTool) as raised:
         TOOLBOX.parse(name, {})
     assert advice in raised.value.detail
@@ -148,7 +148,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("name", "arguments", "complaint"), BAD)
-def test_bad_arguments_get_a_clear_answer(name: str, arguments: Any, complaint: str):
+def test_toolbox_explains_bad_arguments(name: str, arguments: Any, complaint: str):
     with pytest.raises(BadArguments) as raised:
         TOOLBOX.parse(name, arguments)
     text = raised.value.detail
@@ -158,7 +158,7 @@ def test_bad_arguments_get_a_clear_answer(name: str, arguments: Any, complaint: 
     text.encode()
 
 
-def test_every_wrong_field_is_named_at_once():
+def test_toolbox_names_every_wrong_field_at_once():
     with pytest.raises(BadArguments) as raised:
         TOOLBOX.parse("edit_file", {"file": "a", "old": 1, "every": 0})
     lines = raised.value.detail.split("\n")
@@ -185,7 +185,7 @@ FIELDS = sorted({name for spec in TOOLBOX.specs() for name in spec.arguments["pr
     st.sampled_from([spec.name for spec in TOOLBOX.specs()]),
     st.dictionaries(st.sampled_from(FIELDS) | st.text(max_size=6), ANY, max_size=4) | ANY,
 )
-def test_anything_at_all_is_parsed_or_answered(name: str, arguments: Any):
+def test_toolbox_parses_or_explains_any_arguments(name: str, arguments: Any):
     try:
         parsed = TOOLBOX.parse(name, arguments)
         said = parsed.subject

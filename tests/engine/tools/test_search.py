@@ -31,7 +31,7 @@ async def found(desk: Desk, **arguments: object) -> list[str]:
     return sorted(line for line in result.output.split("\n") if not line.startswith("["))
 
 
-async def test_matches_come_with_path_and_line_number(library: Desk):
+async def test_search_gives_matches_with_path_and_line_number(library: Desk):
     assert await found(library, pattern="needle") == [
         "-n odd ü.txt:1:needle here",
         "src/app.py:2:needle = 1",
@@ -56,14 +56,14 @@ async def test_matches_come_with_path_and_line_number(library: Desk):
         ({"path": "-n odd ü.txt"}, ["-n odd ü.txt:1"]),
     ],
 )
-async def test_the_search_is_narrowed(
+async def test_search_is_narrowed_by_path_and_glob(
     library: Desk, arguments: dict[str, object], paths: list[str]
 ):
     lines = await found(library, pattern="needle", **arguments)
     assert [":".join(line.split(":")[:2]) for line in lines] == paths
 
 
-async def test_the_pattern_is_an_expression_as_models_write_them(library: Desk):
+async def test_search_accepts_perl_style_expressions(library: Desk):
     assert await found(library, pattern=r"^\w+\s=\s\d{2,}$") == ["src/app.py:3:NEEDLE = 22"]
     assert await found(library, pattern="-n") == ["Nothing matches."]
 
@@ -78,7 +78,7 @@ async def test_the_pattern_is_an_expression_as_models_write_them(library: Desk):
         '"; touch pwned #',
     ],
 )
-async def test_nothing_a_model_writes_is_read_as_shell(library: Desk, text: str):
+async def test_search_reads_no_argument_as_shell(library: Desk, text: str):
     for arguments in (
         {"pattern": re.sub(r"([$()])", r"\\\1", text)},
         {"pattern": "needle", "glob": re.sub(r"[^\w $();'`\"#-]", "", text)},
@@ -89,7 +89,7 @@ async def test_nothing_a_model_writes_is_read_as_shell(library: Desk, text: str)
     assert not (library.workspace.root / "pwned").exists()
 
 
-async def test_a_limit_says_that_there_is_more(library: Desk):
+async def test_search_reports_that_there_are_more_matches(library: Desk):
     library.put("many.txt", "needle\n" * 50)
     result = await library.call("search_files", pattern="needle", path="many.txt", limit=3)
     assert result.truncated
@@ -102,21 +102,21 @@ async def test_a_limit_says_that_there_is_more(library: Desk):
     assert not exact.truncated
 
 
-async def test_a_long_line_is_cut_and_says_so(library: Desk):
+async def test_search_marks_a_line_that_it_cut(library: Desk):
     library.put("min.js", "needle" + "x" * 100_000 + "\n")
     (line,) = await found(library, pattern="needle", path="min.js")
     assert line.endswith("xxx [... line cut]")
     assert len(line) < 650
 
 
-async def test_a_pattern_that_is_no_expression_is_told_from_one_that_matches_nothing(library: Desk):
+async def test_search_tells_an_invalid_pattern_from_one_without_matches(library: Desk):
     wrong = await library.call("search_files", pattern="needle(")
     assert wrong.failed
     assert wrong.output.startswith("The pattern is no regular expression:\n")
     assert (await library.call("search_files", pattern="haystack")).output == "Nothing matches."
 
 
-async def test_a_search_that_takes_too_long_shows_what_it_found(
+async def test_search_shows_its_matches_after_a_timeout(
     library: Desk, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(SearchFiles, "timeout_seconds", 0.5)
@@ -126,7 +126,7 @@ async def test_a_search_that_takes_too_long_shows_what_it_found(
     assert "the search ended early (timed_out, limit 0.50 s)" in result.output
 
 
-async def test_more_matches_than_a_command_may_put_out_are_told(library: Desk):
+async def test_search_reports_output_that_the_runner_cut(library: Desk):
     library.put("wide.txt", ("needle" + "x" * 500 + "\n") * 500)
     result = await library.call("search_files", pattern="needle", path="wide.txt", limit=1000)
     assert result.truncated
@@ -135,7 +135,7 @@ async def test_more_matches_than_a_command_may_put_out_are_told(library: Desk):
     )
 
 
-async def test_a_sandbox_without_the_programs_says_so(
+async def test_search_reports_missing_programs_in_the_sandbox(
     library: Desk, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(search, "SEARCH_SCRIPT", "echo no such program >&2; exit 127")
@@ -143,7 +143,7 @@ async def test_a_sandbox_without_the_programs_says_so(
     assert (result.failed, result.output) == (True, "The search did not run:\nno such program")
 
 
-async def test_a_folder_that_is_not_there_is_named(library: Desk):
+async def test_search_and_listing_name_a_missing_folder(library: Desk):
     for tool, more in [
         ("search_files", {"pattern": "x"}),
         ("list_directory", {}),
@@ -153,7 +153,7 @@ async def test_a_folder_that_is_not_there_is_named(library: Desk):
         assert (result.failed, result.output) == (True, "nowhere: There is no such file.")
 
 
-async def test_ripgrep_is_used_where_it_is_installed(
+async def test_search_uses_ripgrep_if_it_is_installed(
     library: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     ripgrep = tmp_path / "bin" / "rg"
@@ -169,7 +169,7 @@ async def test_ripgrep_is_used_where_it_is_installed(
     assert line.endswith(" -e -needle -- ./src")
 
 
-async def test_a_folder_is_listed_with_kinds_and_sizes(library: Desk):
+async def test_listing_shows_kinds_and_sizes(library: Desk):
     (library.workspace.root / "latest").symlink_to("src")
     result = await library.call("list_directory")
     assert result.output == (
@@ -177,7 +177,7 @@ async def test_a_folder_is_listed_with_kinds_and_sizes(library: Desk):
     )
 
 
-async def test_a_deeper_listing_goes_as_deep_as_asked(library: Desk):
+async def test_listing_goes_as_deep_as_asked(library: Desk):
     result = await library.call("list_directory", path="src", depth=2)
     assert result.output.split("\n")[:-1] == [
         "src/app.py  33 bytes",
@@ -187,12 +187,12 @@ async def test_a_deeper_listing_goes_as_deep_as_asked(library: Desk):
     ]
 
 
-async def test_files_are_found_by_name(library: Desk):
+async def test_listing_finds_files_by_name(library: Desk):
     result = await library.call("list_directory", glob="*.ts*")
     assert result.output == ("src/deep/view.ts  17 bytes\nsrc/deep/view.tsx  10 bytes\n[2 entries]")
 
 
-async def test_an_empty_and_a_full_folder_are_told(desk: Desk):
+async def test_listing_reports_an_empty_and_a_large_folder(desk: Desk):
     assert (await desk.call("list_directory")).output == "The folder is empty."
     for number in range(510):
         desk.put(f"f{number:03}", "")
@@ -218,7 +218,7 @@ async def test_an_empty_and_a_full_folder_are_told(desk: Desk):
         ("docs/", ["docs", "x/docs"], ["docs/a"]),
     ],
 )
-def test_a_glob_means_what_people_expect(glob: str, yes: list[str], no: list[str]):
+def test_glob_matches_as_in_ripgrep_and_git(glob: str, yes: list[str], no: list[str]):
     pattern = re.compile(glob_to_regex(glob))
     assert [path for path in yes if not pattern.fullmatch(path)] == []
     assert [path for path in no if pattern.fullmatch(path)] == []
