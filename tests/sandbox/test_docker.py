@@ -83,16 +83,14 @@ async def test_a_container_mounts_nothing_of_the_host(handle):
     allowed = ("/", "/proc", "/dev", "/sys", "/tmp", "/run", "/home/agent", "/workspace")
     names = ("/etc/resolv.conf", "/etc/hostname", "/etc/hosts")
     for mount in mounts:
-        place, options = mount.split()
+        path, options = mount.split()
         assert (
-            place in names
-            or any(
-                place == root or place.startswith(f"{root.rstrip('/')}/") for root in allowed[1:]
-            )
-            or place == "/"
+            path in names
+            or any(path == root or path.startswith(f"{root.rstrip('/')}/") for root in allowed[1:])
+            or path == "/"
         )
-        if place in ("/", "/sys", *names):
-            assert options.split(",")[0] == "ro" or place in names
+        if path in ("/", "/sys", *names):
+            assert options.split(",")[0] == "ro" or path in names
     found = await handle.bash(
         "find / -xdev -name 'docker.sock' 2>/dev/null; ls /dev; ls /sys/kernel"
     )

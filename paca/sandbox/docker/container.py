@@ -193,15 +193,17 @@ def configuration(
             **_isolation(),
             "AutoRemove": False,  # Docker reports the exit cause until a sweep removes the container
             "LogConfig": {"Type": "none", "Config": {}},
-            "Mounts": [
-                {
-                    "Type": "volume",
-                    "Source": volume,
-                    "Target": WORKSPACE,
-                    "VolumeOptions": {"Labels": labels},
-                }
-            ],
+            "Mounts": [_workspace_mount(volume, labels)],
         },
+    }
+
+
+def _workspace_mount(volume: str, labels: dict[str, str]) -> dict[str, Any]:
+    return {
+        "Type": "volume",
+        "Source": volume,
+        "Target": WORKSPACE,
+        "VolumeOptions": {"Labels": labels},
     }
 
 
