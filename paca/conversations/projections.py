@@ -44,8 +44,9 @@ class WriteContext:
 
 @dataclass(frozen=True, slots=True)
 class _StatusColumn:
-    """A column that holds a status, and the moves that it may make."""
+    """The column with the status of a ``subject``, and the moves that the status may make."""
 
+    subject: str
     table: str
     name: str
     moves: Mapping[Any, tuple[Any, ...]]
@@ -70,13 +71,15 @@ class _StatusColumn:
             f"SELECT {self.name} FROM {self.table} WHERE {condition}",  # noqa: S608 - fixed names
             [*where.values()],
         )
-        if (row := cursor.fetchone()) is not None:
-            raise IllegalStatusMove(f"{self.table} cannot go from {row[0]} to {status.value}.")
+        row = cursor.fetchone()
+        # guard: turns-and-calls-move-as-allowed
+        if row is not None:
+            raise IllegalStatusMove(f"{self.subject} cannot go from {row[0]} to {status.value}.")
 
 
-_TURN = _StatusColumn("conversations_turn", "status", TURN_MOVES)
-_MODEL_CALL = _StatusColumn("conversations_modelcall", "status", MODEL_CALL_MOVES)
-_TOOL_CALL = _StatusColumn("conversations_toolcall", "state", TOOL_CALL_MOVES)
+_TURN = _StatusColumn("A turn", "conversations_turn", "status", TURN_MOVES)
+_MODEL_CALL = _StatusColumn("A model call", "conversations_modelcall", "status", MODEL_CALL_MOVES)
+_TOOL_CALL = _StatusColumn("A tool call", "conversations_toolcall", "state", TOOL_CALL_MOVES)
 
 
 def apply(cursor: Any, context: WriteContext, entries: Sequence[LogEntry]) -> None:

@@ -74,6 +74,11 @@ MUTANTS = (
         "worker-commands-wait-for-their-phase", never, ("tests/worker/test_control_protocol.py",)
     ),
     Mutant("worker-stronger-request-wins", always, ("tests/worker/test_control_protocol.py",)),
+    Mutant(
+        "turns-and-calls-move-as-allowed",
+        never,
+        ("tests/conversations/test_store.py::test_turn_and_its_calls_end_once",),
+    ),
     Mutant("sandbox-moves-as-allowed", never, ("tests/conversations/test_sandbox_lifecycle.py",)),
     Mutant("worker-parks-deadly-step", never, ("tests/worker/test_claim.py",)),
     Mutant(
