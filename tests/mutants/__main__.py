@@ -13,8 +13,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from queue import Queue
 
 import pytest
 
@@ -22,6 +24,7 @@ from tests.mutants.changes import changed, markers
 from tests.mutants.guards import MUTANTS, Mutant
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+AT_ONCE = 2  # mutants, each in a copy of the tree
 
 
 def main() -> int:
@@ -33,11 +36,12 @@ def main() -> int:
         print("No such guard. There are:", *(mutant.guard for mutant in MUTANTS), sep="\n  ")
         return 2
     with tempfile.TemporaryDirectory(prefix="paca-mutants-") as folder:
-        tree = Path(folder)
-        _copy_to(tree)
-        if not _all_pass(chosen, tree):
+        trees = [Path(folder, str(number)) for number in range(AT_ONCE)]
+        for tree in trees:
+            _copy_to(tree)
+        if not _all_pass(chosen, trees[0]):
             return 2
-        survived = [mutant for mutant in chosen if not _is_killed(mutant, tree)]
+        survived = _survivors(chosen, trees)
     print(f"{len(chosen) - len(survived)} of {len(chosen)} mutants were killed")
     return int(bool(survived))
 
@@ -89,6 +93,24 @@ def _all_pass(chosen: Sequence[Mutant], tree: Path) -> bool:
                 print(ended.stdout, "the tests fail with every guard in place", sep="\n")
                 return False
     return True
+
+
+def _survivors(mutants: Sequence[Mutant], trees: Sequence[Path]) -> list[Mutant]:
+    """Try the mutants, one at a time in each tree."""
+    free: Queue[Path] = Queue()
+    for tree in trees:
+        free.put(tree)
+
+    def is_killed(mutant: Mutant) -> bool:
+        tree = free.get()
+        try:
+            return _is_killed(mutant, tree)
+        finally:
+            free.put(tree)
+
+    with ThreadPoolExecutor(len(trees)) as pool:
+        killed = list(pool.map(is_killed, mutants))
+    return [mutant for mutant, dead in zip(mutants, killed, strict=True) if not dead]
 
 
 def _is_killed(mutant: Mutant, tree: Path) -> bool:
