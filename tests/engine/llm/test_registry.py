@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from paca.engine.llm import connection_check, http_pool, registry
+from paca.engine.llm import connection_check, http_pool, providers, registry
 from paca.engine.llm.anthropic.client import AnthropicLLM
 from paca.engine.llm.base import ModelMisconfigured
 from paca.engine.llm.demo import scripted_model
@@ -144,6 +144,18 @@ async def tried_elsewhere(server, reply=None, model=OPENAI, **changes):
     return await connection_check.check_connection(model, **given)
 
 
+@pytest.fixture
+def call_in_this_process(monkeypatch):
+    """Make the call without the child process, which imports litellm anew and takes 4 s of CPU."""
+
+    async def call(model, *arguments):
+        provider = providers.find(model.partition("/")[0])
+        await library.load(provider.litellm_name, over_sdk=provider.over_sdk)
+        return await connection_check._call_model(model, *arguments)
+
+    monkeypatch.setattr(connection_check, "_call_model_in_child", call)
+
+
 @pytest.mark.anyio
 async def test_connection_check_lists_the_models_of_the_server(server):
     result = await tried_elsewhere(server, says("ready"), parameters={"temperature": 0.5})
@@ -153,6 +165,7 @@ async def test_connection_check_lists_the_models_of_the_server(server):
     assert (request.body["max_tokens"], request.body["temperature"]) == (64, 0.5)
 
 
+@pytest.mark.usefixtures("call_in_this_process")
 @pytest.mark.anyio
 async def test_connection_check_names_the_served_models_for_an_unknown_one(server):
     result = await tried_elsewhere(server, fails("404"), model="openai/gpt-tset")
@@ -168,6 +181,7 @@ async def test_connection_check_reports_a_wrong_key_without_showing_it(server):
     assert "sk-very-secret-1" not in str(result)
 
 
+@pytest.mark.usefixtures("call_in_this_process")
 @pytest.mark.anyio
 async def test_connection_check_finds_an_unsupported_parameter(server):
     result = await tried_elsewhere(
@@ -194,12 +208,14 @@ async def test_connection_check_reports_an_unreachable_address_without_a_child_p
     )
 
 
+@pytest.mark.usefixtures("call_in_this_process")
 @pytest.mark.anyio
 async def test_connection_check_needs_no_list_of_models(server):
     server.served = None
     assert (await tried_elsewhere(server, says("ready"))).works
 
 
+@pytest.mark.usefixtures("call_in_this_process")
 @pytest.mark.anyio
 async def test_connection_check_reports_an_address_without_the_service(server):
     server.served = None
