@@ -49,11 +49,11 @@ class ChatSessions(ProjectView):
     @idempotent
     def post(self, request: Request, agent_id: UUID) -> Response:
         """Start a chat with its first message."""
-        given = MessageInput.read(request)
+        data = MessageInput.read(request)
         agent = agents.get(self.project, agent_id)
-        sent = services.start_chat(agent, by=self.member, **given)
-        started = {"session": sent.session_id, "conversation": sent.conversation_id}
-        return Response(ChatStartedSerializer({**started, "turn": sent.turn}).data, status=201)
+        receipt = services.start_chat(agent, by=self.member, **data)
+        started = {"session": receipt.session_id, "conversation": receipt.conversation_id}
+        return Response(ChatStartedSerializer({**started, "turn": receipt.turn}).data, status=201)
 
 
 class ChatMessages(ProjectView):
@@ -69,13 +69,13 @@ class ChatMessages(ProjectView):
     @idempotent
     def post(self, request: Request, agent_id: UUID, session_id: UUID) -> Response:
         """Write in the chat. Its conversation continues, with its files and everything said so far."""
-        given = FollowUpInput.read(request)
+        data = FollowUpInput.read(request)
         agent = agents.get(self.project, agent_id)
         with transaction.atomic():
             session = selectors.get_chat_session(agent.pk, self.member, session_id, for_update=True)
             assert session.conversation is not None  # a chat without one is not found
-            sent = services.send(session.conversation, by=self.member, **given)
-        return Response(MessageReceiptSerializer(sent).data, status=202)
+            receipt = services.send(session.conversation, by=self.member, **data)
+        return Response(MessageReceiptSerializer(receipt).data, status=202)
 
 
 class ClearChat(ProjectView):

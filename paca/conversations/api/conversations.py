@@ -69,12 +69,12 @@ class OneConversation(ProjectView):
     )
     def patch(self, request: Request, conversation_id: UUID) -> Response:
         """Change its title."""
-        given = TitleInput.read(request, partial=True)
+        data = TitleInput.read(request, partial=True)
         with transaction.atomic():
             conversation = selectors.get(self.project, conversation_id, for_update=True)
             require_unchanged(request, conversation)
-            if given:
-                services.rename(conversation, by=self.member, **given)
+            if data:
+                services.rename(conversation, by=self.member, **data)
         return Response(conversation_object(selectors.get(self.project, conversation_id)))
 
     @extend_schema(responses={204: None}, tags=["conversations"])
@@ -113,10 +113,10 @@ class Messages(ProjectView):
     @idempotent
     def post(self, request: Request, conversation_id: UUID) -> Response:
         """Write to the agent. The conversation may be another member's."""
-        given = FollowUpInput.read(request)
+        data = FollowUpInput.read(request)
         conversation = selectors.get(self.project, conversation_id)
-        sent = services.send(conversation, by=self.member, **given)
-        return Response(MessageReceiptSerializer(sent).data, status=202)
+        receipt = services.send(conversation, by=self.member, **data)
+        return Response(MessageReceiptSerializer(receipt).data, status=202)
 
 
 class ControlCommandView(ProjectView):
