@@ -1,4 +1,4 @@
-"""How far a turn may go."""
+"""The limits of a turn, its progress and the warning before the step limit."""
 
 import pytest
 

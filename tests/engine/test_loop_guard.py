@@ -1,4 +1,4 @@
-"""When a model that takes the same step again and again is told, and when it is stopped."""
+"""The loop guard: which steps are equal, and when it warns or pauses."""
 
 import dataclasses
 import json
@@ -20,7 +20,7 @@ NOWHERE = ToolContext("c", workspace=None)  # type: ignore[arg-type]
 
 
 def step(number: int, *asked: str, output: str = "same", tool: str = "bash") -> list[Event]:
-    """One reply that asks for these commands side by side, and their results, the last one first."""
+    """The events of a reply with these parallel commands; their results come in reverse order."""
     ids = [f"call-{number}-{place}" for place in range(len(asked))]
     called: list[Event] = [
         events.ToolCalled(
@@ -42,12 +42,12 @@ def fold(happened: list[Event]) -> LoopGuard:
 
 
 def taken(*steps: str) -> LoopGuard:
-    """After these steps, each a command."""
+    """The guard after these steps with one command each."""
     return fold([event for n, command in enumerate(steps) for event in step(n, command)])
 
 
 def alike(steps: list[str], period: int, rounds: int) -> bool:
-    """Said in another way: the last so many rounds of so many steps are the same."""
+    """Another definition: the last ``rounds`` groups of ``period`` steps are equal."""
     last = steps[-period * rounds :]
     return len(last) == period * rounds and last == last[:period] * rounds
 
@@ -63,7 +63,7 @@ def test_loop_guard_is_stuck_after_five_equal_steps_or_four_rounds_of_two(steps)
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from("ab"), max_size=9))
 def test_loop_guard_is_suspect_one_step_before_a_warning(steps):
-    """The newest outcome is looked at only then: the loop relies on it."""
+    """The loop commits the newest results only if the guard is suspect, and relies on this."""
     if steps and taken(*steps).needs_warning:
         assert taken(*steps[:-1]).is_suspect
 
@@ -78,7 +78,7 @@ def test_loop_guard_starts_afresh_with_a_message_or_a_turn(before, after):
 @settings(max_examples=300, deadline=None)
 @given(logs(), st.text())
 def test_loop_guard_is_the_same_for_stored_and_live_events(log, text):
-    """A worker that takes over counts on where the last stopped."""
+    """The next worker carries on with the same count."""
     log = [*log, *step(90, text, output=text + "\ud800\0")]
     stored = [
         events.load(event.type, json.loads(to_storable_json(event.payload())))

@@ -15,7 +15,7 @@ from paca.engine.llm.base import LLM, Reply, Request, StopReason, TextDelta
 from paca.engine.llm.http_pool import TimeLimits
 from paca.engine.llm.registry import open_llm
 from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
-from tests.engine.llm.request_builders import BASH, asks
+from tests.engine.llm.request_builders import BASH, request_with
 
 MODEL = "llamacpp/smollm2"
 SERVER = Path(__file__).parent / "serve.py"
@@ -58,7 +58,7 @@ async def the_connection_can_be_tested(address: str) -> str:
 
 async def a_question_is_answered_with_its_usage(address: str) -> str:
     llm = open_llm(MODEL, base_url=address, limits=PATIENT)
-    reply = await reply_of(llm, asks("Say hello.", max_tokens=40, tools=()))
+    reply = await reply_of(llm, request_with("Say hello.", max_tokens=40, tools=()))
     assert reply.text.strip()
     assert not reply.usage.estimated
     assert reply.usage.input > 5
@@ -68,20 +68,20 @@ async def a_question_is_answered_with_its_usage(address: str) -> str:
 
 async def the_output_limit_is_told_as_such(address: str) -> str:
     llm = open_llm(MODEL, base_url=address, limits=PATIENT)
-    reply = await reply_of(llm, asks("Count from 1 to 500.", max_tokens=5, tools=()))
+    reply = await reply_of(llm, request_with("Count from 1 to 500.", max_tokens=5, tools=()))
     assert reply.stop is StopReason.OUTPUT_LIMIT
     return f"{reply.usage.output} tokens"
 
 
 async def tools_beside_a_question_are_taken(address: str) -> str:
     llm = open_llm(MODEL, base_url=address, limits=PATIENT)
-    reply = await reply_of(llm, asks("List the files.", max_tokens=40, tools=(BASH,)))
+    reply = await reply_of(llm, request_with("List the files.", max_tokens=40, tools=(BASH,)))
     return "called a tool" if reply.calls else "answered in prose, as it does"
 
 
 async def tools_in_words_are_taken(address: str) -> str:
     llm = TextCallingLLM(open_llm(MODEL, base_url=address, limits=PATIENT))
-    reply = await reply_of(llm, asks("List the files.", max_tokens=60, tools=(BASH,)))
+    reply = await reply_of(llm, request_with("List the files.", max_tokens=60, tools=(BASH,)))
     return f"wrote a call of {reply.calls[0].tool}" if reply.calls else "answered in prose"
 
 

@@ -1,4 +1,4 @@
-"""Law 4: what the model sees is derived from the log, and every provider accepts it."""
+"""Law 4: the history is derived from the log, and every provider accepts it."""
 
 from hypothesis import given, settings
 
@@ -18,7 +18,7 @@ def fold(log: list[Event]) -> History:
 
 
 def said(history: History) -> list[tuple[str, list[str]]]:
-    """Roles and words, for reading in a test."""
+    """The roles with their texts and blocks, in a readable form."""
     return [
         (
             message.role,

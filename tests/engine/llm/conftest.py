@@ -1,4 +1,4 @@
-"""A scripted server, and Claude's adapter pointed at it."""
+"""Fixtures: a scripted model server, and the Anthropic adapter for it."""
 
 import importlib
 from collections.abc import AsyncIterator, Iterator
@@ -20,7 +20,7 @@ def server() -> Iterator[ModelServer]:
 
 @pytest.fixture
 async def llm(server: ModelServer) -> AsyncIterator[AnthropicLLM]:
-    """With short time limits and connections that end with the test."""
+    """The Anthropic adapter with short time limits and a pool of its own."""
     importlib.import_module("anthropic")  # else its loading is what the limits of a test measure
     async with new_pool() as http:
         yield AnthropicLLM("sk-test-key", base_url=server.base_url, limits=SHORT, http=http)

@@ -1,4 +1,4 @@
-"""Short words for what the tests of this package do all the time."""
+"""Builders of messages and requests for the tests of this package."""
 
 from typing import Any
 
@@ -17,28 +17,28 @@ from paca.engine.llm.base import (
 BASH = ToolSpec("bash", "Run a command.", {"type": "object", "properties": {}})
 
 
-def user(*blocks: str | ToolResult) -> Message:
+def user_message(*blocks: str | ToolResult) -> Message:
     return Message("user", tuple(Text(b) if isinstance(b, str) else b for b in blocks))
 
 
-def assistant(*blocks: Any) -> Message:
+def assistant_message(*blocks: Any) -> Message:
     return Message("assistant", tuple(Text(b) if isinstance(b, str) else b for b in blocks))
 
 
-def asks(*messages: Message | str, **changes: Any) -> Request:
-    """A request; bare strings are the user's messages."""
-    given = tuple(user(m) if isinstance(m, str) else m for m in messages)
+def request_with(*messages: Message | str, **changes: Any) -> Request:
+    """A request with these messages; a string is a message of the user."""
+    given = tuple(user_message(m) if isinstance(m, str) else m for m in messages)
     fields = {"model": "anthropic/claude-test", "system": "Be brief.", "tools": (BASH,), **changes}
     return Request(messages=given, **fields)
 
 
-def steps(count: int) -> list[Message]:
-    """A history of so many tool turns."""
-    history = [user("Begin.")]
+def tool_steps(count: int) -> list[Message]:
+    """A history with this number of steps, each with one tool call."""
+    history = [user_message("Begin.")]
     for number in range(count):
         use = ToolUse(f"call{number}", "bash", {"command": f"echo {number}"})
-        history.append(assistant(f"Step {number}.", use))
-        history.append(user(ToolResult(use.call_id, f"{number}\n")))
+        history.append(assistant_message(f"Step {number}.", use))
+        history.append(user_message(ToolResult(use.call_id, f"{number}\n")))
     return history
 
 

@@ -1,4 +1,4 @@
-"""Claude over real HTTP: every way it can go wrong is one error of ours, and nothing stays open."""
+"""The Anthropic adapter over real HTTP: each failure is a ``ModelError`` and closes its connection."""
 
 import asyncio
 import email.utils
@@ -32,7 +32,14 @@ from paca.engine.llm.base import (
     UsageSeen,
 )
 from paca.engine.llm.http_pool import TimeLimits
-from tests.engine.llm.request_builders import asks, assistant, chunks_of, reply_of, steps, user
+from tests.engine.llm.request_builders import (
+    assistant_message,
+    chunks_of,
+    reply_of,
+    request_with,
+    tool_steps,
+    user_message,
+)
 from tests.support import anthropic_dialect as dialect
 from tests.support.model_script import Raw, calls, fails, says, thinks
 
@@ -41,7 +48,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_anthropic_adapter_streams_an_answer_and_ends_with_the_whole_reply(server, llm):
     server.script([thinks("Easy.") + says("Hello there, how are you?").slowly(tps=500)])
-    chunks = await chunks_of(llm, asks("Hi"))
+    chunks = await chunks_of(llm, request_with("Hi"))
     pieces = [chunk.text for chunk in chunks if isinstance(chunk, TextDelta)]
     assert len(pieces) > 3
     assert "".join(pieces) == chunks[-1].text == "Hello there, how are you?"
@@ -55,11 +62,11 @@ async def test_anthropic_adapter_sends_thinking_and_calls_back_in_the_providers_
     server.script(
         [thinks("Look first.") + says("I look.") + calls(bash=["ls", "pwd"]), says("Done.")]
     )
-    reply = await reply_of(llm, asks("Look around."))
+    reply = await reply_of(llm, request_with("Look around."))
     assert reply.stop is StopReason.TOOLS
-    results = user(*(ToolResult(call.call_id, "out") for call in reply.calls))
-    history = (user("Look around."), assistant(*reply.blocks), results)
-    assert (await reply_of(llm, asks(*history))).text == "Done."
+    results = user_message(*(ToolResult(call.call_id, "out") for call in reply.calls))
+    history = (user_message("Look around."), assistant_message(*reply.blocks), results)
+    assert (await reply_of(llm, request_with(*history))).text == "Done."
     thought = server.requests[-1].body["messages"][1]["content"][0]
     assert (thought["thinking"], bool(thought["signature"])) == ("Look first.", True)
     assert server.violations == []
@@ -67,7 +74,7 @@ async def test_anthropic_adapter_sends_thinking_and_calls_back_in_the_providers_
 
 async def test_anthropic_adapter_reuses_its_connection(server, llm):
     for _ in range(5):
-        await reply_of(llm, asks("Hi"))
+        await reply_of(llm, request_with("Hi"))
     assert server.connections == 1
 
 
@@ -76,7 +83,7 @@ async def test_anthropic_adapter_sends_the_given_key_and_no_other(server, llm, m
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "platform-token")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", "x-platform-secret: hidden")
-    await reply_of(llm, asks("Hi"))
+    await reply_of(llm, request_with("Hi"))
     headers = str(server.requests[0].headers)
     assert "sk-test-key" in headers
     assert not any(word in headers for word in ("platform", "hidden"))
@@ -84,7 +91,7 @@ async def test_anthropic_adapter_sends_the_given_key_and_no_other(server, llm, m
 
 async def test_anthropic_adapter_accepts_a_base_url_with_its_version(server):
     llm = AnthropicLLM("k", base_url=f"{server.base_url}/v1/")
-    assert (await reply_of(llm, asks("Hi"))).text == "You said: Hi"
+    assert (await reply_of(llm, request_with("Hi"))).text == "You said: Hi"
 
 
 ERRORS = {
@@ -119,11 +126,11 @@ async def test_anthropic_adapter_turns_each_fault_into_a_model_error_and_works_a
 ):
     server.script([fails(kind), says("Hello again.")])
     with pytest.raises(ModelError) as caught:
-        await chunks_of(llm, asks("Hi"))
+        await chunks_of(llm, request_with("Hi"))
     assert type(caught.value) is ERRORS[kind]
     assert caught.value.retryable == (ERRORS[kind] in PASSING)
     assert len(caught.value.detail) > 20
-    assert (await reply_of(llm, asks("Hi"))).text == "Hello again."
+    assert (await reply_of(llm, request_with("Hi"))).text == "Hello again."
     assert server.wait_until_idle()
 
 
@@ -132,14 +139,14 @@ async def test_anthropic_adapter_gives_no_reply_for_a_cut_stream(server, llm):
     for number, at in enumerate([*range(0, len(whole) - 2, 61), len(whole) - 3]):
         server.script([Raw(whole[:at], end=("clean", "close", "reset")[number % 3])])
         with pytest.raises(StreamBroken):
-            await chunks_of(llm, asks("Hi"))
+            await chunks_of(llm, request_with("Hi"))
     server.script([Raw(whole)])
-    assert (await reply_of(llm, asks("Hi"))).calls
+    assert (await reply_of(llm, request_with("Hi"))).calls
 
 
 async def test_anthropic_adapter_keeps_a_reply_if_the_connection_breaks_after_its_end(server, llm):
     server.script([Raw(dialect.whole(says("All there.")), end="close")])
-    assert (await reply_of(llm, asks("Hi"))).text == "All there."
+    assert (await reply_of(llm, request_with("Hi"))).text == "All there."
 
 
 @pytest.mark.parametrize(
@@ -149,7 +156,7 @@ async def test_anthropic_adapter_keeps_a_reply_if_the_connection_breaks_after_it
 async def test_anthropic_adapter_reads_retry_after(server, llm, value, least, most):
     server.script([fails("429", retry_after=value)])
     with pytest.raises(RateLimited) as caught:
-        await chunks_of(llm, asks("Hi"))
+        await chunks_of(llm, request_with("Hi"))
     seconds = caught.value.retry_after_seconds
     assert (seconds is None) if least is None else (least <= seconds <= most)
 
@@ -157,13 +164,13 @@ async def test_anthropic_adapter_reads_retry_after(server, llm, value, least, mo
 async def test_anthropic_adapter_reads_retry_after_as_a_date(server, llm):
     server.script([fails("529", retry_after=email.utils.formatdate(time.time() + 90, usegmt=True))])
     with pytest.raises(Overloaded) as caught:
-        await chunks_of(llm, asks("Hi"))
+        await chunks_of(llm, request_with("Hi"))
     assert 80 < caught.value.retry_after_seconds <= 91
 
 
 async def test_anthropic_adapter_drops_the_call_of_a_cut_reply_and_keeps_its_text(server, llm):
     server.script([(says("I begin.") + calls(bash="rm -r build")).stopping("max_tokens")])
-    reply = await reply_of(llm, asks("Hi"))
+    reply = await reply_of(llm, request_with("Hi"))
     assert (reply.stop, reply.blocks) == (StopReason.OUTPUT_LIMIT, (Text("I begin."),))
 
 
@@ -175,7 +182,7 @@ async def test_anthropic_adapter_closes_the_connection_of_a_cancelled_call_at_on
 
     async def consume() -> None:
         async for _ in AnthropicLLM("k", base_url=server.base_url, http=llm._http).stream(
-            asks("Hi")
+            request_with("Hi")
         ):
             pass
 
@@ -190,7 +197,7 @@ async def test_anthropic_adapter_closes_the_connection_of_a_cancelled_call_at_on
 
 async def test_anthropic_adapter_closes_its_connection_with_the_iterator(server, llm):
     server.script([says("word " * 200).slowly(tps=50)])
-    async with aclosing(llm.stream(asks("Hi"))) as chunks:
+    async with aclosing(llm.stream(request_with("Hi"))) as chunks:
         async for chunk in chunks:
             if isinstance(chunk, TextDelta):
                 break
@@ -200,7 +207,7 @@ async def test_anthropic_adapter_closes_its_connection_with_the_iterator(server,
 
 async def test_anthropic_adapter_waits_for_a_slow_stream(server, llm):
     server.script([says("word " * 8).slowly(tps=10)])
-    assert len((await reply_of(llm, asks("Hi"))).text) > 30
+    assert len((await reply_of(llm, request_with("Hi"))).text) > 30
 
 
 async def test_anthropic_adapter_limits_the_time_of_the_whole_answer(server):
@@ -208,7 +215,7 @@ async def test_anthropic_adapter_limits_the_time_of_the_whole_answer(server):
     llm = AnthropicLLM("k", base_url=server.base_url, limits=limits)
     server.script([says("word " * 100).slowly(tps=20)])
     with pytest.raises(StreamBroken, match="in all"):
-        await chunks_of(llm, asks("Hi"))
+        await chunks_of(llm, request_with("Hi"))
 
 
 async def test_anthropic_adapter_names_the_cause_of_a_failed_connection(server, llm):
@@ -221,11 +228,11 @@ async def test_anthropic_adapter_names_the_cause_of_a_failed_connection(server, 
     }
     for address, word in causes.items():
         with pytest.raises((Unreachable, ModelMisconfigured), match=word):
-            await chunks_of(AnthropicLLM("k", base_url=address, http=llm._http), asks("Hi"))
+            await chunks_of(AnthropicLLM("k", base_url=address, http=llm._http), request_with("Hi"))
 
 
 def test_anthropic_adapter_reports_a_name_that_cannot_be_resolved():
-    """Made by hand: a real resolver takes its time, and another answer, on each machine."""
+    """The error is made by hand: a real resolver is slow and answers differently on each machine."""
     try:
         try:
             raise socket.gaierror(-2, "Name or service not known")
@@ -239,23 +246,23 @@ def test_anthropic_adapter_reports_a_name_that_cannot_be_resolved():
 async def test_anthropic_adapter_tells_a_missing_service_from_an_unknown_model(server, llm):
     elsewhere = AnthropicLLM("k", base_url=f"{server.base_url}/elsewhere", http=llm._http)
     with pytest.raises(ModelMisconfigured, match="base URL"):
-        await chunks_of(elsewhere, asks("Hi"))
+        await chunks_of(elsewhere, request_with("Hi"))
     server.script([fails("404")])
     with pytest.raises(ModelMisconfigured, match="know this model"):
-        await chunks_of(llm, asks("Hi"))
+        await chunks_of(llm, request_with("Hi"))
 
 
 async def test_anthropic_adapter_follows_no_redirect(server, llm):
     server.script([fails("redirect")])
     with pytest.raises(ModelMisconfigured, match=r"redirect.*elsewhere\.invalid"):
-        await chunks_of(llm, asks("Hi"))
+        await chunks_of(llm, request_with("Hi"))
     assert len(server.requests) == 1
 
 
 async def test_anthropic_adapter_removes_the_key_from_a_refusal(server, llm):
     server.script([fails("echokey")])
     with pytest.raises(KeyRefused) as caught:
-        await chunks_of(llm, asks("Hi"))
+        await chunks_of(llm, request_with("Hi"))
     assert "sk-test-key" not in str(caught.value.detail) + str(caught.value)
 
 
@@ -263,29 +270,29 @@ async def test_anthropic_adapter_removes_the_key_from_an_error_in_the_stream(ser
     told = {"type": "overloaded_error", "message": "Overloaded for sk-test-key."}
     server.script([Raw(dialect.frame("error", error=told))])
     with pytest.raises(Overloaded) as caught:
-        await chunks_of(llm, asks("Hi"))
+        await chunks_of(llm, request_with("Hi"))
     assert "Overloaded for ***." in caught.value.detail
 
 
 async def test_anthropic_adapter_drops_thinking_that_the_provider_refuses(server, llm):
     server.script([says("Yes.")])
     history = [
-        user("Hi"),
-        assistant(Thinking("Hm.", "signed elsewhere"), "Hello."),
-        user("Still there?"),
+        user_message("Hi"),
+        assistant_message(Thinking("Hm.", "signed elsewhere"), "Hello."),
+        user_message("Still there?"),
     ]
-    assert (await reply_of(llm, asks(*history))).text == "Yes."
+    assert (await reply_of(llm, request_with(*history))).text == "Yes."
     assert [block["type"] for block in server.requests[1].body["messages"][1]["content"]] == [
         "text"
     ]
-    await reply_of(llm, asks(*history))
+    await reply_of(llm, request_with(*history))
     assert len(server.requests) == 3  # it is not tried with that thinking again
 
 
 async def test_anthropic_adapter_keeps_the_previous_request_as_prefix(server, llm):
-    history = steps(4)
+    history = tool_steps(4)
     for length in range(1, len(history) + 1, 2):
-        await reply_of(llm, asks(*history[:length]))
+        await reply_of(llm, request_with(*history[:length]))
     mark = b',"cache_control":{"type":"ephemeral"}'
     bodies = [request.raw.replace(mark, b"") for request in server.requests]
     for earlier, later in zip(bodies, bodies[1:], strict=False):
@@ -301,9 +308,9 @@ async def test_anthropic_adapter_does_not_leak_memory_in_a_thousand_turns(server
     async def some_turns(count: int) -> None:
         for _ in range(count):
             fresh = AnthropicLLM("k", base_url=server.base_url, http=llm._http)
-            async with aclosing(fresh.stream(asks(*steps(5)))) as chunks:
+            async with aclosing(fresh.stream(request_with(*tool_steps(5)))) as chunks:
                 await anext(chunks)
-            await reply_of(fresh, asks(*steps(5)))
+            await reply_of(fresh, request_with(*tool_steps(5)))
 
     await some_turns(10)
     gc.collect()
@@ -323,7 +330,7 @@ async def test_anthropic_adapter_does_not_leak_memory_in_a_thousand_turns(server
 async def test_anthropic_adapter_ends_an_answer_that_is_too_long(server, llm, monkeypatch):
     monkeypatch.setattr("paca.engine.llm.response_body.MAX_ANSWER_BYTES", 100_000)
     server.script([Raw(dialect.whole(says("x" * 90_000), grain=90_000))])
-    assert (await reply_of(llm, asks("Hi"))).text == "x" * 90_000
+    assert (await reply_of(llm, request_with("Hi"))).text == "x" * 90_000
     server.script([Raw(dialect.whole(says("x" * 110_000), grain=10_000))])
     with pytest.raises(StreamBroken, match="without end"):
-        await reply_of(llm, asks("Hi"))
+        await reply_of(llm, request_with("Hi"))

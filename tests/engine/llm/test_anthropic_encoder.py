@@ -1,4 +1,4 @@
-"""What is sent: every message as the provider wants it, and a prefix that only grows."""
+"""The encoder for Anthropic: the form of each message, and a prefix that only grows."""
 
 import json
 import time
@@ -8,7 +8,12 @@ import pytest
 
 from paca.engine.llm.anthropic.encoder import Encoder
 from paca.engine.llm.base import ModelMisconfigured, Request, Thinking, ToolResult, ToolUse
-from tests.engine.llm.request_builders import asks, assistant, steps, user
+from tests.engine.llm.request_builders import (
+    assistant_message,
+    request_with,
+    tool_steps,
+    user_message,
+)
 from tests.support import anthropic_dialect as dialect
 
 
@@ -17,17 +22,17 @@ def sent(request: Request, encoder: Encoder | None = None) -> dict[str, Any]:
 
 
 def without_marks(body: dict[str, Any]) -> dict[str, Any]:
-    """What the provider's cache compares: the marks themselves are not part of it."""
+    """The part of a request that the provider's cache compares: without the cache marks."""
     return json.loads(json.dumps(body).replace(', "cache_control": {"type": "ephemeral"}', ""))
 
 
 def test_encoder_writes_every_kind_of_block():
     body = sent(
-        asks(
+        request_with(
             "Look.",
-            assistant(Thinking("Hm.", "sig"), Thinking("", redacted="opaque"), "I look.",
+            assistant_message(Thinking("Hm.", "sig"), Thinking("", redacted="opaque"), "I look.",
                       ToolUse("c1", "bash", {"command": "ls"}), ToolUse("c2", "bash", {})),
-            user(ToolResult("c1", "a.txt"), ToolResult("c2", "no", failed=True), "And?"),
+            user_message(ToolResult("c1", "a.txt"), ToolResult("c2", "no", failed=True), "And?"),
         )
     )  # fmt: skip
     assert not list(dialect.problems(body))
@@ -45,17 +50,21 @@ def test_encoder_writes_every_kind_of_block():
 
 
 def test_encoder_leaves_out_unsigned_thinking():
-    body = sent(asks("Hi", assistant(Thinking("unsigned"), "Hello."), "And?"))
+    body = sent(request_with("Hi", assistant_message(Thinking("unsigned"), "Hello."), "And?"))
     assert [block["type"] for block in body["messages"][1]["content"]] == ["text"]
 
 
 def test_encoder_sends_a_text_for_an_empty_result():
-    body = sent(asks("Hi", assistant(ToolUse("c", "bash", {})), user(ToolResult("c", ""))))
+    body = sent(
+        request_with(
+            "Hi", assistant_message(ToolUse("c", "bash", {})), user_message(ToolResult("c", ""))
+        )
+    )
     assert body["messages"][2]["content"][0]["content"] == "(no output)"
 
 
 def test_encoder_puts_cache_marks_on_system_tools_and_the_last_two_user_messages():
-    body = sent(asks(*steps(5)))
+    body = sent(request_with(*tool_steps(5)))
     marked = [
         number
         for number, message in enumerate(body["messages"])
@@ -68,11 +77,11 @@ def test_encoder_puts_cache_marks_on_system_tools_and_the_last_two_user_messages
 
 
 def test_encoder_starts_each_request_with_the_one_before():
-    history = steps(12)
+    history = tool_steps(12)
     encoder = Encoder()
     before = None
     for length in range(1, len(history) + 1, 2):
-        body = without_marks(sent(asks(*history[:length]), encoder))
+        body = without_marks(sent(request_with(*history[:length]), encoder))
         if before is not None:
             assert body["messages"][: len(before["messages"])] == before["messages"]
             assert {**body, "messages": 0} == {**before, "messages": 0}
@@ -80,26 +89,26 @@ def test_encoder_starts_each_request_with_the_one_before():
 
 
 def test_encoder_gives_the_same_bytes_with_and_without_its_cache():
-    history = steps(9)
+    history = tool_steps(9)
     encoder = Encoder()
     for length in (1, 3, 5, 19, 7, 19):
-        request = asks(*history[:length])
+        request = request_with(*history[:length])
         assert encoder.encode(request) == Encoder().encode(request)
-    other = asks(*steps(3)[:-1], user(ToolResult("call2", "changed")))
+    other = request_with(*tool_steps(3)[:-1], user_message(ToolResult("call2", "changed")))
     assert encoder.encode(other) == Encoder().encode(other)
 
 
 def test_encoder_encodes_a_long_history_once():
-    history = steps(400)
+    history = tool_steps(400)
     encoder = Encoder()
-    encoder.encode(asks(*history))
+    encoder.encode(request_with(*history))
     began = time.thread_time()
     for _ in range(20):
-        encoder.encode(asks(*history))
+        encoder.encode(request_with(*history))
     again = (time.thread_time() - began) / 20
     began = time.thread_time()
     for _ in range(5):
-        Encoder().encode(asks(*history))
+        Encoder().encode(request_with(*history))
     anew = (time.thread_time() - began) / 5
     assert again < anew / 3
 
@@ -122,7 +131,7 @@ def test_encoder_encodes_a_long_history_once():
     ],
 )
 def test_encoder_sends_the_agents_parameters(given, expected):
-    body = sent(asks("Hi", parameters=given))
+    body = sent(request_with("Hi", parameters=given))
     assert {name: body.get(name) for name in expected} == expected
     assert not {"thinking_budget", "effort"} & body.keys()
     if given == {"temperature": None}:
@@ -132,15 +141,15 @@ def test_encoder_sends_the_agents_parameters(given, expected):
 @pytest.mark.parametrize("name", ["model", "messages", "system", "tools", "tool_choice", "stream"])
 def test_encoder_refuses_reserved_parameters(name):
     with pytest.raises(ModelMisconfigured, match=name):
-        sent(asks("Hi", parameters={name: "x"}))
+        sent(request_with("Hi", parameters={name: "x"}))
 
 
 def test_encoder_forbids_calls_and_keeps_the_tools_in_the_prefix():
-    body = sent(asks("Sum it up.", may_call=False))
+    body = sent(request_with("Sum it up.", may_call=False))
     assert body["tool_choice"] == {"type": "none"}
     assert body["tools"][0]["name"] == "bash"
-    assert "tool_choice" not in sent(asks("Sum it up."))
-    assert "tool_choice" not in sent(asks("Sum it up.", may_call=False, tools=()))
+    assert "tool_choice" not in sent(request_with("Sum it up."))
+    assert "tool_choice" not in sent(request_with("Sum it up.", may_call=False, tools=()))
 
 
 @pytest.mark.parametrize(
@@ -154,17 +163,17 @@ def test_encoder_forbids_calls_and_keeps_the_tools_in_the_prefix():
     ],
 )
 def test_encoder_asks_models_that_think_by_default_to_show_it(model, asked_for):
-    body = sent(asks("Hi", model=f"anthropic/{model}"))
+    body = sent(request_with("Hi", model=f"anthropic/{model}"))
     assert body["model"] == model
     assert body.get("thinking", {}).get("display") == ("summarized" if asked_for else None)
 
 
 def test_encoder_leaves_out_empty_system_and_tools():
-    assert not {"system", "tools"} & sent(asks("Hi", system="", tools=())).keys()
+    assert not {"system", "tools"} & sent(request_with("Hi", system="", tools=())).keys()
 
 
 def test_encoder_replaces_text_that_cannot_be_encoded():
     assert (
-        sent(asks("half \ud800 a character"))["messages"][0]["content"][0]["text"]
+        sent(request_with("half \ud800 a character"))["messages"][0]["content"][0]["text"]
         == "half ? a character"
     )

@@ -1,4 +1,4 @@
-"""Reading the stream: whole replies come out whole, and nothing else comes out at all."""
+"""Assembling Anthropic's stream: the result is a whole reply or an error."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ RICH = thinks("Let me see.") + says("Größe: 4 µm 🦙") + calls(bash="ls -l",
 
 
 def read(data: bytes, *, size: int = 10**9) -> Reply | None:
-    """What comes of these bytes when they arrive ``size`` at a time."""
+    """The result of these bytes if ``size`` of them arrive at a time."""
     reader, assembler = EventReader(), ReplyAssembler()
     for at in range(0, len(data), size):
         for event in reader.feed(data[at : at + size]):
@@ -123,7 +123,7 @@ def test_event_reader_accepts_crlf_and_skips_comments():
     ("given", "name"), [("bash", "bash"), ("bä\0sh.\ud800", "b__sh__"), ("x" * 200, "x" * 64)]
 )
 def test_tool_name_is_made_acceptable_for_every_provider(given, name):
-    """PostgreSQL holds no NUL, and a name that a provider refuses would end the conversation."""
+    """PostgreSQL stores no NUL, and every later request with a refused name would fail."""
     (call,) = read(tool("{}", name=given) + ending("tool_use")).calls
     assert call.tool == name
 
@@ -257,7 +257,7 @@ def test_lone_surrogate_in_text_is_replaced():
 
 @pytest.mark.parametrize("told", [10**30, -5, True, "x", [1], float("nan"), None, {}])
 def test_usage_ignores_an_impossible_count(told):
-    """No row could hold it, or it would take back what has been used."""
+    """A huge count does not fit into a row, and a negative one would reduce the usage."""
     start = frame("message_start", message={"usage": {"input_tokens": 9, "output_tokens": told}})
     assert read(start + words("x") + ending("end_turn", input_tokens=told)).usage == Usage(input=9)
 

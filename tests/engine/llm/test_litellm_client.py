@@ -1,4 +1,4 @@
-"""OpenAI's dialect through litellm, over real HTTP: whole replies, or one error of ours each."""
+"""The litellm adapter over real HTTP: the result is a whole reply or a ``ModelError``."""
 
 import asyncio
 import gc
@@ -33,7 +33,14 @@ from paca.engine.llm.base import (
 from paca.engine.llm.http_pool import TimeLimits, close_connections, new_pool
 from paca.engine.llm.litellm import library
 from tests.engine.llm.conftest import SHORT
-from tests.engine.llm.request_builders import asks, assistant, chunks_of, reply_of, steps, user
+from tests.engine.llm.request_builders import (
+    assistant_message,
+    chunks_of,
+    reply_of,
+    request_with,
+    tool_steps,
+    user_message,
+)
 from tests.support import openai_dialect as dialect
 from tests.support.model_script import Raw, calls, fails, says, thinks
 
@@ -65,7 +72,7 @@ def opened(server, model="openai/gpt-test", **changes):
 
 async def test_litellm_adapter_streams_an_answer_and_ends_with_the_whole_reply(server, llm):
     server.script([thinks("Easy.") + says("Hello there, how are you?").slowly(tps=500)])
-    chunks = await chunks_of(llm, asks("Hi"))
+    chunks = await chunks_of(llm, request_with("Hi"))
     pieces = [chunk.text for chunk in chunks if isinstance(chunk, TextDelta)]
     assert len(pieces) > 3
     assert "".join(pieces) == chunks[-1].text == "Hello there, how are you?"
@@ -77,15 +84,15 @@ async def test_litellm_adapter_streams_an_answer_and_ends_with_the_whole_reply(s
 
 async def test_litellm_adapter_sends_calls_and_results_back_in_the_servers_form(server, llm):
     server.script([thinks("Hm.") + says("I look.") + calls(bash=["ls", "pwd"]), says("Done.")])
-    reply = await reply_of(llm, asks("Look around."))
+    reply = await reply_of(llm, request_with("Look around."))
     assert (reply.stop, len(reply.calls)) == (StopReason.TOOLS, 2)
-    results = user(
+    results = user_message(
         ToolResult(reply.calls[0].call_id, "out"),
         ToolResult(reply.calls[1].call_id, "no", True),
         "And?",
     )
-    history = (user("Look around."), assistant(*reply.blocks), results)
-    assert (await reply_of(llm, asks(*history, may_call=False))).text == "Done."
+    history = (user_message("Look around."), assistant_message(*reply.blocks), results)
+    assert (await reply_of(llm, request_with(*history, may_call=False))).text == "Done."
     body = server.requests[-1].body
     assert [message["role"] for message in body["messages"]] == [
         "system",
@@ -104,18 +111,18 @@ async def test_litellm_adapter_sends_calls_and_results_back_in_the_servers_form(
 
 async def test_litellm_adapter_reuses_its_connection(server, llm):
     for _ in range(4):
-        await reply_of(llm, asks("Hi"))
+        await reply_of(llm, request_with("Hi"))
     assert server.connections == 1
 
 
 async def test_litellm_adapter_sends_the_given_key_and_no_other(server, llm, monkeypatch):
-    """Trap 44: a server of one's own would be sent the platform's key."""
+    """Trap 44: the platform's key must not be sent to a self-hosted server."""
     for name in ("OPENAI_API_KEY", "GROQ_API_KEY", "OPENAI_ORGANIZATION", "OPENAI_PROJECT_ID"):
         monkeypatch.setenv(name, "sk-platform")
     for name in ("OPENAI_BASE_URL", "OPENAI_API_BASE", "GROQ_API_BASE"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "x-platform-secret: hidden")
-    await reply_of(llm, asks("Hi"))
+    await reply_of(llm, request_with("Hi"))
     headers = str(server.requests[0].headers)
     assert "sk-test-key" in headers
     assert not any(word in headers for word in ("platform", "hidden", "openai-project"))
@@ -128,7 +135,7 @@ async def test_litellm_adapter_sends_no_key_of_the_platform_to_a_server_without_
     monkeypatch.setenv("OPENAI_API_KEY", "sk-platform")
     monkeypatch.setenv("GROQ_API_KEY", "sk-platform")
     async with new_pool() as http:
-        await reply_of(opened(server, f"{way}/m", api_key="", http=http), asks("Hi"))
+        await reply_of(opened(server, f"{way}/m", api_key="", http=http), request_with("Hi"))
     await close_connections()
     assert server.requests[0].headers["authorization"] == "Bearer no-key"
 
@@ -138,7 +145,7 @@ async def test_litellm_adapter_does_not_send_the_key_to_an_address_of_the_enviro
 ):
     monkeypatch.setenv("GROQ_API_BASE", f"{server.base_url}/v1")
     with pytest.raises(ModelMisconfigured, match=r"127\.0\.0\.1.*not given for"):
-        await chunks_of(opened(server, "groq/m", base_url=""), asks("Hi"))
+        await chunks_of(opened(server, "groq/m", base_url=""), request_with("Hi"))
     assert server.requests == []
     await close_connections()
 
@@ -175,18 +182,18 @@ async def test_litellm_adapter_turns_each_fault_into_a_model_error_and_works_aga
 ):
     server.script([fails(kind), says("Hello again.")])
     with pytest.raises(ModelError) as caught:
-        await chunks_of(llm, asks("Hi"))
+        await chunks_of(llm, request_with("Hi"))
     assert type(caught.value) is ERRORS[kind], caught.value.detail
     assert caught.value.retryable == (ERRORS[kind] in PASSING)
     assert len(caught.value.detail) > 20
     assert len(server.requests) == 1  # nobody else tries again
-    assert (await reply_of(llm, asks("Hi"))).text == "Hello again."
+    assert (await reply_of(llm, request_with("Hi"))).text == "Hello again."
     assert server.wait_until_idle()
 
 
 @pytest.mark.parametrize(("end", "stride"), [("clean", 7), ("close", 31), ("reset", 29)])
 async def test_litellm_adapter_gives_the_whole_reply_or_none_for_a_cut_stream(server, end, stride):
-    """litellm's own reading makes a reply of many of these. Each byte: ``test_litellm_stream.py``."""
+    """litellm's own parser accepts many of these. ``test_litellm_stream.py`` cuts at each byte."""
     whole = dialect.whole(says("Größe 🦙") + calls(bash="ls -l"), grain=16)
     finished = whole.index(b'"finish_reason":"tool_calls"')
     async with new_pool() as http:
@@ -195,7 +202,7 @@ async def test_litellm_adapter_gives_the_whole_reply_or_none_for_a_cut_stream(se
         for at in range(0, len(whole) - 2, stride):
             server.script([Raw(whole[:at], end=end)])
             try:
-                reply = await reply_of(llm, asks("Hi"))
+                reply = await reply_of(llm, request_with("Hi"))
             except StreamBroken:
                 continue
             # The model had said why it stopped, and the server ended in order.
@@ -210,7 +217,7 @@ async def test_litellm_adapter_gives_the_whole_reply_or_none_for_a_cut_stream(se
 async def test_litellm_adapter_reads_retry_after(server, llm, value, least, most):
     server.script([fails("429", retry_after=value)])
     with pytest.raises(RateLimited) as caught:
-        await chunks_of(llm, asks("Hi"))
+        await chunks_of(llm, request_with("Hi"))
     seconds = caught.value.retry_after_seconds
     assert (seconds is None) if least is None else (least <= seconds <= most)
 
@@ -221,14 +228,14 @@ async def test_litellm_adapter_reads_retry_after(server, llm, value, least, most
 )
 async def test_litellm_adapter_drops_calls_of_a_cut_or_refused_reply(server, llm, stop, reason):
     server.script([(says("I begin.") + calls(bash="rm -r build")).stopping(stop)])
-    reply = await reply_of(llm, asks("Hi"))
+    reply = await reply_of(llm, request_with("Hi"))
     assert (reply.stop, reply.blocks) == (reason, (Text("I begin."),))
 
 
 @pytest.mark.parametrize("kind", ["hang", "stall"])
 async def test_litellm_adapter_closes_the_connection_of_a_cancelled_call_at_once(server, llm, kind):
     server.script([fails(kind)])
-    task = asyncio.create_task(chunks_of(llm, asks("Hi")))
+    task = asyncio.create_task(chunks_of(llm, request_with("Hi")))
     assert await asyncio.to_thread(server.wait_until_busy, 5.0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -238,7 +245,7 @@ async def test_litellm_adapter_closes_the_connection_of_a_cancelled_call_at_once
 
 async def test_litellm_adapter_closes_its_connection_with_the_iterator(server, llm):
     server.script([says("word " * 200).slowly(tps=50)])
-    async with aclosing(llm.stream(asks("Hi"))) as chunks:
+    async with aclosing(llm.stream(request_with("Hi"))) as chunks:
         async for chunk in chunks:
             if isinstance(chunk, TextDelta):
                 break
@@ -252,7 +259,7 @@ async def test_litellm_adapter_limits_the_time_of_the_whole_answer(server):
         limits = TimeLimits(first_token=1, gap=1, total=0.6)
         server.script([says("word " * 100).slowly(tps=20)])
         with pytest.raises(StreamBroken, match="in all"):
-            await chunks_of(opened(server, limits=limits, http=http), asks("Hi"))
+            await chunks_of(opened(server, limits=limits, http=http), request_with("Hi"))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -267,7 +274,7 @@ async def test_litellm_adapter_names_the_cause_of_a_failed_connection(server, wa
         for address, word in causes.items():
             llm = opened(server, f"{way}/m", base_url=address, http=http)
             with pytest.raises((Unreachable, ModelMisconfigured), match=word):
-                await chunks_of(llm, asks("Hi"))
+                await chunks_of(llm, request_with("Hi"))
     await close_connections()
 
 
@@ -275,23 +282,23 @@ async def test_litellm_adapter_tells_a_missing_service_from_an_unknown_model(ser
     async with new_pool() as http:
         elsewhere = opened(server, base_url=f"{server.base_url}/elsewhere", http=http)
         with pytest.raises(ModelMisconfigured, match="base URL"):
-            await chunks_of(elsewhere, asks("Hi"))
+            await chunks_of(elsewhere, request_with("Hi"))
     server.script([fails("404")])
     with pytest.raises(ModelMisconfigured, match="know this model"):
-        await chunks_of(llm, asks("Hi"))
+        await chunks_of(llm, request_with("Hi"))
 
 
 async def test_litellm_adapter_follows_no_redirect(server, llm):
     server.script([fails("redirect")])
     with pytest.raises(ModelMisconfigured, match=r"redirect.*elsewhere\.invalid"):
-        await chunks_of(llm, asks("Hi"))
+        await chunks_of(llm, request_with("Hi"))
     assert len(server.requests) == 1
 
 
 async def test_litellm_adapter_removes_the_key_from_a_refusal(server, llm):
     server.script([fails("echokey")])
     with pytest.raises(KeyRefused) as caught:
-        await chunks_of(llm, asks("Hi"))
+        await chunks_of(llm, request_with("Hi"))
     assert "sk-test-key" not in str(caught.value.detail) + str(caught.value)
 
 
@@ -299,7 +306,7 @@ async def test_litellm_adapter_removes_the_key_from_an_error_in_the_stream(serve
     told = {"message": "Overloaded for sk-test-key.", "code": "overloaded_error"}
     server.script([Raw(dialect.frame({"error": told}))])
     with pytest.raises(Overloaded) as caught:
-        await chunks_of(llm, asks("Hi"))
+        await chunks_of(llm, request_with("Hi"))
     assert "Overloaded for ***." in caught.value.detail
 
 
@@ -307,8 +314,8 @@ async def test_litellm_adapter_logs_nothing_of_a_call(server, llm, caplog, capfd
     server.script([fails("500"), says("A secret answer.")])
     with caplog.at_level(0):
         with pytest.raises(Overloaded):
-            await chunks_of(llm, asks("A secret question."))
-        await reply_of(llm, asks("A secret question."))
+            await chunks_of(llm, request_with("A secret question."))
+        await reply_of(llm, request_with("A secret question."))
     written = caplog.text + "".join(capfd.readouterr())
     assert not any(word in written for word in ("secret", "sk-test-key", "litellm"))
 
@@ -316,7 +323,7 @@ async def test_litellm_adapter_logs_nothing_of_a_call(server, llm, caplog, capfd
 async def test_litellm_adapter_estimates_the_usage_if_the_server_reports_none(server, llm):
     stream = dialect.chunk({"content": "x" * 400}) + dialect.chunk({}, "stop") + b"data: [DONE]\n\n"
     server.script([Raw(stream)])
-    usage = (await reply_of(llm, asks("y" * 4000))).usage
+    usage = (await reply_of(llm, request_with("y" * 4000))).usage
     assert usage.estimated
     assert (usage.output, 1000 < usage.input < 1200) == (100, True)
 
@@ -328,14 +335,16 @@ async def test_litellm_adapter_counts_cached_tokens_separately(server, llm):
         "prompt_tokens_details": {"cached_tokens": 800},
     }
     server.script([Raw(dialect.chunk({"content": "x"}, "stop", usage=told) + b"data: [DONE]\n\n")])
-    usage = (await reply_of(llm, asks("Hi"))).usage
+    usage = (await reply_of(llm, request_with("Hi"))).usage
     assert usage == Usage(input=200, output=7, cache_read=800)
 
 
 async def test_litellm_adapter_sends_parameters_under_the_servers_names(server):
     given = {"temperature": 0.5, "top_p": 0.9, "top_k": 40, "effort": "high"}
     async with new_pool() as http:
-        await reply_of(opened(server, http=http), asks("Hi", parameters=given, max_tokens=77))
+        await reply_of(
+            opened(server, http=http), request_with("Hi", parameters=given, max_tokens=77)
+        )
     body = server.requests[0].body
     names = ("temperature", "top_p", "top_k", "reasoning_effort", "max_tokens")
     assert [body[name] for name in names] == [0.5, 0.9, 40, "high", 77]
@@ -345,14 +354,14 @@ async def test_litellm_adapter_reports_an_unsupported_parameter_and_does_not_dro
     async with new_pool() as http:
         llm = opened(server, "openai/gpt-4o", http=http)
         with pytest.raises(ModelMisconfigured, match="thinking"):
-            await chunks_of(llm, asks("Hi", parameters={"thinking_budget": 2048}))
+            await chunks_of(llm, request_with("Hi", parameters={"thinking_budget": 2048}))
     assert server.requests == []
 
 
 async def test_litellm_adapter_sends_call_ids_of_mistrals_length(server):
     await library.load("mistral", over_sdk=False)
     async with new_pool() as http:
-        await reply_of(opened(server, "mistral/m", http=http), asks(*steps(2)))
+        await reply_of(opened(server, "mistral/m", http=http), request_with(*tool_steps(2)))
     await close_connections()
     sent = server.requests[0].body["messages"]
     ids = {m["tool_call_id"] for m in sent if m["role"] == "tool"}
@@ -361,7 +370,7 @@ async def test_litellm_adapter_sends_call_ids_of_mistrals_length(server):
 
 
 async def test_litellm_import_blocks_no_event_loop_and_reads_no_keys(tmp_path):
-    """In a process of its own: here it may be there already."""
+    """In another process, since this one may have imported it already."""
     (tmp_path / ".env").write_text("OPENAI_API_KEY=sk-of-a-file\n")
     program = (
         "import asyncio, os, time\n"
@@ -398,9 +407,9 @@ async def test_litellm_adapter_does_not_leak_memory_in_many_turns(server, llm):
 
     async def some_turns(count: int) -> None:
         for _ in range(count):
-            async with aclosing(llm.stream(asks(*steps(5)))) as chunks:
+            async with aclosing(llm.stream(request_with(*tool_steps(5)))) as chunks:
                 await anext(chunks)
-            await reply_of(llm, asks(*steps(5)))
+            await reply_of(llm, request_with(*tool_steps(5)))
 
     await some_turns(15)
     gc.collect()

@@ -1,4 +1,4 @@
-"""Trap 40: every shape in which servers have been seen to stream calls, over real HTTP.
+"""Trap 40: all forms in which servers stream tool calls, over real HTTP.
 
 A case is a name, the stream as it comes over the wire, and what must come of it: the calls with
 their arguments, or nothing at all. Never a part of a call.
@@ -13,7 +13,7 @@ from paca.engine.llm import registry
 from paca.engine.llm.base import ModelError, StopReason
 from paca.engine.llm.http_pool import new_pool
 from paca.engine.llm.litellm import library
-from tests.engine.llm.request_builders import asks, reply_of
+from tests.engine.llm.request_builders import reply_of, request_with
 from tests.support.model_script import Raw
 
 pytestmark = pytest.mark.anyio
@@ -34,7 +34,7 @@ def delta(finish: str | None = None, **facts: Any) -> dict[str, Any]:
 
 
 def piece(arguments: Any = None, name: str | None = None, **marks: Any) -> dict[str, Any]:
-    """One entry of tool_calls; what is None is left out."""
+    """One entry of ``tool_calls``, without the fields that are None."""
     function = {"name": name, "arguments": arguments}
     return {**marks, "function": {k: v for k, v in function.items() if v is not None}}
 
@@ -174,7 +174,7 @@ async def llm(server):
 async def test_tool_call_in_this_shape_is_assembled(server, llm, shape):
     stream, expected = SHAPES[shape]
     server.script([Raw(stream)])
-    reply = await reply_of(llm, asks("Hi"))
+    reply = await reply_of(llm, request_with("Hi"))
     assert [(call.tool, call.arguments) for call in reply.calls] == expected
     assert reply.stop is StopReason.TOOLS
     assert len({call.call_id for call in reply.calls}) == len(expected)
@@ -184,22 +184,22 @@ async def test_tool_call_in_this_shape_is_assembled(server, llm, shape):
 async def test_tool_call_in_a_damaged_stream_is_refused(server, llm, shape):
     server.script([Raw(SPOILT[shape])])
     with pytest.raises(ModelError) as caught:
-        await reply_of(llm, asks("Hi"))
+        await reply_of(llm, request_with("Hi"))
     assert caught.value.retryable
 
 
 async def test_tool_call_that_was_cut_is_left_out(server, llm):
     cut = sse(delta(content="I begin."), *pieces(piece('{"com', "bash", index=0)), delta("length"))
     server.script([Raw(cut)])
-    reply = await reply_of(llm, asks("Hi"))
+    reply = await reply_of(llm, request_with("Hi"))
     assert (reply.stop, reply.text, reply.calls) == (StopReason.OUTPUT_LIMIT, "I begin.", ())
 
 
 async def test_text_is_assembled_from_parts_and_refusals(server, llm):
     server.script([Raw(sse(delta(content=[{"type": "text", "text": "Part."}]), delta("stop")))])
-    assert (await reply_of(llm, asks("Hi"))).text == "Part."
+    assert (await reply_of(llm, request_with("Hi"))).text == "Part."
     server.script([Raw(sse(delta(refusal="I cannot."), delta("stop")))])
-    reply = await reply_of(llm, asks("Hi"))
+    reply = await reply_of(llm, request_with("Hi"))
     assert (reply.stop, reply.text) == (StopReason.REFUSED, "I cannot.")
 
 

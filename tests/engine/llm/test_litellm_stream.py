@@ -1,4 +1,4 @@
-"""Reading OpenAI's chunks without a network: every cut, every damage, whole replies or none."""
+"""Assembling OpenAI's chunks without a network: any cut or damage gives a whole reply or an error."""
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +15,7 @@ RICH = thinks("Let me see.") + says("Größe: 4 µm 🦙") + calls(bash="ls -l",
 
 
 def read(data: bytes, *, size: int = 10**9) -> Reply:
-    """What comes of these bytes when they arrive ``size`` at a time and then end in order."""
+    """The result of these bytes if ``size`` of them arrive at a time, up to a proper end."""
     reader, assembler = EventReader(), ReplyAssembler()
     for at in range(0, len(data), size):
         for event in reader.feed(data[at : at + size]):

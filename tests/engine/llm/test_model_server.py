@@ -1,4 +1,4 @@
-"""The scripted model server keeps its word: it refuses what the real service refuses, and counts."""
+"""The scripted model server refuses what the real service refuses, and counts requests."""
 
 import json
 import urllib.error
@@ -88,7 +88,7 @@ def test_model_server_takes_a_function_as_reply(server):
 
 
 def play(server, directive):
-    """Answer the directive's calls until a final reply; the commands, and the faults met."""
+    """Answer the directive's calls until the final reply; returns the commands and the faults."""
     messages, commands, faults = [user(text(directive))], [], []
     for _ in range(40):
         reply = server.next_reply(body(messages))

@@ -1,4 +1,4 @@
-"""Costs: each kind of token at its own price, and no price where none is known."""
+"""Prices: each kind of token has its own, and an unknown price is None."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""From a model's name to its adapter, lazily, and the try that names what is wrong."""
+"""The registry of adapters, which loads SDKs lazily, and the check of a model's connection."""
 
 import asyncio
 import subprocess
@@ -13,7 +13,7 @@ from paca.engine.llm.base import ModelMisconfigured
 from paca.engine.llm.demo import scripted_model
 from paca.engine.llm.http_pool import close_connections
 from paca.engine.llm.litellm import library
-from tests.engine.llm.request_builders import asks, reply_of
+from tests.engine.llm.request_builders import reply_of, request_with
 from tests.support.model_script import fails, says
 
 OPENAI = "openai/gpt-test"
@@ -72,7 +72,7 @@ def test_known_models_can_be_opened_and_have_labels():
 async def test_http_pool_is_shared_by_the_runs_of_an_event_loop(server):
     for _ in range(3):
         llm = registry.open_llm("anthropic/claude-test", base_url=server.base_url, api_key="k")
-        await reply_of(llm, asks("Hi"))
+        await reply_of(llm, request_with("Hi"))
     assert server.connections == 1
     await close_connections()
     await close_connections()
@@ -129,7 +129,7 @@ async def test_connection_check_succeeds_for_the_demo():
 
 
 def test_connection_check_runs_in_an_event_loop_of_its_own(server):
-    """As a page does: the loop ends at once, and nothing may stay open."""
+    """As in a page: the event loop ends at once, and no connection stays open."""
     assert asyncio.run(tried(server, says("ready"))).works
     assert server.wait_until_idle()
 
@@ -263,7 +263,7 @@ def test_registry_requires_a_key_except_for_local_servers():
 async def test_provider_address_of_ollama_gets_v1_if_it_is_missing(server):
     await library.load()
     llm = registry.open_llm("ollama/qwen3", base_url=server.base_url)
-    await reply_of(llm, asks("Hi"))
+    await reply_of(llm, request_with("Hi"))
     await close_connections()
     (request,) = server.requests
     assert (request.path, request.body["model"]) == ("/v1/chat/completions", "qwen3")

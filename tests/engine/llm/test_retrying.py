@@ -1,4 +1,4 @@
-"""One retry for all: told before it waits, bounded, and every attempt booked."""
+"""Retries: announced before their wait, limited, and with the usage of every attempt."""
 
 import asyncio
 from dataclasses import replace
@@ -18,7 +18,7 @@ from paca.engine.llm.base import (
     Usage,
 )
 from paca.engine.llm.retrying import Answered, AttemptFailed, Retrying, Streamed
-from tests.engine.llm.request_builders import asks
+from tests.engine.llm.request_builders import request_with
 from tests.support.model_script import Scripted, calls, fails, says, thinks
 from tests.support.scripted_llm import ScriptedLLM
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Clock:
-    """Waits take no time and are remembered."""
+    """A clock whose waits take no time and are recorded."""
 
     def __init__(self) -> None:
         self.waits: list[float] = []
@@ -37,10 +37,10 @@ class Clock:
 
 
 async def steps_of(llm, clock, *, retries=3, jitter=1.0):
-    """Every step up to the answer or the error, and the error."""
+    """All steps up to the answer or the error, and the error."""
     steps: list[retrying.AttemptStep] = []
     stream = retrying.stream_with_retries(
-        llm, asks("Hi"), retries=retries, sleep=clock.sleep, jitter=lambda: jitter
+        llm, request_with("Hi"), retries=retries, sleep=clock.sleep, jitter=lambda: jitter
     )
     try:
         async with stream as stream:
@@ -83,7 +83,7 @@ async def test_retrying_announces_a_retry_before_its_wait():
     clock = Clock()
     llm = ScriptedLLM([Overloaded(), says("Hello.")])
     async with retrying.stream_with_retries(
-        llm, asks("Hi"), retries=1, sleep=clock.sleep
+        llm, request_with("Hi"), retries=1, sleep=clock.sleep
     ) as stream:
         async for step in stream:
             if isinstance(step, Retrying):
@@ -172,7 +172,7 @@ async def test_retrying_counts_a_stream_without_a_reply_as_broken():
 
 async def test_retrying_closes_the_stream_of_a_cancelled_call_and_keeps_its_usage():
     llm = ScriptedLLM([says("Hello there.")], hold=asyncio.Event())
-    stream = retrying.stream_with_retries(llm, asks("Hi"), retries=3)
+    stream = retrying.stream_with_retries(llm, request_with("Hi"), retries=3)
 
     async def consume() -> None:
         async with stream:
@@ -193,7 +193,7 @@ async def test_retrying_closes_the_stream_after_an_error_of_the_caller():
     llm = ScriptedLLM([says("Hello there.")])
 
     async def stumble() -> None:
-        async with retrying.stream_with_retries(llm, asks("Hi"), retries=3) as stream:
+        async with retrying.stream_with_retries(llm, request_with("Hi"), retries=3) as stream:
             async for _ in stream:
                 raise ZeroDivisionError
 
@@ -210,7 +210,7 @@ async def test_retrying_makes_no_attempt_after_a_cancelled_wait():
         waiting.set()
         await asyncio.sleep(60)
 
-    stream = retrying.stream_with_retries(llm, asks("Hi"), retries=3, sleep=sleep)
+    stream = retrying.stream_with_retries(llm, request_with("Hi"), retries=3, sleep=sleep)
 
     async def consume() -> None:
         async with stream:
@@ -229,7 +229,7 @@ async def test_retrying_makes_no_attempt_after_a_cancelled_wait():
 
 
 async def test_retrying_handles_faults_over_real_http(server, llm):
-    """T-33 and T-65, as far as one question goes: each fault is told, the answer is whole."""
+    """T-33 and T-65 for one request: each fault is reported and the answer is whole."""
     faults = ("429", "529", "503", "reset", "cut", "cuttool", "midover", "html", "badjson", "hang")
     server.script([*(replace(fails(kind), retry_after="0") for kind in faults), calls(bash="ls")])
     steps, error = await steps_of(llm, Clock(), retries=len(faults))

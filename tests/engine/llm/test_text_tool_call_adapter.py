@@ -1,10 +1,15 @@
-"""Tools for a model that has none: described in words, called in words, and shown to nobody."""
+"""Tool calls as text: described in the prompt, parsed from the answer, and not streamed."""
 
 import pytest
 
 from paca.engine.llm.base import Reply, StopReason, Text, TextDelta, ToolResult, ToolUse
 from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
-from tests.engine.llm.request_builders import asks, assistant, chunks_of, user
+from tests.engine.llm.request_builders import (
+    assistant_message,
+    chunks_of,
+    request_with,
+    user_message,
+)
 from tests.support.model_script import calls, says
 from tests.support.scripted_llm import ScriptedLLM
 
@@ -14,7 +19,7 @@ CALL = '```tool_call\n{"name": "bash", "arguments": {"command": "ls"}}\n```'
 
 async def answered(text, **request):
     inner = ScriptedLLM([text if not isinstance(text, str) else says(text)])
-    chunks = await chunks_of(TextCallingLLM(inner), asks("Hi", **request))
+    chunks = await chunks_of(TextCallingLLM(inner), request_with("Hi", **request))
     assert isinstance(chunks[-1], Reply)
     shown = "".join(chunk.text for chunk in chunks if isinstance(chunk, TextDelta))
     return chunks[-1], shown, inner.requests[0]
@@ -58,9 +63,13 @@ async def test_text_adapter_makes_no_call_if_calls_are_forbidden():
 
 async def test_text_adapter_sends_calls_and_results_back_as_text():
     use = ToolUse("c1", "bash", {"command": "ls"})
-    history = (user("Hi"), assistant("I look.", use), user(ToolResult("c1", "a.txt"), "And?"))
+    history = (
+        user_message("Hi"),
+        assistant_message("I look.", use),
+        user_message(ToolResult("c1", "a.txt"), "And?"),
+    )
     inner = ScriptedLLM([says("One file.")])
-    await chunks_of(TextCallingLLM(inner), asks(*history))
+    await chunks_of(TextCallingLLM(inner), request_with(*history))
     _, said, results = inner.requests[0].messages
     assert said.blocks == (Text("I look."), Text(CALL))
     assert results.blocks == (Text("[result of bash]\na.txt"), Text("And?"))

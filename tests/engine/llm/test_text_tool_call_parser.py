@@ -1,4 +1,4 @@
-"""T-29: a call that a model only wrote down is recognised, and an example of one is not."""
+"""T-29: a tool call at the end of the text is found, and an example of one is not."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What the tests of the tools share: a desk at which calls are made as a run makes them."""
+"""Fixture of the tools' tests: a session that makes calls as a run does."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,8 +15,8 @@ from tests.engine.tools.host_workspace import HostSandboxWorkspace
 
 
 @dataclass
-class Desk:
-    """One run's tools: what it read is remembered from call to call."""
+class ToolSession:
+    """The tools of one run. The digests of files that were read are kept between calls."""
 
     workspace: Any
     toolbox: Toolbox = field(default_factory=lambda: Toolbox(workspace_tools()))
@@ -43,8 +43,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(HostSandboxWorkspace(tmp_path / "workspace"))
+def session(tmp_path: Path) -> ToolSession:
+    return ToolSession(HostSandboxWorkspace(tmp_path / "workspace"))
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""A workspace without a sandbox: real files and real commands in a temporary folder, for the tools' tests."""
+"""A workspace without a sandbox, for the tools' tests: real files and commands in a temporary folder."""
 
 import asyncio
 import difflib
@@ -33,7 +33,7 @@ def digest_of(content: bytes) -> str:
 
 
 class HostSandboxWorkspace:
-    """Keeps the promises of ``SandboxWorkspace`` as far as the tools rely on them."""
+    """Implements ``SandboxWorkspace`` as far as the tools need it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()

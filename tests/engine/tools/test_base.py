@@ -1,4 +1,4 @@
-"""Acting within limits, and what becomes of a workspace's refusals."""
+"""``perform``: time limits of tools, and refusals of the workspace."""
 
 import asyncio
 from typing import Any, ClassVar
@@ -23,15 +23,15 @@ from paca.engine.workspace import (
     SandboxUnavailable,
     WorkspaceError,
 )
-from tests.engine.tools.conftest import Desk
+from tests.engine.tools.conftest import ToolSession
 
 pytestmark = pytest.mark.anyio
 
 
-class Acts(Tool["Acts.Arguments"]):
-    """Does what the test says."""
+class ScriptedTool(Tool["ScriptedTool.Arguments"]):
+    """Ends as the test says."""
 
-    name = "acts"
+    name = "scripted"
     effect = Effect.OPAQUE
     timeout_seconds: ClassVar[float] = 0.05
     reattachable = True
@@ -49,11 +49,13 @@ class Acts(Tool["Acts.Arguments"]):
         return ToolOutput("done")
 
 
-async def act(desk: Desk, outcome: WorkspaceError | float) -> ToolOutput:
+async def act(session: ToolSession, outcome: WorkspaceError | float) -> ToolOutput:
     async def opened() -> Any:
-        return desk.workspace
+        return session.workspace
 
-    return await perform(ParsedCall(Acts(outcome), Acts.Arguments()), ToolContext("call-1", opened))
+    return await perform(
+        ParsedCall(ScriptedTool(outcome), ScriptedTool.Arguments()), ToolContext("call-1", opened)
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,48 +68,52 @@ async def act(desk: Desk, outcome: WorkspaceError | float) -> ToolOutput:
     ],
 )
 async def test_perform_turns_a_refusal_into_a_result(
-    desk: Desk, error: WorkspaceError, said: str, cause: str
+    session: ToolSession, error: WorkspaceError, said: str, cause: str
 ):
-    assert await act(desk, error) == ToolOutput(said, failed=True, cause=cause)
+    assert await act(session, error) == ToolOutput(said, failed=True, cause=cause)
 
 
 @pytest.mark.parametrize("error", [SandboxGone(), CallUnknown()])
-async def test_perform_raises_if_the_outcome_is_unknown(desk: Desk, error: WorkspaceError):
+async def test_perform_raises_if_the_outcome_is_unknown(
+    session: ToolSession, error: WorkspaceError
+):
     with pytest.raises(type(error)):
-        await act(desk, error)
+        await act(session, error)
 
 
 async def test_perform_kills_the_call_if_the_workspace_does_not_answer(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    session: ToolSession, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(base, "GRACE_SECONDS", 0.05)
-    result = await act(desk, 60.0)
+    result = await act(session, 60.0)
     assert (result.failed, result.cause) == (True, "timed_out")
-    assert "acts gave no answer within 0.05 s" in result.output
-    assert desk.workspace.killed == ["call-1"]
+    assert "scripted gave no answer within 0.05 s" in result.output
+    assert session.workspace.killed == ["call-1"]
 
 
 async def test_perform_does_not_count_the_start_of_the_sandbox(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    session: ToolSession, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(base, "GRACE_SECONDS", 0.0)
 
     async def slowly() -> Any:
         await asyncio.sleep(0.2)
-        return desk.workspace
+        return session.workspace
 
-    result = await perform(ParsedCall(Acts(0.0), Acts.Arguments()), ToolContext("call-1", slowly))
+    result = await perform(
+        ParsedCall(ScriptedTool(0.0), ScriptedTool.Arguments()), ToolContext("call-1", slowly)
+    )
     assert result == ToolOutput("done")
 
 
-async def test_perform_lets_a_cancellation_pass(desk: Desk):
-    call = asyncio.ensure_future(act(desk, 5.0))
+async def test_perform_lets_a_cancellation_pass(session: ToolSession):
+    call = asyncio.ensure_future(act(session, 5.0))
     await asyncio.sleep(0.01)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
 
 
-async def test_think_tool_needs_no_sandbox(desk: Desk):
-    assert await desk.call("think", thought="First the tests.") == ToolOutput("Noted.")
-    assert desk.opened == 0
+async def test_think_tool_needs_no_sandbox(session: ToolSession):
+    assert await session.call("think", thought="First the tests.") == ToolOutput("Noted.")
+    assert session.opened == 0

@@ -1,4 +1,4 @@
-"""The tool that runs commands: what the model is told about how they ended."""
+"""The bash tool: its output and the remarks on how a command ended."""
 
 from pathlib import Path
 from typing import Any
@@ -8,14 +8,14 @@ import pytest
 from paca.engine.tools.command_output import waited_for_input
 from paca.engine.tools.formatting import MAX_OUTPUT_BYTES
 from paca.engine.workspace import Command, CommandOutcome, OnOutput
-from tests.engine.tools.conftest import Desk
+from tests.engine.tools.conftest import ToolSession
 from tests.engine.tools.host_workspace import HostSandboxWorkspace
 
 pytestmark = pytest.mark.anyio
 
 
-class Ends(HostSandboxWorkspace):
-    """Every command ends as told."""
+class FixedOutcomeWorkspace(HostSandboxWorkspace):
+    """A workspace in which every command has the given outcome."""
 
     def __init__(self, root: Path, **facts: Any) -> None:
         super().__init__(root)
@@ -25,48 +25,48 @@ class Ends(HostSandboxWorkspace):
         return self.outcome
 
 
-async def test_bash_shows_output_exit_code_and_time(desk: Desk):
-    result = await desk.call("bash", command="echo out; echo err >&2; exit 3")
+async def test_bash_shows_output_exit_code_and_time(session: ToolSession):
+    result = await session.call("bash", command="echo out; echo err >&2; exit 3")
     assert result.output.startswith("out\nerr\n[exit 3 after 0.")
     assert (result.failed, result.exit_code, result.cause) == (True, 3, "")
 
 
-async def test_bash_reports_a_success_without_output(desk: Desk):
-    result = await desk.call("bash", command="true")
+async def test_bash_reports_a_success_without_output(session: ToolSession):
+    result = await session.call("bash", command="true")
     assert result.output.startswith("(no output)\n[exit 0 after ")
     assert not result.failed
 
 
-async def test_bash_starts_each_command_in_the_workspace(desk: Desk):
-    await desk.call("bash", command="mkdir deep && cd deep")
-    result = await desk.call("bash", command="pwd")
-    assert result.output.startswith(str(desk.workspace.root) + "\n")
+async def test_bash_starts_each_command_in_the_workspace(session: ToolSession):
+    await session.call("bash", command="mkdir deep && cd deep")
+    result = await session.call("bash", command="pwd")
+    assert result.output.startswith(str(session.workspace.root) + "\n")
 
 
-async def test_bash_passes_the_command_line_unchanged(desk: Desk):
-    result = await desk.call(
+async def test_bash_passes_the_command_line_unchanged(session: ToolSession):
+    result = await session.call(
         "bash", command="""printf '%s|' "a b" 'c"d' $((1+1)) \\$x <<'E'\nE\n"""
     )
     assert result.output.startswith('a b|c"d|2|$x|\n')
 
 
-async def test_bash_timeout_names_the_limit_and_the_next_step(desk: Desk):
-    result = await desk.call("bash", command="sleep 30", timeout_seconds=1)
+async def test_bash_timeout_names_the_limit_and_the_next_step(session: ToolSession):
+    result = await session.call("bash", command="sleep 30", timeout_seconds=1)
     assert result.cause == "timed_out"
     assert result.failed
     assert "the time limit of this call is 1 s" in result.output
     assert "larger timeout_seconds" in result.output
 
 
-async def test_bash_uses_the_time_limit_of_the_installation_by_default(desk: Desk):
-    desk.limits["command_timeout_seconds"] = 7
-    await desk.call("bash", command="true")
-    await desk.call("bash", command="true", timeout_seconds=90)
-    assert [command.timeout_seconds for command in desk.workspace.executed] == [7, 90]
+async def test_bash_uses_the_time_limit_of_the_installation_by_default(session: ToolSession):
+    session.limits["command_timeout_seconds"] = 7
+    await session.call("bash", command="true")
+    await session.call("bash", command="true", timeout_seconds=90)
+    assert [command.timeout_seconds for command in session.workspace.executed] == [7, 90]
 
 
-async def test_bash_keeps_both_ends_of_long_output_and_names_the_file(desk: Desk):
-    result = await desk.call("bash", command="seq 1 20000")
+async def test_bash_keeps_both_ends_of_long_output_and_names_the_file(session: ToolSession):
+    result = await session.call("bash", command="seq 1 20000")
     assert result.output.startswith("1\n2\n")
     assert "\n20000\n[exit 0 after" in result.output
     assert result.output.endswith(f"[The output is cut here; all of it is in {result.file}.]")
@@ -74,13 +74,13 @@ async def test_bash_keeps_both_ends_of_long_output_and_names_the_file(desk: Desk
     assert result.truncated
 
 
-async def test_bash_saves_output_that_is_cut_for_the_model_in_a_file(desk: Desk):
-    result = await desk.call("bash", call_id="one", command="seq 1 7000")
+async def test_bash_saves_output_that_is_cut_for_the_model_in_a_file(session: ToolSession):
+    result = await session.call("bash", call_id="one", command="seq 1 7000")
     assert (result.truncated, result.file) == (True, ".paca/output/one.txt")
-    kept = desk.workspace.root / result.file
+    kept = session.workspace.root / result.file
     assert kept.read_text() == "".join(f"{n}\n" for n in range(1, 7001))
-    await desk.call("bash", command="git init -q")
-    assert "paca" not in (await desk.call("git_status")).output
+    await session.call("bash", command="git init -q")
+    assert "paca" not in (await session.call("git_status")).output
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,11 @@ async def test_bash_saves_output_that_is_cut_for_the_model_in_a_file(desk: Desk)
 async def test_bash_names_the_limit_that_ended_a_command(
     tmp_path: Path, cause: str, limits: dict[str, int], said: str
 ):
-    desk = Desk(Ends(tmp_path, exit_code=None, seconds=1.5, cause=cause), limits=dict(limits))
-    result = await desk.call("bash", command="make")
+    session = ToolSession(
+        FixedOutcomeWorkspace(tmp_path, exit_code=None, seconds=1.5, cause=cause),
+        limits=dict(limits),
+    )
+    result = await session.call("bash", command="make")
     assert said in result.output
     assert (result.failed, result.cause) == (True, cause)
 
@@ -110,7 +113,9 @@ async def test_bash_names_the_limit_that_ended_a_command(
     ],
 )
 async def test_bash_names_the_signal_that_ended_a_command(tmp_path: Path, code: int, said: str):
-    result = await Desk(Ends(tmp_path, exit_code=code)).call("bash", command="./a.out")
+    result = await ToolSession(FixedOutcomeWorkspace(tmp_path, exit_code=code)).call(
+        "bash", command="./a.out"
+    )
     assert said in result.output
 
 
@@ -123,8 +128,8 @@ async def test_bash_names_the_signal_that_ended_a_command(tmp_path: Path, code: 
         "true && read answer",
     ],
 )
-async def test_bash_explains_that_input_is_closed(desk: Desk, command: str):
-    result = await desk.call("bash", command=command)
+async def test_bash_explains_that_input_is_closed(session: ToolSession, command: str):
+    result = await session.call("bash", command=command)
     assert "[It wanted input, and standard input is closed" in result.output
 
 
@@ -158,23 +163,23 @@ def test_waited_for_input_ignores_ordinary_commands(command: str, output: str):
     assert not waited_for_input(command, output)
 
 
-async def test_bash_turns_binary_output_into_text_that_can_be_stored(desk: Desk):
-    noise = await desk.call("bash", command="head -c 4096 /dev/urandom")
+async def test_bash_turns_binary_output_into_text_that_can_be_stored(session: ToolSession):
+    noise = await session.call("bash", command="head -c 4096 /dev/urandom")
     noise.output.encode()
     assert "\0" not in noise.output
-    assert (await desk.call("bash", command="printf 'a\\000b'")).output.startswith("a␀b\n")
+    assert (await session.call("bash", command="printf 'a\\000b'")).output.startswith("a␀b\n")
 
 
-async def test_bash_keeps_markup_and_drops_terminal_codes(desk: Desk):
-    result = await desk.call(
+async def test_bash_keeps_markup_and_drops_terminal_codes(session: ToolSession):
+    result = await session.call(
         "bash",
         command=r"""printf '<img src=x onerror=alert(1)>\033]8;;http://evil.example\007x\033[2J\n'""",
     )
     assert result.output.startswith("<img src=x onerror=alert(1)>x\n[")
 
 
-async def test_bash_runs_the_same_call_once(desk: Desk):
+async def test_bash_runs_the_same_call_once(session: ToolSession):
     for _ in range(2):
-        result = await desk.call("bash", call_id="one", command="echo x >> log; cat log")
+        result = await session.call("bash", call_id="one", command="echo x >> log; cat log")
         assert result.output.startswith("x\n[")
-    assert len(desk.workspace.executed) == 1
+    assert len(session.workspace.executed) == 1

@@ -1,4 +1,4 @@
-"""How text is cut and worded for a model."""
+"""Truncating and formatting text for the model."""
 
 import re
 

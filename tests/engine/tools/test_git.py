@@ -1,37 +1,37 @@
-"""Looking at a git repository without running anything it configures."""
+"""The git tools read a repository and run nothing that it configures."""
 
 import subprocess
 
 import pytest
 
-from tests.engine.tools.conftest import Desk
+from tests.engine.tools.conftest import ToolSession
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def repository(desk: Desk) -> Desk:
-    desk.put("app.py", "one\n")
-    desk.put("ü b.txt", "one\n")
-    git(desk, "init", "-q", "-b", "main")
-    git(desk, "add", "-A")
-    git(desk, "commit", "-q", "-m", "First")
-    return desk
+def repository(session: ToolSession) -> ToolSession:
+    session.put("app.py", "one\n")
+    session.put("ü b.txt", "one\n")
+    git(session, "init", "-q", "-b", "main")
+    git(session, "add", "-A")
+    git(session, "commit", "-q", "-m", "First")
+    return session
 
 
-def git(desk: Desk, *words: str) -> None:
+def git(session: ToolSession, *words: str) -> None:
     who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")
-    subprocess.run(["git", *who, *words], cwd=desk.workspace.root, check=True)
+    subprocess.run(["git", *who, *words], cwd=session.workspace.root, check=True)
 
 
-async def test_git_status_names_branch_and_changes(repository: Desk):
+async def test_git_status_names_branch_and_changes(repository: ToolSession):
     assert (await repository.call("git_status")).output == "## main\nNothing is changed."
     repository.put("app.py", "two\n")
     repository.put("new.txt", "")
     assert (await repository.call("git_status")).output == "## main\n M app.py\n?? new.txt"
 
 
-async def test_git_diff_shows_the_working_tree_the_index_or_a_revision(repository: Desk):
+async def test_git_diff_shows_the_working_tree_the_index_or_a_revision(repository: ToolSession):
     assert (await repository.call("git_diff")).output == "There are no differences."
     repository.put("app.py", "two\n")
     repository.put("ü b.txt", "two\n")
@@ -47,7 +47,7 @@ async def test_git_diff_shows_the_working_tree_the_index_or_a_revision(repositor
     assert "app.py" in (await repository.call("git_diff", revision="HEAD")).output
 
 
-async def test_git_log_lists_the_newest_first(repository: Desk):
+async def test_git_log_lists_the_newest_first(repository: ToolSession):
     repository.put("app.py", "two\n")
     git(repository, "commit", "-qam", "Second")
     lines = (await repository.call("git_log")).output.split("\n")
@@ -61,19 +61,19 @@ async def test_git_log_lists_the_newest_first(repository: Desk):
 
 
 @pytest.mark.parametrize("tool", ["git_status", "git_diff", "git_log"])
-async def test_git_tools_name_a_folder_without_a_repository(desk: Desk, tool: str):
-    desk.put("docs/a", "")
-    result = await desk.call(tool, repository="docs")
+async def test_git_tools_name_a_folder_without_a_repository(session: ToolSession, tool: str):
+    session.put("docs/a", "")
+    result = await session.call(tool, repository="docs")
     assert (result.failed, result.output) == (True, "The folder docs is in no git repository.")
 
 
-async def test_git_tools_show_gits_error_for_a_missing_revision(repository: Desk):
+async def test_git_tools_show_gits_error_for_a_missing_revision(repository: ToolSession):
     result = await repository.call("git_log", revision="nope")
     assert (result.failed, result.exit_code) == (True, 128)
     assert "nope" in result.output
 
 
-async def test_git_tools_run_nothing_that_a_repository_configures(repository: Desk):
+async def test_git_tools_run_nothing_that_a_repository_configures(repository: ToolSession):
     trap = repository.put("trap.sh", "#!/bin/sh\necho x >> $HOME/pwned\ncat\n")
     trap.chmod(0o755)
     hook = repository.put(".git/hooks/post-index-change", trap.read_text())
@@ -96,7 +96,7 @@ async def test_git_tools_run_nothing_that_a_repository_configures(repository: De
     assert not (repository.workspace.root / "pwned").exists()
 
 
-async def test_git_tools_read_a_repository_of_another_user(repository: Desk):
+async def test_git_tools_read_a_repository_of_another_user(repository: ToolSession):
     command = repository.workspace.executed
     await repository.call("git_status")
     assert "safe.directory=*" in (command[-1].argv or ())

@@ -1,4 +1,4 @@
-"""The tools in a real bubblewrap sandbox: what broke other products is tried here."""
+"""The tools in a real bubblewrap sandbox, with cases that broke other products."""
 
 import time
 from collections.abc import AsyncIterator
@@ -9,7 +9,7 @@ import pytest
 
 from paca.sandbox.base import SandboxLimits, SandboxSpec
 from paca.sandbox.bubblewrap.backend import Bubblewrap
-from tests.engine.tools.conftest import Desk
+from tests.engine.tools.conftest import ToolSession
 
 pytestmark = [pytest.mark.anyio, pytest.mark.service]
 
@@ -17,12 +17,12 @@ LIMITS = SandboxLimits(memory_mib=512, workspace_mib=4096)
 
 
 @pytest.fixture
-async def boxed(tmp_path: Path) -> AsyncIterator[Desk]:
-    """A desk whose workspace is a sandbox of its own."""
+async def boxed(tmp_path: Path) -> AsyncIterator[ToolSession]:
+    """A session with a real sandbox as its workspace."""
     backend = Bubblewrap(tmp_path / "data", "tools-tests")
     sandbox = await backend.open(SandboxSpec(uuid4(), limits=LIMITS), epoch=1)
     try:
-        yield Desk(sandbox, limits={"memory_mib": 512, "workspace_mib": 4096})
+        yield ToolSession(sandbox, limits={"memory_mib": 512, "workspace_mib": 4096})
     finally:
         await sandbox.destroy(keep_files=False)
 
@@ -36,7 +36,9 @@ async def boxed(tmp_path: Path) -> AsyncIterator[Desk]:
         (r"printf 'a\355\240\200b'", "a"),
     ],
 )
-async def test_bash_output_that_is_no_text_can_be_stored(boxed: Desk, command: str, begins: str):
+async def test_bash_output_that_is_no_text_can_be_stored(
+    boxed: ToolSession, command: str, begins: str
+):
     result = await boxed.call("bash", command=command)
     assert (result.failed, result.exit_code) == (False, 0)
     assert result.output.startswith(begins)
@@ -45,7 +47,7 @@ async def test_bash_output_that_is_no_text_can_be_stored(boxed: Desk, command: s
     assert (await boxed.call("bash", command="echo on")).output.startswith("on\n")
 
 
-async def test_listing_and_search_show_a_file_name_that_is_no_text(boxed: Desk):
+async def test_listing_and_search_show_a_file_name_that_is_no_text(boxed: ToolSession):
     await boxed.call("bash", command=r"echo needle > $'odd\355\240\200.txt'")
     for tool, more in [
         ("list_directory", {}),
@@ -71,7 +73,7 @@ async def test_listing_and_search_show_a_file_name_that_is_no_text(boxed: Desk):
     ],
 )
 async def test_read_file_describes_special_files_at_once(
-    boxed: Desk, make: str, said: str, failed: bool
+    boxed: ToolSession, make: str, said: str, failed: bool
 ):
     made = await boxed.call("bash", command=make)
     assert not made.failed, made
@@ -93,7 +95,9 @@ async def test_read_file_describes_special_files_at_once(
         ("sudo -k true", False),
     ],
 )
-async def test_bash_command_that_wants_input_ends_at_once(boxed: Desk, command: str, asked: bool):
+async def test_bash_command_that_wants_input_ends_at_once(
+    boxed: ToolSession, command: str, asked: bool
+):
     result = await boxed.call("bash", command=command, timeout_seconds=20)
     assert result.cause == "", "it waited until its time was over"
     assert not asked or "It wanted input, and standard input is closed" in result.output
@@ -103,7 +107,7 @@ async def test_bash_command_that_wants_input_ends_at_once(boxed: Desk, command: 
     "path", ["src/a ü.py", "./src/../src/a ü.py", "/workspace/src/a ü.py", "src//a ü.py"]
 )
 async def test_file_tools_in_the_sandbox_treat_every_spelling_of_a_path_alike(
-    boxed: Desk, path: str
+    boxed: ToolSession, path: str
 ):
     await boxed.call("write_file", path=path, content="x = 1\n")
     assert (await boxed.call("read_file", path="src/a ü.py")).output.startswith("     1\tx = 1\n")
@@ -114,7 +118,7 @@ async def test_file_tools_in_the_sandbox_treat_every_spelling_of_a_path_alike(
     assert not (await boxed.call("edit_file", path=path, old="x = 2", new="x = 3")).failed
 
 
-async def test_listing_accepts_the_workspace_itself(boxed: Desk):
+async def test_listing_accepts_the_workspace_itself(boxed: ToolSession):
     await boxed.call("write_file", path="a.txt", content="x\n")
     for path in (".", "/workspace", "/workspace/", "./"):
         assert (await boxed.call("list_directory", path=path)).output == "a.txt  2 bytes\n[1 entry]"
@@ -123,7 +127,7 @@ async def test_listing_accepts_the_workspace_itself(boxed: Desk):
 
 
 @pytest.mark.parametrize("path", ["../../etc/passwd", "/etc/passwd", "link", "folder/passwd"])
-async def test_tools_refuse_a_path_outside_of_the_workspace(boxed: Desk, path: str):
+async def test_tools_refuse_a_path_outside_of_the_workspace(boxed: ToolSession, path: str):
     await boxed.call("bash", command="ln -s /etc/passwd link; ln -s /etc folder")
     for tool, more in [
         ("read_file", {}),
@@ -136,7 +140,7 @@ async def test_tools_refuse_a_path_outside_of_the_workspace(boxed: Desk, path: s
         assert "outside the workspace" in result.output
 
 
-async def test_bash_in_the_sandbox_keeps_markup_and_drops_terminal_codes(boxed: Desk):
+async def test_bash_in_the_sandbox_keeps_markup_and_drops_terminal_codes(boxed: ToolSession):
     evil = "<img src=x onerror=alert(1)><script>alert(2)</script>[x](javascript:alert(3))"
     await boxed.call(
         "write_file", path=f"<img src=x onerror=alert(1)>/{evil[:28]}.txt", content=evil
@@ -149,7 +153,7 @@ async def test_bash_in_the_sandbox_keeps_markup_and_drops_terminal_codes(boxed: 
     assert evil in found.output
 
 
-async def test_bash_saves_long_output_in_a_file_that_can_be_read(boxed: Desk):
+async def test_bash_saves_long_output_in_a_file_that_can_be_read(boxed: ToolSession):
     result = await boxed.call("bash", command="seq 1 100000")
     assert result.truncated
     assert result.output.startswith("1\n2\n")
@@ -160,7 +164,7 @@ async def test_bash_saves_long_output_in_a_file_that_can_be_read(boxed: Desk):
     assert (await boxed.call("list_directory")).output == "The folder is empty."
 
 
-async def test_bash_names_the_time_and_memory_limits_that_ended_a_command(boxed: Desk):
+async def test_bash_names_the_time_and_memory_limits_that_ended_a_command(boxed: ToolSession):
     slow = await boxed.call("bash", command="echo begun; sleep 60", timeout_seconds=1)
     assert slow.cause == "timed_out"
     assert slow.output.startswith("begun\n[Stopped after ")
@@ -171,7 +175,7 @@ async def test_bash_names_the_time_and_memory_limits_that_ended_a_command(boxed:
     assert (await boxed.call("bash", command="echo on")).output.startswith("on\n")
 
 
-async def test_tool_call_with_a_repeated_id_runs_once(boxed: Desk):
+async def test_tool_call_with_a_repeated_id_runs_once(boxed: ToolSession):
     for _ in range(2):
         once = await boxed.call("bash", call_id="one", command="echo x >> log; cat log")
         assert once.output.startswith("x\n[exit 0")
@@ -180,7 +184,7 @@ async def test_tool_call_with_a_repeated_id_runs_once(boxed: Desk):
     assert (await boxed.call("bash", command="cat log")).output.startswith("xx\n[")
 
 
-async def test_git_tools_read_a_repository(boxed: Desk):
+async def test_git_tools_read_a_repository(boxed: ToolSession):
     await boxed.call("write_file", path="app/a.py", content="one\n")
     made = await boxed.call(
         "bash", command="cd app && git init -q -b main && git add -A && git commit -qm First"

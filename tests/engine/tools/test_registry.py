@@ -1,4 +1,4 @@
-"""The toolbox: what the model sees, and what it hears about calls that cannot be made."""
+"""The toolbox: descriptions for the model, and errors for invalid calls."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ TOOLBOX = Toolbox(workspace_tools())
 
 
 def words(node: Any) -> set[str]:
-    """Every key of the schema that is a keyword, not the name of a field."""
+    """The keywords of the schema, without the names of fields."""
     if not isinstance(node, dict):
         return set()
     fields = node.get("properties", {})

@@ -1,4 +1,4 @@
-"""Finding lines and files, with grep and with ripgrep."""
+"""The tools that search lines and list files, with grep and with ripgrep."""
 
 import re
 import stat
@@ -9,29 +9,29 @@ import pytest
 from paca.engine.tools import search
 from paca.engine.tools.globs import glob_to_regex
 from paca.engine.tools.search import SearchFiles
-from tests.engine.tools.conftest import Desk
+from tests.engine.tools.conftest import ToolSession
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def library(desk: Desk) -> Desk:
-    desk.put("src/app.py", "import os\nneedle = 1\nNEEDLE = 22\n")
-    desk.put("src/deep/view.ts", "const needle = 3\n")
-    desk.put("src/deep/view.tsx", "<needle/>\n")
-    desk.put("-n odd ü.txt", "needle here\n")
-    desk.put("node_modules/lib/index.js", "needle\n")
-    desk.put(".git/config", "needle\n")
-    desk.put("image.bin", b"needle\0\xff\n")
-    return desk
+def library(session: ToolSession) -> ToolSession:
+    session.put("src/app.py", "import os\nneedle = 1\nNEEDLE = 22\n")
+    session.put("src/deep/view.ts", "const needle = 3\n")
+    session.put("src/deep/view.tsx", "<needle/>\n")
+    session.put("-n odd ü.txt", "needle here\n")
+    session.put("node_modules/lib/index.js", "needle\n")
+    session.put(".git/config", "needle\n")
+    session.put("image.bin", b"needle\0\xff\n")
+    return session
 
 
-async def found(desk: Desk, **arguments: object) -> list[str]:
-    result = await desk.call("search_files", **arguments)
+async def found(session: ToolSession, **arguments: object) -> list[str]:
+    result = await session.call("search_files", **arguments)
     return sorted(line for line in result.output.split("\n") if not line.startswith("["))
 
 
-async def test_search_gives_matches_with_path_and_line_number(library: Desk):
+async def test_search_gives_matches_with_path_and_line_number(library: ToolSession):
     assert await found(library, pattern="needle") == [
         "-n odd ü.txt:1:needle here",
         "src/app.py:2:needle = 1",
@@ -57,13 +57,13 @@ async def test_search_gives_matches_with_path_and_line_number(library: Desk):
     ],
 )
 async def test_search_is_narrowed_by_path_and_glob(
-    library: Desk, arguments: dict[str, object], paths: list[str]
+    library: ToolSession, arguments: dict[str, object], paths: list[str]
 ):
     lines = await found(library, pattern="needle", **arguments)
     assert [":".join(line.split(":")[:2]) for line in lines] == paths
 
 
-async def test_search_accepts_perl_style_expressions(library: Desk):
+async def test_search_accepts_perl_style_expressions(library: ToolSession):
     assert await found(library, pattern=r"^\w+\s=\s\d{2,}$") == ["src/app.py:3:NEEDLE = 22"]
     assert await found(library, pattern="-n") == ["Nothing matches."]
 
@@ -78,7 +78,7 @@ async def test_search_accepts_perl_style_expressions(library: Desk):
         '"; touch pwned #',
     ],
 )
-async def test_search_reads_no_argument_as_shell(library: Desk, text: str):
+async def test_search_reads_no_argument_as_shell(library: ToolSession, text: str):
     for arguments in (
         {"pattern": re.sub(r"([$()])", r"\\\1", text)},
         {"pattern": "needle", "glob": re.sub(r"[^\w $();'`\"#-]", "", text)},
@@ -89,7 +89,7 @@ async def test_search_reads_no_argument_as_shell(library: Desk, text: str):
     assert not (library.workspace.root / "pwned").exists()
 
 
-async def test_search_reports_that_there_are_more_matches(library: Desk):
+async def test_search_reports_that_there_are_more_matches(library: ToolSession):
     library.put("many.txt", "needle\n" * 50)
     result = await library.call("search_files", pattern="needle", path="many.txt", limit=3)
     assert result.truncated
@@ -102,14 +102,14 @@ async def test_search_reports_that_there_are_more_matches(library: Desk):
     assert not exact.truncated
 
 
-async def test_search_marks_a_line_that_it_cut(library: Desk):
+async def test_search_marks_a_line_that_it_cut(library: ToolSession):
     library.put("min.js", "needle" + "x" * 100_000 + "\n")
     (line,) = await found(library, pattern="needle", path="min.js")
     assert line.endswith("xxx [... line cut]")
     assert len(line) < 650
 
 
-async def test_search_tells_an_invalid_pattern_from_one_without_matches(library: Desk):
+async def test_search_tells_an_invalid_pattern_from_one_without_matches(library: ToolSession):
     wrong = await library.call("search_files", pattern="needle(")
     assert wrong.failed
     assert wrong.output.startswith("The pattern is no regular expression:\n")
@@ -117,7 +117,7 @@ async def test_search_tells_an_invalid_pattern_from_one_without_matches(library:
 
 
 async def test_search_shows_its_matches_after_a_timeout(
-    library: Desk, monkeypatch: pytest.MonkeyPatch
+    library: ToolSession, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(SearchFiles, "timeout_seconds", 0.5)
     monkeypatch.setattr(search, "SEARCH_SCRIPT", "echo ./a.py:1:needle; sleep 30")
@@ -126,7 +126,7 @@ async def test_search_shows_its_matches_after_a_timeout(
     assert "the search ended early (timed_out, limit 0.50 s)" in result.output
 
 
-async def test_search_reports_output_that_the_runner_cut(library: Desk):
+async def test_search_reports_output_that_the_runner_cut(library: ToolSession):
     library.put("wide.txt", ("needle" + "x" * 500 + "\n") * 500)
     result = await library.call("search_files", pattern="needle", path="wide.txt", limit=1000)
     assert result.truncated
@@ -136,14 +136,14 @@ async def test_search_reports_output_that_the_runner_cut(library: Desk):
 
 
 async def test_search_reports_missing_programs_in_the_sandbox(
-    library: Desk, monkeypatch: pytest.MonkeyPatch
+    library: ToolSession, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(search, "SEARCH_SCRIPT", "echo no such program >&2; exit 127")
     result = await library.call("search_files", pattern="needle")
     assert (result.failed, result.output) == (True, "The search did not run:\nno such program")
 
 
-async def test_search_and_listing_name_a_missing_folder(library: Desk):
+async def test_search_and_listing_name_a_missing_folder(library: ToolSession):
     for tool, more in [
         ("search_files", {"pattern": "x"}),
         ("list_directory", {}),
@@ -154,7 +154,7 @@ async def test_search_and_listing_name_a_missing_folder(library: Desk):
 
 
 async def test_search_uses_ripgrep_if_it_is_installed(
-    library: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    library: ToolSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     ripgrep = tmp_path / "bin" / "rg"
     ripgrep.parent.mkdir()
@@ -169,7 +169,7 @@ async def test_search_uses_ripgrep_if_it_is_installed(
     assert line.endswith(" -e -needle -- ./src")
 
 
-async def test_listing_shows_kinds_and_sizes(library: Desk):
+async def test_listing_shows_kinds_and_sizes(library: ToolSession):
     (library.workspace.root / "latest").symlink_to("src")
     result = await library.call("list_directory")
     assert result.output == (
@@ -177,7 +177,7 @@ async def test_listing_shows_kinds_and_sizes(library: Desk):
     )
 
 
-async def test_listing_goes_as_deep_as_asked(library: Desk):
+async def test_listing_goes_as_deep_as_asked(library: ToolSession):
     result = await library.call("list_directory", path="src", depth=2)
     assert result.output.split("\n")[:-1] == [
         "src/app.py  33 bytes",
@@ -187,17 +187,17 @@ async def test_listing_goes_as_deep_as_asked(library: Desk):
     ]
 
 
-async def test_listing_finds_files_by_name(library: Desk):
+async def test_listing_finds_files_by_name(library: ToolSession):
     result = await library.call("list_directory", glob="*.ts*")
     assert result.output == ("src/deep/view.ts  17 bytes\nsrc/deep/view.tsx  10 bytes\n[2 entries]")
 
 
-async def test_listing_reports_an_empty_and_a_large_folder(desk: Desk):
-    assert (await desk.call("list_directory")).output == "The folder is empty."
+async def test_listing_reports_an_empty_and_a_large_folder(session: ToolSession):
+    assert (await session.call("list_directory")).output == "The folder is empty."
     for number in range(510):
-        desk.put(f"f{number:03}", "")
+        session.put(f"f{number:03}", "")
     for more in ({}, {"glob": "f*"}):
-        result = await desk.call("list_directory", **more)
+        result = await session.call("list_directory", **more)
         assert result.truncated
         assert "[the first 500 entries; there are more: " in result.output
 
