@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page
 
 from scripts.vendor_js import FOR_TESTS
-from tests.browser import acts
+from tests.browser import actions
 from tests.browser.test_appearance import LOOKS
 
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
@@ -31,9 +31,9 @@ def test_axe_finds_nothing_on_any_page(
     open_browser: Callable[..., BrowserContext], name: str
 ) -> None:
     page = open_browser(**LOOKS[name]).new_page()
-    conversation = acts.start(page, acts.SMALL_PROGRAM)
+    conversation = actions.start(page, actions.SMALL_PROGRAM)
     assert violations(page) == [], "while it works"
-    acts.wait_until(page, "finished")
+    actions.wait_until(page, "finished")
     page.keyboard.press("e")
     assert violations(page) == [], "the conversation"
     project = conversation.split("/conversations/")[0]
@@ -70,8 +70,8 @@ def test_live_region_announces_a_finished_block_once(
         " new MutationObserver(() => said.push(document.getElementById('live').textContent))"
         ".observe(document.getElementById('live'), { childList: true, characterData: true, subtree: true }); });"
     )
-    acts.start(page, acts.SMALL_PROGRAM)
-    acts.wait_until(page, "finished")
+    actions.start(page, actions.SMALL_PROGRAM)
+    actions.wait_until(page, "finished")
     page.wait_for_timeout(2500)
     said = page.evaluate("said")
     assert 1 <= len(said) <= 10
@@ -83,7 +83,7 @@ def test_rows_are_not_announced_while_they_grow(
     open_browser: Callable[..., BrowserContext],
 ) -> None:
     page = open_browser().new_page()
-    acts.start(page)
+    actions.start(page)
     flow = page.get_by_role("log")
     assert flow.get_attribute("aria-live") == "off"
-    acts.wait_until(page, "finished")
+    actions.wait_until(page, "finished")

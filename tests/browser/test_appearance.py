@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser import acts
+from tests.browser import actions
 from tests.browser.conftest import Product
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -19,8 +19,8 @@ LOOKS = {
 
 def open_pages(page: Page, product: Product, name: str) -> None:
     """Take a screenshot of each page, and check that none scrolls sideways."""
-    conversation = acts.start(page, acts.SMALL_PROGRAM)
-    acts.wait_until(page, "finished")
+    conversation = actions.start(page, actions.SMALL_PROGRAM)
+    actions.wait_until(page, "finished")
     project = conversation.split("/conversations/")[0]
     addresses = {
         "overview": f"{project}/",
@@ -33,7 +33,7 @@ def open_pages(page: Page, product: Product, name: str) -> None:
     for title, address in addresses.items():
         page.goto(address)
         page.wait_for_load_state("networkidle")
-        acts.has_no_sideways_scroll(page)
+        actions.has_no_sideways_scroll(page)
         whole = title == "styleguide"
         page.screenshot(path=product.pictures / f"{title}-{name}.png", full_page=whole)
 
@@ -53,12 +53,12 @@ def test_pages_fit_the_smallest_phone_and_the_largest_letters(
     open_browser: Callable[..., BrowserContext],
 ) -> None:
     page = open_browser(viewport={"width": 320, "height": 568}).new_page()
-    address = acts.start(page)
-    acts.wait_until(page, "finished")
+    address = actions.start(page)
+    actions.wait_until(page, "finished")
     for path in (address, "/styleguide/", address.split("/conversations/")[0] + "/agents/"):
         page.goto(path)
         page.wait_for_load_state("networkidle")
-        acts.has_no_sideways_scroll(page)
+        actions.has_no_sideways_scroll(page)
 
 
 def test_theme_button_switches_and_keeps_the_theme_without_a_flash(page: Page) -> None:
@@ -85,11 +85,11 @@ def test_hostile_message_is_inert_on_every_page(page: Page) -> None:
     from_a_person = (
         "<img src=x onerror=\"document.title='broken'\"> **bold** [x](javascript:alert(1))"
     )
-    acts.start(page)
-    acts.wait_until(page, "finished")
-    acts.write(page, from_a_person)
+    actions.start(page)
+    actions.wait_until(page, "finished")
+    actions.write(page, from_a_person)
     expect(page.locator(".bubble").last).to_have_text(from_a_person)
-    acts.wait_until(page, "finished")
+    actions.wait_until(page, "finished")
     page.goto(page.url.rsplit("/", 2)[0] + "/")
     assert "broken" not in page.title()
 

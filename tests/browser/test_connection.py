@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page, WebSocketRoute, expect
 
-from tests.browser import acts
+from tests.browser import actions
 
 
 class Lines:
@@ -26,35 +26,35 @@ class Lines:
 
 def test_reconnects_lose_and_repeat_nothing(page: Page) -> None:
     lines = Lines(page)
-    acts.start(page, acts.SMALL_PROGRAM)
+    actions.start(page, actions.SMALL_PROGRAM)
     for times in range(1, 13):
         while len(lines.opened) < times:
             page.wait_for_timeout(20)
         page.wait_for_timeout(200)
         lines.cut(4408)
-    acts.wait_until(page, "finished")
-    seen, text = acts.stored_rows(page), acts.text_of(page)
+    actions.wait_until(page, "finished")
+    seen, text = actions.stored_rows(page), actions.text_of(page)
     assert len(seen) == len(set(seen))
     assert text.count("Now I run it.") == 1
     page.reload()
-    acts.wait_until(page, "finished")
+    actions.wait_until(page, "finished")
     page.wait_for_selector(".flow > [data-key]")
-    assert acts.stored_rows(page) == seen
+    assert actions.stored_rows(page) == seen
 
 
 def test_message_sent_while_disconnected_is_sent_once_after_the_reconnect(page: Page) -> None:
     lines = Lines(page)
-    acts.start(page)
-    acts.wait_until(page, "finished")
+    actions.start(page)
+    actions.wait_until(page, "finished")
     lines.refuse_with = 1012
     lines.cut()
-    acts.write(page, "Look around the sandbox and tell me what is there.")
+    actions.write(page, "Look around the sandbox and tell me what is there.")
     expect(page.get_by_text("Sending…")).to_be_visible()
     expect(page.get_by_text("Connection lost.")).to_be_visible()
     lines.refuse_with = 0
-    acts.wait_until(page, "running")
-    acts.wait_until(page, "finished")
-    assert acts.text_of(page).count("Look around the sandbox and tell me what is there.") == 2
+    actions.wait_until(page, "running")
+    actions.wait_until(page, "finished")
+    assert actions.text_of(page).count("Look around the sandbox and tell me what is there.") == 2
     expect(page.get_by_text("Connection lost.")).to_have_count(0)
 
 
@@ -66,8 +66,8 @@ def test_final_refusal_is_shown_and_not_retried(page: Page) -> None:
     ):
         other = page.context.new_page()
         lines = Lines(other)
-        acts.start(other)
-        acts.wait_until(other, "finished")
+        actions.start(other)
+        actions.wait_until(other, "finished")
         lines.cut(code)
         expect(other.get_by_text(said)).to_be_visible()
         opened = len(lines.opened)
@@ -77,8 +77,8 @@ def test_final_refusal_is_shown_and_not_retried(page: Page) -> None:
 
 
 def test_refused_message_returns_to_the_field(page: Page) -> None:
-    acts.start(page)
-    acts.wait_until(page, "finished")
+    actions.start(page)
+    actions.wait_until(page, "finished")
     field = page.get_by_role("textbox", name="Message")
     # What people can type is bounded by the field; the server has the last word all the same.
     field.evaluate("(field) => field.removeAttribute('maxlength')")

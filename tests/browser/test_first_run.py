@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.browser import acts
+from tests.browser import actions
 from tests.browser.conftest import PASSWORD, Product
 
 
@@ -14,12 +14,12 @@ def test_person_signs_in_sends_a_prompt_and_watches_a_command_run(
     page.goto("/")
     expect(page.get_by_role("heading", name="Guide is ready")).to_be_visible()
     page.screenshot(path=product.pictures / "overview-light.png")
-    acts.start(page)
+    actions.start(page)
     expect(page.locator(".prose.is-writing").first).to_be_visible()
     page.screenshot(path=product.pictures / "conversation-writing-light.png")
     card = page.locator("details.tool", has_text="uname")
     expect(card).to_be_visible()
-    acts.wait_until(page, "finished")
+    actions.wait_until(page, "finished")
     card.locator("summary").click()
     expect(card.locator("pre")).to_contain_text("/workspace")
     expect(page.locator(".prose .code").first).to_contain_text("/workspace")
@@ -27,59 +27,59 @@ def test_person_signs_in_sends_a_prompt_and_watches_a_command_run(
 
 
 def test_reload_during_an_answer_loses_and_repeats_nothing(page: Page) -> None:
-    acts.start(page, acts.SMALL_PROGRAM)
+    actions.start(page, actions.SMALL_PROGRAM)
     expect(page.locator(".prose.is-writing").first).to_be_visible()
     page.wait_for_timeout(400)
     before = page.locator(".prose").last.inner_text()
     page.reload()
     page.wait_for_selector(".flow > [data-key]")
     expect(page.locator(".flow")).to_contain_text(before[:40])
-    acts.wait_until(page, "finished")
-    seen = acts.stored_rows(page)
+    actions.wait_until(page, "finished")
+    seen = actions.stored_rows(page)
     assert len(seen) == len(set(seen))
-    text = acts.text_of(page)
+    text = actions.text_of(page)
     page.reload()
-    acts.wait_until(page, "finished")
+    actions.wait_until(page, "finished")
     page.wait_for_selector(".flow > [data-key]")
-    assert acts.stored_rows(page) == seen
-    assert text.count("Now I run it.") == acts.text_of(page).count("Now I run it.") == 1
+    assert actions.stored_rows(page) == seen
+    assert text.count("Now I run it.") == actions.text_of(page).count("Now I run it.") == 1
 
 
 def test_two_tabs_show_the_same_conversation(open_browser: Callable[..., BrowserContext]) -> None:
     context = open_browser()
     one = context.new_page()
-    address = acts.start(one, acts.SMALL_PROGRAM)
+    address = actions.start(one, actions.SMALL_PROGRAM)
     other = context.new_page()
     other.goto(address)
-    acts.wait_until(one, "finished")
-    acts.wait_until(other, "finished")
-    assert acts.stored_rows(one) == acts.stored_rows(other)
-    assert acts.text_of(one).count("It works.") == acts.text_of(other).count("It works.") == 1
+    actions.wait_until(one, "finished")
+    actions.wait_until(other, "finished")
+    assert actions.stored_rows(one) == actions.stored_rows(other)
+    assert actions.text_of(one).count("It works.") == actions.text_of(other).count("It works.") == 1
 
 
 def test_stop_button_stops_the_agent_at_once_and_offers_to_continue(page: Page) -> None:
-    acts.start(page, acts.FIX_A_BUG)
+    actions.start(page, actions.FIX_A_BUG)
     expect(page.locator(".prose").first).to_be_visible()
     page.keyboard.press("Escape")
-    acts.wait_until(page, "stopped")
+    actions.wait_until(page, "stopped")
     expect(page.locator(".divider")).to_contain_text("Stopped by admin")
     page.get_by_role("button", name="Continue").click()
-    acts.wait_until(page, "finished")
+    actions.wait_until(page, "finished")
 
 
 def test_message_sent_while_the_agent_works_is_queued_and_answered(page: Page) -> None:
-    acts.start(page, acts.SMALL_PROGRAM)
+    actions.start(page, actions.SMALL_PROGRAM)
     expect(page.locator(".prose").first).to_be_visible()
-    acts.write(page, "Look around the sandbox and tell me what is there.")
+    actions.write(page, "Look around the sandbox and tell me what is there.")
     expect(page.locator(".queue li")).to_contain_text("Look around")
     expect(page.get_by_role("textbox", name="Message")).to_be_focused()
     expect(page.locator(".queue")).to_have_count(0)
-    acts.wait_until(page, "finished")
-    assert acts.text_of(page).count("Look around the sandbox and tell me what is there.") == 1
+    actions.wait_until(page, "finished")
+    assert actions.text_of(page).count("Look around the sandbox and tell me what is there.") == 1
 
 
 def test_interrupt_starts_a_new_turn_with_the_message(page: Page) -> None:
-    acts.start(page, acts.FIX_A_BUG)
+    actions.start(page, actions.FIX_A_BUG)
     expect(page.locator(".prose").first).to_be_visible()
     page.get_by_role("textbox", name="Message").fill(
         "Look around the sandbox and tell me what is there."
@@ -88,18 +88,18 @@ def test_interrupt_starts_a_new_turn_with_the_message(page: Page) -> None:
     page.get_by_role("menuitem", name="Interrupt now").click()
     expect(page.locator(".divider", has_text="Interrupted by admin")).to_be_visible()
     expect(page.locator(".prose .code").last).to_contain_text("entr")
-    acts.wait_until(page, "finished")
+    actions.wait_until(page, "finished")
 
 
 def test_conversation_is_renamed_found_and_exported(page: Page) -> None:
-    acts.start(page)
-    acts.wait_until(page, "finished")
+    actions.start(page)
+    actions.wait_until(page, "finished")
     page.get_by_role("button", name="More").click()
     page.get_by_role("menuitem", name="Rename").click()
     page.get_by_role("textbox", name="Title").fill("A walk through <b>the</b> sandbox")
     page.keyboard.press("Enter")
     expect(page.locator(".topbar h1")).to_have_text("A walk through <b>the</b> sandbox")
-    acts.expect_title(page, "A walk through")
+    actions.expect_title(page, "A walk through")
     page.get_by_role("button", name="More").click()
     with page.expect_download() as markdown:
         page.get_by_role("menuitem", name="Export as Markdown").click()

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page, expect
 
-from tests.browser import acts
+from tests.browser import actions
 
 
 def focused_row(page: Page) -> str:
@@ -19,7 +19,7 @@ def test_keyboard_leads_from_the_overview_to_an_answer(page: Page) -> None:
     page.keyboard.type("Look around the sandbox and tell me what is there.")
     page.keyboard.press("Enter")
     page.wait_for_url("**/conversations/**")
-    acts.wait_until(page, "finished")
+    actions.wait_until(page, "finished")
     page.keyboard.press("j")
     first = focused_row(page)
     page.keyboard.press("j")
@@ -47,8 +47,8 @@ def test_slash_key_focuses_the_search(page: Page) -> None:
 
 
 def test_e_key_opens_and_closes_all_steps(page: Page) -> None:
-    acts.start(page)
-    acts.wait_until(page, "finished")
+    actions.start(page)
+    actions.wait_until(page, "finished")
     cards = page.locator("details.tool")
     expect(cards.first).to_be_visible()
     page.keyboard.press("e")
@@ -72,7 +72,7 @@ def test_shortcut_sheet_lists_the_keys_and_switches_letters_off(page: Page) -> N
 
 
 def test_typing_triggers_no_shortcut_and_survives_streamed_text(page: Page) -> None:
-    acts.start(page, acts.SMALL_PROGRAM)
+    actions.start(page, actions.SMALL_PROGRAM)
     field = page.get_by_role("textbox", name="Message")
     field.click()
     text = "a?ce j k i " * 12
@@ -81,12 +81,12 @@ def test_typing_triggers_no_shortcut_and_survives_streamed_text(page: Page) -> N
     expect(field).to_be_focused()
     page.reload()
     expect(page.get_by_role("textbox", name="Message")).to_have_value(text)
-    acts.wait_until(page, "finished")
+    actions.wait_until(page, "finished")
 
 
 def test_menu_opens_with_arrows_and_returns_the_focus(page: Page) -> None:
-    acts.start(page)
-    acts.wait_until(page, "finished")
+    actions.start(page)
+    actions.wait_until(page, "finished")
     button = page.get_by_role("button", name="More")
     button.focus()
     page.keyboard.press("ArrowDown")
@@ -99,19 +99,19 @@ def test_menu_opens_with_arrows_and_returns_the_focus(page: Page) -> None:
 
 def test_scroll_position_stays_and_the_jump_button_counts_new_rows(page: Page) -> None:
     page.set_viewport_size({"width": 1000, "height": 420})
-    acts.start(page, acts.SMALL_PROGRAM)
-    acts.wait_until(page, "finished")
+    actions.start(page, actions.SMALL_PROGRAM)
+    actions.wait_until(page, "finished")
     scroller = page.locator(".thread-scroll")
     scroller.evaluate("(s) => s.scrollTo(0, 0)")
     expect(page.locator(".jump")).to_have_text("Jump to the end")
     # Another tab of the same person writes meanwhile.
     other = page.context.new_page()
     other.goto(page.url)
-    acts.wait_until(other, "finished")
-    acts.write(other, "Look around the sandbox and tell me what is there.")
+    actions.wait_until(other, "finished")
+    actions.write(other, "Look around the sandbox and tell me what is there.")
     expect(page.locator(".jump")).to_contain_text("new")
     assert scroller.evaluate("(s) => s.scrollTop") < 5
     page.locator(".jump").click()
-    acts.wait_until(page, "finished")
+    actions.wait_until(page, "finished")
     expect(page.locator(".jump")).to_have_count(0)
     assert scroller.evaluate("(s) => s.scrollHeight - s.scrollTop - s.clientHeight") < 50

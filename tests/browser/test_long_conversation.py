@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser import acts
+from tests.browser import actions
 from tests.browser.conftest import Product
 
 EVENTS = 3000
@@ -58,12 +58,12 @@ def test_long_conversation_scrolls_to_its_beginning_and_back_with_few_rows(
             break
         scroller.evaluate("(s) => s.scrollTo(0, 0)")
         page.wait_for_timeout(60)
-        assert len(acts.rows(page)) <= MOST_ROWS + 1
+        assert len(actions.rows(page)) <= MOST_ROWS + 1
     page.wait_for_timeout(200)
-    assert "A long way to go" in acts.text_of(page)
+    assert "A long way to go" in actions.text_of(page)
     page.get_by_role("button", name="Jump to the end").click()
     page.wait_for_timeout(200)
-    assert "Question 60" in acts.text_of(page) or len(acts.rows(page)) <= MOST_ROWS
+    assert "Question 60" in actions.text_of(page) or len(actions.rows(page)) <= MOST_ROWS
     distance = scroller.evaluate("(s) => s.scrollHeight - s.scrollTop - s.clientHeight")
     assert distance < 50
 

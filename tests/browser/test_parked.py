@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser import acts
+from tests.browser import actions
 from tests.browser.conftest import Product
 
 
@@ -21,7 +21,7 @@ def parked(page: Page, product: Product) -> Page:
     assert found, said.stderr
     page.goto("/")
     page.goto(f"{page.url}conversations/{found[0]}/")
-    acts.wait_until(page, "paused")
+    actions.wait_until(page, "paused")
     return page
 
 
@@ -32,12 +32,12 @@ def test_parked_conversation_says_why_and_continues_when_retried(
     expect(notice).to_contain_text("3 times in a row")
     parked.screenshot(path=product.pictures / "parked-desktop.png")
     notice.get_by_role("button", name="Try again").click()
-    acts.wait_until(parked, "finished")
+    actions.wait_until(parked, "finished")
     expect(notice.get_by_role("button")).to_have_count(0)
 
 
 def test_parked_conversation_can_be_stopped_and_takes_new_messages(parked: Page) -> None:
     parked.get_by_role("button", name="Stop").click()
-    acts.wait_until(parked, "stopped")
-    acts.write(parked, "Look around the sandbox and tell me what is there.")
-    acts.wait_until(parked, "finished")
+    actions.wait_until(parked, "stopped")
+    actions.write(parked, "Look around the sandbox and tell me what is there.")
+    actions.wait_until(parked, "finished")

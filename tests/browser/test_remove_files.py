@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page, expect
 
-from tests.browser import acts
+from tests.browser import actions
 
 REMOVED = "Sandbox and files removed"
 SWEPT_MS = 40_000  # a worker looks for what is to be removed every ten seconds
@@ -14,18 +14,18 @@ def press_remove(page: Page) -> None:
 
 
 def test_files_are_removed_when_confirmed_and_only_then(page: Page) -> None:
-    acts.start(page, acts.SMALL_PROGRAM)
-    acts.wait_until(page, "finished")
+    actions.start(page, actions.SMALL_PROGRAM)
+    actions.wait_until(page, "finished")
     page.once("dialog", lambda dialog: dialog.dismiss())
     press_remove(page)
-    acts.write(page, "Look around the sandbox and tell me what is there.")
-    acts.wait_until(page, "running")
-    acts.wait_until(page, "finished")
-    assert REMOVED not in acts.text_of(page)
+    actions.write(page, "Look around the sandbox and tell me what is there.")
+    actions.wait_until(page, "running")
+    actions.wait_until(page, "finished")
+    assert REMOVED not in actions.text_of(page)
     page.once("dialog", lambda dialog: dialog.accept())
     press_remove(page)
     expect(page.get_by_text(REMOVED)).to_be_visible(timeout=SWEPT_MS)
-    acts.write(page, "Look around the sandbox and tell me what is there.")
-    acts.wait_until(page, "running")
-    acts.wait_until(page, "finished")
+    actions.write(page, "Look around the sandbox and tell me what is there.")
+    actions.wait_until(page, "running")
+    actions.wait_until(page, "finished")
     page.get_by_role("button", name="More").focus()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser import acts
+from tests.browser import actions
 from tests.browser.conftest import WAIT_MS, Watched
 from tests.installation.manage_process import Running
 from tests.support import docker_backend, valkey_server
@@ -92,7 +92,7 @@ def page(chromium: Browser, web: Running, watched: Watched) -> Iterator[Page]:
 def begin(page: Page, agent: Colleague, text: str) -> str:
     """Choose the agent and write to it; gives the conversation."""
     page.goto(f"{agent.person.project}/?agent={agent.id}")
-    acts.write(page, text)
+    actions.write(page, text)
     page.wait_for_url("**/conversations/*-*/")
     return page.url.rstrip("/").rpartition("/")[2]
 
@@ -120,8 +120,8 @@ def test_conversation_is_watched_reloaded_taken_over_and_stopped(
     before = page.locator(".prose").last.inner_text()
     page.reload()
     expect(page.locator(".flow")).to_contain_text(before[:40])
-    acts.wait_until(page, "finished")
-    seen = acts.stored_rows(page)
+    actions.wait_until(page, "finished")
+    seen = actions.stored_rows(page)
     assert len(seen) == len(set(seen))
     outputs = [each["data"]["output"] for each in _results(person, conversation)]
     assert "/workspace" in outputs[0]
@@ -129,11 +129,11 @@ def test_conversation_is_watched_reloaded_taken_over_and_stopped(
     assert outputs[1].splitlines()[0].strip() == "1", "the command ran twice"
     page.screenshot(path=pictures / f"apart-{dialect}.png")
 
-    acts.write(page, "And once more")
+    actions.write(page, "And once more")
     expect(page.locator("details.tool", has_text="sleep 300")).to_be_visible()
     page.keyboard.press("Escape")
     page.keyboard.press("Escape")
-    acts.wait_until(page, "stopped")
+    actions.wait_until(page, "stopped")
     assert model.violations == []
 
 
@@ -164,6 +164,6 @@ def test_conversation_page_says_that_no_worker_runs_until_one_does(
     expect(notice).to_contain_text("manage.py run_worker")
     page.screenshot(path=pictures / "no-worker.png")
     team.workers(1)
-    acts.wait_until(page, "finished")
+    actions.wait_until(page, "finished")
     expect(page.locator(".flow")).to_contain_text("Here I am.")
     expect(notice).to_have_count(0)

@@ -11,7 +11,7 @@ function made(text, done = true) {
 
 const markup = (text) => made(text).innerHTML;
 
-test("what is written in Markdown becomes what it says", () => {
+test("Markdown becomes elements", () => {
   const cases = [
     ["**bold** and `code`", "strong, code"],
     ["# Title\n\nText", "h2, p"],
@@ -27,7 +27,7 @@ test("what is written in Markdown becomes what it says", () => {
   for (const [text, selector] of cases) check(made(text).querySelector(selector), `${text} has no ${selector}`);
 });
 
-test("nothing that is written can run, load or send", () => {
+test("Markdown cannot run, load or send anything", () => {
   const payloads = [
     "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<svg onload=alert(1)>", "<iframe src=//x.example>",
     "<math><mi//xlink:href='data:x,<script>alert(1)</script>'>", "<a href='javascript:alert(1)'>x</a>",
@@ -59,7 +59,7 @@ test("nothing that is written can run, load or send", () => {
   }
 });
 
-test("markup in the text is shown as it was written", () => {
+test("markup in the text is shown as text", () => {
   check(made("a <b>bold</b> word").textContent.includes("<b>bold</b>"));
 });
 
@@ -83,7 +83,7 @@ const y = 2;
 
 The end 🦙.`;
 
-test("a text that grows piece by piece ends as if it had come at once", () => {
+test("growing text ends like text that came at once", () => {
   const wanted = markup(TEXT);
   for (let seed = 1; seed <= 30; seed += 1) {
     const random = randomly(seed);
@@ -97,14 +97,14 @@ test("a text that grows piece by piece ends as if it had come at once", () => {
   }
 });
 
-test("finished blocks are made once and then left alone", () => {
+test("finished blocks are converted once", () => {
   const growing = new GrowingMarkdown();
   const [first] = growing.update("First block.\n\nSecond", false);
   const after = growing.update("First block.\n\nSecond block grows\n\nand a third", false);
   check(after[0] === first);
 });
 
-test("a text that turns out otherwise is made anew", () => {
+test("changed text is converted again", () => {
   const growing = new GrowingMarkdown();
   growing.update("First block.\n\nSecond", false);
   const place = document.createElement("div");

@@ -26,7 +26,7 @@ function inCuts(frames, random) {
   return state;
 }
 
-test("any log in any cuts, with any repeats and in any order, gives one state", () => {
+test("state is the same for any order, grouping and repeats of frames", () => {
   for (let seed = 1; seed <= 150; seed += 1) {
     const random = randomly(seed);
     const log = anyLog(random);
@@ -40,14 +40,14 @@ test("any log in any cuts, with any repeats and in any order, gives one state", 
   }
 });
 
-test("live frames leave no trace once the log is complete", () => {
+test("live frames leave no trace in the state of a complete log", () => {
   for (let seed = 1; seed <= 100; seed += 1) {
     const log = anyLog(randomly(seed));
     same(after(log), after(durable(log)), `seed ${seed}`);
   }
 });
 
-test("a state is never changed, only replaced", () => {
+test("state objects are never changed, only replaced", () => {
   const log = anyLog(randomly(7));
   let state = initialState();
   for (const frame of log) {
@@ -58,7 +58,7 @@ test("a state is never changed, only replaced", () => {
   }
 });
 
-test("a frame that comes early waits for the ones before it", () => {
+test("frames that come early wait for the ones before them", () => {
   const frames = durable(new Log().message("Hello").begin().say("Hi").frames);
   const early = after([frames[0], frames[3]]);
   check(hasGap(early));
@@ -68,7 +68,7 @@ test("a frame that comes early waits for the ones before it", () => {
   same(filled.seq, 4);
 });
 
-test("a window in the middle of a log begins where it begins", () => {
+test("state of a page in the middle of a log starts at its first frame", () => {
   const frames = durable(new Log().message("Hello").begin().say("Hi").finish().frames);
   const window = frames.slice(3);
   const state = fold(initialState({ status: "finished" }, window[0].seq - 1), window);
@@ -76,10 +76,10 @@ test("a window in the middle of a log begins where it begins", () => {
   same(texts(state), ["Hi"]);
 });
 
-test("each type of the catalogue has a branch", async () => {
+test("event handlers cover the catalogue", async () => {
   const types = Object.keys(await catalogue());
   check(types.length > 20);
-  for (const type of types) check(eventHandlers[type], `${type} has no branch`);
+  for (const type of types) check(eventHandlers[type], `${type} has no handler`);
   same(Object.keys(eventHandlers).filter((type) => !types.includes(type)), []);
 });
 
@@ -90,13 +90,13 @@ async function catalogue() {
   return JSON.parse(await readFile(url, "utf8"));
 }
 
-test("an invented type is shown as it is", () => {
+test("unknown event types are shown as they are", () => {
   const state = after([{ type: "agent.moon.risen", seq: 1, at: "2026-01-05T09:00:00Z", data: { phase: "full" } }]);
   const entry = state.entries.get(state.order[0]);
   same([entry.kind, entry.type, entry.data], ["unknown", "agent.moon.risen", { phase: "full" }]);
 });
 
-test("streamed words become the spoken message in the same place", () => {
+test("streamed text becomes the stored message in the same place", () => {
   const log = new Log().message("Hello").begin();
   log.stream("text.streamed", "model-1", "Half of", 2);
   const during = after(log.frames);
@@ -113,7 +113,7 @@ test("a late piece of a finished message changes nothing", () => {
   check(reduce(before, late) === before);
 });
 
-test("a discarded attempt takes its live words away and keeps what people may read", () => {
+test("discarded attempt loses its live text and keeps its stored text", () => {
   const log = new Log().message("Hello").begin();
   log.stream("text.streamed", "m", "Half an", 1);
   log.add("message.discarded", { call_id: "m", cause: "cancelled", text: "Half an" });
@@ -122,7 +122,7 @@ test("a discarded attempt takes its live words away and keeps what people may re
   same(state.entries.get(state.order.at(-1)).kind, "discarded");
 });
 
-test("a message written meanwhile waits in the queue until a model call has seen it", () => {
+test("message waits in the queue until a model call has seen it", () => {
   const log = new Log().message("First").begin();
   log.message("Also this");
   const waiting = after(log.frames);
@@ -135,7 +135,7 @@ test("a message written meanwhile waits in the queue until a model call has seen
   same(texts(state), ["First", "Answer to the first", "Also this", "Answer to both"]);
 });
 
-test("a message nobody has read when the turn ends opens the next one", () => {
+test("unread message at the end of a turn opens the next one", () => {
   const log = new Log().message("First").begin();
   log.message("Interrupting", { on_busy: "interrupt" });
   log.add("conversation.interrupted", { by: "Ada" }).finish("stopped", "interrupted");
@@ -144,14 +144,14 @@ test("a message nobody has read when the turn ends opens the next one", () => {
   same(texts(state).at(-1), "Interrupting");
 });
 
-test("calls left open are closed with their turn", () => {
+test("unfinished calls are stopped with their turn", () => {
   const log = new Log().message("Run it").begin();
   const id = log.call("bash", { command: "sleep 100" });
   log.add("tool.started", { call_id: id }).finish("stopped", "by_person");
   same(after(log.frames).entries.get(`tool:${id}`).state, "stopped");
 });
 
-test("one notice tells of all attempts and ends with the answer", () => {
+test("retry notice covers all attempts and ends with the answer", () => {
   const log = new Log().message("Hello").begin();
   log.add("model.retried", { call_id: "a", attempt: 1, wait_seconds: 1, cause: "529, overloaded" });
   log.add("model.retried", { call_id: "b", attempt: 2, wait_seconds: 2, cause: "529, overloaded" });
@@ -163,7 +163,7 @@ test("one notice tells of all attempts and ends with the answer", () => {
   same([state.retry, state.entries.get(key).over, state.entries.get(key).answered], [null, true, 3]);
 });
 
-test("a send is pending until its event comes, and a refusal gives the words back", () => {
+test("sent message is pending until its event comes, and a refusal returns its text", () => {
   let state = after(new Log().message("First").begin().frames);
   state = reduce(state, { act: "send", client_id: "c1", text: "Second", on_busy: "queue", at: "" });
   same(state.pending.size, 1);

@@ -8,14 +8,14 @@ import { emptyHistory, historyReducer } from "../../../paca/web/static/paca/conv
 const state = (log) => fold(initialState(), log.frames);
 const kinds = (log) => rows(state(log)).map((row) => row.kind);
 
-test("every row of any log has a key of its own", () => {
+test("rows of any log have unique keys", () => {
   for (let seed = 1; seed <= 80; seed += 1) {
     const keys = rows(fold(initialState(), anyLog(randomly(seed)))).map((row) => row.key);
     same(new Set(keys).size, keys.length, `seed ${seed}`);
   }
 });
 
-test("a row that has not changed is the same object, so it is not drawn again", () => {
+test("unchanged rows are the same objects, so they are not rendered again", () => {
   const log = new Log().message("Hi").begin().say("One");
   const cache = newCache();
   const first = state(log);
@@ -27,14 +27,14 @@ test("a row that has not changed is the same object, so it is not drawn again", 
   check(after.length > before.length);
 });
 
-test("the agent's head stands once before its words, and again after a person's", () => {
+test("agent head is shown once before its messages, and again after a person's", () => {
   const log = new Log().message("Hi").begin().say("One").say("Two").finish();
   log.message("More").begin().say("Three");
   const heads = rows(state(log)).filter((row) => row.kind === "said").map((row) => row.head);
   same(heads, [true, false, true]);
 });
 
-test("finished reads fold into one line as soon as something follows", () => {
+test("finished reads fold into one line when another row follows", () => {
   const log = new Log().message("Hi").begin();
   log.use("read_file", {}, {}, { effect: "read_only" }).use("read_file", {}, {}, { effect: "read_only" });
   same(kinds(log).filter((kind) => kind === "tool").length, 2);
@@ -42,13 +42,13 @@ test("finished reads fold into one line as soon as something follows", () => {
   same(kinds(log).filter((kind) => ["tool", "group"].includes(kind)), ["group"]);
 });
 
-test("a failed read is never folded away", () => {
+test("failed reads are never folded", () => {
   const log = new Log().message("Hi").begin();
   log.use("read_file", {}, { failed: true }, { effect: "read_only" }).use("read_file", {}, {}, { effect: "read_only" }).say("So.");
   same(kinds(log).filter((kind) => ["tool", "group"].includes(kind)), ["tool", "tool"]);
 });
 
-test("while the agent works and nothing moves, a line says what it does and since when", () => {
+test("activity row is shown while the agent works and no other row shows progress", () => {
   const log = new Log().message("Hi");
   log.add("conversation.queued", { trigger: "chat_message" });
   const last = () => rows(state(log)).at(-1);
@@ -62,7 +62,7 @@ test("while the agent works and nothing moves, a line says what it does and sinc
   check(last().kind !== "now");
 });
 
-test("a sandbox that did not start is not being started any more", () => {
+test("failed sandbox start ends the activity of starting", () => {
   const log = new Log().message("Hi").begin();
   log.add("sandbox.starting", { backend: "docker" });
   log.use("bash", { command: "ls" }, { failed: true, cause: "refused" });
@@ -72,14 +72,14 @@ test("a sandbox that did not start is not being started any more", () => {
   same(rows(state(log)).at(-1).activity, "Thinking");
 });
 
-test("the way on is offered at the last halt only", () => {
+test("continue buttons are offered at the last stop only", () => {
   const log = new Log().message("Hi").begin().finish("paused", "step_limit").begin().finish("paused", "step_limit");
   same(rows(state(log)).filter((row) => row.kind === "note").map((row) => row.current), [false, true]);
   log.begin();
   same(rows(state(log)).filter((row) => row.current), []);
 });
 
-test("a message sent while the agent works waits above the composer, else in the flow", () => {
+test("message sent while the agent works waits above the composer", () => {
   const sent = { act: "send", client_id: "c", text: "Hey", on_busy: "queue", at: "" };
   const busy = reduce(state(new Log().message("Hi").begin()), sent);
   same([isBusy(busy), queue(busy).length, rows(busy).filter((row) => row.kind === "pending").length], [true, 1, 0]);
@@ -87,7 +87,7 @@ test("a message sent while the agent works waits above the composer, else in the
   same([queue(idle).length, rows(idle).filter((row) => row.kind === "pending").length], [0, 1]);
 });
 
-test("older pages put before the newest give the state of the whole log", () => {
+test("older pages added before the newest give the state of the whole log", () => {
   for (let seed = 1; seed <= 60; seed += 1) {
     const log = anyLog(randomly(seed)).filter((frame) => frame.seq !== null);
     const cut = Math.max(1, Math.floor(log.length / 2));
@@ -98,7 +98,7 @@ test("older pages put before the newest give the state of the whole log", () => 
   }
 });
 
-test("frames kept for older pages are those applied, once each, in order", () => {
+test("kept frames are those applied, once each, in order", () => {
   const log = new Log().message("Hi").begin().say("One").finish().frames.filter((frame) => frame.seq);
   const [first, second, ...rest] = log;
   let history = historyReducer(emptyHistory({}), { act: "newest", frames: [first] });

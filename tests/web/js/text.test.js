@@ -6,7 +6,7 @@ import { groupInWords, outcome, phrase, reading, verb } from "../../../paca/web/
 import { sendIntentOf } from "../../../paca/web/static/paca/conversation/message-draft.js";
 import { clock, duration } from "../../../paca/web/static/paca/core/time.js";
 
-test("output is shown without the tricks a terminal would play", () => {
+test("output is shown without control sequences", () => {
   const cases = [
     ["\u001b[31mred\u001b[0m", "red"],
     ["\u001b]0;title\u0007after", "after"],
@@ -23,7 +23,7 @@ test("output is shown without the tricks a terminal would play", () => {
   for (const [input, wanted] of cases) same(readable(input), wanted);
 });
 
-test("the end of an escape that was cut does not swallow the text", () => {
+test("cut escape sequence does not swallow the text", () => {
   check(readable("before \u001b").startsWith("before"));
   same(visible("plain"), "plain");
 });
@@ -40,7 +40,7 @@ test("a diff has its numbers on the right side", () => {
   same(parseDiff("no diff here"), null);
 });
 
-test("a price that is not known is never 0", () => {
+test("unknown price is never shown as 0", () => {
   const call = { input: 1, output: 1, cost_usd: null };
   same(costInWords(addUsage(emptyUsage(), call)), "Not priced");
   same(costInWords(addUsage(addUsage(emptyUsage(), call), { cost_usd: 0.5 })), "$0.50 and unpriced calls");
@@ -50,7 +50,7 @@ test("a price that is not known is never 0", () => {
 
 const bash = (facts) => ({ tool: "bash", subject: "make", arguments: {}, cause: "", exit_code: null, seconds: 1, ...facts });
 
-test("each state of a call has its own words, icon and tone", () => {
+test("tool call states have their own text, icon and tone", () => {
   const table = [
     [bash({ state: "queued" }), "Run", "Waiting for its turn", "queued"],
     [bash({ state: "running" }), "Running", "Running", "running"],
@@ -68,28 +68,28 @@ test("each state of a call has its own words, icon and tone", () => {
   }
 });
 
-test("under a failure stands what it means", () => {
+test("failed call explains its exit code", () => {
   check(reading(bash({ state: "failed", exit_code: 127 }), "Rosa").includes("not found"));
   check(reading(bash({ state: "failed", exit_code: 143 }), "Rosa").includes("signal TERM"));
   check(reading(bash({ state: "unknown" }), "Rosa").includes("not run again"));
   same(reading(bash({ state: "finished", exit_code: 0 }), "Rosa"), "");
 });
 
-test("a tool nobody knows is shown by its name", () => {
+test("unknown tool is shown by its name", () => {
   same(phrase({ tool: "weather", state: "running", subject: "" }), "Calling weather");
 });
 
-test("several reads are one line", () => {
+test("several reads give one line", () => {
   const calls = ["read_file", "read_file", "search_files", "search_files", "git_status", "other"];
   same(groupInWords(calls.map((tool) => ({ tool }))), "Read 2 files, searched twice, checked git status, called other");
 });
 
-test("Enter sends, and nothing is sent while a word is being composed", () => {
+test("Enter sends, but not during text composition", () => {
   const key = (facts) => sendIntentOf({ key: "Enter", ...facts });
   same([key({}), key({ ctrlKey: true }), key({ metaKey: true })], ["send", "interrupt", "interrupt"]);
   same([key({ shiftKey: true }), key({ isComposing: true }), sendIntentOf({ key: "a" })], ["", "", ""]);
 });
 
-test("times are short and exact", () => {
+test("durations are short and exact", () => {
   same([duration(0.42), duration(12.4), duration(252), clock(7), clock(3723)], ["0.4 s", "12 s", "4:12", "0:07", "1:02:03"]);
 });

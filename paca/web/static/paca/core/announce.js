@@ -1,4 +1,4 @@
-// The live region: one sentence per finished block, at most one every two seconds, never per token.
+// The live region of screen readers: a sentence for each finished row, at most one in two seconds.
 
 const PAUSE_MS = 2000;
 
@@ -13,14 +13,14 @@ export class Announcer {
     this.#assertive = assertive;
   }
 
-  /** Say it when the last sentence has had its time; of several that wait, the newest is said. */
+  /** Announce a sentence two seconds after the last one; of several that wait, only the newest. */
   say(sentence) {
     if (!sentence) return;
     this.#waiting = sentence;
     this.#timer ||= setTimeout(() => this.#flush(), PAUSE_MS);
   }
 
-  /** Say it at once, for what a person must act on. */
+  /** Announce at once, for errors that need an action. */
   alert(sentence) {
     this.#assertive.textContent = sentence;
   }

@@ -1,4 +1,4 @@
-// Calls to /api/v1/ with the session and its CSRF token; every failure is one kind of error.
+// Calls of the API with the session and its CSRF token. Every failure is an ApiError.
 
 export class ApiError extends Error {
   constructor({ status, code, detail, request_id: requestId }) {
@@ -38,14 +38,14 @@ async function problem(response) {
     const said = await response.json();
     if (said.code && said.detail) return said;
   } catch {
-    // Not JSON: something in front of Paca answered. The status is all we know.
+    // Not JSON: a proxy answered instead of Paca. Only the status is known.
   }
   return { code: "unexpected", detail: `The server answered ${response.status} ${response.statusText}`.trim() + "." };
 }
 
-/** A name for one act of one person, so that a repeat of it is the same act. */
+/** An id for one action of a person, so that the server recognizes a repeat. */
 export function newClientId() {
-  // randomUUID exists in secure contexts only; a server on plain HTTP in a home network is not one.
+  // randomUUID exists in secure contexts only, and a server on plain HTTP is none.
   if (crypto.randomUUID) return crypto.randomUUID();
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");

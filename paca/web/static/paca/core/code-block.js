@@ -1,8 +1,8 @@
-// The frame around a block of code: its language, its copy button, its own sideways scroll.
+// The frame around a code block: language, copy button, horizontal scrolling.
 
 import { copyButton } from "./copy.js";
 
-/** Replace a sanitised <pre> by the framed block. */
+/** Replace a sanitised <pre> by a framed code block. */
 export function codeBlock(pre) {
   const code = pre.querySelector("code") ?? pre;
   const text = code.textContent.replace(/\n$/, "");

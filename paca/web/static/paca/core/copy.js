@@ -1,9 +1,9 @@
-// Copying to the clipboard, with the answer where the reader looks: on the button.
+// Copying to the clipboard. The button shows whether it worked.
 
 const SPRITE = new URL("../icons/icons.svg", import.meta.url).pathname;
 const SHOWN_MS = 1600;
 
-/** Copy and show on the button whether it worked. */
+/** Copy the text, and show on the button whether it worked. */
 export async function copyFrom(button, text) {
   const worked = await write(text);
   const said = button.querySelector("[data-said]");
@@ -31,7 +31,7 @@ async function write(text) {
   }
 }
 
-// The clipboard interface is missing on plain HTTP; a selection still works there.
+// The clipboard API is missing on plain HTTP, where a selection still works.
 function writeBySelection(text) {
   const field = document.createElement("textarea");
   field.value = text;
@@ -43,7 +43,7 @@ function writeBySelection(text) {
   return worked;
 }
 
-/** A plain DOM button, for nodes that no template owns. */
+/** A copy button as a DOM node, for content that no template renders. */
 export function copyButton(text, label) {
   const button = document.createElement("button");
   button.type = "button";

@@ -1,30 +1,30 @@
-// The base of our custom elements: light DOM, and one render per animation frame however often asked.
+// The base of our custom elements: light DOM, and at most one render in each animation frame.
 
 import { render } from "../../vendor/lit-html/lit-html.js";
 
 export class PacaElement extends HTMLElement {
-  #asked = false;
+  #requested = false;
 
   connectedCallback() {
     this.update();
   }
 
-  /** Ask for a render; any number of calls before the next frame are one render. */
+  /** Request a render in the next animation frame. */
   update() {
-    if (this.#asked) return;
-    this.#asked = true;
+    if (this.#requested) return;
+    this.#requested = true;
     requestAnimationFrame(() => this.flush());
   }
 
-  /** Render now, for the rare caller that must measure the result. */
+  /** Render now, for callers that must measure the result. */
   flush() {
-    this.#asked = false;
+    this.#requested = false;
     if (!this.isConnected) return;
     render(this.template(), this);
     this.rendered();
   }
 
-  /** What to show: a lit-html template. */
+  /** The lit-html template to render. */
   template() {
     throw new Error(`${this.localName} has no template`);
   }

@@ -1,4 +1,4 @@
-// Colours in finished code blocks: the library and the language come when a block first needs them.
+// Syntax colours of finished code blocks. The library and the language are loaded when first needed.
 
 const ALIASES = {
   sh: "bash", shell: "bash", console: "bash", zsh: "bash", py: "python", js: "javascript",
@@ -11,7 +11,7 @@ const LANGUAGES = new Set([
   "makefile", "markdown", "python", "rust", "sql", "typescript", "xml", "yaml",
 ]);
 const LONGEST = 20_000;
-// What a scope of the library looks like here; scopes not listed stay plain.
+// The CSS class of each scope of the library; other scopes have no colour.
 const LOOKS = {
   "hljs-keyword": "tok-k", "hljs-literal": "tok-k", "hljs-type": "tok-k", "hljs-tag": "tok-k",
   "hljs-string": "tok-s", "hljs-regexp": "tok-s", "hljs-addition": "tok-s",
@@ -24,7 +24,7 @@ const LOOKS = {
 let library;
 const registered = new Map();
 
-/** Colour the code blocks among these nodes, some time after this returns. */
+/** Highlight the code blocks among these nodes, some time after this returns. */
 export function highlight(nodes) {
   for (const node of nodes) {
     const blocks = node.matches?.(".code") ? [node] : (node.querySelectorAll?.(".code") ?? []);
@@ -43,7 +43,7 @@ async function colour(block) {
     const { value } = hljs.highlight(text, { language, ignoreIllegals: true });
     if (pre.textContent === text) pre.replaceChildren(spans(value));
   } catch (error) {
-    // The code stays readable without colours; the reason belongs to the developer's console.
+    // The code is readable without colours; the reason is logged to the console.
     console.warn(`no colours for ${language}:`, error);
   }
 }

@@ -1,4 +1,4 @@
-// Icons and members as templates: the sprite's symbols, woven squares for agents, circles for people.
+// Templates of icons from the sprite, and of avatars: square identicons for agents, circles for people.
 
 import { html, svg } from "../../vendor/lit-html/lit-html.js";
 import { initials, avatarTone, identiconCells } from "./avatars.js";
@@ -9,7 +9,7 @@ export function icon(name, classes = "") {
   return html`<svg class="icon ${classes}" aria-hidden="true"><use href="${SPRITE}#${name}"></use></svg>`;
 }
 
-/** A button that shows only an icon always has a name, seen on hover and read aloud. */
+/** An icon-only button, with a label that is shown on hover and read by screen readers. */
 export function iconButton(name, label, onClick, classes = "btn-s") {
   return html`<button type="button" class="btn btn-icon btn-quiet ${classes}" aria-label=${label} title=${label}
     @click=${onClick}>${icon(name)}</button>`;

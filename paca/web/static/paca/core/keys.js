@@ -1,4 +1,4 @@
-// The keyboard: one table, which also writes the sheet that "?" opens.
+// Keyboard shortcuts: one table, which is also the content of the dialog that "?" opens.
 
 import { html, render } from "../../vendor/lit-html/lit-html.js";
 import { iconButton } from "./icons.js";
@@ -10,9 +10,9 @@ const table = []; // {group, keys: ["g", "a"], label, act(event), typing?: true}
 let began = { key: "", at: 0 };
 
 /**
- * Add keys to the table. `keys` is one name as in KeyboardEvent.key, or two in a row. `act` may
- * return false for "not now": the key then means what comes next, and at last what the browser makes of it. A key without `act` is
- * handled elsewhere and only stands in the sheet.
+ * Add shortcuts. `keys` is a name as in KeyboardEvent.key, or two in a row. If `act` returns false, the
+ * next shortcut with that key gets it, and at last the browser. A shortcut without `act` is handled
+ * elsewhere and only listed in the dialog.
  */
 export function keys(group, entries) {
   for (const [names, label, act] of entries) table.push({ group, keys: names.split(" "), label, act });
@@ -26,7 +26,7 @@ function pressed(event) {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (document.querySelector("dialog[open]")) return;
   if (isTyping(event.target)) {
-    // Esc leaves the field first; what it would do on the page is the next press.
+    // The first Esc leaves the field; the next one acts on the page.
     if (event.key === "Escape") event.target.blur();
     return;
   }
@@ -38,7 +38,7 @@ function pressed(event) {
   }
 }
 
-/** What a key may mean, the second of two in a row before a single one. */
+/** The shortcuts of a key: as the second of two in a row first, then as a single one. */
 function matching(key) {
   const now = Date.now();
   const first = now - began.at < GO_MS ? began.key : "";
@@ -53,7 +53,7 @@ export function isTyping(element) {
   return Boolean(element.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable=true]"));
 }
 
-// Speech input types letters: whoever uses it can switch single keys off (WCAG 2.1.4).
+// Speech input types letters, so single-letter shortcuts can be switched off (WCAG 2.1.4).
 function singleKeysOff() {
   try {
     return localStorage.getItem(OFF) === "yes";
@@ -66,11 +66,11 @@ function setSingleKeys(on) {
   try {
     localStorage.setItem(OFF, on ? "no" : "yes");
   } catch {
-    // Storage is forbidden here; the keys stay as they are.
+    // The browser forbids storage; the setting lasts for this page only.
   }
 }
 
-// --- the sheet ------------------------------------------------------------------------------------
+// --- the dialog -----------------------------------------------------------------------------------
 
 const NAMES = { Escape: "Esc", Enter: "↵", ArrowUp: "↑", ArrowDown: "↓" };
 

@@ -1,4 +1,4 @@
-// Markdown to DOM: the only place where text becomes markup. marked parses, DOMPurify decides.
+// Markdown to DOM, the only place where text becomes markup. marked parses and DOMPurify sanitises.
 
 import { Marked } from "../../vendor/marked/marked.js";
 import "../../vendor/dompurify/purify.js";
@@ -27,19 +27,19 @@ const escaped = (text) =>
 const marked = new Marked({
   gfm: true,
   renderer: {
-    // Markup written by a model or a person is text like any other.
+    // HTML in the text of a model or a person is shown as text.
     html: ({ text }) => escaped(text),
-    // A picture would be fetched from wherever the text says; a link waits to be asked.
+    // An image would be fetched from any host that the text names. A link is fetched only on a click.
     image: ({ href, text }) => `<a href="${escaped(href)}">${escaped(text || href)}</a>`,
     heading({ tokens, depth }) {
-      // The page's title is the only h1, and an answer does not outrank the page's sections.
+      // Headings of an answer are below the headings of the page.
       const level = Math.min(depth + 1, 4);
       return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`;
     },
   },
 });
 
-/** Nodes for one finished or growing block of Markdown. */
+/** The nodes of one block of Markdown, finished or growing. */
 function nodesOf(token) {
   const fragment = purify.sanitize(marked.parser([token]), ALLOWED);
   for (const link of fragment.querySelectorAll("a")) guardLink(link);
@@ -53,7 +53,7 @@ function guardLink(link) {
   if (!link.hasAttribute("href")) return link.replaceWith(...link.childNodes);
   link.target = "_blank";
   link.rel = "noopener noreferrer nofollow";
-  // The words of a link are the author's; where it goes must be visible too.
+  // The author chooses the text of a link, so its target is shown as well.
   link.title = link.href;
   return undefined;
 }
@@ -77,9 +77,8 @@ function scrollable(table) {
 }
 
 /**
- * One text that grows at its end. Finished blocks are turned into nodes once and never touched
- * again, so a long answer costs no more at its end than at its beginning; only the last block,
- * which the next piece may still change, is made anew.
+ * A text that grows at its end. Finished blocks are converted to nodes once. Only the last block is
+ * converted again with each piece, so a long answer costs no more at its end than at its beginning.
  */
 export class GrowingMarkdown {
   #frozenText = "";
@@ -88,7 +87,7 @@ export class GrowingMarkdown {
   #openText = null;
   #done = false;
 
-  /** The nodes of the text; `done` says that nothing will follow. */
+  /** The nodes of the text; `done` tells that it is complete. */
   update(source, done) {
     const text = visible(source);
     if (!text.startsWith(this.#frozenText)) this.#reset();
@@ -110,7 +109,7 @@ export class GrowingMarkdown {
 
   #render(rest, done) {
     const tokens = marked.lexer(rest);
-    // A trailing blank line does not close a block: a list goes on after one.
+    // A blank line at the end does not finish a block: a list may go on after it.
     let last = tokens.length - 1;
     while (last > 0 && tokens[last].type === "space") last -= 1;
     const closed = done ? tokens.length : Math.max(0, last);

@@ -3,7 +3,7 @@
 
 export class PacaMenu extends HTMLElement {
   connectedCallback() {
-    // Before the item acts: it may move the focus, and must have the last word.
+    // Before the item acts, because it may move the focus itself.
     this.addEventListener("click", this.#clicked, { capture: true });
     this.addEventListener("keydown", this.#pressed);
     this.addEventListener("focusout", this.#left);

@@ -1,4 +1,4 @@
-// What every page has: theme, drawer, menus, times, keys. Loaded last and small; pages work without.
+// The script of every page: theme, sidebar drawer, menus, times, shortcuts. Pages work without it.
 
 import { keys, listen, openSheet } from "./keys.js";
 import { defineMenu } from "./menu.js";
@@ -12,14 +12,14 @@ function isDark() {
   return pinned ? pinned === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
-// The server reads the cookie and renders the theme into <html>, so no page flashes.
+// The server renders the theme of the cookie into <html>, so no page flashes.
 function switchTheme() {
   const theme = isDark() ? "light" : "dark";
   document.documentElement.dataset.theme = theme;
   document.cookie = `theme=${theme}; path=/; max-age=${YEAR_SECONDS}; SameSite=Lax`;
 }
 
-/** Open or close the sidebar of a small screen; false when there was nothing to do. */
+/** Open or close the sidebar of a small screen; false if it was so already. */
 function drawer(open) {
   const sidebar = document.getElementById("sidebar");
   if (!sidebar || sidebar.classList.contains("is-open") === open) return false;
@@ -41,7 +41,7 @@ function follow(selector) {
   return Boolean(link);
 }
 
-/** Move the focus among the rows of a list or a flow; false where there is none. */
+/** Move the focus between the rows of the page; false if it has none. */
 function move(step) {
   const all = [...document.querySelectorAll("[data-row], .flow > [data-key]")];
   if (!all.length) return false;

@@ -1,4 +1,4 @@
-// A socket that comes back by itself, and says what it is doing meanwhile.
+// A WebSocket that reconnects by itself and reports its state.
 
 const FINAL = { 4401: "signed-out", 4403: "forbidden", 4404: "missing" };
 const FIRST_WAIT_MS = 400;
@@ -16,7 +16,7 @@ export class Socket {
   #heard = 0;
   #ended = false;
 
-  /** `url()` is asked before each attempt; `handlers`: frame(frame), state(name). */
+  /** `url()` is called before each attempt; `handlers` are frame(frame) and state(name). */
   constructor(url, handlers) {
     this.#url = url;
     this.#handlers = handlers;
@@ -37,14 +37,14 @@ export class Socket {
     socket.onclose = ({ code }) => this.#closed(socket, code);
   }
 
-  /** Whether it could be handed to the network; the caller keeps what it needs to say again. */
+  /** Send a frame; false if the socket is not open. The caller keeps frames that it must send again. */
   send(frame) {
     if (!this.open) return false;
     this.#socket.send(JSON.stringify(frame));
     return true;
   }
 
-  /** Drop the line and connect again, for a state that only a new start can mend. */
+  /** Drop the connection and connect again. */
   restart() {
     this.#socket?.close();
   }
@@ -72,7 +72,7 @@ export class Socket {
   #keepAlive() {
     clearInterval(this.#heartbeat);
     this.#heartbeat = setInterval(() => {
-      // A line that died without a word looks open for minutes; silence is the only sign.
+      // A dead connection may look open for minutes; only its silence shows it.
       if (Date.now() - this.#heard > SILENCE_MS) this.restart();
       else this.send({ type: "ping" });
     }, PING_MS);
@@ -95,7 +95,7 @@ export class Socket {
   #wait() {
     const longest = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#attempt);
     this.#attempt += 1;
-    // Spread, so that a restarted server is not met by all its pages in one instant.
+    // A random delay, so that the pages of a restarted server do not all reconnect at once.
     return longest * (0.5 + Math.random() / 2);
   }
 

@@ -1,4 +1,4 @@
-// One state, changed by one function, watched by many: views dispatch, they never write.
+// A store: one state, changed by its reducer only. Views dispatch actions and subscribe to changes.
 
 export class Store {
   #state;
@@ -21,7 +21,7 @@ export class Store {
     for (const listener of this.#listeners) listener(this.#state, before, action);
   }
 
-  /** Call `listener(state, before, action)` after each change; returns the way out. */
+  /** Call `listener(state, before, action)` after each change; returns a function that unsubscribes. */
   subscribe(listener) {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -1,19 +1,19 @@
-// What a program printed, made safe and readable: text only, nothing that could play a trick.
+// Output of programs as safe, readable text.
 
 // Escape sequences: CSI (colours, cursor), OSC (titles, links) up to its end, and short ones.
 const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[PX^_][^\u001b]*(?:\u001b\\)?|[ -/]*[0-~])/g;
-// Signs that turn the reading direction can show a file name backwards; they are made visible.
+// Characters that change the text direction can show a file name backwards; they are made visible.
 const DIRECTION = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 // eslint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
 
-/** Output as a terminal would have left it: no colours, progress lines at their last state. */
+/** Output as a terminal shows it at the end: without colours, progress lines in their last state. */
 export function readable(output) {
   const text = visible(output.replace(ESCAPES, "").replaceAll("\r\n", "\n"));
   return text.includes("\r") ? text.split("\n").map(lastState).join("\n") : text;
 }
 
-/** One text with its invisible signs made visible. */
+/** The text with invisible characters made visible. */
 export function visible(text) {
   return text
     .replace(DIRECTION, (sign) => `‹U+${sign.charCodeAt(0).toString(16).toUpperCase()}›`)

@@ -1,4 +1,4 @@
-// Times as people read them.
+// Times and durations as texts.
 
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "medium" });
@@ -11,7 +11,7 @@ export function duration(seconds) {
   return clock(seconds);
 }
 
-/** "0:07", "4:12", "1:02:03": for a time that runs. */
+/** "0:07", "4:12", "1:02:03": for a running time. */
 export function clock(seconds) {
   const whole = Math.max(0, Math.floor(seconds));
   const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];

@@ -122,7 +122,7 @@ export const HOSTILE_ROWS = framesOf([
   ]),
 ]);
 
-/** A whole run, live frames included, for the player. */
+/** A whole conversation with its live frames, for the player. */
 export const RUN = [
   ["message.received", { text: "Find out why INV-20871 is one cent off, and fix it.", author_id: ADA.id, author_name: ADA.name }],
   ["title.changed", { title: "Invoice totals are one cent off" }],

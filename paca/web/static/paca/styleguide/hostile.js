@@ -1,4 +1,4 @@
-// Texts that try to be more than text; on the page all of them are inert.
+// Hostile texts: markup, scripts, links and control characters. The page shows all of them as text.
 
 export const HOSTILE = [
   "<img src=x onerror=\"document.title='broken'\"><script>document.title='broken'</script>",
