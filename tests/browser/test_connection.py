@@ -62,7 +62,7 @@ def test_final_refusal_is_shown_and_not_retried(page: Page) -> None:
     for code, said in (
         (4401, "You are signed out."),
         (4403, "You may no longer see this conversation."),
-        (4404, "This conversation is gone."),
+        (4404, "This conversation was deleted."),
     ):
         other = page.context.new_page()
         lines = Lines(other)
