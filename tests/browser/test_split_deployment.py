@@ -16,7 +16,13 @@ from tests.support.flow import wait_until
 from tests.support.model_script import calls, says
 from tests.support.model_server import ModelServer
 from tests.support.postgres_server import PostgresServer
-from tests.support.split_deployment import PASSWORD, Apart, Colleague, Person, Talk
+from tests.support.split_deployment import (
+    PASSWORD,
+    ApiClient,
+    RemoteAgent,
+    RemoteConversation,
+    SplitDeployment,
+)
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
 DOCKER = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
@@ -31,39 +37,43 @@ def patience() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def team(tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer) -> Iterator[Apart]:
+def deployment(
+    tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer
+) -> Iterator[SplitDeployment]:
     docker_backend.skip_without()
-    folder = tmp_path_factory.mktemp("apart")
+    folder = tmp_path_factory.mktemp("split")
     with valkey_server.running() as valkey:
-        apart = Apart(folder, postgres, valkey.url, PACA_SANDBOX="docker", DOCKER_HOST=DOCKER)
-        yield apart
-        apart.end()
+        deployment = SplitDeployment(
+            folder, postgres, valkey.url, PACA_SANDBOX="docker", DOCKER_HOST=DOCKER
+        )
+        yield deployment
+        deployment.end()
 
 
 @pytest.fixture(scope="module")
-def web(team: Apart) -> Running:
-    return team.web("web")
+def web(deployment: SplitDeployment) -> Running:
+    return deployment.web("web")
 
 
 @pytest.fixture(scope="module")
-def person(team: Apart, web: Running) -> Iterator[Person]:
+def client(deployment: SplitDeployment, web: Running) -> Iterator[ApiClient]:
     """An installation whose sandboxes are removed from the daemon at the end."""
-    found = team.person(web)
+    found = deployment.client(web)
     yield found
-    team.workers(1)
+    deployment.workers(1)
     listed = found.api("GET", f"{found.project}/conversations/")["results"]
     for conversation in listed:
-        talk = Talk(found, conversation["id"])
-        talk.stop()
-        talk.rest()
-        found.api("DELETE", f"{talk.path}/")
+        conversation = RemoteConversation(found, conversation["id"])
+        conversation.stop()
+        conversation.wait_until_idle()
+        found.api("DELETE", f"{conversation.path}/")
     # The workers take away what belonged to them.
-    wait_until(lambda: not _left(team, [conversation["id"] for conversation in listed]), 60)
+    wait_until(lambda: not _left(deployment, [conversation["id"] for conversation in listed]), 60)
 
 
-def _left(team: Apart, conversations: list[str]) -> list[tuple]:
+def _left(deployment: SplitDeployment, conversations: list[str]) -> list[tuple]:
     statement = "SELECT id FROM conversations_sandbox WHERE conversation_id::text = ANY(%s)"
-    return team.postgres.execute(statement, conversations, database=team.database)
+    return deployment.postgres.execute(statement, conversations, database=deployment.database)
 
 
 @pytest.fixture
@@ -89,9 +99,9 @@ def page(chromium: Browser, web: Running, watched: Watched) -> Iterator[Page]:
     context.close()
 
 
-def begin(page: Page, agent: Colleague, text: str) -> str:
+def begin(page: Page, agent: RemoteAgent, text: str) -> str:
     """Choose the agent and write to it; gives the conversation."""
-    page.goto(f"{agent.person.project}/?agent={agent.id}")
+    page.goto(f"{agent.client.project}/?agent={agent.id}")
     actions.write(page, text)
     page.wait_for_url("**/conversations/*-*/")
     return page.url.rstrip("/").rpartition("/")[2]
@@ -99,10 +109,15 @@ def begin(page: Page, agent: Colleague, text: str) -> str:
 
 @pytest.mark.parametrize("dialect", ["anthropic", "openai"])
 def test_conversation_is_watched_reloaded_taken_over_and_stopped(
-    team: Apart, person: Person, model: ModelServer, page: Page, dialect: str, pictures: Path
+    deployment: SplitDeployment,
+    client: ApiClient,
+    model: ModelServer,
+    page: Page,
+    dialect: str,
+    pictures: Path,
 ) -> None:
-    both = team.workers(2)
-    agent = person.agent(f"rosa-{dialect}", model, dialect)
+    both = deployment.workers(2)
+    agent = client.agent(f"rosa-{dialect}", model, dialect)
     command = "echo x >> once.txt; pwd; sleep 6; echo whole"
     slow = says("A word and another one. " * 20).slowly(tps=30)
     count = "wc -l < once.txt"
@@ -112,8 +127,8 @@ def test_conversation_is_watched_reloaded_taken_over_and_stopped(
 
     conversation = begin(page, agent, "Look around")
     expect(page.locator("details.tool", has_text="once.txt").first).to_be_visible()
-    wait_until(lambda: _command_runs(person, conversation), 60)
-    team.holder(conversation, both).kill()
+    wait_until(lambda: _command_runs(client, conversation), 60)
+    deployment.owner_of(conversation, both).kill()
     expect(page.locator(".flow")).to_contain_text("Another one has taken over")
     expect(page.locator(".prose.is-writing")).to_be_visible()
 
@@ -123,11 +138,11 @@ def test_conversation_is_watched_reloaded_taken_over_and_stopped(
     actions.wait_until(page, "finished")
     seen = actions.stored_rows(page)
     assert len(seen) == len(set(seen))
-    outputs = [each["data"]["output"] for each in _results(person, conversation)]
+    outputs = [each["data"]["output"] for each in _results(client, conversation)]
     assert "/workspace" in outputs[0]
     assert "whole" in outputs[0]
     assert outputs[1].splitlines()[0].strip() == "1", "the command ran twice"
-    page.screenshot(path=pictures / f"apart-{dialect}.png")
+    page.screenshot(path=pictures / f"split-deployment-{dialect}.png")
 
     actions.write(page, "And once more")
     expect(page.locator("details.tool", has_text="sleep 300")).to_be_visible()
@@ -137,33 +152,33 @@ def test_conversation_is_watched_reloaded_taken_over_and_stopped(
     assert model.violations == []
 
 
-def _events(person: Person, conversation: str) -> list[dict]:
-    path = f"{person.project}/conversations/{conversation}/events/?limit=200"
-    return person.api("GET", path)["results"]
+def _events(client: ApiClient, conversation: str) -> list[dict]:
+    path = f"{client.project}/conversations/{conversation}/events/?limit=200"
+    return client.api("GET", path)["results"]
 
 
-def _results(person: Person, conversation: str) -> list[dict]:
-    return [each for each in _events(person, conversation) if each["type"] == "agent.tool.returned"]
+def _results(client: ApiClient, conversation: str) -> list[dict]:
+    return [each for each in _events(client, conversation) if each["type"] == "agent.tool.returned"]
 
 
-def _command_runs(person: Person, conversation: str) -> bool:
-    if not any(each["type"] == "agent.tool.started" for each in _events(person, conversation)):
+def _command_runs(client: ApiClient, conversation: str) -> bool:
+    if not any(each["type"] == "agent.tool.started" for each in _events(client, conversation)):
         return False
     time.sleep(1)  # the command itself has begun
     return True
 
 
 def test_conversation_page_says_that_no_worker_runs_until_one_does(
-    team: Apart, person: Person, model: ModelServer, page: Page, pictures: Path
+    deployment: SplitDeployment, client: ApiClient, model: ModelServer, page: Page, pictures: Path
 ) -> None:
-    team.workers(0)
-    agent = person.agent("nils", model, "anthropic")
+    deployment.workers(0)
+    agent = client.agent("nils", model, "anthropic")
     model.script([says("Here I am.")])
     begin(page, agent, "Is anybody there?")
     notice = page.get_by_role("status").filter(has_text="No worker is running")
     expect(notice).to_contain_text("manage.py run_worker")
     page.screenshot(path=pictures / "no-worker.png")
-    team.workers(1)
+    deployment.workers(1)
     actions.wait_until(page, "finished")
     expect(page.locator(".flow")).to_contain_text("Here I am.")
     expect(notice).to_have_count(0)

@@ -17,7 +17,7 @@ from paca.bus.base import (
 from paca.bus.redis.bus import RedisBus
 from paca.common.frames import StoredEvent
 from tests.bus.helpers import RecordingHandler, until
-from tests.support.tls_front import TlsFront
+from tests.support.tls_proxy import TlsProxy
 
 pytestmark = [pytest.mark.anyio, pytest.mark.service]
 
@@ -131,7 +131,7 @@ async def test_listener_subscribes_only_to_the_channels_of_its_kinds(valkey, con
 
 async def test_redis_bus_uses_tls_and_rejects_an_unknown_certificate(valkey, connect, tmp_path):
     trigger, heard, due = uuid4(), [], []
-    with TlsFront(tmp_path, valkey.port) as front:
+    with TlsProxy(tmp_path, valkey.port) as front:
         address = f"rediss://127.0.0.1:{front.port}/0"
         bus = RedisBus(f"{address}?ssl_ca_certs={front.certificate}")
         with bus.listen(ALL, heard.append):

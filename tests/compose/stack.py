@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.installation.manage_process import ROOT, Running
 from tests.support import ports
-from tests.support.split_deployment import Colleague, Person
+from tests.support.split_deployment import ApiClient, RemoteAgent
 
 HERE = Path(__file__).parent
 SERVICES_IMAGE = "paca-test-services:1"
@@ -128,7 +128,7 @@ class Stack:
         return SignedIn(self.web, {cookie.name: str(cookie.value) for cookie in jar})
 
 
-class SignedIn(Person):
+class SignedIn(ApiClient):
     """A person by the cookies of a browser."""
 
     def __init__(self, web: Running, cookies: dict[str, str]) -> None:
@@ -140,7 +140,7 @@ class SignedIn(Person):
         jar = "; ".join(f"{name}={value}" for name, value in self._cookies.items())
         return {"Cookie": jar, "X-CSRFToken": self._cookies["csrftoken"]}
 
-    def guide(self) -> Colleague:
+    def guide(self) -> RemoteAgent:
         """The demo agent, which needs no network."""
         (guide,) = self.api("GET", f"{self.project}/agents/")["results"]
-        return Colleague(self, f"{self.project}/agents/{guide['id']}")
+        return RemoteAgent(self, f"{self.project}/agents/{guide['id']}")

@@ -33,41 +33,50 @@ def stack() -> Iterator[Stack]:
 
 
 @pytest.fixture(scope="module")
-def person(stack: Stack) -> stacks.SignedIn:
+def client(stack: Stack) -> stacks.SignedIn:
     wait_until(lambda: stack.health("web") == ["healthy"], 300, lambda: stack("logs", "web"))
     return stack.sign_in()
 
 
-def test_compose_stack_answers_with_commands_in_docker(stack, person):
-    talk = person.guide().begin(LOOK_AROUND)
-    assert talk.rest(120) == "finished/answered", stack("logs", "worker")
-    assert talk.has("tool.returned")
-    assert [each["backend"] for each in talk.all("sandbox.started")] == ["docker"]
-    wait_until(lambda: person.ready()["status"] == "ready", 60, lambda: json.dumps(person.ready()))
-    assert person.ready()["workers"]["working"] == 2
+def test_compose_stack_answers_with_commands_in_docker(stack, client):
+    conversation = client.guide().start_conversation(LOOK_AROUND)
+    assert conversation.wait_until_idle(120) == "finished/answered", stack("logs", "worker")
+    assert conversation.has_event("tool.returned")
+    assert [each["backend"] for each in conversation.event_data("sandbox.started")] == ["docker"]
+    wait_until(lambda: client.ready()["status"] == "ready", 60, lambda: json.dumps(client.ready()))
+    assert client.ready()["workers"]["working"] == 2
     # In their containers both are process 1; neither takes the other for dead.
-    assert not talk.has("conversation.resumed")
+    assert not conversation.has_event("conversation.resumed")
     wait_until(lambda: set(stack.health("worker")) == {"healthy"}, 60)
 
 
-def test_compose_worker_answers_messages_that_came_while_it_was_stopped(stack, person):
-    talk = person.guide().begin(LOOK_AROUND)
-    talk.rest(120)
+def test_compose_worker_answers_messages_that_came_while_it_was_stopped(stack, client):
+    conversation = client.guide().start_conversation(LOOK_AROUND)
+    conversation.wait_until_idle(120)
     stack("stop", "worker")
     assert [each["State"]["ExitCode"] for each in stack.containers("worker")] == [0, 0]
-    talk.say(LOOK_AROUND)
-    assert talk.row["activity"] == "waiting_for_worker"
-    assert person.ready()["parts"]["workers"] == "none is alive"
+    conversation.send(LOOK_AROUND)
+    assert conversation.row["activity"] == "waiting_for_worker"
+    assert client.ready()["parts"]["workers"] == "none is alive"
     stack("start", "worker")
-    assert talk.rest(120) == "finished/answered"
-    assert len([turn for turn in talk.all("turn.finished") if turn["reason"] == "answered"]) == 2
-    person.api("DELETE", f"{talk.path}/")
-    owned = ("--quiet", "--filter", f"name={talk.id}")
+    assert conversation.wait_until_idle(120) == "finished/answered"
+    assert (
+        len(
+            [
+                turn
+                for turn in conversation.event_data("turn.finished")
+                if turn["reason"] == "answered"
+            ]
+        )
+        == 2
+    )
+    client.api("DELETE", f"{conversation.path}/")
+    owned = ("--quiet", "--filter", f"name={conversation.id}")
     wait_until(lambda: not stacks.run("docker", "ps", "--all", *owned), 60)
     wait_until(lambda: not stacks.run("docker", "volume", "ls", *owned), 60)
 
 
-def test_compose_web_server_cannot_reach_docker_and_no_service_is_root(stack, person):
+def test_compose_web_server_cannot_reach_docker_and_no_service_is_root(stack, client):
     (web,) = stack.containers("web")
     assert "docker.sock" not in str(web["Mounts"])
     for container in (web, *stack.containers("worker")):

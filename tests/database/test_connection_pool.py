@@ -18,7 +18,7 @@ from paca.common import database_threads
 from paca.conversations import store
 from paca.worker.database import Database
 from tests.realtime.pages import Chat, make_chat, session_cookie
-from tests.support import direct
+from tests.support import postgres_sessions
 from tests.support.flow import wait_until
 from tests.support.live_server import LiveServer, running
 
@@ -98,10 +98,10 @@ def test_connection_pool_serves_two_hundred_concurrent_requests_with_a_few_conne
 ):
     with lists_are_stuck():
         visitors = [RawClient(live, cookie) for _ in range(200)]
-        wait_until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
+        wait_until(lambda: postgres_sessions.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
         # One more connection is the test's own, which holds the lock.
-        assert direct.sessions("state <> 'idle'") == database_threads.PAGES + 1
-        assert direct.sessions() <= database_threads.TOTAL
+        assert postgres_sessions.sessions("state <> 'idle'") == database_threads.PAGES + 1
+        assert postgres_sessions.sessions() <= database_threads.TOTAL
     assert [visitor.answer()[0] for visitor in visitors] == [200] * 200
     assert connection.pool.get_stats()["pool_size"] <= database_threads.TOTAL
     assert_everything_comes_back()
@@ -115,7 +115,9 @@ async def test_worker_does_not_wait_for_requests_that_are_stuck(live, chat, cook
     def stuck() -> None:
         with lists_are_stuck():
             visitors = [RawClient(live, cookie) for _ in range(60)]
-            wait_until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
+            wait_until(
+                lambda: postgres_sessions.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES
+            )
             begun.set()
             assert done.wait(20)
         assert {visitor.answer()[0] for visitor in visitors} == {200}
@@ -139,7 +141,7 @@ async def test_worker_does_not_wait_for_requests_that_are_stuck(live, chat, cook
 def test_liveness_is_answered_while_every_request_is_stuck(live, cookie):
     with lists_are_stuck():
         visitors = [RawClient(live, cookie) for _ in range(database_threads.PAGES + 4)]
-        wait_until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
+        wait_until(lambda: postgres_sessions.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
         assert RawClient(live, "", "/healthz").answer()[0] == 200
     assert {visitor.answer()[0] for visitor in visitors} == {200}
 
@@ -147,7 +149,7 @@ def test_liveness_is_answered_while_every_request_is_stuck(live, cookie):
 def test_requests_whose_clients_leave_free_their_place(live, cookie, assert_everything_comes_back):
     with lists_are_stuck():
         visitors = [RawClient(live, cookie) for _ in range(200)]
-        wait_until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
+        wait_until(lambda: postgres_sessions.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
         for visitor in visitors:
             visitor.leave()
     assert RawClient(live, cookie).answer()[0] == 200
@@ -189,10 +191,10 @@ def test_first_request_after_a_database_restart_is_answered(
 ):
     with lists_are_stuck():
         visitors = [RawClient(live, cookie) for _ in range(database_threads.PAGES)]
-        wait_until(lambda: direct.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
+        wait_until(lambda: postgres_sessions.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES)
     assert {visitor.answer()[0] for visitor in visitors} == {200}
     assert_everything_comes_back()
-    assert direct.end_sessions() >= database_threads.PAGES
+    assert postgres_sessions.end_sessions() >= database_threads.PAGES
     assert RawClient(live, cookie).answer()[0] == 200
     assert_everything_comes_back()
 
@@ -202,13 +204,13 @@ def test_requests_are_refused_plainly_while_the_database_is_unavailable(
 ):
     page = f"/projects/{chat.world.project.pk}/"
     connection.close()
-    direct.allow_connections(False)
+    postgres_sessions.allow_connections(False)
     try:
-        direct.end_sessions()
+        postgres_sessions.end_sessions()
         asked = [RawClient(live, cookie, path) for path in ("/api/v1/projects/", page, "/readyz")]
         of_api, of_page, of_ready = [visitor.answer() for visitor in asked]
     finally:
-        direct.allow_connections(True)
+        postgres_sessions.allow_connections(True)
     assert of_api[0] == 503
     assert json.loads(of_api[1])["code"] == "unavailable"
     assert of_page[0] == 503

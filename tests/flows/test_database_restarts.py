@@ -6,7 +6,7 @@ import pytest
 
 from paca.asgi import application
 from tests.realtime.pages import conversation_page, session_headers
-from tests.support import direct
+from tests.support import postgres_sessions
 from tests.support.flow import Flow, assert_replay_matches, wait_until
 from tests.support.live_server import running
 from tests.support.model_script import calls, says
@@ -25,7 +25,7 @@ def test_turn_is_carried_on_after_every_database_connection_was_cut(flow: Flow):
     )
     wait_until(lambda: conversation.has_event("tool.started"))
     for _ in range(6):
-        direct.end_sessions()
+        postgres_sessions.end_sessions()
         time.sleep(0.3)  # time to connect again before the next cut
     flow.wait_until_idle(conversation)
     assert conversation.status == "finished/answered"
@@ -40,7 +40,7 @@ def test_turn_is_carried_on_after_every_database_connection_was_cut(flow: Flow):
 def test_reply_is_stored_once_after_every_database_connection_was_cut(flow: Flow):
     conversation = flow.begin("Hello", [says("Slow " * 30).slowly(tps=10), says("Slow " * 30)])
     wait_until(lambda: flow.model.in_flight == 1)
-    direct.end_sessions()
+    postgres_sessions.end_sessions()
     flow.wait_until_idle(conversation)
     assert len(conversation.answers) == 1
     assert_replay_matches(conversation)
@@ -52,7 +52,7 @@ def test_socket_still_works_after_every_database_connection_was_cut(flow: Flow):
         headers = session_headers(server, flow.world.user)
         with conversation_page(server, conversation.id, headers) as page:
             page.until("ready")
-            assert direct.end_sessions() > 0
+            assert postgres_sessions.end_sessions() > 0
             flow.model.script([says("Still here.")])
             assert page.ask("message", text="And now?", client_id="1")["type"] == "ack"
             page.until(lambda frame: frame["data"].get("text") == "Still here.", 20)

@@ -1,4 +1,4 @@
-"""The Docker backend for tests: their own containers, on the daemon and image of this machine."""
+"""The Docker backend for tests, on the daemon and the image of this machine."""
 
 import asyncio
 import functools
@@ -21,7 +21,7 @@ def reason_against() -> str:
     """Why Docker cannot be tested here; empty if it can. In CI a skipped test fails the run."""
     backend = Docker(DockerEngine(), "tests", image=DEFAULT_IMAGE)
     try:
-        with ThreadPoolExecutor(1) as thread:  # who asks may be in an event loop
+        with ThreadPoolExecutor(1) as thread:  # the caller may run in an event loop
             thread.submit(lambda: asyncio.run(backend.check())).result()
     except SandboxUnavailable as reason:
         return reason.detail
@@ -29,12 +29,12 @@ def reason_against() -> str:
 
 
 def install_id(data_dir: Path) -> str:
-    """As in the product: two data folders never meet."""
+    """The installation id of a data folder: each folder has its own, as in the product."""
     return "tests-" + hashlib.sha256(str(data_dir).encode()).hexdigest()[:12]
 
 
 def make(data_dir: Path, *, idle_seconds: float = 30) -> Docker:
-    """A backend whose containers only tests on the same folder share."""
+    """A backend whose containers are shared only by tests on the same folder."""
     return Docker(
         DockerEngine(), install_id(data_dir), image=DEFAULT_IMAGE, idle_seconds=idle_seconds
     )
@@ -58,12 +58,12 @@ def runs(backend: Docker, conversation_id: UUID, line: str) -> bool:
 
 
 def runner_pid(backend: Docker, conversation_id: UUID) -> int:
-    """The runner as this machine sees it: the daemon is a local one."""
+    """The pid of the runner on this machine, since the daemon is local."""
     return described(backend, conversation_id)["State"]["Pid"]
 
 
 def raw_connection(backend: Docker, conversation_id: UUID) -> socket.socket:
-    """The container's standard streams, without a word said yet."""
+    """A connection to the container's standard streams, on which nothing was sent yet."""
     connection = socket.socket(socket.AF_UNIX)
     connection.settimeout(20)
     connection.connect(backend.engine.host.removeprefix("unix://"))

@@ -1,4 +1,4 @@
-"""A Docker daemon of the tests' own, to be restarted, killed and frozen: the machine's is everybody's."""
+"""A Docker daemon of its own for tests that restart, kill or freeze one."""
 
 import contextlib
 import os
@@ -37,10 +37,10 @@ state = "{run}/containerd"
 
 
 class DockerDaemon:
-    """Keeps its images and containers over restarts, also when the next one is told other options."""
+    """A daemon that keeps images and containers over restarts, also with other options."""
 
     def __init__(self) -> None:
-        # Sockets in a place of a short name: there is room for a hundred letters.
+        # A short path: the path of a socket has at most about a hundred characters.
         self._run = Path(tempfile.mkdtemp(prefix="paca-docker-", dir="/run"))
         self._data = Path(tempfile.mkdtemp(prefix="paca-docker-"))
         self._log = (self._data / "log").open("wb")
@@ -67,7 +67,7 @@ class DockerDaemon:
             self._containerd.terminate()
             self._containerd.wait(30)
         self._log.close()
-        # It mounts its folder onto itself, once more each time that it was killed before.
+        # The daemon mounts its folder onto itself, once more after each kill.
         while (
             subprocess.run(["umount", self._data / "docker"], capture_output=True).returncode == 0
         ):
@@ -78,7 +78,7 @@ class DockerDaemon:
     # --- its life ---------------------------------------------------------------------------------
 
     def start(self, *, live_restore: bool | None = None) -> None:
-        """Returns once it answers; nothing if it runs with these options."""
+        """Start it and wait until it answers; do nothing if it runs with these options."""
         options = self._options
         if live_restore is not None:
             options = ("--live-restore",) if live_restore else ()
@@ -87,7 +87,7 @@ class DockerDaemon:
                 return
             self.stop()
         self._options = options
-        # In a network of its own: one without a bridge takes away the machine's, which others use.
+        # In a network namespace of its own: it would remove the bridge of the machine, which others use.
         self._daemon = self._begun(
             *("unshare", "--net", "dockerd", "--host", self.address),
             *("--containerd", f"{self._run}/containerd.sock"),
@@ -98,15 +98,15 @@ class DockerDaemon:
         wait_until(self._answers, 60, lambda: (self._data / "log").read_text()[-2000:])
 
     def stop(self) -> float:
-        """As an administrator would; how many seconds it took."""
+        """End it in order; gives the seconds it took."""
         return self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """No chance to tidy up."""
+        """End it with SIGKILL."""
         self._end(signal.SIGKILL)
 
     def freeze(self) -> None:
-        """Whoever asks is let in, and gets no answer."""
+        """Let it hang: it accepts connections and answers nothing."""
         assert self._daemon is not None
         self._daemon.send_signal(signal.SIGSTOP)
 
@@ -129,23 +129,23 @@ class DockerDaemon:
     # --- what is in it ----------------------------------------------------------------------------
 
     def containers(self) -> list[str]:
-        """The conversations that have one, running or not."""
+        """The conversations that have a container, running or not."""
         return [each["Names"][0][-LENGTH_OF_UUID:] for each in self._containers()]
 
     def processes(self, conversation_id: UUID) -> str:
-        """The command lines of what runs in the conversation's container."""
+        """The command lines of the processes in the conversation's container."""
         (container,) = self._containers_of(conversation_id)
         return str(self._wait(lambda client: client.top(container["Id"]))["Processes"])
 
     def files_of(self, conversation_id: UUID, name: str) -> list[Path]:
-        """That of this name in its workspace, as this machine sees it; none if it is not there."""
+        """Paths on this machine of the files of this name in the conversation's workspace."""
         mounts = [one for each in self._containers_of(conversation_id) for one in each["Mounts"]]
         volumes = self._data / "docker/volumes"
         files = [volumes / mount["Name"] / "_data" / name for mount in mounts if mount.get("Name")]
         return [file for file in files if file.exists()]
 
     def last_death(self) -> float:
-        """When a container ended last, in seconds since 1970."""
+        """Unix time at which a container ended last."""
         span = {"since": 0, "until": time.time(), "filters": {"event": "die"}, "decode": True}
         return (
             max(each["timeNano"] for each in self._wait(lambda client: [*client.events(**span)]))
@@ -153,7 +153,7 @@ class DockerDaemon:
         )
 
     def occupy(self, name: str, *, runs: bool) -> None:
-        """A container of a stranger's."""
+        """Create a container that is not Paca's."""
         config = {
             "Image": DEFAULT_IMAGE,
             "Cmd": ["sleep", "600"],
@@ -164,11 +164,11 @@ class DockerDaemon:
             self._wait(lambda client: client.start(name))
 
     def has(self, name: str, *, runs: bool) -> bool:
-        """Whether a container of this name is there, in this state."""
+        """Whether there is a container of this name in this state."""
         return self._wait(lambda client: client.inspect_container(name))["State"]["Running"] is runs
 
     def build(self, tag: str, dockerfile: str) -> None:
-        """Make an image under this name, or give the name to another one."""
+        """Build an image under this name; an image of that name loses it."""
         subprocess.run(
             ["docker", "--host", self.address, "build", "--network=none", "--tag", tag, "-"],
             input=dockerfile.encode(),
@@ -178,7 +178,7 @@ class DockerDaemon:
         )
 
     def clear(self) -> None:
-        """Remove all containers, whatever state it was left in."""
+        """Remove all containers, in whatever state the daemon is."""
         self.thaw()
         self.start(live_restore=False)
         for container in self._containers():
@@ -200,7 +200,7 @@ class DockerDaemon:
         return self._engine.call_sync(work)
 
     def _copy_image(self) -> None:
-        """A thin copy of the machine's: to load it whole takes half a minute."""
+        """Copy a small part of the machine's image: the whole takes half a minute."""
         excluded = [f"--exclude={each}" for each in NOT_NEEDED]
         tar = subprocess.Popen(
             ["docker", "run", "--rm", "--network=none", "--log-driver=none", "--user=0"]

@@ -1,4 +1,4 @@
-"""A way to Docker's socket that a test can cut or make slow: what a worker sees of a daemon in trouble."""
+"""A proxy of Docker's socket that a test can cut or slow down, to imitate a daemon in trouble."""
 
 import asyncio
 import threading
@@ -40,7 +40,7 @@ class DockerProxy:
         asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(5)
 
     def cut(self) -> None:
-        """Every connection ends, and there will be no new one."""
+        """End every connection and refuse new ones."""
         asyncio.run_coroutine_threadsafe(self._cut(), self._loop).result(5)
 
     async def _listen(self) -> None:
@@ -52,7 +52,7 @@ class DockerProxy:
             self._server.close()
             self._server = None
             self._path.unlink(missing_ok=True)
-        await asyncio.sleep(0.05)  # whoever was just let in is known after it
+        await asyncio.sleep(0.05)  # connections that were just accepted are known afterwards
         pumps = list(self._pumps)
         for pump in pumps:
             pump.cancel()

@@ -1,4 +1,4 @@
-"""Logs as they can be: a hypothesis strategy over the grammar of events, and worse."""
+"""Hypothesis strategies for event logs: valid ones, and some that no worker writes."""
 
 from hypothesis import strategies as st
 

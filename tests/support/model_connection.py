@@ -1,4 +1,4 @@
-"""One connection of the scripted model server: enough of HTTP/1.1, and every fault that it can show."""
+"""One connection of the scripted model server: a small part of HTTP/1.1, and every fault."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ HTML = b"<!doctype html><html><body><h1>Sign in to the guest network</h1></body>
 
 @dataclass(frozen=True)
 class Received:
-    """A request as it came."""
+    """A request as it was received."""
 
     path: str
     headers: dict[str, str]
@@ -54,7 +54,9 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self.buffer += data
         if not self.buffer[:1].isalpha():
-            self.transport.write(b"HTTP/1.1 400 X\r\n\r\n")  # as servers answer who speaks TLS
+            self.transport.write(
+                b"HTTP/1.1 400 X\r\n\r\n"
+            )  # the answer of a server to a client that speaks TLS
             self.transport.close()
             return
         head, found, rest = self.buffer.partition(b"\r\n\r\n")
@@ -77,7 +79,7 @@ class Connection(asyncio.Protocol):
         )
 
     def list_models(self, path: str, headers: dict[str, str]) -> None:
-        """What a base URL serves, as OpenAI's servers list it."""
+        """Answer with the list of models, as OpenAI's servers do."""
         self.server.listed += 1
         if not path.endswith("/v1/models") or self.server.served is None:
             self.respond(404, b"Not found", {"content-type": "text/plain"})
@@ -134,7 +136,7 @@ class Connection(asyncio.Protocol):
     async def raw(self, reply: Raw) -> None:
         self.start_stream(reply.content_type)
         self.chunk(reply.data)
-        await asyncio.sleep(0.005)  # lets what was written leave before the end
+        await asyncio.sleep(0.005)  # written bytes leave before the end
         if reply.end == "clean":
             self.end_stream()
         elif reply.end == "close":
@@ -175,7 +177,7 @@ class Connection(asyncio.Protocol):
             case "stall":
                 await asyncio.Event().wait()
             case "reset":
-                await asyncio.sleep(0.02)  # lets what was written leave before the reset
+                await asyncio.sleep(0.02)  # written bytes leave before the reset
                 self.reset()
             case "cut" | "cuttool" | "nostop":
                 self.end_stream()

@@ -1,4 +1,4 @@
-"""What a scripted model says, in no provider's dialect: replies, their pace, and their faults."""
+"""Replies of the scripted model, without a provider's dialect: texts, calls, pace and faults."""
 
 import re
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ MAIN_ARGUMENT = {
     "think": "thought",
 }
 
-# What each does is told in model_server.py, where it is done.
+# model_connection.py carries each of them out.
 FAULTS = (
     "429", "529", "500", "503", "401", "403", "404", "413", "nocredit", "badrequest", "ctx",
     "redirect", "echokey", "reset", "cut", "cuttool", "badjson", "midover", "midrate", "hang", "stall", "html", "nostop",

@@ -24,7 +24,7 @@ PROGRAM = Callable[[dict[str, Any]], Scripted | Raw]
 
 
 class ModelServer:
-    """The server, what it was told to say, and what it saw."""
+    """The server: its script and the requests that it received."""
 
     def __init__(self, port: int = 0) -> None:
         self.port = port
@@ -34,7 +34,7 @@ class ModelServer:
         self.closed_by_client = 0
         self.connections = 0
         self.served: list[str] | None = ["gpt-test", "other-test"]
-        self.wants_key = ""  # for the list of models alone
+        self.wants_key = ""  # only for the list of models
         self.listed = 0
         self.record = True  # off in long benches, where keeping each body would cost memory
         self._queue: deque[Scripted | Raw] = deque()

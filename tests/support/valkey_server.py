@@ -1,4 +1,4 @@
-"""A real Valkey on a private port, to be stopped, killed, frozen and wiped: ``with ValkeyServer(folder)``."""
+"""A real Valkey on a private port, which a test can stop, kill, freeze and wipe."""
 
 import contextlib
 import signal
@@ -35,7 +35,7 @@ class ValkeyServer:
             self.kill()
 
     def start(self) -> None:
-        """Returns once it answers."""
+        """Start it and wait until it answers."""
         self._folder.mkdir(parents=True, exist_ok=True)
         durable = ["--appendonly", "yes", "--appendfsync", "always"] if self.durable else []
         self._process = subprocess.Popen(
@@ -53,15 +53,15 @@ class ValkeyServer:
         self._wait_for_answer()
 
     def stop(self) -> None:
-        """As an administrator would."""
+        """End it in order."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """No chance to tidy up."""
+        """End it with SIGKILL."""
         self._end(signal.SIGKILL)
 
     def freeze(self) -> None:
-        """It hangs: connections are taken, and nothing is answered."""
+        """Let it hang: it accepts connections and answers nothing."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
 
@@ -70,7 +70,7 @@ class ValkeyServer:
         self._process.send_signal(signal.SIGCONT)
 
     def begin_to_keep(self) -> None:
-        """From now on it is durable."""
+        """Make it durable from now on."""
         self.durable = True
         with self.client() as client:
             client.config_set("appendfsync", "always")
@@ -79,13 +79,13 @@ class ValkeyServer:
                 time.sleep(0.02)
 
     def wipe(self) -> None:
-        """All is gone, as if it had been started anew."""
+        """Delete all data, as if it had been started anew."""
         with self.client() as client:
             client.flushall()
 
     @contextlib.contextmanager
     def client(self, *, texts: bool = True) -> Iterator[Any]:
-        """A client of another program, which reads texts or bytes."""
+        """A client of another program, which reads text or bytes."""
         found = redis.Redis.from_url(self.url, protocol=2, decode_responses=texts)
         try:
             yield found
@@ -118,7 +118,7 @@ class ValkeyServer:
 
 @contextlib.contextmanager
 def running() -> Iterator[ValkeyServer]:
-    """An empty one in a folder of its own, until the block ends."""
+    """An empty server in a temporary folder, until the block ends."""
     with (
         tempfile.TemporaryDirectory(prefix="paca-valkey-") as folder,
         ValkeyServer(Path(folder)) as server,

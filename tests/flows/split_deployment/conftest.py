@@ -10,25 +10,27 @@ from tests.support import valkey_server
 from tests.support.flow import DIALECT
 from tests.support.model_server import ModelServer
 from tests.support.postgres_server import PostgresServer
-from tests.support.split_deployment import Apart, Colleague, Person
+from tests.support.split_deployment import ApiClient, RemoteAgent, SplitDeployment
 
 
 @pytest.fixture(scope="module")
-def team(tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer) -> Iterator[Apart]:
+def deployment(
+    tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer
+) -> Iterator[SplitDeployment]:
     with valkey_server.running() as valkey:
-        apart = Apart(tmp_path_factory.mktemp("apart"), postgres, valkey.url)
-        yield apart
-        apart.end()
+        deployment = SplitDeployment(tmp_path_factory.mktemp("split"), postgres, valkey.url)
+        yield deployment
+        deployment.end()
 
 
 @pytest.fixture(scope="module")
-def webs(team: Apart) -> tuple[Running, Running]:
-    return team.web("web-1"), team.web("web-2")
+def webs(deployment: SplitDeployment) -> tuple[Running, Running]:
+    return deployment.web("web-1"), deployment.web("web-2")
 
 
 @pytest.fixture(scope="module")
-def person(team: Apart, webs: tuple[Running, Running]) -> Person:
-    return team.person(webs[0])
+def client(deployment: SplitDeployment, webs: tuple[Running, Running]) -> ApiClient:
+    return deployment.client(webs[0])
 
 
 @pytest.fixture
@@ -38,6 +40,6 @@ def model() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def rosa(person: Person, model: ModelServer, request: pytest.FixtureRequest) -> Colleague:
+def agent(client: ApiClient, model: ModelServer, request: pytest.FixtureRequest) -> RemoteAgent:
     """A new agent, in the dialect of the test's parameter, or in the default dialect of this test run."""
-    return person.agent(f"r{uuid4().hex[:10]}", model, getattr(request, "param", DIALECT))
+    return client.agent(f"r{uuid4().hex[:10]}", model, getattr(request, "param", DIALECT))

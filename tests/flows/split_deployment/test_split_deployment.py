@@ -10,102 +10,102 @@ from tests.support.split_deployment import end
 
 pytestmark = pytest.mark.service
 PATIENCE = 90  # seconds: a worker may load a large library first, while other tests run
-in_both_dialects = pytest.mark.parametrize("rosa", ["anthropic", "openai"], indirect=True)
+in_both_dialects = pytest.mark.parametrize("agent", ["anthropic", "openai"], indirect=True)
 SLOW = says("Slow " * 200).slowly(tps=10)
 
 
 @in_both_dialects
-def test_answer_is_shown_live_and_equal_on_every_web_server(team, rosa, model, webs):
-    team.workers(2)
+def test_answer_is_shown_live_and_equal_on_every_web_server(deployment, agent, model, webs):
+    deployment.workers(2)
     long = says("One word after the other. " * 8).slowly(tps=40)
     model.script([says("I look.") + calls(bash="echo from-the-sandbox"), long])
-    talk = rosa.begin("Go")
-    with talk.page() as here, talk.seen_at(webs[1]).page() as there:
+    conversation = agent.start_conversation("Go")
+    with conversation.page() as here, conversation.on_server(webs[1]).page() as there:
         for page in (here, there):
             page.wait_until("agent.text.streamed", PATIENCE)
             page.wait_until("agent.conversation.finished", PATIENCE)
             assert page.seqs == list(range(1, page.seqs[-1] + 1))
-    assert [each["output"].splitlines()[0] for each in talk.all("tool.returned")] == [
-        "from-the-sandbox"
-    ]
-    assert talk.seen_at(webs[1]).frames == talk.frames
+    assert [
+        each["output"].splitlines()[0] for each in conversation.event_data("tool.returned")
+    ] == ["from-the-sandbox"]
+    assert conversation.on_server(webs[1]).frames == conversation.frames
     assert model.violations == []
 
 
-def test_stop_reaches_a_worker_in_another_process_at_once(team, rosa, model, webs):
-    team.workers(2)
+def test_stop_reaches_a_worker_in_another_process_at_once(deployment, agent, model, webs):
+    deployment.workers(2)
     model.script([calls(bash="sleep 300")])
-    talk = rosa.begin("Go")
-    with talk.page() as page:
+    conversation = agent.start_conversation("Go")
+    with conversation.page() as page:
         page.wait_until("agent.tool.started", PATIENCE)
         began = time.monotonic()
-        talk.seen_at(webs[1]).stop()
+        conversation.on_server(webs[1]).stop()
         page.wait_until("agent.conversation.stopped", 10)
         assert time.monotonic() - began < 5
-    assert talk.rest() == "stopped/by_person"
+    assert conversation.wait_until_idle() == "stopped/by_person"
 
 
 @in_both_dialects
-def test_conversations_of_a_killed_worker_go_on_in_the_other_one(team, rosa, model):
-    both = team.workers(2)
+def test_conversations_of_a_killed_worker_go_on_in_the_other_one(deployment, agent, model):
+    both = deployment.workers(2)
     command = "echo x >> once.txt; echo begun; sleep 4; echo whole"
     model.script([calls(bash=command), calls(bash="cat once.txt"), says("Once.")])
-    talk = rosa.begin("Go")
-    with talk.page() as page:
+    conversation = agent.start_conversation("Go")
+    with conversation.page() as page:
         page.wait_until("agent.tool.progressed", PATIENCE)
-    team.holder(talk.id, both).kill()
-    assert talk.rest() == "finished/answered"
-    assert talk.answers == ["Once."]
-    first, second = (each["output"] for each in talk.all("tool.returned"))
+    deployment.owner_of(conversation.id, both).kill()
+    assert conversation.wait_until_idle() == "finished/answered"
+    assert conversation.answers == ["Once."]
+    first, second = (each["output"] for each in conversation.event_data("tool.returned"))
     assert "whole" in first
     assert second.splitlines()[0] == "x", "the command ran twice"
-    assert talk.has("conversation.resumed")
+    assert conversation.has_event("conversation.resumed")
     assert model.violations == []
 
 
-def test_worker_that_drains_leaves_its_work_to_the_other_one(team, rosa, model):
-    both = team.workers(2)
+def test_worker_that_drains_leaves_its_work_to_the_other_one(deployment, agent, model):
+    both = deployment.workers(2)
     model.script([SLOW, says("Here.")])
-    talk = rosa.begin("Go")
+    conversation = agent.start_conversation("Go")
     wait_until(lambda: model.in_flight == 1, PATIENCE)
-    leaving = team.holder(talk.id, both)
+    leaving = deployment.owner_of(conversation.id, both)
     began = time.monotonic()
     assert end(leaving) == 0, leaving.output
     assert time.monotonic() - began < 30
     assert "Traceback" not in leaving.output
-    assert talk.rest() == "finished/answered"
-    assert talk.answers == ["Here."]
-    assert wait_until(lambda: talk.person.ready()["workers"]["working"] == 1)
+    assert conversation.wait_until_idle() == "finished/answered"
+    assert conversation.answers == ["Here."]
+    assert wait_until(lambda: conversation.client.ready()["workers"]["working"] == 1)
 
 
-def test_work_without_a_worker_waits_and_pages_say_why(team, rosa, model):
-    team.workers(1)
+def test_work_without_a_worker_waits_and_pages_say_why(deployment, agent, model):
+    deployment.workers(1)
     model.script([says("First.")])
-    talk = rosa.begin("Go")
-    talk.rest()
-    team.workers(0)
-    talk.say("And now?")
-    person = talk.person
-    assert person.api("GET", "/workers/") == {"working": 0}
-    ready = person.ready()
+    conversation = agent.start_conversation("Go")
+    conversation.wait_until_idle()
+    deployment.workers(0)
+    conversation.send("And now?")
+    client = conversation.client
+    assert client.api("GET", "/workers/") == {"working": 0}
+    ready = client.ready()
     assert ready["parts"]["workers"] == "none is alive"
     assert ready["queue"]["waiting"] == 1
-    row = talk.row
+    row = conversation.row
     assert (row["status"], row["activity"]) == ("queued", "waiting_for_worker")
     model.script([says("Second.")])
-    team.workers(1)
-    assert talk.rest() == "finished/answered"
-    assert talk.answers == ["First.", "Second."]
-    assert person.ready()["status"] == "ready", person.ready()
+    deployment.workers(1)
+    assert conversation.wait_until_idle() == "finished/answered"
+    assert conversation.answers == ["First.", "Second."]
+    assert client.ready()["status"] == "ready", client.ready()
 
 
-def test_web_server_that_shuts_down_tells_its_pages_to_reconnect(team, rosa, model):
-    team.workers(1)
+def test_web_server_that_shuts_down_tells_its_pages_to_reconnect(deployment, agent, model):
+    deployment.workers(1)
     model.script([says("Fine.")])
-    leaving = team.web("web-3")
-    talk = rosa.begin("Go")
-    talk.rest()
-    with talk.seen_at(leaving).page() as page:
+    leaving = deployment.web("web-3")
+    conversation = agent.start_conversation("Go")
+    conversation.wait_until_idle()
+    with conversation.on_server(leaving).page() as page:
         page.wait_until("ready")
         leaving.process.terminate()
         assert page.close_code(20) == 1012

@@ -1,4 +1,4 @@
-"""Puts TLS before a server that speaks none, with a certificate made for the occasion."""
+"""A TLS proxy before a server without TLS, with a new self-signed certificate."""
 
 import asyncio
 import ssl
@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 
-class TlsFront:
-    """``with TlsFront(folder, port) as front:``; ``front.certificate`` is what clients have to trust."""
+class TlsProxy:
+    """``with TlsProxy(folder, port) as front:``; ``front.certificate`` is what clients have to trust."""
 
     def __init__(self, folder: Path, behind: int) -> None:
         self.certificate = folder / "certificate.pem"

@@ -1,4 +1,4 @@
-"""A connection of one's own to the PostgreSQL that the suite runs on, beside Django and its pool."""
+"""Sessions of the test's database on PostgreSQL, seen and ended over a connection beside Django's."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def execute(statement: str, *parameters: Any) -> list[Any]:
 
 
 def sessions(where: str = "true") -> int:
-    """How many connections the test's database has now."""
+    """The number of connections to the test's database."""
     counted = execute(
         f"SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND {where}", database()
     )
@@ -30,7 +30,7 @@ def sessions(where: str = "true") -> int:
 
 
 def end_sessions() -> int:
-    """Cut them all, as a restart of the server would, and wait until they are; gives how many.
+    """End all sessions, as a restart of the server would, and wait for it; gives their number.
 
     The one of this thread goes into the pool first: like every thread, a test begins anew.
     """
@@ -43,7 +43,7 @@ def end_sessions() -> int:
 
 
 def allow_connections(allowed: bool) -> None:
-    """Whether the test's database may be connected to."""
+    """Allow or refuse new connections to the test's database."""
     execute(f'ALTER DATABASE "{database()}" ALLOW_CONNECTIONS {str(allowed).lower()}')
 
 
