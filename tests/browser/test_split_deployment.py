@@ -62,13 +62,13 @@ def client(deployment: SplitDeployment, web: Running) -> Iterator[ApiClient]:
     yield found
     deployment.workers(1)
     listed = found.api("GET", f"{found.project}/conversations/")["results"]
-    for conversation in listed:
-        conversation = RemoteConversation(found, conversation["id"])
+    for each in listed:
+        conversation = RemoteConversation(found, each["id"])
         conversation.stop()
         conversation.wait_until_idle()
         found.api("DELETE", f"{conversation.path}/")
     # The workers take away what belonged to them.
-    wait_until(lambda: not _left(deployment, [conversation["id"] for conversation in listed]), 60)
+    wait_until(lambda: not _left(deployment, [each["id"] for each in listed]), 60)
 
 
 def _left(deployment: SplitDeployment, conversations: list[str]) -> list[tuple]:

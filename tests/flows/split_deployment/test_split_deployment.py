@@ -22,8 +22,8 @@ def test_answer_is_shown_live_and_equal_on_every_web_server(deployment, agent, m
     conversation = agent.start_conversation("Go")
     with conversation.page() as here, conversation.on_server(webs[1]).page() as there:
         for page in (here, there):
-            page.wait_until("agent.text.streamed", PATIENCE)
-            page.wait_until("agent.conversation.finished", PATIENCE)
+            page.until("agent.text.streamed", PATIENCE)
+            page.until("agent.conversation.finished", PATIENCE)
             assert page.seqs == list(range(1, page.seqs[-1] + 1))
     assert [
         each["output"].splitlines()[0] for each in conversation.event_data("tool.returned")
@@ -37,10 +37,10 @@ def test_stop_reaches_a_worker_in_another_process_at_once(deployment, agent, mod
     model.script([calls(bash="sleep 300")])
     conversation = agent.start_conversation("Go")
     with conversation.page() as page:
-        page.wait_until("agent.tool.started", PATIENCE)
+        page.until("agent.tool.started", PATIENCE)
         began = time.monotonic()
         conversation.on_server(webs[1]).stop()
-        page.wait_until("agent.conversation.stopped", 10)
+        page.until("agent.conversation.stopped", 10)
         assert time.monotonic() - began < 5
     assert conversation.wait_until_idle() == "stopped/by_person"
 
@@ -52,7 +52,7 @@ def test_conversations_of_a_killed_worker_go_on_in_the_other_one(deployment, age
     model.script([calls(bash=command), calls(bash="cat once.txt"), says("Once.")])
     conversation = agent.start_conversation("Go")
     with conversation.page() as page:
-        page.wait_until("agent.tool.progressed", PATIENCE)
+        page.until("agent.tool.progressed", PATIENCE)
     deployment.owner_of(conversation.id, both).kill()
     assert conversation.wait_until_idle() == "finished/answered"
     assert conversation.answers == ["Once."]
@@ -106,7 +106,7 @@ def test_web_server_that_shuts_down_tells_its_pages_to_reconnect(deployment, age
     conversation = agent.start_conversation("Go")
     conversation.wait_until_idle()
     with conversation.on_server(leaving).page() as page:
-        page.wait_until("ready")
+        page.until("ready")
         leaving.process.terminate()
         assert page.close_code(20) == 1012
     assert leaving.process.wait(20) == 0
