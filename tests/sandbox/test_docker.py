@@ -34,7 +34,7 @@ docker = pytest.mark.docker
 
 @only_docker
 async def test_a_container_has_the_isolation_of_the_threat_model(backend, handle):
-    """The checklist of the threat model, read from the daemon: S1 to S5, S7 to S9, S11 to S14."""
+    """Items S1 to S5, S7 to S9 and S11 to S14 of the threat model, read from the daemon."""
     inspected = docker_backend.described(backend, handle.spec.conversation_id)
     config, host = inspected["Config"], inspected["HostConfig"]
     assert config["User"] == "10001:10001"
@@ -218,7 +218,7 @@ except SandboxUnavailable as reason:
 @docker
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of another user")
 def test_a_forbidden_docker_socket_is_reported_with_the_command_that_allows_it():
-    """T-53."""
+    """The account that runs Paca may not use the socket (T-53)."""
     docker_backend.skip_without()
     root, site = Path(__file__).resolve().parents[2], Path(pytest.__file__).parents[1]
     done = subprocess.run(
@@ -280,7 +280,7 @@ async def test_commands_end_as_lost_when_containers_are_killed_under_load(tmp_pa
 
 @docker
 async def test_a_flood_of_output_does_not_grow_the_worker(tmp_path):
-    """Trap 32."""
+    """Docker clients may buffer all output of a container (trap 32)."""
     docker_backend.skip_without()
     backend, spec = docker_backend.make(tmp_path), SandboxSpec(uuid.uuid4())
     sandbox = await backend.open(spec, epoch=1)

@@ -20,7 +20,7 @@ TREES = {
 
 @pytest.mark.parametrize("line", TREES.values(), ids=TREES)
 async def test_a_timeout_ends_the_whole_process_tree_within_two_seconds(handle, line):
-    """T-15."""
+    """Children that ignore TERM, and those in other sessions, end too (T-15)."""
     began = time.monotonic()
     outcome = await handle.bash(line, seconds=1)
     assert outcome.cause == "timed_out"
