@@ -26,7 +26,7 @@ class TurnLimits:
 
 @dataclass(frozen=True, slots=True)
 class TurnProgress:
-    """What a turn has used and which notices the model has had.
+    """The usage of a turn, and the notices that the model has had.
 
     It is a fold over the log, so a worker that takes the conversation over counts on.
     """

@@ -14,7 +14,7 @@ from paca.events import Event
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCallStarted:
-    """An attempt to get a reply begins. It becomes a row of ``ModelCall``, and no event: people need not see it."""
+    """The start of an attempt to get a reply. It becomes a row of ``ModelCall`` and no event."""
 
     call_id: str
     model: str
@@ -34,7 +34,7 @@ class EventLog(Protocol):
 
     @property
     def progress(self) -> TurnProgress:
-        """What the running turn has used, derived from the same events."""
+        """The usage of the running turn, derived from the same events."""
         ...
 
     def add(self, *entries: LogEntry) -> None:
@@ -82,7 +82,7 @@ class ConversationSandbox(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ToolServices:
-    """What the calls of tools need."""
+    """The parts of the outside that a tool call uses."""
 
     log: EventLog
     sandbox: ConversationSandbox

@@ -1,4 +1,4 @@
-"""What the engine knows of one run of an agent, and the outcomes that end a turn."""
+"""The state of one run of an agent, and the outcomes that end a turn."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class FileLines:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What a write changed. ``added`` and ``removed`` count lines; ``diff`` is a unified diff, cut if long.
+    """The change by a write. ``added`` and ``removed`` count lines; ``diff`` is a unified diff, cut if long.
 
     ``digest`` is the sha256 of the new content.
     """

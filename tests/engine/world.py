@@ -18,15 +18,15 @@ from typing import Any
 from paca import events
 from paca.engine import acting
 from paca.engine.context.history import History, advance
-from paca.engine.limits import TurnLimits, TurnProgress
+from paca.engine.limits import TurnLimits
 from paca.engine.llm.base import Text
 from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
 from paca.engine.loop import run_until_done
-from paca.engine.ports import LogEntry, RunServices, ToolServices
+from paca.engine.ports import RunServices, ToolServices
 from paca.engine.run import AgentProfile, Run, TurnOutcome
 from paca.engine.tools.registry import Toolbox, workspace_tools
-from paca.engine.workspace import WorkspaceError
 from paca.events import Event
+from tests.engine.in_memory import FakeSandbox, ListLog
 from tests.engine.provider_rules import violations
 from tests.support.fake_sandbox_workspace import FakeSandboxWorkspace
 from tests.support.model_script import Scripted, calls
@@ -45,82 +45,6 @@ NEXT_TURN_MAY_FOLLOW = (
     "paused/step_limit",
     "paused/stuck",
 )
-
-
-class ListLog:
-    """An ``EventLog`` in a list. ``entries`` also holds the starts of model calls."""
-
-    def __init__(self) -> None:
-        self.entries: list[LogEntry] = []
-        self.events: list[Event] = []
-        self.live: list[Event] = []
-        self.history = History()
-        self.progress = TurnProgress()
-        self.inbox: list[events.MessageReceived] = []
-        self._added: list[LogEntry] = []
-
-    def add(self, *entries: LogEntry) -> None:
-        self._added.extend(entries)
-
-    async def commit(self, *entries: LogEntry) -> None:
-        self.add(*entries)
-        if self._added:
-            # The running turn claims the messages that were queued since its last commit.
-            self.inbox = [message for message in self.inbox if message.on_busy == "interrupt"]
-            self.append(*self.take_added())
-            self.catch_up()
-        await asyncio.sleep(0)  # others run here, as during a transaction
-
-    def show_live(self, event: Event) -> None:
-        self.live.append(event)
-
-    def take_added(self) -> list[LogEntry]:
-        added, self._added = self._added, []
-        return added
-
-    def append(self, *entries: LogEntry) -> None:
-        """Store the entries, as any writer does."""
-        for entry in entries:
-            self.entries.append(entry)
-            if isinstance(entry, Event):
-                self.events.append(entry)
-            if isinstance(entry, events.MessageReceived):
-                self.inbox.append(entry)
-
-    def catch_up(self) -> None:
-        """Learn the events that others have stored since the last commit."""
-        for seq, event in enumerate(self.events[self.history.seq :], self.history.seq + 1):
-            self.history = advance(self.history, event, seq)
-            self.progress = self.progress.advance(event)
-
-
-class FakeSandbox:
-    """A ``ConversationSandbox``. ``fault`` is the error of its start."""
-
-    def __init__(self, workspace: FakeSandboxWorkspace) -> None:
-        self.current = workspace
-        self.is_attached = False
-        self.fault: WorkspaceError | None = None
-        self.exit_causes: dict[str, str] = {}
-
-    def may_be_running(self, boot_id: str) -> bool:
-        return boot_id == self.current.boot_id
-
-    async def exit_cause(self, boot_id: str) -> str:
-        return self.exit_causes.get(boot_id, "")
-
-    async def workspace(self) -> FakeSandboxWorkspace:
-        await asyncio.sleep(0)
-        if self.fault is not None:
-            raise self.fault
-        self.is_attached = True
-        return self.current
-
-    def restart(self, *, boot_id: str, cause: str) -> None:
-        """The runner ends. Another life of it begins with the same files and knows no commands."""
-        self.exit_causes[self.current.boot_id] = cause
-        files: dict[str, bytes | str] = {**self.current.files}
-        self.current = FakeSandboxWorkspace(files, boot_id=boot_id)
 
 
 class World:

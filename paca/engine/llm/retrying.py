@@ -186,16 +186,16 @@ class RetryingStream:
         """The seconds until the next attempt, or None if there is none."""
         if not error.retryable or number > self._retries:
             return None
-        asked = error.retry_after_seconds
-        if asked is None:
+        requested = error.retry_after_seconds
+        if requested is None:
             # The wait doubles with each attempt. Half of it is random, so that runs which failed
             # at the same moment do not retry at the same moment.
             most = min(FIRST_WAIT_SECONDS * 2.0 ** (number - 1), MAX_WAIT_SECONDS)
             return most * (0.5 + self._jitter() / 2)
         # guard: engine-longest-retry-wait
-        if asked > MAX_RETRY_AFTER_SECONDS:
+        if requested > MAX_RETRY_AFTER_SECONDS:
             return None
-        return asked + min(1.0, 0.1 + asked / 10) * self._jitter()
+        return requested + min(1.0, 0.1 + requested / 10) * self._jitter()
 
 
 def stream_with_retries(

@@ -1,4 +1,4 @@
-"""What a tool is: its name, its description for the model, its arguments and its act."""
+"""The base of all tools: name, description for the model, arguments and act."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GRACE_SECONDS = 15.0
 
 
 class Effect(StrEnum):
-    """What a second execution of the same call would do."""
+    """The effect of a second execution of the same call."""
 
     READ_ONLY = "read_only"
     IDEMPOTENT = "idempotent"
@@ -80,7 +80,7 @@ class ToolOutput:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a call may use. ``workspace`` starts the sandbox when it is first called.
+    """The context of one call. ``workspace`` starts the sandbox when it is first called.
 
     All calls of a run share ``seen_files``: path to sha256 of the file as the model last saw it.
     ``memory_mib`` and ``workspace_mib`` are the sandbox's limits; 0 means unknown.

@@ -97,16 +97,16 @@ def decide(request: Request) -> tuple[str, tuple[ToolUse, ...]]:
 def progress_of(messages: Sequence[Message]) -> JobProgress:
     """The progress of the newest prompt's job after these messages."""
     progress = JobProgress()
-    asked: tuple[ToolUse, ...] = ()
+    calls: tuple[ToolUse, ...] = ()
     for message in messages:
         if message.role == "assistant":
-            asked = tuple(block for block in message.blocks if isinstance(block, ToolUse))
-            progress.reported = not asked
+            calls = tuple(block for block in message.blocks if isinstance(block, ToolUse))
+            progress.reported = not calls
             continue
         results = {b.call_id: b for b in message.blocks if isinstance(b, ToolResult)}
         if results:
             _take_results(
-                progress, [results[call.call_id] for call in asked if call.call_id in results]
+                progress, [results[call.call_id] for call in calls if call.call_id in results]
             )
         busy = bool(results) and not progress.failures
         for block in message.blocks:

@@ -55,12 +55,12 @@ def from_status(status: int, body: object, headers: Mapping[str, str]) -> ModelE
     """The error for a response with another status than 200."""
     if 300 <= status < 400:
         return redirect_error(status, headers)
-    said = _message(body)
-    if status == 404 and not _mentions_a_model(body, said):
+    message = _message(body)
+    if status == 404 and not _mentions_a_model(body, message):
         return ModelMisconfigured(NO_API)
-    cls = _error_class(status, body, said)
-    words = sentence(cls)
-    detail = f"{words} The provider says: {said}" if said else f"{words} (HTTP {status})"
+    cls = _error_class(status, body, message)
+    text = sentence(cls)
+    detail = f"{text} The provider says: {message}" if message else f"{text} (HTTP {status})"
     return cls(detail, retry_after_seconds=retry_after_seconds(headers) if cls.retryable else None)
 
 
@@ -68,11 +68,11 @@ def from_event(event: dict[str, Any]) -> ModelError:
     """The error for an error event in a stream."""
     error = event["error"]
     code = error.get("code") or error.get("type") if isinstance(error, dict) else None
-    said = _message(event)
+    message = _message(event)
     cls = BY_CODE.get(str(code), StreamBroken)
     if cls is StreamBroken and str(code).isdigit():
-        cls = _error_class(int(str(code)), event, said)
-    return cls(f"{sentence(cls)} The provider says, in mid-answer: {said or code}")
+        cls = _error_class(int(str(code)), event, message)
+    return cls(f"{sentence(cls)} The provider says, in mid-answer: {message or code}")
 
 
 def from_library(error: BaseException, address: str) -> ModelError:
@@ -108,19 +108,19 @@ def _body(response: Any) -> object:
 
 
 def _from_litellm(error: BaseException) -> ModelError:
-    """What litellm itself refuses, before anything is sent."""
-    said = str(error)
-    if refused := NOT_SUPPORTED.search(said):
+    """The error for a request that litellm refused and did not send."""
+    text = str(error)
+    if refused := NOT_SUPPORTED.search(text):
         names = refused[1].strip("[]'\"").replace("'", "")
         return ModelMisconfigured(f"This model does not take the parameter {names}.")
-    words = said.partition("\n")[0].rpartition("Exception - ")[2][:MAX_QUOTE_CHARACTERS]
+    quote = text.partition("\n")[0].rpartition("Exception - ")[2][:MAX_QUOTE_CHARACTERS]
     status = getattr(error, "status_code", None)
     kind = BY_STATUS.get(status, RequestRefused) if isinstance(status, int) else RequestRefused
-    return kind(f"{sentence(kind)} litellm says: {words or type(error).__name__}")
+    return kind(f"{sentence(kind)} litellm says: {quote or type(error).__name__}")
 
 
-def _error_class(status: int, body: object, said: str) -> type[ModelError]:
-    text = f"{said} {_code(body)}".lower()
+def _error_class(status: int, body: object, message: str) -> type[ModelError]:
+    text = f"{message} {_code(body)}".lower()
     if 400 <= status < 500 and any(words in text for words in QUOTA):
         return NoCredit
     if status in (400, 413, 422) and any(words in text for words in TOO_LONG):
@@ -130,12 +130,12 @@ def _error_class(status: int, body: object, said: str) -> type[ModelError]:
     return BY_STATUS.get(status, RequestRefused)
 
 
-def _mentions_a_model(body: object, said: str) -> bool:
-    return "model" in f"{said} {_code(body)}".lower()
+def _mentions_a_model(body: object, message: str) -> bool:
+    return "model" in f"{message} {_code(body)}".lower()
 
 
 def _message(body: object) -> str:
-    """The words of the many shapes of an error: OpenAI's, FastAPI's, Ollama's, and a bare text."""
+    """The text of an error response, in the forms of OpenAI, FastAPI and Ollama, or as a bare text."""
     found: object = body
     for _ in range(3):
         if isinstance(found, list) and found:

@@ -1,4 +1,4 @@
-"""litellm itself: imported once, in a thread, quiet and deaf to the environment of this server."""
+"""Imports litellm once, in a thread, without its logging and without this server's environment."""
 
 from __future__ import annotations
 
@@ -20,24 +20,27 @@ _loaded: set[str] = set()
 
 
 async def load(litellm_name: str = "openai", *, over_sdk: bool = True) -> None:
-    """Import it, which takes seconds: in a thread, so that leases and other runs go on meanwhile."""
+    """Import litellm in a thread: it takes seconds, and leases and other runs go on meanwhile."""
     if litellm_name not in _loaded:
         await asyncio.to_thread(_load, litellm_name, over_sdk)
         _loaded.add(litellm_name)
 
 
 def _load(litellm_name: str, over_sdk: bool) -> None:
-    """litellm imports half of itself in a provider's first call, in mid-loop. So that is made here:
-    a call on a loop of its own, over connections that lead nowhere."""
+    """Import litellm and make one call to an address without a server.
+
+    litellm imports half of itself in the first call to a provider. This call, in an event loop of
+    its own, keeps those imports out of the loop of the runs.
+    """
     if not _loaded:
         _import()
     import openai
 
     with contextlib.suppress(openai.OpenAIError):
-        asyncio.run(_call_nobody(litellm_name, over_sdk))
+        asyncio.run(_make_dummy_call(litellm_name, over_sdk))
 
 
-async def _call_nobody(litellm_name: str, over_sdk: bool) -> None:
+async def _make_dummy_call(litellm_name: str, over_sdk: bool) -> None:
     import httpx
     import httpx2
     import litellm
@@ -66,7 +69,7 @@ def _refuse(request: Any) -> Any:
 
 
 def _import() -> None:
-    # Without these it would ask the network for a list of prices, and read keys from a .env file.
+    # Without these litellm would download a list of prices and read keys from a .env file.
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     os.environ["LITELLM_MODE"] = "PRODUCTION"
     litellm: Any = importlib.import_module("litellm")
@@ -90,12 +93,12 @@ def _import() -> None:
 def sdk_client(
     key: str, base_url: str, http: httpx2.AsyncClient, *, connect: float
 ) -> openai.AsyncOpenAI:
-    """The client of litellm's route over OpenAI's SDK: our pool, our key, no retries."""
+    """OpenAI's client for litellm's SDK route, with our pool, our key and no retries."""
     import httpx2
     import openai
 
     class Client(openai.AsyncOpenAI):
-        """Names no organisation or project: litellm would set that of the environment."""
+        """Has no organization and project, which litellm would set from the environment."""
 
         organization = property(lambda self: None, lambda self, value: None)
         project = property(lambda self: None, lambda self, value: None)
@@ -107,16 +110,16 @@ def sdk_client(
         timeout=httpx2.Timeout(None, connect=connect),
         http_client=http,
     )
-    client._custom_headers = {}  # else they are those of the environment, for every host
+    client._custom_headers = {}  # the SDK would take them from the environment, for every host
     return client
 
 
 def http_client(http: httpx.AsyncClient, check_host: Callable[[str], None]) -> Any:
-    """The client of litellm's own routes: our pool, no retries, and no redirect with the key."""
+    """The client for litellm's other routes, with our pool, no retries and no redirects."""
     from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
 
     class Client(AsyncHTTPHandler):
-        """Sends once, and only to where the key was given for."""
+        """Sends each request once, and only to the host that the key was given for."""
 
         def __init__(self) -> None:
             self._client, self._owns_client = http, False
