@@ -128,43 +128,45 @@ def test_chat_is_not_started_by_an_invalid_message(chat):
 
 @pytest.mark.parametrize("door", ["chat", "conversation"])
 def test_message_that_is_invalid_is_not_stored(chat, door):
-    begun = chat.start()
+    started = chat.start()
     path = {
-        "chat": f"{chat.sessions_url}{begun['session']}/messages/",
-        "conversation": chat.url(begun["conversation"], "messages/"),
+        "chat": f"{chat.sessions_url}{started['session']}/messages/",
+        "conversation": chat.url(started["conversation"], "messages/"),
     }[door]
     assert unexpected(FOLLOW_UPS, lambda body: post(chat, path, body)) == []
-    assert chat.row(begun["conversation"]).last_seq == 3
+    assert chat.row(started["conversation"]).last_seq == 3
 
 
 def test_title_that_is_invalid_changes_nothing(chat):
-    begun = chat.start("Title")["conversation"]
-    assert unexpected(TITLES, lambda body: chat.api.patch(chat.url(begun), body)) == []
-    assert chat.row(begun).title == "Title"
+    started = chat.start("Title")["conversation"]
+    assert unexpected(TITLES, lambda body: chat.api.patch(chat.url(started), body)) == []
+    assert chat.row(started).title == "Title"
 
 
 def test_if_match_that_is_no_time_is_refused(chat):
-    begun = chat.start()["conversation"]
-    answer = chat.api.patch(chat.url(begun), {"title": "x"}, **{"If-Match": "yesterday"})
+    started = chat.start()["conversation"]
+    answer = chat.api.patch(chat.url(started), {"title": "x"}, **{"If-Match": "yesterday"})
     assert error_of(answer)[:2] == (400, "invalid")
     assert "updated_at" in answer.data["detail"]
 
 
 def test_control_command_takes_no_body(chat):
-    begun = chat.start()["conversation"]
+    started = chat.start()["conversation"]
     table = [(order, "why", UNKNOWN) for order in ("stop", "pause", "resume", "continue")]
     body = {"why": "I say so"}
-    assert unexpected(table, lambda order: chat.api.post(chat.url(begun, f"{order}/"), body)) == []
-    assert chat.row(begun).last_seq == 3
+    assert (
+        unexpected(table, lambda order: chat.api.post(chat.url(started, f"{order}/"), body)) == []
+    )
+    assert chat.row(started).last_seq == 3
 
 
 def test_query_string_that_is_invalid_is_refused_with_the_reason(chat):
-    begun = chat.start()["conversation"]
+    started = chat.start()["conversation"]
     paths = {
         "list": chat.conversations_url,
         "chats": chat.sessions_url,
-        "events": chat.url(begun, "events/"),
-        "export": chat.url(begun, "export/"),
+        "events": chat.url(started, "events/"),
+        "export": chat.url(started, "export/"),
     }
 
     def ask(question: str) -> HttpResponse:
@@ -200,7 +202,7 @@ def test_id_that_is_no_uuid_is_not_found(chat):
 
 
 def test_method_that_does_not_exist_is_refused(chat):
-    begun = chat.start()["conversation"]
+    started = chat.start()["conversation"]
     for method, rest in METHODS:
-        answer = chat.api.ask(method, chat.url(begun, rest), {} if method != "GET" else None)
+        answer = chat.api.ask(method, chat.url(started, rest), {} if method != "GET" else None)
         assert error_of(answer)[:2] == (405, "method_not_allowed"), (method, rest)

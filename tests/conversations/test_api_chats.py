@@ -36,39 +36,39 @@ def test_first_message_starts_a_chat_and_gives_its_ids(name):
 
 def test_follow_up_continues_the_same_conversation():
     chat = Chat()
-    begun = chat.start("One")
-    chat.run_turn(begun["conversation"], *HI)
-    answer = chat.api.post(f"{chat.sessions_url}{begun['session']}/messages/", {"text": "Two"})
+    started = chat.start("One")
+    chat.run_turn(started["conversation"], *HI)
+    answer = chat.api.post(f"{chat.sessions_url}{started['session']}/messages/", {"text": "Two"})
     assert answer.status_code == 202
-    assert answer.data["conversation"] == begun["conversation"]
+    assert answer.data["conversation"] == started["conversation"]
     assert answer.data["turn"] == 2
-    assert texts(chat, begun["conversation"]) == ["One", "Hi.", "Two"]
-    frames = chat.api.get(chat.url(begun["conversation"], "events/")).json()["results"]
+    assert texts(chat, started["conversation"]) == ["One", "Hi.", "Two"]
+    frames = chat.api.get(chat.url(started["conversation"], "events/")).json()["results"]
     said = next(frame for frame in frames if frame["data"].get("text") == "Two")
     assert said["seq"] == answer.data["event_seq"]
 
 
 def test_turn_in_the_response_is_the_one_that_answers():
     chat = Chat()
-    begun = chat.start("One")
-    second = chat.api.post(f"{chat.sessions_url}{begun['session']}/messages/", {"text": "Two"})
-    assert (begun["turn"], second.data["turn"]) == (1, 1)
-    chat.start_turn(begun["conversation"])
-    assert set(chat.row(begun["conversation"]).triggers.values_list("turn", flat=True)) == {1}
-    third = chat.api.post(f"{chat.sessions_url}{begun['session']}/messages/", {"text": "Three"})
+    started = chat.start("One")
+    second = chat.api.post(f"{chat.sessions_url}{started['session']}/messages/", {"text": "Two"})
+    assert (started["turn"], second.data["turn"]) == (1, 1)
+    chat.start_turn(started["conversation"])
+    assert set(chat.row(started["conversation"]).triggers.values_list("turn", flat=True)) == {1}
+    third = chat.api.post(f"{chat.sessions_url}{started['session']}/messages/", {"text": "Three"})
     assert third.data["turn"] is None
 
 
 def test_clear_stops_the_conversation_and_opens_an_empty_one():
     chat = Chat()
-    begun = chat.start("Old talk")
-    cleared = chat.api.post(f"{chat.sessions_url}{begun['session']}/clear/")
+    started = chat.start("Old talk")
+    cleared = chat.api.post(f"{chat.sessions_url}{started['session']}/clear/")
     assert cleared.status_code == 201
-    assert cleared.data["session"] == begun["session"]
-    assert cleared.data["conversation"] != begun["conversation"]
-    assert chat.row(begun["conversation"]).status == "stopped"
-    assert texts(chat, begun["conversation"]) == ["Old talk"]
-    sent = chat.api.post(f"{chat.sessions_url}{begun['session']}/messages/", {"text": "New talk"})
+    assert cleared.data["session"] == started["session"]
+    assert cleared.data["conversation"] != started["conversation"]
+    assert chat.row(started["conversation"]).status == "stopped"
+    assert texts(chat, started["conversation"]) == ["Old talk"]
+    sent = chat.api.post(f"{chat.sessions_url}{started['session']}/messages/", {"text": "New talk"})
     assert sent.data["conversation"] == cleared.data["conversation"]
     assert texts(chat, sent.data["conversation"]) == ["New talk"]
 
@@ -88,14 +88,14 @@ def test_list_shows_your_own_chats_the_most_recently_active_first():
 
 def test_list_is_read_by_cursor_without_a_gap():
     chat = Chat()
-    begun = [chat.start(f"Chat {number}")["session"] for number in range(5)]
+    started = [chat.start(f"Chat {number}")["session"] for number in range(5)]
     seen, page = [], chat.api.get(f"{chat.sessions_url}?limit=2").data
     while True:
         seen += [row["id"] for row in page["results"]]
         if page["next"] is None:
             break
         page = chat.api.get(page["next"].partition("/api/v1")[2]).data
-    assert seen == begun[::-1]
+    assert seen == started[::-1]
 
 
 def test_list_costs_the_same_queries_for_one_and_many_chats(django_assert_num_queries):
@@ -112,18 +112,18 @@ def test_list_costs_the_same_queries_for_one_and_many_chats(django_assert_num_qu
 @pytest.mark.parametrize("rest", ["messages/", "clear/"])
 def test_chat_of_another_person_is_not_found(rest):
     chat = Chat()
-    begun = chat.start()
+    started = chat.start()
     bo = chat.api_of(chat.add_member("bo", "owner"))
     answer = bo.post(
-        f"{chat.sessions_url}{begun['session']}/{rest}", {"text": "x"} if "m" in rest else {}
+        f"{chat.sessions_url}{started['session']}/{rest}", {"text": "x"} if "m" in rest else {}
     )
     assert error_of(answer) == (404, "not_found", {})
-    assert chat.row(begun["conversation"]).last_seq == 3
+    assert chat.row(started["conversation"]).last_seq == 3
 
 
 def test_chat_is_not_found_under_another_agent():
     chat = Chat()
-    begun = chat.start()
+    started = chat.start()
     other = agents.create(
         chat.world.project,
         name="Sam",
@@ -132,7 +132,7 @@ def test_chat_is_not_found_under_another_agent():
         role=chat.world.role("agent"),
         by=chat.world.owner,
     )
-    elsewhere = f"{chat.project_url}agents/{other.pk}/chat-sessions/{begun['session']}/messages/"
+    elsewhere = f"{chat.project_url}agents/{other.pk}/chat-sessions/{started['session']}/messages/"
     assert chat.api.post(elsewhere, {"text": "x"}).status_code == 404
 
 
@@ -154,22 +154,22 @@ def test_message_to_an_inactive_agent_is_refused_and_not_stored():
 
 def test_viewer_may_read_chats_and_not_write():
     chat = Chat()
-    begun = chat.start()
+    started = chat.start()
     viewer = chat.api_of(chat.add_member("vi", "viewer"))
     assert viewer.get(chat.sessions_url).data["results"] == []
-    assert viewer.get(chat.url(begun["conversation"])).status_code == 200
+    assert viewer.get(chat.url(started["conversation"])).status_code == 200
     assert viewer.post(chat.sessions_url, {"message": "x"}).status_code == 403
 
 
 def test_member_may_write_in_the_conversation_of_another_member():
     chat = Chat()
-    begun = chat.start("Mine")
+    started = chat.start("Mine")
     bo = chat.add_member("bo")
     answer = chat.api_of(bo).post(
-        chat.url(begun["conversation"], "messages/"), {"text": "And mine"}
+        chat.url(started["conversation"], "messages/"), {"text": "And mine"}
     )
     assert answer.status_code == 202
-    frames = chat.api.get(chat.url(begun["conversation"], "events/")).json()["results"]
+    frames = chat.api.get(chat.url(started["conversation"], "events/")).json()["results"]
     assert [f["data"]["author_name"] for f in frames if "received" in f["type"]] == [
         chat.world.owner.name,
         "bo",

@@ -17,8 +17,8 @@ def ids(answer) -> list[str]:
 
 def test_conversation_has_exactly_the_fields_of_the_schema():
     chat = Chat()
-    begun = chat.start("Hello")
-    shown = chat.api.get(chat.url(begun["conversation"])).json()
+    started = chat.start("Hello")
+    shown = chat.api.get(chat.url(started["conversation"])).json()
     schema = chat.api.client.get("/api/v1/schema/", HTTP_ACCEPT="application/json").json()
     assert set(shown) == set(schema["components"]["schemas"]["Conversation"]["properties"])
     assert shown["agent"] == {
@@ -27,7 +27,7 @@ def test_conversation_has_exactly_the_fields_of_the_schema():
         "handle": "rosa",
     }
     assert (shown["status"], shown["activity"]) == ("queued", "waiting_for_worker")
-    assert shown["chat_session_id"] == begun["session"]
+    assert shown["chat_session_id"] == started["session"]
     assert shown["last_seq"] == 3
 
 
@@ -62,11 +62,11 @@ def test_list_is_filtered_by_status_and_agent():
 
 def test_conversations_of_a_retired_agent_can_be_read_and_found():
     chat = Chat()
-    begun = chat.start("Hello")["conversation"]
+    started = chat.start("Hello")["conversation"]
     agents.retire(chat.world.agent, by=chat.world.owner)
-    assert ids(chat.api.get(f"{chat.conversations_url}?agent={chat.world.agent.pk}")) == [begun]
-    assert chat.api.get(chat.url(begun, "events/")).status_code == 200
-    answer = chat.api.post(chat.url(begun, "messages/"), {"text": "Hello?"})
+    assert ids(chat.api.get(f"{chat.conversations_url}?agent={chat.world.agent.pk}")) == [started]
+    assert chat.api.get(chat.url(started, "events/")).status_code == 200
+    answer = chat.api.post(chat.url(started, "messages/"), {"text": "Hello?"})
     assert error_of(answer)[:2] == (409, "agent_unavailable")
 
 
@@ -122,41 +122,41 @@ def test_list_costs_the_same_queries_for_one_and_many_conversations(django_asser
 
 def test_list_is_read_by_cursor_without_a_gap():
     chat = Chat()
-    begun = [chat.start(f"Talk {number}")["conversation"] for number in range(5)]
+    started = [chat.start(f"Talk {number}")["conversation"] for number in range(5)]
     page = chat.api.get(f"{chat.conversations_url}?limit=2&status=queued").data
     seen = [row["id"] for row in page["results"]]
     while page["next"]:
         page = chat.api.get(page["next"].partition("/api/v1")[2]).data
         seen += [row["id"] for row in page["results"]]
-    assert seen == begun[::-1]
+    assert seen == started[::-1]
 
 
 def test_title_change_is_stored_in_the_log_with_its_author():
     chat = Chat()
-    begun = chat.start("First title")["conversation"]
-    answer = chat.api.patch(chat.url(begun), {"title": "  A   better\none "})
+    started = chat.start("First title")["conversation"]
+    answer = chat.api.patch(chat.url(started), {"title": "  A   better\none "})
     assert (answer.status_code, answer.data["title"]) == (200, "A better one")
-    last = chat.api.get(chat.url(begun, "events/")).json()["results"][-1]
+    last = chat.api.get(chat.url(started, "events/")).json()["results"][-1]
     assert last["data"] == {"title": "A better one", "by": chat.world.owner.name}
 
 
 def test_title_change_is_refused_after_a_change_that_the_client_has_not_seen():
     chat = Chat()
-    begun = chat.start("First title")["conversation"]
-    seen = chat.api.get(chat.url(begun)).data["updated_at"]
+    started = chat.start("First title")["conversation"]
+    seen = chat.api.get(chat.url(started)).data["updated_at"]
     assert (
-        chat.api.patch(chat.url(begun), {"title": "Two"}, **{"If-Match": seen}).status_code == 200
+        chat.api.patch(chat.url(started), {"title": "Two"}, **{"If-Match": seen}).status_code == 200
     )
-    answer = chat.api.patch(chat.url(begun), {"title": "Three"}, **{"If-Match": seen})
+    answer = chat.api.patch(chat.url(started), {"title": "Three"}, **{"If-Match": seen})
     assert error_of(answer) == (412, "changed_meanwhile", {})
-    assert chat.row(begun).title == "Two"
+    assert chat.row(started).title == "Two"
 
 
 def test_patch_without_fields_changes_nothing():
     chat = Chat()
-    begun = chat.start("Title")["conversation"]
-    assert chat.api.patch(chat.url(begun), {}).data["title"] == "Title"
-    assert chat.row(begun).last_seq == 3
+    started = chat.start("Title")["conversation"]
+    assert chat.api.patch(chat.url(started), {}).data["title"] == "Title"
+    assert chat.row(started).last_seq == 3
 
 
 # --- control commands ---------------------------------------------------------------------------
@@ -164,56 +164,56 @@ def test_patch_without_fields_changes_nothing():
 
 def test_stop_ends_a_queued_conversation_at_once():
     chat = Chat()
-    begun = chat.start()["conversation"]
-    answer = chat.api.post(chat.url(begun, "stop/"))
+    started = chat.start()["conversation"]
+    answer = chat.api.post(chat.url(started, "stop/"))
     assert (answer.status_code, answer.data["status"]) == (202, "stopped")
     assert answer.data["reason"] == "by_person"
 
 
 def test_stop_reaches_a_running_turn_as_a_control_command():
     chat = Chat()
-    begun = chat.start()["conversation"]
-    chat.start_turn(begun)
-    answer = chat.api.post(chat.url(begun, "stop/"))
+    started = chat.start()["conversation"]
+    chat.start_turn(started)
+    answer = chat.api.post(chat.url(started, "stop/"))
     assert (answer.status_code, answer.data["status"]) == (202, "running")
-    assert chat.row(begun).triggers.get(state="new").control == "stop"
+    assert chat.row(started).triggers.get(state="new").control == "stop"
 
 
 def test_pause_needs_a_running_and_resume_a_paused_conversation():
     chat = Chat()
-    begun = chat.start()["conversation"]
-    assert error_of(chat.api.post(chat.url(begun, "pause/")))[:2] == (409, "conflict")
-    lease = chat.start_turn(begun)
-    assert chat.api.post(chat.url(begun, "pause/")).status_code == 202
-    assert chat.row(begun).triggers.get(state="new").control == "pause"
-    assert error_of(chat.api.post(chat.url(begun, "resume/")))[:2] == (409, "conflict")
+    started = chat.start()["conversation"]
+    assert error_of(chat.api.post(chat.url(started, "pause/")))[:2] == (409, "conflict")
+    lease = chat.start_turn(started)
+    assert chat.api.post(chat.url(started, "pause/")).status_code == 202
+    assert chat.row(started).triggers.get(state="new").control == "pause"
+    assert error_of(chat.api.post(chat.url(started, "resume/")))[:2] == (409, "conflict")
     paused = events.ConversationPaused(reason="by_person")
     finished = events.TurnFinished(number=1, status="paused", reason="by_person")
     store.append(lease.conversation_id, finished, paused, lease=lease)
-    answer = chat.api.post(chat.url(begun, "resume/"))
+    answer = chat.api.post(chat.url(started, "resume/"))
     assert (answer.status_code, answer.data["status"]) == (202, "queued")
 
 
 def test_continue_leaves_every_end_and_does_not_change_a_running_conversation():
     chat = Chat()
-    begun = chat.start()["conversation"]
-    chat.api.post(chat.url(begun, "stop/"))
-    answer = chat.api.post(chat.url(begun, "continue/"))
+    started = chat.start()["conversation"]
+    chat.api.post(chat.url(started, "stop/"))
+    answer = chat.api.post(chat.url(started, "continue/"))
     assert (answer.status_code, answer.data["status"]) == (202, "queued")
-    before = chat.row(begun).last_seq
-    assert chat.api.post(chat.url(begun, "continue/")).status_code == 202
-    assert chat.row(begun).last_seq == before
+    before = chat.row(started).last_seq
+    assert chat.api.post(chat.url(started, "continue/")).status_code == 202
+    assert chat.row(started).last_seq == before
 
 
 def test_interrupt_reaches_the_running_turn_and_is_shown_at_once():
     chat = Chat()
-    begun = chat.start()["conversation"]
-    chat.start_turn(begun)
+    started = chat.start()["conversation"]
+    chat.start_turn(started)
     body = {"text": "Wait, rather this", "on_busy": "interrupt"}
-    answer = chat.api.post(chat.url(begun, "messages/"), body)
+    answer = chat.api.post(chat.url(started, "messages/"), body)
     assert (answer.status_code, answer.data["turn"]) == (202, None)
-    assert chat.row(begun).triggers.get(state="new").control == "interrupt"
-    newest = chat.api.get(chat.url(begun, "events/")).json()["results"][-1]
+    assert chat.row(started).triggers.get(state="new").control == "interrupt"
+    newest = chat.api.get(chat.url(started, "events/")).json()["results"][-1]
     assert newest["data"]["text"] == "Wait, rather this"
 
 
@@ -250,12 +250,12 @@ def test_conversation_of_another_project_is_not_found():
 
 def test_viewer_may_only_read():
     chat = Chat()
-    begun = chat.start()["conversation"]
+    started = chat.start()["conversation"]
     viewer = chat.api_of(chat.add_member("vi", "viewer"))
     for method, rest in ADDRESSES:
-        answer = viewer.ask(method, chat.url(begun, rest), body_for(method, rest))
+        answer = viewer.ask(method, chat.url(started, rest), body_for(method, rest))
         assert answer.status_code == (200 if method == "GET" else 403), (method, rest)
-    assert chat.row(begun).last_seq == 3
+    assert chat.row(started).last_seq == 3
 
 
 def test_filter_by_an_agent_of_another_project_is_refused():

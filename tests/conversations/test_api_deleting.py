@@ -29,12 +29,12 @@ def chat() -> Chat:
 
 
 def test_deleted_conversation_is_not_found_anywhere(chat):
-    begun, other = chat.start("Bury this"), chat.start("Keep that")
-    chat.run_turn(begun["conversation"])
-    assert chat.api.delete(chat.url(begun["conversation"])).status_code == 204
+    started, other = chat.start("Bury this"), chat.start("Keep that")
+    chat.run_turn(started["conversation"])
+    assert chat.api.delete(chat.url(started["conversation"])).status_code == 204
     for rest in ("", "events/", "export/"):
-        assert chat.api.get(chat.url(begun["conversation"], rest)).status_code == 404
-    assert chat.api.delete(chat.url(begun["conversation"])).status_code == 404
+        assert chat.api.get(chat.url(started["conversation"], rest)).status_code == 404
+    assert chat.api.delete(chat.url(started["conversation"])).status_code == 404
     listed = chat.api.get(chat.conversations_url).data["results"]
     assert [row["id"] for row in listed] == [other["conversation"]]
     chats = chat.api.get(chat.sessions_url).data["results"]
@@ -43,41 +43,41 @@ def test_deleted_conversation_is_not_found_anywhere(chat):
 
 
 def test_deletion_removes_messages_from_every_table(chat):
-    begun = chat.start("Bury this")["conversation"]
-    chat.run_turn(begun, events.MessageSpoken(text="z" * 70_000))
+    started = chat.start("Bury this")["conversation"]
+    chat.run_turn(started, events.MessageSpoken(text="z" * 70_000))
     assert Blob.objects.count() == 1
-    chat.api.delete(chat.url(begun))
-    assert not Event.objects.filter(conversation=begun).exists()
-    assert not Trigger.objects.filter(conversation=begun).exists()
+    chat.api.delete(chat.url(started))
+    assert not Event.objects.filter(conversation=started).exists()
+    assert not Trigger.objects.filter(conversation=started).exists()
     assert not Blob.objects.exists()
     assert not ChatSession.objects.exists()
-    assert chat.row(begun).title == ""
+    assert chat.row(started).title == ""
     entry = AuditEntry.objects.get(action="conversation.deleted")
-    assert (entry.object_id, entry.actor_id) == (begun, chat.world.user.pk)
+    assert (entry.object_id, entry.actor_id) == (started, chat.world.user.pk)
     assert "Bury" not in f"{entry.object_name} {entry.facts}"
 
 
 def test_deletion_is_announced_to_open_lists(chat, django_capture_on_commit_callbacks, monkeypatch):
-    begun = chat.start()["conversation"]
-    chat.run_turn(begun)
-    told: list[tuple[str, dict]] = []
-    monkeypatch.setattr(get_bus(), "live", lambda topic, frame: told.append((topic, frame)))
+    started = chat.start()["conversation"]
+    chat.run_turn(started)
+    announced: list[tuple[str, dict]] = []
+    monkeypatch.setattr(get_bus(), "live", lambda topic, frame: announced.append((topic, frame)))
     with django_capture_on_commit_callbacks(execute=True):
-        chat.api.delete(chat.url(begun))
-    changed = {"type": "conversation.changed", "id": begun, "version": 7}
-    assert told == [(project_topic(chat.world.project.pk), changed)]
+        chat.api.delete(chat.url(started))
+    changed = {"type": "conversation.changed", "id": started, "version": 7}
+    assert announced == [(project_topic(chat.world.project.pk), changed)]
 
 
 def test_deletion_keeps_the_cost(chat):
-    begun = chat.start()["conversation"]
+    started = chat.start()["conversation"]
     chat.run_turn(
-        begun,
+        started,
         ModelCallStarted(call_id=CALL, model="m"),
         events.UsageRecorded(call_id=CALL, model="m", input=10, output=5, cost_usd=0.25),
     )
-    chat.api.delete(chat.url(begun))
+    chat.api.delete(chat.url(started))
     assert ModelCall.objects.get().cost_usd == 0.25
-    assert chat.row(begun).usage["cost_usd"] == 0.25
+    assert chat.row(started).usage["cost_usd"] == 0.25
 
 
 def test_deletion_keeps_a_blob_that_another_log_uses(chat):
@@ -91,29 +91,29 @@ def test_deletion_keeps_a_blob_that_another_log_uses(chat):
 
 
 def test_deletion_of_a_running_conversation_is_refused(chat):
-    begun = chat.start()["conversation"]
-    lease = chat.start_turn(begun)
-    answer = chat.api.delete(chat.url(begun))
+    started = chat.start()["conversation"]
+    lease = chat.start_turn(started)
+    answer = chat.api.delete(chat.url(started))
     assert error_of(answer) == (409, "conversation_running", {})
     assert "Stop it first" in answer.data["detail"]
-    assert chat.row(begun).last_seq == 5
+    assert chat.row(started).last_seq == 5
     chat.finish_turn(lease)
-    assert chat.api.delete(chat.url(begun)).status_code == 204
+    assert chat.api.delete(chat.url(started)).status_code == 204
 
 
 @pytest.mark.parametrize("status", ["queued", "paused"])
 def test_deleted_queued_conversation_is_claimed_by_no_worker(chat, status):
-    begun = chat.start()["conversation"]
+    started = chat.start()["conversation"]
     if status == "paused":
-        lease = chat.start_turn(begun)
+        lease = chat.start_turn(started)
         store.append(
             lease.conversation_id,
             events.TurnFinished(number=1, status="paused", reason="by_person"),
             events.ConversationPaused(reason="by_person"),
             lease=lease,
         )
-    assert chat.row(begun).status == status
-    assert chat.api.delete(chat.url(begun)).status_code == 204
+    assert chat.row(started).status == status
+    assert chat.api.delete(chat.url(started)).status_code == 204
     assert not Conversation.objects.claimable().exists()
 
 
@@ -127,19 +127,19 @@ def test_message_to_a_deleted_conversation_is_refused(chat):
 
 
 def test_deletion_keeps_the_earlier_conversations_of_the_chat(chat):
-    begun = chat.start("The first")
-    opened = chat.api.post(f"{chat.sessions_url}{begun['session']}/clear/").data["conversation"]
+    started = chat.start("The first")
+    opened = chat.api.post(f"{chat.sessions_url}{started['session']}/clear/").data["conversation"]
     assert chat.api.delete(chat.url(opened)).status_code == 204
-    assert chat.api.get(chat.url(begun["conversation"])).data["title"] == "The first"
-    gone = chat.api.post(f"{chat.sessions_url}{begun['session']}/messages/", {"text": "x"})
+    assert chat.api.get(chat.url(started["conversation"])).data["title"] == "The first"
+    gone = chat.api.post(f"{chat.sessions_url}{started['session']}/messages/", {"text": "x"})
     assert gone.status_code == 404
 
 
 def test_deletion_of_an_earlier_conversation_keeps_the_chat(chat):
-    begun = chat.start("The first")
-    chat.api.post(f"{chat.sessions_url}{begun['session']}/clear/")
-    assert chat.api.delete(chat.url(begun["conversation"])).status_code == 204
-    sent = chat.api.post(f"{chat.sessions_url}{begun['session']}/messages/", {"text": "On"})
+    started = chat.start("The first")
+    chat.api.post(f"{chat.sessions_url}{started['session']}/clear/")
+    assert chat.api.delete(chat.url(started["conversation"])).status_code == 204
+    sent = chat.api.post(f"{chat.sessions_url}{started['session']}/messages/", {"text": "On"})
     assert sent.status_code == 202
 
 
@@ -147,21 +147,21 @@ def test_deletion_of_an_earlier_conversation_keeps_the_chat(chat):
 
 
 def with_files(chat: Chat) -> str:
-    begun = chat.start()["conversation"]
-    chat.run_turn(begun, events.SandboxStarted(backend="bubblewrap", boot_id="b"))
-    return begun
+    started = chat.start()["conversation"]
+    chat.run_turn(started, events.SandboxStarted(backend="bubblewrap", boot_id="b"))
+    return started
 
 
 def test_files_can_be_deleted_without_the_log(chat):
-    begun = with_files(chat)
-    answer = chat.api.delete(chat.url(begun, "workspace/"))
+    started = with_files(chat)
+    answer = chat.api.delete(chat.url(started, "workspace/"))
     assert answer.status_code == 202
-    assert answer.data["id"] == begun
-    assert Sandbox.objects.get(conversation=begun).state == SandboxState.FREEING
-    assert Event.objects.filter(conversation=begun).exists()
+    assert answer.data["id"] == started
+    assert Sandbox.objects.get(conversation=started).state == SandboxState.FREEING
+    assert Event.objects.filter(conversation=started).exists()
     entry = AuditEntry.objects.get(action="conversation.workspace_freed")
-    assert (entry.object_id, entry.actor_id) == (begun, chat.world.user.pk)
-    assert chat.api.delete(chat.url(begun, "workspace/")).status_code == 202
+    assert (entry.object_id, entry.actor_id) == (started, chat.world.user.pk)
+    assert chat.api.delete(chat.url(started, "workspace/")).status_code == 202
 
 
 def test_files_that_do_not_exist_or_are_in_use_are_not_deleted(chat):

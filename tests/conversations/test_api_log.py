@@ -17,10 +17,10 @@ def chat() -> Chat:
 
 def conversation_with_log(chat: Chat, length: int = 10) -> str:
     """A conversation with this number of events."""
-    begun = chat.start()["conversation"]
+    started = chat.start()["conversation"]
     entries = [events.MessageReceived(text=f"Number {seq}") for seq in range(4, length + 1)]
-    store.append(chat.row(begun).pk, *entries)
-    return str(begun)
+    store.append(chat.row(started).pk, *entries)
+    return str(started)
 
 
 PARTS = [
@@ -39,28 +39,30 @@ PARTS = [
 
 
 def test_log_page_is_selected_by_number(chat):
-    begun = conversation_with_log(chat)
+    started = conversation_with_log(chat)
     for query, seqs in PARTS:
-        page = chat.api.get(chat.url(begun, f"events/{query}")).json()
+        page = chat.api.get(chat.url(started, f"events/{query}")).json()
         assert [frame["seq"] for frame in page["results"]] == list(seqs), query
         assert (page["first_seq"], page["last_seq"]) == (1, 10)
 
 
 def test_empty_log_has_neither_first_nor_last_seq(chat):
-    begun = chat.start()
-    opened = chat.api.post(f"{chat.sessions_url}{begun['session']}/clear/").data["conversation"]
+    started = chat.start()
+    opened = chat.api.post(f"{chat.sessions_url}{started['session']}/clear/").data["conversation"]
     page = chat.api.get(chat.url(opened, "events/")).json()
     assert page == {"results": [], "first_seq": 0, "last_seq": 0}
 
 
 def test_paging_up_and_down_meets_every_event_once(chat):
-    begun = conversation_with_log(chat, 25)
+    started = conversation_with_log(chat, 25)
     down, after = [], 0
-    while page := chat.api.get(chat.url(begun, f"events/?after={after}&limit=7")).json()["results"]:
+    while page := chat.api.get(chat.url(started, f"events/?after={after}&limit=7")).json()[
+        "results"
+    ]:
         down += [frame["seq"] for frame in page]
         after = down[-1]
     up, before = [], 26
-    while page := chat.api.get(chat.url(begun, f"events/?before={before}&limit=7")).json()[
+    while page := chat.api.get(chat.url(started, f"events/?before={before}&limit=7")).json()[
         "results"
     ]:
         up = [frame["seq"] for frame in page] + up
@@ -69,9 +71,9 @@ def test_paging_up_and_down_meets_every_event_once(chat):
 
 
 def test_log_page_has_the_frames_of_the_stored_events(chat):
-    begun = conversation_with_log(chat)
-    frames = chat.api.get(chat.url(begun, "events/")).json()["results"]
-    assert frames == frames_of(chat.row(begun).pk)
+    started = conversation_with_log(chat)
+    frames = chat.api.get(chat.url(started, "events/")).json()["results"]
+    assert frames == frames_of(chat.row(started).pk)
     assert frames[0] == {
         "type": "agent.message.received",
         "seq": 1,
@@ -91,15 +93,15 @@ def test_log_page_has_the_frames_of_the_stored_events(chat):
 def test_log_page_costs_the_same_queries_for_one_and_for_two_hundred_events(
     chat, django_assert_num_queries
 ):
-    begun = conversation_with_log(chat, 201)
+    started = conversation_with_log(chat, 201)
     for limit in (1, 200):
         with django_assert_num_queries(5):  # session, person, member, conversation, the events
-            page = chat.api.get(chat.url(begun, f"events/?limit={limit}")).json()
+            page = chat.api.get(chat.url(started, f"events/?limit={limit}")).json()
         assert len(page["results"]) == limit
 
 
 def test_log_page_has_large_payloads_whole(chat):
-    begun = chat.start()["conversation"]
-    store.append(chat.row(begun).pk, events.MessageReceived(text="y" * 90_000))
-    newest = chat.api.get(chat.url(begun, "events/?limit=1")).json()["results"][0]
+    started = chat.start()["conversation"]
+    store.append(chat.row(started).pk, events.MessageReceived(text="y" * 90_000))
+    newest = chat.api.get(chat.url(started, "events/?limit=1")).json()["results"][0]
     assert newest["data"]["text"] == "y" * 90_000

@@ -75,18 +75,18 @@ def test_chat_started_concurrently_with_one_key_is_one_chat():
 @pytest.mark.parametrize("by", ["client_id", "key"])
 def test_message_sent_concurrently_is_one_message(door, by):
     chat = Chat()
-    begun = chat.start()
-    chat.run_turn(begun["conversation"])
+    started = chat.start()
+    chat.run_turn(started["conversation"])
     path = {
-        "chat": f"{chat.sessions_url}{begun['session']}/messages/",
-        "conversation": chat.url(begun["conversation"], "messages/"),
+        "chat": f"{chat.sessions_url}{started['session']}/messages/",
+        "conversation": chat.url(started["conversation"], "messages/"),
     }[door]
     body = {"text": "Go on", **({"client_id": "m-1"} if by == "client_id" else {})}
     headers = {"Idempotency-Key": "m-1"} if by == "key" else {}
     answers = at_once(lambda _: Api(chat.world.user).post(path, body, **headers), 4)
     same(*answers)
     assert answers[0].json()["turn"] == 2
-    assert messages(begun["conversation"]) == 2
+    assert messages(started["conversation"]) == 2
     assert Trigger.objects.filter(state="new").count() == 1
 
 
@@ -100,65 +100,65 @@ def test_repeated_message_names_the_same_turn_after_it_has_started():
 
 def test_messages_of_two_tabs_are_queued_in_one_conversation():
     chat = Chat()
-    begun = chat.start()
-    chat.run_turn(begun["conversation"])
-    path = chat.url(begun["conversation"], "messages/")
+    started = chat.start()
+    chat.run_turn(started["conversation"])
+    path = chat.url(started["conversation"], "messages/")
     answers = at_once(
         lambda number: Api(chat.world.user).post(
             path, {"text": f"From tab {number}", "client_id": f"tab-{number}"}
         )
     )
     assert [answer.json()["turn"] for answer in answers] == [2, 2]
-    assert messages(begun["conversation"]) == 3
-    chat.start_turn(begun["conversation"])
-    assert chat.row(begun["conversation"]).turns.filter(status="running").count() == 1
+    assert messages(started["conversation"]) == 3
+    chat.start_turn(started["conversation"])
+    assert chat.row(started["conversation"]).turns.filter(status="running").count() == 1
 
 
 def test_client_id_used_by_two_people_is_two_messages():
     chat = Chat()
-    begun = chat.start()
-    path = chat.url(begun["conversation"], "messages/")
+    started = chat.start()
+    path = chat.url(started["conversation"], "messages/")
     body = {"text": "Me too", "client_id": "same"}
     chat.api.post(path, body)
     chat.api_of(chat.add_member("bo")).post(path, body)
-    assert messages(begun["conversation"]) == 3
+    assert messages(started["conversation"]) == 3
 
 
 def test_idempotency_key_used_for_another_request_is_refused():
     chat = Chat()
-    begun = chat.start()
-    path = chat.url(begun["conversation"], "messages/")
+    started = chat.start()
+    path = chat.url(started["conversation"], "messages/")
     chat.api.post(path, {"text": "One"}, **{"Idempotency-Key": "k"})
     answer = chat.api.post(path, {"text": "Two"}, **{"Idempotency-Key": "k"})
     assert error_of(answer) == (409, "idempotency_key_reused", {})
-    assert messages(begun["conversation"]) == 2
+    assert messages(started["conversation"]) == 2
 
 
 def test_idempotency_key_of_a_failed_request_may_be_used_again():
     chat = Chat()
-    begun = chat.start()
-    lease = chat.start_turn(begun["conversation"])
-    path = chat.url(begun["conversation"], "messages/")
+    started = chat.start()
+    lease = chat.start_turn(started["conversation"])
+    path = chat.url(started["conversation"], "messages/")
     body, key = {"text": "Now", "on_busy": "reject"}, {"Idempotency-Key": "k"}
     assert error_of(chat.api.post(path, body, **key)) == (409, "conversation_busy", {})
-    assert messages(begun["conversation"]) == 1
+    assert messages(started["conversation"]) == 1
     chat.finish_turn(lease)
     assert chat.api.post(path, body, **key).status_code == 202
-    assert messages(begun["conversation"]) == 2
+    assert messages(started["conversation"]) == 2
 
 
 def test_clear_repeated_with_one_key_opens_one_conversation():
     chat = Chat()
-    begun = chat.start()
-    path, key = f"{chat.sessions_url}{begun['session']}/clear/", {"Idempotency-Key": "k"}
+    started = chat.start()
+    path, key = f"{chat.sessions_url}{started['session']}/clear/", {"Idempotency-Key": "k"}
     same(*at_once(lambda _: Api(chat.world.user).post(path, **key)))
     assert Conversation.objects.count() == 2
 
 
 def test_continue_repeated_with_one_key_is_one_trigger():
     chat = Chat()
-    begun = chat.start()
-    chat.run_turn(begun["conversation"])
-    path, key = chat.url(begun["conversation"], "continue/"), {"Idempotency-Key": "k"}
+    started = chat.start()
+    chat.run_turn(started["conversation"])
+    path, key = chat.url(started["conversation"], "continue/"), {"Idempotency-Key": "k"}
     same(chat.api.post(path, **key), chat.api.post(path, **key))
     assert Trigger.objects.filter(kind="continue").count() == 1

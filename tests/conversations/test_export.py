@@ -25,14 +25,14 @@ def chat() -> Chat:
 
 def conversation_with_work(chat: Chat) -> str:
     """A conversation with a thought, a command and an answer of the agent."""
-    begun = chat.start("How many **files** are there?")["conversation"]
+    started = chat.start("How many **files** are there?")["conversation"]
     chat.run_turn(
-        begun,
+        started,
         events.ThoughtRecorded(text="I should count them."),
         *bash_call("ls | wc -l", "3\n"),
         events.MessageSpoken(text="There are `3` files.", model="demo/guide", demo=True),
     )
-    return str(begun)
+    return str(started)
 
 
 def stored(type_: str, payload: dict[str, Any]) -> StoredEvent:
@@ -45,12 +45,12 @@ def markdown(chat: Chat, conversation: str) -> str:
 
 
 def test_json_export_has_the_whole_log(chat):
-    begun = conversation_with_work(chat)
-    answer = chat.api.get(chat.url(begun, "export/"))
+    started = conversation_with_work(chat)
+    answer = chat.api.get(chat.url(started, "export/"))
     body = download(answer)
     exported = json.loads(body)
-    assert exported["events"] == chat.api.get(chat.url(begun, "events/")).json()["results"]
-    assert exported["conversation"] == chat.api.get(chat.url(begun)).json()
+    assert exported["events"] == chat.api.get(chat.url(started, "events/")).json()["results"]
+    assert exported["conversation"] == chat.api.get(chat.url(started)).json()
     assert int(answer["Content-Length"]) == len(body)
 
 
@@ -59,12 +59,12 @@ def test_json_export_has_the_whole_log(chat):
     [("json", "application/json", "json"), ("markdown", "text/markdown; charset=utf-8", "md")],
 )
 def test_export_is_a_file_that_no_browser_shows(chat, form, kind, ending):
-    begun = conversation_with_work(chat)
-    answer = chat.api.get(chat.url(begun, f"export/?format={form}"))
+    started = conversation_with_work(chat)
+    answer = chat.api.get(chat.url(started, f"export/?format={form}"))
     assert download(answer)
     assert answer["Content-Type"] == kind
     assert answer["X-Content-Type-Options"] == "nosniff"
-    day = chat.row(begun).created_at.strftime("%Y-%m-%d")
+    day = chat.row(started).created_at.strftime("%Y-%m-%d")
     name = f"how-many-files-are-there-{day}.{ending}"
     assert answer["Content-Disposition"] == f'attachment; filename="{name}"'
 
@@ -91,8 +91,8 @@ def test_file_name_has_letters_digits_and_dashes_only(chat):
 
 
 def test_export_works_with_the_accept_header_of_a_browser(chat):
-    begun = conversation_with_work(chat)
-    path = chat.url(begun, "export/?format=markdown")
+    started = conversation_with_work(chat)
+    path = chat.url(started, "export/?format=markdown")
     assert download(chat.api.get(path, Accept="text/html,application/xhtml+xml"))
 
 
@@ -116,9 +116,9 @@ def test_markdown_has_messages_as_headings_and_work_in_folded_blocks(chat):
 
 
 def test_markdown_says_how_a_conversation_failed(chat):
-    begun = chat.start()["conversation"]
+    started = chat.start()["conversation"]
     lease = chat.start_turn(
-        begun,
+        started,
         events.ModelRetried(call_id=CALL, attempt=1, wait_seconds=1, cause="overloaded"),
         events.ToolCalled(call_id=CALL, tool="bash", arguments={}, subject="sleep 9"),
         events.LimitReached(which="step_limit", limit=5),
@@ -131,7 +131,7 @@ def test_markdown_says_how_a_conversation_failed(chat):
         ),
         lease=lease,
     )
-    text = markdown(chat, begun)
+    text = markdown(chat, started)
     assert "*Model call failed and was tried again: overloaded*" in text
     assert "*Limit reached: step limit*" in text
     assert "*Failed: The key is wrong. Set another one.*" in text
@@ -146,10 +146,10 @@ ENDINGS = [
 
 
 def test_markdown_says_how_a_tool_call_ended(chat):
-    begun = chat.start()["conversation"]
+    started = chat.start()["conversation"]
     call, _ = bash_call("make", "")
     outcomes = [events.ToolReturned(call_id=CALL, output="", **facts) for facts, _ in ENDINGS]
-    row = chat.row(begun)
+    row = chat.row(started)
     for outcome, (_, result) in zip(outcomes, ENDINGS, strict=True):
         log = [stored(event.type, event.payload()) for event in (call, outcome)]
         text = "".join(transcript.markdown(row, log))
@@ -162,9 +162,9 @@ XSS = "<script>alert(1)</script><img src=x onerror=alert(1)>"
 def test_markdown_shows_markup_in_names_subjects_and_output_as_text(chat):
     chat.world.user.name = XSS
     chat.world.user.save()
-    begun = chat.start(f"See {XSS}\n<!-- and the rest")["conversation"]
-    chat.run_turn(begun, *bash_call(XSS, f"{XSS}\n```\n</details>{XSS}\n"))
-    text = markdown(chat, begun)
+    started = chat.start(f"See {XSS}\n<!-- and the rest")["conversation"]
+    chat.run_turn(started, *bash_call(XSS, f"{XSS}\n```\n</details>{XSS}\n"))
+    text = markdown(chat, started)
     outside, fence = [], ""
     for line in text.splitlines():
         if not fence and line.startswith("```"):
@@ -213,9 +213,9 @@ def test_markdown_shows_one_argument_as_text_and_several_as_json(chat):
 
 
 def test_markdown_puts_output_with_fences_into_a_longer_fence(chat):
-    begun = chat.start()["conversation"]
-    chat.run_turn(begun, *bash_call("cat README.md", "````\ncode\n````"))
-    assert "`````text\n````\ncode\n````\n`````\n" in markdown(chat, begun)
+    started = chat.start()["conversation"]
+    chat.run_turn(started, *bash_call("cat README.md", "````\ncode\n````"))
+    assert "`````text\n````\ncode\n````\n`````\n" in markdown(chat, started)
 
 
 def test_markdown_omits_events_of_an_unknown_type(chat):
@@ -269,9 +269,9 @@ async def test_export_is_streamed_in_pieces_by_the_async_server(anyio_backend):
 
     def prepare() -> tuple[str, object]:
         chat = Chat()
-        begun = chat.start()["conversation"]
-        store.append(chat.row(begun).pk, *[events.MessageSpoken(text="u" * 50_000)] * 25)
-        return f"/api/v1{chat.url(begun, 'export/')}", chat.world.user
+        started = chat.start()["conversation"]
+        store.append(chat.row(started).pk, *[events.MessageSpoken(text="u" * 50_000)] * 25)
+        return f"/api/v1{chat.url(started, 'export/')}", chat.world.user
 
     def leave() -> None:
         connection.close()  # of this thread, which outlives the test

@@ -52,14 +52,14 @@ def handle(fields: dict[str, str], entry_id: str = "1-0") -> None:
 def test_message_starts_a_conversation_with_the_id_of_the_program(harbor: World):
     fields = message_fields(harbor)
     handle(fields)
-    begun = Conversation.objects.get(pk=fields["conversation_id"])
-    assert (begun.status, begun.agent, begun.title) == (
+    started = Conversation.objects.get(pk=fields["conversation_id"])
+    assert (started.status, started.agent, started.title) == (
         ConversationStatus.QUEUED,
         harbor.agent,
         "Look at the build, please.",
     )
-    assert begun.session.member == harbor.owner
-    (trigger,) = begun.triggers.all()
+    assert started.session.member == harbor.owner
+    (trigger,) = started.triggers.all()
     assert (trigger.source, trigger.kind, trigger.by) == ("stream", "chat_message", "ada-harbor")
 
 

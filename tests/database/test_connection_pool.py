@@ -110,7 +110,7 @@ def test_connection_pool_serves_two_hundred_concurrent_requests_with_a_few_conne
 @pytest.mark.anyio
 async def test_worker_does_not_wait_for_requests_that_are_stuck(live, chat, cookie):
     database = Database()
-    begun, done = threading.Event(), threading.Event()
+    started, done = threading.Event(), threading.Event()
 
     def stuck() -> None:
         with lists_are_stuck():
@@ -124,7 +124,7 @@ async def test_worker_does_not_wait_for_requests_that_are_stuck(live, chat, cook
         connection.close()
 
     pages = asyncio.create_task(asyncio.to_thread(stuck))
-    await asyncio.to_thread(begun.wait, 30)
+    await asyncio.to_thread(started.wait, 30)
     try:
         said = [events.MessageSpoken(text="x")]
         stored = [

@@ -24,13 +24,13 @@ PAGE_MEMORY_BYTES = 3_000_000
 def long_log(db: None) -> tuple[Chat, Any]:
     """The chat, and the id of its conversation with 5,000 events."""
     chat = Chat()
-    begun = chat.start()["conversation"]
-    written = chat.row(begun).last_seq
+    started = chat.start()["conversation"]
+    written = chat.row(started).last_seq
     while written < EVENTS:
         batch = range(written + 1, min(written + 250, EVENTS) + 1)
-        store.append(chat.row(begun).pk, *[event(number) for number in batch])
+        store.append(chat.row(started).pk, *[event(number) for number in batch])
         written = batch[-1]
-    return chat, begun
+    return chat, started
 
 
 def event(number: int) -> events.MessageSpoken:
