@@ -118,7 +118,7 @@ async def test_worker_does_not_wait_for_requests_that_are_stuck(live, chat, cook
             wait_until(
                 lambda: postgres_sessions.sessions(WAITS_FOR_A_LOCK) == database_threads.PAGES
             )
-            begun.set()
+            started.set()
             assert done.wait(20)
         assert {visitor.answer()[0] for visitor in visitors} == {200}
         connection.close()
