@@ -79,6 +79,17 @@ def test_message_during_the_final_reply_gets_a_turn_of_its_own(flow):
     assert_replay_matches(conversation)
 
 
+def test_message_during_a_failed_attempt_is_read_by_the_next_attempt(flow):
+    conversation = flow.begin("One", [fails("cut").slowly(ftd=1500), says("Both.")])
+    wait_until(lambda: flow.model.in_flight == 1)
+    flow.send(conversation, "Two")
+    flow.wait_until_idle(conversation)
+    assert conversation.answers == ["Both."]
+    assert "Two" in str(flow.model.requests[-1].body["messages"][-1])
+    assert flow.model.violations == []
+    assert_replay_matches(conversation)
+
+
 def test_interrupt_ends_the_turn_and_starts_the_next(flow):
     conversation = flow.begin("Go", [calls(bash="sleep 30"), says("Changed course.")])
     wait_until(lambda: conversation.has_event("tool.started"))
