@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 
 import pytest
 from django.conf import settings
@@ -12,6 +13,7 @@ from paca.sandbox.bubblewrap.backend import Bubblewrap
 from tests.support import empty_tables, postgres_server
 from tests.support.postgres_server import PostgresServer
 
+HERE = Path(__file__).parent
 # Tests that start a process of Paca, or wait in real time: beginnings of their node ids.
 PROCESS = (
     "tests/flows/",
@@ -25,10 +27,21 @@ PROCESS = (
     # These import litellm, which takes seconds, or start a process that does.
     "tests/engine/llm/test_registry.py",
     "tests/engine/llm/test_litellm_",
+    # Measured in real memory or over a thousand turns.
+    "tests/engine/llm/test_anthropic_client.py::test_a_thousand_turns",
+    "tests/agents/test_api.py::test_connection_test_names_an_unreachable",
 )
+# Not even imported for the quick tests: nothing in these folders is quick.
+NEVER_QUICK = ("flows", "installation", "compose", "browser")
 SLOW = {"service", "process", "postgres", "docker", "browser"}
 
 empty_tables.install()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Save the imports of slow folders in ``make test-quick``."""
+    is_slow = collection_path.parent == HERE and collection_path.name in NEVER_QUICK
+    return True if is_slow and config.option.markexpr == "quick" else None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
