@@ -1,4 +1,4 @@
-"""Addresses that pages hand to their scripts."""
+"""URLs that pages give to their scripts."""
 
 from typing import Any
 from uuid import UUID
@@ -12,25 +12,25 @@ PLACEHOLDER = UUID(int=0)
 
 
 def start_url(agent: Agent) -> str:
-    """Where a first message to the agent goes."""
+    """The API URL that starts a chat with the agent."""
     return reverse("api:chat-sessions", args=[agent.project_id, agent.id])
 
 
 def next_url(project_id: UUID) -> str:
-    """Where a new conversation will be: the script puts its id in."""
+    """The page URL of a conversation, with CONVERSATION in place of its id, which the script inserts."""
     address = reverse("conversation", args=[project_id, PLACEHOLDER])
     return address.replace(str(PLACEHOLDER), "CONVERSATION")
 
 
 def configure_url(user: Any, agent: Agent) -> str:
-    """Where this person may change the agent's settings; empty where they may not."""
+    """The admin page of the agent's settings; empty if this person may not change them."""
     if not (user.is_staff and user.has_perm("agents.change_agent")):
         return ""
     return reverse("admin:agents_agent_change", args=[agent.id])
 
 
 def page_urls(user: Any, conversation: Conversation) -> dict[str, str]:
-    """All that the page of a conversation calls or links to."""
+    """The URLs that the page of a conversation calls or links to."""
     project_id = conversation.project_id
     page = reverse("conversation", args=[project_id, conversation.id])
     export = reverse("api:conversation-export", args=[project_id, conversation.id])

@@ -1,4 +1,4 @@
-"""What pages show, read with a constant number of queries however many rows there are."""
+"""Queries of the pages. Their number does not depend on the number of rows."""
 
 from collections import defaultdict
 from dataclasses import dataclass

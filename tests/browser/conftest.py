@@ -68,12 +68,12 @@ def chromium(playwright: Playwright) -> Iterator[Browser]:
 
 
 @dataclass
-class Watched:
+class PageWatcher:
     """The problems of a page: console errors, exceptions, refused and failed requests."""
 
     problems: list[str] = field(default_factory=list)
 
-    def look_at(self, page: Page) -> None:
+    def watch(self, page: Page) -> None:
         page.on("console", self._said)
         page.on("pageerror", lambda error: self.problems.append(f"exception: {error}"))
         page.on("response", self._answered)
@@ -106,30 +106,30 @@ def signed_in(product: Product, chromium: Browser) -> dict:
 
 
 @pytest.fixture
-def watched() -> Iterator[Watched]:
-    found = Watched()
+def watched() -> Iterator[PageWatcher]:
+    found = PageWatcher()
     yield found
     assert found.problems == []
 
 
 @pytest.fixture
 def open_browser(
-    chromium: Browser, product: Product, signed_in: dict, watched: Watched
+    chromium: Browser, product: Product, signed_in: dict, watched: PageWatcher
 ) -> Iterator[Callable[..., BrowserContext]]:
     """Opens browsers of the admin. A problem on any of their pages fails the test."""
     opened = []
 
-    def open_one(**options) -> BrowserContext:
+    def open_with(**options) -> BrowserContext:
         options.setdefault("viewport", {"width": 1440, "height": 900})
         context = chromium.new_context(
             base_url=product.url, storage_state=signed_in, locale="en-GB", **options
         )
         context.set_default_timeout(WAIT_MS)
-        context.on("page", watched.look_at)
+        context.on("page", watched.watch)
         opened.append(context)
         return context
 
-    yield open_one
+    yield open_with
     for context in opened:
         context.close()
 

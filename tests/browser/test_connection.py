@@ -5,7 +5,7 @@ from playwright.sync_api import Page, WebSocketRoute, expect
 from tests.browser import actions
 
 
-class Lines:
+class PageSockets:
     """The sockets of a page; a test can cut them."""
 
     def __init__(self, page: Page) -> None:
@@ -25,13 +25,13 @@ class Lines:
 
 
 def test_reconnects_lose_and_repeat_nothing(page: Page) -> None:
-    lines = Lines(page)
+    sockets = PageSockets(page)
     actions.start(page, actions.SMALL_PROGRAM)
     for times in range(1, 13):
-        while len(lines.opened) < times:
+        while len(sockets.opened) < times:
             page.wait_for_timeout(20)
         page.wait_for_timeout(200)
-        lines.cut(4408)
+        sockets.cut(4408)
     actions.wait_until(page, "finished")
     seen, text = actions.stored_rows(page), actions.text_of(page)
     assert len(seen) == len(set(seen))
@@ -43,15 +43,15 @@ def test_reconnects_lose_and_repeat_nothing(page: Page) -> None:
 
 
 def test_message_sent_while_disconnected_is_sent_once_after_the_reconnect(page: Page) -> None:
-    lines = Lines(page)
+    sockets = PageSockets(page)
     actions.start(page)
     actions.wait_until(page, "finished")
-    lines.refuse_with = 1012
-    lines.cut()
+    sockets.refuse_with = 1012
+    sockets.cut()
     actions.write(page, "Look around the sandbox and tell me what is there.")
     expect(page.get_by_text("Sending…")).to_be_visible()
     expect(page.get_by_text("Connection lost.")).to_be_visible()
-    lines.refuse_with = 0
+    sockets.refuse_with = 0
     actions.wait_until(page, "running")
     actions.wait_until(page, "finished")
     assert actions.text_of(page).count("Look around the sandbox and tell me what is there.") == 2
@@ -65,14 +65,14 @@ def test_final_refusal_is_shown_and_not_retried(page: Page) -> None:
         (4404, "This conversation was deleted."),
     ):
         other = page.context.new_page()
-        lines = Lines(other)
+        sockets = PageSockets(other)
         actions.start(other)
         actions.wait_until(other, "finished")
-        lines.cut(code)
+        sockets.cut(code)
         expect(other.get_by_text(said)).to_be_visible()
-        opened = len(lines.opened)
+        opened = len(sockets.opened)
         other.wait_for_timeout(1500)
-        assert len(lines.opened) == opened
+        assert len(sockets.opened) == opened
         other.close()
 
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import actions
-from tests.browser.conftest import WAIT_MS, Watched
+from tests.browser.conftest import WAIT_MS, PageWatcher
 from tests.installation.manage_process import Running
 from tests.support import docker_backend, valkey_server
 from tests.support.flow import wait_until
@@ -83,12 +83,12 @@ def model() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def page(chromium: Browser, web: Running, watched: Watched) -> Iterator[Page]:
+def page(chromium: Browser, web: Running, watched: PageWatcher) -> Iterator[Page]:
     context = chromium.new_context(
         base_url=f"http://127.0.0.1:{web.port}", viewport={"width": 1440, "height": 900}
     )
     context.set_default_timeout(120_000)
-    context.on("page", watched.look_at)
+    context.on("page", watched.watch)
     found = context.new_page()
     found.goto("/")
     found.get_by_label("Username").fill("admin")

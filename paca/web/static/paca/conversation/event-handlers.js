@@ -1,4 +1,4 @@
-// What each event type does to the state: one handler for each type, checked against events.json by a test.
+// The handlers of events: one for each type, which changes the state. A test compares them with events.json.
 
 import { merge, EMPTY } from "./live-text.js";
 import { writable } from "./copy-on-write.js";

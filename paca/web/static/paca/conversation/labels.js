@@ -1,4 +1,4 @@
-// The texts for states, activities and notices: what happened, what it means, what the next step is.
+// The texts of states, activities and notices. A notice has the fact and the next step.
 
 import { ACTIVITIES, REASONS, STATUSES, STATUSES_WITH_REASON } from "./status-labels.js";
 
@@ -9,7 +9,7 @@ export function stateOf({ status, reason = "" }) {
   return { ...state, tone: status, reason: shownReason };
 }
 
-/** What the agent does right now, as a phrase after its name. */
+/** The present activity of the agent, as a phrase. */
 export function activityOf(state, toolPhrase) {
   if (state.stopping) return "Stopping";
   if (state.status === "queued") return ACTIVITIES.waiting_for_worker;
