@@ -2,7 +2,7 @@
 #
 #   docker build --tag paca:1 .
 #
-# BASE is any Debian 12 or newer. No secret is in the image: a container gets them as variables.
+# BASE is any Debian 12 or newer. The image contains no secret: a container gets them as variables.
 ARG BASE=debian:bookworm-slim
 FROM ${BASE}
 
@@ -31,7 +31,7 @@ USER paca
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
     CMD ["python3", "-IS", "container_health.py"]
-# As the first process it hears SIGTERM itself: it drains, then ends with 0.
+# As process 1 it receives SIGTERM itself: it drains, then exits with 0.
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["/opt/paca/bin/python", "manage.py"]
 CMD ["up", "--no-worker"]

@@ -1,4 +1,4 @@
-"""Says whether the process of this container is well: exit code 0 or 1. Standard library only.
+"""Checks the health of the process of this container: exit code 0 or 1. Standard library only.
 
 A web process answers an address; a worker, which answers nobody, touches a file as long as it turns.
 """

@@ -32,8 +32,8 @@ start_daemon() {
     answers && return
     as_root "Starting the Docker daemon"
     say "starting the daemon (its log: $LOG)"
-    # In a session of its own, and holding none of our descriptors: it outlives this script and the
-    # lock below is not left with it.
+    # In a session of its own and without our descriptors: the daemon outlives this script and does
+    # not keep the lock below.
     setsid nohup dockerd >"$LOG" 2>&1 </dev/null 9>&- &
     for _ in {1..150}; do
         answers && return
@@ -43,8 +43,8 @@ start_daemon() {
     die "The Docker daemon does not come up; its last words are above."
 }
 
-# Where this machine gets its packages and whom it trusts belongs to the machine, so it is read here
-# each time and goes into the image, never into the repository.
+# The package sources and trusted certificates of this machine are read here each time. They go into the
+# image, never into the repository.
 apt_sources() {
     local found
     found=$(apt-get indextargets --format '$(SITE) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' |

@@ -1,4 +1,4 @@
-"""Installs a locked list of packages into the running venv, hash-checked; nothing while it is unchanged.
+"""Installs a locked list of packages into the running venv, checked by hash, if the list has changed.
 
 Called by scripts/venv.sh with the Python of .venv. Uses the standard library only.
 """
@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# With pip's messages in English only and without its notices.
+# Without pip's notices, and with its messages in English, which are parsed below.
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "install")
 
 
@@ -38,7 +38,7 @@ def main(lock: Path) -> int:
 
 
 def install(lock: Path, total: int) -> list[str] | None:
-    """None if all are in, else what pip said. Shows how far it is."""
+    """Install the packages and show progress; gives None, or the output of pip if it failed."""
     command = (*PIP, "--require-hashes", "--compile", "--progress-bar=off", f"--requirement={lock}")
     said: list[str] = []
     found = 0
@@ -57,7 +57,7 @@ def install(lock: Path, total: int) -> list[str] | None:
 
 
 def show(text: str, *, last: bool) -> None:
-    """A line that changes in place on a terminal; elsewhere only its last state."""
+    """A line that is rewritten in place on a terminal; elsewhere only its last state is printed."""
     if sys.stdout.isatty():
         print(f"\r{text}", end="\n" if last else "", flush=True)
     elif last:

@@ -32,7 +32,7 @@ LANGUAGES = [
 
 @dataclass(frozen=True)
 class Package:
-    """One npm package: where it comes from, what it may be, and which files of it are taken."""
+    """One npm package: its source, its hash, and the files that are taken from it."""
 
     name: str
     version: str
@@ -105,7 +105,7 @@ TEST_PACKAGES = [
 
 
 def download(package: Package) -> bytes:
-    """The tarball, refused unless it is byte for byte the one whose hash stands above."""
+    """Download the tarball. Exits if its hash is not the one above."""
     wanted_version = f"{package.name}@{package.version}"
     with tempfile.TemporaryDirectory() as folder:
         # By the npm client, from whichever registry it is set up to use.

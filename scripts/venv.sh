@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes .venv with a Python that is new enough, and has a locked list of packages installed into it.
+# Creates .venv with a Python that is new enough, and installs a locked list of packages into it.
 # Usage: scripts/venv.sh requirements.txt
 set -eu
 venv=.venv
@@ -20,7 +20,7 @@ find_python() {
     exit 1
 }
 
-# A folder whose interpreter has gone (a removed or moved Python) is as good as none.
+# A .venv whose interpreter is gone (a removed or moved Python) is created again.
 if ! "$venv/bin/python" -c "$new_enough" >/dev/null 2>&1; then
     python=$(find_python)
     say "… .venv        making it with $python"

@@ -5,20 +5,20 @@ import tempfile
 
 os.environ.setdefault("PACA_DATA_DIR", tempfile.mkdtemp(prefix="paca-tests-"))
 os.environ.setdefault("SECRET_KEY", "tests-only-0123456789abcdefghijklmnopqrstuvwxyz-0123456789")
-# Not auto: what runs where shall not depend on whether this machine has Docker.
+# Not auto: the backend must not depend on whether this machine has Docker.
 os.environ.setdefault("PACA_SANDBOX", "bubblewrap")
 os.environ.setdefault("ENCRYPTION_KEY", "iF5gV2d3cXh1eWJtdmF3cXJ0c2x6a2puZ2h1aW9wYXM=")
 
 from paca.settings import *  # noqa: F403
 
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405
-    # A file, as in the product: an in-memory database shared by threads locks by other rules.
+    # A file, as in the product: an in-memory database shared by threads has other locking rules.
     DATABASES["default"]["TEST"] = {"NAME": str(PACA_DATA_DIR / "test.sqlite3")}  # noqa: F405
 if REDIS_URL:  # noqa: F405
-    # Each process of the suite has a database of its own there: the worlds of others are not its work.
+    # Each process of the suite has a Redis database of its own, so that it gets no triggers of others.
     _process = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
     REDIS_URL = f"{REDIS_URL.rpartition('/')[0]}/{_process}"  # noqa: F405
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
-# Else each test client begins with a walk through all static files.
+# Otherwise each test client scans all static files first.
 WHITENOISE_AUTOREFRESH = True

@@ -1,4 +1,4 @@
-"""A program that gives the demo agent of an installation work, over the API."""
+"""An API client that starts conversations with the demo agent of an installation."""
 
 import http.client
 import json
@@ -11,7 +11,7 @@ OUTCOMES = ("agent.tool.returned", "agent.tool.outcome_unknown")
 
 
 class ApiClient:
-    """Signs in with a token made at the command line."""
+    """A client with a token that was created at the command line."""
 
     def __init__(self, installation: Installation, running: Running) -> None:
         self._running = running
@@ -64,7 +64,7 @@ class ApiClient:
 
 
 def assert_is_whole(log: list[dict]) -> None:
-    """Numbered from 1 without a gap, and each call, of which there are some, with one outcome."""
+    """Assert that ``seq`` has no gap and that each tool call has one outcome; there must be calls."""
     assert [event["seq"] for event in log] == list(range(1, len(log) + 1))
     calls = [each["data"]["call_id"] for each in log if each["type"] == "agent.tool.called"]
     ended = [each["data"]["call_id"] for each in log if each["type"] in OUTCOMES]

@@ -1,4 +1,4 @@
-"""A real installation in a temporary folder, driven as a person at a terminal would."""
+"""Real installations in temporary folders, used from the command line."""
 
 import shutil
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from tests.installation.manage_process import Installation, Running
 
 @pytest.fixture
 def installation(tmp_path: Path) -> Iterator[Installation]:
-    """One that was never started."""
+    """An installation that was never started."""
     installation = Installation(tmp_path / "data")
     yield installation
     installation.end()
@@ -19,7 +19,7 @@ def installation(tmp_path: Path) -> Iterator[Installation]:
 
 @pytest.fixture(scope="module")
 def first_start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Installation, Running]]:
-    """One in its first start, still running: to look at, not to change."""
+    """An installation and its first start, still running. Tests only read it."""
     installation = Installation(tmp_path_factory.mktemp("first") / "data")
     yield installation, installation.up()
     installation.end()
@@ -35,7 +35,7 @@ def first_start_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def stopped_installation(first_start_data: Path, tmp_path: Path) -> Iterator[Installation]:
-    """One that was started once and ended."""
+    """An installation that was started once and stopped."""
     shutil.copytree(first_start_data, tmp_path / "data")
     installation = Installation(tmp_path / "data")
     yield installation

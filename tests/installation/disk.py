@@ -1,4 +1,4 @@
-"""A small disk of its own, which a test can fill."""
+"""A small disk that a test can fill."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ class Disk:
         size = left.f_bavail * left.f_frsize - (leave_mib << 20)
         with (self.place / "ballast").open("wb", buffering=0) as ballast:
             for block in (1 << 20, 1 << 12):
-                with suppress(OSError):  # there may be a little less than there was
+                with suppress(OSError):  # there may be slightly less space than was reported
                     while ballast.tell() + block <= size:
                         ballast.write(bytes(block))
 
@@ -28,7 +28,7 @@ class Disk:
 
 @contextmanager
 def mounted(place: Path, *, size_mib: int) -> Iterator[Disk]:
-    """Mount one at a new folder until the block ends; needs root."""
+    """Mount a disk at a new folder until the block ends; needs root."""
     place.mkdir()
     options = ["-t", "tmpfs", "-o", f"size={size_mib}m"]
     subprocess.run(["mount", *options, "paca-test", str(place)], check=True)

@@ -1,4 +1,4 @@
-"""Runs `manage.py` as its own process on a data folder of its own and reads what it says."""
+"""Runs `manage.py` as a process on a data folder of its own, and reads its output."""
 
 import http.client
 import json
@@ -29,9 +29,9 @@ START_SECONDS = 60  # a loaded CI machine; the start-up time itself has its own 
 
 
 def clean_environment() -> dict[str, str]:
-    """This process's, without what would configure Paca: the suite itself sets some of it.
+    """The environment of this process without settings of Paca, some of which the suite sets.
 
-    Whether this machine has Docker shall make no difference.
+    Docker is switched off, so that a machine with Docker makes no difference.
     """
     kept = {
         name: value
@@ -53,7 +53,7 @@ class Answer:
 
 @dataclass
 class Running:
-    """A started `manage.py up`: what it printed, and the port it took."""
+    """A process that runs `manage.py`: its output, and its port if it has one."""
 
     process: subprocess.Popen
     lines: list[str] = field(default_factory=list)
@@ -101,7 +101,7 @@ class Installation:
     def run(
         self, *command: str, before: tuple[str, ...] = (), **settings: str
     ) -> subprocess.CompletedProcess:
-        """A command to its end; ``before`` stands in front of it, as sudo would."""
+        """Run a command to its end; ``before`` is put in front of it, as sudo would be."""
         return subprocess.run(
             [*before, sys.executable, str(ROOT / "manage.py"), *command],
             env=self.environment(**settings),
@@ -119,7 +119,7 @@ class Installation:
         reachable: bool = True,
         **settings: str,
     ) -> Running:
-        """Start it and wait until it says that it runs and, if it can be reached, answers."""
+        """Start `manage.py up` and wait until it prints its address and, if ``reachable``, answers."""
         began = time.monotonic()
         running = self.up_until(ADDRESS, "up", *arguments, before=before, **settings)
         assert running.port, f"ended instead of starting:\n{running.output}"
@@ -127,7 +127,7 @@ class Installation:
             assert time.monotonic() - began < START_SECONDS, running.output
             time.sleep(0.02)
         running.seconds = time.monotonic() - began
-        # Of the main thread: time on a core, time waiting for one, turns.
+        # Of the main thread: time on a core, time waiting for one, number of time slices.
         waited = Path(f"/proc/{running.process.pid}/schedstat").read_text().split()[1]
         running.waited_for_a_core = int(waited) / 1e9
         return running
@@ -135,7 +135,7 @@ class Installation:
     def up_until(
         self, said: str, *command: str, before: tuple[str, ...] = (), **settings: str
     ) -> Running:
-        """Start it (or another command) and wait until it has said this (a pattern), or ended."""
+        """Start a command and wait until a line matches the pattern ``said``, or until it has ended."""
         process = subprocess.Popen(
             [*before, sys.executable, str(ROOT / "manage.py"), *(command or ("up",))],
             env=self.environment(**settings),

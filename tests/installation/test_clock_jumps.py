@@ -1,4 +1,4 @@
-"""A wall clock that is set in the middle of a run costs nothing: waits are measured by another clock."""
+"""A wall clock that is set during a run changes no wait: waits use the monotonic clock."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A database that this version, or this key, cannot go on from is refused and left as it is."""
+"""A start refuses a database of another version or key, and does not change it."""
 
 import shutil
 import sqlite3

@@ -1,4 +1,4 @@
-"""`doctor` says of every part its state, what it means and one next step."""
+"""`doctor` prints the state of every part, its meaning and one next step."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The first start makes everything that is needed, once; each later one finds it."""
+"""The first start creates everything that is needed; each later start finds it."""
 
 import http.client
 import json
@@ -117,7 +117,7 @@ def test_start_is_refused_while_another_process_uses_the_data(
 def test_sign_in_link_works_once(installation: Installation):
     running = installation.up()
     (path,) = LINK.findall(running.output)
-    # Opening it, as a mail program might, does not use it up.
+    # A GET request, as a mail program might send, does not use the link up.
     assert running.get(path).status == running.get(path).status == 200
     assert press(running, path).status == 302
     assert running.get(path).status == 404
@@ -206,7 +206,7 @@ def test_later_start_changes_nothing_and_prints_no_link(stopped_installation: In
 
 
 def test_later_start_takes_under_five_seconds(stopped_installation: Installation):
-    """Without the time it waited for a core: how long a start takes, not how busy this machine is."""
+    """Without the time it waited for a core, which depends on the load of this machine."""
     running = stopped_installation.up()
     assert running.seconds - running.waited_for_a_core < 5
 

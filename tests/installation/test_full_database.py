@@ -1,4 +1,4 @@
-"""The disk of PostgreSQL fills up, which no other machine can see: only a write that fails tells."""
+"""The disk of PostgreSQL fills up. Other machines notice it only by a write that fails."""
 
 import os
 import tempfile
@@ -22,7 +22,7 @@ LONG = "Hello, and much more than fits into a page. " * 400
 
 @pytest.fixture
 def disk() -> Iterator[Disk]:
-    """Where PostgreSQL, which is not root, may go."""
+    """A disk that PostgreSQL, which does not run as root, can reach."""
     with tempfile.TemporaryDirectory(prefix="paca-full-", ignore_cleanup_errors=True) as name:
         Path(name).chmod(0o711)
         with mounted(Path(name) / "disk", size_mib=SIZE_MIB) as made:

@@ -1,4 +1,4 @@
-"""A disk that fills up: new work is refused in time, what runs is never lost, and room mends it."""
+"""A disk that fills up: new work is refused in time, no run is lost, and free space ends it."""
 
 import os
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tests.support.flow import wait_until
 
 pytestmark = [pytest.mark.service, pytest.mark.skipif(os.getuid() != 0, reason="mounts a disk")]
 
-SIZE_MIB = 1200  # what is refused below stands in paca/common/disk_space.py
+SIZE_MIB = 1200  # the limits are in paca/common/disk_space.py
 PATIENCE = 60
 
 

@@ -1,4 +1,4 @@
-"""`scripts/venv.sh`, the first half of `make run`: finds a Python, installs by hash, then leaves alone."""
+"""`scripts/venv.sh`, the first half of `make run`: finds a Python and installs packages by hash, once."""
 
 import ast
 import hashlib
@@ -18,7 +18,7 @@ TOOLS = ("sh", "dirname", "rm")
 
 
 def a_package(folder: Path, version: str) -> str:
-    """A wheel of nothing, and the line that locks it."""
+    """Create an empty wheel; gives the line that locks it."""
     wheel = folder / f"nothing-{version}-py3-none-any.whl"
     info = f"nothing-{version}.dist-info"
     with zipfile.ZipFile(wheel, "w") as archive:
@@ -77,7 +77,7 @@ def test_venv_script_refuses_a_package_whose_hash_differs(tmp_path: Path):
     assert "could not be installed" in ended.stderr + ended.stdout
     assert "Next step:" in ended.stderr + ended.stdout
     assert not list(tmp_path.glob(".venv/lib/*/site-packages/nothing*"))
-    # Nothing claims that it is installed, so the next try is a real one.
+    # It is not recorded as installed, so the next attempt installs it.
     (tmp_path / "requirements.txt").write_text(lock)
     assert install(tmp_path).returncode == 0
 
@@ -119,7 +119,7 @@ def test_manage_py_names_the_version_that_it_needs_to_an_old_python():
 
 
 def test_manage_py_has_no_syntax_that_an_old_python_cannot_parse():
-    """It would be told nothing if the file were a syntax error to it."""
+    """Otherwise an old Python would report a syntax error instead of the needed version."""
     tree = ast.parse((ROOT / "manage.py").read_text(encoding="utf-8"), feature_version=(3, 4))
     newer = (ast.JoinedStr, ast.NamedExpr, ast.AnnAssign, ast.Match, ast.AsyncFunctionDef)
     assert not [node.lineno for node in ast.walk(tree) if isinstance(node, newer)]

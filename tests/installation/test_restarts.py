@@ -1,4 +1,4 @@
-"""Everything is killed at once and started again: nothing is missing, and what was under way goes on."""
+"""All processes are killed at once and started again: nothing is lost, and a run goes on."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Web and worker apart: what keeps either from starting is said plainly, and what may pass is waited for."""
+"""Starts of separate web servers and workers: wrong settings are refused, a missing database is waited for."""
 
 import os
 import re

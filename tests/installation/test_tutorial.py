@@ -1,4 +1,4 @@
-"""What the tutorial shows is what happens: its output, and its commands, which are run here."""
+"""The tutorial shows the real output, and its commands work: they are run here."""
 
 import re
 import subprocess
