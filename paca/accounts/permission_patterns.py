@@ -1,7 +1,8 @@
 """The names of all permissions, and how a pattern such as ``agents:*`` covers them.
 
 A permission is added together with the feature that asks for it. Roles and tokens may still hold
-a name from another version of Paca: it stays stored and covers nothing.
+a name from another version of Paca. It stays stored and allows nothing, but it may become a
+permission again. Therefore only somebody who holds it too may grant it.
 """
 
 from collections.abc import Iterable

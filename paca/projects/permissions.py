@@ -1,6 +1,6 @@
 """Checks what a member may do in a project. Views, consumers and tools ask; services never do."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from paca.accounts import permission_patterns
 from paca.projects.models import Member
@@ -30,6 +30,12 @@ def allows(member: Member, permission: str) -> bool:
     return permission_patterns.covers(member.role.permissions, permission)
 
 
-def may_grant(held: Iterable[str], patterns: Iterable[str]) -> bool:
-    """Whether somebody who holds ``held`` may grant ``patterns``: only what they hold themselves."""
-    return permission_patterns.expand(patterns) <= permission_patterns.expand(held)
+def may_grant(is_held: Callable[[str], bool], patterns: Iterable[str]) -> bool:
+    """Whether somebody may grant ``patterns``: only what they hold themselves, as ``is_held`` tells.
+
+    A pattern that is unknown to this version of Paca must be held too. It allows nothing now, but it
+    may become a permission with another version.
+    """
+    given = list(patterns)
+    needed = {*permission_patterns.expand(given), *permission_patterns.find_unknown(given)}
+    return all(is_held(name) for name in needed)

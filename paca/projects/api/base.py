@@ -59,13 +59,23 @@ class ProjectView(ApiView):
         return permissions.allows(self.member, permission) and token_allows(self.token, permission)
 
     def require_may_grant(self, role: Role) -> None:
-        """Raises ``CannotGrantRole`` if the role has permissions that the member does not have."""
-        self.require_may_grant_all(role.permissions)
+        """Raises ``CannotGrantRole`` if the role has permissions that the member does not have.
+
+        Stored patterns that are unknown to this version of Paca count too.
+        """
+        self._require_may_grant(role.permissions)
 
     def require_may_grant_all(self, patterns: list[str]) -> None:
-        """Raises ``CannotGrantRole`` if the patterns cover a permission that the member does not have."""
-        held = [name for name in permission_patterns.PERMISSIONS if self.has_permission(name)]
-        if not permissions.may_grant(held, patterns):
+        """Raises ``CannotGrantRole`` if the patterns cover a permission that the member does not have.
+
+        Unknown patterns are left to the service. It refuses those that the role does not have yet.
+        """
+        self._require_may_grant(
+            [pattern for pattern in patterns if pattern in permission_patterns.PATTERNS]
+        )
+
+    def _require_may_grant(self, patterns: list[str]) -> None:
+        if not permissions.may_grant(self.has_permission, patterns):
             raise CannotGrantRole
 
     def no_content(self) -> Response:
