@@ -4,7 +4,7 @@ import asyncio
 import functools
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from typing import Any
 from uuid import UUID
 
@@ -205,6 +205,9 @@ class RelayOnDemand:
         self._application = application
         self._make_relay = make_relay
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._relay: Relay | None = None
+        # Kept, because the relay would end if it were collected as garbage.
+        self._lifetime: AbstractAsyncContextManager[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         state = scope.get("state", {})
@@ -214,10 +217,11 @@ class RelayOnDemand:
 
     async def _running_relay(self) -> Relay:
         loop = asyncio.get_running_loop()
-        if self._loop is not loop:
-            # Nothing in between waits, so two first sockets cannot both start one.
-            self._relay = self._make_relay()
-            self._lifetime = self._relay.running()
-            await self._lifetime.__aenter__()
-            self._loop = loop
+        if self._relay is None or self._loop is not loop:
+            # The start yields to no other task, so two first sockets cannot both start a relay. With
+            # Redis it blocks the event loop until the relay is subscribed, for a second at most.
+            relay = self._make_relay()
+            lifetime = relay.running()
+            await lifetime.__aenter__()
+            self._loop, self._relay, self._lifetime = loop, relay, lifetime
         return self._relay
