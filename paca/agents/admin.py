@@ -15,7 +15,7 @@ from unfold.widgets import (
     UnfoldBooleanSwitchWidget,
 )
 
-from paca.agents import connection_test
+from paca.agents import connection_check
 from paca.agents import services as agents
 from paca.agents.model_parameters import NAMES
 from paca.agents.models import Agent
@@ -192,7 +192,7 @@ class AgentAdmin(ServiceAdmin):
                 transaction.on_commit(partial(button.method, request, obj))
 
     def response_post_save_change(self, request: HttpRequest, obj: Agent) -> HttpResponse:
-        """After a connection test the form stays open, so that its result can be acted on."""
+        """After a connection check the form stays open, so that its result can be acted on."""
         if any(name.endswith("save_and_test") for name in request.POST):
             return HttpResponseRedirect(request.get_full_path())
         response: HttpResponse = super().response_post_save_change(request, obj)
@@ -200,12 +200,12 @@ class AgentAdmin(ServiceAdmin):
 
     @action(description="Save and test connection")  # type: ignore[untyped-decorator]
     def save_and_test(self, request: HttpRequest, obj: Agent) -> None:
-        self._test(request, obj)
+        self._check_connection(request, obj)
 
     @action(description="Test the connection of the selected agents")  # type: ignore[untyped-decorator]
     def test_connections(self, request: HttpRequest, queryset: QuerySet[Agent]) -> None:
         for agent in queryset:
-            self._test(request, agent)
+            self._check_connection(request, agent)
 
     @action(description="Retire the selected agents")  # type: ignore[untyped-decorator]
     def retire(self, request: Any, queryset: QuerySet[Agent]) -> None:
@@ -215,7 +215,7 @@ class AgentAdmin(ServiceAdmin):
             except PacaError as error:
                 self.message_user(request, f"{agent.name}: {error_text(error)}", messages.ERROR)
 
-    def _test(self, request: HttpRequest, agent: Agent) -> None:
-        result = connection_test.run(agent)
+    def _check_connection(self, request: HttpRequest, agent: Agent) -> None:
+        result = connection_check.run(agent)
         level = messages.SUCCESS if result.works else messages.ERROR
         self.message_user(request, f"{agent.name}: {result.detail}", level)

@@ -35,7 +35,7 @@ def decrypt(stored: str) -> str:
 
 
 def is_current(stored: str) -> bool:
-    """Whether a secret is encrypted with the first key."""
+    """Whether a secret is encrypted with the first key. Raises ``ConfigurationError`` as ``encrypt`` does."""
     try:
         _fernets()[0].decrypt(stored.encode())
     except InvalidToken:

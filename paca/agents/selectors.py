@@ -12,7 +12,7 @@ def get(project: Project, agent_id: UUID, *, for_update: bool = False) -> Agent:
 
     Raises ``NotFound`` if the project has no agent of this id or it is retired.
     """
-    found = Agent.objects.of_project(project).select_related("member__role")
+    found = Agent.objects.for_project(project).select_related("member__role")
     if for_update:
         found = found.select_for_update(of=("self",), no_key=True)
     try:

@@ -41,7 +41,7 @@ class ReadOnlyAdmin(ServiceAdmin):
 
 
 def error_text(error: PacaError) -> str:
-    """The error and its complaints about fields, in one line."""
+    """The error and the errors of its fields, in one line."""
     if not isinstance(error, Invalid) or not error.fields:
         return error.detail
     return " ".join(f"{name}: {' '.join(texts)}" for name, texts in error.fields.items())

@@ -49,10 +49,10 @@ def _find_fault(url: str) -> str:
     database = parts.path.strip("/")
     if parts.fragment or "@" in parts.hostname or (database and not database.isdecimal()):
         return "after the host only a port and the number of a database may follow"
-    return _find_option_find_fault(parts)
+    return _find_option_fault(parts)
 
 
-def _find_option_find_fault(parts: SplitResult) -> str:
+def _find_option_fault(parts: SplitResult) -> str:
     for option, _ in parse_qsl(parts.query, keep_blank_values=True):
         if option not in OPTIONS:
             return f"there is no parameter {option[:40]}; the known ones are {', '.join(sorted(OPTIONS))}"

@@ -8,36 +8,36 @@ from paca.common.errors import Invalid
 
 
 def check(row: models.Model) -> None:
-    """Raises ``Invalid``, with a list of complaints for each field, if the row is not valid.
+    """Raises ``Invalid``, with a list of errors for each field, if the row is not valid.
 
     The database enforces the same constraints; this check only gives better messages. A change by
     another transaction between the check and the save is refused by the database.
     """
-    complaints: dict[str, list[str]] = {}
+    errors: dict[str, list[str]] = {}
     try:
         row.full_clean(validate_unique=False, validate_constraints=False)
     except ValidationError as error:
-        complaints.update(error.message_dict)
+        errors.update(error.message_dict)
     try:
-        row.validate_unique(exclude=set(complaints))
+        row.validate_unique(exclude=set(errors))
     except ValidationError as error:
-        complaints.update(error.message_dict)
+        errors.update(error.message_dict)
     for constraint in row._meta.constraints:
-        _check_constraint(row, constraint, complaints)
-    if complaints:
-        raise Invalid(fields=complaints)
+        _check_constraint(row, constraint, errors)
+    if errors:
+        raise Invalid(fields=errors)
 
 
 def _check_constraint(
-    row: models.Model, constraint: BaseConstraint, complaints: dict[str, list[str]]
+    row: models.Model, constraint: BaseConstraint, errors: dict[str, list[str]]
 ) -> None:
     field = _field_of(constraint)
-    if field in complaints:
+    if field in errors:
         return
     try:
-        constraint.validate(type(row), row, exclude=set(complaints))
+        constraint.validate(type(row), row, exclude=set(errors))
     except ValidationError as error:
-        complaints.setdefault(field, []).extend(error.messages)
+        errors.setdefault(field, []).extend(error.messages)
 
 
 def _field_of(constraint: BaseConstraint) -> str:

@@ -44,7 +44,7 @@ def get_role(project: Project, role_id: UUID) -> Role:
 def get_workspace(user: User, workspace_id: UUID | str) -> Workspace:
     """A workspace of the person. Raises ``NotFound`` if they do not belong to it or it does not exist."""
     try:
-        return Workspace.objects.for_member(user).get(pk=workspace_id)
+        return Workspace.objects.for_person(user).get(pk=workspace_id)
     except (Workspace.DoesNotExist, ValidationError):
         raise NotFound from None
 

@@ -32,7 +32,7 @@ class SocketAccess:
     member: Member
 
     def allows(self, permission: str) -> bool:
-        """Whether both agree: the member's role and, if there is a token, its scopes."""
+        """Whether the member's role covers the permission, and the token's scopes too if there is a token."""
         return allows(self.member, permission) and self.principal.allows(permission)
 
     def require(self, permission: str) -> None:
@@ -43,7 +43,7 @@ class SocketAccess:
 
 @dataclass(frozen=True, slots=True)
 class ConversationAccess(SocketAccess):
-    """The same for a conversation's socket, with the conversation as it is now."""
+    """A principal's membership in the project of a conversation, and the conversation as it is now."""
 
     conversation: Conversation
 

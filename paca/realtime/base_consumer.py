@@ -176,9 +176,8 @@ class Consumer(ABC):
         except database_errors.UNAVAILABLE_ERRORS as error:
             logger.exception("a command failed", extra={"socket": self.scope["path"]})
             return protocol.error(database_errors.to_paca_error(error), client_id)
-        except (
-            Exception
-        ):  # any other error of a command is an error frame, and the socket stays open
+        except Exception:
+            # Any other error of a command is an error frame, and the socket stays open.
             logger.exception("a command failed", extra={"socket": self.scope["path"]})
             return protocol.error(protocol.InternalError(), client_id)
 

@@ -1,4 +1,4 @@
-"""The only door from sockets to the database, and the queries of the relay."""
+"""All database calls of sockets, and the queries of the relay."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -61,7 +61,10 @@ class Delivery:
             self._schedule_flush()
 
     async def catch_up(self, seq: int) -> None:
-        """Send the events after the last one sent, at least up to ``seq``."""
+        """Send the events after the last one sent, at least up to ``seq``.
+
+        Raises what ``read`` and ``send`` raise.
+        """
         while self.sent_seq < seq and await self._send_page():
             pass
 
@@ -79,7 +82,10 @@ class Delivery:
         return bool(page)
 
     async def follow(self) -> None:
-        """Send what happens until the task is cancelled. Events go first: they may replace live text."""
+        """Send what happens until the task is cancelled. Events go first: they may replace live text.
+
+        Raises what ``read`` and ``send`` raise.
+        """
         # Live text counts only from here on: the worker sends the text so far again, then the rest.
         self._following = True
         self._request_live_text()

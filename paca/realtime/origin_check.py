@@ -15,7 +15,7 @@ DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
 class OriginGuard:
-    """The outermost layer: it runs before anything is looked up.
+    """ASGI middleware for sockets. It runs before anything is looked up.
 
     A browser always sends the page's origin, and always sends cookies. So an origin, if there is
     one, must be ours. A client that sends no origin is not a browser: it must send a token or a

@@ -71,9 +71,8 @@ def program() -> bytes | None:
     ]
     for numbers in REFUSED_CALLS.values():
         lines += _refuse(numbers[column], EPERM)
-    lines += _refuse(
-        CLONE3[column], ENOSYS
-    )  # a filter cannot read its flags; libraries fall back to clone
+    # A filter cannot read its flags; libraries fall back to clone.
+    lines += _refuse(CLONE3[column], ENOSYS)
     lines += _refuse_if(CLONE[column], [(JUMP_SET, NEW_NAMESPACES)])
     lines += _refuse_if(SOCKET[column], [(JUMP_EQUAL, AF_ALG), (JUMP_EQUAL, AF_VSOCK)])
     lines.append(_line(RETURN, ALLOW))

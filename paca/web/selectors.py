@@ -35,7 +35,7 @@ def active_conversations(project: Project) -> QuerySet[Conversation]:
 def agents(project: Project) -> list[AgentRow]:
     """Every agent that is not retired, ordered by name."""
     counted = Count("conversations", filter=Q(conversations__deleted_at__isnull=True))
-    found = Agent.objects.of_project(project).annotate(conversation_count=counted)
+    found = Agent.objects.for_project(project).annotate(conversation_count=counted)
     found = found.order_by("name", "id")  # an aggregate query ignores the model's default ordering
     current: dict[Any, list[Conversation]] = defaultdict(list)
     active = Conversation.objects.for_project(project).filter(status__in=ACTIVE_STATUSES)

@@ -11,7 +11,7 @@ from django.utils import timezone
 from paca.accounts import services
 from paca.accounts.models import AuditEntry, OneTimeLink, User
 from paca.accounts.models.audit import AuditEntryIsImmutable
-from paca.accounts.services.people import LinkExpired
+from paca.accounts.services.people import LinkNotUsable
 from paca.common import validation
 from paca.common.errors import Invalid
 
@@ -38,16 +38,16 @@ def test_link_is_used_up_by_redeeming_and_not_by_viewing() -> None:
     secret = services.create_one_time_link(user)
     assert services.get_link_user(secret) == services.get_link_user(secret) == user
     assert services.redeem_link(secret) == user
-    with pytest.raises(LinkExpired):
+    with pytest.raises(LinkNotUsable):
         services.redeem_link(secret)
-    with pytest.raises(LinkExpired):
+    with pytest.raises(LinkNotUsable):
         services.get_link_user(secret)
 
 
 def test_newer_link_ends_the_older_one() -> None:
     user = User.objects.create_user("ada")
     older, newer = services.create_one_time_link(user), services.create_one_time_link(user)
-    with pytest.raises(LinkExpired):
+    with pytest.raises(LinkNotUsable):
         services.redeem_link(older)
     assert services.redeem_link(newer) == user
 
@@ -56,11 +56,11 @@ def test_link_ends_when_it_expires_or_its_person_is_inactive() -> None:
     user = User.objects.create_user("ada")
     secret = services.create_one_time_link(user)
     OneTimeLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    with pytest.raises(LinkExpired):
+    with pytest.raises(LinkNotUsable):
         services.redeem_link(secret)
     secret = services.create_one_time_link(user)
     User.objects.update(is_active=False)
-    with pytest.raises(LinkExpired):
+    with pytest.raises(LinkNotUsable):
         services.redeem_link(secret)
 
 

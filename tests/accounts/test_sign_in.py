@@ -52,13 +52,13 @@ def test_sign_in_is_locked_after_five_failures_even_with_the_password(ada: User)
 
 
 def test_password_change_is_audited_and_ends_other_sessions(ada: User) -> None:
-    world, elsewhere = Client(), Client()
-    for client in (world, elsewhere):
+    this_browser, other_browser = Client(), Client()
+    for client in (this_browser, other_browser):
         client.force_login(ada)
     fresh = {"oldpassword": PASSWORD, "password1": "new horse 77", "password2": "new horse 77"}
-    assert world.post("/accounts/password/change/", fresh).status_code == 302
-    assert world.get("/api/v1/tokens/").status_code == 200
-    assert elsewhere.get("/api/v1/tokens/").status_code == 401
+    assert this_browser.post("/accounts/password/change/", fresh).status_code == 302
+    assert this_browser.get("/api/v1/tokens/").status_code == 200
+    assert other_browser.get("/api/v1/tokens/").status_code == 401
     assert AuditEntry.objects.get(action="person.password_changed").actor_name == "ada"
 
 

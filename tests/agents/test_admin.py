@@ -157,7 +157,9 @@ def test_admin_can_test_the_connection_when_saving(
         with django_capture_on_commit_callbacks(execute=True):
             answer = admin.post(change_page(world.agent), body)
         assert any(message in text for text in messages_of(answer))
-        assert answer.url == change_page(world.agent), "the form stays open after a connection test"
+        assert answer.url == change_page(world.agent), (
+            "the form stays open after a connection check"
+        )
     world.agent.refresh_from_db()
     assert world.agent.name == "Ada"
 

@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from paca.accounts.models import AuditEntry
-from paca.agents import connection_test, encryption
+from paca.agents import connection_check, encryption
 from paca.agents import services as agents
 from paca.agents.models import Agent
 from paca.agents.services.agents import AgentIsRetired
@@ -190,21 +190,21 @@ def test_unknown_setting_raises_a_type_error(world: World) -> None:
         agents.configure(world.agent, by=world.owner, encrypted_key="x")
 
 
-def test_connection_test_of_the_demo_model_needs_no_key(world: World) -> None:
-    result = connection_test.run(world.agent)
+def test_connection_check_of_the_demo_model_needs_no_key(world: World) -> None:
+    result = connection_check.run(world.agent)
     assert result.works, result.detail
 
 
-def test_connection_test_names_a_missing_key_as_the_cause(world: World) -> None:
-    result = connection_test.run(make_agent(world, model=MODEL))
+def test_connection_check_names_a_missing_key_as_the_cause(world: World) -> None:
+    result = connection_check.run(make_agent(world, model=MODEL))
     assert not result.works
     assert "needs an API key" in result.detail
 
 
-def test_connection_test_reports_busy_when_all_slots_are_taken(
+def test_connection_check_reports_busy_when_all_slots_are_taken(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection_test, "QUEUE_TIMEOUT_SECONDS", 0.05)
-    with connection_test._SLOTS, connection_test._SLOTS:
-        assert connection_test.run(world.agent).code == "busy"
-    assert connection_test.run(world.agent).works
+    monkeypatch.setattr(connection_check, "QUEUE_TIMEOUT_SECONDS", 0.05)
+    with connection_check._SLOTS, connection_check._SLOTS:
+        assert connection_check.run(world.agent).code == "busy"
+    assert connection_check.run(world.agent).works

@@ -133,12 +133,12 @@ def test_agent_list_needs_a_constant_number_of_queries(world: World, api: Api) -
     assert _count_queries(api, path(world)) == few
 
 
-def test_connection_test_of_the_demo_agent_succeeds(world: World, api: Api) -> None:
+def test_connection_check_of_the_demo_agent_succeeds(world: World, api: Api) -> None:
     answer = api.post(f"{path(world, world.agent.pk)}test-connection/")
     assert answer.json()["works"] is True
 
 
-def test_connection_test_names_an_unreachable_server_as_the_cause(world: World, api: Api) -> None:
+def test_connection_check_names_an_unreachable_server_as_the_cause(world: World, api: Api) -> None:
     shown = make_agent(world, api, base_url="http://127.0.0.1:9/v1")
     answer = api.post(f"{path(world, shown['id'])}test-connection/")
     assert answer.status_code == 200

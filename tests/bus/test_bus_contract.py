@@ -3,10 +3,12 @@
 import asyncio
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
 import pytest
 
+import paca.bus
 from paca.bus.base import (
     Bus,
     ConversationSignal,
@@ -214,7 +216,19 @@ async def test_hint_between_two_threads_takes_about_a_millisecond(bus: Bus):
     assert delays[len(delays) // 2] < 0.010, f"p50 {delays[250] * 1000:.2f} ms"
 
 
-def test_get_bus_gives_the_same_bus_to_every_thread():
-    from paca.bus import get_bus
+def test_get_bus_gives_the_same_bus_to_every_thread(monkeypatch):
+    all_started = threading.Barrier(8)
 
-    assert get_bus() is get_bus()
+    def make_slowly() -> Bus:
+        time.sleep(0.05)  # time for the other threads to find no bus
+        return MemoryBus()
+
+    def get_after_all_started(_: int) -> Bus:
+        all_started.wait(10)
+        return paca.bus.get_bus()
+
+    monkeypatch.setattr(paca.bus, "_bus", None)
+    monkeypatch.setattr(paca.bus, "_make_bus", make_slowly)
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(get_after_all_started, range(8)))
+    assert all(bus is found[0] for bus in found)

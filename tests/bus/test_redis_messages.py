@@ -29,13 +29,15 @@ def stored(seq: int, type_: str, payload: str = '{"text":"x"}') -> StoredEvent:
     return StoredEvent(seq, type_, "agent", None, datetime.now(UTC), payload)
 
 
-def rows(*types: str) -> tuple[StoredEvent, ...]:
+def stored_events(*types: str) -> tuple[StoredEvent, ...]:
     return tuple(stored(seq, type_) for seq, type_ in enumerate(types, 1))
 
 
 async def test_committed_events_are_mirrored_and_each_type_is_announced_once(valkey, connect):
     batch = CommittedBatch(
-        "p", "running", rows("agent.turn.started", "agent.tool.called", "agent.tool.called")
+        "p",
+        "running",
+        stored_events("agent.turn.started", "agent.tool.called", "agent.tool.called"),
     )
     with valkey.client() as program:
         channel = program.pubsub(ignore_subscribe_messages=True)

@@ -152,9 +152,8 @@ async def test_publishing_costs_no_time_and_bounded_memory_while_redis_hangs(own
     own_valkey.thaw()
     with bus.listen(ALL, heard.append):
         bus.announce(TOPIC, 7)
-        await until(
-            lambda: EventsCommitted(TOPIC, 7) in heard, 10
-        )  # the newest hints are not dropped
+        # The newest hints are not dropped.
+        await until(lambda: EventsCommitted(TOPIC, 7) in heard, 10)
 
 
 async def test_outbox_keeps_one_announcement_of_a_burst(own_valkey, connect):
@@ -178,7 +177,7 @@ async def test_number_of_redis_connections_stays_constant(own_valkey, connect):
         async with bus.consume_triggers(due.append, RecordingHandler()):
             bus.signal(uuid4())
             await until(lambda: heard)
-            ours = ["paca-bus-publisher", "paca-bus-queue", "paca-bus-subscriber"]
+            ours = ["paca-bus-publisher", "paca-bus-trigger-stream", "paca-bus-subscriber"]
             await until(lambda: own_valkey.connections() == ours)
             for n in range(10_000):
                 bus.live(TOPIC, {"n": n})
@@ -201,9 +200,13 @@ async def test_reader_that_waits_for_entries_keeps_its_connection(valkey, connec
         bus.wake(uuid4())
         await until(lambda: due)
         with valkey.client() as program:
-            before = {each["id"] for each in program.client_list() if "queue" in each["name"]}
+            before = {
+                each["id"] for each in program.client_list() if "trigger-stream" in each["name"]
+            }
         await asyncio.sleep(2.5)  # more than twice as long as one blocking read
         with valkey.client() as program:
-            after = {each["id"] for each in program.client_list() if "queue" in each["name"]}
+            after = {
+                each["id"] for each in program.client_list() if "trigger-stream" in each["name"]
+            }
         assert before == after
     assert HintsLost() not in due

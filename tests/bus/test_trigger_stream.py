@@ -43,7 +43,7 @@ def pending(program) -> int:
 
 
 def waits_for_entries(program) -> bool:
-    clients = [each for each in program.client_list() if each["name"] == "paca-bus-queue"]
+    clients = [each for each in program.client_list() if each["name"] == "paca-bus-trigger-stream"]
     return any("b" in each["flags"] for each in clients)
 
 
@@ -116,9 +116,8 @@ async def test_worker_without_capacity_handles_a_stop_and_leaves_its_entry_in_th
     full, stop = RecordingHandler(free_capacity=0), {"type": "agent.stop", "conversation_id": "c"}
     bus = connect(valkey)
     async with bus.consume_triggers(lambda _: None, full):
-        bus.wake(
-            uuid4(), {"type": "agent.stop"}
-        )  # a stop of Paca itself: a signal has reached its worker
+        # A stop of Paca itself: a signal has reached its worker.
+        bus.wake(uuid4(), {"type": "agent.stop"})
         program.xadd(STREAM, {b"type": b"agent.stop", b"by": b"\xff"})
         program.xadd(STREAM, REQUEST)
         entry = program.xadd(STREAM, stop)

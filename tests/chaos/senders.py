@@ -171,9 +171,8 @@ def _asked(request: Request, context: InputContext) -> Seen:
     headers = {"Authorization": context.placeholders["{bearer}"], "Content-Type": request.kind}
     line = http.client.HTTPConnection("127.0.0.1", context.port, timeout=30)
     try:
-        with suppress(
-            ConnectionError
-        ):  # the server answers a body that is too long and closes the connection
+        # The server answers a body that is too long and closes the connection.
+        with suppress(ConnectionError):
             line.request("POST", context.group.chat_sessions_path + request.query, body, headers)
         answer = line.getresponse()
         said = answer.read()

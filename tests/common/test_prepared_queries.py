@@ -47,9 +47,9 @@ def test_prepared_select_gives_the_rows_that_the_orm_gives():
 
 
 def test_prepared_update_writes_only_to_the_rows_of_its_query():
-    here = make_world()
+    world = make_world()
     one, other = (
-        services.start_chat(here.agent, text=text, by=here.owner).conversation_id
+        services.start_chat(world.agent, text=text, by=world.owner).conversation_id
         for text in ("one", "other")
     )
     values = {"owner": "it's me", "length": timedelta(seconds=90)}

@@ -129,7 +129,7 @@ def test_deleted_project_loses_its_members_and_keeps_its_rows(world: World) -> N
     finally:
         signals.members_changed.disconnect(receive)
     assert sorted(received) == ["ada-harbor removed", "rosa removed"]
-    assert not Project.objects.for_member(world.user).exists()
+    assert not Project.objects.for_person(world.user).exists()
     assert Project.objects.filter(pk=world.project.pk).exists()
     with pytest.raises(NotFound):
         selectors.get_membership(world.user, world.project.pk)

@@ -79,7 +79,7 @@ def test_handshake_of_another_sites_page_is_refused_despite_its_cookie(server, c
         assert handshake_status(server, path, {"Cookie": cookie, "Origin": origin}) == 403, origin
 
 
-def test_handshake_with_a_cookie_and_no_origin_is_handshake_status(server, chat):
+def test_handshake_with_a_cookie_and_no_origin_is_refused(server, chat):
     headers = {"Cookie": session_cookie(chat.owner)}
     assert handshake_status(server, f"/ws/conversations/{chat.id}/", headers) == 403
 

@@ -20,7 +20,7 @@ from tests.realtime import pages
 from tests.realtime.pages import application, conversation_page, session_headers
 from tests.support.live_server import running
 
-PAGES, ROWS = 12, 40
+PAGES, EVENTS = 12, 40
 
 
 class Log:
@@ -33,18 +33,18 @@ class Log:
         self.queries: list[int] = []
         self.fails = False
 
-    async def read(self, after: int, most: int) -> list[EventFrame]:
+    async def read(self, after: int, limit: int) -> list[EventFrame]:
         self.queries.append(after)
         await asyncio.sleep(self.random.choice((0, 0, 0.0005)))
         if self.fails:
             raise ConnectionError
-        numbers = range(after + 1, min(self.last, after + most) + 1)
-        found = [row(seq, self.characters) for seq in numbers]
+        numbers = range(after + 1, min(self.last, after + limit) + 1)
+        found = [event_frame(seq, self.characters) for seq in numbers]
         await asyncio.sleep(self.random.choice((0, 0, 0.0005)))
         return found
 
 
-def row(seq: int, characters: int = 1) -> EventFrame:
+def event_frame(seq: int, characters: int = 1) -> EventFrame:
     return EventFrame(seq, "agent.message.spoken", "", "x" * characters)
 
 
@@ -87,7 +87,7 @@ async def test_recent_events_do_not_answer_empty_from_a_query_that_began_before_
     query_ran, may_return = asyncio.Event(), asyncio.Event()
     log: list[EventFrame] = []
 
-    async def read(after: int, most: int) -> list[EventFrame]:
+    async def read(after: int, limit: int) -> list[EventFrame]:
         found = log[after:]
         if not query_ran.is_set():
             query_ran.set()
@@ -97,12 +97,12 @@ async def test_recent_events_do_not_answer_empty_from_a_query_that_began_before_
     recent = RecentEvents(read)
     early = asyncio.create_task(recent.after(0, 20))
     await query_ran.wait()
-    log.append(row(1))
+    log.append(event_frame(1))
     late = asyncio.create_task(recent.after(0, 20))
     await asyncio.sleep(0)
     may_return.set()
-    assert await late == [row(1)]
-    assert await early in ([], [row(1)])
+    assert await late == [event_frame(1)]
+    assert await early in ([], [event_frame(1)])
 
 
 @pytest.mark.anyio
@@ -120,7 +120,7 @@ async def test_recent_events_raise_a_failed_query_to_every_waiter_and_query_agai
 async def test_recent_events_log_nothing_about_a_failed_query_without_waiters(caplog):
     started, may_fail = asyncio.Event(), asyncio.Event()
 
-    async def read(after: int, most: int) -> list[EventFrame]:
+    async def read(after: int, limit: int) -> list[EventFrame]:
         started.set()
         await may_fail.wait()
         raise ConnectionError
@@ -153,19 +153,19 @@ async def test_recent_events_keep_a_bounded_number():
 
 @pytest.mark.anyio
 async def test_recent_events_give_waiters_the_whole_of_a_page_larger_than_they_keep():
-    rows = 50
+    length = 50
     log = Log(random.Random(3), MAX_CHARACTERS // 10)
-    log.last = rows
+    log.last = length
     recent = RecentEvents(log.read)
-    read = await asyncio.gather(*(recent.after(0, most) for most in (rows, rows, 7)))
+    read = await asyncio.gather(*(recent.after(0, limit) for limit in (length, length, 7)))
     assert [[found.seq for found in page] for page in read] == [
-        list(range(1, most + 1)) for most in (rows, rows, 7)
+        list(range(1, limit + 1)) for limit in (length, length, 7)
     ]
     assert log.queries == [0]
-    await recent.after(rows - 10, 20)
+    await recent.after(length - 10, 20)
     assert log.queries == [0]
-    await recent.after(rows - 11, 20)  # only the last ten events are kept
-    assert log.queries == [0, rows - 11]
+    await recent.after(length - 11, 20)  # only the last ten events are kept
+    assert log.queries == [0, length - 11]
 
 
 @pytest.fixture
@@ -173,9 +173,9 @@ def queries(monkeypatch) -> list[int]:
     """The seqs after which the database was queried."""
     found: list[int] = []
 
-    async def counted(conversation_id: UUID, after: int, most: int) -> list[EventFrame]:
+    async def counted(conversation_id: UUID, after: int, limit: int) -> list[EventFrame]:
         found.append(after)
-        return await database.events_after(conversation_id, after, most)
+        return await database.events_after(conversation_id, after, limit)
 
     monkeypatch.setattr(pages, "events_after", counted)
     return found
@@ -192,12 +192,12 @@ def test_event_that_many_pages_wait_for_is_read_once(chat, queries):
         for page in watching:
             page.until("ready")
         queries.clear()
-        for _ in range(ROWS):
+        for _ in range(EVENTS):
             last = chat.append_messages()
         for page in watching:
             page.until(lambda frame: frame["seq"] == last)
             assert page.seqs == list(range(1, last + 1))
-    assert len(queries) <= 2 * ROWS  # without sharing it would be twelve times as many
+    assert len(queries) <= 2 * EVENTS  # without sharing it would be twelve times as many
 
 
 @pytest.mark.django_db(transaction=True)

@@ -84,9 +84,8 @@ def closed_sockets(server: LiveServer) -> list[BoundedWebSocketProtocol]:
 def test_page_that_does_not_read_is_closed_with_4408_and_costs_little_memory(
     server, chat, monkeypatch
 ):
-    monkeypatch.setattr(
-        BoundedWebSocketProtocol, "close_timeout_seconds", 8.0
-    )  # time to measure, then to read
+    # Time to measure, then to read.
+    monkeypatch.setattr(BoundedWebSocketProtocol, "close_timeout_seconds", 8.0)
     chat.append_messages(200, text="x" * 60_000)  # 12 MB
     process = psutil.Process(os.getpid())
     with conversation_page(server, chat.id, session_headers(server, chat.owner)) as quick:

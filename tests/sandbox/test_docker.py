@@ -247,9 +247,8 @@ async def test_a_silent_daemon_blocks_no_caller_beyond_the_deadline(tmp_path):
         ended = await asyncio.gather(*calls, return_exceptions=True)
     assert {type(end) for end in ended} == {SandboxUnreachable}
     assert "did not answer within 1 second" in str(ended[0])
-    async with asyncio.timeout(
-        20
-    ):  # making a client sends a request too, whose own deadline is a minute
+    # Making a client sends a request too, whose own deadline is a minute.
+    async with asyncio.timeout(20):
         for _ in range(MOST_CALLS_AT_ONCE):
             await asyncio.wrap_future(engine._pool.submit(int))
     server.close()

@@ -45,9 +45,8 @@ async def test_a_killed_sandbox_is_noticed_within_two_seconds_with_its_exit_code
 async def test_a_sandbox_out_of_memory_has_that_exit_cause(backend, open_sandbox):
     handle = await open_sandbox(memory_mib=64)
     with contextlib.suppress(SandboxGone):
-        for size in range(
-            1, 20
-        ):  # commands are ended first: only the runner's own memory can end the sandbox
+        # Commands are ended first: only the runner's own memory can end the sandbox.
+        for size in range(1, 20):
             await handle.bash(FILL_ALL_MEMORY)
             await handle.write("large.txt", b"x" * (size << 20))
     await seconds_until_lost(handle)

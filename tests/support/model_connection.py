@@ -54,9 +54,8 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self.buffer += data
         if not self.buffer[:1].isalpha():
-            self.transport.write(
-                b"HTTP/1.1 400 X\r\n\r\n"
-            )  # the answer of a server to a client that speaks TLS
+            # The answer of a server to a client that speaks TLS.
+            self.transport.write(b"HTTP/1.1 400 X\r\n\r\n")
             self.transport.close()
             return
         head, found, rest = self.buffer.partition(b"\r\n\r\n")

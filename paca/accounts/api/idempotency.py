@@ -32,8 +32,10 @@ def idempotent(handler: Handler) -> Handler:
 
     The row of the key is inserted first. A second request with the same key therefore waits on the
     database for the first, and then finds its answer. A failed request stores nothing, so it can be
-    retried. The decorated method raises ``Invalid`` if the key is malformed, and
-    ``IdempotencyKeyReused`` if it came with a different request before.
+    retried.
+
+    The decorated method raises ``Invalid`` if the key is malformed, and ``IdempotencyKeyReused`` if it
+    came with a different request before.
     """
 
     @wraps(handler)

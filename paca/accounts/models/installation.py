@@ -6,7 +6,7 @@ from django.db import models
 class Installation(models.Model):
     """The only row of its table. The first process that asks for the identity creates it.
 
-    The row holds no secret. A process compares the two signs with its own secrets; both are blank
+    The row holds no secret. A process compares the two fingerprints with its own secrets; both are blank
     until a web process has started. Sandboxes are labelled with ``identity``, so it never changes.
     """
 

@@ -14,8 +14,8 @@ IDENTITY_MIGRATION = ("accounts", "0004_installations_have_an_identity")
 def can_store_identity() -> bool:
     """Whether the database has the column for the identity.
 
-    Raises the database's error if it cannot be asked. The caller must not use another identity then:
-    with another one, the files of its conversations would not be found.
+    Raises Django's ``DatabaseError`` if the database does not answer. The caller must not make up an
+    identity then: the files of the conversations are found only with the stored one.
     """
     return IDENTITY_MIGRATION in MigrationRecorder(connection).applied_migrations()
 

@@ -14,8 +14,8 @@ from paca.common.errors import NotFound
 LINK_LIFETIME = timedelta(hours=24)
 
 
-class LinkExpired(NotFound):
-    """This link has been used or is too old. Print a new one with: python manage.py sign_in_link USER"""
+class LinkNotUsable(NotFound):
+    """This link is unknown, used or too old. Print a new one with: python manage.py sign_in_link USER"""
 
     code = "link_is_over"
 
@@ -48,7 +48,7 @@ def create_one_time_link(user: User, *, by: audit.HasActor | None = None) -> str
 def get_link_user(secret: str) -> User:
     """The person whom a link signs in. The link stays unused, as mail programs open links to preview.
 
-    Raises ``LinkExpired`` if the link is used, too old or unknown.
+    Raises ``LinkNotUsable`` if the link is used, too old or unknown.
     """
     return _get_unused_link(secret).user
 
@@ -57,12 +57,12 @@ def get_link_user(secret: str) -> User:
 def redeem_link(secret: str) -> User:
     """Use the link; returns its person. Of two concurrent uses only one succeeds.
 
-    Raises ``LinkExpired`` if the link is used, too old or unknown.
+    Raises ``LinkNotUsable`` if the link is used, too old or unknown.
     """
     link = _get_unused_link(secret)
     now = timezone.now()
     if not OneTimeLink.objects.filter(pk=link.pk, used_at=None).update(used_at=now):
-        raise LinkExpired
+        raise LinkNotUsable
     audit.record("link.redeemed", link.user, by=link.user)
     return link.user
 
@@ -79,7 +79,7 @@ def _get_unused_link(secret: str) -> OneTimeLink:
         .first()
     )
     if link is None:
-        raise LinkExpired
+        raise LinkNotUsable
     return link
 
 

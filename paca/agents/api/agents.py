@@ -11,12 +11,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from paca.accounts.api.idempotency import idempotent
-from paca.agents import connection_test, selectors
+from paca.agents import connection_check, selectors
 from paca.agents import services as agents
 from paca.agents.api.serializers import (
     AgentInput,
     AgentSerializer,
-    ConnectionTestSerializer,
+    ConnectionCheckSerializer,
     to_api_fields,
 )
 from paca.agents.models import Agent
@@ -27,7 +27,7 @@ from paca.common.errors import Invalid
 from paca.projects import selectors as projects
 from paca.projects.api.base import ProjectView
 
-PERMISSIONS = {
+REQUIRED_PERMISSIONS = {
     "GET": "agents:read",
     "POST": "agents:write",
     "PATCH": "agents:write",
@@ -38,12 +38,12 @@ PERMISSIONS = {
 class AgentList(ProjectView):
     """Lists and makes agents."""
 
-    required_permission = PERMISSIONS
+    required_permission = REQUIRED_PERMISSIONS
 
     @extend_schema(responses=AgentSerializer(many=True), tags=["agents"])
     def get(self, request: Request) -> Response:
         """List the agents."""
-        found = Agent.objects.of_project(self.project).select_related("member")
+        found = Agent.objects.for_project(self.project).select_related("member")
         return NewestFirstPagination.page_response(found, self, AgentSerializer)
 
     @extend_schema(request=AgentInput, responses={201: AgentSerializer}, tags=["agents"])
@@ -61,7 +61,7 @@ class AgentList(ProjectView):
 class AgentDetail(ProjectView):
     """Shows, changes and retires an agent."""
 
-    required_permission = PERMISSIONS
+    required_permission = REQUIRED_PERMISSIONS
 
     @extend_schema(responses=AgentSerializer, tags=["agents"])
     def get(self, request: Request, agent_id: UUID) -> Response:
@@ -91,28 +91,28 @@ class AgentDetail(ProjectView):
         return self.no_content()
 
 
-class ConnectionTestsPerMinute(RequestsPerMinute):
-    """A separate rate limit for connection tests, as each one calls another server."""
+class ConnectionChecksPerMinute(RequestsPerMinute):
+    """A separate rate limit for connection checks, as each one calls another server."""
 
     scope = "test_connection"
 
 
-class TestConnection(ProjectView):
-    """Tests the connection to an agent's model."""
+class CheckConnection(ProjectView):
+    """Checks the connection to an agent's model."""
 
     required_permission = "agents:write"
-    throttle_classes = (RequestsPerMinute, ConnectionTestsPerMinute)
+    throttle_classes = (RequestsPerMinute, ConnectionChecksPerMinute)
 
-    @extend_schema(request=None, responses=ConnectionTestSerializer, tags=["agents"])
+    @extend_schema(request=None, responses=ConnectionCheckSerializer, tags=["agents"])
     def post(self, request: Request, agent_id: UUID) -> Response:
-        """Ask the agent's model for one word. A failed test answers 200 and names the cause."""
-        result = connection_test.run(selectors.get(self.project, agent_id))
-        return Response(ConnectionTestSerializer(result).data)
+        """Ask the agent's model for one word. A failed check answers 200 and names the cause."""
+        result = connection_check.run(selectors.get(self.project, agent_id))
+        return Response(ConnectionCheckSerializer(result).data)
 
 
 @contextmanager
 def _api_field_names() -> Iterator[None]:
-    """Raises ``Invalid`` of a service with the API's field names instead of the columns."""
+    """Translates the field names in a service's ``Invalid`` from those of columns to those of the API."""
     try:
         yield
     except Invalid as invalid:

@@ -54,5 +54,5 @@ class ToolList(ApiView):
 
 
 def _single_page(results: Any) -> Response:
-    """A list in the form of the only page."""
+    """A list as the only page of a paginated answer."""
     return Response({"results": results, "next": None, "previous": None})

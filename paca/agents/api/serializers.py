@@ -87,8 +87,8 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
         )
 
 
-class ConnectionTestSerializer(serializers.Serializer[Any]):
-    """The result of a connection test."""
+class ConnectionCheckSerializer(serializers.Serializer[Any]):
+    """The result of a connection check."""
 
     works = serializers.BooleanField()
     detail = serializers.CharField()

@@ -15,7 +15,7 @@ urlpatterns = [
     ),
     path(
         "projects/<uuid:project>/agents/<uuid:agent_id>/test-connection/",
-        agents.TestConnection.as_view(),
+        agents.CheckConnection.as_view(),
         name="agent-test-connection",
     ),
 ]

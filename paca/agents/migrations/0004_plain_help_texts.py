@@ -76,7 +76,7 @@ class Migration(migrations.Migration):
                     ("persistent", "Persistent: its processes are paused, and end later"),
                 ],
                 default="ephemeral",
-                help_text="Its files are kept until the conversation or its workspace is deleted.",
+                help_text="Its files are kept until the conversation or its files are deleted.",
                 max_length=10,
             ),
         ),

@@ -66,7 +66,7 @@ class AgentQuerySet(models.QuerySet["Agent"]):
         """Agents that are not retired."""
         return self.filter(deleted_at__isnull=True)
 
-    def of_project(self, project: Project) -> Self:
+    def for_project(self, project: Project) -> Self:
         """The project's agents that are not retired."""
         return self.live().filter(project=project)
 
@@ -169,7 +169,7 @@ class Agent(BaseModel):
         max_length=10,
         choices=SandboxLife.choices,
         default=SandboxLife.EPHEMERAL,
-        help_text="Its files are kept until the conversation or its workspace is deleted.",
+        help_text="Its files are kept until the conversation or its files are deleted.",
     )
 
     git_name = models.CharField(

@@ -61,7 +61,10 @@ def create(
 ) -> Agent:
     """Make an agent and its membership. Both exist, or neither.
 
-    ``config`` holds any of ``SETTINGS``. Raises ``Invalid`` with the errors of each setting.
+    ``config`` holds any of ``SETTINGS``.
+
+    Raises ``Invalid`` with the errors of each setting or if the role is of another project, and
+    ``ConfigurationError`` if the key cannot be encrypted with ENCRYPTION_KEY.
     """
     agent = Agent(project=project)
     _apply(agent, {"name": name, "handle": handle, "model": model, **config})
@@ -85,7 +88,8 @@ def configure(
 ) -> Agent:
     """Change the given settings. A key of ``***`` or None keeps the stored key, an empty one deletes it.
 
-    Raises ``AgentIsRetired``, and ``Invalid`` with the errors of each setting.
+    Raises ``AgentIsRetired``, ``Invalid`` with the errors of each setting or if the role is of another
+    project, and ``ConfigurationError`` if the key cannot be encrypted with ENCRYPTION_KEY.
     """
     if agent.deleted_at is not None:
         raise AgentIsRetired

@@ -12,10 +12,13 @@ SECRET_COLUMNS: tuple[tuple[type[models.Model], str], ...] = ((Agent, "encrypted
 
 
 def check_readable() -> int:
-    """The number of secrets. Raises ``SecretUnreadable`` unless all can be decrypted.
+    """The number of secrets.
 
     Call it before ``rotate``: otherwise a missing old key would leave some secrets under the old key
     and some under the new one.
+
+    Raises ``SecretUnreadable`` unless all can be decrypted, and ``ConfigurationError`` if there are
+    secrets and ENCRYPTION_KEY is empty or has a malformed key.
     """
     total = unreadable = 0
     for _, _, _, stored in _secrets():
@@ -35,7 +38,8 @@ def check_readable() -> int:
 def rotate() -> Iterator[int]:
     """Encrypt secrets of older keys with the first key, row by row; yields how many are done.
 
-    Raises ``SecretUnreadable`` if a secret cannot be decrypted.
+    Raises ``SecretUnreadable`` if a secret cannot be decrypted, and ``ConfigurationError`` as
+    ``check_readable`` does.
     """
     done = 0
     for model, column, pk, stored in _secrets():
@@ -53,7 +57,10 @@ def rotate() -> Iterator[int]:
 
 
 def count_outdated() -> int:
-    """The number of secrets that are not encrypted with the first key."""
+    """The number of secrets that are not encrypted with the first key.
+
+    Raises ``ConfigurationError`` as ``check_readable`` does.
+    """
     return sum(not encryption.is_current(stored) for _, _, _, stored in _secrets())
 
 

@@ -23,7 +23,7 @@ from paca.bus.base import (
     TriggerHandler,
 )
 from paca.bus.listener import Listener
-from paca.bus.redis.consumer_group import TriggerStream
+from paca.bus.redis.consumer_group import ConsumerSettings
 from paca.bus.redis.publisher import Command, Publisher
 from paca.bus.redis.subscriber import Decode, Subscriber
 from paca.bus.redis.trigger_stream import TriggerStreamReader
@@ -68,7 +68,7 @@ class RedisBus:
         ``gone_seconds`` its name is removed from the group.
         """
         self._url = url
-        self._trigger_stream = TriggerStream(
+        self._consumer_settings = ConsumerSettings(
             TRIGGERS,
             GROUP,
             DEAD_TRIGGERS,
@@ -156,7 +156,7 @@ class RedisBus:
     ) -> AsyncIterator[None]:
         """Read the trigger stream as one consumer of the group while the handler has capacity."""
         listener = Listener((TriggerDue, HintsLost), deliver, asyncio.get_running_loop())
-        reader = TriggerStreamReader(self._url, self._trigger_stream, listener, handler)
+        reader = TriggerStreamReader(self._url, self._consumer_settings, listener, handler)
         reader.start()
         try:
             yield

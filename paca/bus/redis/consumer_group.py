@@ -28,8 +28,8 @@ end
 
 
 @dataclass(frozen=True, slots=True)
-class TriggerStream:
-    """The names in Redis, and two idle times of consumers.
+class ConsumerSettings:
+    """The names in Redis that one consumer uses, and two idle times of consumers.
 
     After ``abandoned_seconds`` another consumer may claim an idle consumer's entries. After
     ``gone_seconds`` an idle consumer without entries is removed.
@@ -46,10 +46,10 @@ class TriggerStream:
 class ConsumerGroup:
     """Reads the stream as its consumer. Each method raises ``redis.RedisError`` if Redis fails."""
 
-    def __init__(self, client: redis.Redis, names: TriggerStream) -> None:
+    def __init__(self, client: redis.Redis, settings: ConsumerSettings) -> None:
         self._client = client
-        self._names = names
-        self._stream_and_group = (names.stream, names.group)
+        self._settings = settings
+        self._stream_and_group = (settings.stream, settings.group)
 
     def create(self) -> None:
         """Create the group if it is missing. It starts at the beginning of the stream, so that entries
@@ -71,32 +71,34 @@ class ConsumerGroup:
 
     def _read(self, after: str, limit: int | None, block: int | None = None) -> list[Entry]:
         found: Any = self._client.xreadgroup(
-            self._names.group,
-            self._names.consumer,
-            {self._names.stream: after},
+            self._settings.group,
+            self._settings.consumer,
+            {self._settings.stream: after},
             count=limit,
             block=block,
         )
         return [entry for _stream, entries in found for entry in entries]
 
     def claim_abandoned(self, limit: int) -> list[Entry]:
-        """Take over at most ``limit`` entries that have been with a consumer, or this one, for too long."""
-        idle = int(self._names.abandoned_seconds * 1000)
+        """Take over at most ``limit`` entries that any consumer, this one included, has left unacknowledged
+        for too long.
+        """
+        idle = int(self._settings.abandoned_seconds * 1000)
         found: Any = self._client.xautoclaim(
-            *self._stream_and_group, self._names.consumer, min_idle_time=idle, count=limit
+            *self._stream_and_group, self._settings.consumer, min_idle_time=idle, count=limit
         )
         return [entry for entry in found[1] if entry[0] is not None]
 
     def last_delivered_id(self) -> bytes:
         """The id of the newest entry that a consumer of the group has read."""
-        groups: Any = self._client.xinfo_groups(self._names.stream)
-        ours = [each for each in groups if each["name"] == self._names.group.encode()]
+        groups: Any = self._client.xinfo_groups(self._settings.stream)
+        ours = [each for each in groups if each["name"] == self._settings.group.encode()]
         return bytes(ours[0]["last-delivered-id"]) if ours else b"0"
 
     def peek(self, entry_id: bytes) -> list[Entry]:
         """The entries after this one, without taking them."""
         after = b"(" + entry_id
-        found: Any = self._client.xrange(self._names.stream, min=after, count=MAX_PEEKED)
+        found: Any = self._client.xrange(self._settings.stream, min=after, count=MAX_PEEKED)
         return list(found)
 
     def delivery_count(self, entry_id: bytes) -> int:
@@ -109,7 +111,7 @@ class ConsumerGroup:
 
         It does not count as a delivery.
         """
-        consumer = self._names.consumer
+        consumer = self._settings.consumer
         self._client.xclaim(*self._stream_and_group, consumer, 0, entry_ids, idle=0, justid=True)
 
     def acknowledge(self, entry_id: bytes) -> None:
@@ -118,12 +120,12 @@ class ConsumerGroup:
 
     def requeue(self, entry: Entry) -> None:
         """Add the entry to the end of the stream, so that another worker reads it now."""
-        self._move(entry[0], lambda to: to.xadd(self._names.stream, dict(entry[1])))
+        self._move(entry[0], lambda to: to.xadd(self._settings.stream, dict(entry[1])))
 
     def move_to_dead(self, entry: Entry, reason: str) -> None:
         """Move the entry, with the reason, to the stream of dead triggers for a person to look at."""
         fields = {**entry[1], b"reason": reason.encode(), b"entry_id": entry[0]}
-        self._move(entry[0], lambda to: to.xadd(self._names.dead, fields, maxlen=MAX_DEAD))
+        self._move(entry[0], lambda to: to.xadd(self._settings.dead, fields, maxlen=MAX_DEAD))
 
     def _move(self, entry_id: bytes, add: Callable[[Any], object]) -> None:
         move = self._client.pipeline(transaction=True)
@@ -137,8 +139,8 @@ class ConsumerGroup:
 
     def leave(self) -> None:
         """Remove this consumer, if it has no entries, and those of processes that are gone."""
-        self._remove_consumers(name=self._names.consumer)
+        self._remove_consumers(name=self._settings.consumer)
 
     def _remove_consumers(self, *, name: str) -> None:
-        idle = int(self._names.gone_seconds * 1000)
+        idle = int(self._settings.gone_seconds * 1000)
         self._client.eval(_REMOVE_CONSUMERS, 1, *self._stream_and_group, name, idle)

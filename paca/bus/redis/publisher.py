@@ -21,7 +21,10 @@ IDLE_SECONDS = 1.0
 
 @dataclass(slots=True)
 class _PendingCommand:
-    """A command that waits to be sent. ``key`` is the topic and kind of one that a newer may replace."""
+    """A command that waits to be sent.
+
+    ``key`` (topic, kind) is set if a newer command may replace this one.
+    """
 
     command: Command
     size: int

@@ -7,7 +7,7 @@ import redis
 from paca.bus.base import STOP, EntryResult, EntryStatus, HintsLost, TriggerDue, TriggerHandler
 from paca.bus.listener import Listener
 from paca.bus.redis.connection import ConnectionThread
-from paca.bus.redis.consumer_group import ConsumerGroup, Entry, Fields, TriggerStream
+from paca.bus.redis.consumer_group import ConsumerGroup, ConsumerSettings, Entry, Fields
 from paca.common import clock
 
 MAX_BATCH = 10
@@ -23,10 +23,10 @@ class TriggerStreamReader(ConnectionThread):
     """
 
     def __init__(
-        self, url: str, names: TriggerStream, listener: Listener, handler: TriggerHandler
+        self, url: str, settings: ConsumerSettings, listener: Listener, handler: TriggerHandler
     ) -> None:
-        super().__init__(url, name="queue")
-        self._names = names
+        super().__init__(url, name="trigger-stream")
+        self._settings = settings
         self._listener = listener
         self._handler = handler
         self._may_have_lost_hints = False
@@ -40,7 +40,7 @@ class TriggerStreamReader(ConnectionThread):
 
     def session(self, client: redis.Redis) -> None:
         """Handle the entries that a lost connection left unacknowledged, then read new ones."""
-        group = ConsumerGroup(client, self._names)
+        group = ConsumerGroup(client, self._settings)
         group.create()
         self.client_id = client.client_id()
         self._peeked_to = b""
@@ -67,10 +67,10 @@ class TriggerStreamReader(ConnectionThread):
             return
         now = clock.monotonic()
         if now >= self._next_claim:
-            self._next_claim = now + self._names.abandoned_seconds / 2
+            self._next_claim = now + self._settings.abandoned_seconds / 2
             self._handle_all(group, group.claim_abandoned(limit))
         if now >= self._next_cleaning:
-            self._next_cleaning = now + self._names.gone_seconds / 10
+            self._next_cleaning = now + self._settings.gone_seconds / 10
             group.remove_idle_consumers()
         entries = group.read_new(limit)
         if entries:

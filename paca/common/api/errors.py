@@ -107,7 +107,7 @@ def error_body(
 
 
 def flatten_errors(detail: Any, path: str = "") -> dict[str, list[str]]:
-    """Nested complaints as one level with dotted names: ``{"limits.steps": ["Must be ..."]}``."""
+    """Nested errors as one level with dotted names: ``{"limits.steps": ["Must be ..."]}``."""
     if isinstance(detail, Mapping):
         items = [(str(name), value) for name, value in detail.items()]
     elif isinstance(detail, list) and any(isinstance(item, Mapping | list) for item in detail):
@@ -117,7 +117,7 @@ def flatten_errors(detail: Any, path: str = "") -> dict[str, list[str]]:
         return {path or "body": [str(text) for text in texts]}
     flattened: dict[str, list[str]] = {}
     for name, value in items:
-        # A complaint about a whole object gets the name of the object.
+        # An error of a whole object gets the name of the object.
         suffix = "" if name == "non_field_errors" else f".{name}" if path else name
         flattened.update(flatten_errors(value, path + suffix))
     return flattened

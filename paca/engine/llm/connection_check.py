@@ -1,6 +1,6 @@
-"""Tests whether an agent's model answers, and names the cause if it does not.
+"""Checks whether an agent's model answers, and names the cause if it does not.
 
-The test makes the same call as a run, with all parameters. A simpler call could succeed with
+The check makes the same call as a run, with all parameters. A simpler call could succeed with
 settings that fail in a run. A call that needs litellm is made in a child process, which takes some
 seconds more: a process that serves pages must not load litellm. Without litellm, this process finds
 addresses that cannot be reached and lists the models of a server.
@@ -42,8 +42,8 @@ MAX_LIST_BYTES = 4 * 1024 * 1024
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ConnectionTest:
-    """The result of the test. ``code`` is the code of the error, or empty if the model answered.
+class ConnectionCheck:
+    """The result of the check. ``code`` is the code of the error, or empty if the model answered.
 
     ``models`` are the models that the server at the base URL lists, if it has a list.
     """
@@ -57,10 +57,10 @@ class ConnectionTest:
 
 async def check_connection(
     model: str, *, base_url: str = "", api_key: str = "", parameters: dict[str, Any] | None = None
-) -> ConnectionTest:
+) -> ConnectionCheck:
     """Ask the model for one word. A failure is in the result and not raised."""
     if model == scripted_model.MODEL:
-        return ConnectionTest(True, "The demo answers by itself and needs no connection.")
+        return ConnectionCheck(True, "The demo answers by itself and needs no connection.")
     provider = providers.find(model.partition("/")[0])
     if provider is None or provider.name in PROVIDERS:
         return await _call_model(model, base_url, api_key, parameters or {})
@@ -69,7 +69,7 @@ async def check_connection(
         address = provider.address(base_url)
         models = await served_models(address, api_key) if address else ()
     except (ModelMisconfigured, Unreachable) as error:
-        return ConnectionTest(False, error.detail, error.code)
+        return ConnectionCheck(False, error.detail, error.code)
     found = await _call_model_in_child(model, base_url, api_key, parameters or {})
     return _with_models(found, model.partition("/")[2], models)
 
@@ -114,7 +114,7 @@ def _names(body: bytes) -> tuple[str, ...]:
         return ()
 
 
-def _with_models(found: ConnectionTest, name: str, models: tuple[str, ...]) -> ConnectionTest:
+def _with_models(found: ConnectionCheck, name: str, models: tuple[str, ...]) -> ConnectionCheck:
     """The result with the listed models. The detail of a failure names them if the model is not listed."""
     detail = found.detail
     if not found.works and models and name not in models:
@@ -127,7 +127,7 @@ def _with_models(found: ConnectionTest, name: str, models: tuple[str, ...]) -> C
 
 async def _call_model(
     model: str, base_url: str, api_key: str, parameters: dict[str, Any]
-) -> ConnectionTest:
+) -> ConnectionCheck:
     question = Message("user", (Text(QUESTION),))
     request = Request(model, "", (question,), max_tokens=MAX_ANSWER_TOKENS, parameters=parameters)
     began = clock.monotonic()
@@ -139,17 +139,17 @@ async def _call_model(
                 if isinstance(chunk, Reply):
                     break
     except ModelError as error:
-        return ConnectionTest(False, error.detail, error.code, clock.monotonic() - began)
+        return ConnectionCheck(False, error.detail, error.code, clock.monotonic() - began)
     finally:
         await http_pool.close_connections()
     seconds = clock.monotonic() - began
-    return ConnectionTest(True, f"{model} answered in {seconds:.1f} s.", seconds=seconds)
+    return ConnectionCheck(True, f"{model} answered in {seconds:.1f} s.", seconds=seconds)
 
 
 # --- the child ------------------------------------------------------------------------------------
 
 
-async def _call_model_in_child(*arguments: Any) -> ConnectionTest:
+async def _call_model_in_child(*arguments: Any) -> ConnectionCheck:
     """The same in a child process. The key goes over standard input, where no process list shows it."""
     child = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -163,10 +163,10 @@ async def _call_model_in_child(*arguments: Any) -> ConnectionTest:
     try:
         async with asyncio.timeout(CHILD_SECONDS):
             out, _ = await child.communicate(json.dumps(arguments).encode())
-        return ConnectionTest(**{**json.loads(out), "models": ()})
+        return ConnectionCheck(**{**json.loads(out), "models": ()})
     except (TimeoutError, ValueError):
         detail = "The test itself failed on this server; the connection was not tried."
-        return ConnectionTest(False, detail, "internal_error")
+        return ConnectionCheck(False, detail, "internal_error")
     finally:
         if child.returncode is None:
             child.kill()

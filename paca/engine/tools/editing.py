@@ -82,9 +82,8 @@ class WriteFile(Tool["WriteFile.Arguments"]):
         if known is not None:
             try:
                 await workspace.stat(arguments.path)
-            except (
-                NoSuchFile
-            ):  # the file was deleted since it was read, so nothing can be overwritten
+            except NoSuchFile:
+                # The file was deleted since it was read, so nothing can be overwritten.
                 known = None
         return await workspace.write(
             context.call_id, arguments.path, content, expected_digest=known

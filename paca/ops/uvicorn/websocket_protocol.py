@@ -34,9 +34,8 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
             self.writable.set()  # a few bytes, and the last ones
         elif self.close_sent or self.transport.is_closing():
             raise ClientDisconnected
-        elif (
-            not self.writable.is_set()
-        ):  # rarely; a timeout for every frame would cost as much as the frame
+        elif not self.writable.is_set():
+            # Rarely; a timeout for every frame would cost as much as the frame.
             async with asyncio.timeout(self.send_timeout_seconds):
                 while not self.writable.is_set():  # another sender may fill it before we wake
                     await self.writable.wait()
@@ -54,9 +53,8 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         if self.close_sent or not is_text or _is_utf8(b"".join(self.frames)):
             super().send_receive_event_to_app()
             return
-        if (
-            self.conn.state is State.OPEN
-        ):  # else it came together with the close frame of the viewer
+        # If it is not open, the viewer's close frame has come together with the text frame.
+        if self.conn.state is State.OPEN:
             self.conn.send_close(1007)
         self.handle_parser_exception()
 

@@ -15,7 +15,7 @@ from paca.projects.api.base import ProjectView
 from paca.projects.api.serializers import MemberInput, MemberRoleInput, MemberSerializer
 from paca.projects.services import members
 
-PERMISSIONS = {
+REQUIRED_PERMISSIONS = {
     "GET": "members:read",
     "POST": "members:write",
     "PATCH": "members:write",
@@ -26,11 +26,11 @@ PERMISSIONS = {
 class MemberList(ProjectView):
     """Lists members and adds people."""
 
-    required_permission = PERMISSIONS
+    required_permission = REQUIRED_PERMISSIONS
 
     @extend_schema(responses=MemberSerializer(many=True), tags=["members"])
     def get(self, request: Request) -> Response:
-        """List humans and agents."""
+        """List people and agents."""
         return NewestFirstPagination.page_response(
             self.project.members.live().with_names(), self, MemberSerializer
         )
@@ -50,7 +50,7 @@ class MemberList(ProjectView):
 class MemberDetail(ProjectView):
     """Shows, changes and removes a member."""
 
-    required_permission = PERMISSIONS
+    required_permission = REQUIRED_PERMISSIONS
 
     @extend_schema(responses=MemberSerializer, tags=["members"])
     def get(self, request: Request, member_id: UUID) -> Response:

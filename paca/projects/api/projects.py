@@ -33,7 +33,7 @@ class ProjectList(ApiView):
     )
     def get(self, request: Request) -> Response:
         """List the projects you are a member of."""
-        found = Project.objects.for_member(self.person)
+        found = Project.objects.for_person(self.person)
         if wanted := request.headers.get("X-Workspace-ID"):
             found = found.filter(workspace=selectors.get_workspace(self.person, wanted))
         return NewestFirstPagination.page_response(found, self, ProjectSerializer)
@@ -55,7 +55,7 @@ class ProjectList(ApiView):
     def _workspace(self, wanted: UUID | str | None) -> Workspace:
         if wanted is not None:
             return selectors.get_workspace(self.person, wanted)
-        mine = Workspace.objects.for_member(self.person)[:2]
+        mine = Workspace.objects.for_person(self.person)[:2]
         if len(mine) != 1:
             raise Invalid(
                 fields={"workspace_id": ["Name the workspace: you have none or several."]}

@@ -15,7 +15,7 @@ from paca.projects.api.base import ProjectView
 from paca.projects.api.serializers import RoleInput, RoleSerializer
 from paca.projects.services import roles
 
-PERMISSIONS = {
+REQUIRED_PERMISSIONS = {
     "GET": "roles:read",
     "POST": "roles:write",
     "PATCH": "roles:write",
@@ -26,7 +26,7 @@ PERMISSIONS = {
 class RoleList(ProjectView):
     """Lists and makes roles."""
 
-    required_permission = PERMISSIONS
+    required_permission = REQUIRED_PERMISSIONS
 
     @extend_schema(responses=RoleSerializer(many=True), tags=["roles"])
     def get(self, request: Request) -> Response:
@@ -46,7 +46,7 @@ class RoleList(ProjectView):
 class RoleDetail(ProjectView):
     """Shows, changes and deletes a role."""
 
-    required_permission = PERMISSIONS
+    required_permission = REQUIRED_PERMISSIONS
 
     @extend_schema(responses=RoleSerializer, tags=["roles"])
     def get(self, request: Request, role_id: UUID) -> Response:

@@ -5,7 +5,7 @@ from rest_framework import serializers
 from paca.common.api.serializers import InputSerializer
 from paca.projects.models import Member, Project, Role, Workspace
 
-# A role may also hold permissions of another version of Paca, so it can have more than there are.
+# More than this version of Paca knows: a role may also hold permissions of another version.
 MAX_PERMISSIONS = 100
 
 

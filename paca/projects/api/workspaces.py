@@ -16,26 +16,26 @@ from paca.projects.api.serializers import WorkspaceInput, WorkspaceSerializer
 from paca.projects.models import Workspace
 from paca.projects.services import workspaces
 
-PERMISSIONS = {"GET": "projects:read", "PATCH": "projects:write"}
+REQUIRED_PERMISSIONS = {"GET": "projects:read", "PATCH": "projects:write"}
 
 
 class WorkspaceList(ApiView):
     """Lists workspaces."""
 
-    required_permission = PERMISSIONS
+    required_permission = REQUIRED_PERMISSIONS
 
     @extend_schema(responses=WorkspaceSerializer(many=True), tags=["projects"])
     def get(self, request: Request) -> Response:
         """List the workspaces you belong to."""
         return NewestFirstPagination.page_response(
-            Workspace.objects.for_member(self.person), self, WorkspaceSerializer
+            Workspace.objects.for_person(self.person), self, WorkspaceSerializer
         )
 
 
 class WorkspaceDetail(ApiView):
     """Shows and renames a workspace."""
 
-    required_permission = PERMISSIONS
+    required_permission = REQUIRED_PERMISSIONS
 
     @extend_schema(responses=WorkspaceSerializer, tags=["projects"])
     def get(self, request: Request, workspace_id: UUID) -> Response:

@@ -17,7 +17,7 @@ class ProjectQuerySet(models.QuerySet["Project"]):
         """Projects that are not deleted."""
         return self.filter(deleted_at__isnull=True)
 
-    def for_member(self, user: User) -> Self:
+    def for_person(self, user: User) -> Self:
         """Projects that the person is a member of."""
         return self.live().filter(members__user=user, members__deleted_at__isnull=True)
 

@@ -11,7 +11,7 @@ from paca.common.models import BaseModel
 class WorkspaceQuerySet(models.QuerySet["Workspace"]):
     """Queries of workspaces."""
 
-    def for_member(self, user: User) -> Self:
+    def for_person(self, user: User) -> Self:
         """Workspaces that the person belongs to."""
         return self.filter(members__user=user)
 

@@ -38,7 +38,7 @@ def add_person(project: Project, *, user: User, role: Role, by: audit.HasActor) 
 def add_agent(project: Project, *, agent: Any, role: Role, by: audit.HasActor | None) -> Member:
     """Make the agent a member. Only ``agents.services.create`` calls this, in its transaction.
 
-    Raises ``Invalid`` if the role is of another project.
+    Raises ``Invalid`` if the agent is a member already or the role is of another project.
     """
     _require_role_of(project, role)
     return _save_added(

@@ -15,7 +15,7 @@ class TicketSerializer(serializers.Serializer[dict[str, str]]):
     ticket = serializers.CharField()
 
 
-class Tickets(ApiView):
+class TicketList(ApiView):
     """Tickets for sockets."""
 
     required_permission = "conversations:read"

@@ -4,4 +4,4 @@ from django.urls import path
 
 from paca.realtime.api import tickets
 
-urlpatterns = [path("tickets/", tickets.Tickets.as_view(), name="tickets")]
+urlpatterns = [path("tickets/", tickets.TicketList.as_view(), name="tickets")]

@@ -142,9 +142,8 @@ class Inventory:
         """Resume a container. Raises ``SandboxUnreachable``."""
         try:
             await self._engine.call(lambda client: client.unpause(found.id))
-        except (
-            DockerRefused
-        ) as refusal:  # it was resumed or removed meanwhile, which the next step notices
+        except DockerRefused as refusal:
+            # It was resumed or removed meanwhile, which the next step notices.
             logger.debug("container was not resumed", extra={"reason": refusal.detail})
 
     async def _retry_until_gone(self, remove: Callable[[Any], Any]) -> None:

@@ -8,9 +8,8 @@ from paca.sandbox.base import SandboxLimits, SandboxSpec
 from paca.sandbox.docker.container import CPU_PERIOD, SPARE_PROCESSES
 from paca.sandbox.docker.engine import PREFIX
 
-UNLIMITED = (
-    1 << 60
-)  # control groups write a number of about this size in version 1, and "max" in version 2
+# Control groups write a number of about this size in version 1, and "max" in version 2.
+UNLIMITED = 1 << 60
 # Each reading with its files: control groups of version 2 first, then of version 1.
 SCRIPT = r"""
 say() { name=$1; shift; for file; do [ -r "$file" ] && echo "$name=$(head -n1 "$file")" && return; done; }

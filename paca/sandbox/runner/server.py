@@ -188,9 +188,8 @@ class RunnerServer:
             channel.flush()
             return
         unattended_seconds = message.get("orphan_seconds")
-        if isinstance(
-            unattended_seconds, int | float
-        ):  # the setting may have changed since the start
+        # The setting may have changed since the start.
+        if isinstance(unattended_seconds, int | float):
             self._unattended_seconds = unattended_seconds
         previous = self._current
         self._epoch = epoch

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 
 SHELL = "/bin/bash"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-SPARE_PROCESSES = (
-    16  # reserved for the runner, so that it can start a command when the limit is reached
-)
+# Reserved for the runner, so that it can start a command when the limit is reached.
+SPARE_PROCESSES = 16
 PR_SET_DUMPABLE = 4
 CAPABILITY_VERSION = 0x20080522
 MAX_ARGUMENT_BYTES = (128 << 10) - 1  # the kernel's MAX_ARG_STRLEN

@@ -19,9 +19,8 @@ IDLE_SECONDS = 1.0
 SLICE_SECONDS = 0.005  # the runner's time for one slice of a scan of the workspace
 MAX_CROWDED_CHECKS = 10  # many processes for a moment (make -j) are no fork bomb
 GROWTH_SLACK_BYTES = 1 << 20
-MIN_FREE_BYTES = (
-    256 << 20
-)  # deleted files that are still open fill the host's disk, but no scan finds them
+# Deleted files that are still open fill the host's disk, but no scan finds them.
+MIN_FREE_BYTES = 256 << 20
 
 
 class Watchdog:

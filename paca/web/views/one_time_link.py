@@ -8,7 +8,7 @@ from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.http import require_http_methods
 
 from paca.accounts import services as accounts
-from paca.accounts.services.people import LinkExpired
+from paca.accounts.services.people import LinkNotUsable
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -21,7 +21,7 @@ def one_time_link(request: HttpRequest, secret: str) -> HttpResponse:
             person = accounts.get_link_user(secret)
             return render(request, "account/one_time_link.html", {"person": person})
         person = accounts.redeem_link(secret)
-    except LinkExpired:
+    except LinkNotUsable:
         return render(request, "account/one_time_link.html", {"person": None}, status=404)
     login(request, person, backend="django.contrib.auth.backends.ModelBackend")
     return redirect("home")

@@ -29,7 +29,7 @@ RECENT_COUNT = 5
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
     """Redirect to the person's only project, or list their projects."""
-    projects = list(Project.objects.for_member(request.user))  # type: ignore[arg-type]
+    projects = list(Project.objects.for_person(request.user))  # type: ignore[arg-type]
     if len(projects) == 1:
         return redirect("overview", project=projects[0].id)
     return render(request, "web/projects.html", {"projects": projects})

@@ -53,9 +53,8 @@ WAYS = ("openai", "groq")
 @pytest.fixture(params=WAYS)
 async def llm(request, server):
     async with new_pool() as http:
-        await library.load(
-            request.param, over_sdk=request.param == "openai"
-        )  # takes seconds, which the limits are not about
+        # Takes seconds, which the limits are not about.
+        await library.load(request.param, over_sdk=request.param == "openai")
         yield opened(server, f"{request.param}/gpt-test", http=http)
     await close_connections()
 

@@ -239,9 +239,8 @@ async def test_write_file_recognizes_its_own_content_in_a_new_runner(session: To
     before = dict(session.seen_files)
     await session.call("write_file", path="a.txt", content="new")
     session.seen_files.clear()
-    session.seen_files.update(
-        before
-    )  # as a worker has it that took over before the outcome was stored
+    # As a worker has it that took over before the outcome was stored.
+    session.seen_files.update(before)
     result = await session.call("write_file", path="a.txt", content="new")
     assert (result.failed, result.output) == (False, "a.txt already has this content.")
     assert session.seen_files["a.txt"] == hashlib.sha256(b"new").hexdigest()

@@ -147,13 +147,13 @@ BAD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "arguments", "complaint"), BAD)
-def test_toolbox_explains_bad_arguments(name: str, arguments: Any, complaint: str):
+@pytest.mark.parametrize(("name", "arguments", "explanation"), BAD)
+def test_toolbox_explains_bad_arguments(name: str, arguments: Any, explanation: str):
     with pytest.raises(BadArguments) as raised:
         TOOLBOX.parse(name, arguments)
     text = raised.value.detail
     assert text.startswith(f"{name} did not run: ")
-    assert complaint in text
+    assert explanation in text
     assert len(text) < 700
     text.encode()
 

@@ -110,8 +110,8 @@ class LiteLLM:
                     stream=True,
                     stream_options={"include_usage": True},
                     num_retries=0,
-                    timeout=self._limits.total
-                    + 60,  # our own limit is shorter and has a better error text
+                    # Our own limit is shorter and has a better error text.
+                    timeout=self._limits.total + 60,
                     **body,
                 )
         except TimeoutError:

@@ -1,4 +1,4 @@
-"""Tests an agent's connection: asks its model for one word."""
+"""Checks an agent's connection: asks its model for one word."""
 
 import threading
 
@@ -8,22 +8,25 @@ from paca.agents import encryption
 from paca.agents.models import Agent
 from paca.engine.llm import connection_check
 
-# Most tests run in a child process that loads a large library: many at once would fill the memory.
+# Most checks run in a child process that loads a large library: many at once would fill the memory.
 _SLOTS = threading.BoundedSemaphore(2)
-# A waiting test occupies a request slot of paca/web/middleware/concurrency_limit.py.
+# A waiting check occupies a request slot of paca/web/middleware/concurrency_limit.py.
 QUEUE_TIMEOUT_SECONDS = 5.0
 BUSY = "Other connections are being tested. Try again in a minute."
 
 
-def run(agent: Agent) -> connection_check.ConnectionTest:
-    """Ask the model. A failure is returned with its cause, never raised."""
+def run(agent: Agent) -> connection_check.ConnectionCheck:
+    """Ask the model for one word. A failure of the model or its key is in the result and not raised.
+
+    Raises ``ConfigurationError`` if ENCRYPTION_KEY is empty or has a malformed key.
+    """
     try:
         key = encryption.decrypt(agent.encrypted_key) if agent.has_key else ""
     except encryption.SecretUnreadable as error:
-        return connection_check.ConnectionTest(False, error.detail, error.code)
+        return connection_check.ConnectionCheck(False, error.detail, error.code)
     ask = async_to_sync(connection_check.check_connection)
     if not _SLOTS.acquire(timeout=QUEUE_TIMEOUT_SECONDS):
-        return connection_check.ConnectionTest(False, BUSY, "busy")
+        return connection_check.ConnectionCheck(False, BUSY, "busy")
     try:
         return ask(
             agent.model, base_url=agent.base_url, api_key=key, parameters=dict(agent.parameters)
