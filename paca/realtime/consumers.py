@@ -40,6 +40,7 @@ class ConversationConsumer(Consumer):
         )
 
     def process_handshake(self) -> SocketAccess:
+        """Authorize the socket and find where to start. Raises ``CloseSocket`` if ``after`` is malformed."""
         access = super().process_handshake()
         try:
             after = protocol.parse_after(query_parameter(self.scope, "after"))
@@ -101,6 +102,7 @@ class ProjectConsumer(Consumer):
         self.hint_received.set()
 
     async def deliver(self) -> None:
+        """Send each change of the project. Raises ``CloseSocket`` if too many changes are pending."""
         while True:
             # A page fetches everything on `ready`. It is also sent after hints were lost.
             if not self.is_ready:

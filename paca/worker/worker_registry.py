@@ -80,8 +80,8 @@ def pid_namespace_id() -> str:
 def process_start_time(pid: int) -> str:
     """When a process started, in clock ticks since boot; empty for a zombie.
 
-    A pid alone is not enough: another process may have it by now. Raises ``OSError`` if /proc does
-    not show the process.
+    A pid alone is not enough: another process may have it by now. Raises ``ProcessLookupError`` if
+    /proc does not show the process.
     """
     process = proc.read_stat(pid)
     if process is None:

@@ -17,9 +17,11 @@ class AuditQuerySet(models.QuerySet["AuditEntry"]):
     """Can read and add entries, not change or remove them."""
 
     def update(self, **_changes: Any) -> NoReturn:
+        """Refuse: raises ``AuditEntryIsImmutable``."""
         raise AuditEntryIsImmutable
 
     def delete(self) -> NoReturn:
+        """Refuse: raises ``AuditEntryIsImmutable``."""
         raise AuditEntryIsImmutable
 
 
@@ -61,11 +63,13 @@ class AuditEntry(BaseModel):
         return f"{self.actor_name or self.actor} {self.action} {self.object_name}".strip()
 
     def save(self, *args: Any, **kwargs: Any) -> None:
+        """Add the entry. Raises ``AuditEntryIsImmutable`` if it is stored already."""
         if not self._state.adding:
             raise AuditEntryIsImmutable
         super().save(*args, **kwargs)
 
     def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse: raises ``AuditEntryIsImmutable``."""
         raise AuditEntryIsImmutable
 
 

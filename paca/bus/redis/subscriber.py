@@ -38,7 +38,10 @@ class Subscriber(ConnectionThread):
         self.stopping.set()
 
     def session(self, client: redis.Redis) -> None:
-        """Subscribe, and offer each hint to the listener until the server is silent or this is stopped."""
+        """Subscribe, and offer each hint to the listener until this is stopped.
+
+        Raises ``TimeoutError`` if the server is silent.
+        """
         connection = client.connection_pool.get_connection()
         connection.send_command("SUBSCRIBE", *self._channels)  # type: ignore[no-untyped-call]
         ping_sent = False

@@ -24,6 +24,7 @@ class NewestFirstPagination(CursorPagination):
     invalid_cursor_message = "This cursor is not one of ours; begin again without it."
 
     def decode_cursor(self, request: Request) -> Any:
+        """The position that the request's cursor names. Raises ``Invalid`` if it is malformed."""
         try:
             return super().decode_cursor(request)
         except exceptions.NotFound as error:

@@ -46,7 +46,9 @@ class ProjectView(ApiView):
         self.require_permission(self.permission_for(request))
 
     def require_permission(self, permission: str) -> None:
-        """Raises ``NotAllowed`` unless the role and the token's scopes both cover the permission."""
+        """Raises ``NotAllowed`` if the role does not cover the permission, and ``InsufficientScope`` if the
+        token's scopes do not.
+        """
         if not permissions.allows(self.member, permission):
             raise NotAllowed(
                 f"Your role does not allow this; it needs {permission}.", permission=permission

@@ -33,7 +33,10 @@ def create(workspace: Workspace, name: str, *, by: User, description: str = "") 
 
 @transaction.atomic
 def change(project: Project, *, by: Member, **changes: Any) -> Project:
-    """Change the name or the description. Raises ``Invalid`` if the name is taken or empty."""
+    """Change the name or the description. Raises ``Invalid`` if the name is taken or empty.
+
+    Raises ``TypeError`` for any other field.
+    """
     for field, value in changes.items():
         if field not in CHANGEABLE:
             raise TypeError(f"a project's {field!r} cannot be changed")

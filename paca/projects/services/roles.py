@@ -34,7 +34,8 @@ def change(role: Role, *, by: Member, **changes: Any) -> Role:
     """Change the name or the permissions of a role. Its members have the new permissions at once.
 
     Raises ``Invalid`` if a new permission is unknown or the name is taken or empty, and
-    ``LastOwner`` if no person of the project would have all permissions any more.
+    ``LastOwner`` if no person of the project would have all permissions any more. Raises
+    ``TypeError`` for any other field.
     """
     before = role.permissions
     for field, value in changes.items():

@@ -95,7 +95,10 @@ class Bubblewrap:
     async def open(
         self, spec: SandboxSpec, *, epoch: int, may_replace: MayReplace = always_replace
     ) -> Sandbox:
-        """Attach to the running sandbox, or start one on the kept files. See ``Backend.open``."""
+        """Attach to the running sandbox, or start one on the kept files. See ``Backend.open``.
+
+        Raises ``SandboxUnavailable`` if none can be started, and ``Superseded`` if a newer worker has it.
+        """
         if bwrap_arguments.is_visible_inside(self._data_dir):
             raise SandboxUnavailable(DATA_WOULD_SHOW)
         launcher.reap_children()

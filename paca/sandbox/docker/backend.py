@@ -109,7 +109,10 @@ class Docker:
     async def open(
         self, spec: SandboxSpec, *, epoch: int, may_replace: MayReplace = always_replace
     ) -> Sandbox:
-        """Attach to the conversation's container, or start one on its volume. See ``Backend.open``."""
+        """Attach to the conversation's container, or start one on its volume. See ``Backend.open``.
+
+        Raises ``SandboxUnavailable`` if none can be started, and ``SandboxUnreachable`` if Docker is slow.
+        """
         try:
             async with asyncio.timeout(OPEN_SECONDS):
                 attachment = await self._attach_or_start(spec, epoch, may_replace)

@@ -45,7 +45,10 @@ class WorkspaceFiles:
             return describe_entry(target.path, file_io.stat_target(target))
 
     def list(self, path: str, depth: int, limit: int) -> list[dict[str, Any]]:
-        """The entries below a folder, ``depth`` levels deep and at most ``limit``."""
+        """The entries below a folder, ``depth`` levels deep and at most ``limit``.
+
+        Raises ``RequestError`` if the path is no folder.
+        """
         limit = max(1, min(limit, MAX_ENTRIES))
         with SafePath(self.root, path) as target:
             if not stat.S_ISDIR(file_io.stat_target(target).st_mode):
@@ -68,7 +71,10 @@ class WorkspaceFiles:
             os.close(fd)
 
     def read_lines(self, path: str, first: int, count: int) -> dict[str, Any]:
-        """``count`` lines of a text file beginning with number ``first``, or the kind of a binary file."""
+        """``count`` lines of a text file beginning with number ``first``, or the kind of a binary file.
+
+        Raises ``RequestError`` if the path is no regular file, or the file is too large.
+        """
         with SafePath(self.root, path) as target:
             fd = file_io.open_regular(target)
             name = target.path
@@ -145,7 +151,7 @@ class WorkspaceFiles:
     # --- for commands -----------------------------------------------------------------------------
 
     def open_folder(self, path: str) -> int:
-        """A descriptor of a folder in which a command is started."""
+        """A descriptor of a folder in which a command is started. Raises ``RequestError`` if it is none."""
         with SafePath(self.root, path) as target:
             if not stat.S_ISDIR(file_io.stat_target(target).st_mode):
                 raise RequestError("no_such_file", "The working directory is not a directory.")

@@ -53,7 +53,8 @@ class AnthropicLLM:
         self._encoder = Encoder()
 
     async def stream(self, request: Request) -> AsyncIterator[Chunk]:
-        """Yield the chunks of one attempt, as ``LLM`` describes. Raises ``ModelError``."""
+        """Yield the chunks of one attempt, as ``LLM`` describes. Raises ``ModelError``; its
+        kind ``StreamBroken`` if the stream ends early."""
         await _import_sdk()
         limits = AttemptLimits(self._limits)
         response = await self._open(request, limits)

@@ -56,7 +56,10 @@ class ReplyAssembler:
         self._stop: str | None = None
 
     def take(self, event: dict[str, Any]) -> Chunk | None:
-        """The chunk that results from this event, or None. Raises ``ModelError``."""
+        """The chunk that results from this event, or None.
+
+        Raises ``StreamBroken`` if the event is malformed, and the ``ModelError`` that an event reports.
+        """
         try:
             return self._take(event)
         except (KeyError, TypeError, AttributeError):

@@ -64,7 +64,10 @@ class ReplyAssembler:
         return self._finish is not None
 
     def take(self, event: dict[str, Any]) -> list[Chunk]:
-        """The chunks that result from this event. Raises ``ModelError``."""
+        """The chunks that result from this event.
+
+        Raises ``StreamBroken`` if the event is malformed, and the ``ModelError`` that an event reports.
+        """
         if event.get("error"):
             raise errors.from_event(event)
         try:
@@ -114,7 +117,7 @@ class ReplyAssembler:
         )
 
     def finish(self) -> Reply:
-        """The reply, at the end of the stream. Raises ``ModelError`` if it is not complete."""
+        """The reply, at the end of the stream. Raises ``StreamBroken`` if it is not complete."""
         stop = self._stop()
         blocks: list[Text | Thinking | ToolUse] = []
         if thinking := "".join(self._thinking):

@@ -59,7 +59,7 @@ class ToolCallAssembler:
         self._calls: list[_PartialCall] = []
 
     def take(self, piece: dict[str, Any]) -> None:
-        """Take one entry of a ``tool_calls`` list."""
+        """Take one entry of a ``tool_calls`` list. Raises ``TypeError`` if its index or id is malformed."""
         function = piece.get("function") or {}
         index, given_id = piece.get("index"), piece.get("id") or ""
         if not isinstance(index, int | None) or not isinstance(given_id, str):
