@@ -27,9 +27,6 @@ PROCESS = (
     # These import litellm, which takes seconds, or start a process that does.
     "tests/engine/llm/test_registry.py",
     "tests/engine/llm/test_litellm_",
-    # Measured in real memory or over a thousand turns.
-    "tests/engine/llm/test_anthropic_client.py::test_a_thousand_turns",
-    "tests/agents/test_api.py::test_connection_test_names_an_unreachable",
 )
 # Not even imported for the quick tests: nothing in these folders is quick.
 NEVER_QUICK = ("flows", "installation", "compose", "browser")

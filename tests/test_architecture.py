@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import NEVER_QUICK, PROCESS
+
 ROOT = Path(__file__).resolve().parent.parent
 FILE_WARN, FILE_FAIL, FUNCTION_WARN, FUNCTION_FAIL, LOOP_FAIL = 300, 400, 40, 60, 250
 
@@ -278,6 +280,16 @@ def test_mypy_overrides_name_only_libraries_without_types():
             folder = Path(importlib.util.find_spec(library).origin).parent
             assert not (folder / "py.typed").exists(), library
             assert not (folder.parent / f"{library}-stubs").exists(), library
+
+
+def test_folders_and_files_of_slow_tests_exist():
+    """A renamed file would slip into ``make test-quick``."""
+    gone = [
+        start
+        for start in (*PROCESS, *(f"tests/{folder}/" for folder in NEVER_QUICK))
+        if not any(name.startswith(start) for name in tracked())
+    ]
+    assert not gone
 
 
 # Built from halves, so that this file does not match itself.

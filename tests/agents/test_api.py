@@ -138,6 +138,7 @@ def test_connection_check_of_the_demo_agent_succeeds(world: World, api: Api) -> 
     assert answer.json()["works"] is True
 
 
+@pytest.mark.process
 def test_connection_check_names_an_unreachable_server_as_the_cause(world: World, api: Api) -> None:
     shown = make_agent(world, api, base_url="http://127.0.0.1:9/v1")
     answer = api.post(f"{path(world, shown['id'])}test-connection/")

@@ -300,6 +300,7 @@ async def test_anthropic_adapter_keeps_the_previous_request_as_prefix(server, ll
     assert server.violations == []
 
 
+@pytest.mark.process
 async def test_anthropic_adapter_does_not_leak_memory_in_a_thousand_turns(server, llm):
     """Trap 38 in small: what stays of a call, whether it went well, broke or was cancelled."""
     server.record = False
