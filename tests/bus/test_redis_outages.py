@@ -177,7 +177,7 @@ async def test_number_of_redis_connections_stays_constant(own_valkey, connect):
         async with bus.consume_triggers(due.append, RecordingHandler()):
             bus.signal(uuid4())
             await until(lambda: heard)
-            ours = ["paca-bus-publisher", "paca-bus-trigger-stream", "paca-bus-subscriber"]
+            ours = ["paca-bus-publisher", "paca-bus-subscriber", "paca-bus-trigger-stream"]
             await until(lambda: own_valkey.connections() == ours)
             for n in range(10_000):
                 bus.live(TOPIC, {"n": n})

@@ -2,6 +2,7 @@
 
 import pytest
 
+from paca.accounts import permission_patterns
 from paca.accounts.models import User
 from paca.projects.models import Role
 from paca.projects.services import members, workspaces
@@ -98,6 +99,37 @@ def test_manager_cannot_grant_a_role_above_their_own(world: World) -> None:
         ),
     ]
     assert {(a.status_code, a.json()["code"]) for a in attempts} == {(403, "role_exceeds_yours")}
+
+
+def test_role_with_a_stored_unknown_permission_is_granted_only_by_holders_of_it(
+    world: World,
+) -> None:
+    """The permission may come back with another version of Paca; then the role would have it."""
+    manager = add_member(world, "max", "manager")
+    user = User.objects.create_user("bob")
+    workspaces.add_person(world.project.workspace, user=user)
+    role = world.role("viewer")
+    role.permissions = [*role.permissions, "conversations:approve"]
+    role.save()
+    body = {"username": "bob", "role_id": str(role.pk)}
+    path = f"/projects/{world.project.pk}/members/"
+    scoped = Api.by_token(world.user, *permission_patterns.PERMISSIONS)
+    for api in (manager, scoped):
+        refused = api.post(path, body)
+        assert (refused.status_code, refused.json()["code"]) == (403, "role_exceeds_yours")
+    assert Api(world.user).post(path, body).status_code == 201
+
+
+def test_new_role_with_an_unknown_permission_is_invalid_also_for_a_manager_of_roles(
+    world: World,
+) -> None:
+    editor = add_member(world, "max", "manager")
+    role = world.role("manager")
+    role.permissions = [*role.permissions, "roles:write"]
+    role.save()
+    body = {"name": "Reader", "permissions": ["agents:raed"]}
+    refused = editor.post(f"/projects/{world.project.pk}/roles/", body)
+    assert (refused.status_code, list(refused.json()["fields"])) == (400, ["permissions"])
 
 
 def test_token_cannot_grant_more_than_its_scopes(world: World) -> None:
