@@ -94,6 +94,7 @@ class Installation:
             **clean_environment(),
             "PACA_DATA_DIR": str(self.data),
             "PACA_PORT": "0",
+            "API_REQUESTS_PER_MINUTE": "100000",  # tests poll the API
             **self.settings,
             **settings,
         }
