@@ -370,7 +370,7 @@ class SandboxStarting(Event):
 
 @event("agent.sandbox.started")
 class SandboxStarted(Event):
-    """The sandbox is ready. ``boot_id`` identifies this life of its runner."""
+    """The sandbox is ready. ``boot_id`` identifies this start of its runner."""
 
     backend: str
     boot_id: str

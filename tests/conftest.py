@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 from django.db import connections
 
-from paca.sandbox.bubblewrap import launcher
+from paca.sandbox.bubblewrap import backend
 from paca.sandbox.bubblewrap.backend import Bubblewrap
 from tests.support import empty_tables, postgres_server
 from tests.support.postgres_server import PostgresServer
@@ -72,9 +72,9 @@ def postgres() -> Iterator[PostgresServer]:
 @pytest.fixture(autouse=True, scope="session")
 def prepared_sandbox_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Compile the runner and copy /etc once, not for the data folder of each test (0.2 s of CPU)."""
-    folder, prepare = tmp_path_factory.mktemp("sandbox"), launcher.prepare_launcher
+    folder, prepare = tmp_path_factory.mktemp("sandbox"), backend.prepare_launcher
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(launcher, "prepare_launcher", lambda _, idle: prepare(folder, idle))
+        patch.setattr(backend, "prepare_launcher", lambda _, idle: prepare(folder, idle))
         yield
 
 

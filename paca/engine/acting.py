@@ -100,7 +100,7 @@ async def _start(
 ) -> tuple[list[RunnableCall], str]:
     """Store the intents; returns the calls to run, and the boot id of the runner that runs them.
 
-    A call that another worker has started keeps its intent. If that life of the runner is over,
+    A call that another worker has started keeps its intent. If that start of the runner is over,
     the outcome of the call is unknown, unless the call is repeatable.
     """
     boot_id, unavailable = await _boot_id(batch, services)
@@ -139,7 +139,7 @@ async def _boot_id(batch: list[RunnableCall], services: RunServices) -> tuple[st
 
 
 def _outcome_is_unknown(call: RunnableCall, boot_id: str) -> bool:
-    """Whether the call was started in an earlier life of the runner and must not be repeated."""
+    """Whether the call belongs to an earlier start of the runner and must not be repeated."""
     if call.open.boot_id is None or call.is_repeatable:
         return False
     # guard: engine-unknown-outcome
@@ -194,7 +194,7 @@ async def _run_call(
     except Superseded:
         raise
     except Exception as error:  # a tool's failure is a result for the model, never the run's end
-        logger.exception("a tool failed", extra={"call": call.id, "tool": call.tool.name})
+        logger.exception("tool failed", extra={"call": call.id, "tool": call.tool.name})
         return _failed_result(call.id, f"The tool failed: {type(error).__name__}.", cause="failed")
     return _result(call.id, output, seconds=clock.monotonic() - started_at)
 

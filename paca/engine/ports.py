@@ -62,11 +62,11 @@ class ConversationSandbox(Protocol):
         ...
 
     def may_be_running(self, boot_id: str) -> bool:
-        """Whether calls of this life of the runner may still run, as far as is known."""
+        """Whether calls in this start of the runner may still run, as far as is known."""
         ...
 
     async def exit_cause(self, boot_id: str) -> str:
-        """Why this life of the runner ended, as a sentence. Stored as an event when first known.
+        """Why the runner with this boot id ended, as a sentence. Stored as an event when first known.
 
         Empty while the runner lives, or if the cause is not known yet.
         """

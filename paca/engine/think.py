@@ -156,7 +156,7 @@ class _ModelCall:
     async def begin_retry(self, step: retrying.Retrying) -> None:
         """Store why the next attempt comes, before the wait, so that people see it."""
         facts = {"call": self.id, "attempt": step.attempt, "cause": step.cause}
-        logger.warning("a model call is tried again", extra=facts)
+        logger.warning("model call is retried", extra=facts)
         retried = events.ModelRetried(
             call_id=self.id,
             attempt=step.attempt,

@@ -100,7 +100,7 @@ class SandboxWorkspace(Protocol):
 
     @property
     def boot_id(self) -> str:
-        """Identifies this life of the runner. Calls of another life cannot be attached to."""
+        """Identifies this start of the runner. Calls of another start cannot be attached to."""
         ...
 
     async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandOutcome:

@@ -25,7 +25,7 @@ class SandboxLimits:
 class SandboxSpec:
     """The sandbox that a conversation needs. Each conversation has at most one.
 
-    ``backend_name``: the backend that stores its files; empty if there are none yet. ``persistent``: the
+    ``files_backend``: the backend that stores its files; empty if there are none yet. ``persistent``: the
     sandbox is paused for a while before it is ended. ``reset_files``: an earlier sandbox and its files are
     removed first. ``volume``: the Docker volume of the files, if its name does not follow from the
     conversation.
@@ -33,7 +33,7 @@ class SandboxSpec:
 
     conversation_id: UUID
     limits: SandboxLimits = SandboxLimits()
-    backend_name: str = ""
+    files_backend: str = ""
     git_name: str = "paca-agent"
     git_email: str = "paca-agent@localhost"
     persistent: bool = False
@@ -111,7 +111,10 @@ class Sandbox(SandboxWorkspace, Protocol):
         ...
 
     async def destroy(self, *, keep_files: bool = True) -> None:
-        """End the sandbox with all its processes; with ``keep_files=False`` remove its workspace too."""
+        """End the sandbox with all its processes; with ``keep_files=False`` remove its workspace too.
+
+        Raises ``SandboxUnavailable`` if it cannot be ended, and ``OSError`` or ``TimeoutError`` from bubblewrap.
+        """
         ...
 
 
@@ -148,12 +151,12 @@ class Backend(Protocol):
         """Why the conversation's sandbox ended; None while it runs.
 
         ``just_lost``: the connection was lost just now, so wait a moment until the system knows the
-        cause. Raises ``SandboxUnreachable`` if the cause cannot be asked for now.
+        cause. Raises ``SandboxUnavailable`` if the cause cannot be asked for.
         """
         ...
 
-    def list_running(self) -> dict[UUID, int]:
-        """The running sandboxes of this installation.
+    def list_started(self) -> dict[UUID, int]:
+        """The sandboxes of this installation that were started, also those that ended and are not swept yet.
 
         Each has a mark by which ``sweep`` sees whether a worker has attached since: the epoch under which
         it was opened, or the time of this listing in milliseconds. Raises ``SandboxUnavailable``.
@@ -171,11 +174,11 @@ class Backend(Protocol):
         """Resume a paused sandbox; does nothing if it is not paused. Raises ``SandboxUnavailable``."""
         ...
 
-    async def sweep(self, keep: set[UUID], running: dict[UUID, int] | None = None) -> list[UUID]:
+    async def sweep(self, keep: set[UUID], started: dict[UUID, int] | None = None) -> list[UUID]:
         """End the sandboxes whose conversation is not in ``keep``; gives the conversations of those ended.
 
-        ``running`` is an earlier result of ``list_running``: a sandbox to which a worker has attached
-        since is left alone. Without it every running sandbox is considered.
+        ``started`` is an earlier result of ``list_started``: a sandbox to which a worker has attached
+        since is left alone. Without it every started sandbox is considered.
         """
         ...
 

@@ -93,16 +93,16 @@ class SandboxManager:
             return reason.detail
         return None
 
-    async def choose_backend(self, backend_name: str = "") -> Backend:
-        """The backend with the given name, which stores a conversation's files; else the best that works.
+    async def choose_backend(self, files_backend: str = "") -> Backend:
+        """The backend named ``files_backend``, which stores a conversation's files; else the best that works.
 
         The best is chosen once, so that no new conversation gets a weaker one while Docker restarts.
         Raises ``SandboxUnavailable``, or ``SandboxUnreachable`` if the backend may come back soon.
         """
         if not self.backends:
             raise SandboxUnavailable(SWITCHED_OFF)
-        if backend_name:
-            backend = self._backend_named(backend_name)
+        if files_backend:
+            backend = self._backend_named(files_backend)
         else:
             async with self._choice_lock:
                 backend = self._chosen = self._chosen or await self._first_working()
@@ -162,7 +162,7 @@ class SandboxManager:
 
         Raises ``SandboxUnavailable``, ``SandboxUnreachable`` or ``Superseded``, as ``Backend.open`` does.
         """
-        return await (await self.choose_backend(spec.backend_name)).open(spec, epoch=epoch)
+        return await (await self.choose_backend(spec.files_backend)).open(spec, epoch=epoch)
 
     # --- sweeping ---------------------------------------------------------------------------------
 
@@ -173,30 +173,32 @@ class SandboxManager:
             manager.backends = [backend]
         return managers
 
-    def list_running(self) -> dict[str, dict[UUID, int]]:
-        """By backend name, the running sandboxes of this installation, each with the backend's mark of its
-        last use. Backends that cannot be asked now are left out."""
+    def list_started(self) -> dict[str, dict[UUID, int]]:
+        """By backend name, the sandboxes of this installation that were started, also ended ones.
+
+        Each has the backend's mark of its last use. Backends that cannot be asked now are left out.
+        """
         found = {}
         for backend in self.backends:
             try:
-                found[backend.name] = backend.list_running()
+                found[backend.name] = backend.list_started()
             except SandboxUnavailable as reason:  # the next sweep finds them
                 logger.debug("sandboxes cannot be listed", extra={"reason": reason.detail})
         return found
 
     async def sweep(
-        self, keep: set[UUID], running: dict[str, dict[UUID, int]] | None = None
+        self, keep: set[UUID], started: dict[str, dict[UUID, int]] | None = None
     ) -> list[UUID]:
         """End the sandboxes of this installation whose conversation is not in ``keep``.
 
-        ``running`` is the result of ``list_running`` from before ``keep`` was read: a sandbox to which a
+        ``started`` is the result of ``list_started`` from before ``keep`` was read: a sandbox to which a
         worker has attached since is left alone. Raises ``SandboxUnavailable``.
         """
-        found = await asyncio.to_thread(self.list_running) if running is None else running
+        found = await asyncio.to_thread(self.list_started) if started is None else started
         ended: list[UUID] = []
         for backend in self.backends:
             if backend.name in found:
-                marks = None if running is None else found[backend.name]
+                marks = None if started is None else found[backend.name]
                 ended += await backend.sweep(keep, marks)
         return ended
 

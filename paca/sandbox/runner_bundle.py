@@ -13,6 +13,10 @@ from pathlib import Path
 
 RUNNER = Path(__file__).parent / "runner"
 BUNDLE_ROOT = "/opt/paca"
+BOOT_CODE = f"import sys;sys.path.insert(0,'{BUNDLE_ROOT}/runner/lib');import paca.sandbox.runner.main as m;m.main()"
+# The arguments of Python that start the runner. Isolated and without site: faster, and no file of the
+# agent can change the imports.
+RUNNER_ARGUMENTS = ("-I", "-S", "-X", "utf8", "-c", BOOT_CODE)
 UNFINISHED_PREFIX = "making-"  # of folders that are not complete yet
 NO_INPUT = Path(__file__).parent / "image" / "no-input"
 # A sandbox gets a copy of these entries of the host's /etc, as far as every user may read them.

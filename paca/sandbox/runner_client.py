@@ -10,6 +10,7 @@ from typing import Any
 from paca.common.errors import PacaError
 from paca.engine import workspace
 from paca.engine.workspace import Superseded
+from paca.sandbox.runner import UNATTENDED_SECONDS_KEY
 from paca.sandbox.runner.frames import MAX_FRAME, RESYNC, FrameParser, encode
 
 ERRORS_BY_CODE: dict[str, type[PacaError]] = {
@@ -82,7 +83,7 @@ class Attachment(asyncio.Protocol):
         try:
             async with asyncio.timeout(seconds):
                 welcome = await self.request(
-                    "attach", epoch=epoch, orphan_seconds=unattended_seconds
+                    "attach", epoch=epoch, **{UNATTENDED_SECONDS_KEY: unattended_seconds}
                 )
         except BaseException:
             self.close()
@@ -124,10 +125,10 @@ class Attachment(asyncio.Protocol):
         finally:
             self._answers.pop(number, None)
 
-    async def run_call(
+    async def request_outcome(
         self, op: str, call_id: str, on_output: Callable[[str], None] | None, **fields: Any
     ) -> dict[str, Any]:
-        """Send a request that starts or attaches to a call, and wait for the call's outcome.
+        """Send a request that starts or follows a call, and wait for the call's outcome.
 
         Raises ``SandboxGone`` or the error that the runner's answer names.
         """

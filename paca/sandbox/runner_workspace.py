@@ -47,7 +47,7 @@ class RunnerWorkspace:
         await self._attachment.wait_until_lost()
 
     async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandOutcome:
-        outcome = await self._attachment.run_call(
+        outcome = await self._attachment.request_outcome(
             "run",
             command.call_id,
             on_output,
@@ -60,7 +60,9 @@ class RunnerWorkspace:
         return _parse(CommandOutcome, outcome)
 
     async def attach(self, call_id: str, on_output: OnOutput | None = None) -> CommandOutcome:
-        return _parse(CommandOutcome, await self._attachment.run_call("follow", call_id, on_output))
+        return _parse(
+            CommandOutcome, await self._attachment.request_outcome("follow", call_id, on_output)
+        )
 
     async def kill(self, call_id: str) -> None:
         await self._attachment.request("kill", call_id=call_id)

@@ -38,7 +38,7 @@ class ExternalTriggerHandler:
             case None:
                 return EntryResult(EntryStatus.ACCEPTED)
             case OperationalError() | InterfaceError() | disk_space.DiskFull():
-                logger.warning("a trigger waits for the database", extra={"entry": entry_id})
+                logger.warning("trigger waits for the database", extra={"entry": entry_id})
                 return EntryResult(
                     EntryStatus.RETRY_LATER, "the database cannot be reached, or its disk is full"
                 )
@@ -46,5 +46,5 @@ class ExternalTriggerHandler:
                 return EntryResult(EntryStatus.FAILED, error.detail)
             case PacaError():
                 return EntryResult(EntryStatus.REJECTED, error.detail)
-        logger.error("a trigger could not be stored", exc_info=error, extra={"entry": entry_id})
+        logger.error("trigger could not be stored", exc_info=error, extra={"entry": entry_id})
         return EntryResult(EntryStatus.FAILED, f"{type(error).__name__}, see the worker's log")

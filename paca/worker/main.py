@@ -194,7 +194,7 @@ class Worker:
             del self._runs[run.conversation_id]
         if not task.cancelled() and (error := task.exception()) is not None:
             fields = {"conversation": str(run.conversation_id), "epoch": run.lease.epoch}
-            logger.error("a run ended with an error", exc_info=error, extra=fields)
+            logger.error("run ended with an error", exc_info=error, extra=fields)
         self._work_available.set()  # a slot is free again
 
     # --- hints and control commands -----------------------------------------------------------

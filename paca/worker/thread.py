@@ -35,7 +35,7 @@ class WorkerThread(threading.Thread):
             try:
                 asyncio.run(self._run_worker())
             except BaseException as error:
-                logger.exception("the worker failed")
+                logger.exception("worker failed")
                 if not self._ready.is_set():  # it never started: ``wait_until_ready`` raises this
                     self.error = error
                     break

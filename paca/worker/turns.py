@@ -127,7 +127,7 @@ class ConversationRun:
             except DatabaseError as error:
                 # The log holds exactly what viewers were shown. The lease runs out or is released,
                 # and the next worker that claims the conversation carries on from its log.
-                logger.exception("the database failed a run")
+                logger.exception("run failed at the database")
                 if database_errors.note_disk_full(error):
                     # A full disk is no fault of the step, but each new claim would ask the model again.
                     await self._release_claim(pause_seconds=disk_space.FULL_SECONDS)
@@ -202,17 +202,17 @@ class ConversationRun:
         except (Fenced, Superseded, *database_errors.UNAVAILABLE_ERRORS):
             raise
         except SandboxBroken as error:
-            logger.warning("a sandbox does not start")
+            logger.warning("sandbox does not start")
             return TurnOutcome(
                 "failed", "sandbox_error", error.detail, "Repair it, then try again."
             )
         except PacaError as error:
-            logger.warning("a run failed")
+            logger.warning("run failed")
             return TurnOutcome(
                 "failed", "configuration", error.detail, "Correct it, then try again."
             )
         except Exception:  # the top of a run: people see that it failed
-            logger.exception("a run failed")
+            logger.exception("run failed")
         finally:
             self._engine = None
             self._turn_is_ending = True
@@ -247,7 +247,7 @@ class ConversationRun:
             "reason": outcome.reason,
             "seconds": round(run.seconds, 3),
         }
-        logger.info("a turn has ended", extra={**fields, "steps": log.progress.steps})
+        logger.info("turn ended", extra={**fields, "steps": log.progress.steps})
         if follows:
             self._start_next_turn()
             await log.catch_up()
@@ -267,7 +267,7 @@ class ConversationRun:
                 claim.release, self.lease, step_failed=step_failed, pause_seconds=pause_seconds
             )
         except DatabaseError:
-            logger.warning("a lease could not be released; it will run out")
+            logger.warning("lease could not be released; it will run out")
 
 
 async def _cancel_open_calls(

@@ -104,7 +104,7 @@ def test_stored_key_is_on_no_admin_page(world: World, admin: Client) -> None:
         ({"handle": "not a handle"}, "handle", "small letters"),
         ({"handle": "ada-harbor"}, "handle", "A person of this project has this username."),
         ({"model": "gpt"}, "model", "provider/model"),
-        ({"model": "acme/gpt"}, "model", "names no model that Paca can ask"),
+        ({"model": "acme/gpt"}, "model", "is not a known model"),
         ({"base_url": "ftp://x"}, "base_url", "Write an address such as"),
         ({"parameters": '{"temprature": 1}'}, "parameters", "is not known"),
         ({"parameters": "nonsense"}, "parameters", "valid JSON"),

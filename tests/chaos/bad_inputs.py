@@ -221,7 +221,7 @@ REPLIES = [
     _again("an event that is a list", Raw(b"data: [1]\n\n" + _SOUND)),
     _again("an event nested too deep", Raw(b"data: " + DEEP.encode() + b"\n\n" + _SOUND), short=True),
     _again("an event without an end", Raw(b"data: " + b"x" * (9 << 20)), cause="an event without an end"),
-    _again("a text without an end", Raw(anthropic_dialect.opening(says(""), {}, 1) + anthropic_dialect.frame("content_block_start", index=0, content_block={"type": "text", "text": ""}) + _ONE_EVENT * 700), cause="goes on without end"),
+    _again("a text without an end", Raw(anthropic_dialect.opening(says(""), {}, 1) + anthropic_dialect.frame("content_block_start", index=0, content_block={"type": "text", "text": ""}) + _ONE_EVENT * 700), cause="is longer than 64 MiB"),
     _again("nothing at all", Raw(b"")),
     _again("a kind of content that is none", Raw(_SOUND.replace(b'"text_delta"', b'"smell_delta"'))),
     Row("kinds of events unheard of", Instead(Raw(b"event: new\ndata: {\"type\": \"new\", \"x\": []}\n\n" + _SOUND)), {"status": ANSWERED, "retried": 0}, short=True),

@@ -96,7 +96,7 @@ def _until_none_left(testbed: Testbed) -> int:
     """How many sandboxes still run after the idle time."""
     end = time.monotonic() + REST_SECONDS
     while (
-        left := sum(map(len, testbed.sandboxes.list_running().values()))
+        left := sum(map(len, testbed.sandboxes.list_started().values()))
     ) and time.monotonic() < end:
         time.sleep(1)
     return left

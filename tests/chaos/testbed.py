@@ -94,7 +94,7 @@ class Testbed:
     ) -> str:
         from paca.sandbox.base import SandboxSpec
 
-        spec = SandboxSpec(conversation_id, backend_name=self.environment["PACA_SANDBOX"])
+        spec = SandboxSpec(conversation_id, files_backend=self.environment["PACA_SANDBOX"])
         sandbox = await self.sandboxes.open(spec, epoch=epoch)
         try:
             return await act(sandbox)

@@ -83,7 +83,7 @@ class FakeSandbox:
         return self.current
 
     def restart(self, *, boot_id: str, cause: str) -> None:
-        """The runner ends. Another life of it begins with the same files and knows no commands."""
+        """The runner ends. It starts again with the same files and knows no commands."""
         self.exit_causes[self.current.boot_id] = cause
         files: dict[str, bytes | str] = {**self.current.files}
         self.current = FakeSandboxWorkspace(files, boot_id=boot_id)

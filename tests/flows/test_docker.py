@@ -50,7 +50,7 @@ def docker_flow(folder: Path, **options) -> Iterator[Flow]:
 
 
 async def _delete_sandboxes(backend: Docker, conversations: set[UUID]) -> None:
-    for conversation_id in {*backend.list_running(), *backend.list_workspaces(), *conversations}:
+    for conversation_id in {*backend.list_started(), *backend.list_workspaces(), *conversations}:
         await backend.delete(conversation_id)
 
 
@@ -143,7 +143,7 @@ async def _open_and_detach(backend, spec: SandboxSpec) -> None:
 
 
 def _running(backend) -> set[UUID]:
-    return set(backend.list_running())
+    return set(backend.list_started())
 
 
 def _has_volume(backend: Docker, conversation_id: UUID) -> bool:

@@ -39,11 +39,11 @@ def log():
 def test_log_entries_of_a_run_name_conversation_turn_and_call(flow, log):
     conversation = flow.ask("[[fake err=529@0x1 retry=0.1]]")
     flow.ask("And now?", [says("Done.")], after=conversation)
-    (retried,) = log.entries("a model call is tried again")
+    (retried,) = log.entries("model call is retried")
     assert retried["conversation"] == str(conversation.id)
     assert retried["turn"] == 1
     assert retried["call"] == conversation.event_data("model.retried")[0]["call_id"]
-    ended = log.entries("a turn has ended")
+    ended = log.entries("turn ended")
     assert [entry["turn"] for entry in ended] == [1, 2]
     assert {entry["conversation"] for entry in ended} == {str(conversation.id)}
     assert {entry["status"] for entry in ended} == {"finished"}

@@ -314,13 +314,13 @@ class WarmPoolWithFailingCleanup(WarmPool):
             raise OSError("cannot tidy up")
 
 
-def test_sweepassert_ends_when_cancelled_although_its_cleanup_fails():
+def test_sweep_loop_ends_when_cancelled_although_its_cleanup_fails():
     assert_ends_when_cancelled(
         SweeperWithFailingCleanup("any", None, None, IdlePolicy()).sweep_repeatedly(set)
     )
 
 
-def test_warm_poolassert_ends_when_cancelled_although_its_cleanup_fails():
+def test_warm_pool_loop_ends_when_cancelled_although_its_cleanup_fails():
     spec, nothing = (
         SandboxSpec(uuid.uuid4()),
         {"sandbox_manager": None, "database": None, "has_disk_space": None},

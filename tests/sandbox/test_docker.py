@@ -19,7 +19,7 @@ from paca.sandbox import runner_bundle
 from paca.sandbox.base import Sandbox, SandboxLimits, SandboxSpec, new_probe_id
 from paca.sandbox.docker import container, self_test
 from paca.sandbox.docker.backend import DEFAULT_IMAGE, Docker
-from paca.sandbox.docker.engine import MOST_CALLS_AT_ONCE, DockerEngine, DockerRefused
+from paca.sandbox.docker.engine import MAX_CONCURRENT_CALLS, DockerEngine, DockerRefused
 from paca.sandbox.manager import DockerAddress, SandboxManager
 from tests.sandbox.conftest import only_docker, write_file
 from tests.support import docker_backend
@@ -152,22 +152,22 @@ async def test_an_image_of_another_version_is_reported_with_the_command_that_reb
 @docker
 async def test_a_runner_that_fails_to_start_is_reported_with_its_last_output(tmp_path, monkeypatch):
     docker_backend.skip_without()
-    monkeypatch.setattr(container, "BOOT_CODE", "raise SystemExit('the runner is broken')")
+    monkeypatch.setattr(container, "RUNNER_ARGUMENTS", ("-c", BROKEN_RUNNER))
     backend, spec = docker_backend.make(tmp_path), SandboxSpec(uuid.uuid4())
     with pytest.raises(SandboxUnavailable, match="the runner is broken"):
         await backend.open(spec, epoch=1)
-    assert backend.list_running() == {}
+    assert backend.list_started() == {}
     await backend.delete(spec.conversation_id)
 
 
 @docker
 async def test_a_probe_that_fails_leaves_neither_container_nor_volume(tmp_path, monkeypatch):
     docker_backend.skip_without()
-    monkeypatch.setattr(container, "BOOT_CODE", "raise SystemExit('the runner is broken')")
+    monkeypatch.setattr(container, "RUNNER_ARGUMENTS", ("-c", BROKEN_RUNNER))
     backend = docker_backend.make(tmp_path)
     with pytest.raises(SandboxUnavailable, match="the runner is broken"):
         await backend.probe()
-    assert backend.list_running() == {}
+    assert backend.list_started() == {}
     mine = {"label": f"paca.install={docker_backend.install_id(tmp_path)}"}
     left = await backend.engine.call(lambda client: client.volumes(filters=mine))
     assert not left["Volumes"]
@@ -181,9 +181,10 @@ async def test_a_missing_daemon_is_reported_with_the_command_that_starts_it(tmp_
     with pytest.raises(SandboxUnreachable, match="sudo systemctl start docker"):
         await backend.check()
     with pytest.raises(SandboxUnreachable, match="systemctl start docker"):
-        backend.list_running()
+        backend.list_started()
 
 
+BROKEN_RUNNER = "raise SystemExit('the runner is broken')"
 ADDRESSES = {
     "tcp://docker.example:2375": "without TLS",
     "ssh://somebody@docker.example": "unix:///path/of/docker.sock",
@@ -249,7 +250,7 @@ async def test_a_silent_daemon_blocks_no_caller_beyond_the_deadline(tmp_path):
     assert "did not answer within 1 second" in str(ended[0])
     # Making a client sends a request too, whose own deadline is a minute.
     async with asyncio.timeout(20):
-        for _ in range(MOST_CALLS_AT_ONCE):
+        for _ in range(MAX_CONCURRENT_CALLS):
             await asyncio.wrap_future(engine._pool.submit(int))
     server.close()
     for writer in held:
@@ -415,7 +416,7 @@ async def test_the_files_of_a_conversation_stay_with_their_backend(tmp_path):
     """Docker may appear or vanish with a restart; a workspace must not seem empty because of that."""
     docker_backend.skip_without()
     install = docker_backend.install_id(tmp_path)
-    spec = SandboxSpec(uuid.uuid4(), backend_name="bubblewrap")
+    spec = SandboxSpec(uuid.uuid4(), files_backend="bubblewrap")
     manager = SandboxManager(kind="auto", data_dir=tmp_path, install_id=install)
     assert await manager.unavailable_reason() is None
     sandbox = await manager.open(spec, epoch=1)
@@ -455,7 +456,7 @@ async def test_a_sweep_spares_a_sandbox_that_a_worker_attached_to_meanwhile(
     monkeypatch.setattr("paca.sandbox.docker.backend.CLOCK_MARGIN_SECONDS", 1)
     used, unused = await open_sandbox(), await open_sandbox()
     await asyncio.sleep(1.1)
-    running = backend.list_running()
+    running = backend.list_started()
     await used.sandbox.detach()
     again = await open_sandbox(conversation=used.spec.conversation_id, epoch=2)
     assert await backend.sweep(set(), running) == [unused.spec.conversation_id]
@@ -468,8 +469,8 @@ async def test_a_sweep_removes_a_runner_that_does_not_answer(backend, open_sandb
     handle = await open_sandbox()
     await handle.sandbox.detach()
     os.kill(docker_backend.runner_pid(backend, handle.spec.conversation_id), 19)
-    assert await backend.sweep(set(), backend.list_running()) == [handle.spec.conversation_id]
-    assert backend.list_running() == {}
+    assert await backend.sweep(set(), backend.list_started()) == [handle.spec.conversation_id]
+    assert backend.list_started() == {}
 
 
 @only_docker
@@ -492,12 +493,12 @@ async def _only_created(backend: Docker) -> SandboxSpec:
 @only_docker
 async def test_a_container_that_was_never_started_is_swept(backend, monkeypatch):
     spec = await _only_created(backend)
-    assert await backend.sweep(set(), backend.list_running()) == [], (
+    assert await backend.sweep(set(), backend.list_started()) == [], (
         "a worker may be about to start it"
     )
-    monkeypatch.setattr(container, "ABANDONED_SECONDS", -60)
-    assert await backend.sweep(set(), backend.list_running()) == [spec.conversation_id]
-    assert await backend.sweep(set(), backend.list_running()) == []
+    monkeypatch.setattr(container, "OLD_SECONDS", -60)
+    assert await backend.sweep(set(), backend.list_started()) == [spec.conversation_id]
+    assert await backend.sweep(set(), backend.list_started()) == []
     await backend.delete(spec.conversation_id)
 
 
@@ -532,7 +533,7 @@ async def test_volumes_without_a_container_are_listed_except_those_of_probes(bac
             lambda client, name=name, labels=labels: client.create_volume(name, labels=labels)
         )
     assert set(backend.list_workspaces()) == {left}
-    assert backend.list_running() == {}
+    assert backend.list_started() == {}
     for conversation in (left, tried):
         await backend.delete(conversation)
     assert backend.list_workspaces() == {}
@@ -545,7 +546,7 @@ async def test_deleting_a_sandbox_leaves_neither_container_nor_volume(backend, o
     conversation = handle.spec.conversation_id
     await backend.delete(conversation)
     await backend.delete(conversation)
-    assert backend.list_running() == {}
+    assert backend.list_started() == {}
     volume = container.volume_name(backend.inventory.install_id, conversation)
     with pytest.raises(DockerRefused, match="no such volume"):
         await backend.engine.call(lambda client: client.inspect_volume(volume))
@@ -563,7 +564,7 @@ def _volumes(backend: Docker) -> set[str]:
 
 @only_docker
 async def test_a_volume_with_a_former_name_is_found_and_removed(backend):
-    spec = SandboxSpec(uuid.uuid4(), backend_name="docker")
+    spec = SandboxSpec(uuid.uuid4(), files_backend="docker")
     former = container.former_volume_name(spec.conversation_id)
     _create_volume(backend, former)
     sandbox = await backend.open(spec, epoch=1)
@@ -606,7 +607,7 @@ async def test_labelled_containers_and_volumes_with_foreign_names_are_ignored(
     )["Id"]
     _create_volume(backend, f"of-a-person-{backend.inventory.install_id}")
     try:
-        assert set(backend.list_running()) == {handle.spec.conversation_id}
+        assert set(backend.list_started()) == {handle.spec.conversation_id}
         assert set(backend.list_workspaces()) == {handle.spec.conversation_id}
         assert await backend.sweep({handle.spec.conversation_id}) == []
     finally:
@@ -655,9 +656,9 @@ PROBLEMS = [
     ("cpu", "max 100000", "processor"),
     ("interfaces", "1", "network"),
     ("uid", "0", "root"),
-    ("root_is_writable", "1", "changed"),
+    ("root_is_writable", "1", "writable"),
     ("CapBnd", "00000000a80425fb", "capabilities"),
-    ("NoNewPrivs", "0", "rights"),
+    ("NoNewPrivs", "0", "privileges"),
     ("Seccomp", "0", "filter"),
 ]
 
@@ -688,4 +689,4 @@ async def test_a_container_without_its_limits_is_refused(tmp_path, monkeypatch):
     backend = docker_backend.make(tmp_path)
     with pytest.raises(SandboxUnavailable, match="memory is not limited; .*processes are not"):
         await backend.probe()
-    assert backend.list_running() == {}
+    assert backend.list_started() == {}

@@ -56,6 +56,7 @@ async def test_a_data_folder_that_every_sandbox_would_see_is_refused():
     assert not folder.exists()
 
 
+BROKEN_RUNNER = "raise SystemExit('the runner is broken')"
 FAILING_SCRIPTS = {
     "echo 'bwrap: No permissions to create new namespace' >&2; exit 1": "unprivileged user namespaces",
     "echo 'bwrap: Creating new namespace failed: Operation not permitted' >&2; exit 1": "sysctl",
@@ -79,7 +80,7 @@ async def test_a_failing_bubblewrap_is_reported_with_what_to_change(tmp_path, mo
 
 
 async def test_a_runner_that_fails_to_start_is_reported_with_its_last_output(tmp_path, monkeypatch):
-    monkeypatch.setattr(launcher, "BOOT_CODE", "raise SystemExit('the runner is broken')")
+    monkeypatch.setattr(launcher, "RUNNER_ARGUMENTS", ("-c", BROKEN_RUNNER))
     manager = make_manager("auto", tmp_path)
     assert "the runner is broken" in await manager.unavailable_reason()
 

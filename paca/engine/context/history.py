@@ -149,7 +149,9 @@ def _add_block(history: History, reply_id: str, block: Text | Thinking | ToolUse
 
 
 def _mark_started(history: History, event: events.ToolStarted) -> History:
-    if not any(isinstance(b, ToolUse) and b.call_id == event.call_id for b in history.reply):
+    if not any(
+        isinstance(block, ToolUse) and block.call_id == event.call_id for block in history.reply
+    ):
         return history
     return replace(history, started=(*history.started, (event.call_id, event.boot_id)))
 
@@ -159,7 +161,7 @@ def _add_result(
 ) -> History:
     """Add the first result of an open call. A second result, or one without a call, is ignored."""
     # guard: history-first-result-counts
-    if not any(entry.call.call_id == event.call_id for entry in history.open_calls()):
+    if not any(open_call.call.call_id == event.call_id for open_call in history.open_calls()):
         return history
     failed = isinstance(event, events.ToolOutcomeUnknown) or event.failed
     output = event.output if event.output.strip() else NO_OUTPUT

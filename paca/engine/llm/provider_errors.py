@@ -44,7 +44,7 @@ INVALID_ADDRESS_ERRORS = {
 }
 TEXT_BY_NAME = {
     **INVALID_ADDRESS_ERRORS,
-    "ConnectTimeout": "no connection came about in time.",
+    "ConnectTimeout": "the connection timed out.",
     "RemoteProtocolError": "it does not speak HTTP, or closed the connection without an answer.",
 }
 

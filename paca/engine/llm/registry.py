@@ -61,10 +61,10 @@ def open_llm(
 
 def _unknown_model_text(model: str, provider: str) -> str:
     if instead := providers.UNSUPPORTED.get(provider):
-        return f"{provider} cannot be asked with a key and an address alone. {instead}"
+        return f"{provider} needs more than a key and an address. {instead}"
     some = ", ".join([*PROVIDERS, *providers.names()][:MAX_SUGGESTED_PROVIDERS])
     return (
-        f'"{model}" names no model that Paca can ask. Write it as provider/model, such as one of '
+        f'"{model}" is not a known model. Write it as provider/model, such as one of '
         f"{some}; for a server of your own openai/model with its base URL."
     )
 

@@ -15,8 +15,8 @@ DRAIN_SECONDS = 0.5
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
 
-class AttemptLimits:
-    """The limits of one attempt: time to the first byte, between bytes and in total, and size."""
+class AttemptBudget:
+    """What one attempt may still use: time to the first byte, between bytes and in total, and bytes."""
 
     def __init__(self, limits: TimeLimits) -> None:
         self._limits = limits
@@ -36,12 +36,12 @@ class AttemptLimits:
         self._received_bytes += len(data)
         # guard: model-answer-length
         if self._received_bytes > MAX_ANSWER_BYTES:
-            raise StreamBroken("The model's answer goes on without end; it was ended at 64 MiB.")
+            raise StreamBroken("The model's answer is longer than 64 MiB and was cut off.")
 
-    def exceeded(self) -> str:
-        """The time limit that was exceeded, as the end of a sentence."""
+    def timeout_text(self) -> str:
+        """The time limit that ended the attempt, as the end of a sentence."""
         if clock.monotonic() - self._started >= self._limits.total:
-            return f"it took longer than {self._limits.total:g} s in all."
+            return f"it took longer than {self._limits.total:g} s in total."
         if self.begun:
             return f"nothing came for {self._limits.gap:g} s."
         return f"it did not begin within {self._limits.first_token:g} s."
@@ -54,17 +54,17 @@ def connection_errors() -> tuple[type[Exception], ...]:
     return (*kinds, OSError)
 
 
-async def read(body: AsyncIterator[bytes], limits: AttemptLimits) -> bytes:
+async def read(body: AsyncIterator[bytes], budget: AttemptBudget) -> bytes:
     """The next bytes, or ``b""`` at the end. Raises ``StreamBroken`` for a limit or a lost connection."""
     try:
-        async with asyncio.timeout(limits.seconds_left()):
+        async with asyncio.timeout(budget.seconds_left()):
             data = await anext(body, b"")
     except TimeoutError:
-        raise StreamBroken(f"The model's answer broke off: {limits.exceeded()}") from None
+        raise StreamBroken(f"The model's answer broke off: {budget.timeout_text()}") from None
     except connection_errors() as error:
         cause = str(error) or type(error).__name__
         raise StreamBroken(f"The connection broke in mid-answer ({cause}).") from None
-    limits.count(data)
+    budget.count(data)
     return data
 
 

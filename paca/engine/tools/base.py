@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 
-from paca.common.text import is_encodable, is_storable
+from paca.common.text import is_encodable
 from paca.engine.tools.formatting import format_seconds, to_one_line
 from paca.engine.workspace import (
     CallUnknown,
@@ -44,13 +44,12 @@ def _refuse_surrogates(text: str) -> str:
 
 
 def _refuse_nul(text: str) -> str:
-    _refuse_surrogates(text)
-    if not is_storable(text):
+    if "\0" in text:
         raise ValueError("text without NUL characters")
-    return text
+    return _refuse_surrogates(text)
 
 
-StorableText = Annotated[str, AfterValidator(_refuse_surrogates)]
+EncodableText = Annotated[str, AfterValidator(_refuse_surrogates)]
 NonEmptyText = Annotated[str, StringConstraints(min_length=1), AfterValidator(_refuse_nul)]
 FilePath = Annotated[
     str, StringConstraints(min_length=1, max_length=4096), AfterValidator(_refuse_nul)
@@ -100,7 +99,7 @@ class Tool(ABC, Generic[ArgumentsT]):
 
     ``uses_workspace``: the tool cannot act without the sandbox.
     ``reattachable``: the runner knows the call by its id. A second ``act`` with the same id, in the
-    same life of the runner, waits for the first execution and does not start another.
+    same start of the runner, waits for the first execution and does not start another.
     """
 
     name: ClassVar[str]

@@ -54,7 +54,5 @@ class Bash(Tool["Bash.Arguments"]):
         command = Command(context.call_id, shell=arguments.command, timeout_seconds=limit)
         outcome = await workspace.run(command, context.on_output)
         outcome = await save_full_output(outcome, context.call_id, workspace)
-        asked_for_input = waited_for_input(arguments.command, outcome.output)
-        return command_output(
-            outcome, context, time_limit_seconds=limit, wanted_input=asked_for_input
-        )
+        wanted_input = waited_for_input(arguments.command, outcome.output)
+        return command_output(outcome, context, time_limit_seconds=limit, wanted_input=wanted_input)

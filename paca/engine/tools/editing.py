@@ -6,8 +6,8 @@ from pydantic import Field
 
 from paca.engine.tools.base import (
     Effect,
+    EncodableText,
     FilePath,
-    StorableText,
     Tool,
     ToolArguments,
     ToolContext,
@@ -46,7 +46,7 @@ class WriteFile(Tool["WriteFile.Arguments"]):
 
     class Arguments(ToolArguments):
         path: FilePath = Field(description="The file, relative to the workspace.")
-        content: StorableText = Field(
+        content: EncodableText = Field(
             max_length=MAX_WRITE_CHARACTERS, description="The whole new content of the file."
         )
 
@@ -104,12 +104,12 @@ class EditFile(Tool["EditFile.Arguments"]):
 
     class Arguments(ToolArguments):
         path: FilePath = Field(description="The file, relative to the workspace.")
-        old: StorableText = Field(
+        old: EncodableText = Field(
             min_length=1, max_length=MAX_WRITE_CHARACTERS, description="The text to replace."
         )
-        new: StorableText = Field(
+        new: EncodableText = Field(
             max_length=MAX_WRITE_CHARACTERS,
-            description="What stands there afterwards; may be empty.",
+            description="The replacement; may be empty.",
         )
         every: bool = Field(default=False, description="Replace each occurrence, not just one.")
 
@@ -180,7 +180,7 @@ def _not_replaced(path: str, error: NoSuchText | TextNotUnique, similar: list[in
     if isinstance(error, TextNotUnique):
         hint = f" It begins at lines {shown}." if similar else ""
     elif similar:
-        hint = f" Its first line is alike at line {shown}: compare blanks and what follows."
+        hint = f" A similar first line is at line {shown}: compare the white space."
     else:
         hint = " Read the file and copy the text exactly, without the line numbers."
     return ToolOutput(f"Nothing was changed in {path}. {error.detail}{hint}", failed=True)

@@ -4,7 +4,7 @@ from pydantic import Field
 
 from paca.engine.tools.base import (
     Effect,
-    StorableText,
+    EncodableText,
     Tool,
     ToolArguments,
     ToolContext,
@@ -25,7 +25,7 @@ class Think(Tool["Think.Arguments"]):
     uses_workspace = False
 
     class Arguments(ToolArguments):
-        thought: StorableText = Field(description="The thought, in full sentences.")
+        thought: EncodableText = Field(description="The thought, in full sentences.")
 
     def subject(self, arguments: Arguments) -> str:
         return to_one_line(arguments.thought)

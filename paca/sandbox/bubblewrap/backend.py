@@ -19,8 +19,15 @@ from paca.sandbox.base import (
     always_replace,
     new_probe_id,
 )
-from paca.sandbox.bubblewrap import bwrap_arguments, host_process, launcher, leftovers
+from paca.sandbox.bubblewrap import bwrap_arguments, host_process, leftovers
 from paca.sandbox.bubblewrap.host_process import RunnerProcess
+from paca.sandbox.bubblewrap.launcher import (
+    Launcher,
+    exit_code,
+    prepare_launcher,
+    reap_children,
+    start_error,
+)
 from paca.sandbox.bubblewrap.sandbox_directory import (
     SandboxDirectory,
     conversation_ids,
@@ -51,7 +58,11 @@ class BubblewrapSandbox(RunnerWorkspace):
         self._directory = directory
 
     async def destroy(self, *, keep_files: bool = True) -> None:
-        """End the sandbox, with ``keep_files=False`` also its workspace."""
+        """End the sandbox, with ``keep_files=False`` also its workspace.
+
+        Raises ``SandboxUnavailable`` if another worker holds the lock, ``TimeoutError`` if the runner does
+        not end, and ``OSError`` if files cannot be removed.
+        """
         await self.detach()
         await self._directory.end(keep_files=keep_files)
 
@@ -73,7 +84,7 @@ class Bubblewrap:
         self._data_dir = data_dir.resolve()
         self._install_id = install_id
         self._idle_policy = IdlePolicy(idle_seconds, paused_seconds)
-        self._cached_launcher: launcher.Launcher | None = None
+        self._cached_launcher: Launcher | None = None
 
     # --- Backend ----------------------------------------------------------------------------------
 
@@ -101,7 +112,7 @@ class Bubblewrap:
         """
         if bwrap_arguments.is_visible_inside(self._data_dir):
             raise SandboxUnavailable(DATA_WOULD_SHOW)
-        launcher.reap_children()
+        reap_children()
         directory = self._directory(spec.conversation_id)
         try:
             directory.create()
@@ -127,7 +138,7 @@ class Bubblewrap:
         deadline = clock.monotonic() + EXIT_REPORT_SECONDS
         while True:
             runner = host_process.read_record(directory.folder)
-            code = launcher.exit_code(directory.status)
+            code = exit_code(directory.status)
             is_late = clock.monotonic() > deadline
             if runner.is_alive and (not just_lost or is_late):
                 return None
@@ -141,8 +152,8 @@ class Bubblewrap:
         out_of_memory = directory.control_group.oom_kills() > runner.oom_kills
         return classify_exit(code, out_of_memory=out_of_memory)
 
-    def list_running(self) -> dict[UUID, int]:
-        """The sandboxes that are recorded as running, each with the epoch under which it was last opened."""
+    def list_started(self) -> dict[UUID, int]:
+        """The sandboxes with a recorded runner, also an ended one, each with the epoch that opened it last."""
         runners = {
             conversation_id: host_process.read_record(self._directory(conversation_id).folder)
             for conversation_id in conversation_ids(self._data_dir)
@@ -171,11 +182,11 @@ class Bubblewrap:
             if runner.is_paused:
                 await asyncio.to_thread(runner.resume)
 
-    async def sweep(self, keep: set[UUID], running: dict[UUID, int] | None = None) -> list[UUID]:
+    async def sweep(self, keep: set[UUID], started: dict[UUID, int] | None = None) -> list[UUID]:
         """End the sandboxes of conversations not in ``keep``; their files stay. See ``Backend.sweep``."""
-        launcher.reap_children()
+        reap_children()
         ended = []
-        for conversation_id, epoch in (self.list_running() if running is None else running).items():
+        for conversation_id, epoch in (self.list_started() if started is None else started).items():
             if conversation_id in keep:
                 continue
             directory = self._directory(conversation_id)
@@ -268,21 +279,19 @@ class Bubblewrap:
     async def _start(
         self, directory: SandboxDirectory, spec: SandboxSpec, epoch: int
     ) -> Attachment:
-        bwrap = await asyncio.to_thread(self._launcher)
-        runner = await asyncio.to_thread(bwrap.launch, directory, spec, epoch)
+        launcher = await asyncio.to_thread(self._launcher)
+        runner = await asyncio.to_thread(launcher.launch, directory, spec, epoch)
         oom_kills = directory.control_group.oom_kills()
         host_process.write_record(directory.folder, replace(runner, oom_kills=oom_kills))
         try:
             return await _attach(directory, epoch)
         except (OSError, SandboxGone, TimeoutError):
             await runner.kill_and_wait()
-            raise launcher.start_error(directory.log) from None
+            raise start_error(directory.log) from None
 
-    def _launcher(self) -> launcher.Launcher:
+    def _launcher(self) -> Launcher:
         if self._cached_launcher is None:
-            self._cached_launcher = launcher.prepare_launcher(
-                self._data_dir / "run", self._idle_policy
-            )
+            self._cached_launcher = prepare_launcher(self._data_dir / "run", self._idle_policy)
         return self._cached_launcher
 
 

@@ -15,10 +15,9 @@ from paca.sandbox.base import IdlePolicy, SandboxSpec
 from paca.sandbox.bubblewrap import bwrap_arguments
 from paca.sandbox.bubblewrap.host_process import RunnerProcess
 from paca.sandbox.bubblewrap.sandbox_directory import SandboxDirectory, short_folder_path
-from paca.sandbox.runner import proc
-from paca.sandbox.runner_bundle import BUNDLE_ROOT, Interpreter
+from paca.sandbox.runner import UNATTENDED_SECONDS_KEY, proc
+from paca.sandbox.runner_bundle import BUNDLE_ROOT, RUNNER_ARGUMENTS, Interpreter
 
-BOOT_CODE = f"import sys;sys.path.insert(0,'{BUNDLE_ROOT}/runner/lib');import paca.sandbox.runner.main as m;m.main()"
 # bwrap reports the process it has made within milliseconds; after this time it has failed.
 START_SECONDS = 20.0
 GROUP_ATTEMPTS = 2
@@ -128,14 +127,12 @@ class Launcher:
             "oom_fd": oom_fd,
             "uid": directory.user.uid if directory.user.drop_privileges else None,
             "epoch": epoch,
-            "orphan_seconds": self._idle_policy.unattended_seconds(spec),
+            UNATTENDED_SECONDS_KEY: self._idle_policy.unattended_seconds(spec),
             "git_name": spec.git_name,
             "git_email": spec.git_email,
             "no_input": f"{BUNDLE_ROOT}/runner/bin/no-input",
         }
-        # Isolated and without site: faster, and no file of the agent can change the imports.
-        flags = ("-I", "-S", "-X", "utf8", "-c", BOOT_CODE)
-        return [self._interpreter.program, *flags, json.dumps(settings)]
+        return [self._interpreter.program, *RUNNER_ARGUMENTS, json.dumps(settings)]
 
 
 def prepare_launcher(folder: Path, idle_policy: IdlePolicy) -> Launcher:

@@ -51,7 +51,7 @@ class DockerSandbox(RunnerWorkspace):
         self._spec = spec
 
     async def destroy(self, *, keep_files: bool = True) -> None:
-        """Remove the container, with ``keep_files=False`` also its volume."""
+        """Remove the container, with ``keep_files=False`` also its volume. Raises ``SandboxUnavailable``."""
         await self.detach()
         if keep_files:
             await self._backend.remove_container(self._spec.conversation_id)
@@ -130,7 +130,7 @@ class Docker:
     ) -> ExitCause | None:
         """Why the container ended, as Docker reports it until the container is removed; None while it runs.
 
-        Raises ``SandboxUnreachable`` if Docker does not tell.
+        Raises ``SandboxUnreachable`` if Docker does not tell, ``SandboxUnavailable`` if its address is unusable.
         """
         deadline = clock.monotonic() + (exit_cause.REPORT_SECONDS if just_lost else 0)
         try:
@@ -151,12 +151,15 @@ class Docker:
             found.exit_code or 0, out_of_memory=out_of_memory, last_output=found.error
         )
 
-    def list_running(self) -> dict[UUID, int]:
-        """The conversations that have a container, each with the time of this listing in milliseconds."""
-        return self.inventory.list_running()
+    def list_started(self) -> dict[UUID, int]:
+        """The conversations that have a container, also an ended one, each with the time of this listing.
+
+        The time is in milliseconds. Raises ``SandboxUnavailable``.
+        """
+        return self.inventory.list_started()
 
     def list_workspaces(self) -> dict[UUID, str]:
-        """The conversations that have a volume, each with the volume's name."""
+        """The conversations that have a volume, each with the volume's name. Raises ``SandboxUnavailable``."""
         return self.inventory.list_volumes()
 
     def remove_leftovers(self) -> int:
@@ -164,7 +167,7 @@ class Docker:
         return 0
 
     async def pause(self, conversation_id: UUID) -> bool:
-        """Freeze the container's control group; False if it does not run."""
+        """Freeze the container's control group; False if it does not run. Raises ``SandboxUnavailable``."""
         found = await self.inventory.find_container(conversation_id)
         if found is None or not found.running:
             return False
@@ -173,21 +176,21 @@ class Docker:
         return True
 
     async def resume(self, conversation_id: UUID) -> None:
-        """Resume a paused container; does nothing if it is not paused."""
+        """Resume a paused container; does nothing if it is not paused. Raises ``SandboxUnavailable``."""
         found = await self.inventory.find_container(conversation_id)
         if found is not None and found.paused:
             await self.inventory.unpause(found)
 
-    async def sweep(self, keep: set[UUID], running: dict[UUID, int] | None = None) -> list[UUID]:
+    async def sweep(self, keep: set[UUID], started: dict[UUID, int] | None = None) -> list[UUID]:
         """Remove the containers of conversations not in ``keep``; their volumes stay. See ``Backend.sweep``."""
-        listed = await asyncio.to_thread(self.list_running) if running is None else running
+        listed = await asyncio.to_thread(self.list_started) if started is None else started
         ended = []
         for conversation_id, listed_at in listed.items():
             if conversation_id in keep:
                 continue
             try:
                 found = await self.inventory.find_container(conversation_id)
-                if found is None or running is None or await self._may_be_ended(found, listed_at):
+                if found is None or started is None or await self._may_be_ended(found, listed_at):
                     await self._remove_if_found(found)
                     ended.append(conversation_id)
             except SandboxUnavailable:  # the other sandboxes must still be swept
@@ -198,6 +201,7 @@ class Docker:
         """Remove the conversation's volume; False if it has a container.
 
         Docker itself refuses to remove the volume of a container that was made a moment ago.
+        Raises ``SandboxUnavailable``.
         """
         if await self.inventory.find_container(conversation_id) is not None:
             return False
@@ -213,7 +217,10 @@ class Docker:
     # --- ending -----------------------------------------------------------------------------------
 
     async def remove_container(self, conversation_id: UUID) -> None:
-        """Kill and remove the conversation's container, if there is one, and wait until its name is free."""
+        """Kill and remove the conversation's container, if there is one, and wait until its name is free.
+
+        Raises ``SandboxUnavailable``.
+        """
         await self._remove_if_found(await self.inventory.find_container(conversation_id))
 
     async def _remove_if_found(self, found: Container | None) -> None:
@@ -226,7 +233,7 @@ class Docker:
         True if the container may be removed: the runner agrees, does not answer or has ended.
         """
         if not found.running:
-            return found.abandoned or not found.starting
+            return found.is_old or not found.starting
         if found.paused:
             await self.inventory.unpause(found)  # the runner knows whether it was resumed just now
         try:

@@ -8,11 +8,10 @@ from typing import Any
 from uuid import UUID
 
 from paca.sandbox.base import SandboxLimits, SandboxSpec
-from paca.sandbox.bubblewrap.launcher import BOOT_CODE
 from paca.sandbox.docker import seccomp_profile
 from paca.sandbox.exit_cause import KILLED
-from paca.sandbox.runner import HOME, TMP, WORKSPACE
-from paca.sandbox.runner_bundle import BUNDLE_ROOT
+from paca.sandbox.runner import HOME, TMP, UNATTENDED_SECONDS_KEY, WORKSPACE
+from paca.sandbox.runner_bundle import BUNDLE_ROOT, RUNNER_ARGUMENTS
 
 USER = 10001  # the user of the image, who owns its /workspace and so each new volume
 MANAGED_LABEL, CONVERSATION_LABEL, INSTALL_LABEL = (
@@ -25,7 +24,8 @@ RUNNER_LABEL = "paca.runner"  # on the image: the version of the runner in it
 CPU_PERIOD = 100_000
 UUID_LENGTH = 36
 ENDED_STATES = ("exited", "dead")
-ABANDONED_SECONDS = 600.0  # measured by the daemon's clock, which may differ a little from ours
+# Compared with a time of the daemon's clock, which may differ a little from ours.
+OLD_SECONDS = 600.0
 SPARE_PROCESSES = 16  # for the runner, and for processes of an ended command that are still there
 SPARE_FILES = 1024  # for the runner; commands get less
 MASKED_PATHS = (
@@ -51,8 +51,8 @@ READ_ONLY_PATHS = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sys
 class Container:
     """A container as Docker reports it.
 
-    ``starting``: created and not started. ``abandoned``: created so long ago that its worker must have
-    died before starting it. ``volume``: the volume of its workspace. ``ended_at`` (seconds since 1970),
+    ``starting``: created and not started. ``is_old``: created so long ago that, if it is not started yet,
+    its worker must have died. ``volume``: the volume of its workspace. ``ended_at`` (seconds since 1970),
     ``exit_code`` and ``error`` are set when it has ended. ``oom_killed``: the kernel has killed processes
     in it for lack of memory at any time.
     """
@@ -61,7 +61,7 @@ class Container:
     running: bool
     starting: bool
     paused: bool = False
-    abandoned: bool = False
+    is_old: bool = False
     volume: str = ""
     ended_at: float = 0.0
     exit_code: int | None = None
@@ -82,7 +82,7 @@ def parse_container(inspected: dict[str, Any]) -> Container:
         running=state["Running"],
         starting=state["Status"] == "created",
         paused=state["Paused"],
-        abandoned=is_abandoned(parse_time(inspected["Created"])),
+        is_old=is_old(parse_time(inspected["Created"])),
         volume=next(
             (mount["Name"] for mount in inspected["Mounts"] if mount["Destination"] == WORKSPACE),
             "",
@@ -99,9 +99,9 @@ def parse_time(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def is_abandoned(created_at: float) -> bool:
-    """Whether a container that was created then and never started has lost its worker."""
-    return time.time() - created_at > ABANDONED_SECONDS
+def is_old(created_at: float) -> bool:
+    """Whether a thing was created so long ago that a worker which has not used it yet must have died."""
+    return time.time() - created_at > OLD_SECONDS
 
 
 def container_name(install_id: str, conversation_id: UUID | str) -> str:
@@ -177,8 +177,7 @@ def configuration(
         "User": f"{USER}:{USER}",
         "WorkingDir": "/",
         "Labels": labels,
-        # Isolated and without site: faster, and no file of the agent can change the imports.
-        "Entrypoint": ["/usr/bin/python3", "-I", "-S", "-X", "utf8", "-c", BOOT_CODE],
+        "Entrypoint": ["/usr/bin/python3", *RUNNER_ARGUMENTS],
         "Cmd": [_runner_settings(spec, epoch, unattended_seconds)],
         "StopSignal": "SIGKILL",  # the runner ignores TERM, so a daemon that stops would wait ten seconds
         "OpenStdin": True,
@@ -212,7 +211,7 @@ def _runner_settings(spec: SandboxSpec, epoch: int, unattended_seconds: float) -
         {
             **asdict(spec.limits),
             "epoch": epoch,
-            "orphan_seconds": unattended_seconds,
+            UNATTENDED_SECONDS_KEY: unattended_seconds,
             "git_name": spec.git_name,
             "git_email": spec.git_email,
             "no_input": f"{BUNDLE_ROOT}/runner/bin/no-input",

@@ -15,9 +15,10 @@ from urllib.parse import urlsplit
 from paca.engine.workspace import SandboxUnavailable, SandboxUnreachable
 
 Result = TypeVar("Result")
+NOT_FOUND, CONFLICT = 404, 409
 DEFAULT_HOST = "unix:///var/run/docker.sock"
 CALL_SECONDS = 20.0
-MOST_CALLS_AT_ONCE = 8
+MAX_CONCURRENT_CALLS = 8
 PREFIX = "Commands cannot run on this server: "
 
 
@@ -44,11 +45,14 @@ class DockerEngine:
         self._thread_local = threading.local()
         self._version = ""
         self._pool = concurrent.futures.ThreadPoolExecutor(
-            MOST_CALLS_AT_ONCE, thread_name_prefix="docker"
+            MAX_CONCURRENT_CALLS, thread_name_prefix="docker"
         )
 
     async def call(self, work: Callable[[Any], Result], *, seconds: float = CALL_SECONDS) -> Result:
-        """Run ``work`` with a client of the SDK. Raises ``DockerRefused`` or ``SandboxUnreachable``."""
+        """Run ``work`` with a client of the SDK.
+
+        Raises ``DockerRefused``, ``SandboxUnreachable``, or ``SandboxUnavailable`` if the address is unusable.
+        """
         future = self._pool.submit(self._run_in_thread, work, seconds)
         try:
             async with asyncio.timeout(seconds):
@@ -57,7 +61,7 @@ class DockerEngine:
             raise self.timeout_error(seconds) from None
 
     def call_sync(self, work: Callable[[Any], Result], *, seconds: float = CALL_SECONDS) -> Result:
-        """Like ``call``, for synchronous code. Raises ``DockerRefused`` or ``SandboxUnreachable``."""
+        """Like ``call``, for synchronous code. Raises ``DockerRefused``, ``SandboxUnreachable`` or ``SandboxUnavailable``."""
         future = self._pool.submit(self._run_in_thread, work, seconds)
         try:
             return future.result(seconds)
@@ -66,7 +70,10 @@ class DockerEngine:
             raise self.timeout_error(seconds) from None
 
     async def connect(self, make: Callable[[], asyncio.Protocol]) -> Any:
-        """Open a separate connection for a stream and give its protocol. Raises ``SandboxUnreachable``."""
+        """Open a separate connection for a stream and give its protocol.
+
+        Raises ``SandboxUnreachable``, or ``SandboxUnavailable`` if the address is unusable.
+        """
         loop = asyncio.get_running_loop()
         parts = urlsplit(self._checked_host())
         try:

@@ -3,10 +3,9 @@
 from paca.engine.workspace import SandboxUnavailable
 from paca.sandbox import runner_bundle
 from paca.sandbox.docker import container
-from paca.sandbox.docker.engine import PREFIX, DockerEngine, DockerRefused
+from paca.sandbox.docker.engine import NOT_FOUND, PREFIX, DockerEngine, DockerRefused
 
 DEFAULT_IMAGE = "paca-sandbox:1"
-NOT_FOUND = 404
 
 
 async def find_image_id(engine: DockerEngine, image: str) -> str:

@@ -10,11 +10,10 @@ from paca.common import clock
 from paca.sandbox.base import SandboxSpec, is_probe_id
 from paca.sandbox.docker import container
 from paca.sandbox.docker.container import Container
-from paca.sandbox.docker.engine import DockerEngine, DockerRefused
+from paca.sandbox.docker.engine import CONFLICT, NOT_FOUND, DockerEngine, DockerRefused
 
 logger = logging.getLogger(__name__)
 REMOVE_SECONDS = 20.0
-NOT_FOUND, CONFLICT = 404, 409
 
 
 class Inventory:
@@ -24,8 +23,8 @@ class Inventory:
         self._engine = engine
         self.install_id = install_id
 
-    def list_running(self) -> dict[UUID, int]:
-        """The conversations that have a container, each with the time of this listing.
+    def list_started(self) -> dict[UUID, int]:
+        """The conversations that have a container, also an ended one, each with the time of this listing.
 
         The time is that of the monotonic clock, in milliseconds. Containers of probes, and those that a
         worker is about to start, are left out. Raises ``SandboxUnavailable``.
@@ -40,7 +39,7 @@ class Inventory:
                     self.install_id, listed["Names"]
                 )
             )
-            if container.is_abandoned(listed["Created"])
+            if container.is_old(listed["Created"])
             or not (listed["State"] == "created" or is_probe_id(conversation_id))
         }
 
@@ -54,7 +53,7 @@ class Inventory:
             for listed in found["Volumes"] or ()
             if (conversation_id := container.conversation_from_volume(listed["Name"]))
             if not is_probe_id(conversation_id)
-            or container.is_abandoned(container.parse_time(listed["CreatedAt"]))
+            or container.is_old(container.parse_time(listed["CreatedAt"]))
         }
 
     def list_containers(self) -> list[dict[str, Any]]:
@@ -96,19 +95,17 @@ class Inventory:
             raise
         return inspected
 
-    async def remove_container(self, container_id: str) -> None:
-        """Kill and remove a container, given by its id: another worker may already have reused the name.
+    async def remove_container(self, name_or_id: str) -> None:
+        """Kill and remove a container. Give the id if another worker may already have reused the name.
 
         Raises ``SandboxUnavailable``.
         """
-        await self._retry_until_gone(
-            lambda client: client.remove_container(container_id, force=True)
-        )
+        await self._retry_until_gone(lambda client: client.remove_container(name_or_id, force=True))
 
     async def choose_volume(self, spec: SandboxSpec) -> str:
         """The name of the volume for a conversation's files. Raises ``SandboxUnavailable``."""
         former = container.former_volume_name(spec.conversation_id)
-        if not spec.volume and spec.backend_name and await self._has_volume(former):
+        if not spec.volume and spec.files_backend and await self._has_volume(former):
             return former
         return spec.volume or container.volume_name(self.install_id, spec.conversation_id)
 
@@ -127,7 +124,7 @@ class Inventory:
         return [volume] if volume else [current, container.former_volume_name(conversation_id)]
 
     async def remove_volume_if_unused(self, volume: str) -> bool:
-        """Remove a volume unless a container uses it; True if it is gone. Raises ``SandboxUnreachable``."""
+        """Remove a volume unless a container uses it; True if it is gone. Raises ``SandboxUnavailable``."""
         try:
             await self._engine.call(lambda client: client.remove_volume(volume))
         except DockerRefused as refusal:
@@ -139,7 +136,7 @@ class Inventory:
         await self._retry_until_gone(lambda client: client.remove_volume(volume))
 
     async def unpause(self, found: Container) -> None:
-        """Resume a container. Raises ``SandboxUnreachable``."""
+        """Resume a container. Raises ``SandboxUnavailable``."""
         try:
             await self._engine.call(lambda client: client.unpause(found.id))
         except DockerRefused as refusal:

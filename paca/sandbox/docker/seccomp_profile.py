@@ -12,15 +12,11 @@ from paca.sandbox.seccomp import NEW_NAMESPACES
 
 ALLOWED = Path(__file__).parent / "syscalls.txt"
 EPERM, ENOSYS = 1, 38
-ALL_BITS = 0xFFFFFFFF  # the bits of these arguments that the kernel reads; higher bits would defeat a comparison
+# The bits of these arguments that the kernel reads; higher bits would defeat a comparison.
+ALL_BITS = 0xFFFFFFFF
 SOCKET_FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10, "AF_NETLINK": 16}
-PERSONALITIES = (
-    0x0,
-    0x8,
-    0x20000,
-    0x20008,
-    ALL_BITS,
-)  # to ask, and values that do not change the memory layout
+# Values that do not change the memory layout, and the one that only asks.
+PERSONALITIES = (0x0, 0x8, 0x20000, 0x20008, ALL_BITS)
 
 
 def allowed_names() -> list[str]:

@@ -55,12 +55,12 @@ def unmet_limits(readings: dict[str, str], limits: SandboxLimits) -> list[str]:
         "processes are not limited": _number(readings, "processes")
         <= limits.processes + SPARE_PROCESSES,
         "processor time is not limited": _cores(readings) <= limits.cpus + 0.01,
-        "what runs out of memory is not counted": "oom" in readings,
+        "out-of-memory kills are not counted": "oom" in readings,
         "it has a network": readings.get("interfaces") == "0",
         "it runs as root": readings.get("uid", "0") != "0",
-        "its system can be changed": readings.get("root_is_writable") == "0",
+        "the root file system is writable": readings.get("root_is_writable") == "0",
         "it has capabilities": {readings.get("CapEff"), readings.get("CapBnd")} == {"0" * 16},
-        "it may gain rights": readings.get("NoNewPrivs") == "1",
+        "processes can gain privileges": readings.get("NoNewPrivs") == "1",
         "no filter of system calls is set": readings.get("Seccomp") == "2",
     }
     return [problem for problem, holds in checks.items() if not holds]

@@ -48,8 +48,8 @@ class ContainerAttachment(Attachment):
     ) -> "ContainerAttachment":
         """Connect to the streams of a container, which need not be started yet. ``attach`` is the next step.
 
-        Raises ``SandboxUnreachable`` if Docker does not answer, ``DockerRefused`` if it refuses, and
-        ``SandboxGone`` if the connection ends.
+        Raises ``SandboxUnreachable`` if Docker does not answer, ``SandboxUnavailable`` if its address is
+        unusable, ``DockerRefused`` if it refuses, and ``SandboxGone`` if the connection ends.
         """
         attachment: ContainerAttachment = await engine.connect(
             lambda: cls(container, ping_interval=ping_interval)

@@ -57,10 +57,8 @@ class DockerWarmPool:
 
     async def create(self, spec: SandboxSpec, volume: str, *, owner: str) -> WarmSandbox:
         """Start a sandbox on the volume. ``owner``: the id of this worker. Raises ``SandboxUnavailable``."""
-        labels, image = (
-            container.labels(self._inventory.install_id, owner=owner),
-            await self.image_id(),
-        )
+        labels = container.labels(self._inventory.install_id, owner=owner)
+        image = await self.image_id()
         created = await self._docker.creator.create(
             spec, NO_EPOCH, name=self._name(volume), volume=volume, labels=labels
         )
@@ -73,7 +71,7 @@ class DockerWarmPool:
     async def assign(self, warm: WarmSandbox, conversation_id: UUID) -> bool:
         """Rename the container, so that the conversation's sandbox is opened in it from now on.
 
-        False if the container is gone or the conversation already has one. Raises ``SandboxUnreachable``.
+        False if the container is gone or the conversation already has one. Raises ``SandboxUnavailable``.
         """
         name = container.container_name(self._inventory.install_id, conversation_id)
         try:
@@ -84,7 +82,7 @@ class DockerWarmPool:
         return True
 
     def list_all(self) -> dict[str, str]:
-        """The volumes of all warm sandboxes, also ended ones, each with the worker that made it."""
+        """The volumes of all warm sandboxes, also ended ones, each with the worker that made it. Raises ``SandboxUnavailable``."""
         prefix = self._name("")
         return {
             volume: listed["Labels"].get(container.OWNER_LABEL, "")
@@ -95,11 +93,17 @@ class DockerWarmPool:
         }
 
     async def remove_container(self, volume: str) -> None:
-        """Remove the container of a volume, unless a conversation has it: it then has another name."""
+        """Remove the container of a volume, unless a conversation has it: it then has another name.
+
+        Raises ``SandboxUnavailable``.
+        """
         await self._inventory.remove_container(self._name(volume))
 
     async def remove_volume(self, volume: str) -> None:
-        """Remove a volume that no row names any more, so that no conversation can get it."""
+        """Remove a volume that no row names any more, so that no conversation can get it.
+
+        Raises ``SandboxUnavailable``.
+        """
         await self._inventory.remove_volume(volume)
 
     def _name(self, volume: str) -> str:

@@ -9,4 +9,7 @@ after the first worker has attached.
 
 HOME = "/home/agent"
 WORKSPACE = "/workspace"
+# The key of the seconds after which a runner without a worker ends itself. Runners that an older version
+# started still read this key, so it never changes.
+UNATTENDED_SECONDS_KEY = "orphan_seconds"
 TMP, SHARED_MEMORY = "/tmp", "/dev/shm"  # noqa: S108 - each sandbox has its own

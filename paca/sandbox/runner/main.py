@@ -6,7 +6,7 @@ import _socket
 import os
 import sys
 
-from paca.sandbox.runner import HOME
+from paca.sandbox.runner import HOME, UNATTENDED_SECONDS_KEY
 from paca.sandbox.runner.channel import Channel
 from paca.sandbox.runner.frames import loads
 from paca.sandbox.runner.server import RunnerServer
@@ -45,7 +45,7 @@ def _serve(settings: dict[str, Any], **connection: Any) -> None:
     counter = _open_oom_counter(settings.get("oom_fd"))
     settings["cgroup"] = counter is not None
     settings["oom_kills"] = _oom_kill_reader(counter)
-    epoch, unattended_seconds = settings["epoch"], settings["orphan_seconds"]
+    epoch, unattended_seconds = settings["epoch"], settings[UNATTENDED_SECONDS_KEY]
     RunnerServer(
         epoch=epoch, unattended_seconds=unattended_seconds, settings=settings, **connection
     ).serve()

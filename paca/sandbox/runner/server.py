@@ -6,6 +6,7 @@ import os
 import select
 import time
 
+from paca.sandbox.runner import UNATTENDED_SECONDS_KEY
 from paca.sandbox.runner.channel import Channel
 from paca.sandbox.runner.errors import RequestError
 from paca.sandbox.runner.signals import SIGCHLD, set_wakeup_fd, signal
@@ -187,7 +188,7 @@ class RunnerServer:
             channel.send({"re": message.get("id"), "error": {"code": "superseded"}}, nonce=nonce)
             channel.flush()
             return
-        unattended_seconds = message.get("orphan_seconds")
+        unattended_seconds = message.get(UNATTENDED_SECONDS_KEY)
         # The setting may have changed since the start.
         if isinstance(unattended_seconds, int | float):
             self._unattended_seconds = unattended_seconds

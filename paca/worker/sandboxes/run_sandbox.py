@@ -92,12 +92,12 @@ class RunSandbox:
     # --- losses -------------------------------------------------------------------------------------
 
     async def exit_cause(self, boot_id: str) -> str:
-        """Why this life of the runner ended, as a sentence; empty if it runs or the cause is unknown."""
+        """Why the runner with this boot id ended, as a sentence; empty if it runs or the cause is unknown."""
         async with self._open_lock:
             if boot_id == self._known_boot_id and not self.is_attached:
                 with suppress(SandboxUnavailable):  # recorded once the backend can be reached
                     await self._record_loss(
-                        await self._manager.choose_backend(self._spec.backend_name)
+                        await self._manager.choose_backend(self._spec.files_backend)
                     )
             return self._losses.get(boot_id, "")
 
@@ -165,7 +165,7 @@ class RunSandbox:
 
         Raises ``SandboxUnreachable``, ``SandboxUnavailable``, or ``Superseded`` if the claim is lost.
         """
-        backend = await self._manager.choose_backend(self._spec.backend_name)
+        backend = await self._manager.choose_backend(self._spec.files_backend)
         name = backend.name
         if self._spec.reset_files:
             if not await self._has_lease():

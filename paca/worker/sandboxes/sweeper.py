@@ -131,7 +131,7 @@ class Sweeper:
     async def _end_unused(self, running: set[UUID]) -> int:
         # In this order: a sandbox that is opened after these reads has a higher epoch, and is kept.
         living = await self._database.call(sandbox_queries.living)
-        containers = await asyncio.to_thread(self._sandbox_manager.list_running)
+        containers = await asyncio.to_thread(self._sandbox_manager.list_started)
         needed = await self._database.call(sandbox_queries.needed_conversations, self._idle_policy)
         ended = set(await self._sandbox_manager.sweep(needed | running, containers))
         for each in living:

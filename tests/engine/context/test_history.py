@@ -17,7 +17,7 @@ def fold(log: list[Event]) -> History:
     return history
 
 
-def said(history: History) -> list[tuple[str, list[str]]]:
+def readable(history: History) -> list[tuple[str, list[str]]]:
     """The roles with their texts and blocks, in a readable form."""
     return [
         (
@@ -71,7 +71,7 @@ def test_history_puts_a_message_that_came_during_the_reply_after_it():
         events.UsageRecorded(call_id="m1", model="m", seen_seq=1),
         events.MessageSpoken(text="Answer to the first", call_id="m1"),
     ]
-    assert said(fold(log)) == [
+    assert readable(fold(log)) == [
         ("user", ["First"]),
         ("assistant", ["Answer to the first"]),
         ("user", ["Second, while it answers"]),
@@ -110,4 +110,4 @@ def test_history_asks_to_continue_a_cut_answer_where_it_stopped():
         events.UsageRecorded(call_id="m1", model="m", seen_seq=1),
         events.MessageSpoken(text="Chapter o", call_id="m1", truncated=True),
     ]
-    assert said(fold(log))[-1] == ("user", [GO_ON_EXACTLY])
+    assert readable(fold(log))[-1] == ("user", [GO_ON_EXACTLY])

@@ -255,11 +255,11 @@ def test_lone_surrogate_in_text_is_replaced():
     assert read(words("a\ud800b") + ending("end_turn")).text == "a?b"
 
 
-@pytest.mark.parametrize("told", [10**30, -5, True, "x", [1], float("nan"), None, {}])
-def test_usage_ignores_an_impossible_count(told):
+@pytest.mark.parametrize("count", [10**30, -5, True, "x", [1], float("nan"), None, {}])
+def test_usage_ignores_an_impossible_count(count):
     """A huge count does not fit into a row, and a negative one would reduce the usage."""
-    start = frame("message_start", message={"usage": {"input_tokens": 9, "output_tokens": told}})
-    assert read(start + words("x") + ending("end_turn", input_tokens=told)).usage == Usage(input=9)
+    start = frame("message_start", message={"usage": {"input_tokens": 9, "output_tokens": count}})
+    assert read(start + words("x") + ending("end_turn", input_tokens=count)).usage == Usage(input=9)
 
 
 def test_usage_is_cumulative_and_reported_as_soon_as_it_is_known():

@@ -227,9 +227,9 @@ async def test_demo_ends_the_job_after_an_interruption_with_other_text(sandbox):
 
 
 async def test_demo_reports_a_missing_network_only_if_it_is_missing(sandbox):
-    for networks, told in (("lo", True), ("lo eth0", False), ("", False)):
+    for networks, is_reported in (("lo", True), ("lo eth0", False), ("", False)):
         sandbox.bash = lambda command, found=networks: (f"user: x\nnetwork: {found}\n", False)
-        assert ("no way out" in (await carry_on(sandbox, [user_message(LOOK)])).text) == told
+        assert ("no way out" in (await carry_on(sandbox, [user_message(LOOK)])).text) == is_reported
 
 
 async def test_demo_quotes_a_part_of_long_output(sandbox):
@@ -262,5 +262,5 @@ async def test_demo_jobs_take_a_few_seconds_each(sandbox):
     for prompt in (LOOK, PROGRAM, BUG):
         history = [user_message(prompt)]
         await carry_on(sandbox, history)
-        said = " ".join(b.text for m in history[1:] for b in m.blocks if isinstance(b, Text))
-        assert 1 < len(said.split()) / scripted_model.PIECES_PER_SECOND < 8
+        text = " ".join(b.text for m in history[1:] for b in m.blocks if isinstance(b, Text))
+        assert 1 < len(text.split()) / scripted_model.PIECES_PER_SECOND < 8

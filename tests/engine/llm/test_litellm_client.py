@@ -257,7 +257,7 @@ async def test_litellm_adapter_limits_the_time_of_the_whole_answer(server):
     async with new_pool() as http:
         limits = TimeLimits(first_token=1, gap=1, total=0.6)
         server.script([says("word " * 100).slowly(tps=20)])
-        with pytest.raises(StreamBroken, match="in all"):
+        with pytest.raises(StreamBroken, match="in total"):
             await chunks_of(opened(server, limits=limits, http=http), request_with("Hi"))
 
 
@@ -302,8 +302,8 @@ async def test_litellm_adapter_removes_the_key_from_a_refusal(server, llm):
 
 
 async def test_litellm_adapter_removes_the_key_from_an_error_in_the_stream(server, llm):
-    told = {"message": "Overloaded for sk-test-key.", "code": "overloaded_error"}
-    server.script([Raw(dialect.frame({"error": told}))])
+    error = {"message": "Overloaded for sk-test-key.", "code": "overloaded_error"}
+    server.script([Raw(dialect.frame({"error": error}))])
     with pytest.raises(Overloaded) as caught:
         await chunks_of(llm, request_with("Hi"))
     assert "Overloaded for ***." in caught.value.detail
@@ -328,12 +328,12 @@ async def test_litellm_adapter_estimates_the_usage_if_the_server_reports_none(se
 
 
 async def test_litellm_adapter_counts_cached_tokens_separately(server, llm):
-    told = {
+    usage = {
         "prompt_tokens": 1000,
         "completion_tokens": 7,
         "prompt_tokens_details": {"cached_tokens": 800},
     }
-    server.script([Raw(dialect.chunk({"content": "x"}, "stop", usage=told) + b"data: [DONE]\n\n")])
+    server.script([Raw(dialect.chunk({"content": "x"}, "stop", usage=usage) + b"data: [DONE]\n\n")])
     usage = (await reply_of(llm, request_with("Hi"))).usage
     assert usage == Usage(input=200, output=7, cache_read=800)
 

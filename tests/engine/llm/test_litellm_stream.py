@@ -93,9 +93,9 @@ def test_openai_error_responses_of_any_shape_become_model_errors(status, body, c
     assert len(error.detail) > 20
 
 
-@pytest.mark.parametrize("told", [b"1" + b"0" * 30, b"-5", b"true", b'"x"', b"[1]"])
-def test_openai_usage_with_impossible_counts_is_estimated(told):
+@pytest.mark.parametrize("count", [b"1" + b"0" * 30, b"-5", b"true", b'"x"', b"[1]"])
+def test_openai_usage_with_impossible_counts_is_estimated(count):
     sound = dialect.whole(says("Hello"))
     assert not read(sound).usage.estimated
     (before, after) = sound.split(b'"prompt_tokens":100')
-    assert read(before + b'"prompt_tokens":' + told + after).usage.estimated
+    assert read(before + b'"prompt_tokens":' + count + after).usage.estimated

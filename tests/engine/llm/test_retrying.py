@@ -223,7 +223,7 @@ async def test_retrying_makes_no_attempt_after_a_cancelled_wait():
     with pytest.raises(asyncio.CancelledError):
         await task
     assert len(llm.requests) == 1
-    # The failed attempt was booked when it failed; what was cancelled is the one after it.
+    # The failed attempt was recorded when it failed; the attempt after it was cancelled.
     assert (stream.attempt.number, stream.attempt.outcome) == (2, "cancelled")
     assert stream.attempt.usage == Usage()
 

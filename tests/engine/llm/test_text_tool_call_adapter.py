@@ -70,6 +70,6 @@ async def test_text_adapter_sends_calls_and_results_back_as_text():
     )
     inner = ScriptedLLM([says("One file.")])
     await chunks_of(TextCallingLLM(inner), request_with(*history))
-    _, said, results = inner.requests[0].messages
-    assert said.blocks == (Text("I look."), Text(CALL))
+    _, answer, results = inner.requests[0].messages
+    assert answer.blocks == (Text("I look."), Text(CALL))
     assert results.blocks == (Text("[result of bash]\na.txt"), Text("And?"))

@@ -59,7 +59,7 @@ async def act(session: ToolSession, outcome: WorkspaceError | float) -> ToolOutp
 
 
 @pytest.mark.parametrize(
-    ("error", "said", "cause"),
+    ("error", "expected", "cause"),
     [
         (OutsideWorkspace(), "a.txt: This path is outside the workspace.", "refused"),
         (SandboxUnavailable("No bubblewrap here."), "No bubblewrap here.", "refused"),
@@ -68,9 +68,9 @@ async def act(session: ToolSession, outcome: WorkspaceError | float) -> ToolOutp
     ],
 )
 async def test_perform_turns_a_refusal_into_a_result(
-    session: ToolSession, error: WorkspaceError, said: str, cause: str
+    session: ToolSession, error: WorkspaceError, expected: str, cause: str
 ):
-    assert await act(session, error) == ToolOutput(said, failed=True, cause=cause)
+    assert await act(session, error) == ToolOutput(expected, failed=True, cause=cause)
 
 
 @pytest.mark.parametrize("error", [SandboxGone(), CallUnknown()])

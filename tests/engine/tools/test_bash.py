@@ -84,7 +84,7 @@ async def test_bash_saves_output_that_is_cut_for_the_model_in_a_file(session: To
 
 
 @pytest.mark.parametrize(
-    ("cause", "limits", "said"),
+    ("cause", "limits", "expected"),
     [
         ("out_of_memory", {"memory_mib": 2048}, "out of memory (the limit is 2,048 MiB)"),
         ("out_of_memory", {}, "out of memory. Use less"),
@@ -93,30 +93,30 @@ async def test_bash_saves_output_that_is_cut_for_the_model_in_a_file(session: To
     ],
 )
 async def test_bash_names_the_limit_that_ended_a_command(
-    tmp_path: Path, cause: str, limits: dict[str, int], said: str
+    tmp_path: Path, cause: str, limits: dict[str, int], expected: str
 ):
     session = ToolSession(
         FixedOutcomeWorkspace(tmp_path, exit_code=None, seconds=1.5, cause=cause),
         limits=dict(limits),
     )
     result = await session.call("bash", command="make")
-    assert said in result.output
+    assert expected in result.output
     assert (result.failed, result.cause) == (True, cause)
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "expected"),
     [
         (137, "exit 137 (ended by SIGKILL)"),
         (-11, "exit -11 (ended by SIGSEGV)"),
         (255, "exit 255 "),
     ],
 )
-async def test_bash_names_the_signal_that_ended_a_command(tmp_path: Path, code: int, said: str):
+async def test_bash_names_the_signal_that_ended_a_command(tmp_path: Path, code: int, expected: str):
     result = await ToolSession(FixedOutcomeWorkspace(tmp_path, exit_code=code)).call(
         "bash", command="./a.out"
     )
-    assert said in result.output
+    assert expected in result.output
 
 
 @pytest.mark.parametrize(

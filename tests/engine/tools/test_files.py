@@ -59,7 +59,7 @@ async def test_read_file_fails_for_a_line_beyond_the_end(session: ToolSession):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "expected"),
     [
         (b"%PDF-1.7\n\xff\xfe\x00", "file is binary (PDF, 12 bytes); it is not shown as text."),
         (
@@ -72,11 +72,11 @@ async def test_read_file_fails_for_a_line_beyond_the_end(session: ToolSession):
     ],
 )
 async def test_read_file_describes_files_that_are_no_text(
-    session: ToolSession, content: bytes, said: str
+    session: ToolSession, content: bytes, expected: str
 ):
     session.put("file", content)
     result = await session.call("read_file", path="file")
-    assert (result.output, result.failed) == (said, False)
+    assert (result.output, result.failed) == (expected, False)
 
 
 @pytest.mark.parametrize("tool", ["read_file", "edit_file"])
@@ -152,24 +152,24 @@ async def test_edit_file_cuts_a_long_diff(session: ToolSession):
 
 
 @pytest.mark.parametrize(
-    ("old", "said"),
+    ("old", "expected"),
     [
         (
             "return",
             "occurs more than once; give more of its surroundings. It begins at lines 2, 5.",
         ),
-        ("def  a():", "does not occur in the file. Its first line is alike at line 1"),
+        ("def  a():", "does not occur in the file. A similar first line is at line 1"),
         ("return 3", "Read the file and copy the text exactly, without the line numbers."),
     ],
 )
 async def test_edit_file_names_similar_lines_if_the_text_does_not_occur(
-    session: ToolSession, old: str, said: str
+    session: ToolSession, old: str, expected: str
 ):
     file = session.put("app.py", SOURCE)
     result = await session.call("edit_file", path="app.py", old=old, new="x")
     assert result.failed
     assert result.output.startswith("Nothing was changed in app.py. ")
-    assert said in result.output
+    assert expected in result.output
     assert file.read_text() == SOURCE
 
 

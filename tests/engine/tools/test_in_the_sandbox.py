@@ -60,7 +60,7 @@ async def test_listing_and_search_show_a_file_name_that_is_no_text(boxed: ToolSe
 
 
 @pytest.mark.parametrize(
-    ("make", "said", "failed"),
+    ("make", "expected", "failed"),
     [
         (r"printf '%%PDF-1.7\n\000\377' > file", "PDF", False),
         (r"printf '\211PNG\r\n\032\n\000\000' > file", "PNG", False),
@@ -73,14 +73,14 @@ async def test_listing_and_search_show_a_file_name_that_is_no_text(boxed: ToolSe
     ],
 )
 async def test_read_file_describes_special_files_at_once(
-    boxed: ToolSession, make: str, said: str, failed: bool
+    boxed: ToolSession, make: str, expected: str, failed: bool
 ):
     made = await boxed.call("bash", command=make)
     assert not made.failed, made
     began = time.monotonic()
     result = await boxed.call("read_file", path="file")
     assert time.monotonic() - began < 20
-    assert said in result.output
+    assert expected in result.output
     assert result.failed is failed
 
 

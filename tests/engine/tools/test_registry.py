@@ -188,8 +188,8 @@ FIELDS = sorted({name for spec in TOOLBOX.specs() for name in spec.arguments["pr
 def test_toolbox_parses_or_explains_any_arguments(name: str, arguments: Any):
     try:
         parsed = TOOLBOX.parse(name, arguments)
-        said = parsed.subject
+        text = parsed.subject
     except BadArguments as error:
-        said = error.detail
+        text = error.detail
         parsed = None
-    assert said.startswith(f"{name} did not run: ") if parsed is None else len(said) <= 120
+    assert text.startswith(f"{name} did not run: ") if parsed is None else len(text) <= 120

@@ -20,7 +20,7 @@ from paca.engine.llm.base import (
 )
 from paca.engine.llm.http_pool import TimeLimits, pool
 from paca.engine.llm.provider_errors import without_key
-from paca.engine.llm.response_body import AttemptLimits, drain, read, require_event_stream
+from paca.engine.llm.response_body import AttemptBudget, drain, read, require_event_stream
 from paca.engine.llm.strict_parsing import EventReader
 
 if TYPE_CHECKING:
@@ -56,14 +56,14 @@ class AnthropicLLM:
         """Yield the chunks of one attempt, as ``LLM`` describes. Raises ``ModelError``; its
         kind ``StreamBroken`` if the stream ends early."""
         await _import_sdk()
-        limits = AttemptLimits(self._limits)
-        response = await self._open(request, limits)
+        budget = AttemptBudget(self._limits)
+        response = await self._open(request, budget)
         try:
             kind = response.headers.get("content-type", "")
             require_event_stream(kind, response.url.host)
             reader, assembler = EventReader(), ReplyAssembler()
             body = response.aiter_bytes()
-            while data := await read(body, limits):
+            while data := await read(body, budget):
                 for event in reader.feed(data):
                     chunk = assembler.take(event)
                     if chunk is not None:
@@ -78,24 +78,24 @@ class AnthropicLLM:
         finally:
             await response.aclose()
 
-    async def _open(self, request: Request, limits: AttemptLimits) -> "httpx2.Response":
+    async def _open(self, request: Request, budget: AttemptBudget) -> "httpx2.Response":
         """The response to the request; sent again without thinking if its thinking is refused."""
         try:
-            return await self._post(request, limits)
+            return await self._post(request, budget)
         except RequestRefused as refusal:
             about_thinking = "thinking" in refusal.detail and "block" in refusal.detail
             if not (about_thinking and self._encoder.drop_thinking(request)):
                 raise
-            return await self._post(request, limits)
+            return await self._post(request, budget)
 
-    async def _post(self, request: Request, limits: AttemptLimits) -> "httpx2.Response":
+    async def _post(self, request: Request, budget: AttemptBudget) -> "httpx2.Response":
         """Send the request; returns when the headers of a successful response are there."""
         import anthropic
 
         content = self._encoder.encode(request)
         client = self._sdk_client()
         try:
-            async with asyncio.timeout(limits.seconds_left()):
+            async with asyncio.timeout(budget.seconds_left()):
                 # ``messages.create`` copies the whole body and builds a typed object of each event.
                 # That would cost more time than the rest of the call.
                 stream = await client.post(
@@ -107,7 +107,7 @@ class AnthropicLLM:
                     stream_cls=anthropic.AsyncStream[object],
                 )
         except TimeoutError:
-            raise Unreachable(f"{self._base_url}: {limits.exceeded()}") from None
+            raise Unreachable(f"{self._base_url}: {budget.timeout_text()}") from None
         except anthropic.APIStatusError as error:
             refusal = errors.from_status(error.status_code, error.body, error.response.headers)
             raise without_key(refusal, self._key) from None

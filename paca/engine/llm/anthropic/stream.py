@@ -121,12 +121,12 @@ class ReplyAssembler:
 
     @property
     def usage(self) -> Usage:
-        seen = self._usage.get
+        count = self._usage.get
         return Usage(
-            input=seen("input_tokens", 0),
-            output=seen("output_tokens", 0),
-            cache_read=seen("cache_read_input_tokens", 0),
-            cache_write=seen("cache_creation_input_tokens", 0),
+            input=count("input_tokens", 0),
+            output=count("output_tokens", 0),
+            cache_read=count("cache_read_input_tokens", 0),
+            cache_write=count("cache_creation_input_tokens", 0),
         )
 
     def _finish(self) -> Reply:

@@ -33,7 +33,7 @@ from paca.engine.llm.litellm.stream import ReplyAssembler
 from paca.engine.llm.provider_errors import without_key
 from paca.engine.llm.providers import Provider
 from paca.engine.llm.response_body import (
-    AttemptLimits,
+    AttemptBudget,
     connection_errors,
     drain,
     read,
@@ -76,13 +76,13 @@ class LiteLLM:
         """Yield the chunks of one attempt, as ``LLM`` describes. Raises ``ModelError``."""
         provider = self._provider
         await library.load(provider.litellm_name, over_sdk=provider.over_sdk)
-        limits = AttemptLimits(self._limits)
-        wrapper, request_length = await self._open(request, limits)
+        budget = AttemptBudget(self._limits)
+        wrapper, request_length = await self._open(request, budget)
         response = _response(wrapper)
         assembler = ReplyAssembler(request_length)
         try:
             yield UsageSeen(assembler.usage)
-            async with aclosing(_read(response, assembler, limits)) as chunks:
+            async with aclosing(_read(response, assembler, budget)) as chunks:
                 async for chunk in chunks:
                     yield chunk
             reply = assembler.finish()
@@ -93,14 +93,14 @@ class LiteLLM:
             await response.aclose()
         yield reply
 
-    async def _open(self, request: Request, limits: AttemptLimits) -> tuple[Any, int]:
+    async def _open(self, request: Request, budget: AttemptBudget) -> tuple[Any, int]:
         """Send the request; returns litellm's unread stream, and the length of the request in characters."""
         import litellm
 
         body = encode(request, self._provider.name, self_hosted=self._is_self_hosted)
         request_length = len(json.dumps(body, ensure_ascii=False))
         try:
-            async with asyncio.timeout(limits.seconds_left()):
+            async with asyncio.timeout(budget.seconds_left()):
                 wrapper = await litellm.acompletion(
                     model=self._name,
                     custom_llm_provider=self._provider.litellm_name,
@@ -115,7 +115,7 @@ class LiteLLM:
                     **body,
                 )
         except TimeoutError:
-            raise Unreachable(f"{self._address}: {limits.exceeded()}") from None
+            raise Unreachable(f"{self._address}: {budget.timeout_text()}") from None
         except self._library_errors() as error:
             raise without_key(from_library(error, self._address), self._key) from None
         return wrapper, request_length
@@ -165,7 +165,7 @@ def _response(wrapper: Any) -> httpx.Response | httpx2.Response:
 
 
 async def _read(
-    response: httpx.Response | httpx2.Response, assembler: ReplyAssembler, limits: AttemptLimits
+    response: httpx.Response | httpx2.Response, assembler: ReplyAssembler, budget: AttemptBudget
 ) -> AsyncGenerator[Chunk, None]:
     """Yield the chunks of all events up to the end of the stream.
 
@@ -174,7 +174,7 @@ async def _read(
     require_event_stream(response.headers.get("content-type", ""), response.url.host)
     reader = EventReader()
     body = response.aiter_bytes()
-    while not reader.done and (data := await read(body, limits)):
+    while not reader.done and (data := await read(body, budget)):
         for event in reader.feed(data):
             for chunk in assembler.take(event):
                 yield chunk
