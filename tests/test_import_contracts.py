@@ -12,6 +12,7 @@ from importlinter.application.use_cases import read_user_options
 from importlinter.configuration import configure
 from importlinter.contracts.acyclic_siblings import AcyclicSiblingsContract
 from importlinter.contracts.forbidden import ForbiddenContract
+from importlinter.contracts.independence import IndependenceContract
 from importlinter.contracts.layers import LayersContract
 from importlinter.domain.contract import Contract
 
@@ -20,6 +21,7 @@ TYPES: dict[str, type[Contract]] = {
     "layers": LayersContract,
     "forbidden": ForbiddenContract,
     "acyclic_siblings": AcyclicSiblingsContract,
+    "independence": IndependenceContract,
 }
 
 
@@ -104,6 +106,12 @@ def test_circles_contract_notices_a_circle_of_two_modules_in_each_package():
                     unnoticed.append(f"{imported} -> {importer}")
                 break
     assert not unnoticed
+
+
+def test_sandbox_backends_contract_notices_an_import_of_one_backend_by_another():
+    backends = ("paca.sandbox.docker", "paca.sandbox.bubblewrap")
+    for importer, imported in itertools.permutations(map(a_module_of, backends)):
+        assert not is_kept(contracts()["sandbox-backends"], planted=(importer, imported))
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,7 @@ async def test_stop_kills_the_running_command_and_keeps_its_output():
 
 
 async def test_stop_gives_each_open_call_one_result():
+    """T-17."""
     command = RunningCommand()
     replies = calls(bash=["echo 0", "serve", "echo 1"])
     world = World(replies, commands={**any_command(), "serve": command})

@@ -35,6 +35,7 @@ async def test_loop_warns_of_the_same_call_with_the_same_result_once_and_then_pa
 
 
 async def test_loop_carries_on_after_a_message_with_the_history_and_counts_anew():
+    """T-27."""
     world = repeating(calls(bash="ls"))
     await world.ask("Go")
     world.llm.replies = [calls(bash="ls"), calls(bash="ls"), calls(bash="ls -a"), says("Found it.")]

@@ -8,8 +8,6 @@ from tests.support.worker_process import WorkerProcess
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
-MOST_MODEL_CALLS = 8
-
 
 def test_loop_guard_warns_once_about_a_repeated_call_and_then_pauses(flow):
     """T-25."""

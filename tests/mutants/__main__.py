@@ -62,8 +62,13 @@ def _quick(mutants: Sequence[Mutant]) -> list[Mutant]:
         mutant
         for mutant in mutants
         if not mutant.on_services
-        and not any(node.startswith(test) for node in slow for test in mutant.tests)
+        and not any(_names(test, node) for node in slow for test in mutant.tests)
     ]
+
+
+def _names(test: str, node: str) -> bool:
+    """Whether ``test``, a file or a test function, is or contains the collected test ``node``."""
+    return node == test or node.startswith((f"{test}::", f"{test}["))
 
 
 def _copy_to(tree: Path) -> None:

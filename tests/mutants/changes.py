@@ -65,6 +65,18 @@ def without_keyword(name: str) -> Change:
     return change
 
 
+def filter_dropped(statement: ast.stmt) -> tuple[ast.AST, str]:
+    """The only generator in the statement that has an ``if`` yields its other items too."""
+    (generator,) = (
+        node
+        for node in ast.walk(statement)
+        if isinstance(node, ast.GeneratorExp) and node.generators[0].ifs
+    )
+    longer = copy.deepcopy(generator)
+    longer.generators[0].ifs.clear()
+    return generator, ast.unparse(longer)
+
+
 def value(expression: str) -> Change:
     """The statement returns or assigns this expression. It may only use names of the module."""
 

@@ -8,8 +8,12 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
+from queue import Empty, Queue
 from typing import Any, Self
+
+MAKE_SECONDS = 90.0
 
 
 class WarmPoolProcess:
@@ -43,9 +47,30 @@ class WarmPoolProcess:
         self._process.wait()
 
     def wait_for(self, count: int) -> list[str]:
-        """Wait until it has made so many sandboxes; returns their volumes."""
+        """Wait until it has made so many sandboxes; returns their volumes.
+
+        Fails if they are not made within ``MAKE_SECONDS``.
+        """
+        made: list[str] = []
+        deadline = time.monotonic() + MAKE_SECONDS
+        while len(made) < count:
+            line = self._read_line(deadline - time.monotonic())
+            assert line, (
+                f"the warm pool made {len(made)} of {count} sandboxes in {MAKE_SECONDS:g} s"
+            )
+            made.append(line)
+        return made
+
+    def _read_line(self, seconds: float) -> str:
+        """The next line of its output; empty if none comes in time or it has ended."""
         assert self._process.stdout is not None
-        return [self._process.stdout.readline().strip() for _ in range(count)]
+        lines: Queue[str] = Queue()
+        output = self._process.stdout
+        threading.Thread(target=lambda: lines.put(output.readline()), daemon=True).start()
+        try:
+            return lines.get(timeout=max(seconds, 0)).strip()
+        except Empty:
+            return ""
 
     def wait(self, seconds: float) -> int:
         return self._process.wait(seconds)
