@@ -3,8 +3,8 @@
 from paca.sandbox.base import IdlePolicy, SandboxSpec
 from paca.sandbox.docker import container, image
 from paca.sandbox.docker.container import Container
-from paca.sandbox.docker.engine import DockerEngine, DockerRefused
-from paca.sandbox.docker.inventory import CONFLICT, Inventory
+from paca.sandbox.docker.engine import CONFLICT, DockerEngine, DockerRefused
+from paca.sandbox.docker.inventory import Inventory
 
 CREATE_SECONDS = 40.0  # a busy disk makes a volume and its first files slowly
 
