@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, DataError, IntegrityError, transaction
 from django.db.models import (
     CharField,
     Count,
@@ -25,6 +25,7 @@ from django.db.models.functions import Coalesce, Now
 
 from paca import events
 from paca.agents.models import Agent
+from paca.common.errors import PacaError
 from paca.common.prepared_queries import Parameter, Select, Update
 from paca.conversations import store
 from paca.conversations.models import (
@@ -34,9 +35,14 @@ from paca.conversations.models import (
     ModelCallStatus,
     Trigger,
     TriggerState,
+    Turn,
     TurnStatus,
 )
-from paca.conversations.models.statuses import ACTIVE_STATUSES
+from paca.conversations.models.statuses import (
+    ACTIVE_STATUSES,
+    MODEL_CALL_MOVES,
+    statuses_before,
+)
 from paca.conversations.services import stop_agent_conversations
 from paca.conversations.store import Lease
 from paca.worker import assembly
@@ -64,7 +70,8 @@ class Claimed:
 def claim(owner: str, *, lease_seconds: float, limit: int) -> list[Claimed]:
     """Claim up to ``limit`` conversations that wait for a worker, the longest waiting first.
 
-    Raises ``DatabaseError`` if it fails before the first claim; a later failure ends the list.
+    A conversation whose rows do not allow the claim is logged and skipped. Raises ``DatabaseError`` if the
+    database fails before the first claim; if it fails later, gives those that are claimed already.
     """
     claimed: list[Claimed] = []
     for candidate in map(ClaimCandidate._make, _CANDIDATES.rows()):
@@ -72,6 +79,9 @@ def claim(owner: str, *, lease_seconds: float, limit: int) -> list[Claimed]:
             break
         try:
             one = _claim_one(candidate, owner, lease_seconds)
+        except (PacaError, IntegrityError, DataError):
+            logger.exception("conversation not claimed", extra={"conversation": str(candidate.id)})
+            continue
         except DatabaseError:
             if not claimed:
                 raise
@@ -201,16 +211,16 @@ def start_turn(conversation_id: UUID, number: int) -> events.TurnStarted:
 def _park(conversation: Conversation, lease: Lease) -> None:
     """Pause a conversation whose step kills its workers, until a person tries it again."""
     _mark_model_calls_abandoned(lease)
+    number = conversation.turn_number
     Trigger.objects.filter(
-        conversation=lease.conversation_id,
-        turn=conversation.turn_number,
-        state=TriggerState.CLAIMED,
+        conversation=lease.conversation_id, turn=number, state=TriggerState.CLAIMED
     ).update(state=TriggerState.DEAD, last_error=PARKED_DETAIL)
+    turn = Turn.objects.filter(conversation=lease.conversation_id, number=number)
+    finished = events.TurnFinished(number=number, status=TurnStatus.PAUSED.value, reason="parked")
+    turn_has_ended = turn.exclude(status=TurnStatus.RUNNING).exists()
     store.append(
         lease.conversation_id,
-        events.TurnFinished(
-            number=conversation.turn_number, status=TurnStatus.PAUSED.value, reason="parked"
-        ),
+        *([] if turn_has_ended else [finished]),
         events.ConversationPaused(reason="parked", detail=PARKED_DETAIL),
         lease=lease,
     )
@@ -218,7 +228,8 @@ def _park(conversation: Conversation, lease: Lease) -> None:
 
 def _mark_model_calls_abandoned(lease: Lease) -> None:
     ModelCall.objects.filter(
-        conversation=lease.conversation_id, status=ModelCallStatus.STARTED
+        conversation=lease.conversation_id,
+        status__in=statuses_before(ModelCallStatus.ABANDONED, MODEL_CALL_MOVES),
     ).update(status=ModelCallStatus.ABANDONED, finished_at=Now())
 
 

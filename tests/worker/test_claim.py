@@ -3,15 +3,17 @@
 from datetime import timedelta
 
 import pytest
+from django.db import IntegrityError
 from django.utils import timezone
 
 from paca import events
 from paca.conversations import services, store
 from paca.conversations.models import Conversation
+from paca.conversations.models.statuses import IllegalStatusMove
 from paca.worker import claim, turn_end
 from paca.worker.claim import MAX_LOST_WORKERS, PARKED_DETAIL
 from tests.support.flow import ObservedConversation
-from tests.support.world import make_world
+from tests.support.world import World, make_world
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -24,10 +26,10 @@ def expire_leases() -> None:
     Conversation.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
 
 
-def start_conversation() -> ObservedConversation:
-    made = make_world()
+def start_conversation(here: World | None = None) -> ObservedConversation:
+    here = here or make_world()
     return ObservedConversation(
-        services.start_chat(made.agent, text="Go", by=made.owner).conversation_id
+        services.start_chat(here.agent, text="Go", by=here.owner).conversation_id
     )
 
 
@@ -80,3 +82,30 @@ def test_pause_at_the_end_of_a_turn_keeps_new_messages_waiting():
     services.resume(conversation.row, by=by)
     claim_all()
     assert conversation.row.triggers.filter(state="new").count() == 0
+
+
+def test_claim_parks_a_conversation_whose_turn_has_ended_already():
+    conversation = start_conversation()
+    for _ in range(MAX_LOST_WORKERS):
+        assert len(claim_all()) == 1
+        expire_leases()
+    conversation.row.turns.update(status="finished")
+    assert claim_all() == []
+    assert conversation.status == "paused/parked"
+    assert conversation.row.turns.get().status == "finished"
+
+
+@pytest.mark.parametrize("error", [IllegalStatusMove, IntegrityError])
+def test_claim_of_one_conversation_that_is_refused_does_not_block_the_others(monkeypatch, error):
+    here = make_world()
+    refused, other = start_conversation(here), start_conversation(here)
+    append = store.append
+
+    def append_or_refuse(conversation_id, *entries, **options):
+        if conversation_id == refused.id:
+            raise error
+        return append(conversation_id, *entries, **options)
+
+    monkeypatch.setattr(store, "append", append_or_refuse)
+    assert [claimed.lease.conversation_id for claimed in claim_all()] == [other.id]
+    assert refused.row.lease_owner == ""
