@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-from django.db import InterfaceError, OperationalError
+from django.db import Error as DatabaseError
 
 from paca import events
-from paca.common import database_errors
+from paca.common.errors import PacaError
 from paca.conversations import event_log, store
 from paca.conversations.store import AppendResult, Lease
 from paca.engine.context.history import History, advance
@@ -39,7 +39,7 @@ class RunLog:
         self._database = database
         self._stream_buffer = stream_buffer
         self._pending: list[LogEntry] = []
-        self._failed: InterfaceError | OperationalError | None = None
+        self._failed: DatabaseError | PacaError | None = None
         self._commit_lock = asyncio.Lock()
         self._apply_all(new_events)
 
@@ -63,8 +63,7 @@ class RunLog:
     def take_pending(self) -> tuple[LogEntry, ...]:
         """Remove and return the entries that wait for a commit, for a transaction of the caller.
 
-        Raises the database error of an earlier commit: it is not known whether its entries are stored, so
-        no task of the run may go on.
+        Raises the error of an earlier commit, whose entries are lost: no task of the run may go on.
         """
         if self._failed is not None:
             raise self._failed
@@ -74,7 +73,8 @@ class RunLog:
     async def commit(self, *entries: LogEntry) -> None:
         """Store the pending entries and these in one transaction. It ends even if the caller is cancelled.
 
-        Raises ``Fenced`` if the lease is lost, or a database error, then and at every later commit.
+        Raises ``Fenced`` if the lease is lost, ``IllegalStatusMove`` or a database error. Every later
+        commit raises the same error.
         """
         self.add(*entries)
         if self._pending:
@@ -93,7 +93,7 @@ class RunLog:
                     lease=self.lease,
                     known_seq=self._history.seq,
                 )
-            except database_errors.UNAVAILABLE_ERRORS as error:
+            except (DatabaseError, PacaError) as error:
                 self._failed = error
                 raise
             await self._apply_appended(appended)

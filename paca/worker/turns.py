@@ -13,6 +13,7 @@ from django.utils import timezone
 from paca.bus import get_bus
 from paca.common import clock, database_errors, disk_space, logs
 from paca.common.errors import PacaError
+from paca.conversations.models.statuses import IllegalStatusMove
 from paca.conversations.store import Fenced, Lease
 from paca.engine import acting
 from paca.engine.llm.base import LLM
@@ -118,7 +119,10 @@ class ConversationRun:
     # --- turns --------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Run turn after turn until the inbox is empty. Raises nothing but ``CancelledError``."""
+        """Run turn after turn until the inbox is empty.
+
+        Errors of the database and refused writes are logged, and end the run; its claim is released.
+        """
         with logs.log_context(conversation=str(self.conversation_id), epoch=self.lease.epoch):
             try:
                 await self._run_turns()
@@ -133,6 +137,9 @@ class ConversationRun:
                     await self._release_claim(pause_seconds=disk_space.FULL_SECONDS)
                 else:
                     await self._release_claim(step_failed=True)
+            except PacaError:
+                logger.exception("run failed at a write that was refused")
+                await self._release_claim(step_failed=True)
             finally:
                 self._stream_buffer.close()
 
@@ -201,16 +208,8 @@ class ConversationRun:
                 raise
         except (Fenced, Superseded, *database_errors.UNAVAILABLE_ERRORS):
             raise
-        except SandboxBroken as error:
-            logger.warning("sandbox does not start")
-            return TurnOutcome(
-                "failed", "sandbox_error", error.detail, "Repair it, then try again."
-            )
-        except PacaError as error:
-            logger.warning("run failed")
-            return TurnOutcome(
-                "failed", "configuration", error.detail, "Correct it, then try again."
-            )
+        except (SandboxBroken, PacaError) as error:
+            return _failed_outcome(error)
         except Exception:  # the top of a run: people see that it failed
             logger.exception("run failed")
         finally:
@@ -268,6 +267,17 @@ class ConversationRun:
             )
         except DatabaseError:
             logger.warning("lease could not be released; it will run out")
+
+
+def _failed_outcome(error: SandboxBroken | PacaError) -> TurnOutcome:
+    if isinstance(error, IllegalStatusMove):  # a fault of this server: no person can correct it
+        logger.error("run failed at an illegal status move", exc_info=error)
+        return INTERNAL
+    if isinstance(error, SandboxBroken):
+        logger.warning("sandbox does not start")
+        return TurnOutcome("failed", "sandbox_error", error.detail, "Repair it, then try again.")
+    logger.warning("run failed")
+    return TurnOutcome("failed", "configuration", error.detail, "Correct it, then try again.")
 
 
 async def _cancel_open_calls(

@@ -6,12 +6,13 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from django.db import OperationalError, connections
+from django.db import IntegrityError, OperationalError, connections
 
 from paca import events
 from paca.bus import get_bus
 from paca.conversations import services
 from paca.conversations.models import Conversation
+from paca.conversations.models.statuses import IllegalStatusMove
 from paca.conversations.store import Lease
 from paca.engine.workspace import Superseded
 from paca.sandbox.base import SandboxSpec
@@ -29,14 +30,15 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
 
 class FailingOnce(Database):
-    """Its connection breaks in the first call."""
+    """Its first call fails, as if the connection had broken."""
 
     failed = False
+    error: Exception = OperationalError("server closed the connection unexpectedly")
 
     async def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if not self.failed:
             self.failed = True
-            raise OperationalError("server closed the connection unexpectedly")
+            raise self.error
         return await super().call(function, *args, **kwargs)
 
 
@@ -62,8 +64,8 @@ def make_log(lease: Lease, database: Database) -> RunLog:
 
 
 def stored_titles(conversation_id: UUID) -> list[str]:
-    conversation = ObservedConversation(conversation_id).event_data("title.changed")
-    return [fact["title"] for fact in conversation if fact["title"] in ("first", "second")]
+    changes = ObservedConversation(conversation_id).event_data("title.changed")
+    return [data["title"] for data in changes if data["title"] in ("first", "second")]
 
 
 def test_run_log_fails_for_all_tasks_after_the_database_failed_for_one(lease, database):
@@ -86,6 +88,26 @@ def test_run_log_fails_for_all_tasks_after_the_database_failed_for_one(lease, da
     if fails:
         with pytest.raises(OperationalError):
             log.take_pending()
+
+
+@pytest.mark.parametrize("error", [IllegalStatusMove(), IntegrityError()])
+def test_run_log_fails_for_all_tasks_after_a_commit_was_refused(lease, error):
+    """The entries of the refused commit may be those of several tasks."""
+    database = FailingOnce()
+    database.error = error
+    log = make_log(lease, database)
+
+    async def commit_twice() -> None:
+        log.add(events.TitleChanged(title="first"))
+        for _ in range(2):
+            with pytest.raises(type(error)):
+                await log.commit(events.TitleChanged(title="second"))
+
+    asyncio.run(commit_twice())
+    database.close()
+    assert stored_titles(lease.conversation_id) == []
+    with pytest.raises(type(error)):
+        log.take_pending()
 
 
 @pytest.mark.parametrize("superseded", [False, True])
