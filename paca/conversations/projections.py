@@ -13,6 +13,7 @@ from uuid import UUID
 
 from paca import events
 from paca.conversations import sandbox_lifecycle
+from paca.conversations.models.inbox import TriggerState
 from paca.conversations.models.statuses import (
     MODEL_CALL_MOVES,
     TOOL_CALL_MOVES,
@@ -131,18 +132,19 @@ def _turn_finished(event: events.TurnFinished, cursor: Any, context: WriteContex
         finished_at=datetime_parameter(context.now),
     )
     cursor.execute(
-        "UPDATE conversations_trigger SET state = 'done'"
-        " WHERE conversation_id = %s AND state = 'claimed' AND turn = %s",
-        [conversation_id, event.number],
+        "UPDATE conversations_trigger SET state = %s"
+        " WHERE conversation_id = %s AND state = %s AND turn = %s",
+        [TriggerState.DONE.value, conversation_id, TriggerState.CLAIMED.value, event.number],
     )
 
 
 def claim_messages(cursor: Any, context: WriteContext) -> None:
     """Let the running turn answer the messages that were written since it started."""
     cursor.execute(
-        "UPDATE conversations_trigger SET state = 'claimed', turn = %s"
-        " WHERE conversation_id = %s AND state = 'new' AND control = ''",
-        [context.turn, uuid_parameter(context.conversation_id)],
+        # Not a parameter: SQLite uses the partial index ``trigger_new`` only for a literal.
+        f"UPDATE conversations_trigger SET state = %s, turn = %s"  # noqa: S608 - fixed value
+        f" WHERE conversation_id = %s AND state = '{TriggerState.NEW.value}' AND control = ''",
+        [TriggerState.CLAIMED.value, context.turn, uuid_parameter(context.conversation_id)],
     )
 
 
@@ -247,12 +249,8 @@ def _tool_outcome_unknown(
 
 @_projects(events.SandboxStarted)
 def _sandbox_started(event: events.SandboxStarted, cursor: Any, context: WriteContext) -> None:
-    _move_sandbox(
-        context,
-        SandboxState.RUNNING,
-        backend=event.backend,
-        boot_id=event.boot_id,
-        last_used_at=context.now,
+    sandbox_lifecycle.start(
+        context.conversation_id, backend=event.backend, boot_id=event.boot_id, at=context.now
     )
 
 
@@ -276,5 +274,5 @@ def _sandbox_removed(event: events.SandboxRemoved, cursor: Any, context: WriteCo
     _move_sandbox(context, SandboxState.ENDED if event.kept else SandboxState.ABSENT)
 
 
-def _move_sandbox(context: WriteContext, to: SandboxState, **changes: Any) -> None:
-    sandbox_lifecycle.move(context.conversation_id, to, updated_at=context.now, **changes)
+def _move_sandbox(context: WriteContext, to: SandboxState) -> None:
+    sandbox_lifecycle.move(context.conversation_id, to, updated_at=context.now)

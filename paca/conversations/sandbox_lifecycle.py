@@ -6,6 +6,7 @@ the row of the conversation, which each caller takes first.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -30,19 +31,35 @@ def check_move(current: SandboxState, to: SandboxState) -> None:
 def move(conversation_id: UUID, to: SandboxState, **changes: Any) -> None:
     """Move the sandbox of a conversation to a state. ``changes`` are other columns of its row.
 
+    Only ``start`` makes a row: if a sandbox without one is resumed, nothing is recorded.
     Raises ``IllegalStatusMove``.
     """
+    check_move(_state(conversation_id), to)
     rows = Sandbox.objects.filter(conversation=conversation_id)
-    current = SandboxState(next(iter(rows.values_list("state", flat=True)), SandboxState.ABSENT))
-    check_move(current, to)
     if to is SandboxState.ABSENT:
         rows.delete()
     elif to not in STORED_SANDBOX_STATES:
         raise IllegalStatusMove(f"The sandbox of a conversation cannot be {to.value}.")
-    elif current is SandboxState.ABSENT:
-        Sandbox.objects.create(conversation_id=conversation_id, state=to, **changes)
     else:
         rows.update(state=to, **changes)
+
+
+def start(conversation_id: UUID, *, backend: str, boot_id: str, at: datetime) -> None:
+    """Record that a sandbox of the conversation has started. Raises ``IllegalStatusMove``."""
+    current = _state(conversation_id)
+    check_move(current, SandboxState.RUNNING)
+    columns = {"backend": backend, "boot_id": boot_id, "last_used_at": at}
+    if current is SandboxState.ABSENT:
+        Sandbox.objects.create(
+            conversation_id=conversation_id, state=SandboxState.RUNNING, **columns
+        )
+    else:
+        move(conversation_id, SandboxState.RUNNING, updated_at=at, **columns)
+
+
+def _state(conversation_id: UUID) -> SandboxState:
+    rows = Sandbox.objects.filter(conversation=conversation_id)
+    return SandboxState(next(iter(rows.values_list("state", flat=True)), SandboxState.ABSENT))
 
 
 def record_use(conversation_id: UUID) -> None:

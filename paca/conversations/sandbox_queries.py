@@ -45,6 +45,11 @@ def same_life(record: SandboxRecord, states: Collection[SandboxState]) -> bool:
     return rows.filter(state__in=states).exists()
 
 
+def is_running(conversation_id: UUID) -> bool:
+    """Whether the conversation has a sandbox that runs, according to its row."""
+    return of_conversation(conversation_id).filter(state=SandboxState.RUNNING).exists()
+
+
 def needed_conversations(policy: IdlePolicy) -> set[UUID]:
     """Conversations whose sandbox must not end: they run, used it recently, or it is paused first."""
     recent = Q(sandbox__last_used_at__gte=_ago(policy.idle_seconds))

@@ -21,6 +21,7 @@ from paca.common.errors import NotFound, PacaError
 from paca.common.frames import StoredEvent
 from paca.common.text import to_storable_json
 from paca.conversations import conversation_columns, projections
+from paca.conversations.models.inbox import ControlCommand, TriggerState
 from paca.conversations.models.statuses import IllegalStatusMove
 from paca.conversations.sql_parameters import datetime_parameter, uuid_parameter
 from paca.engine.ports import LogEntry
@@ -106,12 +107,17 @@ def _announce(
 
 def claim_triggers(conversation_id: UUID, *, turn: int) -> list[str]:
     """Claim every new message for this turn. Gives the ids of the triggers, the oldest first."""
+    # ``new`` is no parameter: SQLite uses the partial index ``trigger_new`` only for a literal.
+    statement = (
+        "UPDATE conversations_trigger SET state = %s, turn = %s, attempts = attempts + 1"  # noqa: S608
+        f" WHERE conversation_id = %s AND state = '{TriggerState.NEW.value}'"
+        " AND control IN (%s, %s) RETURNING created_at, id"
+    )
+    controls = ControlCommand.NONE.value, ControlCommand.INTERRUPT.value
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE conversations_trigger SET state = 'claimed', turn = %s, attempts = attempts + 1"
-            " WHERE conversation_id = %s AND state = 'new' AND control IN ('', 'interrupt')"
-            " RETURNING created_at, id",
-            [turn, uuid_parameter(conversation_id)],
+            statement,
+            [TriggerState.CLAIMED.value, turn, uuid_parameter(conversation_id), *controls],
         )
         return [str(UUID(str(found))) for _, found in sorted(cursor.fetchall())]
 

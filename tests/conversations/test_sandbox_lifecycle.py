@@ -9,7 +9,8 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from paca.conversations import sandbox_lifecycle, services
+from paca import events
+from paca.conversations import sandbox_lifecycle, services, store
 from paca.conversations.models import ReadySandbox, Sandbox, SandboxState, Worker
 from paca.conversations.models.statuses import (
     SANDBOX_MOVES,
@@ -20,7 +21,8 @@ from tests.support import world
 
 pytestmark = pytest.mark.django_db
 
-ABSENT, READY, ENDED = SandboxState.ABSENT, SandboxState.READY, SandboxState.ENDED
+ABSENT, READY = SandboxState.ABSENT, SandboxState.READY
+RUNNING, ENDED = SandboxState.RUNNING, SandboxState.ENDED
 VOLUME = "paca-tests-ws-ready"
 STATES_OF_A_CONVERSATION = (ABSENT, *STORED_SANDBOX_STATES)
 
@@ -60,15 +62,35 @@ def make_ready() -> None:
 )
 def test_sandbox_of_a_conversation_moves_only_as_the_table_allows(conversation_id, current, to):
     put_into(conversation_id, current)
-    changes = {"backend": "docker", "boot_id": "b", "last_used_at": timezone.now()}
     if to in SANDBOX_MOVES[current] and to is not READY:
-        sandbox_lifecycle.move(conversation_id, to, **changes)
-        assert state_of(conversation_id) is to
+        sandbox_lifecycle.move(conversation_id, to)
+        without_row = (current, to) == (ABSENT, RUNNING)
+        assert state_of(conversation_id) is (ABSENT if without_row else to)
         return
     with pytest.raises(IllegalStatusMove) as refused:
-        sandbox_lifecycle.move(conversation_id, to, **changes)
+        sandbox_lifecycle.move(conversation_id, to)
     assert to.value in refused.value.detail
     assert state_of(conversation_id) is current
+
+
+@pytest.mark.parametrize("current", STATES_OF_A_CONVERSATION)
+def test_sandbox_of_a_conversation_is_started_only_as_the_table_allows(conversation_id, current):
+    put_into(conversation_id, current)
+    facts = {"backend": "docker", "boot_id": "b", "at": timezone.now()}
+    if RUNNING in SANDBOX_MOVES[current]:
+        sandbox_lifecycle.start(conversation_id, **facts)
+        row = Sandbox.objects.get(conversation=conversation_id)
+        assert (row.state, row.backend, row.boot_id) == (RUNNING, "docker", "b")
+        assert row.last_used_at == facts["at"]
+        return
+    with pytest.raises(IllegalStatusMove):
+        sandbox_lifecycle.start(conversation_id, **facts)
+    assert state_of(conversation_id) is current
+
+
+def test_sandbox_without_a_row_is_resumed_without_one(conversation_id):
+    store.append(conversation_id, events.SandboxResumed(boot_id="a"))
+    assert state_of(conversation_id) is ABSENT
 
 
 @pytest.mark.parametrize("to", list(SandboxState))

@@ -1,7 +1,8 @@
-"""What the sweeper writes: events about sandboxes that no run is using, and how much it has removed."""
+"""Writes of the sweeper: events about sandboxes that no run is using, and how much it has removed."""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Collection
 from contextlib import suppress
 from uuid import UUID
@@ -19,9 +20,24 @@ from paca.events import Event
 from paca.sandbox.exit_cause import ExitCause, ExitKind
 
 
-def record_paused(sandbox: SandboxRecord) -> bool:
-    """Record that the sandbox is paused; False if a worker has claimed the conversation meanwhile."""
-    return _record(sandbox, (SandboxState.RUNNING,), events.SandboxPaused())
+class PauseResult(enum.Enum):
+    """What became of a pause that the sweeper wanted to record."""
+
+    RECORDED = "the row of the sandbox says now that it is paused"
+    IN_USE = "a run uses the sandbox, or has started it anew: it must not stay paused"
+    OUTDATED = "the row has changed: another sweeper has recorded the pause, or the sandbox ended"
+
+
+@transaction.atomic
+def record_paused(sandbox: SandboxRecord) -> PauseResult:
+    """Record that the sandbox is paused, unless its row has changed meanwhile."""
+    if _record(sandbox, (SandboxState.RUNNING,), events.SandboxPaused()):
+        return PauseResult.RECORDED
+    conversation = Conversation.objects.filter(pk=sandbox.conversation_id, deleted_at=None)
+    is_active = conversation.filter(status__in=ACTIVE_STATUSES).exists()
+    if is_active or sandbox_queries.is_running(sandbox.conversation_id):
+        return PauseResult.IN_USE
+    return PauseResult.OUTDATED
 
 
 def record_ended(sandbox: SandboxRecord) -> bool:

@@ -110,7 +110,8 @@ class Sweeper:
                 if not await self._sandbox_manager.pause(each.conversation_id, each.backend):
                     continue
                 # A run that starts from now on finds the sandbox paused and resumes it.
-                if not await self._database.call(sweep_events.record_paused, each):
+                result = await self._database.call(sweep_events.record_paused, each)
+                if result is sweep_events.PauseResult.IN_USE:
                     await self._sandbox_manager.resume(each.conversation_id, each.backend)
 
     async def _remove_warm_sandboxes_of_dead_workers(self) -> None:
