@@ -127,8 +127,8 @@ MUTANTS = (
             " if each['Labels'].get(container.INSTALL_LABEL, '').startswith('tests-')]"
         ),
         (
-            "tests/flows/test_docker.py::"
-            "test_docker_sweep_leaves_exactly_the_containers_that_rows_name",
+            "tests/sandbox/test_docker.py::"
+            "test_a_container_of_another_installation_with_a_name_of_this_one_is_ignored",
         ),
     ),
     Mutant("engine-text-call-correction", never, ("tests/engine/test_text_tool_calls.py",)),

@@ -456,10 +456,10 @@ async def test_a_sweep_spares_a_sandbox_that_a_worker_attached_to_meanwhile(
     monkeypatch.setattr("paca.sandbox.docker.backend.CLOCK_MARGIN_SECONDS", 1)
     used, unused = await open_sandbox(), await open_sandbox()
     await asyncio.sleep(1.1)
-    running = backend.list_started()
+    started = backend.list_started()
     await used.sandbox.detach()
     again = await open_sandbox(conversation=used.spec.conversation_id, epoch=2)
-    assert await backend.sweep(set(), running) == [unused.spec.conversation_id]
+    assert await backend.sweep(set(), started) == [unused.spec.conversation_id]
     assert (await again.bash("echo mine")).output == "mine\n"
 
 
@@ -613,6 +613,29 @@ async def test_labelled_containers_and_volumes_with_foreign_names_are_ignored(
     finally:
         await backend.inventory.remove_container(strange)
         await backend.inventory.remove_volume(f"of-a-person-{backend.inventory.install_id}")
+
+
+@only_docker
+async def test_a_container_of_another_installation_with_a_name_of_this_one_is_ignored(
+    backend, monkeypatch
+):
+    monkeypatch.setattr(container, "OLD_SECONDS", -60)  # a new container is left out anyway
+    spec, install_id = SandboxSpec(uuid.uuid4()), backend.inventory.install_id
+    volume = container.volume_name(install_id, spec.conversation_id)
+    foreign = await backend.creator.create(
+        spec,
+        1,
+        name=container.container_name(install_id, spec.conversation_id),
+        volume=volume,
+        labels=container.labels(f"{install_id}-another", spec.conversation_id),
+    )
+    assert foreign is not None
+    try:
+        assert backend.list_started() == {}
+        assert await backend.sweep(set()) == []
+    finally:
+        await backend.inventory.remove_container(foreign.id)
+        await backend.inventory.remove_volume(volume)
 
 
 # --- the self-test --------------------------------------------------------------------------------

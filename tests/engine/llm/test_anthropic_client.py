@@ -302,7 +302,7 @@ async def test_anthropic_adapter_keeps_the_previous_request_as_prefix(server, ll
 
 @pytest.mark.process
 async def test_anthropic_adapter_does_not_leak_memory_in_a_thousand_turns(server, llm):
-    """Trap 38 in small: what stays of a call, whether it went well, broke or was cancelled."""
+    """Trap 38 for the adapter alone: each turn has a cancelled call and a whole one."""
     server.record = False
     server.script(lambda body: calls(bash="ls"))
 

@@ -400,7 +400,7 @@ async def test_litellm_import_blocks_no_event_loop_and_reads_no_keys(tmp_path):
 
 
 async def test_litellm_adapter_does_not_leak_memory_in_many_turns(server, llm):
-    """Trap 38 in small: each turn has a call that is cancelled at its first chunk, and a whole one."""
+    """Trap 38 for the adapter alone: each turn has a cancelled call and a whole one."""
     server.record = False
     server.script(lambda body: calls(bash="ls"))
 
