@@ -10,6 +10,7 @@ pages = get_asgi_application()
 
 # Django must be set up before anything that imports its models.
 from paca.bus import get_bus  # noqa: E402
+from paca.ops import split_deployment  # noqa: E402
 from paca.ops.daphne.backpressure import DaphneBackpressure  # noqa: E402
 from paca.realtime.database import events_after, latest_seqs  # noqa: E402
 from paca.realtime.origin_check import OriginGuard  # noqa: E402
@@ -17,6 +18,9 @@ from paca.realtime.relay import Lifespan, Relay, RelayOnDemand  # noqa: E402
 from paca.realtime.routing import sockets  # noqa: E402
 from paca.web.middleware.body_size_limit import BodySizeLimit  # noqa: E402
 from paca.web.middleware.concurrency_limit import ConcurrencyLimit  # noqa: E402
+
+# Any server may import this module, and only `manage.py up` saves generated secrets.
+split_deployment.check_secrets_are_saved()
 
 
 def make_relay() -> Relay:

@@ -3,6 +3,9 @@
 The digest is a prefix: ``/static/<digest>/paca/core/api.js``. File names stay as they are, so a
 relative import in a JavaScript module leads to the file of the same version. Django's manifest storage
 rewrites names inside modules instead, by a regular expression that cannot know JavaScript.
+
+The web server's middleware serves these URLs. ``runserver --insecure`` without DEBUG serves no static
+files: its own handler of static files answers first and does not know the digest.
 """
 
 import hashlib

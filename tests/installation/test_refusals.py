@@ -1,6 +1,7 @@
 """What keeps Paca from starting: a plain sentence with the next step, an exit code, nothing half-made."""
 
 import os
+import re
 import socket
 import sqlite3
 import subprocess
@@ -196,6 +197,33 @@ def test_start_with_a_wrong_setting_is_refused_and_creates_nothing(
     before = files_in(installation.data.parent)
     assert_refused(installation.run("up", **given), cause, next_step)
     assert files_in(installation.data.parent) == before
+
+
+@pytest.mark.parametrize(
+    "name", ["the database is garbage", "reachable from outside without a password"]
+)
+def test_preparation_is_refused_as_a_start_is_and_creates_nothing(
+    installation: Installation, name: str
+):
+    arrange, cause, next_step = REFUSALS[name]
+    given = arrange(installation)
+    before = files_in(installation.data.parent)
+    assert_refused(installation.run("up", "--prepare-only", **given), cause, next_step)
+    assert files_in(installation.data.parent) == before
+
+
+def test_preparation_ends_with_0_and_is_refused_beside_a_running_server(
+    installation: Installation,
+):
+    prepared = installation.run("up", "--prepare-only")
+    assert prepared.returncode == 0, prepared.stderr
+    assert re.search(r"with this path on your server's address:\n\s+/\S+\n", prepared.stdout)
+    assert "http://" not in prepared.stdout
+    assert "! Services     separate web and worker processes need PostgreSQL" in prepared.stdout
+    assert "manage.py up" in prepared.stdout
+    running = installation.up()
+    ended = installation.run("up", "--prepare-only")
+    assert_refused(ended, f"another Paca (process {running.process.pid})", "stop it first")
 
 
 def test_refusal_prints_no_secret_of_the_environment(installation: Installation):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -123,7 +124,7 @@ def socket_of(running: Running, conversation: str, token: str) -> Page:
 
 
 @contextmanager
-def silent_viewer(running: Running, conversation: str, token: str) -> Iterator[None]:
+def silent_viewer(running: Running, conversation: str, token: str) -> Iterator[socket.socket]:
     """Open a socket, and read nothing but the first bytes of the handshake."""
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -135,7 +136,16 @@ def silent_viewer(running: Running, conversation: str, token: str) -> Iterator[N
         )
         client.settimeout(30)
         assert client.recv(12) == b"HTTP/1.1 101"
-        yield
+        yield client
+
+
+def close_code(client: socket.socket) -> int:
+    """Read what the server still sends, which ends with the close frame, and give its code."""
+    received = b""
+    while piece := client.recv(65536):
+        received += piece
+    assert received[-4:-2] == b"\x88\x02", received[-100:]
+    return int.from_bytes(received[-2:], "big")
 
 
 def viewers_of(process: psutil.Process, port: int) -> list[Any]:
@@ -197,6 +207,24 @@ def test_runserver_serves_sockets_with_daphne(installation: Installation, token:
     with socket_of(running, conversation, token) as viewer:
         viewer.until("ready")
         assert viewer.ask("ping")["type"] == "pong"
+
+
+def test_daphne_is_refused_without_saved_secrets(tmp_path: Path) -> None:
+    installation = Installation(tmp_path / "var")
+    ended = subprocess.run(
+        [sys.executable, *DAPHNE, "-p", "0", "paca.asgi:application"],
+        env=installation.environment(),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=START_SECONDS,
+        check=False,
+    )
+    assert ended.returncode == 1
+    last_line = ended.stderr.strip().splitlines()[-1]
+    assert "SECRET_KEY and ENCRYPTION_KEY would exist only until this process ends" in last_line
+    assert "manage.py up --prepare-only" in last_line
+    assert not installation.data.exists()
 
 
 def test_other_processes_do_not_load_daphne() -> None:

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import connection
 
 from paca.common import process_tuning
+from paca.common.errors import ConfigurationError
 from paca.ops import database_check, database_state, split_deployment, startup_checks
 from paca.ops.management.status_lines import StatusLines
 
@@ -44,13 +45,15 @@ class Command(StatusLines):
         self._check_host(shared=shared)
         if prepare_only:
             self._check_database()
-            self._create_missing(settings.PACA_PORT, shared=shared)
+            self._create_missing(shared=shared)
+            self._report_split_services()
             return
         listener = startup_checks.bind_listener(settings.PACA_BIND, settings.PACA_PORT)
         port = listener.getsockname()[1]
         exposure = self._check_database()
         self.print_done("Port", f"{port}, {exposure}")
-        address = self._create_missing(port, shared=shared)
+        address = f"http://{_host_name(settings.PACA_BIND)}:{port}"
+        self._create_missing(shared=shared, address=address)
         if no_worker:
             self._report_workers()
             self._serve(listener, address)
@@ -77,8 +80,8 @@ class Command(StatusLines):
         has_password = migrations.is_current and database_state.admin_has_a_password()
         return startup_checks.check_exposure(settings.PACA_BIND, admin_has_a_password=has_password)
 
-    def _create_missing(self, port: int, *, shared: bool) -> str:
-        """Create folder, secrets, tables, admin and demo; gives the address of the server."""
+    def _create_missing(self, *, shared: bool, address: str = "") -> None:
+        """Create folder, secrets, tables, admin and demo. ``address``: of this server, if one starts."""
         folder = settings.PACA_DATA_DIR
         if not folder.exists():
             startup_checks.create_data_folder(folder)
@@ -93,9 +96,7 @@ class Command(StatusLines):
             split_deployment.check_web_secrets()  # another host may have started a moment ago
             split_deployment.record_secrets()
             admin = bootstrap.create_admin_and_demo()
-        address = f"http://{_host_name(settings.PACA_BIND)}:{port}"
         self._report_admin(admin, address)
-        return address
 
     def _migrate(self) -> None:
         from paca.ops import bootstrap
@@ -119,7 +120,8 @@ class Command(StatusLines):
         if settings.PACA_ADMIN_PASSWORD:
             self.print_done("Admin", f"{admin.username}, with the password of PACA_ADMIN_PASSWORD")
         else:
-            self.print_done("Admin", f"sign in as {admin.username}, once, with this link:")
+            link = "this link" if address else "this path on your server's address"
+            self.print_done("Admin", f"sign in as {admin.username}, once, with {link}:")
             self.stdout.write(f"               {address}{bootstrap.sign_in_path(admin)}")
         self.print_done("Demo", "project Demo with the agent @guide")
 
@@ -136,6 +138,12 @@ class Command(StatusLines):
             self.print_todo(
                 "Model", "demo only. For real answers, give an agent a model and a key: Agents"
             )
+
+    def _report_split_services(self) -> None:
+        try:
+            split_deployment.check_services()
+        except ConfigurationError as error:
+            self.print_todo("Services", f"{error.detail} Next step: {error.facts['next_step']}")
 
     def _report_workers(self) -> None:
         from paca.ops import worker_status
