@@ -5,8 +5,8 @@ are about locks, leases and transactions, about several writers, about queries a
 about connections that end, and about hints that cross processes.
 
 Everything else runs on SQLite only. The engine, the sandbox, the model adapters and the code of
-pages use no database of their own. The journeys that are left out (answers, retries, repetition,
-approval, log lines) take the same path through ``store`` and ``turn_end`` as those that are chosen.
+pages use no database of their own. ``LEFT_OUT`` names the other files of the folders of journeys,
+workers and sockets, each with its reason; ``tests/test_on_services.py`` finds a file in neither list.
 """
 
 import os
@@ -35,15 +35,19 @@ CHOSEN = (
     "tests/flows/test_crashes.py",
     "tests/flows/test_database_restarts.py",
     "tests/flows/test_deleting.py",
+    "tests/flows/test_deleting_files.py",
     "tests/flows/test_faults.py",
     "tests/flows/test_sweeper.py",
     "tests/flows/test_interruptions.py",
+    "tests/flows/test_loop_guard.py::test_loop_guard_keeps_its_count_when_another_worker_takes_over",
     "tests/flows/test_warm_pool.py",
     "tests/flows/test_redis.py",
     "tests/flows/test_stale_control_commands.py",
+    "tests/flows/test_unreachable_sandbox.py::test_waiting_run_is_taken_over_and_goes_on_waiting",
     "tests/flows/test_watching.py",
     # Sockets: rows that are read while others are written, hints over Redis, connections of the pool.
     "tests/realtime/test_access.py",
+    "tests/realtime/test_asgi.py::test_ticket_of_a_session_opens_a_socket_until_the_session_ends",
     "tests/realtime/test_commands.py",
     "tests/realtime/test_full_database.py",
     "tests/realtime/test_live_text.py",
@@ -59,6 +63,30 @@ CHOSEN = (
     "tests/ops/test_health.py",
     "tests/web/test_pages.py",
 )
+SAME_QUERIES = "writes by the same functions of `store` and `turn_end` as the chosen journeys"
+DOCKER = "needs Docker; make test-docker runs it"
+NO_DATABASE = "uses no database"
+NO_QUERY = "its result depends on no query"
+# Files of the folders of journeys, workers and sockets that are not chosen, each with the reason.
+LEFT_OUT = {
+    "tests/flows/split_deployment/test_split_deployment.py": "starts PostgreSQL and Valkey itself",
+    "tests/flows/test_answering.py": SAME_QUERIES,
+    "tests/flows/test_demo.py": SAME_QUERIES,
+    "tests/flows/test_docker.py": DOCKER,
+    "tests/flows/test_docker_daemon.py": DOCKER,
+    "tests/flows/test_docker_starts.py": DOCKER,
+    "tests/flows/test_frozen_workers.py": DOCKER,
+    "tests/flows/test_logs.py": SAME_QUERIES,
+    "tests/flows/test_models.py": SAME_QUERIES,
+    "tests/realtime/test_delivery.py": NO_DATABASE,
+    "tests/realtime/test_live_text_merging.py": NO_DATABASE,
+    "tests/realtime/test_rate_limit.py": NO_DATABASE,
+    "tests/realtime/test_relay_on_demand.py": NO_DATABASE,
+    "tests/realtime/test_slow_readers.py": "measures what a web server keeps for a socket",
+    "tests/worker/test_control_protocol.py": SAME_QUERIES,
+    "tests/worker/test_external_triggers_on_a_full_disk.py": NO_QUERY,
+    "tests/worker/test_thread.py": NO_QUERY,
+}
 
 
 def main(arguments: list[str]) -> int:

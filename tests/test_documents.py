@@ -65,7 +65,7 @@ def test_generated_pages_are_up_to_date():
 
 def test_links_of_the_documents_lead_to_files():
     dead = []
-    for page in (ROOT / "README.md", ROOT / "SECURITY.md", *ROOT.glob("docs/**/*.md")):
+    for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")):
         for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
             if "://" not in target and not (page.parent / target).exists():
                 dead.append(f"{page.name}: {target}")

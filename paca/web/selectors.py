@@ -12,7 +12,7 @@ from paca.conversations.models import Conversation
 from paca.projects.models import Member, Project
 from paca.web import labels
 
-ACTIVE_STATUSES = ("running", "waiting", "queued")
+SHOWN_STATUSES = ("running", "waiting", "queued")
 MAX_ACTIVE_SHOWN = 8
 
 
@@ -28,7 +28,7 @@ class AgentRow:
 
 def active_conversations(project: Project) -> QuerySet[Conversation]:
     """Queued, running and waiting conversations, newest first."""
-    found = Conversation.objects.for_project(project).filter(status__in=ACTIVE_STATUSES)
+    found = Conversation.objects.for_project(project).filter(status__in=SHOWN_STATUSES)
     return found.select_related("agent").newest_first()[:MAX_ACTIVE_SHOWN]
 
 
@@ -38,7 +38,7 @@ def agents(project: Project) -> list[AgentRow]:
     found = Agent.objects.for_project(project).annotate(conversation_count=counted)
     found = found.order_by("name", "id")  # an aggregate query ignores the model's default ordering
     current: dict[Any, list[Conversation]] = defaultdict(list)
-    active = Conversation.objects.for_project(project).filter(status__in=ACTIVE_STATUSES)
+    active = Conversation.objects.for_project(project).filter(status__in=SHOWN_STATUSES)
     for conversation in active.newest_first():
         current[conversation.agent_id].append(conversation)
     return [_agent_row(agent, current[agent.id]) for agent in found]

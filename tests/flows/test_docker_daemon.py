@@ -60,9 +60,7 @@ def begin_a_command(flow: Flow, daemon: DockerDaemon) -> ObservedConversation:
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
-def test_docker_command_outlives_its_daemon_with_live_restore_and_returns_counting_script(
-    flow, daemon, end
-):
+def test_docker_command_outlives_its_daemon_with_live_restore_and_returns_once(flow, daemon, end):
     """T-53. The command ends while a killed daemon is away, or under a restarted daemon."""
     daemon.start(live_restore=True)
     conversation = begin_a_command(flow, daemon)
@@ -140,7 +138,7 @@ def test_docker_container_loss_without_live_restore_is_shown_and_the_run_goes_on
 # --- away when a conversation begins ----------------------------------------------------------------
 
 
-def test_conversations_wait_for_a_docker_daemon_that_is_away_and_run_counting_script(flow, daemon):
+def test_conversations_wait_for_a_docker_daemon_that_is_away_and_run_once(flow, daemon):
     """T-53: three triggers come while the daemon is away; each runs once, unless it is stopped."""
     daemon.stop()
     flow.model.script(lambda body: _counting_script("x")(body))

@@ -7,8 +7,9 @@ import re
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,25 @@ from tests.support.postgres_server import PostgresServer
 pytestmark = pytest.mark.service
 MIB = 1024 * 1024
 DAPHNE = ("-m", "daphne")
-# The same command, but a viewer may be silent for one second only instead of ten.
+# The same command, but a viewer may be silent for one second only instead of ten. The closed
+# connection then stays for five seconds instead of one, so that a test can still read its close frame.
 IMPATIENT_DAPHNE = (
     "-c",
-    "from paca.ops.daphne import backpressure; backpressure.SEND_TIMEOUT_SECONDS = 1.0\n"
-    "from daphne.cli import CommandLineInterface; CommandLineInterface.entrypoint()",
+    """
+from daphne.cli import CommandLineInterface
+from daphne.ws_protocol import WebSocketFactory
+from paca.ops.daphne import backpressure
+
+backpressure.SEND_TIMEOUT_SECONDS = 1.0
+set_options = WebSocketFactory.setProtocolOptions
+WebSocketFactory.setProtocolOptions = lambda factory, **options: set_options(
+    factory, closeHandshakeTimeout=5, **options
+)
+CommandLineInterface.entrypoint()
+""",
+)
+CLOSING_SECONDS = (
+    3.0  # after this time daphne has sent the close frame and not yet ended the connection
 )
 LONG_LOG = """
 from paca import events
@@ -91,7 +106,7 @@ def answers(running: Running) -> bool:
 
 
 def start_daphne(installation: Installation, *command: str) -> Running:
-    arguments = ("-b", "127.0.0.1", "-p", "PORT", "paca.asgi:application")
+    arguments = ("-b", "127.0.0.1", "-p", "PORT", "--proxy-headers", "paca.asgi:application")
     return start_server(installation, *command, arguments=arguments)
 
 
@@ -140,12 +155,17 @@ def silent_viewer(running: Running, conversation: str, token: str) -> Iterator[s
 
 
 def close_code(client: socket.socket) -> int:
-    """Read what the server still sends, which ends with the close frame, and give its code."""
+    """Read what the server still sends, and give the code of the close frame, which is the last."""
     received = b""
-    while piece := client.recv(65536):
-        received += piece
-    assert received[-4:-2] == b"\x88\x02", received[-100:]
-    return int.from_bytes(received[-2:], "big")
+    # The server then waits for the viewer's own close frame, and resets the connection without it.
+    with suppress(ConnectionResetError):
+        while piece := client.recv(65536):
+            received += piece
+    # An unmasked close frame: its opcode, the length of its content, the code and perhaps a reason.
+    _, opcode, content = received[-64:].rpartition(b"\x88")
+    assert opcode, received[-64:]
+    assert content[0] == len(content) - 1, received[-64:]
+    return int.from_bytes(content[1:3], "big")
 
 
 def viewers_of(process: psutil.Process, port: int) -> list[Any]:
@@ -171,7 +191,21 @@ def test_daphne_serves_pages_api_and_sockets(installation: Installation, token: 
         answer = viewer.until("agent.message.spoken", 60)
         assert answer["data"]["text"]
         assert viewer.seqs == list(range(1, viewer.seqs[-1] + 1))
-    assert running.stop() == 0
+        check_proxy_headers_and_body_limit(running)
+        assert running.stop() == 0
+        assert viewer.close_code() != 1012
+
+
+def check_proxy_headers_and_body_limit(running: Running) -> None:
+    assert "Strict-Transport-Security" not in running.get("/healthz").headers
+    forwarded = {"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "https"}
+    assert "Strict-Transport-Security" in running.get("/healthz", **forwarded).headers
+    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=20)
+    try:
+        connection.request("POST", "/accounts/login/", b"x" * (3 * MIB))
+        assert connection.getresponse().status == 413
+    finally:
+        connection.close()
 
 
 def test_daphne_closes_a_viewer_that_does_not_read_and_keeps_little_for_it(
@@ -192,8 +226,12 @@ def test_daphne_closes_a_viewer_that_does_not_read_and_keeps_little_for_it(
         return not viewers_of(process, running.port)
 
     with ExitStack() as viewers:
-        for _ in range(10):
-            viewers.enter_context(silent_viewer(running, conversation, token))
+        opened = [
+            viewers.enter_context(silent_viewer(running, conversation, token)) for _ in range(10)
+        ]
+        began = time.monotonic()
+        wait_until(lambda: all_are_closed() or time.monotonic() - began > CLOSING_SECONDS)
+        assert close_code(opened[-1]) == 4408
         wait_until(all_are_closed, 60)
     # The log has 12 MB; a page of it and 64 KiB may wait for each of the ten viewers.
     assert peak - before < 60 * MIB, f"{(peak - before) / MIB:.0f} MiB"

@@ -5,10 +5,12 @@ import subprocess
 import sys
 
 import pytest
+from django.http import HttpResponse
 from django.templatetags.static import static
 from django.test import Client
 
 from paca.web import static_storage
+from paca.web.middleware.static_files import StaticFiles
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
@@ -50,6 +52,14 @@ def test_static_files_are_immutable_because_their_url_holds_the_digest(client: C
 @pytest.mark.parametrize("prefix", ["/static/", "/static/0123456789/"])
 def test_static_files_are_served_under_the_present_digest_only(client: Client, prefix: str) -> None:
     assert client.get(f"{prefix}paca/core/store.js").status_code == 404
+
+
+def test_static_files_found_at_the_start_all_have_the_digest_in_their_url(settings) -> None:
+    settings.WHITENOISE_AUTOREFRESH = False  # as in the product, unlike in the other tests
+    files = StaticFiles(lambda request: HttpResponse()).files
+    prefix = f"/static/{static_storage.static_digest()}/"
+    assert f"{prefix}paca/core/api.js" in files
+    assert [url for url in files if not url.startswith(prefix)] == []
 
 
 def test_static_files_have_no_digest_and_are_not_kept_with_debug(client: Client, settings) -> None:

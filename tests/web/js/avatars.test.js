@@ -1,6 +1,5 @@
 import { same, test } from "./harness.js";
 import { initials, avatarTone, identiconCells } from "../../../paca/web/static/paca/core/avatars.js";
-import { stateOf } from "../../../paca/web/static/paca/conversation/labels.js";
 
 async function cases() {
   const url = new URL("./cases.json", import.meta.url);
@@ -17,11 +16,4 @@ test("avatars are the same in Python and in JavaScript", async () => {
 
 test("initials are the first letters of the first and the last word", async () => {
   for (const [name, wanted] of (await cases()).initials) same(initials(name), wanted, name);
-});
-
-test("state labels are the same in Python and in JavaScript", async () => {
-  for (const { status, reason, label, icon, shown_reason: shown } of (await cases()).states) {
-    const found = stateOf({ status, reason });
-    same([found.label, found.icon, found.reason], [label, icon, shown], `${status}/${reason}`);
-  }
 });

@@ -21,12 +21,12 @@ class Command(BaseCommand):
     def handle(self, **options: Any) -> None:
         database = Database()
         try:
-            reaped = asyncio.run(_sweep(database, new_manager()))
+            result = asyncio.run(_sweep(database, new_manager()))
         finally:
             database.close()
-        self.stdout.write(f"{reaped}.")
+        self.stdout.write(f"{result}.")
 
 
 async def _sweep(database: Database, sandboxes: SandboxManager) -> SweepResult:
-    patience = IdlePolicy(settings.SANDBOX_IDLE_SECONDS, settings.SANDBOX_PAUSED_SECONDS)
-    return await Sweeper("", database, sandboxes, patience).sweep(set())
+    idle_policy = IdlePolicy(settings.SANDBOX_IDLE_SECONDS, settings.SANDBOX_PAUSED_SECONDS)
+    return await Sweeper("", database, sandboxes, idle_policy).sweep(set())

@@ -2,7 +2,7 @@
 
 import { ApiError, call } from "../core/api.js";
 
-const ACTIVE = new Set(["queued", "running"]);
+const WAITS_FOR_WORKER = new Set(["queued", "running"]);
 const SILENT_MS = 5_000;
 const REPEAT_MS = 10_000;
 const SOON_MS = 1_000;
@@ -21,7 +21,7 @@ export class WorkerWatch {
   /** Something happened in the conversation; its status is now `status`. */
   onActivity(status) {
     clearTimeout(this.#timer);
-    if (ACTIVE.has(status)) this.#checkIn(this.noWorker ? SOON_MS : SILENT_MS);
+    if (WAITS_FOR_WORKER.has(status)) this.#checkIn(this.noWorker ? SOON_MS : SILENT_MS);
     else this.#set(false);
   }
 

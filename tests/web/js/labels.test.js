@@ -1,0 +1,18 @@
+import { same, test } from "./harness.js";
+import { stateOf } from "../../../paca/web/static/paca/conversation/labels.js";
+
+test("stateOf gives label, icon, tone and the reason in words", () => {
+  same(stateOf({ status: "paused", reason: "step_limit" }), { label: "Paused", icon: "pause", tone: "paused", reason: "step limit" });
+});
+
+test("stateOf shows no reason with a status that has none", () => {
+  same(stateOf({ status: "running", reason: "step_limit" }).reason, "");
+});
+
+test("stateOf shows no reason that it does not know", () => {
+  same(stateOf({ status: "failed", reason: "of tomorrow" }), { label: "Failed", icon: "circle-x", tone: "failed", reason: "" });
+});
+
+test("stateOf shows a status that it does not know as it is", () => {
+  same(stateOf({ status: "dreaming" }), { label: "dreaming", icon: "circle-help", tone: "dreaming", reason: "" });
+});
