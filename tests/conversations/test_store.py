@@ -138,29 +138,52 @@ def started_calls(conversation: Conversation) -> tuple[Lease, str, str]:
     return lease, model_call, tool_call
 
 
-def test_turn_and_its_calls_end_once():
+def assert_moves_if(allowed: bool, conversation: Conversation, event: events.Event) -> None:
+    """The event is stored if its status move is allowed, and refused with an error otherwise."""
+    if allowed:
+        store.append(conversation.pk, event)
+        return
+    with pytest.raises(IllegalStatusMove):
+        store.append(conversation.pk, event)
+
+
+@pytest.mark.parametrize("old", TurnStatus.values)
+@pytest.mark.parametrize("new", ["finished", "paused", "failed", "stopped"])
+def test_turn_ends_only_while_it_runs(old, new):
     conversation = a_conversation(status="running")
-    lease, model_call, tool_call = started_calls(conversation)
-    for end, other_end in (
-        (
-            events.TurnFinished(number=1, status="finished", reason="answered"),
-            events.TurnFinished(number=1, status="failed", reason="configuration"),
-        ),
-        (
-            events.UsageRecorded(call_id=model_call, model="m"),
-            events.UsageRecorded(call_id=model_call, model="m", outcome="failed"),
-        ),
-        (
-            events.ToolReturned(call_id=tool_call, output=""),
-            events.ToolOutcomeUnknown(call_id=tool_call, output="", reason="sandbox_lost"),
-        ),
-    ):
-        store.append(conversation.pk, end, lease=lease)
-        with pytest.raises(IllegalStatusMove):
-            store.append(conversation.pk, other_end, lease=lease)
-    assert Turn.objects.get().status == TurnStatus.FINISHED
-    assert ModelCall.objects.get().status == ModelCallStatus.DONE
-    assert ToolCall.objects.get().state == ToolCallState.DONE
+    started_calls(conversation)
+    Turn.objects.update(status=old)
+    event = events.TurnFinished(number=1, status=new, reason="any")
+    assert_moves_if(old == "running", conversation, event)
+    assert Turn.objects.get().status == (new if old == "running" else old)
+
+
+@pytest.mark.parametrize("old", ModelCallStatus.values)
+@pytest.mark.parametrize("new", ["done", "failed", "cancelled"])
+def test_model_call_ends_only_while_it_is_open(old, new):
+    conversation = a_conversation(status="running")
+    _, model_call, _ = started_calls(conversation)
+    ModelCall.objects.update(status=old)
+    event = events.UsageRecorded(call_id=model_call, model="m", outcome=new)
+    assert_moves_if(old == "started", conversation, event)
+    assert ModelCall.objects.get().status == (new if old == "started" else old)
+
+
+@pytest.mark.parametrize("old", ToolCallState.values)
+@pytest.mark.parametrize("new", ["started", "done", "failed", "unknown"])
+def test_tool_call_starts_and_ends_only_while_it_is_open(old, new):
+    conversation = a_conversation(status="running")
+    _, _, call_id = started_calls(conversation)
+    ToolCall.objects.update(state=old)
+    event = {
+        "started": events.ToolStarted(call_id=call_id, boot_id="a"),
+        "done": events.ToolReturned(call_id=call_id, output=""),
+        "failed": events.ToolReturned(call_id=call_id, output="", failed=True),
+        "unknown": events.ToolOutcomeUnknown(call_id=call_id, output="", reason="sandbox_lost"),
+    }[new]
+    is_open = old in ("called", "started")
+    assert_moves_if(is_open, conversation, event)
+    assert ToolCall.objects.get().state == (new if is_open else old)
 
 
 def test_tool_call_may_start_again_in_another_sandbox():

@@ -69,7 +69,6 @@ def test_message_during_a_turn_is_read_at_the_next_step(flow):
 def test_message_during_the_final_reply_gets_a_turn_of_its_own(flow):
     conversation = flow.begin("One", [says("First " * 20).slowly(tps=30), says("Second answer.")])
     wait_until(lambda: flow.model.in_flight == 1)
-    time.sleep(0.3)
     flow.send(conversation, "Two")
     flow.wait_until_idle(conversation)
     assert conversation.answers[-1] == "Second answer."
@@ -114,10 +113,13 @@ def test_message_refused_by_a_busy_conversation_is_not_stored(flow):
 
 
 def test_pause_lets_the_step_end_and_resume_goes_on(flow):
-    # Long enough for a busy worker to read the command before the step ends.
-    conversation = flow.begin("Go", [calls(bash="sleep 4; echo kept"), says("done")])
+    command = f"{WAIT_FOR_FILE}; echo kept"
+    conversation = flow.begin("Go", [calls(bash=command), says("done")])
     wait_until(lambda: conversation.has_event("tool.started"))
     services.pause(conversation.row, by=flow.world.owner)
+    run = flow.worker._worker._runs[conversation.id]
+    wait_until(lambda: run._run.pause_asked_by)
+    flow.file_of(conversation, "go-on").touch()
     flow.wait_until_idle(conversation)
     assert conversation.status == "paused/by_person"
     assert "kept" in conversation.outputs[0]
@@ -129,12 +131,30 @@ def test_pause_lets_the_step_end_and_resume_goes_on(flow):
 
 def test_stop_before_a_claim_leaves_nothing_to_run(flow):
     flow.stop_worker()
-    conversation = flow.begin("Go", [says("never")])
+    conversation = flow.begin("Go")
     flow.stop(conversation)
     assert conversation.status == "stopped/by_person"
     flow.start_worker()
-    time.sleep(1.5)
+    # The worker claims the longest waiting first.
+    later = flow.ask("Hello", [says("Here.")])
+    assert later.answers == ["Here."]
     assert conversation.answers == []
+    assert conversation.row.turns.count() == 0
+
+
+def test_continue_directly_after_a_stop_starts_a_turn(flow):
+    conversation = flow.begin("Go", [calls(bash="sleep 300"), says("Went on.")])
+    wait_until(lambda: conversation.has_event("tool.started"))
+    flow.stop(conversation)
+    wait_until(lambda: conversation.row.status == "stopped")
+    services.continue_(conversation.row, by=flow.world.owner)
+    flow.wait_until_idle(conversation)
+    assert conversation.status == "finished/answered"
+    assert conversation.answers == ["Went on."]
+    turns = [(turn.status, turn.reason) for turn in conversation.row.turns.order_by("number")]
+    assert turns == [("stopped", "by_person"), ("finished", "answered")]
+    assert flow.model.violations == []
+    assert_replay_matches(conversation)
 
 
 def test_messages_around_the_final_event_are_all_answered(flow):

@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from collections.abc import Iterator
-from itertools import product
 from uuid import uuid4
 
 import pytest
@@ -15,14 +14,15 @@ from paca.engine.ports import ModelCallStarted, RunServices
 from paca.engine.run import Run, TurnOutcome
 from paca.sandbox.manager import SandboxManager
 from paca.worker import claim, turn_end, turns
+from paca.worker.control_commands import pending_requests
 from paca.worker.control_protocol import (
     EFFECTS,
     RELEASE,
-    REPLACED_BY,
     Action,
     ControlRequest,
     Effect,
     Phase,
+    stronger,
 )
 from paca.worker.database import Database
 from paca.worker.turns import ConversationRun, WorkerResources
@@ -164,26 +164,83 @@ def carry_out(
     return f"{row.status}/{row.reason}"
 
 
-@pytest.mark.parametrize(("phase", "action"), list(EFFECTS))
+EXPECTED_EFFECTS = [
+    (Phase.STARTING, Action.PAUSE, Effect.LEAVE_IN_INBOX),
+    (Phase.STARTING, Action.INTERRUPT, Effect.SKIP_ENGINE),
+    (Phase.STARTING, Action.STOP, Effect.SKIP_ENGINE),
+    (Phase.STARTING, Action.RELEASE, Effect.SKIP_ENGINE),
+    (Phase.MODEL_CALL, Action.PAUSE, Effect.PAUSE_AFTER_STEP),
+    (Phase.MODEL_CALL, Action.INTERRUPT, Effect.CANCEL_ENGINE),
+    (Phase.MODEL_CALL, Action.STOP, Effect.CANCEL_ENGINE),
+    (Phase.MODEL_CALL, Action.RELEASE, Effect.CANCEL_ENGINE),
+    (Phase.TOOL_CALLS, Action.PAUSE, Effect.PAUSE_AFTER_STEP),
+    (Phase.TOOL_CALLS, Action.INTERRUPT, Effect.CANCEL_ENGINE),
+    (Phase.TOOL_CALLS, Action.STOP, Effect.CANCEL_ENGINE),
+    (Phase.TOOL_CALLS, Action.RELEASE, Effect.CANCEL_ENGINE),
+    (Phase.ENDING, Action.PAUSE, Effect.LEAVE_IN_INBOX),
+    (Phase.ENDING, Action.INTERRUPT, Effect.LEAVE_IN_INBOX),
+    (Phase.ENDING, Action.STOP, Effect.LEAVE_IN_INBOX),
+    (Phase.ENDING, Action.RELEASE, Effect.SKIP_NEXT_TURN),
+]
+
+# The first request, the second one, and the one of the two that counts.
+EXPECTED_WINNERS = [
+    (Action.INTERRUPT, Action.INTERRUPT, Action.INTERRUPT),
+    (Action.INTERRUPT, Action.STOP, Action.STOP),
+    (Action.INTERRUPT, Action.RELEASE, Action.RELEASE),
+    (Action.STOP, Action.INTERRUPT, Action.STOP),
+    (Action.STOP, Action.STOP, Action.STOP),
+    (Action.STOP, Action.RELEASE, Action.RELEASE),
+    (Action.RELEASE, Action.INTERRUPT, Action.RELEASE),
+    (Action.RELEASE, Action.STOP, Action.RELEASE),
+    (Action.RELEASE, Action.RELEASE, Action.RELEASE),
+]
+
+
+@pytest.mark.parametrize(("phase", "action", "effect"), EXPECTED_EFFECTS)
 def test_conversation_run_does_with_a_request_what_the_protocol_says(
-    engine, resources, monkeypatch, phase, action
+    engine, resources, monkeypatch, phase, action, effect
 ):
     status = carry_out(engine, resources, monkeypatch, action, phase=phase)
-    effect = EFFECTS[phase, action]
     assert engine.effect() is effect
     assert status == (WITHOUT_EFFECT if effect is Effect.LEAVE_IN_INBOX else STATUS_AFTER[action])
 
 
-@pytest.mark.parametrize(("first", "second"), list(product(REPLACED_BY, REPLACED_BY)))
+@pytest.mark.parametrize(("first", "second", "winner"), EXPECTED_WINNERS)
 def test_conversation_run_obeys_the_request_that_replaces_the_other(
-    engine, resources, monkeypatch, first, second
+    engine, resources, monkeypatch, first, second, winner
 ):
     status = carry_out(engine, resources, monkeypatch, first, second, phase=Phase.MODEL_CALL)
-    winner = second if second in REPLACED_BY[first] else first
     assert status == STATUS_AFTER[winner]
 
 
+def test_second_stop_names_who_stopped_the_turn():
+    first, second = ControlRequest(Action.STOP, by="Rosa"), ControlRequest(Action.STOP, by="Ines")
+    assert stronger(first, second) is second
+
+
 def test_control_protocol_covers_every_phase_and_action():
-    assert set(EFFECTS) == set(product(Phase, Action))
-    cancelling = {a for (_, a), effect in EFFECTS.items() if effect is Effect.CANCEL_ENGINE}
-    assert set(REPLACED_BY) == cancelling
+    assert {(phase, action): effect for phase, action, effect in EXPECTED_EFFECTS} == EFFECTS
+
+
+def test_pause_stored_while_the_run_starts_takes_effect_at_the_next_step(engine, resources):
+    claimed = claim_one()
+    row = Conversation.objects.select_related("session__member").get()
+    services.pause(row, by=row.session.member)
+
+    def pending() -> list[ControlRequest]:
+        return [request for _, request in pending_requests([row.pk])]
+
+    async def run() -> None:
+        engine.run = ConversationRun(claimed, resources)
+        engine.phase, engine.requests = Phase.STARTING, await asyncio.to_thread(pending)
+        engine.send()
+        # The command is still in the inbox, where the next sweep of the worker finds it.
+        engine.phase, engine.requests = Phase.MODEL_CALL, await asyncio.to_thread(pending)
+        await engine.run.run()
+
+    asyncio.run(run())
+    assert engine.phase_found is Phase.MODEL_CALL
+    row.refresh_from_db()
+    assert f"{row.status}/{row.reason}" == "paused/by_person"
+    assert pending() == []
