@@ -5,6 +5,8 @@ PYTEST := $(PY) -m pytest
 TESTERS ?= 3
 LOCK := uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header
 
+# Also under `make -j`: targets share .venv and the cores, so two suites at once would disturb each other.
+.NOTPARALLEL:
 .PHONY: help run test test-embedded test-services test-quick lint check test-browser test-docker test-localmodel sandbox-image bench chaos soak mutants docs lock clean dev-venv
 
 help:

@@ -255,8 +255,8 @@ REST_FRAMEWORK = {
         # Each request calls the server of a model provider.
         "test_connection": "20/min",
     },
-    # The web server decides which proxies are believed (FORWARDED_ALLOW_IPS of uvicorn). A client cannot
-    # evade a limit by a header of its own.
+    # The web server decides which proxies are believed: uvicorn by FORWARDED_ALLOW_IPS, and daphne
+    # with --proxy-headers believes all. Django REST Framework itself reads no header of a proxy.
     "NUM_PROXIES": 0,
     "EXCEPTION_HANDLER": "paca.common.api.errors.exception_handler",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",

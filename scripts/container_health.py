@@ -1,6 +1,6 @@
 """Checks the health of the process of this container: exit code 0 or 1. Standard library only.
 
-A web process answers an address; a worker, which answers nobody, touches a file as long as it turns.
+A web process answers ``/healthz``. A worker has no port; it touches a file while its loop runs.
 """
 
 import os
@@ -14,9 +14,9 @@ SILENT_SECONDS = 30.0
 
 
 def main() -> int:
-    sign = Path(os.environ.get("PACA_DATA_DIR", "var")) / "worker_turns"
-    if sign.exists():
-        return int(time.time() - sign.stat().st_mtime > SILENT_SECONDS)
+    heartbeat = Path(os.environ.get("PACA_DATA_DIR", "var")) / "worker_heartbeat"
+    if heartbeat.exists():
+        return int(time.time() - heartbeat.stat().st_mtime > SILENT_SECONDS)
     port = os.environ.get("PACA_PORT", "") or "8000"
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:

@@ -38,8 +38,8 @@ MAY_USE_SQL = {
     "paca/conversations/store.py": "the hot path: two transactions a step",
     "paca/conversations/projections.py": "the rows beside the log, in the same two transactions",
     "paca/common/prepared_queries.py": "runs SQL that the ORM has written",
-    "paca/common/postgresql/base.py": "sets the limits of a new connection, and tries an old one",
-    "paca/ops/database_check.py": "PostgreSQL's advisory lock around migrations",
+    "paca/common/postgresql/base.py": "sets the limits of a new connection, and tries an idle one with an empty statement",
+    "paca/ops/database_check.py": "PostgreSQL's lock around migrations, and whether the account may create tables",
     "paca/bus/redis/publisher.py": "no SQL: a pipeline of Redis commands",
     "paca/bus/redis/consumer_group.py": "no SQL: a pipeline of Redis commands",
 }

@@ -1,4 +1,4 @@
-"""The table of bad inputs (R7): what is sent, by which sender, and the result that is required.
+"""The table of bad inputs (R7): the payloads by sender, each with its required result.
 
 Inputs of unit tests are reused here and sent to running processes.
 """
@@ -26,7 +26,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
 
 @dataclass(frozen=True)
 class Row:
-    """One bad input. ``required``: facts that its sender has to report; ``short``: also in CI's form."""
+    """One bad input. ``required``: facts that its sender must report; ``short``: also sent in CI."""
 
     name: str
     payload: Any
@@ -45,7 +45,7 @@ def difference(row: Row, seen: Mapping[str, Any]) -> str:
 
 
 def _fits(wanted: Any, found: Any) -> bool:
-    """Whether a fact fits: a text is contained, a member of a set or any other value is equal."""
+    """Whether a reported fact is as required: it contains a text, is in a set, or equals any other value."""
     if isinstance(wanted, str) and wanted:
         return isinstance(found, str) and wanted in found
     return found in wanted if isinstance(wanted, frozenset) else bool(found == wanted)
@@ -98,7 +98,7 @@ STOPS = [
     _set_aside("a stop by no id", {**_STOP, "actor_member_id": "me\0"}, "not a UUID"),
 ]  # fmt: skip
 
-# --- messages on the channels: what is malformed is no hint, and whoever listens goes on ------------
+# --- messages on the channels: a malformed message is ignored, and subscribers still work ------------
 
 _HEARD = {"heard": True, "listens": True}
 _OF_IT = {"conversation_id": "{conversation}"}
@@ -122,7 +122,7 @@ CHANNELS = [
 
 @dataclass(frozen=True)
 class Request:
-    """To where a chat is begun: a body, as JSON if it is no bytes; or ``raw``, all that is sent."""
+    """A request to the URL that starts a chat. ``body`` is sent as JSON unless it is bytes; ``raw`` replaces the whole request."""
 
     body: Any = b""
     kind: str = "application/json"
@@ -166,7 +166,7 @@ REQUESTS = [
 
 @dataclass(frozen=True)
 class Wire:
-    """Bytes of the protocol itself, behind its handshake."""
+    """Raw bytes that follow the handshake."""
 
     data: bytes
 
@@ -182,25 +182,25 @@ FRAMES = [
     Row("a part of nothing", Wire(b"\x80\x81" + _MASK + b"x"), {"closed": 1002}),
 ]  # fmt: skip
 
-# --- replies of the model: the first is bad, and what is said after it sound ----------------------------
+# --- replies of the model: the first is bad, the next is good -------------------------------------------
 
 
 @dataclass(frozen=True)
 class Instead:
-    """What the model says at first. ``words`` are its answer, if not then, when it is asked again."""
+    """The first reply of the model. ``words``: its final answer, perhaps to the second request."""
 
     reply: Raw | Scripted
     expected_texts: str = DONE
 
 
 def _again(name: str, reply: Raw | Scripted, *, cause: str = "", short: bool = False) -> Row:
-    """Thrown away whole, and asked for again."""
+    """A reply that is discarded completely and requested again."""
     because = {"because": cause} if cause else {}
     return Row(name, Instead(reply), {"status": ANSWERED, "retried": 1, **because}, short)
 
 
 def _refused_call(name: str, payload: Scripted, output: str, *, short: bool = False) -> Row:
-    """Stored as it was said; the model reads why nothing was run."""
+    """A reply that is stored unchanged. The model reads why its call was not run."""
     required = {"status": ANSWERED, "retried": 0, "cause": "invalid", "output": output}
     return Row(name, payload, required, short)
 
@@ -241,11 +241,11 @@ REPLIES = [
     _refused_call("a number of no end", Scripted((Call("bash", {}, raw='{"command": "ls", "timeout_seconds": %s}' % ("9" * 4000)),)), "timeout_seconds"),
 ]  # fmt: skip
 
-# --- what is run in the sandbox -------------------------------------------------------------------------
+# --- commands in the sandbox ----------------------------------------------------------------------------
 
 
 def _ran(name: str, payload: Scripted, *, short: bool = False, **required: Any) -> Row:
-    """Whatever became of it, the sandbox then does its work as ever."""
+    """A command, whatever its result, after which the sandbox still works."""
     return Row(name, payload, {"status": ANSWERED, "after": "whole", **required}, short)
 
 

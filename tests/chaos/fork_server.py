@@ -1,4 +1,4 @@
-"""A fork server: one process has imported Paca, and each process of a part is a fork of it.
+"""A fork server: one process imports Paca, and each process of a part is a fork of it.
 
 The imports take seconds of CPU, which is too long for 200 kills. After the fork the process runs
 ``manage.py`` with its arguments. ``python -m tests.chaos.fork_server`` is the process that forks;
@@ -53,7 +53,7 @@ class Process:
 
     @property
     def lives(self) -> bool:
-        # Remembered: by the end of a part another process may have the number.
+        # Death is remembered, because by the end of a part another process may have the same pid.
         if not self._is_dead:
             try:
                 os.kill(self.pid, 0)
@@ -66,7 +66,7 @@ class Process:
         return self.log.read_text(errors="replace")
 
     def wait_until_ready(self) -> int:
-        """Wait until it works; gives its port or 0. Raises ``ChildProcessError`` if it does not start."""
+        """Wait until the process works; gives its port, or 0 for a worker. Raises ``ChildProcessError`` if it does not start."""
         end = time.monotonic() + START_SECONDS
         while not (ready := READY.search(self.said)):
             if not self.lives or time.monotonic() > end:
@@ -121,16 +121,16 @@ class ForkServer:
         """Fork a process with these arguments of ``manage.py`` and more environment variables."""
         with self._one_at_a_time:
             log = self._new_log(arguments[0])
-            order = {"arguments": arguments, "variables": variables, "log": str(log)}
+            request = {"arguments": arguments, "variables": variables, "log": str(log)}
             assert self._forking.stdin is not None
             assert self._forking.stdout is not None
-            self._forking.stdin.write(json.dumps(order) + "\n")
+            self._forking.stdin.write(json.dumps(request) + "\n")
             started = Process(int(self._forking.stdout.readline()), log)
             self._started.append(started)
             return started
 
     def _new_log(self, command: str) -> Path:
-        """A new file: the output in a log of an earlier run would be taken for that of this one."""
+        """A new log file. In the file of an earlier process, its output would be taken for that of this one."""
         number = sum(1 for _ in self._logs.glob("*.log"))
         log = self._logs / f"{number:04}-{command}.log"
         log.touch(exist_ok=False)
@@ -147,8 +147,8 @@ class ForkServer:
 
     @property
     def logged_errors(self) -> list[str]:
-        # Python's collector may meet a generator that another thread is just closing: it says so, does
-        # nothing, and goes on.
+        # Python's garbage collector may find a generator that another thread is closing. It then prints
+        # a warning and does nothing, so these warnings are not errors.
         said = (COLLECTED.sub("", process.said) for process in self._started)
         lines = (line for text in said for line in text.splitlines())
         return [line for line in lines if '"level": "error"' in line or "Traceback" in line]

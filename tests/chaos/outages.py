@@ -1,4 +1,4 @@
-"""R4: outages of Redis, PostgreSQL, the model in mid-answer, and the sandbox."""
+"""R4: outages of Redis and PostgreSQL, killed sandboxes, and answers of the model that break off."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ Outage = Callable[[Testbed, random.Random], None]
 
 
 def run(testbed: Testbed, report: Report, *, seed: int, short: bool) -> None:
+    """Cause each outage several times while conversations run, and judge their logs."""
     chance, times = random.Random(seed), 1 if short else 10
     with (
         ModelServer() as model,
@@ -42,11 +43,11 @@ def run(testbed: Testbed, report: Report, *, seed: int, short: bool) -> None:
             report.figures[name] = times
         _cut_streams(testbed, processes, group, report, chance, count=10 if short else 200)
         if model.violations:
-            report.fault(f"the model was asked what no provider accepts: {model.violations[:3]}")
+            report.fault(f"the model got requests that no provider accepts: {model.violations[:3]}")
 
 
 def _outages(testbed: Testbed, *, short: bool) -> dict[str, Outage]:
-    """The outages of a part; the short form takes those that contain the others."""
+    """The outages of a part by name. The short form leaves out those that are contained in another one."""
     found: dict[str, Outage] = {"sandbox-killed": _kill_sandboxes}
     if testbed.name == SERVICES:
         found |= {
@@ -114,7 +115,7 @@ def _judge_all(
     report.progress(case)
 
 
-# --- what goes away -------------------------------------------------------------------------------------
+# --- outages --------------------------------------------------------------------------------------------
 
 
 def _kill_sandboxes(testbed: Testbed, _: random.Random) -> None:
@@ -159,7 +160,7 @@ def _kill_postgres_twice(testbed: Testbed, chance: random.Random) -> None:
 
 
 def _connect_anew() -> None:
-    """Close the connections of this process, which do not survive either."""
+    """Close the dead connection of this test process, and wait until the database answers again."""
     while True:
         try:
             Conversation.objects.exists()
@@ -182,7 +183,7 @@ def _cut_streams(
     *,
     count: int,
 ) -> None:
-    """Streams are cut at any byte, by an end, a close or a reset: the model is asked again and nothing of the half is kept."""
+    """Cut streams at a random byte, by an end, a close or a reset. The model is asked again, and the cut reply is not kept."""
     report.say(f"model cut, {count} times")
     for number in range(count):
         wait_until(

@@ -19,12 +19,13 @@ LIMITS = {"SANDBOX_MEMORY_MIB": "512"}
 
 
 def run(testbed: Testbed, report: Report, *, seed: int, short: bool) -> None:
+    """Send every bad input, and check the result, the other conversations and the leftovers."""
     with (
         ModelServer() as model,
         testbed.processes(report.traces, lease_seconds=LEASE_SECONDS, **LIMITS) as processes,
     ):
         group = ConversationGroup(model, "poison")
-        before = _kept(testbed)  # of parts before this one, until their sandboxes are deleted
+        before = _kept(testbed)  # of earlier parts, until their sandboxes are deleted
         ports = [w.wait_until_ready() for w in [processes.worker() for _ in range(testbed.workers)]]
         target = group.begin(Script("target", [says(DONE)]))
         group.wait_for_all(senders.WAIT_SECONDS)
@@ -37,10 +38,10 @@ def run(testbed: Testbed, report: Report, *, seed: int, short: bool) -> None:
             _look_around(name, processes, context)
         _look_for_leftovers(context, before)
         if model.violations:
-            report.fault(f"the model was asked what no provider accepts: {model.violations[:3]}")
-        report.figures["rows that held"] = f"{held} of {total}"
-        report.figures["the largest process has"] = f"{processes.largest_mib:.0f} MiB"
-        report.figures["a neighbour is answered within"] = f"{max(context.waits):.1f} s"
+            report.fault(f"the model got requests that no provider accepts: {model.violations[:3]}")
+        report.figures["inputs with the required result"] = f"{held} of {total}"
+        report.figures["memory of the largest process"] = f"{processes.largest_mib:.0f} MiB"
+        report.figures["slowest answer to another conversation"] = f"{max(context.waits):.1f} s"
 
 
 def _groups(testbed: Testbed, *, short: bool) -> dict[str, list[Row]]:
@@ -53,7 +54,7 @@ def _groups(testbed: Testbed, *, short: bool) -> dict[str, list[Row]]:
 
 
 def _judge(rows: list[Row], seen: list[Seen], report: Report) -> int:
-    """How many rows held."""
+    """Report each bad input with another result than required; gives the number of the others."""
     wrong = [text for row, one in zip(rows, seen, strict=True) if (text := difference(row, one))]
     for text in wrong:
         report.fault(text)
@@ -61,7 +62,7 @@ def _judge(rows: list[Row], seen: list[Seen], report: Report) -> int:
 
 
 def _look_around(name: str, processes: Processes, context: InputContext) -> None:
-    """After each group: work goes on, nobody has died, and nobody has failed unheard."""
+    """Check after each group that another conversation is answered, and that no process died, grew or logged an error."""
     context.ask_a_neighbour()
     for log in processes.dead:
         context.report.fault(f"{name}: a process has died, see {log}")
@@ -73,7 +74,7 @@ def _look_around(name: str, processes: Processes, context: InputContext) -> None
 
 
 def _kept(testbed: Testbed) -> set[str]:
-    """Conversations that have files."""
+    """The ids of conversations that have a workspace."""
     return {str(one) for each in testbed.sandboxes.list_workspaces().values() for one in each}
 
 

@@ -1,4 +1,4 @@
-"""What the rig tells people: each part as it goes, its figures, and where the traces of a failure lie."""
+"""The report of one chaos part: its progress, its figures, its faults and the folder with their traces."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Report:
-    """The result of one part on one set-up. ``traces``: folder of process logs and of faulty conversations."""
+    """The result of one part on one set-up. ``traces``: folder of process logs and of the logs of faulty conversations."""
 
     title: str
     traces: Path
     figures: dict[str, Any] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
-    _told_at: float = 0
+    _printed_at: float = 0
     _seconds: float = 0
 
     def __post_init__(self) -> None:
@@ -34,13 +34,13 @@ class Report:
         print(f"  {time.monotonic() - self.began:5.0f} s  {self.title}: {text}", flush=True)
 
     def progress(self, text: str) -> None:
-        """Print it, at most every ten seconds."""
-        if time.monotonic() - self._told_at > 10:
-            self._told_at = time.monotonic()
+        """Print the text, unless one was printed in the last ten seconds."""
+        if time.monotonic() - self._printed_at > 10:
+            self._printed_at = time.monotonic()
             self.say(text)
 
     def end(self) -> None:
-        """Stop the clock of the part."""
+        """Stop the time measurement of the part."""
         self._seconds = time.monotonic() - self.began
 
     def fault(self, text: str) -> None:
@@ -50,7 +50,7 @@ class Report:
     def breaches(
         self, observed: ObservedConversation, found: Sequence[Breach], case: str = ""
     ) -> None:
-        """Add what the oracle found, and save the log of the conversation."""
+        """Add the breaches that the oracle found, and save the log of the conversation if there are any."""
         for breach in found:
             self.fault(f"{case} {observed.id} {breach}".strip())
         if found:

@@ -1,4 +1,4 @@
-"""What the rig changes in a process of Paca on purpose: the control that must fail, and another host."""
+"""Variants of a Paca process for chaos tests: one without a call table, and one that seems to be on another host."""
 
 import dataclasses
 import os
@@ -14,12 +14,12 @@ NO_CALL_TABLE, ELSEWHERE = "no-call-table", "elsewhere"
 
 
 def plant(variant: str) -> None:
-    """Change this process so."""
+    """Turn this process into the variant."""
     {NO_CALL_TABLE: _forget_calls, ELSEWHERE: _be_elsewhere}[variant]()
 
 
 def _forget_calls() -> None:
-    """The runner knows no call again: whoever carries a turn on starts its command anew."""
+    """Give each command a new call id. A worker that continues a turn then starts its command again."""
     original = RunnerWorkspace.run
 
     async def run(self: RunnerWorkspace, command: Command, *given: Any, **named: Any) -> Any:
@@ -30,5 +30,5 @@ def _forget_calls() -> None:
 
 
 def _be_elsewhere() -> None:
-    """No other worker can see whether this process lives: only the time tells."""
+    """Make this process invisible to other workers: they notice its death only when its lease expires."""
     worker_registry.pid_namespace_id = lambda: f"elsewhere {os.getpid()}"  # type: ignore[assignment]

@@ -1,1 +1,1 @@
-"""Guards taken out one at a time, to see that a test misses them."""
+"""Mutation tests: each guard is removed in turn, and a test must fail without it."""

@@ -29,7 +29,7 @@ from paca.worker.thread import WorkerThread
 DATABASE_POLL_SECONDS = 1.0
 HEARTBEAT_SECONDS = 5.0
 SANDBOX_REPORT_SECONDS = 5.0
-HEARTBEAT_FILE = "worker_turns"
+HEARTBEAT_FILE = "worker_heartbeat"
 
 
 class Command(StatusLines):
