@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Provides what tests need of Docker, on a Debian machine without a registry: the engine (installed if
+# Provides Docker for tests on a Debian machine without a registry: the engine (installed if
 # missing), a running daemon (started if none answers), and a local base image made from Debian's own
-# archive. Safe to call again: then it takes a second. Prints the name of the base image last.
+# archive. A second call takes a second and changes nothing. Prints the name of the base image last.
 #
 # Usage: scripts/docker_for_tests.sh           then: docker build --build-arg BASE=paca-base:bookworm ...
 set -euo pipefail
@@ -40,11 +40,10 @@ start_daemon() {
         sleep 0.2
     done
     tail -n 20 "$LOG" >&2
-    die "The Docker daemon does not come up; its last words are above."
+    die "The Docker daemon does not start; the end of its log is above."
 }
 
-# The package sources and trusted certificates of this machine are read here each time. They go into the
-# image, never into the repository.
+# The package sources and trusted certificates of this machine go into the image, never into the repository.
 apt_sources() {
     local found
     found=$(apt-get indextargets --format '$(SITE) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' |
@@ -78,12 +77,12 @@ make_base() {
     local root=$making/root mirror
     mirror=$(apt_sources | awk -v suite="$SUITE" '$3 == suite {print $2; exit}')
     debootstrap --variant=minbase "$SUITE" "$root" "$mirror" >"$making/log" 2>&1 ||
-        { tail -n 20 "$making/log" >&2; die "debootstrap failed; its last words are above."; }
+        { tail -n 20 "$making/log" >&2; die "debootstrap failed; the end of its log is above."; }
     apt_sources >"$root/etc/apt/sources.list"
     apt_configuration >"$root/etc/apt/apt.conf.d/90machine"
     pip_configuration >"$root/etc/pip.conf"
     install -D -m 644 "$BUNDLE" "$root$BUNDLE"
-    # From these the bundle is made again when a build installs ca-certificates.
+    # A build that installs ca-certificates generates the bundle again, from these files.
     [[ ! -d $LOCAL_CERTIFICATES ]] || cp -rT "$LOCAL_CERTIFICATES" "$root$LOCAL_CERTIFICATES"
     printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d" # no package starts a service in a build
     chmod 755 "$root/usr/sbin/policy-rc.d"
@@ -94,7 +93,7 @@ make_base() {
 
 install_packages
 exec 9>"${TMPDIR:-/tmp}/paca-docker-for-tests.lock"
-flock 9 # whoever calls at the same time waits for one daemon and one image
+flock 9 # two calls at once must not start two daemons or make two images
 start_daemon
 make_base
 printf '%s\n' "$BASE"

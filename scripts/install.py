@@ -24,7 +24,7 @@ def main(lock: Path) -> int:
     if said is not None:
         print("\n".join(said[-15:]), file=sys.stderr)
         print(
-            f"\nThe packages of {lock.name} could not be installed; pip says why above.",
+            f"\nThe packages of {lock.name} could not be installed; the output of pip above has the reason.",
             file=sys.stderr,
         )
         print(
@@ -42,7 +42,7 @@ def install(lock: Path, total: int) -> list[str] | None:
     command = (*PIP, "--require-hashes", "--compile", "--progress-bar=off", f"--requirement={lock}")
     said: list[str] = []
     found = 0
-    with subprocess.Popen(  # noqa: S603 - our own words and a file of ours
+    with subprocess.Popen(  # noqa: S603 - constants and the path of a lock file
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as pip:
         assert pip.stdout is not None
@@ -52,12 +52,12 @@ def install(lock: Path, total: int) -> list[str] | None:
                 found += 1
                 show(f"  {found} of {total} fetched", last=found == total)
             elif line.startswith("Installing collected"):
-                print("  unpacking and compiling them", flush=True)
+                print("  unpacking and compiling the packages", flush=True)
     return said if pip.returncode else None
 
 
 def show(text: str, *, last: bool) -> None:
-    """A line that is rewritten in place on a terminal; elsewhere only its last state is printed."""
+    """Show progress in one line, rewritten in place on a terminal. Elsewhere print only the last state."""
     if sys.stdout.isatty():
         print(f"\r{text}", end="\n" if last else "", flush=True)
     elif last:

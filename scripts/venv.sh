@@ -20,10 +20,10 @@ find_python() {
     exit 1
 }
 
-# A .venv whose interpreter is gone (a removed or moved Python) is created again.
+# Create .venv, also if its interpreter no longer exists because Python was removed or moved.
 if ! "$venv/bin/python" -c "$new_enough" >/dev/null 2>&1; then
     python=$(find_python)
-    say "… .venv        making it with $python"
+    say "… .venv        creating it with $python"
     if ! "$python" -m venv --clear "$venv"; then
         rm -rf "$venv"
         say "Python's venv module does not work here." >&2

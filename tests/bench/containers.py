@@ -24,7 +24,7 @@ STARTS = 12
 
 
 def echo(folder: Path) -> Figure:
-    """What a step costs that only runs a command."""
+    """Time of a short command in a running sandbox."""
     ours, exec_ms = asyncio.run(_echoes())
     return Figure(
         "echo-docker",
@@ -38,7 +38,7 @@ def echo(folder: Path) -> Figure:
 
 
 def ready(folder: Path) -> Figure:
-    """A new conversation's container, volume and runner included."""
+    """Time until the first output in a new conversation's sandbox: container, volume and runner."""
     ours, bare = asyncio.run(_starts())
     return Figure(
         "sandbox-docker",
@@ -52,21 +52,21 @@ def ready(folder: Path) -> Figure:
 
 
 def standing(folder: Path) -> Figure:
-    """The same from a pool: what a conversation waits for when one stands ready."""
+    """Time until the first output in a sandbox from the warm pool."""
     ours, made = asyncio.run(_taken())
     return Figure(
         "pool-docker",
         ours,
         made,
         "ms",
-        "median: until a new conversation's first command's output, from a sandbox that stood ready "
-        "(SANDBOX_POOL_SIZE) / from one that is made; bar: half",
+        "median: until a new conversation's first command's output, from a sandbox of the warm pool "
+        "(SANDBOX_POOL_SIZE) / from a new one; bar: half",
         most_times=0.5,
     )
 
 
 def removal(folder: Path) -> Figure:
-    """The end of a sandbox; `docker stop` would wait ten seconds for a process 1 that ignores TERM."""
+    """Time to remove a sandbox. `docker stop` would wait ten seconds for a process 1 that ignores TERM."""
     ours, bare = asyncio.run(_removals())
     return Figure(
         "removal-docker",
@@ -87,7 +87,7 @@ async def _echoes() -> tuple[float, float]:
     bare: list[float] = []
     try:
         for _ in range(ROUNDS):
-            # What an exec leaves the daemon to tidy up would be measured with the command after it.
+            # The daemon cleans up after an exec. That work would slow the next measured command.
             await asyncio.sleep(SETTLED_SECONDS)
             ours += [await _command(sandbox) for _ in range(WARM_UP + COMMANDS)][WARM_UP:]
             execs = _timed(lambda client: _exec(client, plain))
@@ -171,7 +171,7 @@ def _backend() -> Docker:
 
 
 def _plain(client: Any) -> str:
-    """A container with all defaults but for the network, which would take it longer."""
+    """Start a container with Docker's defaults, but without a network, which would take longer."""
     host = client.create_host_config(network_mode="none")
     made = client.create_container(DEFAULT_IMAGE, ["sleep", "600"], host_config=host)
     client.start(made["Id"])
@@ -180,7 +180,7 @@ def _plain(client: Any) -> str:
 
 def _exec(client: Any, container: str) -> None:
     made = client.exec_create(container, ECHO)
-    # Of a command as short as this Docker loses the output now and then.
+    # Docker sometimes loses the output of a command as short as this.
     assert client.exec_start(made["Id"]) in (b"x\n", b"")
 
 

@@ -1,4 +1,4 @@
-"""A figure over its bar is told, and ends the bench with 1."""
+"""The bench names each figure over its bar, and then ends with exit code 1."""
 
 import importlib
 

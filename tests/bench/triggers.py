@@ -1,4 +1,4 @@
-"""Wall time from a trigger that is committed to the model's first byte, by way of Redis."""
+"""Wall time from the commit of a trigger to the first byte that the model sends, through Redis."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SHARE = 0.99
 
 
 def to_first_byte(folder: Path) -> Figure:
-    """By turns: a message to an agent, then a bare entry for a bare reader."""
+    """Our worker and a bare reader of a Redis stream, which alternate."""
     with running() as valkey, ModelServer() as model, worker(folder, valkey) as bus:
         model.record = False
         ours = Ours(model)
@@ -48,7 +48,7 @@ def to_first_byte(folder: Path) -> Figure:
         percentile(ours.times[WARM_UP:], SHARE),
         percentile(bare.times[WARM_UP:], SHARE),
         "ms",
-        f"p99 of {TRIGGERS}: message committed to the model server's first byte, a worker process on "
+        f"p99 of {TRIGGERS}: commit of a message to the model server's first byte, a worker process on "
         f"{environment.database()} / XADD to XREADGROUP between two processes, the same Valkey",
         most_times=8,
     )
@@ -56,7 +56,7 @@ def to_first_byte(folder: Path) -> Figure:
 
 @contextmanager
 def worker(folder: Path, valkey: ValkeyServer) -> Iterator[RedisBus]:
-    """This process is the web's side of it."""
+    """Start a worker process. This process takes the part of the web server, on the bus it yields."""
     os.environ["REDIS_URL"] = valkey.url
     paca.bus._bus = bus = RedisBus(valkey.url)
     try:
@@ -68,7 +68,7 @@ def worker(folder: Path, valkey: ValkeyServer) -> Iterator[RedisBus]:
 
 
 class Ours:
-    """Begins a chat; the scripted model notes when it answers."""
+    """Measures a chat: from the commit of its first message to the answer of the scripted model."""
 
     def __init__(self, model: ModelServer) -> None:
         self.times: list[float] = []
@@ -86,12 +86,12 @@ class Ours:
         with transaction.atomic():
             transaction.on_commit(lambda: committed.append(time.monotonic()))
             sent = services.start_chat(self._world.agent, text="Hello", by=self._world.owner)
-        # Until then this process does nothing else, or the model server in it would answer late.
+        # This process only waits: the model server in one of its threads must not be delayed.
         assert self._asked.wait(30)
-        told = ObservedConversation(sent.conversation_id)
-        while told.status in ("queued/", "running/"):
+        observed = ObservedConversation(sent.conversation_id)
+        while observed.status in ("queued/", "running/"):
             time.sleep(BETWEEN_SECONDS)
-        assert told.status == "finished/answered", told.status
+        assert observed.status == "finished/answered", observed.status
         self.times.append((self._answered - committed[0]) * 1000)
 
     def _answer(self, _body: dict[str, Any]) -> Scripted:
@@ -101,7 +101,7 @@ class Ours:
 
 
 class Plain:
-    """Adds an entry for the reader in the other process."""
+    """Measures an entry of a Redis stream: from its XADD to its arrival in another process."""
 
     def __init__(self, valkey: ValkeyServer, reader: subprocess.Popen[str]) -> None:
         self.times: list[float] = []

@@ -1,8 +1,8 @@
 """CPU of a turn: one model call and its call of ``think``, with everything that a worker stores.
 
-A conversation of this bench is one run of the agent, so a turn here is a turn of model and tool.
-The scripted model server stands in this process; the worker and the bare loop, in one each, are
-watched from here: whenever a request arrives, the CPU its process has used so far is read.
+A "turn" of this bench is one step: a model call with its tool call. The scripted model server runs in
+this process, the worker and the bare loop in one process each. Whenever the server gets a request, it
+reads the CPU time that the process of the caller has used so far.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ from tests.support.world import MODEL, make_world
 TURNS = 50
 ROUNDS = 5
 LONG_ROUNDS = 3
-AROUND = 10  # turns before and after the one that is looked at
+AROUND = 10  # turns before and after the measured one
 LAST = says("Done.")
 QUESTION = "Think about it, step by step."
 
 
 def thinking(number: int) -> Scripted:
-    """Another thought each time: who thinks the same again and again is paused."""
+    """A reply with a new thought each time. The loop guard would pause an agent that repeats one."""
     return says("I think about the next step before I take it.") + calls(
         think=f"What is next after step {number:04}?"
     )
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU which all threads of a process have used so far: clock_getcpuclockid(3), spelled out."""
+    """The CPU time of all threads of a process so far. The clock id is that of clock_getcpuclockid(3)."""
     return time.clock_gettime((~pid << 3) | 2)
 
 
 @dataclass
 class Watched:
-    """The model's script for one conversation; keeps what its asker had used at each request."""
+    """The model's script for one conversation. ``used``: CPU seconds of process ``pid`` at each request."""
 
     pid: int
     turns: int
@@ -60,7 +60,7 @@ class Watched:
         return thinking(len(self.used)) if len(self.used) <= self.turns else LAST
 
     def ms_per_turn(self, first: int, last: int) -> float:
-        """From the arrival of request ``first`` to that of ``last``, counted from 0."""
+        """CPU milliseconds for each turn between the requests ``first`` and ``last``, counted from 0."""
         return (self.used[last] - self.used[first]) * 1000 / (last - first)
 
 
@@ -90,11 +90,11 @@ class Ours:
         watched = Watched(self._pid, turns)
         self._server.script(watched)
         sent = services.start_chat(self._world.agent, text=QUESTION, by=self._world.owner)
-        told = ObservedConversation(sent.conversation_id)
-        while told.status in ("queued/", "running/"):
+        observed = ObservedConversation(sent.conversation_id)
+        while observed.status in ("queued/", "running/"):
             time.sleep(0.02)
-        assert told.status == "finished/answered", told.status
-        assert len(told.event_data("tool.returned")) == turns
+        assert observed.status == "finished/answered", observed.status
+        assert len(observed.event_data("tool.returned")) == turns
         return watched
 
 
@@ -136,7 +136,7 @@ def model() -> Iterator[ModelServer]:
 
 
 def cpu_per_turn(folder: Path) -> Figure:
-    """Both hold the same conversation in turns; each first one is the warm-up."""
+    """Our worker and the bare loop alternate with the same conversation. The first of each is the warm-up."""
     ours, bare = [], []
     with model() as server, Ours(server, folder, "Turns") as worker, Bare(server) as loop:
         for _ in range(1 + ROUNDS):
@@ -155,7 +155,7 @@ def cpu_per_turn(folder: Path) -> Figure:
 
 
 def late_turn(folder: Path) -> Figure:
-    """The same worker, the same conversation: what grows with a history shows here."""
+    """A late and an early turn of one conversation: the figure shows costs that grow with the history."""
     early, late = [], []
     with model() as server, Ours(server, folder, "Late") as worker:
         worker.converse(TURNS)

@@ -1,4 +1,4 @@
-"""Time of one delivery when a hundred pages watch one stream, by way of Redis."""
+"""Time of one delivery through Redis when a hundred pages watch one conversation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TEXT = "a piece of text as long as the model's words in a twentieth of a second 
 
 
 def one_stream(_folder: Path) -> Figure:
-    """All in one process on both sides; every viewer gets every frame, in order."""
+    """Our relay and groups of channels_redis, each in one process. Every viewer gets every frame, in order."""
     with running() as valkey:
         ours = asyncio.run(through_the_relay(valkey.url))
         groups = asyncio.run(through_groups(valkey.url))
@@ -44,6 +44,7 @@ def frame(number: int) -> dict[str, Any]:
 
 
 async def through_the_relay(url: str) -> float:
+    """Seconds until every viewer has every frame, by our bus and relay."""
     bus = RedisBus(url)
     relay = Relay(bus, _nothing_newer, _no_rows)
     conversation = uuid4()
@@ -72,7 +73,7 @@ async def through_the_relay(url: str) -> float:
 
 
 async def through_groups(url: str) -> float:
-    """With room for all: by default it drops what is beyond a hundred."""
+    """The same with groups of channels_redis. By default a channel drops messages beyond a hundred."""
     layer = RedisChannelLayer(hosts=[url], capacity=10 * GROUP_SENDS)
     channels = [await layer.new_channel() for _ in range(VIEWERS)]
     for channel in channels:

@@ -122,7 +122,10 @@ CHANNELS = [
 
 @dataclass(frozen=True)
 class Request:
-    """A request to the URL that starts a chat. ``body`` is sent as JSON unless it is bytes; ``raw`` replaces the whole request."""
+    """A request that starts a chat.
+
+    ``body`` is sent as JSON unless it is bytes; ``raw`` replaces the whole request.
+    """
 
     body: Any = b""
     kind: str = "application/json"

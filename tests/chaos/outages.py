@@ -183,7 +183,10 @@ def _cut_streams(
     *,
     count: int,
 ) -> None:
-    """Cut streams at a random byte, by an end, a close or a reset. The model is asked again, and the cut reply is not kept."""
+    """Cut streams at a random byte, by an end, a close or a reset.
+
+    The model is asked again, and the cut reply is not kept.
+    """
     report.say(f"model cut, {count} times")
     for number in range(count):
         wait_until(

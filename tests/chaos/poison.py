@@ -62,7 +62,7 @@ def _judge(rows: list[Row], seen: list[Seen], report: Report) -> int:
 
 
 def _look_around(name: str, processes: Processes, context: InputContext) -> None:
-    """Check after each group that another conversation is answered, and that no process died, grew or logged an error."""
+    """Check that another conversation is answered, and that no process died, grew or logged an error."""
     context.ask_a_neighbour()
     for log in processes.dead:
         context.report.fault(f"{name}: a process has died, see {log}")

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class Report:
-    """The result of one part on one set-up. ``traces``: folder of process logs and of the logs of faulty conversations."""
+    """The result of one part on one set-up.
+
+    ``traces``: the folder of process logs and of the logs of faulty conversations.
+    """
 
     title: str
     traces: Path

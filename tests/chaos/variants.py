@@ -1,4 +1,4 @@
-"""Variants of a Paca process for chaos tests: one without a call table, and one that seems to be on another host."""
+"""Variants of a Paca process: one whose runner knows no earlier call, one that seems to be on another host."""
 
 import dataclasses
 import os

@@ -1,4 +1,4 @@
-"""compose.yml on this machine's Docker, as a person would start it, with images made here."""
+"""Starts compose.yml on this machine's Docker, as a person would, with images that are built here."""
 
 import functools
 import json
@@ -24,7 +24,7 @@ PASSWORD = "a long password 7"
 
 
 def run(*command: str, **environment: str) -> str:
-    """A command to its end; gives what it wrote."""
+    """Run a command to its end; gives its output."""
     ended = subprocess.run(
         command,
         cwd=ROOT,
@@ -42,7 +42,7 @@ def run(*command: str, **environment: str) -> str:
 
 @functools.cache
 def compose_program() -> tuple[str, ...]:
-    """The plugin of today, or the program of its own that Debian 12 has; empty if there is none."""
+    """The command of Compose: the plugin, or the separate program of Debian 12. Empty if there is neither."""
     plugin = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False)
     if plugin.returncode == 0:
         return ("docker", "compose")
@@ -61,7 +61,7 @@ class Stack:
         self.name = f"paca-test-{secrets.token_hex(4)}"
         self.environment = {
             "COMPOSE_PROJECT_NAME": self.name,
-            "DOCKER_BUILDKIT": "0",  # the base image is a local one, which BuildKit would look for elsewhere
+            "DOCKER_BUILDKIT": "0",  # BuildKit does not find the local base image
             "COMPOSE_DOCKER_CLI_BUILD": "0",
             "BASE": base,
             "PACA_IMAGE": PACA_IMAGE,
@@ -74,17 +74,17 @@ class Stack:
             "PACA_PUBLISH": f"127.0.0.1:{self.port}",
             "DOCKER_GID": socket_group(),
         }
-        self.web = Running(process=None, port=self.port)  # type: ignore[arg-type] # not ours
+        self.web = Running(process=None, port=self.port)  # type: ignore[arg-type] # Compose runs it
 
     def build(self, base: str) -> None:
-        """The images: both are there already, after the first time, but for what has changed."""
+        """Build both images. After the first time Docker builds only what has changed."""
         services = str(HERE / "services")
         run("docker", "build", "--quiet", "--tag", SERVICES_IMAGE, "--build-arg", f"BASE={base}", services,
             DOCKER_BUILDKIT="0")  # fmt: skip
         self("build", "web")
 
     def __call__(self, *arguments: str, **environment: str) -> str:
-        """``docker compose`` with these arguments."""
+        """Run ``docker compose`` with these arguments; gives its output."""
         return run(
             *compose_program(),
             "--file",
@@ -94,7 +94,7 @@ class Stack:
         )
 
     def containers(self, service: str = "") -> list[dict]:
-        """What ``docker inspect`` says of the containers of a service, or of all, also ended ones."""
+        """The output of ``docker inspect`` for all containers of a service, or of the project, also ended ones."""
         labels = [f"label=com.docker.compose.project={self.name}"]
         labels += [f"label=com.docker.compose.service={service}"] if service else []
         filters = [word for label in labels for word in ("--filter", label)]
@@ -104,8 +104,8 @@ class Stack:
     def health(self, service: str) -> list[str]:
         return [each["State"]["Health"]["Status"] for each in self.containers(service)]
 
-    def left(self) -> str:
-        """Everything on the daemon that bears the project's name."""
+    def leftovers(self) -> str:
+        """The ids of all containers, volumes and networks of the project."""
         owned = ("--quiet", "--filter", f"label=com.docker.compose.project={self.name}")
         return "".join(
             run("docker", *kind, *owned)
@@ -113,7 +113,7 @@ class Stack:
         )
 
     def sign_in(self) -> "SignedIn":
-        """As admin, by the page where people do."""
+        """Sign in as admin on the sign-in page."""
         jar = CookieJar()
         browser = urllib.request.build_opener(
             urllib.request.ProxyHandler({}), urllib.request.HTTPCookieProcessor(jar)
@@ -124,12 +124,12 @@ class Stack:
         assert token, page[:500]
         form = {"login": "admin", "password": PASSWORD, "csrfmiddlewaretoken": token[1]}
         answer = browser.open(address, urllib.parse.urlencode(form).encode(), timeout=20)
-        assert "/accounts/login" not in answer.url, "the password was not taken"
+        assert "/accounts/login" not in answer.url, "the password was refused"
         return SignedIn(self.web, {cookie.name: str(cookie.value) for cookie in jar})
 
 
 class SignedIn(ApiClient):
-    """A person by the cookies of a browser."""
+    """A client of the API with the cookies of a signed-in browser."""
 
     def __init__(self, web: Running, cookies: dict[str, str]) -> None:
         super().__init__(web, "")

@@ -1,4 +1,4 @@
-"""The whole set as compose.yml starts it: images built here, a real sign-in, a real sandbox, a drain."""
+"""The services of compose.yml on real Docker: a sign-in, a command in a sandbox, a drain, no secret in the image."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ LOOK_AROUND = "Look around the sandbox and tell me what is there."
 def stack() -> Iterator[Stack]:
     docker_backend.skip_without()
     if not stacks.compose_program():
-        pytest.skip("there is no Compose: apt install docker-compose")
+        pytest.skip("Compose is not installed: apt install docker-compose")
     base = stacks.run("scripts/docker_for_tests.sh").split()[-1]
     made = Stack(base)
     made.build(base)
@@ -29,7 +29,7 @@ def stack() -> Iterator[Stack]:
         yield made
     finally:
         made("down", "--volumes", "--timeout", "30")
-    assert made.left() == ""
+    assert made.leftovers() == ""
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_compose_stack_answers_with_commands_in_docker(stack, client):
     assert [each["backend"] for each in conversation.event_data("sandbox.started")] == ["docker"]
     wait_until(lambda: client.ready()["status"] == "ready", 60, lambda: json.dumps(client.ready()))
     assert client.ready()["workers"]["working"] == 2
-    # In their containers both are process 1; neither takes the other for dead.
+    # Both workers are process 1 of their container. Neither must think that the other is dead.
     assert not conversation.has_event("conversation.resumed")
     wait_until(lambda: set(stack.health("worker")) == {"healthy"}, 60)
 
@@ -103,7 +103,7 @@ def test_compose_image_contains_no_secret(stack):
 )
 def test_compose_refuses_to_start_without_each_secret(name):
     if not stacks.compose_program():
-        pytest.skip("there is no Compose: apt install docker-compose")
+        pytest.skip("Compose is not installed: apt install docker-compose")
     environment = Stack("any").environment | {name: ""}
     ended = subprocess.run(
         [*stacks.compose_program(), "--file", "compose.yml", "config"],

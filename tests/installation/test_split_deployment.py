@@ -83,7 +83,7 @@ def test_run_worker_waits_for_the_migrations_and_refuses_other_secrets(
     running = installation.up("--no-worker", **web)
     wait_until(lambda: re.search(r"Worker\s+takes up to 3 conversations", waiting.output), 60)
     assert running.get("/readyz").json()["workers"] == {"working": 1, "draining": 0, "room": 3}
-    # Where cores are scarce, whoever looks at a page comes before commands and models.
+    # The web server has a higher priority than workers, so that pages stay fast when all cores are busy.
     worker, pages = (
         os.getpriority(os.PRIO_PROCESS, each.process.pid) for each in (waiting, running)
     )

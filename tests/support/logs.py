@@ -12,7 +12,7 @@ REPLIES = [f"reply{n}" for n in range(4)]
 
 @st.composite
 def steps(draw: st.DrawFn, number: int) -> list[Event]:
-    """One step as a worker writes it: usage, thoughts, words, calls, and what came of them."""
+    """One step as a worker writes it: usage, thoughts, text, calls and their results."""
     reply = f"model{number}"
     found: list[Event] = [
         events.UsageRecorded(
@@ -28,8 +28,8 @@ def steps(draw: st.DrawFn, number: int) -> list[Event]:
         found.append(
             events.MessageSpoken(text=draw(TEXTS), call_id=reply, truncated=draw(st.booleans()))
         )
-    for place in range(draw(st.integers(0, 3))):
-        call = f"{reply}-{place}"
+    for position in range(draw(st.integers(0, 3))):
+        call = f"{reply}-{position}"
         found.append(
             events.ToolCalled(call_id=call, tool="bash", arguments={}, model_call_id=reply)
         )
@@ -73,17 +73,17 @@ ANY_EVENT = st.one_of(
 
 @st.composite
 def logs(draw: st.DrawFn) -> list[Event]:
-    """A log: steps of workers, things people say at any place, and rows nobody should have written.
+    """A log: steps of workers, with messages of people and unexpected rows at any position.
 
-    Each call is asked for once: the database's key on calls sees to that.
+    Each call id is requested only once, because the key of the calls table forbids a second.
     """
     found: list[Event] = []
     for number in range(draw(st.integers(0, 6))):
         found += draw(steps(number))
     for call in draw(st.lists(st.sampled_from(CALLS), unique=True)):
-        place = draw(st.integers(0, len(found)))
+        position = draw(st.integers(0, len(found)))
         found.insert(
-            place,
+            position,
             events.ToolCalled(
                 call_id=call,
                 tool="bash",

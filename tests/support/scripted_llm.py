@@ -9,7 +9,7 @@ from paca.engine.llm import base
 from tests.support.model_script import Call, Scripted, Thought
 
 Item = Scripted | base.ModelError | Callable[[base.Request], "Scripted | base.ModelError"]
-# Faults before the first piece, to their errors. All others break the stream after its pieces.
+# The errors of faults that come before the first chunk. Other faults break the stream after its chunks.
 ERRORS: dict[str, type[base.ModelError]] = {
     "429": base.RateLimited,
     "529": base.Overloaded,
@@ -30,10 +30,12 @@ STOPS = {
 
 
 class ScriptedLLM:
-    """``ScriptedLLM([says("hi")])``. An item may be an error to raise, or a function of the request.
+    """A model that gives the replies of a list: ``ScriptedLLM([says("hi")])``.
+
+    An item may also be an error to raise, or a function of the request that gives an item.
 
     A reply of ``fails(kind)`` raises the error of that kind, ``hang`` never starts and ``stall``
-    never ends. If ``hold`` is given, each stream waits for that event after its first piece.
+    never ends. If ``hold`` is given, each stream waits for that event after its first chunk.
 
     ``closed`` counts the streams that were closed before their end.
     """
@@ -70,9 +72,9 @@ class ScriptedLLM:
                 self.closed += 1
 
     def _next(self, request: base.Request) -> Scripted:
-        """The next reply. Raises the error that stands for it."""
+        """Take the next item of the script. Raises ``ModelError`` if the item is an error or a fault before the stream."""
         if not self.replies:
-            raise AssertionError("the script is at its end and the model was asked again")
+            raise AssertionError("the model got a request after the end of its script")
         item = self.replies.pop(0)
         scripted = item(request) if callable(item) else item
         if isinstance(scripted, base.ModelError):
@@ -98,7 +100,7 @@ def _pieces(scripted: Scripted) -> Iterable[base.TextDelta | base.ThinkingDelta]
 
 
 def reply(scripted: Scripted, usage: base.Usage | None = None) -> base.Reply:
-    """The whole reply of a script. Its calls get new ids."""
+    """The complete reply of a scripted item. Its calls get new ids."""
     stop = STOPS[scripted.stop]
     blocks: list[Any] = []
     for part in scripted.parts:
