@@ -159,7 +159,7 @@ def test_patch_without_fields_changes_nothing():
     assert chat.row(started).last_seq == 3
 
 
-# --- control commands ---------------------------------------------------------------------------
+# --- lifecycle commands -------------------------------------------------------------------------
 
 
 def test_stop_ends_a_queued_conversation_at_once():

@@ -32,7 +32,7 @@ PREVIEW_CHARACTERS = 160
 
 @dataclass(frozen=True, slots=True)
 class Administrator:
-    """The author of a control command from the admin, who need not be a member of the project."""
+    """The author of a lifecycle command from the admin, who need not be a member of the project."""
 
     name: str
 

@@ -119,8 +119,8 @@ class Messages(ProjectView):
         return Response(MessageReceiptSerializer(receipt).data, status=202)
 
 
-class ControlCommandView(ProjectView):
-    """A control command, which the address names. A worker executes it a moment later, so the answer
+class LifecycleCommandView(ProjectView):
+    """A lifecycle command, which the address names. A worker executes it a moment later, so the answer
     may still show the conversation as running."""
 
     required_permission = "conversations:write"
@@ -142,7 +142,7 @@ _command_schema = extend_schema(
 )
 
 
-class Stop(ControlCommandView):
+class Stop(LifecycleCommandView):
     """Stops a conversation."""
 
     @_command_schema
@@ -152,7 +152,7 @@ class Stop(ControlCommandView):
         return self.run_command(services.stop, request, conversation_id)
 
 
-class Pause(ControlCommandView):
+class Pause(LifecycleCommandView):
     """Pauses a conversation."""
 
     @_command_schema
@@ -162,7 +162,7 @@ class Pause(ControlCommandView):
         return self.run_command(services.pause, request, conversation_id)
 
 
-class Resume(ControlCommandView):
+class Resume(LifecycleCommandView):
     """Resumes a paused conversation."""
 
     @_command_schema
@@ -172,7 +172,7 @@ class Resume(ControlCommandView):
         return self.run_command(services.resume, request, conversation_id)
 
 
-class Continue(ControlCommandView):
+class Continue(LifecycleCommandView):
     """Continues a paused or ended conversation."""
 
     @_command_schema

@@ -1,7 +1,7 @@
-"""Laws the database keeps itself: which moves a status may make, and that a log only grows.
+"""Triggers of the database that refuse illegal status moves of conversations and changes of the event log.
 
-On SQLite a later migration that rebuilds one of these tables drops its triggers: it has to install
-them again with ``install``. The tests of the laws run on the migrated database and would say so.
+On SQLite a later migration that rebuilds one of these tables drops its triggers, and has to call
+``install`` again. The tests of the triggers run on the migrated database, and fail if they are missing.
 """
 
 from django.db import migrations

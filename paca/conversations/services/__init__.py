@@ -1,4 +1,4 @@
-"""The services of conversations: chats, messages, titles and control commands."""
+"""The services of conversations: chats, messages, titles and lifecycle commands."""
 
 from paca.conversations.services.inbox import AgentUnavailable
 from paca.conversations.services.lifecycle import (

@@ -23,7 +23,7 @@ class AgentUnavailable(Conflict):
 
 
 class HasName(Protocol):
-    """The author of a control command: a member, an administrator or another program."""
+    """The author of a lifecycle command: a member, an administrator or another program."""
 
     @property
     def name(self) -> str: ...

@@ -1,4 +1,4 @@
-"""Control commands: stop, pause, resume and continue a conversation."""
+"""Lifecycle commands: stop, pause, resume and continue a conversation."""
 
 from __future__ import annotations
 
