@@ -1,7 +1,7 @@
-"""The life of a sandbox: the only code that changes the state of a sandbox or the rows of the warm pool.
+"""All changes to sandbox rows and to the rows of the warm pool.
 
-``SANDBOX_MOVES`` lists the moves. The moves of a conversation's sandbox are serialized by the lock on
-the row of the conversation, which each caller takes first.
+``SANDBOX_MOVES`` lists the moves that a sandbox may make. Each caller locks the row of the conversation
+first, so that two moves of its sandbox never happen at once.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def record_use(conversation_id: UUID) -> None:
 
 
 def register_ready(volume: str, *, worker_id: str) -> None:
-    """Add a sandbox to the warm pool, before it is made: one without a row is removed by a sweep."""
+    """Add a sandbox to the warm pool before it is made. A sweep removes containers without a row."""
     check_move(SandboxState.ABSENT, SandboxState.READY)
     ReadySandbox.objects.create(volume=volume, worker_id=worker_id)
 

@@ -1,7 +1,8 @@
 """Writes the event log of a conversation, and the rows that follow from it.
 
-SQL is written by hand here and in ``projections`` only, because the ORM takes three times as much CPU
-for each step. Other queries that run often are written by the ORM once (``common/prepared_queries``).
+Only this module, ``projections`` and ``conversation_columns`` have SQL written by hand: for these rows
+the ORM takes three times as much CPU. The SQL of other frequent queries is built by the ORM once, see
+``common/prepared_queries``.
 """
 
 import hashlib

@@ -109,7 +109,7 @@ async def _start(
         if unavailable and call.tool.uses_workspace and call.open.boot_id is None:
             services.log.add(_failed_result(call.id, unavailable, cause="refused"))
         elif _outcome_is_unknown(call, boot_id):
-            cause = await services.sandbox.exit_cause(call.open.boot_id or "")
+            cause = await services.sandbox.exit_sentence(call.open.boot_id or "")
             services.log.add(_unknown_result(call.id, cause))
         else:
             started.append(call)
@@ -186,7 +186,7 @@ async def _run_call(
     try:
         output = await _perform_or_reattach(call, context, services, boot_id)
     except (SandboxGone, CallUnknown) as error:
-        cause = await services.sandbox.exit_cause(boot_id)
+        cause = await services.sandbox.exit_sentence(boot_id)
         if call.tool.effect is Effect.READ_ONLY:
             text = f"{error.detail} {cause}".rstrip()
             return _failed_result(call.id, text, cause="sandbox_lost")
@@ -213,7 +213,7 @@ async def _perform_or_reattach(
             return await perform(call.parsed, context)
         except SandboxGone:
             may_repeat = call.tool.reattachable or call.is_repeatable
-            if not may_repeat or await services.sandbox.exit_cause(boot_id):
+            if not may_repeat or await services.sandbox.exit_sentence(boot_id):
                 raise
             if not await _is_still_running(boot_id, services):
                 raise
@@ -278,8 +278,8 @@ def _failed_result(call_id: str, text: str, *, cause: str) -> events.ToolReturne
     return events.ToolReturned(call_id=call_id, output=text, failed=True, cause=cause)
 
 
-def _unknown_result(call_id: str, exit_cause: str) -> events.ToolOutcomeUnknown:
-    text = UNKNOWN_OUTCOME.format(cause=f"{exit_cause} " if exit_cause else "")
+def _unknown_result(call_id: str, exit_sentence: str) -> events.ToolOutcomeUnknown:
+    text = UNKNOWN_OUTCOME.format(cause=f"{exit_sentence} " if exit_sentence else "")
     return events.ToolOutcomeUnknown(call_id=call_id, output=text, reason="sandbox_lost")
 
 

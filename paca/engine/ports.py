@@ -65,7 +65,7 @@ class ConversationSandbox(Protocol):
         """Whether calls in this start of the runner may still run, as far as is known."""
         ...
 
-    async def exit_cause(self, boot_id: str) -> str:
+    async def exit_sentence(self, boot_id: str) -> str:
         """Why the runner with this boot id ended, as a sentence. Stored as an event when first known.
 
         Empty while the runner lives, or if the cause is not known yet.

@@ -1,4 +1,4 @@
-"""Database calls of the worker: sync functions in threads of its own, apart from those of the pages."""
+"""The database threads of the worker, apart from those of the pages."""
 
 import asyncio
 import functools
@@ -68,9 +68,10 @@ async def _awaited(future: asyncio.Future[T]) -> T:
 
 
 async def run_to_end(work: Coroutine[Any, Any, T]) -> T:
-    """Wait for the end of ``work`` even if the caller is cancelled, and cancel the caller afterwards.
+    """Wait for the end of ``work`` even if the caller is cancelled. Gives its result.
 
-    A thread cannot be cancelled: the task that started a transaction must learn how it ended.
+    A thread cannot be cancelled, and the task that started a transaction must learn how it ended. After
+    a cancellation it raises the error of ``work`` if there is one, and ``CancelledError`` otherwise.
     """
     task = asyncio.ensure_future(work)
     try:

@@ -102,13 +102,13 @@ class Worker:
             with get_bus().listen((ConversationSignal, HintsLost), self._on_hint):
                 async with get_bus().consume_triggers(self._on_hint, handler):
                     await self._work_until_drained(ready)
-            with tolerated("saying that the worker drains"):
+            with tolerated("report of the drain"):
                 await self._database.call(self._registration.update, draining=True)
             await asyncio.gather(self._release_runs(), self._warm_pool.drain())
         finally:
             self._lease_keeper.stop()
             await close_connections()
-            with tolerated("leaving the list of workers"):
+            with tolerated("removal from the worker registry"):
                 await self._database.call(self._registration.unregister)
             self._database.close()
 
@@ -239,7 +239,7 @@ class Worker:
     def _on_lease_lost(self, lease: Lease) -> None:
         run = self._runs.get(lease.conversation_id)
         if run is not None and run.lease == lease:
-            run.release()
+            run.request_release()
 
     # --- sweeping and draining ----------------------------------------------------------------
 
@@ -268,7 +268,7 @@ class Worker:
         reported = None
         # Ends with the drain, not only when cancelled: ``tolerated`` hides an error of the cleanup.
         while not self._draining.is_set():
-            with tolerated("looking after the sandboxes"):
+            with tolerated("check of the sandbox backend"):
                 fault = await manager.unavailable_reason() or ""
                 if fault != reported:
                     facts = {"sandbox": manager.active_backend_name, "sandbox_fault": fault}
@@ -280,7 +280,7 @@ class Worker:
 
     async def _release_runs(self) -> None:
         for run in list(self._runs.values()):
-            run.release()
+            run.request_release()
         if self._tasks:
             _, late = await asyncio.wait(self._tasks, timeout=DRAIN_SECONDS)
             for task in late:

@@ -1,4 +1,4 @@
-"""The log as the engine uses it: writes to the event log, and keeps history and progress up to date."""
+"""The event log of a run: stores the entries of the engine, and keeps history and progress up to date."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class RunLog:
         return pending
 
     async def commit(self, *entries: LogEntry) -> None:
-        """Store the pending entries and these in one transaction. It ends even if the caller is cancelled.
+        """Store the pending entries and these in one transaction, even if the caller is cancelled meanwhile.
 
         Raises ``Fenced`` if the lease is lost, ``IllegalStatusMove`` or a database error. Every later
         commit raises the same error.

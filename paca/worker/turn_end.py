@@ -30,8 +30,8 @@ def end_turn(
     """End the running turn; True if the inbox had new messages and the next turn has started.
 
     ``pending`` are the entries that the run has not committed yet. The first write locks the
-    conversation's row: a message is either read here, or finds the conversation ended and queues it
-    again. None is missed. Raises ``Fenced``.
+    conversation's row, so no message is missed: it is either read here, or its sender finds the
+    conversation ended and queues it again. Raises ``Fenced`` or ``IllegalStatusMove``.
     """
     number = _turn_number(lease)
     finished = events.TurnFinished(

@@ -108,8 +108,8 @@ class ConversationRun:
         if self._engine is not None:
             self._engine.cancel()
 
-    def release(self) -> None:
-        """End the run and give up the claim: the worker drains, or another one has the lease."""
+    def request_release(self) -> None:
+        """Ask the run to end and to give up the claim: the worker drains, or another one has the lease."""
         self.receive(RELEASE)
 
     def resend_live_text(self) -> None:

@@ -67,13 +67,13 @@ class FakeSandbox:
         self.current = workspace
         self.is_attached = False
         self.fault: WorkspaceError | None = None
-        self.exit_causes: dict[str, str] = {}
+        self.exit_sentences: dict[str, str] = {}
 
     def may_be_running(self, boot_id: str) -> bool:
         return boot_id == self.current.boot_id
 
-    async def exit_cause(self, boot_id: str) -> str:
-        return self.exit_causes.get(boot_id, "")
+    async def exit_sentence(self, boot_id: str) -> str:
+        return self.exit_sentences.get(boot_id, "")
 
     async def workspace(self) -> FakeSandboxWorkspace:
         await asyncio.sleep(0)
@@ -84,6 +84,6 @@ class FakeSandbox:
 
     def restart(self, *, boot_id: str, cause: str) -> None:
         """The runner ends. It starts again with the same files and knows no commands."""
-        self.exit_causes[self.current.boot_id] = cause
+        self.exit_sentences[self.current.boot_id] = cause
         files: dict[str, bytes | str] = {**self.current.files}
         self.current = FakeSandboxWorkspace(files, boot_id=boot_id)

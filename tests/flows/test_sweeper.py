@@ -36,6 +36,7 @@ from tests.support.model_script import calls, says
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 SERVER = "(while :; do date >> beats; sleep 0.1; done) > /dev/null 2>&1 & echo $! > server.pid"
 PERSISTENT = {"sandbox_life": "persistent"}
+NO_COLLABORATORS = {"sandbox_manager": None, "database": None, "has_disk_space": None}
 
 
 def sweep(
@@ -252,13 +253,13 @@ class RestartedMeanwhile(SandboxManager):
     """A turn starts the sandbox anew and ends, while the sweeper asks why the sandbox ended."""
 
     async def exit_cause(self, conversation_id: uuid.UUID, backend_name: str) -> ExitCause | None:
-        loss = await super().exit_cause(conversation_id, backend_name)
+        cause = await super().exit_cause(conversation_id, backend_name)
         rows = Sandbox.objects.filter(conversation=conversation_id)
         await asyncio.to_thread(_with_own_connection, lambda: rows.update(boot_id="a later one"))
-        return loss
+        return cause
 
 
-def test_sweep_records_no_loss_for_a_newer_boot_id(flow):
+def test_sweep_records_no_exit_for_a_newer_boot_id(flow):
     conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()
     kill_runner(flow, conversation)
@@ -266,7 +267,7 @@ def test_sweep_records_no_loss_for_a_newer_boot_id(flow):
     assert not conversation.has_event("sandbox.lost")
     assert Sandbox.objects.get(conversation=conversation.id).state == "running"
     sweep(flow.sandboxes())
-    assert conversation.has_event("sandbox.lost"), "the loss of the recorded boot id is stored"
+    assert conversation.has_event("sandbox.lost"), "the end of the recorded boot id is stored"
 
 
 def test_reap_sandboxes_command_prints_what_it_has_removed(flow, settings):
@@ -277,7 +278,7 @@ def test_reap_sandboxes_command_prints_what_it_has_removed(flow, settings):
     settings.PACA_DATA_DIR, settings.PACA_SANDBOX = flow.folder, "bubblewrap"
     output = StringIO()
     call_command("reap_sandboxes", stdout=output)
-    assert "1 unused sandboxes ended, 1 unused workspaces removed" in output.getvalue()
+    assert "1 unused sandboxes ended, 1 workspaces removed" in output.getvalue()
 
 
 def test_sweep_of_bubblewrap_goes_on_while_docker_hangs(flow, tmp_path):
@@ -297,7 +298,7 @@ def test_sweep_of_bubblewrap_goes_on_while_docker_hangs(flow, tmp_path):
 class SweeperWithFailingCleanup(Sweeper):
     """Its cleanup after a cancellation fails, which ``tolerated`` hides."""
 
-    async def sweep(self, held: set[uuid.UUID]) -> SweepResult:
+    async def sweep(self, running: set[uuid.UUID]) -> SweepResult:
         try:
             await asyncio.sleep(60)
         finally:
@@ -321,13 +322,10 @@ def test_sweep_loop_ends_when_cancelled_although_its_cleanup_fails():
 
 
 def test_warm_pool_loop_ends_when_cancelled_although_its_cleanup_fails():
-    spec, nothing = (
-        SandboxSpec(uuid.uuid4()),
-        {"sandbox_manager": None, "database": None, "has_disk_space": None},
+    pool = WarmPoolWithFailingCleanup(
+        SandboxSpec(uuid.uuid4()), 1, worker_id="any", **NO_COLLABORATORS
     )
-    assert_ends_when_cancelled(
-        WarmPoolWithFailingCleanup(spec, 1, worker_id="any", **nothing).keep_filled()
-    )
+    assert_ends_when_cancelled(pool.keep_filled())
 
 
 class StubbornWarmPool(WarmPool):
@@ -342,8 +340,7 @@ class StubbornWarmPool(WarmPool):
 
 def test_warm_pool_drain_removes_the_others_if_one_cannot_be_removed():
     async def drained() -> set[str]:
-        nothing = {"sandbox_manager": None, "database": None, "has_disk_space": None}
-        pool = StubbornWarmPool(SandboxSpec(uuid.uuid4()), 3, worker_id="any", **nothing)
+        pool = StubbornWarmPool(SandboxSpec(uuid.uuid4()), 3, worker_id="any", **NO_COLLABORATORS)
         pool._to_remove |= {"one", "stubborn", "another"}
         await pool.drain()
         return pool._to_remove

@@ -37,7 +37,7 @@ class Worker(models.Model):
     # The backend of its sandboxes, blank while unknown, and why commands cannot run there.
     sandbox = models.CharField(max_length=20, blank=True, default="")
     sandbox_fault = models.TextField(blank=True, default="")
-    # The number of sandboxes, workspaces and orphans that it has removed since it started.
+    # How many sandboxes it has ended, and workspaces and leftovers it has removed, since it started.
     sandboxes_reaped = models.PositiveIntegerField(default=0)
     started_at = models.DateTimeField(auto_now_add=True)
     heartbeat_at = models.DateTimeField()

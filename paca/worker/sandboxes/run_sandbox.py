@@ -62,8 +62,8 @@ class RunSandbox:
         self._log = log
         self._database = database
         self._sandbox: Sandbox | None = None
-        self._losses: dict[str, str] = {}
-        self._loss_checked_for: Sandbox | None = None
+        self._exit_sentences: dict[str, str] = {}
+        self._exit_checked_for: Sandbox | None = None
         self._open_lock = asyncio.Lock()
         self._watch: asyncio.Task[None] | None = None
 
@@ -89,24 +89,24 @@ class RunSandbox:
                 self._watch = asyncio.create_task(self._watch_over(self._sandbox))
             return self._sandbox
 
-    # --- losses -------------------------------------------------------------------------------------
+    # --- the end of the sandbox -------------------------------------------------------------------
 
-    async def exit_cause(self, boot_id: str) -> str:
+    async def exit_sentence(self, boot_id: str) -> str:
         """Why the runner with this boot id ended, as a sentence; empty if it runs or the cause is unknown."""
         async with self._open_lock:
             if boot_id == self._known_boot_id and not self.is_attached:
                 with suppress(SandboxUnavailable):  # recorded once the backend can be reached
-                    await self._record_loss(
+                    await self._record_exit(
                         await self._manager.choose_backend(self._spec.files_backend)
                     )
-            return self._losses.get(boot_id, "")
+            return self._exit_sentences.get(boot_id, "")
 
     async def _watch_over(self, sandbox: Sandbox) -> None:
         """Record the end of the sandbox at once, also while no call uses it."""
         await sandbox.wait_until_lost()
-        # A worker that has taken over records the loss; a database error shows at the next write.
+        # A worker that has taken over records the exit; a database error shows at the next write.
         with suppress(Fenced, DatabaseError):
-            await self.exit_cause(sandbox.boot_id)
+            await self.exit_sentence(sandbox.boot_id)
 
     async def _end_watch(self) -> None:
         watch, self._watch = self._watch, None
@@ -114,21 +114,21 @@ class RunSandbox:
             watch.cancel()
             await asyncio.wait({watch})
 
-    async def _record_loss(self, backend: Backend) -> None:
+    async def _record_exit(self, backend: Backend) -> None:
         """Store how the known runner ended, if it did."""
         if not self._known_boot_id:
             return
-        is_first_check = self._sandbox is not self._loss_checked_for
-        self._loss_checked_for = self._sandbox
-        loss = await backend.exit_cause(self._spec.conversation_id, just_lost=is_first_check)
-        if loss is None:
+        is_first_check = self._sandbox is not self._exit_checked_for
+        self._exit_checked_for = self._sandbox
+        cause = await backend.exit_cause(self._spec.conversation_id, just_lost=is_first_check)
+        if cause is None:
             return
-        self._losses[self._known_boot_id], self._known_boot_id = loss.sentence, ""
-        if self._sandbox is None and loss.kind in (ExitKind.RETIRED, ExitKind.REMOVED):
+        self._exit_sentences[self._known_boot_id], self._known_boot_id = cause.sentence, ""
+        if self._sandbox is None and cause.kind in (ExitKind.RETIRED, ExitKind.REMOVED):
             # It ended while it was not in use.
             await self._log.commit(events.SandboxRemoved(kept=True))
         else:
-            await self._log.commit(_lost_event(loss))
+            await self._log.commit(_lost_event(cause))
 
     # --- opening ----------------------------------------------------------------------------------
 
@@ -173,7 +173,7 @@ class RunSandbox:
             await backend.delete(self._spec.conversation_id, self._spec.volume)
             await self._log.commit(events.SandboxRemoved(kept=False))
             self._spec = replace(self._spec, reset_files=False, volume="")
-        await self._record_loss(backend)
+        await self._record_exit(backend)
         if not self._known_boot_id:
             await self._log.commit(events.SandboxStarting(backend=name))
         began = clock.monotonic()
@@ -186,7 +186,7 @@ class RunSandbox:
         if sandbox.resumed and sandbox.boot_id == self._known_boot_id:
             self._log.add(events.SandboxResumed(boot_id=sandbox.boot_id, seconds=seconds))
         if self._known_boot_id not in ("", sandbox.boot_id):
-            self._losses[self._known_boot_id] = SILENT.sentence
+            self._exit_sentences[self._known_boot_id] = SILENT.sentence
             self._log.add(_lost_event(SILENT))
         if sandbox.boot_id != self._known_boot_id:
             self._log.add(
@@ -247,5 +247,5 @@ def _stopped_calls(conversation_id: UUID, boot_id: str) -> list[str]:
     return [pk.hex for pk in calls.filter(cause="cancelled").values_list("pk", flat=True)]
 
 
-def _lost_event(loss: ExitCause) -> events.SandboxLost:
-    return events.SandboxLost(cause=loss.sentence, end=loss.kind, exit_code=loss.exit_code)
+def _lost_event(cause: ExitCause) -> events.SandboxLost:
+    return events.SandboxLost(cause=cause.sentence, end=cause.kind, exit_code=cause.exit_code)

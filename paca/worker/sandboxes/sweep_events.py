@@ -45,7 +45,7 @@ def record_ended(sandbox: SandboxRecord) -> bool:
     return _record(sandbox, LIVING_SANDBOX_STATES, events.SandboxRemoved(kept=True))
 
 
-def record_loss(sandbox: SandboxRecord, cause: ExitCause) -> bool:
+def record_exit(sandbox: SandboxRecord, cause: ExitCause) -> bool:
     """Record why the sandbox ended. One that was retired has just ended."""
     if cause.kind is ExitKind.RETIRED:
         return record_ended(sandbox)
@@ -66,7 +66,7 @@ def delete_row(conversation_id: UUID) -> None:
 
 
 def count_removed(worker_id: str, number: int) -> None:
-    """Add to the number of things that this worker has removed since it started."""
+    """Add to the count of sandboxes, workspaces and leftovers that this worker has removed."""
     Worker.objects.filter(id=worker_id).update(sandboxes_reaped=F("sandboxes_reaped") + number)
 
 

@@ -28,7 +28,7 @@ REMOVING_FILES = "removing the files of a conversation"
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """How many sandboxes, workspaces and leftovers of failed starts a sweep has removed."""
+    """How many sandboxes a sweep has ended, and how many workspaces and leftovers it has removed."""
 
     ended: int = 0
     workspaces: int = 0
@@ -40,7 +40,7 @@ class SweepResult:
 
     def __str__(self) -> str:
         return (
-            f"{self.ended} unused sandboxes ended, {self.workspaces} unused workspaces removed, "
+            f"{self.ended} unused sandboxes ended, {self.workspaces} workspaces removed, "
             f"{self.leftovers} leftovers of failed starts removed"
         )
 
@@ -95,7 +95,7 @@ class Sweeper:
         )
         if clock.monotonic() - self._full_sweep_at >= FULL_SWEEP_SECONDS:
             self._full_sweep_at = clock.monotonic()
-            await self._record_losses()
+            await self._record_exits()
             workspaces += await self._remove_orphans()
             leftovers = await asyncio.to_thread(self._sandbox_manager.remove_leftovers)
         result = SweepResult(ended, workspaces, leftovers)
@@ -182,10 +182,10 @@ class Sweeper:
             return await self._sandbox_manager.delete(conversation_id, backend, volume)
         return False
 
-    async def _record_losses(self) -> None:
+    async def _record_exits(self) -> None:
         """Record why sandboxes ended while no run was using them."""
         for each in await self._database.call(sandbox_queries.living):
             with tolerated("checking a sandbox"):
-                loss = await self._sandbox_manager.exit_cause(each.conversation_id, each.backend)
-                if loss is not None:
-                    await self._database.call(sweep_events.record_loss, each, loss)
+                cause = await self._sandbox_manager.exit_cause(each.conversation_id, each.backend)
+                if cause is not None:
+                    await self._database.call(sweep_events.record_exit, each, cause)
