@@ -13,7 +13,7 @@ from uuid import UUID
 
 from paca import events
 from paca.conversations import sandbox_lifecycle
-from paca.conversations.models.inbox import TriggerState
+from paca.conversations.models.inbox import ControlCommand, TriggerState
 from paca.conversations.models.statuses import (
     MODEL_CALL_MOVES,
     TOOL_CALL_MOVES,
@@ -141,10 +141,15 @@ def _turn_finished(event: events.TurnFinished, cursor: Any, context: WriteContex
 def claim_messages(cursor: Any, context: WriteContext) -> None:
     """Let the running turn answer the messages that were written since it started."""
     cursor.execute(
-        # Not a parameter: SQLite uses the partial index ``trigger_new`` only for a literal.
-        f"UPDATE conversations_trigger SET state = %s, turn = %s"  # noqa: S608 - fixed value
-        f" WHERE conversation_id = %s AND state = '{TriggerState.NEW.value}' AND control = ''",
-        [TriggerState.CLAIMED.value, context.turn, uuid_parameter(context.conversation_id)],
+        "UPDATE conversations_trigger SET state = %s, turn = %s"
+        " WHERE conversation_id = %s AND state = %s AND control = %s",
+        [
+            TriggerState.CLAIMED.value,
+            context.turn,
+            uuid_parameter(context.conversation_id),
+            TriggerState.NEW.value,
+            ControlCommand.NONE.value,
+        ],
     )
 
 

@@ -108,17 +108,19 @@ def _announce(
 
 def claim_triggers(conversation_id: UUID, *, turn: int) -> list[str]:
     """Claim every new message for this turn. Gives the ids of the triggers, the oldest first."""
-    # ``new`` is no parameter: SQLite uses the partial index ``trigger_new`` only for a literal.
-    statement = (
-        "UPDATE conversations_trigger SET state = %s, turn = %s, attempts = attempts + 1"  # noqa: S608
-        f" WHERE conversation_id = %s AND state = '{TriggerState.NEW.value}'"
-        " AND control IN (%s, %s) RETURNING created_at, id"
-    )
-    controls = ControlCommand.NONE.value, ControlCommand.INTERRUPT.value
     with connection.cursor() as cursor:
         cursor.execute(
-            statement,
-            [TriggerState.CLAIMED.value, turn, uuid_parameter(conversation_id), *controls],
+            "UPDATE conversations_trigger SET state = %s, turn = %s, attempts = attempts + 1"
+            " WHERE conversation_id = %s AND state = %s AND control IN (%s, %s)"
+            " RETURNING created_at, id",
+            [
+                TriggerState.CLAIMED.value,
+                turn,
+                uuid_parameter(conversation_id),
+                TriggerState.NEW.value,
+                ControlCommand.NONE.value,
+                ControlCommand.INTERRUPT.value,
+            ],
         )
         return [str(UUID(str(found))) for _, found in sorted(cursor.fetchall())]
 

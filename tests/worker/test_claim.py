@@ -1,6 +1,7 @@
 """Claims of conversations, and conversations that kill every worker that claims them."""
 
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from django.db import IntegrityError
@@ -8,8 +9,9 @@ from django.utils import timezone
 
 from paca import events
 from paca.conversations import services, store
-from paca.conversations.models import Conversation
+from paca.conversations.models import Conversation, ModelCallStatus
 from paca.conversations.models.statuses import IllegalStatusMove
+from paca.engine.ports import ModelCallStarted
 from paca.worker import claim, turn_end
 from paca.worker.claim import MAX_LOST_WORKERS, PARKED_DETAIL
 from tests.support.flow import ObservedConversation
@@ -109,3 +111,28 @@ def test_claim_of_one_conversation_that_is_refused_does_not_block_the_others(mon
     monkeypatch.setattr(store, "append", append_or_refuse)
     assert [claimed.lease.conversation_id for claimed in claim_all()] == [other.id]
     assert refused.row.lease_owner == ""
+
+
+@pytest.mark.parametrize("old", ModelCallStatus.values)
+def test_claim_after_a_lost_worker_abandons_only_open_model_calls(old):
+    conversation = start_conversation()
+    (claimed,) = claim_all()
+    started = ModelCallStarted(call_id=uuid4().hex, model="m")
+    store.append(conversation.id, started, lease=claimed.lease)
+    conversation.row.model_calls.update(status=old)
+    expire_leases()
+    claim_all()
+    expected = "abandoned" if old == "started" else old
+    assert conversation.row.model_calls.get().status == expected
+
+
+def test_claim_of_a_conversation_takes_its_new_messages_and_interrupts():
+    conversation = start_conversation()
+    by = conversation.row.session.member
+    claim_all()
+    services.send(conversation.row, text="And this", by=by, on_busy="interrupt")
+    services.pause(conversation.row, by=by)
+    taken = store.claim_triggers(conversation.id, turn=2)
+    states = conversation.row.triggers.values_list("control", "state", "turn")
+    assert set(states) == {("", "claimed", 1), ("interrupt", "claimed", 2), ("pause", "new", None)}
+    assert len(taken) == 1
