@@ -24,7 +24,7 @@ TEXT = "a piece of text as long as the model's words in a twentieth of a second 
 
 
 def one_stream(_folder: Path) -> Figure:
-    """Our relay and groups of channels_redis, each in one process. Every viewer gets every frame, in order."""
+    """Our relay and channels_redis, each in one process. Every viewer gets every frame, in order."""
     with running() as valkey:
         ours = asyncio.run(through_the_relay(valkey.url))
         groups = asyncio.run(through_groups(valkey.url))

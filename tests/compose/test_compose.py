@@ -1,4 +1,4 @@
-"""The services of compose.yml on real Docker: a sign-in, a command in a sandbox, a drain, no secret in the image."""
+"""The services of compose.yml on real Docker: a sign-in, a command in a sandbox, a drain."""
 
 import json
 import subprocess

@@ -72,7 +72,7 @@ class ScriptedLLM:
                 self.closed += 1
 
     def _next(self, request: base.Request) -> Scripted:
-        """Take the next item of the script. Raises ``ModelError`` if the item is an error or a fault before the stream."""
+        """The next reply. Raises ``ModelError`` if it is an error, or a fault before the stream."""
         if not self.replies:
             raise AssertionError("the model got a request after the end of its script")
         item = self.replies.pop(0)
