@@ -64,7 +64,7 @@ TABLE: list[tuple[Any, ...]] = [
     ("PATCH", ONE, {"handle": "ada-harbor"}, 400, "invalid", "handle", "has this username"),
     ("PATCH", ONE, {"status": "asleep"}, 400, "invalid", "status", "not a valid choice"),
     ("PATCH", ONE, {"model": "gpt"}, 400, "invalid", "model", "provider/model"),
-    ("PATCH", ONE, {"model": "acme/x"}, 400, "invalid", "model", "no model that Paca can ask"),
+    ("PATCH", ONE, {"model": "acme/x"}, 400, "invalid", "model", "is not a known model"),
     ("PATCH", ONE, {"model": "demo/x"}, 400, "invalid", "model", "There is one demo model"),
     ("PATCH", ONE, {"base_url": "nonsense"}, 400, "invalid", "base_url", "such as https://"),
     ("PATCH", ONE, {"base_url": "file:///etc"}, 400, "invalid", "base_url", "such as https://"),
