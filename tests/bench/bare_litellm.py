@@ -51,7 +51,7 @@ async def ask(base_url: str, messages: list[Any]) -> dict[str, Any]:
     return reply
 
 
-async def converse(base_url: str, question: str) -> int:
+async def run_conversation(base_url: str, question: str) -> int:
     """Ask, act, observe until there is an answer; how many calls that took."""
     messages: list[Any] = [
         {"role": "system", "content": "You are Rosa, a helpful agent."},
@@ -74,7 +74,7 @@ async def main(base_url: str) -> None:
     await library.load()
     while line := await asyncio.to_thread(sys.stdin.readline):
         count, _, question = line.strip().partition(" ")
-        held = (converse(base_url, f"{question} {number}") for number in range(int(count)))
+        held = (run_conversation(base_url, f"{question} {number}") for number in range(int(count)))
         sys.stdout.write(f"{sum(await asyncio.gather(*held))}\n")
         sys.stdout.flush()
 

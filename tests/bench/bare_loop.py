@@ -52,7 +52,7 @@ def _begun(block: Any) -> dict[str, Any]:
     return {"type": "tool_use", "id": block.id, "name": block.name, "input": {}}
 
 
-async def converse(client: anthropic.AsyncAnthropic, question: str) -> int:
+async def run_conversation(client: anthropic.AsyncAnthropic, question: str) -> int:
     """Ask, act, observe until there is an answer; how many calls that took."""
     messages: list[Any] = [{"role": "user", "content": question}]
     carried_out = 0
@@ -73,7 +73,7 @@ async def converse(client: anthropic.AsyncAnthropic, question: str) -> int:
 async def main(base_url: str) -> None:
     client = anthropic.AsyncAnthropic(api_key="sk-test-1234", base_url=base_url, max_retries=0)
     while question := await asyncio.to_thread(sys.stdin.readline):
-        count = await converse(client, question.strip())
+        count = await run_conversation(client, question.strip())
         sys.stdout.write(f"{count}\n")
         sys.stdout.flush()
 

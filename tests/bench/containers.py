@@ -51,9 +51,9 @@ def ready(folder: Path) -> Figure:
     )
 
 
-def standing(folder: Path) -> Figure:
+def warm_start(folder: Path) -> Figure:
     """Time until the first output in a sandbox from the warm pool."""
-    ours, made = asyncio.run(_taken())
+    ours, made = asyncio.run(_warm_starts())
     return Figure(
         "pool-docker",
         ours,
@@ -126,7 +126,7 @@ async def _starts() -> tuple[float, float]:
     return median(ours[1:]), median(bare[1:])
 
 
-async def _taken() -> tuple[float, float]:
+async def _warm_starts() -> tuple[float, float]:
     backend = _backend()
     pool = DockerWarmPool(backend)
     taken, made = [], []

@@ -30,7 +30,7 @@ ROWS = {
     "echo-docker": Row("containers.echo"),
     "sandbox-bubblewrap": Row("starting.sandbox"),
     "sandbox-docker": Row("containers.ready"),
-    "pool-docker": Row("containers.standing"),
+    "pool-docker": Row("containers.warm_start"),
     "removal-docker": Row("containers.removal"),
     "viewers": Row("viewers.one_stream"),
 }

@@ -86,7 +86,7 @@ class Ours:
     def __exit__(self, *_: object) -> None:
         self._process.__exit__()
 
-    def converse(self, turns: int) -> Watched:
+    def run_conversation(self, turns: int) -> Watched:
         watched = Watched(self._pid, turns)
         self._server.script(watched)
         sent = services.start_chat(self._world.agent, text=QUESTION, by=self._world.owner)
@@ -116,7 +116,7 @@ class Bare:
     def __exit__(self, *_: object) -> None:
         self._process.communicate(timeout=30)
 
-    def converse(self, turns: int) -> Watched:
+    def run_conversation(self, turns: int) -> Watched:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         watched = Watched(self._process.pid, turns)
@@ -140,8 +140,8 @@ def cpu_per_turn(folder: Path) -> Figure:
     ours, bare = [], []
     with model() as server, Ours(server, folder, "Turns") as worker, Bare(server) as loop:
         for _ in range(1 + ROUNDS):
-            ours.append(worker.converse(TURNS).ms_per_turn(0, TURNS))
-            bare.append(loop.converse(TURNS).ms_per_turn(0, TURNS))
+            ours.append(worker.run_conversation(TURNS).ms_per_turn(0, TURNS))
+            bare.append(loop.run_conversation(TURNS).ms_per_turn(0, TURNS))
     return Figure(
         "turn",
         median(ours[1:]),
@@ -158,9 +158,9 @@ def late_turn(folder: Path) -> Figure:
     """A late and an early turn of one conversation: the figure shows costs that grow with the history."""
     early, late = [], []
     with model() as server, Ours(server, folder, "Late") as worker:
-        worker.converse(TURNS)
+        worker.run_conversation(TURNS)
         for _ in range(LONG_ROUNDS):
-            watched = worker.converse(200 + AROUND)
+            watched = worker.run_conversation(200 + AROUND)
             early.append(watched.ms_per_turn(50 - AROUND, 50 + AROUND))
             late.append(watched.ms_per_turn(200 - AROUND, 200 + AROUND))
     return Figure(

@@ -173,7 +173,7 @@ def main() -> None:
         pid = os.fork()
         if pid == 0:
             try:
-                _become(**json.loads(line))
+                _run_command(**json.loads(line))
             finally:
                 os._exit(1)
         sys.stdout.write(f"{pid}\n")
@@ -189,7 +189,7 @@ def _load() -> None:
         import_module(name)
 
 
-def _become(arguments: Sequence[str], variables: Mapping[str, Any], log: str) -> None:
+def _run_command(arguments: Sequence[str], variables: Mapping[str, Any], log: str) -> None:
     ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     out = os.open(log, os.O_WRONLY | os.O_APPEND)

@@ -39,7 +39,7 @@ def run(testbed: Testbed, report: Report, *, seed: int, short: bool) -> None:
         for name, outage in _outages(testbed, short=short).items():
             report.say(name)
             for number in range(times):
-                _through(outage, f"{name}-{number}", testbed, group, report, chance)
+                _run_outage(outage, f"{name}-{number}", testbed, group, report, chance)
             report.figures[name] = times
         _cut_streams(testbed, processes, group, report, chance, count=10 if short else 200)
         if model.violations:
@@ -63,7 +63,7 @@ def _outages(testbed: Testbed, *, short: bool) -> dict[str, Outage]:
     return found
 
 
-def _through(
+def _run_outage(
     outage: Outage,
     mark: str,
     testbed: Testbed,
@@ -81,7 +81,9 @@ def _through(
     time.sleep(chance.uniform(0, 2))
     outage(testbed, chance)
     late = group.begin(_story(f"{mark}-late", chance))  # the wake-up hint of this one may be lost
-    _judge_all(testbed, group, report, mark, sandbox_lost=outage is _kill_sandboxes, late=late)
+    _judge_conversations(
+        testbed, group, report, mark, sandbox_lost=outage is _kill_sandboxes, late=late
+    )
 
 
 def _story(mark: str, chance: random.Random) -> Script:
@@ -93,7 +95,7 @@ def _story(mark: str, chance: random.Random) -> Script:
     return Script(mark, [*replies, says(DONE)])
 
 
-def _judge_all(
+def _judge_conversations(
     testbed: Testbed,
     group: ConversationGroup,
     report: Report,
@@ -148,7 +150,7 @@ def _kill_postgres(testbed: Testbed, chance: random.Random) -> None:
     testbed.postgres.kill()
     time.sleep(chance.uniform(0, 3))
     testbed.postgres.start()
-    _connect_anew()
+    _reconnect()
 
 
 def _kill_postgres_twice(testbed: Testbed, chance: random.Random) -> None:
@@ -159,7 +161,7 @@ def _kill_postgres_twice(testbed: Testbed, chance: random.Random) -> None:
     _kill_postgres(testbed, chance)
 
 
-def _connect_anew() -> None:
+def _reconnect() -> None:
     """Close the dead connection of this test process, and wait until the database answers again."""
     while True:
         try:

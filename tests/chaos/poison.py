@@ -25,7 +25,9 @@ def run(testbed: Testbed, report: Report, *, seed: int, short: bool) -> None:
         testbed.processes(report.traces, lease_seconds=LEASE_SECONDS, **LIMITS) as processes,
     ):
         group = ConversationGroup(model, "poison")
-        before = _kept(testbed)  # of earlier parts, until their sandboxes are deleted
+        before = _conversations_with_files(
+            testbed
+        )  # of earlier parts, until their sandboxes are deleted
         ports = [w.wait_until_ready() for w in [processes.worker() for _ in range(testbed.workers)]]
         target = group.begin(Script("target", [says(DONE)]))
         group.wait_for_all(senders.WAIT_SECONDS)
@@ -35,8 +37,8 @@ def run(testbed: Testbed, report: Report, *, seed: int, short: bool) -> None:
             report.say(f"{name}: {len(rows)}")
             held += _judge(rows, senders.SENDERS[name](rows, context), report)
             total += len(rows)
-            _look_around(name, processes, context)
-        _look_for_leftovers(context, before)
+            _check_other_work(name, processes, context)
+        _check_leftovers(context, before)
         if model.violations:
             report.fault(f"the model got requests that no provider accepts: {model.violations[:3]}")
         report.figures["inputs with the required result"] = f"{held} of {total}"
@@ -61,7 +63,7 @@ def _judge(rows: list[Row], seen: list[Seen], report: Report) -> int:
     return len(rows) - len(wrong)
 
 
-def _look_around(name: str, processes: Processes, context: InputContext) -> None:
+def _check_other_work(name: str, processes: Processes, context: InputContext) -> None:
     """Check that another conversation is answered, and that no process died, grew or logged an error."""
     context.ask_a_neighbour()
     for log in processes.dead:
@@ -73,13 +75,13 @@ def _look_around(name: str, processes: Processes, context: InputContext) -> None
         context.report.fault(f"{name}: logged as an error: {line[:300]} ... {line[-600:]}")
 
 
-def _kept(testbed: Testbed) -> set[str]:
+def _conversations_with_files(testbed: Testbed) -> set[str]:
     """The ids of conversations that have a workspace."""
     return {str(one) for each in testbed.sandboxes.list_workspaces().values() for one in each}
 
 
-def _look_for_leftovers(context: InputContext, before: set[str]) -> None:
-    if left := _kept(context.testbed) - before:
+def _check_leftovers(context: InputContext, before: set[str]) -> None:
+    if left := _conversations_with_files(context.testbed) - before:
         context.report.fault(f"sandboxes are left of {sorted(left)}")
     if waiting := Trigger.objects.filter(state__in=("new", "claimed")).count():
         context.report.fault(f"{waiting} triggers are left in the inbox")
