@@ -78,7 +78,7 @@ MUTANTS = (
     Mutant(
         "turns-and-calls-move-as-allowed",
         never,
-        ("tests/conversations/test_store.py::test_turn_ends_only_while_it_runs",),
+        ("tests/conversations/test_status_moves.py::test_turn_ends_only_while_it_runs",),
     ),
     Mutant("sandbox-moves-as-allowed", never, ("tests/conversations/test_sandbox_lifecycle.py",)),
     Mutant("worker-parks-deadly-step", never, ("tests/worker/test_claim.py",)),
