@@ -1,8 +1,11 @@
 """A TLS proxy before a server without TLS, with a new self-signed certificate."""
 
-import asyncio
+import contextlib
+import select
+import socket
 import ssl
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -14,44 +17,63 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 
 class TlsProxy:
-    """``with TlsProxy(folder, port) as front:``; ``front.certificate`` is what clients have to trust."""
+    """``with TlsProxy(folder, port) as proxy:``; clients have to trust ``proxy.certificate``."""
 
     def __init__(self, folder: Path, behind: int) -> None:
         self.certificate = folder / "certificate.pem"
         self._key = folder / "key.pem"
         self._behind = behind
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
+        self._sockets: list[socket.socket] = []
+        self._threads: list[threading.Thread] = []
 
     def __enter__(self) -> Self:
         self._make_certificate()
-        self._thread.start()
-        assert self._ready.wait(10)
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.load_cert_chain(self.certificate, self._key)
+        self._listener = self._keep(socket.create_server(("127.0.0.1", 0)))
+        self.port = self._listener.getsockname()[1]
+        self._start(self._accept)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._over.set)
-        self._thread.join(10)
+        for each in self._sockets:
+            with contextlib.suppress(OSError):  # not connected any more
+                each.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join(10)
+        for each in self._sockets:
+            each.close()
 
-    async def _serve(self) -> None:
-        self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self.certificate, self._key)
-        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=context)
-        self.port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        await self._over.wait()
-        server.close()
+    def _keep(self, opened: socket.socket) -> socket.socket:
+        self._sockets.append(opened)
+        return opened
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await asyncio.open_connection("127.0.0.1", self._behind)
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(_pump(reader, back))
-                group.create_task(_pump(there, writer))
-        finally:
-            writer.close()
-            back.close()
+    def _start(self, target: Callable[..., None], *arguments: socket.socket) -> None:
+        self._threads.append(threading.Thread(target=target, args=arguments))
+        self._threads[-1].start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):  # the listener was shut down
+            while True:
+                self._start(self._serve, self._keep(self._listener.accept()[0]))
+
+    def _serve(self, accepted: socket.socket) -> None:
+        """Decrypt for the server behind and encrypt its answers, in one thread: OpenSSL wants no two."""
+        with contextlib.suppress(
+            OSError
+        ):  # the client rejects the certificate, or one side has closed
+            client = self._context.wrap_socket(accepted, server_side=True)
+            self._keep(client)
+            server = self._keep(socket.create_connection(("127.0.0.1", self._behind)))
+            other = {client: server, server: client}
+            while True:
+                readable = [client] if client.pending() else select.select(list(other), [], [])[0]
+                for each in readable:
+                    data = each.recv(65_536)
+                    if not data:
+                        other[each].shutdown(socket.SHUT_RDWR)
+                        return
+                    other[each].sendall(data)
 
     def _make_certificate(self) -> None:
         key = ec.generate_private_key(ec.SECP256R1())
@@ -77,10 +99,3 @@ class TlsProxy:
                 serialization.NoEncryption(),
             )
         )
-
-
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while data := await reader.read(65_536):
-        writer.write(data)
-        await writer.drain()
-    writer.close()
