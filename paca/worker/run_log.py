@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from django.db import Error as DatabaseError
 
 from paca import events
+from paca.common import database_errors
 from paca.common.errors import PacaError
 from paca.conversations import event_log, store
 from paca.conversations.store import AppendResult, Lease
@@ -40,6 +41,7 @@ class RunLog:
         self._stream_buffer = stream_buffer
         self._pending: list[LogEntry] = []
         self._failed: DatabaseError | PacaError | None = None
+        self._refused: DatabaseError | PacaError | None = None
         self._commit_lock = asyncio.Lock()
         self._apply_all(new_events)
 
@@ -63,18 +65,21 @@ class RunLog:
     def take_pending(self) -> tuple[LogEntry, ...]:
         """Remove and return the entries that wait for a commit, for a transaction of the caller.
 
-        Raises the error of an earlier commit, whose entries are lost: no task of the run may go on.
+        Raises the error of an earlier commit if it is unknown whether its entries are stored, or if
+        the lease is lost: no task of the run may go on. After entries were refused for good, later
+        ones are dropped too, because they may follow from the refused ones.
         """
         if self._failed is not None:
             raise self._failed
         pending, self._pending = tuple(self._pending), []
-        return pending
+        return () if self._refused is not None else pending
 
     async def commit(self, *entries: LogEntry) -> None:
         """Store the pending entries and these in one transaction, even if the caller is cancelled meanwhile.
 
         Raises ``Fenced`` if the lease is lost, ``IllegalStatusMove`` or a database error. Every later
-        commit raises the same error.
+        commit raises the same error. If the entries were refused for good, the caller may still store
+        the end of the turn.
         """
         self.add(*entries)
         if self._pending:
@@ -82,6 +87,8 @@ class RunLog:
 
     async def _commit(self) -> None:
         async with self._commit_lock:
+            if self._refused is not None:
+                raise self._refused
             pending = self.take_pending()
             if not pending:
                 return
@@ -93,8 +100,11 @@ class RunLog:
                     lease=self.lease,
                     known_seq=self._history.seq,
                 )
-            except (DatabaseError, PacaError) as error:
+            except (store.Fenced, *database_errors.UNAVAILABLE_ERRORS) as error:
                 self._failed = error
+                raise
+            except (DatabaseError, PacaError) as error:
+                self._refused = error
                 raise
             await self._apply_appended(appended)
 

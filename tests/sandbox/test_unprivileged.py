@@ -68,7 +68,9 @@ def test_the_isolation_holds_without_root(run_as_nobody):
 
 def test_the_limits_hold_without_root(run_as_nobody):
     hog, bomb, alive = run_as_nobody(
-        "python3 -c 'x = bytearray(600 << 20)'", ":(){ :|:& };:; sleep 15", "echo alive"
+        "python3 -c 'import time; x = bytearray(600 << 20); time.sleep(15)'",
+        ":(){ :|:& };:; sleep 15",
+        "echo alive",
     )
     assert (hog["cause"], hog["exit_code"]) == ("out_of_memory", 137)
     assert bomb["cause"] == "too_many_processes"

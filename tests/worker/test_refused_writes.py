@@ -1,10 +1,13 @@
 """A write that is refused ends the run: its claim is released, and no person is asked to correct it."""
 
 import asyncio
+import contextlib
 
 import pytest
+from django.db import IntegrityError
 
-from paca.conversations import services
+from paca import events
+from paca.conversations import services, store
 from paca.conversations.models import Conversation, Turn
 from paca.conversations.models.statuses import IllegalStatusMove
 from paca.sandbox.manager import SandboxManager
@@ -61,3 +64,29 @@ def test_illegal_status_move_is_shown_as_a_failure_of_the_server(run_claimed):
 
     row = run_claimed(engine)
     assert (row.status, row.reason) == ("failed", "internal")
+
+
+def test_commit_after_a_refused_one_is_refused_too_and_the_turn_ends_as_failed(
+    run_claimed, monkeypatch
+):
+    """Also if a task beside the engine made the refused commit: its entries must not vanish unnoticed."""
+    append = store.append
+
+    def refuse(conversation_id, *entries, **options):
+        if any(getattr(entry, "type", "") == "agent.sandbox.lost" for entry in entries):
+            raise IntegrityError("refused")
+        return append(conversation_id, *entries, **options)
+
+    monkeypatch.setattr(store, "append", refuse)
+    after = []
+
+    async def engine(run, services):
+        with contextlib.suppress(IntegrityError):  # as the task that watches over the sandbox does
+            await services.log.commit(events.SandboxLost(cause="killed"))
+        after.append("reached")
+        await services.log.commit(events.ThoughtRecorded(call_id="c", text="more"))
+        after.append("not reached")
+        return turns.TurnOutcome("finished", "answered")
+
+    row = run_claimed(engine)
+    assert (row.status, row.reason, after) == ("failed", "internal", ["reached"])

@@ -92,7 +92,7 @@ def test_run_log_fails_for_all_tasks_after_the_database_failed_for_one(lease, da
 
 @pytest.mark.parametrize("error", [IllegalStatusMove(), IntegrityError()])
 def test_run_log_fails_for_all_tasks_after_a_commit_was_refused(lease, error):
-    """The entries of the refused commit may be those of several tasks."""
+    """The entries of the refused commit may be those of several tasks. Only the turn's end is stored."""
     database = FailingOnce()
     database.error = error
     log = make_log(lease, database)
@@ -106,8 +106,7 @@ def test_run_log_fails_for_all_tasks_after_a_commit_was_refused(lease, error):
     asyncio.run(commit_twice())
     database.close()
     assert stored_titles(lease.conversation_id) == []
-    with pytest.raises(type(error)):
-        log.take_pending()
+    assert log.take_pending() == ()
 
 
 @pytest.mark.parametrize("superseded", [False, True])
