@@ -114,10 +114,7 @@ class DockerEngine:
             raise self._unreachable_error(error) from error
 
     def _check_socket(self, path: str, seconds: float) -> None:
-        """Check that a daemon listens, before the slow import of the SDK.
-
-        The SDK would also leave the refused socket to the garbage collector.
-        """
+        """Check that a daemon listens, before the slow import of the SDK."""
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(seconds)
             try:
@@ -131,7 +128,9 @@ class DockerEngine:
         """The client of this thread, because clients cannot be shared. Making it sends a request to the daemon."""
         import docker
         from docker.tls import TLSConfig
+        from docker.transport import unixconn
 
+        unixconn.UnixHTTPConnection.connect = _connect_or_close
         if not hasattr(self._thread_local, "client"):
             host, tls = self._checked_host(), False
             if self._certificates is not None and host.startswith("tcp://"):
@@ -195,6 +194,18 @@ class DockerEngine:
         return SandboxUnreachable(
             f"{PREFIX}no Docker daemon answers at {self.host}. Start it: sudo systemctl start docker"
         )
+
+
+def _connect_or_close(connection: Any) -> None:
+    """Connect a ``UnixHTTPConnection`` of the SDK, whose own method leaves a refused socket open."""
+    opened = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        opened.settimeout(connection.timeout)
+        opened.connect(connection.unix_socket)
+    except BaseException:
+        opened.close()
+        raise
+    connection.sock = opened
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
