@@ -20,6 +20,8 @@ PROCESS = (
     "tests/installation/",
     "tests/compose/",
     "tests/realtime/test_slow_readers.py",
+    "tests/realtime/test_replay_and_follow.py",
+    "tests/realtime/test_live_text.py",
     "tests/ops/test_uvicorn_server.py",
     "tests/worker/test_thread.py",
     "tests/worker/test_full_database.py",
