@@ -83,8 +83,8 @@ class ConversationStarted(Event):
 class ConversationPaused(Event):
     """The conversation is paused until a message or Continue. ``reason`` is one of by_person,
     step_limit, token_budget, cost_budget, time_limit, rate_limited, model_unavailable, stuck (the same
-    step was repeated without progress), parked (a step failed or cost its worker several
-    times in a row)."""
+    step was repeated without progress), parked (the same step failed, or its
+    worker was lost, several times in a row)."""
 
     reason: str
     by: str = ""

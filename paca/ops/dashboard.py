@@ -75,7 +75,7 @@ def model_spending() -> ModelSpending:
 
 
 def parked_conversations() -> QuerySet[Conversation]:
-    """Conversations paused because a step failed or cost its worker several times in a row, newest first."""
+    """Conversations paused because the same step failed, or its worker was lost, several times in a row, newest first."""
     return Conversation.objects.filter(
         status=ConversationStatus.PAUSED, reason="parked", deleted_at=None
     ).order_by("-last_activity_at")

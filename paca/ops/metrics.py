@@ -79,7 +79,7 @@ class InstallationCollector:
         )
         yield _gauge(
             "conversations_parked",
-            "Conversations paused because a step failed or cost its worker several times in a row.",
+            "Conversations paused because the same step failed, or its worker was lost, several times in a row.",
             figures.parked,
         )
         yield _gauge("triggers_dead", "Triggers that were given up.", figures.dead_triggers)

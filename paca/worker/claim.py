@@ -53,7 +53,7 @@ MAX_CANDIDATES = 50
 MAX_LOST_WORKERS = 3
 FAILED_STEP_PAUSE_SECONDS = 1.0
 PARKED_DETAIL = (
-    f"This step has cost its worker, or failed on this server, {MAX_LOST_WORKERS} times in a row. "
+    f"The worker was lost in this step, or the step failed on this server, {MAX_LOST_WORKERS} times in a row. "
     "Everything up to here is kept."
 )
 

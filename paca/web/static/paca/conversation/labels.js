@@ -31,7 +31,7 @@ const PAUSED = {
   rate_limited: () => "Paused: the model's provider limits the number of requests.",
   model_unavailable: () => "Paused: the model does not answer.",
   stuck: () => "Paused: the agent repeated the same step without progress.",
-  parked: () => "Parked: this step failed or cost its worker several times in a row.",
+  parked: () => "Parked: the same step failed several times in a row.",
 };
 
 const NEXT_STEPS = {
