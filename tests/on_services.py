@@ -30,6 +30,7 @@ CHOSEN = (
     "tests/worker/test_refused_writes.py",
     "tests/worker/test_superseded.py",
     "tests/worker/test_sweep_events.py",
+    "tests/worker/test_trigger_handler.py",
     "tests/worker/test_worker_registry.py",
     # Whole turns: workers that die or are stopped, the database or Redis that goes away, and the
     # rows that decide which worker owns a sandbox or starts an agent.

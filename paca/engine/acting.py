@@ -14,8 +14,7 @@ from paca import events
 from paca.common import clock
 from paca.common.errors import PacaError
 from paca.engine.context.history import OpenCall
-from paca.engine.ports import RunServices, ToolServices
-from paca.engine.run import Run
+from paca.engine.run import Run, RunServices, ToolServices
 from paca.engine.tools.base import AnyParsedCall, AnyTool, Effect, ToolContext, ToolOutput, perform
 from paca.engine.tools.formatting import strip_terminal_codes, truncate_middle
 from paca.engine.workspace import (

@@ -9,8 +9,7 @@ from paca.engine.llm.base import ModelError, StopReason, Usage
 from paca.engine.llm.prices import cost_usd
 from paca.engine.llm.text_tool_calls.parser import ends_with_unreadable_call, trailing_call
 from paca.engine.loop_guard import GUARD
-from paca.engine.ports import RunServices
-from paca.engine.run import Run, TurnOutcome, outcome_of_model_error
+from paca.engine.run import Run, RunServices, TurnOutcome, outcome_of_model_error
 from paca.engine.think import RecordedReply, think
 
 ANSWERED = TurnOutcome("finished", "answered")

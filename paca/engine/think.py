@@ -24,8 +24,7 @@ from paca.engine.llm.base import (
     Usage,
 )
 from paca.engine.llm.prices import cost_usd
-from paca.engine.ports import ModelCallStarted, RunServices
-from paca.engine.run import AgentProfile, Run
+from paca.engine.run import AgentProfile, ModelCallStarted, Run, RunServices
 from paca.engine.tools.base import Effect
 
 logger = logging.getLogger(__name__)

@@ -48,9 +48,9 @@ def bus_fault() -> str:
     """Why hints do not travel between processes; empty if they do, or if there is only one process."""
     if not settings.REDIS_URL:
         return ""
-    from paca.bus.redis import health  # redis is imported only where it is used
+    from paca.bus.redis import connection  # redis is imported only where it is used
 
-    return health.find_fault(settings.REDIS_URL)
+    return connection.find_fault(settings.REDIS_URL)
 
 
 def _migrations() -> str:

@@ -1,4 +1,4 @@
-"""The base class of sockets: it authorizes the client, executes commands and sends frames."""
+"""The base class of sockets: it authorizes the client, limits its frames, executes commands and sends."""
 
 import asyncio
 import logging
@@ -11,20 +11,51 @@ from uuid import UUID
 from django.db import Error as DatabaseError
 
 from paca.bus.base import EventsCommitted, HintsLost, LiveFrame, project_topic
-from paca.common import database_errors
+from paca.common import clock, database_errors
 from paca.common.errors import PacaError
 from paca.common.text import truncate_utf8
 from paca.realtime import protocol
-from paca.realtime.access import CloseSocket, SocketAccess
-from paca.realtime.credentials import Credential, SignInNeeded, credential_from
+from paca.realtime.access import (
+    CloseSocket,
+    Credential,
+    SignInNeeded,
+    SocketAccess,
+    credential_from,
+)
 from paca.realtime.database import in_database
 from paca.realtime.handshake import Scope
 from paca.realtime.live_text import Frame
 from paca.realtime.protocol import BadFrame, CloseCode, Command
-from paca.realtime.rate_limit import TokenBucket
 from paca.realtime.relay import Relay, TooManySockets
 
 logger = logging.getLogger(__name__)
+
+FRAMES_PER_SECOND = 20
+
+
+class RateLimited(PacaError):
+    """At most 20 frames a second; this one was not carried out. Send it again in a moment."""
+
+    code = "rate_limited"
+    status = 429
+
+
+class TokenBucket:
+    """A bucket of 20 tokens that is refilled with 20 tokens a second."""
+
+    def __init__(self) -> None:
+        self._tokens = float(FRAMES_PER_SECOND)
+        self._refilled_at = clock.monotonic()
+
+    def take(self) -> None:
+        """Take one token. Raises ``RateLimited`` if the bucket is empty."""
+        now = clock.monotonic()
+        refill = (now - self._refilled_at) * FRAMES_PER_SECOND
+        self._tokens = min(self._tokens + refill, float(FRAMES_PER_SECOND))
+        self._refilled_at = now
+        if self._tokens < 1:
+            raise RateLimited
+        self._tokens -= 1
 
 
 class ClientDisconnected(Exception):

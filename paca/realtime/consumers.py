@@ -1,17 +1,21 @@
-"""The two sockets of a page: the events of a conversation, and the changes of a project."""
+"""The two sockets of a page: the events and commands of a conversation, and the changes of a project."""
 
 import asyncio
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from uuid import UUID
 
 from paca.bus.base import EventsCommitted, HintsLost, LiveFrame
+from paca.common.errors import Conflict
+from paca.conversations import services
 from paca.conversations.api.serializers import conversation_object
-from paca.realtime import commands, protocol
+from paca.realtime import protocol
 from paca.realtime.access import (
     CloseSocket,
     ConversationAccess,
+    Credential,
     SocketAccess,
     authorize_conversation,
     authorize_project,
@@ -21,7 +25,14 @@ from paca.realtime.database import in_database, latest_seqs, read_latest_seqs
 from paca.realtime.delivery import Delivery
 from paca.realtime.handshake import Scope, query_parameter
 from paca.realtime.live_text import Frame
-from paca.realtime.protocol import BadFrame, CloseCode, Command
+from paca.realtime.protocol import (
+    COMMANDS,
+    BadFrame,
+    CloseCode,
+    Command,
+    InterruptCommand,
+    MessageCommand,
+)
 
 MAX_PENDING_CHANGES = 1000
 
@@ -74,7 +85,7 @@ class ConversationConsumer(Consumer):
         await self.delivery.follow()
 
     async def execute_command(self, command: Command) -> Frame:
-        facts = await in_database(commands.execute, self.credential, self.id, command)
+        facts = await in_database(execute, self.credential, self.id, command)
         return protocol.pong(command) if command.type == "ping" else protocol.ack(command, facts)
 
 
@@ -120,3 +131,84 @@ class ProjectConsumer(Consumer):
     async def execute_command(self, command: Command) -> Frame:
         await in_database(self.authorize)
         return protocol.pong(command)
+
+
+# --- commands: each calls the service of the same name ----------------------------------------------
+
+
+def execute(credential: Credential, conversation_id: UUID, command: Command) -> dict[str, Any]:
+    """Check the permission, execute the command and give the facts for its ``ack`` frame.
+
+    Raises ``CloseSocket`` if the socket may no longer be open, or the ``PacaError`` of the service.
+    """
+    access = authorize_conversation(credential, conversation_id)
+    access.require(COMMANDS[command.type])
+    return _HANDLERS[command.type](access, command)
+
+
+def _message(access: ConversationAccess, command: MessageCommand) -> dict[str, Any]:
+    return _send(access, command.text, command.on_busy, command.client_id)
+
+
+def _interrupt(access: ConversationAccess, command: InterruptCommand) -> dict[str, Any]:
+    return _send(access, command.text, "interrupt", command.client_id)
+
+
+def _send(access: ConversationAccess, text: str, on_busy: str, client_id: str) -> dict[str, Any]:
+    sent = services.send(
+        access.conversation, text=text, by=access.member, on_busy=on_busy, client_id=client_id
+    )
+    return {
+        "conversation": str(sent.conversation_id),
+        "turn": sent.turn,
+        "event_seq": sent.event_seq,
+        "duplicate": sent.duplicate,
+    }
+
+
+def _stop(access: ConversationAccess, _command: Command) -> dict[str, Any]:
+    services.stop(access.conversation, by=access.member)
+    return {}
+
+
+def _pause(access: ConversationAccess, _command: Command) -> dict[str, Any]:
+    services.pause(access.conversation, by=access.member)
+    return {}
+
+
+def _resume(access: ConversationAccess, _command: Command) -> dict[str, Any]:
+    services.resume(access.conversation, by=access.member)
+    return {}
+
+
+def _continue(access: ConversationAccess, _command: Command) -> dict[str, Any]:
+    services.continue_(access.conversation, by=access.member)
+    return {}
+
+
+def _clear(access: ConversationAccess, _command: Command) -> dict[str, Any]:
+    session = access.conversation.session
+    if session is None:
+        raise Conflict("This conversation belongs to no chat; there is nothing to clear.")
+    # The command was sent twice, or from a tab that still shows the closed conversation: the answer
+    # is the conversation that is open now.
+    if session.conversation_id not in (None, access.conversation.pk):
+        return {"conversation": str(session.conversation_id), "duplicate": True}
+    opened = services.clear(session, by=access.member)
+    return {"conversation": str(opened.pk), "duplicate": False}
+
+
+def _ping(_access: ConversationAccess, _command: Command) -> dict[str, Any]:
+    return {}
+
+
+_HANDLERS: dict[str, Callable[[ConversationAccess, Any], dict[str, Any]]] = {
+    "message": _message,
+    "interrupt": _interrupt,
+    "stop": _stop,
+    "pause": _pause,
+    "resume": _resume,
+    "continue": _continue,
+    "clear": _clear,
+    "ping": _ping,
+}

@@ -1,6 +1,6 @@
-"""The static files storage whose URLs contain a digest of all files, so that browsers keep them for ever.
+"""The static files: the storage whose URLs contain a digest, and the imports of JavaScript modules.
 
-The digest is a prefix: ``/static/<digest>/paca/core/api.js``. File names stay as they are, so a
+The digest changes with the content of the files, so browsers keep them for ever. It is a prefix: ``/static/<digest>/paca/core/api.js``. File names stay as they are, so a
 relative import in a JavaScript module leads to the file of the same version. Django's manifest storage
 rewrites names inside modules instead, by a regular expression that cannot know JavaScript.
 
@@ -9,6 +9,7 @@ files: its own handler of static files answers first and does not know the diges
 """
 
 import hashlib
+import re
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -53,3 +54,24 @@ def compute_digest(folder: Path) -> str:
 def favicon_url(request: HttpRequest) -> str:
     """The URL of the icon, for the admin's setting SITE_FAVICONS."""
     return static("paca/icons/favicon.svg")
+
+
+_IMPORT = re.compile(r"""^(?:import|export)\b[^;]*?["'](\.[^"']+)["'];?$""", re.M)
+
+
+@cache
+def modules_of(entry: str) -> tuple[str, ...]:
+    """The module and all that it imports, directly or not, as paths below ``static``; itself first.
+
+    With these preloaded, the browser fetches the modules in parallel and not one after the other.
+    """
+    found = {STATIC_FOLDER / entry: None}
+    pending = [STATIC_FOLDER / entry]
+    while pending:
+        module = pending.pop()
+        for relative in _IMPORT.findall(module.read_text()):
+            imported = (module.parent / relative).resolve()
+            if imported not in found:
+                found[imported] = None
+                pending.append(imported)
+    return tuple(str(path.relative_to(STATIC_FOLDER)) for path in found)

@@ -26,7 +26,7 @@ from paca.engine.run import AgentProfile
 from paca.events import Event
 from paca.projects.models import Project
 from paca.sandbox.base import SandboxLimits, SandboxSpec
-from paca.worker.history_cache import CachedHistory
+from paca.worker.run_log import CachedHistory
 
 M = TypeVar("M", bound=Model)
 

@@ -7,8 +7,11 @@ release, when it drains or has lost the lease.
 from __future__ import annotations
 
 import enum
+from collections.abc import Collection
 from dataclasses import dataclass
 from uuid import UUID
+
+from paca.conversations.models import ControlCommand, Trigger, TriggerState
 
 
 class Phase(enum.Enum):
@@ -89,3 +92,20 @@ def stronger(pending: ControlRequest | None, new: ControlRequest) -> ControlRequ
     if pending is None or new.action in REPLACED_BY[pending.action]:
         return new
     return pending
+
+
+def pending_requests(conversations: Collection[UUID]) -> list[tuple[UUID, ControlRequest]]:
+    """New control commands of these conversations, each with its conversation, the oldest first."""
+    if not conversations:
+        return []
+    commands = (
+        Trigger.objects.filter(conversation__in=conversations, state=TriggerState.NEW)
+        .exclude(control=ControlCommand.NONE)
+        .order_by("created_at")
+    )
+    return [(trigger.conversation_id, _request(trigger)) for trigger in commands]
+
+
+def _request(trigger: Trigger) -> ControlRequest:
+    reason = "agent_removed" if trigger.kind == "agent_removed" else "by_person"
+    return ControlRequest(Action(trigger.control), trigger.id, trigger.by, reason)

@@ -25,7 +25,7 @@ from paca.sandbox.manager import SandboxManager
 from paca.worker import lease as leases
 from paca.worker.assembly import default_sandbox_spec
 from paca.worker.claim import claim
-from paca.worker.control_commands import pending_requests
+from paca.worker.control_protocol import pending_requests
 from paca.worker.database import Database
 from paca.worker.external_triggers import ExternalTriggerHandler
 from paca.worker.sandboxes import sweeper

@@ -1,9 +1,15 @@
-"""The event log of a run: stores the entries of the engine, and keeps history and progress up to date."""
+"""The event log of a run, and the histories that a worker keeps between runs.
+
+The log stores the entries of the engine, and keeps history and progress up to date.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Iterable
+from dataclasses import dataclass, field
+from uuid import UUID
 
 from django.db import Error as DatabaseError
 
@@ -14,10 +20,9 @@ from paca.conversations import event_log, store
 from paca.conversations.store import AppendResult, Lease
 from paca.engine.context.history import History, advance
 from paca.engine.limits import TurnProgress
-from paca.engine.ports import LogEntry
+from paca.engine.run import LogEntry
 from paca.events import Event
 from paca.worker.database import Database, run_to_end
-from paca.worker.history_cache import CachedHistory
 from paca.worker.stream_buffer import StreamBuffer
 
 
@@ -138,3 +143,36 @@ class RunLog:
             event, events.UsageRecorded | events.ToolReturned | events.ToolOutcomeUnknown
         ):
             self._stream_buffer.forget(event.call_id)
+
+
+MAX_CONVERSATIONS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class CachedHistory:
+    """History and progress up to the event ``history.seq``. The log only grows, so they stay true.
+
+    ``seen_files``: path to digest of the files that the model has read, as it knows them.
+    """
+
+    history: History = History()
+    progress: TurnProgress = TurnProgress()
+    seen_files: dict[str, str] = field(default_factory=dict)
+
+
+class HistoryCache:
+    """The cached histories by conversation. The least recently used is dropped first."""
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[UUID, CachedHistory] = OrderedDict()
+
+    def put(self, conversation_id: UUID, cached: CachedHistory) -> None:
+        """Keep the history at which a run ended."""
+        self._entries[conversation_id] = cached
+        self._entries.move_to_end(conversation_id)
+        while len(self._entries) > MAX_CONVERSATIONS:
+            self._entries.popitem(last=False)
+
+    def pop(self, conversation_id: UUID) -> CachedHistory:
+        """Remove and return the history of a conversation, or an empty one."""
+        return self._entries.pop(conversation_id, CachedHistory())

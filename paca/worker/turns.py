@@ -20,8 +20,7 @@ from paca.engine.llm.base import LLM
 from paca.engine.llm.registry import open_llm
 from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
 from paca.engine.loop import run_until_done
-from paca.engine.ports import RunServices, ToolServices
-from paca.engine.run import Run, TurnOutcome
+from paca.engine.run import Run, RunServices, ToolServices, TurnOutcome
 from paca.engine.tools.registry import Toolbox, workspace_tools
 from paca.engine.workspace import SandboxBroken, Superseded
 from paca.sandbox.manager import SandboxManager
@@ -37,8 +36,7 @@ from paca.worker.control_protocol import (
     stronger,
 )
 from paca.worker.database import Database
-from paca.worker.history_cache import HistoryCache
-from paca.worker.run_log import RunLog
+from paca.worker.run_log import HistoryCache, RunLog
 from paca.worker.sandboxes.run_sandbox import RunSandbox
 from paca.worker.sandboxes.warm_pool import WarmPool
 from paca.worker.stream_buffer import StreamBuffer

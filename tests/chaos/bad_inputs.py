@@ -13,11 +13,11 @@ from uuid import uuid4
 
 from tests.chaos.scripts import DONE
 from tests.conversations import test_api_bad_input as rest
-from tests.conversations import test_external_triggers as stream
 from tests.engine.llm import test_anthropic_stream as replies
 from tests.realtime import test_commands as frames
 from tests.support import anthropic_dialect
 from tests.support.model_script import Call, Raw, Scripted, calls, fails, says
+from tests.worker import test_external_triggers as stream
 
 ANSWERED = "finished/answered"
 NOT_UTF8 = b"\xff\xfe\xed\xa0\x80"

@@ -21,12 +21,12 @@ from tests.chaos.conversation_group import ConversationGroup
 from tests.chaos.report import Report
 from tests.chaos.scripts import DONE, Script, marking_command
 from tests.chaos.testbed import Testbed
-from tests.conversations.test_external_triggers import message_fields
 from tests.realtime.pages import Page
 from tests.support.flow import IDLE_STATUSES, ObservedConversation, wait_until
 from tests.support.model_script import calls, says
 from tests.support.valkey_server import ValkeyServer
 from tests.support.world import make_world
+from tests.worker.test_external_triggers import message_fields
 
 Seen = dict[str, Any]
 REPLIES_AT_ONCE, COMMANDS_AT_ONCE = 8, 3

@@ -22,8 +22,7 @@ from paca.engine.limits import TurnLimits
 from paca.engine.llm.base import Text
 from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
 from paca.engine.loop import run_until_done
-from paca.engine.ports import RunServices, ToolServices
-from paca.engine.run import AgentProfile, Run, TurnOutcome
+from paca.engine.run import AgentProfile, Run, RunServices, ToolServices, TurnOutcome
 from paca.engine.tools.registry import Toolbox, workspace_tools
 from paca.events import Event
 from tests.engine.in_memory import FakeSandbox, ListLog

@@ -251,7 +251,7 @@ def test_command_that_raises_is_answered_with_an_error_and_the_socket_stays_open
 
 
 def test_every_command_of_the_contract_has_a_permission_and_a_handler():
-    from paca.realtime.commands import _HANDLERS
+    from paca.realtime.consumers import _HANDLERS
 
     assert set(_HANDLERS) == set(protocol.COMMANDS)
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from paca.realtime import rate_limit
-from paca.realtime.rate_limit import FRAMES_PER_SECOND, RateLimited, TokenBucket
+from paca.realtime import base_consumer
+from paca.realtime.base_consumer import FRAMES_PER_SECOND, RateLimited, TokenBucket
 from tests.support.fake_clock import FakeClock
 
 
@@ -26,7 +26,7 @@ def test_empty_token_bucket_refills_at_twenty_a_second_up_to_twenty():
         with pytest.raises(RateLimited):
             bucket.take()
         clock.advance(3600)
-        for _ in range(rate_limit.FRAMES_PER_SECOND):
+        for _ in range(base_consumer.FRAMES_PER_SECOND):
             bucket.take()
         with pytest.raises(RateLimited):
             bucket.take()

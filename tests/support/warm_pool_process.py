@@ -124,12 +124,12 @@ def _print_made_volumes() -> None:
 def _kill_at(point: str) -> None:
     """Kill this process at one of three points while a conversation takes a sandbox."""
     from paca.sandbox.docker.warm_pool import DockerWarmPool
-    from paca.worker.sandboxes import warm_pool_rows
+    from paca.worker.sandboxes import warm_pool
 
     def die(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    take, hand_over = warm_pool_rows.assign_volume, DockerWarmPool.assign
+    take, hand_over = warm_pool.assign_volume, DockerWarmPool.assign
 
     def taken(*arguments: Any) -> str:
         if point == "before the row":
@@ -145,7 +145,7 @@ def _kill_at(point: str) -> None:
             die()
         return found
 
-    warm_pool_rows.assign_volume, DockerWarmPool.assign = taken, handed_over  # type: ignore[method-assign]
+    warm_pool.assign_volume, DockerWarmPool.assign = taken, handed_over  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import gzip
 from collections.abc import Iterable
 from pathlib import Path
 
-from paca.web import javascript_modules
+from paca.web import static_storage
 from paca.web.static_storage import STATIC_FOLDER
 from tests.web.sources import SHEETS, STATIC
 
@@ -16,7 +16,7 @@ def compressed_kb(paths: Iterable[Path]) -> float:
 
 
 def modules_needed_by(entry: str) -> list[Path]:
-    return [STATIC_FOLDER / each for each in javascript_modules.modules_of(entry)]
+    return [STATIC_FOLDER / each for each in static_storage.modules_of(entry)]
 
 
 def test_style_sheets_stay_within_20_kb() -> None:

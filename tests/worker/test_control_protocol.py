@@ -10,11 +10,9 @@ import pytest
 from paca import events
 from paca.conversations import services
 from paca.conversations.models import Conversation
-from paca.engine.ports import ModelCallStarted, RunServices
-from paca.engine.run import Run, TurnOutcome
+from paca.engine.run import ModelCallStarted, Run, RunServices, TurnOutcome
 from paca.sandbox.manager import SandboxManager
 from paca.worker import claim, turn_end, turns
-from paca.worker.control_commands import pending_requests
 from paca.worker.control_protocol import (
     EFFECTS,
     RELEASE,
@@ -22,6 +20,7 @@ from paca.worker.control_protocol import (
     ControlRequest,
     Effect,
     Phase,
+    pending_requests,
     stronger,
 )
 from paca.worker.database import Database

@@ -1,50 +1,331 @@
-"""The worker stores external triggers, and tells the bus whether it accepted, rejected or kept each."""
+"""Triggers of other programs: each is checked, and executed once."""
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable
+from uuid import uuid4
 
 import pytest
-from django.db import OperationalError, connections
+from django.db import connection
+from django.utils import timezone
 
-from paca.bus.base import EntryResult, EntryStatus
-from paca.worker.database import Database
-from paca.worker.external_triggers import ExternalTriggerHandler
+from paca.agents import services as agents
+from paca.agents.models import Agent
+from paca.common.errors import PacaError
+from paca.conversations import deletion, services
+from paca.conversations.models import ChatSession, Conversation, ConversationStatus, Event, Trigger
+from paca.projects.models import Member
+from paca.projects.services import members
+from paca.worker import external_triggers
+from tests.realtime.pages import Chat, make_chat
+from tests.support.world import World, make_world
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def handle() -> Iterator[Callable[[dict[str, str]], EntryResult]]:
-    database = Database()
-    yield lambda fields: ExternalTriggerHandler(database, lambda: 1).handle("1-0", fields)
-    database.close()
+def harbor() -> World:
+    return make_world()
 
 
-def test_external_trigger_of_unknown_type_is_rejected_with_the_reason(handle):
-    result = handle({"type": "agent.dance"})
-    assert result.status is EntryStatus.REJECTED
-    assert result.reason.startswith("type is 'agent.dance'")
+def message_fields(of: World, **changes: object) -> dict[str, str]:
+    """The fields of a valid message. A change of None leaves the field out."""
+    fields = {
+        "type": "agent.chat_message",
+        "trigger_type": "chat_message",
+        "conversation_id": uuid4(),
+        "project_id": of.project.pk,
+        "agent_id": of.agent.pk,
+        "actor_member_id": of.owner.pk,
+        "message": "Look at the build, please.",
+        "repo_plugin_ids": "com.paca.github",
+        **changes,
+    }
+    return {name: str(value) for name, value in fields.items() if value is not None}
 
 
-def test_external_trigger_for_an_unknown_conversation_fails_and_may_be_retried(handle):
-    unknown = "0b6e7f0a-0000-4000-8000-000000000000"
-    assert handle({"type": "agent.stop", "conversation_id": unknown}).status is EntryStatus.FAILED
+def handle(fields: dict[str, str], entry_id: str = "1-0") -> None:
+    external_triggers.handle_entry(entry_id, fields)
 
 
-def refuse_connection(*_: object) -> None:
-    raise OperationalError("away")
+# --- a message ----------------------------------------------------------------------------------
 
 
-def test_external_trigger_is_retried_later_while_the_database_is_unavailable(handle, monkeypatch):
-    with monkeypatch.context() as without:
-        without.setattr(type(connections["default"]), "get_new_connection", refuse_connection)
-        result = handle({"type": "agent.stop", "conversation_id": "x"})
-    assert result.status is EntryStatus.RETRY_LATER
+def test_message_starts_a_conversation_with_the_id_of_the_program(harbor: World):
+    fields = message_fields(harbor)
+    handle(fields)
+    started = Conversation.objects.get(pk=fields["conversation_id"])
+    assert (started.status, started.agent, started.title) == (
+        ConversationStatus.QUEUED,
+        harbor.agent,
+        "Look at the build, please.",
+    )
+    assert started.session.member == harbor.owner
+    (trigger,) = started.triggers.all()
+    assert (trigger.source, trigger.kind, trigger.by) == ("stream", "chat_message", "ada-harbor")
 
 
-def test_external_trigger_is_left_by_a_worker_that_has_ended():
-    database = Database()
-    database.close()
+def test_message_sent_three_times_starts_one_conversation(harbor: World):
+    fields = message_fields(harbor, message="A NUL \0 in it")
+    for number in range(3):
+        handle(fields, f"{number}-0")
+    assert Conversation.objects.count() == ChatSession.objects.count() == 1
+    assert Trigger.objects.count() == 1
+    assert Event.objects.filter(type="agent.message.received").count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_concurrent_copies_of_a_message_start_one_conversation(harbor: World):
+    fields, problems = message_fields(harbor), []
+
+    def take() -> None:
+        try:
+            handle(fields)
+        except PacaError as problem:
+            problems.append(problem)
+        finally:
+            connection.close()
+
+    together = [threading.Thread(target=take) for _ in range(4)]
+    for thread in together:
+        thread.start()
+    for thread in together:
+        thread.join()
+    assert problems == []
+    assert Trigger.objects.count() == 1
+
+
+def test_message_with_a_chat_starts_the_next_conversation_of_the_chat(harbor: World):
+    first = message_fields(harbor)
+    handle(first)
+    chat = ChatSession.objects.get()
+    second = message_fields(harbor, chat_session_id=chat.pk)
+    for _ in range(2):
+        handle(second)
+    chat.refresh_from_db()
+    assert str(chat.conversation_id) == second["conversation_id"]
+    assert ChatSession.objects.count() == 1
+    assert Conversation.objects.filter(session=chat, status=ConversationStatus.QUEUED).count() == 2
+
+
+def test_message_of_a_deleted_conversation_does_not_start_it_again(harbor: World):
+    fields = message_fields(harbor)
+    handle(fields)
+    deletion.delete(Conversation.objects.get(), by=harbor.owner)
+    handle(fields)
+    assert Trigger.objects.count() == 0
+    assert Conversation.objects.get().deleted_at is not None
+
+
+def test_message_whose_transaction_fails_stores_nothing(harbor: World):
+    with pytest.raises(PacaError):
+        handle(message_fields(harbor, message=" "))
+    assert not ChatSession.objects.exists()
+    assert not Conversation.objects.exists()
+
+
+def add_person(of: World, role: str, name: str = "grace") -> Member:
+    return Chat(of, None).add_member(name, role)  # type: ignore[arg-type] # it needs no conversation
+
+
+def viewer(of: World) -> dict[str, object]:
+    return {"actor_member_id": add_person(of, "Viewer").pk}
+
+
+def removed(of: World) -> dict[str, object]:
+    member = add_person(of, "Member")
+    members.remove(member, by=of.owner)
+    return {"actor_member_id": member.pk}
+
+
+def deactivated(of: World) -> dict[str, object]:
+    member = add_person(of, "Member")
+    type(member.user).objects.filter(pk=member.user_id).update(is_active=False)
+    return {"actor_member_id": member.pk}
+
+
+def agent_as_actor(of: World) -> dict[str, object]:
+    return {"actor_member_id": of.agent.member.pk}
+
+
+def owner_of_another_project(of: World) -> dict[str, object]:
+    return {"actor_member_id": make_world("Quay").owner.pk}
+
+
+def foreign_agent(of: World) -> dict[str, object]:
+    return {"agent_id": make_world("Quay").agent.pk}
+
+
+def another_project(of: World) -> dict[str, object]:
+    return {"project_id": make_world("Quay").project.pk}
+
+
+def deleted_project(of: World) -> dict[str, object]:
+    type(of.project).objects.update(deleted_at=timezone.now())
+    return {}
+
+
+def retired(of: World) -> dict[str, object]:
+    agents.retire(of.agent, by=of.owner)
+    return {}
+
+
+def inactive(of: World) -> dict[str, object]:
+    Agent.objects.update(status=Agent.Status.INACTIVE)
+    return {}
+
+
+def taken_id(of: World) -> dict[str, object]:
+    return {"conversation_id": make_chat("Quay").id}
+
+
+def own_taken_id(of: World) -> dict[str, object]:
+    sent = services.start_chat(of.agent, text="Hello", by=of.owner)
+    return {"conversation_id": sent.conversation_id}
+
+
+def id_of_another_message(of: World) -> dict[str, object]:
+    fields = message_fields(of)
+    handle(fields)
+    return {"conversation_id": fields["conversation_id"], "message": "Something else"}
+
+
+def foreign_chat(of: World) -> dict[str, object]:
+    make_chat("Quay")
+    return {"chat_session_id": ChatSession.objects.get().pk}
+
+
+WRONG: list[tuple[str, dict[str, object] | Callable[[World], dict[str, object]], str]] = [
+    ("no type", {"type": None}, "type is missing; it must be agent.chat_message or agent.stop"),
+    ("a type unheard of", {"type": "agent.dance"}, "type is 'agent.dance'"),
+    ("a type without prefix", {"type": "chat_message"}, "type is 'chat_message'"),
+    ("a very long type", {"type": "x" * 5000}, "…"),
+    ("an assignment", {"type": "agent.task_assigned"}, "has no tasks"),
+    ("a mention", {"type": "agent.comment_mention"}, "has no comments"),
+    ("a description", {"type": "agent.description_write"}, "has no tasks"),
+    ("another trigger type", {"trigger_type": "task_assigned"}, "does not fit type"),
+    ("a task", {"task_id": uuid4()}, "task_id is set"),
+    ("a comment", {"comment_id": uuid4()}, "comment_id is set"),
+    ("no conversation id", {"conversation_id": None}, "conversation_id is missing"),
+    ("an id that is none", {"conversation_id": "7"}, "conversation_id is '7', which is not a UUID"),
+    ("an id with a NUL", {"conversation_id": "\0" * 36}, "is not a UUID"),
+    ("no project", {"project_id": ""}, "project_id is missing"),
+    ("no agent", {"agent_id": None}, "agent_id is missing"),
+    ("no agent of this id", {"agent_id": uuid4()}, "agent_id is no agent of the project"),
+    ("an agent of another project", foreign_agent, "agent_id is no agent of the project"),
+    ("another project", another_project, "agent_id is no agent of the project"),
+    ("a deleted project", deleted_project, "agent_id is no agent of the project"),
+    ("nobody", {"actor_member_id": None}, "actor_member_id is missing"),
+    ("a stranger", {"actor_member_id": uuid4()}, "actor_member_id is no person of the project"),
+    ("a member of another project", owner_of_another_project, "is no person of the project"),
+    ("somebody removed", removed, "is no person of the project"),
+    ("somebody deactivated", deactivated, "is no person of the project"),
+    ("the agent as actor", agent_as_actor, "is no person of the project"),
+    ("a viewer", viewer, "does not allow to write to agents (conversations:write)"),
+    ("no message", {"message": None}, "message is empty"),
+    ("a blank message", {"message": " \n"}, "message is empty"),
+    ("a message too long", {"message": "x" * 100_001}, "message is too long"),
+    ("a retired agent", retired, "retired"),
+    ("an inactive agent", inactive, "inactive"),
+    ("somebody's chat", foreign_chat, "no chat of this member with this agent"),
+    ("a chat that is no id", {"chat_session_id": "mine"}, "chat_session_id is 'mine'"),
+    ("the id of another conversation", taken_id, "conversation_id is taken"),
+    ("the id of a chat in the browser", own_taken_id, "conversation_id is taken"),
+    ("the id of another message", id_of_another_message, "with another message"),
+]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"), [row[1:] for row in WRONG], ids=[r[0] for r in WRONG]
+)
+def test_message_that_is_invalid_is_refused_with_the_reason(harbor, changes, reason):
+    given = changes(harbor) if callable(changes) else changes
+    before = Trigger.objects.count()
+    with pytest.raises(PacaError) as refused:
+        handle(message_fields(harbor, **given))
+    assert not isinstance(refused.value, external_triggers.TriggerTooEarly)
+    assert reason in refused.value.detail
+    assert len(refused.value.detail) < 300
+    assert Trigger.objects.count() == before
+
+
+def test_message_needs_the_permission_and_no_owner(harbor: World):
+    handle(message_fields(harbor, actor_member_id=add_person(harbor, "Member").pk))
+    assert Conversation.objects.get().status == ConversationStatus.QUEUED
+
+
+# --- a stop -------------------------------------------------------------------------------------
+
+
+def stop_fields(conversation: object, **changes: object) -> dict[str, str]:
+    fields = {"type": "agent.stop", "conversation_id": conversation, **changes}
+    return {name: str(value) for name, value in fields.items()}
+
+
+def test_stop_ends_a_queued_conversation(harbor: World):
+    fields = message_fields(harbor)
+    handle(fields)
+    handle(stop_fields(fields["conversation_id"], actor_member_id=harbor.owner.pk))
+    stopped = Conversation.objects.get()
+    assert (stopped.status, stopped.reason) == (ConversationStatus.STOPPED, "by_person")
+    assert Event.objects.filter(type="agent.conversation.stopped").count() == 1
+
+
+def test_stop_without_a_member_is_by_another_program(harbor: World):
+    fields = message_fields(harbor)
+    handle(fields)
+    handle(stop_fields(fields["conversation_id"]))
+    assert "another program" in Event.objects.get(type="agent.conversation.stopped").payload
+
+
+def test_stop_that_is_repeated_does_not_stop_a_continued_conversation(harbor: World):
+    fields = message_fields(harbor)
+    handle(fields)
+    stop = stop_fields(fields["conversation_id"])
+    handle(stop, "5-0")
+    current = Conversation.objects.get()
+    services.send(current, text="Go on", by=harbor.owner)
+    handle(stop, "5-0")
+    current.refresh_from_db()
+    assert current.status == ConversationStatus.QUEUED
+    handle(stop, "6-0")
+    current.refresh_from_db()
+    assert current.status == ConversationStatus.STOPPED
+
+
+def test_stop_of_an_ended_conversation_counts_as_executed(harbor: World):
+    fields = message_fields(harbor)
+    handle(fields)
+    handle(stop_fields(fields["conversation_id"]), "5-0")
+    handle(stop_fields(fields["conversation_id"]), "6-0")
+    current = Conversation.objects.get()
+    services.send(current, text="Go on", by=harbor.owner)
+    handle(stop_fields(fields["conversation_id"]), "6-0")
+    current.refresh_from_db()
+    assert current.status == ConversationStatus.QUEUED
+
+
+def test_stop_of_an_unknown_conversation_is_too_early(harbor: World):
+    with pytest.raises(external_triggers.TriggerTooEarly):
+        handle(stop_fields(uuid4()))
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        (another_project, "project_id is not that of the conversation"),
+        (foreign_agent, "agent_id is not that of the conversation"),
+        (viewer, "does not allow"),
+        (owner_of_another_project, "is no person of the project"),
+        (lambda _: {"conversation_id": "this one"}, "is not a UUID"),
+    ],
+)
+def test_stop_that_is_invalid_stops_nothing(harbor, changes, reason):
+    fields = message_fields(harbor)
+    handle(fields)
+    with pytest.raises(PacaError, match=reason):
+        handle(
+            stop_fields(fields["conversation_id"]) | {k: str(v) for k, v in changes(harbor).items()}
+        )
     assert (
-        ExternalTriggerHandler(database, lambda: 1).handle("1-0", {"type": "agent.stop"}).status
-        is EntryStatus.RETRY_LATER
+        Conversation.objects.get(pk=fields["conversation_id"]).status == ConversationStatus.QUEUED
     )

@@ -19,8 +19,7 @@ from paca.sandbox.base import SandboxSpec
 from paca.sandbox.manager import SandboxManager
 from paca.worker import claim
 from paca.worker.database import Database
-from paca.worker.history_cache import CachedHistory
-from paca.worker.run_log import RunLog
+from paca.worker.run_log import CachedHistory, RunLog
 from paca.worker.sandboxes.run_sandbox import RunSandbox
 from paca.worker.stream_buffer import StreamBuffer
 from tests.support.flow import ObservedConversation

@@ -7,9 +7,8 @@ from paca.conversations import sandbox_queries, services
 from paca.conversations.models import Conversation, Sandbox
 from paca.conversations.sandbox_queries import SandboxRecord
 from paca.sandbox.base import IdlePolicy
-from paca.worker.sandboxes import sweep_events
-from paca.worker.sandboxes.sweep_events import PauseResult
-from paca.worker.sandboxes.sweeper import Sweeper
+from paca.worker.sandboxes import sweeper
+from paca.worker.sandboxes.sweeper import PauseResult, Sweeper
 from tests.support.world import make_world
 
 pytestmark = pytest.mark.django_db
@@ -33,8 +32,8 @@ def idle_sandbox() -> SandboxRecord:
 
 
 def test_record_paused_moves_an_idle_sandbox_once(idle_sandbox):
-    assert sweep_events.record_paused(idle_sandbox) is PauseResult.RECORDED
-    assert sweep_events.record_paused(idle_sandbox) is PauseResult.OUTDATED
+    assert sweeper.record_paused(idle_sandbox) is PauseResult.RECORDED
+    assert sweeper.record_paused(idle_sandbox) is PauseResult.OUTDATED
     assert Sandbox.objects.get().state == "paused"
 
 
@@ -51,7 +50,7 @@ def test_record_paused_moves_an_idle_sandbox_once(idle_sandbox):
 )
 def test_record_paused_reports_a_sandbox_in_use(idle_sandbox, change):
     change()
-    assert sweep_events.record_paused(idle_sandbox) is PauseResult.IN_USE
+    assert sweeper.record_paused(idle_sandbox) is PauseResult.IN_USE
     assert Sandbox.objects.get().state == "running"
 
 
@@ -74,7 +73,7 @@ class ScriptedDatabase:
     def __init__(self, sandbox: SandboxRecord, result: PauseResult) -> None:
         self._answers = {
             sandbox_queries.to_pause: [sandbox],
-            sweep_events.record_paused: result,
+            sweeper.record_paused: result,
         }
 
     async def call(self, function, *args):

@@ -8,7 +8,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from paca.projects.models import Member
-from paca.web import avatars, javascript_modules, labels
+from paca.web import avatars, labels, static_storage
 
 register = template.Library()
 
@@ -27,7 +27,7 @@ def icon(name: str, classes: str = "") -> SafeString:
 @register.simple_tag
 def module(entry: str) -> SafeString:
     """A module script, with preloads of all modules it imports, so that they load in parallel."""
-    needed = javascript_modules.modules_of(entry)
+    needed = static_storage.modules_of(entry)
     preloads = format_html_join(
         "", '<link rel="modulepreload" href="{}">\n', ((static(each),) for each in needed)
     )

@@ -27,7 +27,7 @@ from paca.sandbox.exit_cause import ExitCause, ExitKind
 from paca.sandbox.manager import SandboxManager
 from paca.worker.database import Database
 from paca.worker.run_log import RunLog
-from paca.worker.sandboxes import warm_pool_rows
+from paca.worker.sandboxes import warm_pool as warm_pools
 from paca.worker.sandboxes.warm_pool import WarmPool
 
 FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS = 0.5, 15.0
@@ -217,7 +217,7 @@ class RunSandbox:
         assigned = False
         try:
             volume = ready.volume if ready else None
-            kept = await self._database.call(warm_pool_rows.assign_volume, self._log.lease, volume)
+            kept = await self._database.call(warm_pools.assign_volume, self._log.lease, volume)
             self._spec = replace(self._spec, volume=kept)
             if ready is not None and ready.volume == kept:
                 assigned = await warm_pool.assign(ready, self._spec.conversation_id)

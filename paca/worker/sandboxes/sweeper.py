@@ -1,21 +1,32 @@
-"""The sweeper: pauses, ends and removes sandboxes that are no longer needed."""
+"""The sweeper: pauses, ends and removes sandboxes that are no longer needed, and records it."""
 
 from __future__ import annotations
 
 import asyncio
+import enum
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.db import transaction
+from django.db.models import F
+
+from paca import events
 from paca.common import clock
 from paca.common.best_effort import tolerated
-from paca.conversations import sandbox_queries
+from paca.common.errors import NotFound
+from paca.conversations import sandbox_lifecycle, sandbox_queries, store
+from paca.conversations.models import Conversation, SandboxState, Worker
+from paca.conversations.models.statuses import ACTIVE_STATUSES, LIVING_SANDBOX_STATES
 from paca.conversations.sandbox_queries import SandboxRecord
+from paca.events import Event
 from paca.sandbox.base import IdlePolicy
+from paca.sandbox.exit_cause import ExitCause, ExitKind
 from paca.sandbox.manager import SandboxManager
 from paca.worker.database import Database
-from paca.worker.sandboxes import sweep_events, warm_pool_rows
+from paca.worker.sandboxes import warm_pool
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +112,7 @@ class Sweeper:
         result = SweepResult(ended, workspaces, leftovers)
         if result.total:
             logger.info("sandboxes swept", extra={"removed": str(result)})
-            await self._database.call(sweep_events.count_removed, self._worker_id, result.total)
+            await self._database.call(count_removed, self._worker_id, result.total)
         return result
 
     async def _pause_idle(self) -> None:
@@ -110,8 +121,8 @@ class Sweeper:
                 if not await self._sandbox_manager.pause(each.conversation_id, each.backend):
                     continue
                 # A run that starts from now on finds the sandbox paused and resumes it.
-                result = await self._database.call(sweep_events.record_paused, each)
-                if result is sweep_events.PauseResult.IN_USE:
+                result = await self._database.call(record_paused, each)
+                if result is PauseResult.IN_USE:
                     await self._sandbox_manager.resume(each.conversation_id, each.backend)
 
     async def _remove_warm_sandboxes_of_dead_workers(self) -> None:
@@ -122,7 +133,7 @@ class Sweeper:
         """
         if not (warm := await asyncio.to_thread(self._sandbox_manager.list_warm)):
             return
-        removable = await self._database.call(warm_pool_rows.withdraw_of_dead_workers, warm)
+        removable = await self._database.call(warm_pool.withdraw_of_dead_workers, warm)
         for volume, remove_volume in removable.items():
             with tolerated("removing a sandbox of the warm pool"):
                 await self._sandbox_manager.warm_pool.remove_container(volume)
@@ -137,7 +148,7 @@ class Sweeper:
         ended = set(await self._sandbox_manager.sweep(needed | running, containers))
         for each in living:
             if each.conversation_id in ended:
-                await self._database.call(sweep_events.record_ended, each)
+                await self._database.call(record_ended, each)
         return len(ended)
 
     async def _remove_files(self) -> int:
@@ -145,7 +156,7 @@ class Sweeper:
         removed = 0
         for each in await self._database.call(sandbox_queries.of_deleted_conversations):
             if await self._delete(each.conversation_id, each.backend, each.volume):
-                await self._database.call(sweep_events.delete_row, each.conversation_id)
+                await self._database.call(delete_row, each.conversation_id)
                 removed += 1
         for each in await self._database.call(sandbox_queries.with_files_to_delete):
             with tolerated(REMOVING_FILES):
@@ -160,7 +171,7 @@ class Sweeper:
             each.conversation_id, each.backend, each.volume
         ):
             return False
-        return await self._database.call(sweep_events.record_files_deleted, each)
+        return await self._database.call(record_files_deleted, each)
 
     async def _remove_orphans(self) -> int:
         """Remove workspaces of conversations that do not exist.
@@ -188,4 +199,75 @@ class Sweeper:
             with tolerated("checking a sandbox"):
                 cause = await self._sandbox_manager.exit_cause(each.conversation_id, each.backend)
                 if cause is not None:
-                    await self._database.call(sweep_events.record_exit, each, cause)
+                    await self._database.call(record_exit, each, cause)
+
+
+# --- writes of the sweeper ------------------------------------------------------------------------
+
+
+class PauseResult(enum.Enum):
+    """What became of a pause that the sweeper wanted to record."""
+
+    RECORDED = "the row of the sandbox says now that it is paused"
+    IN_USE = "a run uses the sandbox, or has started it anew: it must not stay paused"
+    OUTDATED = "the row has changed: another sweeper has recorded the pause, or the sandbox ended"
+
+
+@transaction.atomic
+def record_paused(sandbox: SandboxRecord) -> PauseResult:
+    """Record that the sandbox is paused, unless its row has changed meanwhile."""
+    if _record(sandbox, (SandboxState.RUNNING,), events.SandboxPaused()):
+        return PauseResult.RECORDED
+    conversation = Conversation.objects.filter(pk=sandbox.conversation_id, deleted_at=None)
+    is_active = conversation.filter(status__in=ACTIVE_STATUSES).exists()
+    if is_active or sandbox_queries.is_running(sandbox.conversation_id):
+        return PauseResult.IN_USE
+    return PauseResult.OUTDATED
+
+
+def record_ended(sandbox: SandboxRecord) -> bool:
+    """Record that the sandbox has ended. Its files are kept for the next message."""
+    return _record(sandbox, LIVING_SANDBOX_STATES, events.SandboxRemoved(kept=True))
+
+
+def record_exit(sandbox: SandboxRecord, cause: ExitCause) -> bool:
+    """Record why the sandbox ended. One that was retired has just ended."""
+    if cause.kind is ExitKind.RETIRED:
+        return record_ended(sandbox)
+    lost = events.SandboxLost(cause=cause.sentence, end=cause.kind, exit_code=cause.exit_code)
+    return _record(sandbox, LIVING_SANDBOX_STATES, lost)
+
+
+def record_files_deleted(sandbox: SandboxRecord) -> bool:
+    """Record that the files of the sandbox are deleted."""
+    return _record(sandbox, (SandboxState.FREEING,), events.SandboxRemoved(kept=False))
+
+
+@transaction.atomic
+def delete_row(conversation_id: UUID) -> None:
+    """Delete the row of a sandbox whose conversation is deleted, and has no log for an event."""
+    list(Conversation.objects.filter(pk=conversation_id).for_update())
+    sandbox_lifecycle.move(conversation_id, SandboxState.ABSENT)
+
+
+def count_removed(worker_id: str, number: int) -> None:
+    """Add to the count of sandboxes, workspaces and leftovers that this worker has removed."""
+    Worker.objects.filter(id=worker_id).update(sandboxes_reaped=F("sandboxes_reaped") + number)
+
+
+@transaction.atomic
+def _record(sandbox: SandboxRecord, states: Collection[SandboxState], event: Event) -> bool:
+    """Store the event if the sandbox is still in one of ``states``; only one of several sweepers does.
+
+    Not while the conversation runs: its worker records what happens. Not for another boot id either:
+    a turn may have started and ended since the sandbox was looked at.
+    """
+    with suppress(NotFound):  # the conversation was deleted a moment ago
+        locked = Conversation.objects.filter(pk=sandbox.conversation_id).for_update()
+        statuses = [each.status for each in locked]
+        if not statuses or statuses[0] in ACTIVE_STATUSES:
+            return False
+        if sandbox_queries.same_life(sandbox, states):
+            store.append(sandbox.conversation_id, event)
+            return True
+    return False
