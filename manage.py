@@ -4,9 +4,23 @@
 import os
 import sys
 
+# Their output belongs to the log of a service; that of other commands is read by the person who typed them.
+SERVICES = ("up", "run_worker")
+
 
 def stop(cause, next_step):
     sys.stderr.write("Paca cannot start: %s\nNext step: %s\n" % (cause, next_step))
+    sys.exit(1)
+
+
+def stop_service(cause, next_step):
+    """Stop with the same words, in the format of the log."""
+    from paca.common import logs
+
+    if not logs.writes_json(os.environ.get("LOG_FORMAT") or "auto"):
+        stop(cause, next_step)
+    message = "Paca cannot start: %s" % cause
+    sys.stderr.write(logs.start_line("error", message, next_step=next_step) + "\n")
     sys.exit(1)
 
 
@@ -30,7 +44,8 @@ def main():
     try:
         execute_from_command_line(sys.argv)
     except ConfigurationError as error:
-        stop(
+        refuse = stop_service if sys.argv[1:2] and sys.argv[1] in SERVICES else stop
+        refuse(
             error.detail,
             error.facts.get(
                 "next_step",

@@ -30,6 +30,18 @@ PACA_ADMIN_PASSWORD = env.text(
     "PACA_ADMIN_PASSWORD",
     meaning="Password of the first admin; without it a one-time link is printed.",
 )
+LOG_LEVEL = env.choice(
+    "LOG_LEVEL",
+    "INFO",
+    among=("DEBUG", "INFO", "WARNING", "ERROR"),
+    meaning="The lowest level of what is logged to stderr.",
+)
+LOG_FORMAT = env.choice(
+    "LOG_FORMAT",
+    "auto",
+    among=("auto", "json", "text"),
+    meaning="How log and start lines are written. auto is text at a terminal, else one JSON object a line.",
+)
 DEBUG = env.boolean("DEBUG", meaning="Django's debug pages. Only on a loopback address.")
 PACA_KEYS = installation_keys.load(
     PACA_DATA_DIR,
@@ -227,7 +239,7 @@ AUTH_PASSWORD_VALIDATORS = [
     )
 ]
 
-LOGGING = logs.CONFIGURATION
+LOGGING = logs.configuration(level=LOG_LEVEL, as_json=logs.writes_json(LOG_FORMAT))
 
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",

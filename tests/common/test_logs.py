@@ -57,6 +57,34 @@ def test_json_formatter_keeps_a_message_with_a_line_break_in_one_line():
     assert JsonFormatter().format(record("a\n{}")).count("\n") == 0
 
 
+@pytest.mark.parametrize("formatter", [JsonFormatter(), LineFormatter()])
+@pytest.mark.parametrize("character", list("\x1b\x9b\x7f\r\n\u2028\u202e\ud800"), ids=ascii)
+def test_formatters_escape_control_characters_in_messages_fields_and_errors(formatter, character):
+    sent = f"bob{character}12:00:00 info paca: forged"
+    try:
+        raise ValueError(sent)
+    except ValueError:
+        entry = record("sign-in of %s failed", sent, username=sent)
+        entry.exc_info = sys.exc_info()
+    text = formatter.format(entry)
+    assert character not in text.replace("\n  ", "")
+    assert text.count("forged") == 3
+    assert all(line.startswith("  ") for line in text.split("\n")[1:])
+    text.encode()
+
+
+def test_line_formatter_quotes_a_value_that_looks_like_two_fields():
+    line = LineFormatter().format(record("failed", username="bob request_id=1"))
+    assert line.endswith('username="bob request_id=1"')
+
+
+@pytest.mark.parametrize("formatter", [JsonFormatter(), LineFormatter()])
+def test_formatters_shorten_a_long_message_and_a_long_field(formatter):
+    line = formatter.format(record("x" * 60_000, path="y" * 60_000))
+    assert len(line) < 10_000
+    assert "(56000 more)" in line
+
+
 def test_line_formatter_writes_the_same_fields_for_a_person():
     line = LineFormatter().format(record("run finished", turns=3))
     assert line.endswith("info    paca.test: run finished turns=3")

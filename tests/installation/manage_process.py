@@ -31,14 +31,15 @@ START_SECONDS = 60  # a loaded CI machine; the start-up time itself has its own 
 def clean_environment() -> dict[str, str]:
     """The environment of this process without settings of Paca, some of which the suite sets.
 
-    Docker is switched off, so that a machine with Docker makes no difference.
+    Docker is switched off, so that a machine with Docker makes no difference. Start lines are those
+    that a person sees at a terminal.
     """
     kept = {
         name: value
         for name, value in os.environ.items()
         if name not in NAMED and not name.startswith(OURS)
     }
-    return kept | {"DOCKER_HOST": "unix:///nowhere/docker.sock"}
+    return kept | {"DOCKER_HOST": "unix:///nowhere/docker.sock", "LOG_FORMAT": "text"}
 
 
 @dataclass

@@ -87,20 +87,27 @@ def test_idle_process_takes_less_than_150_mb(first_start: tuple[Installation, Ru
     assert resident < 150, f"{resident:.0f} MB"
 
 
-def test_logs_are_json_without_a_terminal_and_name_the_request(
-    first_start: tuple[Installation, Running],
+def test_every_line_is_json_without_a_terminal_and_names_its_request(
+    stopped_installation: Installation,
 ):
-    _, running = first_start
-    answer = running.get("/no-such-page/")
+    running = stopped_installation.up(LOG_FORMAT="auto", LOG_LEVEL="DEBUG")
+    answer = running.get("/no-such%1Bpage/")
     assert answer.status == 404
+    refused = stopped_installation.run("up", LOG_FORMAT="auto")
+    assert "already uses the data folder" in json.loads(refused.stderr)["message"]
+    assert running.get("/readyz").status in {200, 503}
 
     def written() -> list[dict[str, Any]]:
-        entries = [json.loads(line) for line in running.lines if line.startswith("{")]
-        return [each for each in entries if "/no-such-page/" in each["message"]]
+        return [each for each in entries() if "no-such" in each["message"]]
 
-    (entry,) = wait_until(written)
+    def entries() -> list[dict[str, Any]]:
+        return [json.loads(line) for line in list(running.lines)]
+
+    entry, *_ = wait_until(written)
     assert entry["request_id"] == answer.headers["X-Request-ID"]
     assert {"at", "level", "logger", "message"} <= set(entry)
+    assert any("Paca runs at http" in each["message"] for each in entries())
+    assert not any("readyz" in str(each) for each in entries())
 
 
 def test_start_is_refused_while_another_process_uses_the_data(

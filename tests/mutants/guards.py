@@ -169,5 +169,12 @@ MUTANTS = (
         ),
     ),
     Mutant("web-body-length", always, ("tests/web/test_body_size_limit.py",)),
+    Mutant(
+        "log-lines-of-strangers",
+        always,
+        (
+            "tests/common/test_log_limits.py::test_lines_of_strangers_are_limited_and_their_number_is_told",
+        ),
+    ),
     Mutant("daphne-unsent-bytes", always, ("tests/ops/test_daphne.py",)),
 )

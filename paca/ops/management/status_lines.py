@@ -1,6 +1,9 @@
-"""The lines in which ``up`` and ``run_worker`` report each part as it starts."""
+"""The lines in which ``up`` and ``run_worker`` report each part as it starts, in the format of the log."""
 
+from django.conf import settings
 from django.core.management.base import BaseCommand
+
+from paca.common import logs
 
 
 class StatusLines(BaseCommand):
@@ -8,8 +11,17 @@ class StatusLines(BaseCommand):
 
     def print_done(self, part: str, meaning: str) -> None:
         """Report a part that works."""
-        self.stdout.write(f"{self.style.SUCCESS('✓')} {part:<12} {meaning}")
+        self._print(f"{self.style.SUCCESS('✓')} {part:<12} {meaning}", "info", f"{part}: {meaning}")
 
     def print_todo(self, part: str, meaning: str) -> None:
         """Report a part that works not or not fully; the start goes on."""
-        self.stdout.write(f"{self.style.WARNING('!')} {part:<12} {meaning}")
+        line = f"{self.style.WARNING('!')} {part:<12} {meaning}"
+        self._print(line, "warning", f"{part}: {meaning}")
+
+    def print_line(self, text: str) -> None:
+        """Print a line that belongs to no part, or goes on with the one above."""
+        self._print(text, "info", text.strip())
+
+    def _print(self, line: str, level: str, message: str) -> None:
+        as_json = logs.writes_json(settings.LOG_FORMAT)
+        self.stdout.write(logs.start_line(level, message) if as_json else line)

@@ -97,8 +97,8 @@ class Command(StatusLines):
                 heartbeat.touch()  # read by the health check of containers, scripts/container_health.py
         worker.drain()
         if worker.is_alive():
-            self.stderr.write(
-                "The worker did not end in time. Other workers take over its conversations."
+            self.print_todo(
+                "Worker", "did not end in time; other workers take over its conversations"
             )
             os._exit(1)  # its threads would keep the process alive
         self.print_done("Worker", "has ended; other workers continue its conversations")

@@ -122,7 +122,7 @@ class Command(StatusLines):
         else:
             link = "this link" if address else "this path on your server's address"
             self.print_done("Admin", f"sign in as {admin.username}, once, with {link}:")
-            self.stdout.write(f"               {address}{bootstrap.sign_in_path(admin)}")
+            self.print_line(f"               {address}{bootstrap.sign_in_path(admin)}")
         self.print_done("Demo", "project Demo with the agent @guide")
 
     def _report_sandbox_and_models(self) -> None:
@@ -178,7 +178,7 @@ class Command(StatusLines):
         connection.close()  # this thread only serves from here on
         server.serve(
             listener,
-            on_ready=lambda: self.stdout.write(f"\nPaca runs at {address} (Ctrl+C ends it)"),
+            on_ready=lambda: self.print_line(f"\nPaca runs at {address} (Ctrl+C ends it)"),
             before_stop=before_stop,
         )
 
