@@ -30,7 +30,7 @@ from paca.conversations.sql_parameters import (
     new_uuid_parameter,
     uuid_parameter,
 )
-from paca.engine.run import LogEntry, ModelCallStarted
+from paca.engine.turn import LogEntry, ModelCallStarted
 
 
 @dataclass(frozen=True, slots=True)

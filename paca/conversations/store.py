@@ -25,7 +25,7 @@ from paca.conversations import conversation_columns, projections
 from paca.conversations.models.inbox import ControlCommand, TriggerState
 from paca.conversations.models.statuses import IllegalStatusMove
 from paca.conversations.sql_parameters import datetime_parameter, uuid_parameter
-from paca.engine.run import LogEntry
+from paca.engine.turn import LogEntry
 from paca.events import Event
 
 PAYLOAD_LIMIT_BYTES = 64 * 1024

@@ -14,9 +14,9 @@ from paca import events
 from paca.common import clock
 from paca.common.errors import PacaError
 from paca.engine.context.history import OpenCall
-from paca.engine.run import Run, RunServices, ToolServices
 from paca.engine.tools.base import AnyParsedCall, AnyTool, Effect, ToolContext, ToolOutput, perform
 from paca.engine.tools.formatting import strip_terminal_codes, truncate_middle
+from paca.engine.turn import ActiveTurn, ToolServices, TurnServices
 from paca.engine.workspace import (
     CallUnknown,
     SandboxBroken,
@@ -57,21 +57,21 @@ class RunnableCall:
         return self.tool.effect in REPEATABLE_EFFECTS
 
 
-async def run_calls(calls: Sequence[OpenCall], run: Run, services: RunServices) -> None:
+async def run_calls(calls: Sequence[OpenCall], turn: ActiveTurn, services: TurnServices) -> None:
     """Give each call a result. The last results are added to the next commit and not stored yet.
 
     Raises ``SandboxBroken`` if the sandbox does not start, and ``Superseded``; those calls stay open.
     """
-    runnable = [found for call in calls if (found := _parse(call, run, services))]
+    runnable = [found for call in calls if (found := _parse(call, turn, services))]
     for batch in _batches(runnable):
         started, boot_id = await _start(batch, services)
-        await _run_batch(started, run, services, boot_id)
+        await _run_batch(started, turn, services, boot_id)
 
 
-def _parse(call: OpenCall, run: Run, services: RunServices) -> RunnableCall | None:
+def _parse(call: OpenCall, turn: ActiveTurn, services: TurnServices) -> RunnableCall | None:
     """The call with its tool. If the call is invalid, its error is added as its result."""
     try:
-        parsed = run.toolbox.parse(call.call.tool, call.call.arguments)
+        parsed = turn.toolbox.parse(call.call.tool, call.call.arguments)
     except PacaError as error:
         services.log.add(_failed_result(call.call.call_id, error.detail, cause="invalid"))
         return None
@@ -95,7 +95,7 @@ def _batches(calls: Sequence[RunnableCall]) -> Iterator[list[RunnableCall]]:
 
 
 async def _start(
-    batch: list[RunnableCall], services: RunServices
+    batch: list[RunnableCall], services: TurnServices
 ) -> tuple[list[RunnableCall], str]:
     """Store the intents; returns the calls to run, and the boot id of the runner that runs them.
 
@@ -123,7 +123,7 @@ async def _start(
     return started, boot_id
 
 
-async def _boot_id(batch: list[RunnableCall], services: RunServices) -> tuple[str, str]:
+async def _boot_id(batch: list[RunnableCall], services: TurnServices) -> tuple[str, str]:
     """The boot id of the sandbox for this batch, or the reason why there is no sandbox."""
     if not any(call.tool.uses_workspace for call in batch):
         return "", ""
@@ -146,10 +146,10 @@ def _outcome_is_unknown(call: RunnableCall, boot_id: str) -> bool:
 
 
 async def _run_batch(
-    batch: list[RunnableCall], run: Run, services: RunServices, boot_id: str
+    batch: list[RunnableCall], turn: ActiveTurn, services: TurnServices, boot_id: str
 ) -> None:
     """Run the calls in parallel. Each outcome but the last is stored at once, so that people see it."""
-    running = {asyncio.create_task(_run_call(call, run, services, boot_id)) for call in batch}
+    running = {asyncio.create_task(_run_call(call, turn, services, boot_id)) for call in batch}
     try:
         while running:
             done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
@@ -166,7 +166,7 @@ async def _run_batch(
 
 
 async def _run_call(
-    call: RunnableCall, run: Run, services: RunServices, boot_id: str
+    call: RunnableCall, turn: ActiveTurn, services: TurnServices, boot_id: str
 ) -> events.Event:
     """Run one call. Every failure becomes a result that the model can read.
 
@@ -177,10 +177,10 @@ async def _run_call(
         call_id=call.id,
         workspace=services.sandbox.workspace,
         on_output=_LiveOutput(call.id, services),
-        seen_files=run.seen_files,
-        command_timeout_seconds=run.profile.command_timeout_seconds,
-        memory_mib=run.profile.sandbox_memory_mib,
-        workspace_mib=run.profile.sandbox_workspace_mib,
+        seen_files=turn.seen_files,
+        command_timeout_seconds=turn.profile.command_timeout_seconds,
+        memory_mib=turn.profile.sandbox_memory_mib,
+        workspace_mib=turn.profile.sandbox_workspace_mib,
     )
     try:
         output = await _perform_or_reattach(call, context, services, boot_id)
@@ -192,14 +192,14 @@ async def _run_call(
         return _unknown_result(call.id, cause)
     except Superseded:
         raise
-    except Exception as error:  # a tool's failure is a result for the model, never the run's end
+    except Exception as error:  # a tool's failure is a result for the model, never the turn's end
         logger.exception("tool failed", extra={"call": call.id, "tool": call.tool.name})
         return _failed_result(call.id, f"The tool failed: {type(error).__name__}.", cause="failed")
     return _result(call.id, output, seconds=clock.monotonic() - started_at)
 
 
 async def _perform_or_reattach(
-    call: RunnableCall, context: ToolContext, services: RunServices, boot_id: str
+    call: RunnableCall, context: ToolContext, services: TurnServices, boot_id: str
 ) -> ToolOutput:
     """Perform the call, and again if only the connection to the sandbox broke.
 
@@ -218,7 +218,7 @@ async def _perform_or_reattach(
                 raise
 
 
-async def _is_still_running(boot_id: str, services: RunServices) -> bool:
+async def _is_still_running(boot_id: str, services: TurnServices) -> bool:
     """Whether the sandbox can be reached again and is the same as before."""
     try:
         return (await services.sandbox.workspace()).boot_id == boot_id
@@ -226,13 +226,15 @@ async def _is_still_running(boot_id: str, services: RunServices) -> bool:
         return False
 
 
-async def cancel(calls: Sequence[OpenCall], run: Run, services: ToolServices, *, why: str) -> None:
+async def cancel(
+    calls: Sequence[OpenCall], turn: ActiveTurn, services: ToolServices, *, why: str
+) -> None:
     """Kill the open calls that run and add a result for each open call; ``why`` begins its text.
 
     This takes two seconds at most, or ten if the sandbox must be attached to first.
     """
     started = [call for call in calls if call.boot_id is not None]
-    killed = await asyncio.gather(*(_kill(call, run, services) for call in started))
+    killed = await asyncio.gather(*(_kill(call, turn, services) for call in started))
     outputs = dict(zip((call.call.call_id for call in started), killed, strict=True))
     for call in calls:
         call_id = call.call.call_id
@@ -240,13 +242,13 @@ async def cancel(calls: Sequence[OpenCall], run: Run, services: ToolServices, *,
         services.log.add(_failed_result(call_id, text, cause="cancelled"))
 
 
-async def _kill(call: OpenCall, run: Run, services: ToolServices) -> str:
+async def _kill(call: OpenCall, turn: ActiveTurn, services: ToolServices) -> str:
     """Kill the process tree of one call; returns its output so far, in a sentence."""
     if not call.boot_id or not services.sandbox.may_be_running(call.boot_id):
         return ""
     limit = STOP_SECONDS if services.sandbox.is_attached else REATTACH_SECONDS
     try:
-        if not run.toolbox.get(call.call.tool).reattachable:
+        if not turn.toolbox.get(call.call.tool).reattachable:
             return ""
         async with asyncio.timeout(limit):
             workspace = await services.sandbox.workspace()
@@ -285,7 +287,7 @@ def _unknown_result(call_id: str, exit_sentence: str) -> events.ToolOutcomeUnkno
 class _LiveOutput:
     """Streams the output of a running command to viewers, each piece with its offset."""
 
-    def __init__(self, call_id: str, services: RunServices) -> None:
+    def __init__(self, call_id: str, services: TurnServices) -> None:
         self._call_id, self._services, self._offset = call_id, services, 0
 
     def __call__(self, text: str) -> None:

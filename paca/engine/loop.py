@@ -9,13 +9,13 @@ from paca.engine.llm.base import ModelError, StopReason, Usage
 from paca.engine.llm.prices import cost_usd
 from paca.engine.llm.text_tool_calls.parser import ends_with_unreadable_call, trailing_call
 from paca.engine.loop_guard import GUARD
-from paca.engine.run import Run, RunServices, TurnOutcome, outcome_of_model_error
 from paca.engine.think import RecordedReply, think
+from paca.engine.turn import ActiveTurn, TurnOutcome, TurnServices, outcome_of_model_error
 
 ANSWERED = TurnOutcome("finished", "answered")
 
 
-async def run_until_done(run: Run, services: RunServices) -> TurnOutcome:
+async def run_until_done(turn: ActiveTurn, services: TurnServices) -> TurnOutcome:
     """Work on the turn until the agent answers, a limit pauses it, or it cannot go on.
 
     The events of the last step are added to the log and not committed: the transaction that ends
@@ -25,26 +25,28 @@ async def run_until_done(run: Run, services: RunServices) -> TurnOutcome:
     sandbox, and the errors of ``EventLog.commit``.
     """
     try:
-        if outcome := _refuse_unknown_price(run):
+        if outcome := _refuse_unknown_price(turn):
             return outcome
-        await acting.run_calls(services.log.history.open_calls(), run, services)
+        await acting.run_calls(services.log.history.open_calls(), turn, services)
         while True:
-            if outcome := await _end_before_call(run, services):
+            if outcome := await _end_before_call(turn, services):
                 return outcome
-            recorded = await think(run, services)
+            recorded = await think(turn, services)
             # guard: engine-text-call-correction
-            if _correct_text_call(recorded, run, services):
+            if _correct_text_call(recorded, turn, services):
                 continue
             if outcome := _end_after_reply(recorded):
                 return outcome
-            await acting.run_calls([OpenCall(call) for call in recorded.reply.calls], run, services)
+            await acting.run_calls(
+                [OpenCall(call) for call in recorded.reply.calls], turn, services
+            )
     except ModelError as error:
-        return outcome_of_model_error(error, run.profile)
+        return outcome_of_model_error(error, turn.profile)
 
 
-def _refuse_unknown_price(run: Run) -> TurnOutcome | None:
+def _refuse_unknown_price(turn: ActiveTurn) -> TurnOutcome | None:
     """A limit in dollars has no effect if the model's price is unknown. A limit of tokens has."""
-    profile = run.profile
+    profile = turn.profile
     has_price = cost_usd(profile.model, Usage(), base_url=profile.base_url) is not None
     # guard: engine-unknown-price
     if profile.demo or profile.limits.cost_usd is None or profile.limits.tokens or has_price:
@@ -55,16 +57,16 @@ def _refuse_unknown_price(run: Run) -> TurnOutcome | None:
     return TurnOutcome("failed", "configuration", detail, "Give the agent a limit of tokens.")
 
 
-async def _end_before_call(run: Run, services: RunServices) -> TurnOutcome | None:
+async def _end_before_call(turn: ActiveTurn, services: TurnServices) -> TurnOutcome | None:
     """The outcome if a person, a limit or the loop guard ends the turn before the next model call."""
-    if run.pause_asked_by:
+    if turn.pause_asked_by:
         return TurnOutcome("paused", "by_person", next_step="Write a message or press Continue.")
-    if limit := limits.reached_limit(services.log.progress, run.profile.limits, run.seconds):
-        return await _end_at_limit(limit, run, services)
+    if limit := limits.reached_limit(services.log.progress, turn.profile.limits, turn.seconds):
+        return await _end_at_limit(limit, turn, services)
     return await _end_if_stuck(services)
 
 
-async def _end_if_stuck(services: RunServices) -> TurnOutcome | None:
+async def _end_if_stuck(services: TurnServices) -> TurnOutcome | None:
     """Warn a model that repeats the same step. Pause the turn if it goes on with it."""
     if not services.log.progress.loop_guard.is_suspect:
         return None
@@ -78,24 +80,24 @@ async def _end_if_stuck(services: RunServices) -> TurnOutcome | None:
     return None
 
 
-def _correct_text_call(recorded: RecordedReply, run: Run, services: RunServices) -> bool:
+def _correct_text_call(recorded: RecordedReply, turn: ActiveTurn, services: TurnServices) -> bool:
     """Tell the model, once a turn, that a tool call in its text was not run; True if it was told."""
     if recorded.reply.calls or recorded.continues or services.log.progress.corrected:
         return False
-    note = _text_call_note(recorded.reply.text, run)
+    note = _text_call_note(recorded.reply.text, turn)
     if not note:
         return False
     services.log.add(events.GuardNoticed(guard="text_tool_call", note=note))
     return True
 
 
-def _text_call_note(text: str, run: Run) -> str:
+def _text_call_note(text: str, turn: ActiveTurn) -> str:
     """The correction if the answer ends with a tool call that was not run; else empty."""
-    if run.profile.text_tool_calls:
+    if turn.profile.text_tool_calls:
         if not ends_with_unreadable_call(text):
             return ""
         return "The call at the end of your answer could not be read, so nothing was run. Write it again, as valid JSON."
-    tool = trailing_call(text, [spec.name for spec in run.toolbox.specs()])
+    tool = trailing_call(text, [spec.name for spec in turn.toolbox.specs()])
     if tool is None:
         return ""
     return (
@@ -121,10 +123,12 @@ def _end_after_reply(recorded: RecordedReply) -> TurnOutcome | None:
     return ANSWERED
 
 
-async def _end_at_limit(limit: limits.ReachedLimit, run: Run, services: RunServices) -> TurnOutcome:
+async def _end_at_limit(
+    limit: limits.ReachedLimit, turn: ActiveTurn, services: TurnServices
+) -> TurnOutcome:
     """Pause at a limit. At the step limit the model first writes a summary, without tools."""
     services.log.add(events.LimitReached(which=limit.reason, limit=limit.limit))
     # guard: engine-step-limit-summary
     if limit.reason == "step_limit" and not services.log.progress.summarising:
-        await think(run, services, may_call=False)
+        await think(turn, services, may_call=False)
     return TurnOutcome("paused", limit.reason, f"The limit is {limit.limit:g}.")

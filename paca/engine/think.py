@@ -24,8 +24,8 @@ from paca.engine.llm.base import (
     Usage,
 )
 from paca.engine.llm.prices import cost_usd
-from paca.engine.run import AgentProfile, ModelCallStarted, Run, RunServices
 from paca.engine.tools.base import Effect
+from paca.engine.turn import ActiveTurn, AgentProfile, ModelCallStarted, TurnServices
 
 logger = logging.getLogger(__name__)
 
@@ -43,19 +43,21 @@ class RecordedReply:
     continues: bool
 
 
-async def think(run: Run, services: RunServices, *, may_call: bool = True) -> RecordedReply:
+async def think(
+    turn: ActiveTurn, services: TurnServices, *, may_call: bool = True
+) -> RecordedReply:
     """Ask the model and add its text and tool calls to the next commit.
 
     Each attempt adds its usage, however it ends, also if this task is cancelled.
 
     Raises the last ``ModelError`` if no attempt succeeded.
     """
-    call = _ModelCall(services, run)
+    call = _ModelCall(services, turn)
     try:
         await call.begin()
-        request = _request(run, services, may_call=may_call)
+        request = _request(turn, services, may_call=may_call)
         async with retrying.stream_with_retries(
-            services.llm, request, retries=run.profile.retries
+            services.llm, request, retries=turn.profile.retries
         ) as stream:
             call.stream = stream
             async for step in stream:
@@ -69,7 +71,7 @@ async def think(run: Run, services: RunServices, *, may_call: bool = True) -> Re
                         await call.begin_retry(step)
                         # The commit has claimed the messages that came meanwhile for this turn.
                         # guard: engine-retry-reads-messages
-                        stream.request = _request(run, services, may_call=may_call)
+                        stream.request = _request(turn, services, may_call=may_call)
                     case retrying.Answered(attempt=attempt, reply=reply):
                         call.record_usage(attempt)
                         return call.record_reply(reply, may_call=may_call)
@@ -78,14 +80,14 @@ async def think(run: Run, services: RunServices, *, may_call: bool = True) -> Re
     raise ModelError  # the iteration above ends with an answer or an error
 
 
-def _request(run: Run, services: RunServices, *, may_call: bool) -> Request:
+def _request(turn: ActiveTurn, services: TurnServices, *, may_call: bool) -> Request:
     return Request(
-        model=run.profile.model,
-        system=run.profile.system,
+        model=turn.profile.model,
+        system=turn.profile.system,
         messages=services.log.history.messages(),
-        tools=run.toolbox.specs(),
-        max_tokens=run.profile.max_tokens,
-        parameters=run.profile.parameters,
+        tools=turn.toolbox.specs(),
+        max_tokens=turn.profile.max_tokens,
+        parameters=turn.profile.parameters,
         may_call=may_call,
     )
 
@@ -94,8 +96,8 @@ def _request(run: Run, services: RunServices, *, may_call: bool) -> Request:
 class _ModelCall:
     """The current attempt: its id, the offsets of its live text, and whether its usage is recorded."""
 
-    services: RunServices
-    run: Run
+    services: TurnServices
+    turn: ActiveTurn
     stream: retrying.RetryingStream | None = None
     attempt: int = 1
     seen_seq: int = 0
@@ -106,11 +108,11 @@ class _ModelCall:
 
     async def begin(self) -> None:
         """Store the row of the first attempt, with results not stored yet and a due warning."""
-        warning = limits.step_limit_warning(self.services.log.progress, self.run.profile.limits)
+        warning = limits.step_limit_warning(self.services.log.progress, self.turn.profile.limits)
         await self._commit_row(*([warning] if warning else []))
 
     async def _commit_row(self, *entries: events.Event) -> None:
-        row = ModelCallStarted(call_id=self.id, model=self.run.profile.model, attempt=self.attempt)
+        row = ModelCallStarted(call_id=self.id, model=self.turn.profile.model, attempt=self.attempt)
         await self.services.log.commit(*entries, row)
         self.seen_seq = self.services.log.history.seq
 
@@ -128,12 +130,12 @@ class _ModelCall:
         self.services.log.add(
             events.UsageRecorded(
                 call_id=self.id,
-                model=self.run.profile.model,
+                model=self.turn.profile.model,
                 attempt=attempt.number,
                 outcome=attempt.outcome,
                 seen_seq=self.seen_seq,
                 seconds=round(attempt.seconds, 3),
-                **_usage_fields(attempt.usage, self.run.profile),
+                **_usage_fields(attempt.usage, self.turn.profile),
             )
         )
 
@@ -195,13 +197,13 @@ class _ModelCall:
         return events.MessageSpoken(
             call_id=self.id,
             text=text,
-            model=self.run.profile.model,
-            demo=self.run.profile.demo,
+            model=self.turn.profile.model,
+            demo=self.turn.profile.demo,
             truncated=truncated,
         )
 
     def _tool_call(self, use: ToolUse) -> events.ToolCalled:
-        effect, subject = _effect_and_subject(use, self.run)
+        effect, subject = _effect_and_subject(use, self.turn)
         return events.ToolCalled(
             call_id=use.call_id,
             tool=use.tool,
@@ -228,10 +230,10 @@ def _usage_fields(usage: Usage, profile: AgentProfile) -> dict[str, Any]:
     }
 
 
-def _effect_and_subject(use: ToolUse, run: Run) -> tuple[str, str]:
+def _effect_and_subject(use: ToolUse, turn: ActiveTurn) -> tuple[str, str]:
     """The effect of the call, and its subject for the card. An invalid call has no subject."""
     try:
-        call = run.toolbox.parse(use.tool, use.arguments)
+        call = turn.toolbox.parse(use.tool, use.arguments)
     except PacaError:
         return Effect.OPAQUE.value, ""
     return call.tool.effect.value, call.subject

@@ -22,7 +22,7 @@ from paca.conversations.models.statuses import LIVING_SANDBOX_STATES
 from paca.conversations.store import Fenced, Lease
 from paca.engine.context.prompt import AgentIdentity, assemble_system_prompt
 from paca.engine.limits import TurnLimits
-from paca.engine.run import AgentProfile
+from paca.engine.turn import AgentProfile
 from paca.events import Event
 from paca.projects.models import Project
 from paca.sandbox.base import SandboxLimits, SandboxSpec

@@ -179,7 +179,7 @@ class Worker:
             run = ConversationRun(claimed, self._resources)
             self._runs[run.conversation_id] = run
             self._lease_keeper.add(run.lease)
-            task = asyncio.create_task(run.run())
+            task = asyncio.create_task(run.answer_inbox())
             self._tasks.add(task)
             task.add_done_callback(functools.partial(self._on_run_ended, run))
         if claims:

@@ -20,7 +20,7 @@ from paca.conversations import event_log, store
 from paca.conversations.store import AppendResult, Lease
 from paca.engine.context.history import History, advance
 from paca.engine.limits import TurnProgress
-from paca.engine.run import LogEntry
+from paca.engine.turn import LogEntry
 from paca.events import Event
 from paca.worker.database import Database, run_to_end
 from paca.worker.stream_buffer import StreamBuffer

@@ -10,7 +10,7 @@ from paca import events
 from paca.conversations import store
 from paca.conversations.models import ControlCommand, Conversation, Trigger, TriggerState
 from paca.conversations.store import Lease
-from paca.engine.run import LogEntry, TurnOutcome
+from paca.engine.turn import LogEntry, TurnOutcome
 from paca.events import Event
 from paca.worker.claim import start_turn
 

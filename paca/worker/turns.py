@@ -20,8 +20,8 @@ from paca.engine.llm.base import LLM
 from paca.engine.llm.registry import open_llm
 from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
 from paca.engine.loop import run_until_done
-from paca.engine.run import Run, RunServices, ToolServices, TurnOutcome
 from paca.engine.tools.registry import Toolbox, workspace_tools
+from paca.engine.turn import ActiveTurn, ToolServices, TurnOutcome, TurnServices
 from paca.engine.workspace import SandboxBroken, Superseded
 from paca.sandbox.manager import SandboxManager
 from paca.worker import claim, turn_end
@@ -70,7 +70,7 @@ class ConversationRun:
         self._resources = resources
         self._stream_buffer = StreamBuffer(claimed.lease.conversation_id, get_bus())
         self._log: RunLog | None = None
-        self._run: Run | None = None
+        self._active_turn: ActiveTurn | None = None
         self._engine: asyncio.Task[TurnOutcome] | None = None
         self._turn_is_ending = False
         self._request: ControlRequest | None = None
@@ -99,8 +99,8 @@ class ConversationRun:
             return
         if request.trigger_id is not None:
             self._received.add(request.trigger_id)
-        if effect is Effect.PAUSE_AFTER_STEP and self._run is not None:
-            self._run.pause_asked_by = request.by or "someone"
+        if effect is Effect.PAUSE_AFTER_STEP and self._active_turn is not None:
+            self._active_turn.pause_asked_by = request.by or "someone"
             return
         self._request = stronger(self._request, request)
         if self._engine is not None:
@@ -116,7 +116,7 @@ class ConversationRun:
 
     # --- turns --------------------------------------------------------------------------------
 
-    async def run(self) -> None:
+    async def answer_inbox(self) -> None:
         """Run turn after turn until the inbox is empty.
 
         Errors of the database and refused writes are logged, and end the run; its claim is released.
@@ -177,28 +177,28 @@ class ConversationRun:
     async def _run_turn(self, turn: AssembledTurn, log: RunLog, sandbox: RunSandbox) -> bool:
         """Run one turn to its end; True if the next one has started."""
         with logs.log_context(turn=self._turn_number):
-            run = self._run = Run(
+            active = self._active_turn = ActiveTurn(
                 turn.profile,
                 Toolbox(workspace_tools()),
                 started_at=clock.monotonic()
                 - (timezone.now() - turn.turn_started_at).total_seconds(),
                 seen_files=log.seen_files,
             )
-            outcome = await self._run_engine(run, turn, log, sandbox)
+            outcome = await self._run_engine(active, turn, log, sandbox)
             if self._request is RELEASE and outcome is INTERNAL:
                 await log.commit()  # known results, and the usage of the cancelled call
                 await self._release_claim()
                 return False
-            return await self._end_turn(run, outcome, log, sandbox)
+            return await self._end_turn(active, outcome, log, sandbox)
 
     async def _run_engine(
-        self, run: Run, turn: AssembledTurn, log: RunLog, sandbox: RunSandbox
+        self, active: ActiveTurn, turn: AssembledTurn, log: RunLog, sandbox: RunSandbox
     ) -> TurnOutcome:
         """The engine's outcome. Its errors become outcomes that people can read."""
         try:
-            services = RunServices(log, sandbox, _open_llm(turn))
+            services = TurnServices(log, sandbox, _open_llm(turn))
             if self._request is None:
-                self._engine = asyncio.create_task(run_until_done(run, services))
+                self._engine = asyncio.create_task(run_until_done(active, services))
                 return await self._engine
         except asyncio.CancelledError:
             if self._request is None:
@@ -221,13 +221,13 @@ class ConversationRun:
             await asyncio.wait({self._engine})
 
     async def _end_turn(
-        self, run: Run, outcome: TurnOutcome, log: RunLog, sandbox: RunSandbox
+        self, active: ActiveTurn, outcome: TurnOutcome, log: RunLog, sandbox: RunSandbox
     ) -> bool:
         """Store the end of the turn; True if the next one has started."""
-        by = run.pause_asked_by
+        by = active.pause_asked_by
         if (request := self._request) is not None and request is not RELEASE:
             self._request = None
-            await _cancel_open_calls(request, run, log, sandbox)
+            await _cancel_open_calls(request, active, log, sandbox)
             stopped = request.action is Action.STOP
             outcome = TurnOutcome("stopped", request.reason if stopped else "interrupted")
             by = request.by
@@ -242,7 +242,7 @@ class ConversationRun:
         fields = {
             "status": outcome.status,
             "reason": outcome.reason,
-            "seconds": round(run.seconds, 3),
+            "seconds": round(active.seconds, 3),
         }
         logger.info("turn ended", extra={**fields, "steps": log.progress.steps})
         if follows:
@@ -279,13 +279,13 @@ def _failed_outcome(error: SandboxBroken | PacaError) -> TurnOutcome:
 
 
 async def _cancel_open_calls(
-    request: ControlRequest, run: Run, log: RunLog, sandbox: RunSandbox
+    request: ControlRequest, active: ActiveTurn, log: RunLog, sandbox: RunSandbox
 ) -> None:
     """Store the pending entries of the engine, then end each open tool call with a result."""
     await log.commit()
     verb = "Stopped" if request.action is Action.STOP else "Interrupted"
     why = f"{verb} by {request.by or 'a person'}."
-    await acting.cancel(log.history.open_calls(), run, ToolServices(log, sandbox), why=why)
+    await acting.cancel(log.history.open_calls(), active, ToolServices(log, sandbox), why=why)
 
 
 def _open_llm(turn: AssembledTurn) -> LLM:

@@ -19,7 +19,7 @@ from paca import events
 from paca.bus.memory import MemoryBus
 from paca.bus.redis.bus import RedisBus
 from paca.conversations import projections, store
-from paca.engine.run import ModelCallStarted
+from paca.engine.turn import ModelCallStarted
 from paca.sandbox.runner_client import Attachment
 from paca.worker import main, stream_buffer, turn_end
 from paca.worker.sandboxes import run_sandbox

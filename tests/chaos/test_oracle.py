@@ -12,7 +12,7 @@ from django.utils import timezone
 from paca import events
 from paca.conversations import services, store
 from paca.conversations.models import Conversation, Event, Trigger
-from paca.engine.run import ModelCallStarted, TurnOutcome
+from paca.engine.turn import ModelCallStarted, TurnOutcome
 from paca.worker import turn_end
 from paca.worker.claim import claim
 from tests.chaos import oracle

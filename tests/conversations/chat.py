@@ -10,7 +10,7 @@ from paca.accounts.models import User
 from paca.conversations import store
 from paca.conversations.models import Conversation
 from paca.conversations.store import Lease
-from paca.engine.run import LogEntry, TurnOutcome
+from paca.engine.turn import LogEntry, TurnOutcome
 from paca.events import ToolCalled, ToolReturned
 from paca.projects.models import Member
 from paca.projects.services import members

@@ -19,7 +19,7 @@ from paca.agents import services as agents
 from paca.agents.models import Agent
 from paca.conversations import store
 from paca.conversations.models import Conversation, Event, ModelCall, ToolCall, Trigger, Worker
-from paca.engine.run import ModelCallStarted
+from paca.engine.turn import ModelCallStarted
 from paca.worker.claim import MAX_LOST_WORKERS, claim
 from tests.conversations.chat import CALL, Chat, bash_call
 

@@ -4,7 +4,7 @@ import pytest
 
 from paca.agents import services as agents
 from paca.conversations.models import ChatSession, Conversation
-from paca.engine.run import LogEntry
+from paca.engine.turn import LogEntry
 from paca.events import MessageSpoken
 from tests.conversations.chat import Chat, error_of
 

@@ -17,7 +17,7 @@ from paca.conversations.models import (
     SandboxState,
     Trigger,
 )
-from paca.engine.run import ModelCallStarted
+from paca.engine.turn import ModelCallStarted
 from tests.conversations.chat import CALL, Chat, error_of
 
 pytestmark = pytest.mark.django_db

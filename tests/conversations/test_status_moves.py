@@ -17,7 +17,7 @@ from paca.conversations.models.statuses import (
     TurnStatus,
 )
 from paca.conversations.store import Lease
-from paca.engine.run import ModelCallStarted
+from paca.engine.turn import ModelCallStarted
 from tests.conversations.leased_conversation import a_conversation, leased
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -13,7 +13,7 @@ from paca.common.text import to_storable_json
 from paca.conversations import event_log, services, store
 from paca.conversations.models import Conversation, Event, ModelCall, ToolCall, Turn
 from paca.conversations.store import Fenced
-from paca.engine.run import ModelCallStarted
+from paca.engine.turn import ModelCallStarted
 from paca.worker.claim import release
 from tests.conversations.leased_conversation import a_conversation, leased
 from tests.support.frames import frames_of

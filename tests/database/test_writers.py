@@ -13,7 +13,7 @@ from paca.agents.models import Agent
 from paca.common.errors import PacaError
 from paca.conversations import deletion, services, store
 from paca.conversations.models import Blob, ChatSession, Conversation, Event, Trigger
-from paca.engine.run import TurnOutcome
+from paca.engine.turn import TurnOutcome
 from paca.worker import claim, turn_end
 from tests.database.concurrency import run_concurrently
 from tests.support.world import World, make_world

@@ -7,7 +7,7 @@ import asyncio
 from paca import events
 from paca.engine.context.history import History, advance
 from paca.engine.limits import TurnProgress
-from paca.engine.run import LogEntry
+from paca.engine.turn import LogEntry
 from paca.engine.workspace import WorkspaceError
 from paca.events import Event
 from tests.support.fake_sandbox_workspace import FakeSandboxWorkspace

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from paca.engine.limits import TurnLimits
@@ -113,6 +113,7 @@ class Interleaving:
     st.lists(st.sampled_from(sorted(REPLIES)), min_size=4, max_size=16),
     st.lists(STEPS, min_size=4, max_size=20),
 )
+@example(["bad call"] * 4, [(0, "message"), (0, "message"), (0, "interrupt"), (1, "stop")])
 def test_any_interleaving_keeps_history_outcomes_stops_and_messages(replies, steps):
     """``World.check`` asserts what the log says; ``_stop`` asserts that nothing runs after a stop."""
     with pytest.MonkeyPatch.context() as patch:

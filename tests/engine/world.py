@@ -22,8 +22,8 @@ from paca.engine.limits import TurnLimits
 from paca.engine.llm.base import Text
 from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
 from paca.engine.loop import run_until_done
-from paca.engine.run import AgentProfile, Run, RunServices, ToolServices, TurnOutcome
 from paca.engine.tools.registry import Toolbox, workspace_tools
+from paca.engine.turn import ActiveTurn, AgentProfile, ToolServices, TurnOutcome, TurnServices
 from paca.events import Event
 from tests.engine.in_memory import FakeSandbox, ListLog
 from tests.engine.provider_rules import violations
@@ -63,7 +63,7 @@ class World:
         self.turns = 0
         self.status = ""
         self.outcome: TurnOutcome | None = None
-        self.run: Run | None = None
+        self.turn: ActiveTurn | None = None
         self._seen_files: dict[str, str] = {}
         self._ended_by: TurnOutcome | None = None
         self._engine: asyncio.Task[TurnOutcome] | None = None
@@ -98,8 +98,8 @@ class World:
         self.start()
 
     def pause(self) -> None:
-        if self.run is not None:
-            self.run.pause_asked_by = "Ada"
+        if self.turn is not None:
+            self.turn.pause_asked_by = "Ada"
 
     # --- what a worker does -----------------------------------------------------------------------
 
@@ -166,6 +166,9 @@ class World:
             started = False
             self.log.catch_up()
             outcome = await self._run_turn()
+            late, self._ended_by = self._ended_by, None
+            if late is not None and late.reason == "by_person":
+                outcome = late  # the stop came while the interrupted turn ended
             self.outcome, self.status = outcome, f"{outcome.status}/{outcome.reason}"
             interrupted = outcome.reason == "interrupted"
             self.log.append(
@@ -183,11 +186,11 @@ class World:
 
     async def _run_turn(self) -> TurnOutcome:
         llm = TextCallingLLM(self.llm) if self.profile.text_tool_calls else self.llm
-        services = RunServices(self.log, self.sandbox, llm)
+        services = TurnServices(self.log, self.sandbox, llm)
         toolbox = Toolbox(workspace_tools())
-        self.run = run = Run(self.profile, toolbox, seen_files=self._seen_files)
+        self.turn = turn = ActiveTurn(self.profile, toolbox, seen_files=self._seen_files)
         if self._ended_by is None:
-            self._engine = asyncio.create_task(run_until_done(run, services))
+            self._engine = asyncio.create_task(run_until_done(turn, services))
             await asyncio.wait({self._engine})
             if self._ended_by is None:
                 return self._engine.result()
@@ -196,7 +199,7 @@ class World:
         verb = "Stopped" if outcome.reason == "by_person" else "Interrupted"
         open_calls = self.log.history.open_calls()
         tools = ToolServices(self.log, self.sandbox)
-        await acting.cancel(open_calls, run, tools, why=f"{verb} by Ada.")
+        await acting.cancel(open_calls, turn, tools, why=f"{verb} by Ada.")
         return outcome
 
     # --- what the log says ------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from paca import events
 from paca.conversations import services, store
 from paca.conversations.models import Conversation, ModelCallStatus
 from paca.conversations.models.statuses import IllegalStatusMove
-from paca.engine.run import ModelCallStarted
+from paca.engine.turn import ModelCallStarted
 from paca.worker import claim, turn_end
 from paca.worker.claim import MAX_LOST_WORKERS, PARKED_DETAIL
 from tests.support.flow import ObservedConversation

@@ -10,7 +10,7 @@ import pytest
 from paca import events
 from paca.conversations import services
 from paca.conversations.models import Conversation
-from paca.engine.run import ModelCallStarted, Run, RunServices, TurnOutcome
+from paca.engine.turn import ActiveTurn, ModelCallStarted, TurnOutcome, TurnServices
 from paca.sandbox.manager import SandboxManager
 from paca.worker import claim, turn_end, turns
 from paca.worker.control_protocol import (
@@ -60,7 +60,7 @@ class ScriptedEngine:
             self.run.receive(request)
         self.requests = []
 
-    async def run_until_done(self, run: Run, services: RunServices) -> TurnOutcome:
+    async def run_until_done(self, turn: ActiveTurn, services: TurnServices) -> TurnOutcome:
         self.starts += 1
         if self.phase is Phase.TOOL_CALLS:
             await services.log.commit(*open_tool_call())
@@ -71,7 +71,7 @@ class ScriptedEngine:
         except asyncio.CancelledError:
             self.was_cancelled = True
             raise
-        self.was_paused = bool(run.pause_asked_by)
+        self.was_paused = bool(turn.pause_asked_by)
         return PAUSED if self.was_paused else ANSWERED
 
     def effect(self) -> Effect:
@@ -154,7 +154,7 @@ def carry_out(
             engine.send()
         if phase is Phase.ENDING:
             send_while_the_turn_ends(engine, claimed, monkeypatch)
-        await engine.run.run()
+        await engine.run.answer_inbox()
 
     asyncio.run(run())
     row = Conversation.objects.get()
@@ -236,7 +236,7 @@ def test_pause_stored_while_the_run_starts_takes_effect_at_the_next_step(engine,
         engine.send()
         # The command is still in the inbox, where the next sweep of the worker finds it.
         engine.phase, engine.requests = Phase.MODEL_CALL, await asyncio.to_thread(pending)
-        await engine.run.run()
+        await engine.run.answer_inbox()
 
     asyncio.run(run())
     assert engine.phase_found is Phase.MODEL_CALL

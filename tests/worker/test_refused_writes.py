@@ -37,7 +37,7 @@ def run_claimed(claimed, tmp_path, monkeypatch):
         manager = SandboxManager(kind="none", data_dir=tmp_path, install_id="tests")
 
         async def run_to_end() -> None:
-            await ConversationRun(claimed, WorkerResources(database, manager)).run()
+            await ConversationRun(claimed, WorkerResources(database, manager)).answer_inbox()
 
         try:
             asyncio.run(run_to_end())
@@ -49,7 +49,7 @@ def run_claimed(claimed, tmp_path, monkeypatch):
 
 
 def test_conversation_run_releases_its_claim_if_its_turn_has_ended_already(run_claimed):
-    async def engine(run, services):
+    async def engine(turn, services):
         await services.log.commit()
         await asyncio.to_thread(Turn.objects.update, status="finished")
         return turns.TurnOutcome("finished", "answered")
@@ -59,7 +59,7 @@ def test_conversation_run_releases_its_claim_if_its_turn_has_ended_already(run_c
 
 
 def test_illegal_status_move_is_shown_as_a_failure_of_the_server(run_claimed):
-    async def engine(run, services):
+    async def engine(turn, services):
         raise IllegalStatusMove
 
     row = run_claimed(engine)
@@ -80,7 +80,7 @@ def test_commit_after_a_refused_one_is_refused_too_and_the_turn_ends_as_failed(
     monkeypatch.setattr(store, "append", refuse)
     after = []
 
-    async def engine(run, services):
+    async def engine(turn, services):
         with contextlib.suppress(IntegrityError):  # as the task that watches over the sandbox does
             await services.log.commit(events.SandboxLost(cause="killed"))
         after.append("reached")

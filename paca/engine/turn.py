@@ -1,4 +1,4 @@
-"""The run of an agent: its settings, the services it uses from outside, and the outcomes of a turn."""
+"""A turn as the engine sees it: the agent's settings, the services from outside, and the outcome."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class AgentProfile:
 
 
 @dataclass(slots=True)
-class Run:
-    """One turn of a conversation that a worker runs.
+class ActiveTurn:
+    """The turn that the engine works on.
 
     ``started_at`` is the start of the turn on the monotonic clock. ``pause_asked_by`` is the name
     of the person who asked for a pause, else empty.
@@ -171,7 +171,7 @@ class ToolServices:
 
 
 @dataclass(frozen=True, slots=True)
-class RunServices(ToolServices):
-    """Everything outside the engine that a run uses."""
+class TurnServices(ToolServices):
+    """Everything outside the engine that a turn uses."""
 
     llm: LLM
