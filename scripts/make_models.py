@@ -3,7 +3,8 @@
     .venv/bin/python scripts/make_models.py
 
 To be run after litellm was raised in requirements.in. Each provider is asked once, at a server of
-this program: what cannot be asked with a key and an address alone is left out.
+this program: a provider that does not speak OpenAI's dialect, or needs more than a key and an address,
+is left out.
 """
 
 import asyncio
@@ -38,6 +39,20 @@ KINDS = {
 MORE = ("input_cost_per_request", "output_cost_per_reasoning_token", "input_cost_per_second")
 STREAM = b'data: {"id":"x","choices":[{"index":0,"delta":{"content":"hi"}}]}\n\ndata: [DONE]\n\n'
 PATH = b"/chat/completions"  # what answers there speaks OpenAI's dialect
+MODEL = "m"
+BEARER = f"Bearer {KEY}".encode()
+# A header that a provider needs, and not one by which litellm names itself.
+WANTED_HEADER = re.compile(r"token-type")
+LOCAL = re.compile(r"//(localhost|127\.|0\.0\.0\.0)")
+# The addresses that litellm's release has not, or not in this form.
+OWN_ADDRESSES = {
+    "openai": "https://api.openai.com/v1",
+    "huggingface": "https://router.huggingface.co/v1",
+    "deepseek": "https://api.deepseek.com/v1",
+    "hosted_vllm": "",
+}
+# Paths that litellm adds to an address of one's own, and that the default address has already.
+ADDRESS_PATHS = {"/api/paas/v4": "/api/paas/v4"}
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
 
 
@@ -90,38 +105,58 @@ async def _answer(
 ) -> None:
     head = await reader.readuntil(b"\r\n\r\n")
     length = re.search(rb"content-length: (\d+)", head, re.I)
-    await reader.readexactly(int(length[1]) if length else 0)
-    heard.append(head)
+    body = await reader.readexactly(int(length[1]) if length else 0)
+    heard.append(head + body)
     writer.write(HEAD % len(STREAM) + STREAM)
     await writer.drain()
     writer.close()
 
 
 async def _facts(name: str, base_url: str, heard: list[bytes]) -> dict[str, Any] | None:
-    """How the provider is asked, or None if a key, an address and our connections are not enough."""
-    from openai import AsyncStream
-
+    """How the provider is asked, or None if a key and an address are not enough."""
     heard.clear()
     try:
         wrapper = await _ask(name, api_base=base_url)
     except Exception:  # noqa: BLE001 - whatever it is, this provider cannot be asked in this way
         return None
-    if not heard or KEY.encode() not in heard[-1] or PATH not in heard[-1]:
+    head, _, body = heard[-1].partition(b"\r\n\r\n") if heard else (b"", b"", b"")
+    if BEARER not in head or PATH not in head:
         return None
-    if isinstance(wrapper.completion_stream, AsyncStream):
-        address = _default_address(name)
-        return {"over_sdk": True, **({"base_url": address} if address else {})}
-    if not await _host_asked(name, api_base=base_url):
-        return None
-    host = await _host_asked(name)
-    return {"over_sdk": False, **({"host": host} if host else {})}
+    facts = _peculiarities(head.decode(), json.loads(body))
+    address = await _default_address(name, over_sdk=_is_over_sdk(wrapper))
+    return {**({"base_url": address} if address else {}), **facts}
+
+
+def _peculiarities(head: str, body: dict[str, Any]) -> dict[str, Any]:
+    """What a request to this provider has that others have not."""
+    first, *lines = head.split("\r\n")
+    path = first.split(" ")[1].removeprefix("/v1").removesuffix(PATH.decode())
+    pairs = (line.split(":", 1) for line in lines)
+    headers = {name.lower(): value.strip() for name, value in pairs}
+    wanted = {name: value for name, value in headers.items() if WANTED_HEADER.search(name)}
+    found: dict[str, Any] = {}
+    if path not in ("", "/v1", ADDRESS_PATHS.get(path)):
+        found["path"] = path
+    if wanted:
+        found["headers"] = wanted
+    if body["model"] != MODEL:
+        found["model_prefix"] = body["model"].removesuffix(MODEL)
+    if "max_completion_tokens" in body:
+        found["max_tokens_name"] = "max_completion_tokens"
+    return found
+
+
+def _is_over_sdk(wrapper: Any) -> bool:
+    from openai import AsyncStream
+
+    return isinstance(wrapper.completion_stream, AsyncStream)
 
 
 async def _ask(name: str, **how: Any) -> Any:
     import litellm
 
     asked = litellm.acompletion(
-        model="m",
+        model=MODEL,
         custom_llm_provider=name,
         messages=[{"role": "user", "content": "hi"}],
         api_key=KEY,
@@ -133,36 +168,46 @@ async def _ask(name: str, **how: Any) -> Any:
     return await asyncio.wait_for(asked, SECONDS)
 
 
-def _default_address(name: str) -> str:
+async def _default_address(name: str, *, over_sdk: bool) -> str:
+    """The base URL that litellm uses if none is given; empty for a local or unknown one."""
     import litellm
 
-    if name == "openai":
-        return "https://api.openai.com/v1"
-    try:
-        found = litellm.get_llm_provider(model=f"{name}/m", api_key=KEY)[3] or ""
-    except Exception:  # noqa: BLE001
-        return ""
-    return found if "localhost" not in found and "127.0.0.1" not in found else ""
+    if name in OWN_ADDRESSES:
+        return OWN_ADDRESSES[name]
+    found = ""
+    if over_sdk:
+        try:
+            found = litellm.get_llm_provider(model=f"{name}/m", api_key=KEY)[3] or ""
+        except Exception:  # noqa: BLE001
+            return ""
+    else:
+        found = (await _url_asked(name)).partition(PATH.decode())[0]
+    return "" if LOCAL.search(found) else found.rstrip("/")
 
 
-async def _host_asked(name: str, **how: Any) -> str:
-    """Where litellm sends the request by our connections; "" if it does not use them."""
+async def _url_asked(name: str) -> str:
+    """The address that litellm sends the request to; empty if it does not use our client."""
     import httpx
-
-    from paca.engine.llm.litellm import library
+    from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
 
     seen: list[str] = []
 
-    def look(host: str) -> None:
-        seen.append(host)
-        raise httpx.ConnectError("only looking")
+    class Client(AsyncHTTPHandler):
+        """Notes the address and sends nothing."""
 
-    async with httpx.AsyncClient() as http:
-        try:
-            wrapper = await _ask(name, client=library.http_client(http, look), **how)
-            await anext(wrapper)
-        except Exception:  # noqa: BLE001, S110 - it ends so by design
-            pass
+        def __init__(self) -> None:
+            self._client, self._owns_client = httpx.AsyncClient(), False
+            self.timeout, self.event_hooks, self.follow_redirects = None, None, False
+
+        async def post(self, url: str, **_: Any) -> httpx.Response:
+            seen.append(url)
+            raise httpx.ConnectError("only looking")
+
+    try:
+        wrapper = await _ask(name, client=Client())
+        await anext(wrapper)
+    except Exception:  # noqa: BLE001, S110 - it ends so by design
+        pass
     return seen[0] if seen else ""
 
 

@@ -26,9 +26,6 @@ PROCESS = (
     "tests/worker/test_thread.py",
     "tests/worker/test_full_database.py",
     "tests/database/test_writers.py",
-    # These import litellm, which takes seconds, or start a process that does.
-    "tests/engine/llm/test_registry.py",
-    "tests/engine/llm/test_litellm_",
 )
 # Not even imported for the quick tests: nothing in these folders is quick.
 NEVER_QUICK = ("flows", "installation", "compose", "browser")

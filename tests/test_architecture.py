@@ -61,7 +61,6 @@ MAY_CROSS = {
     "paca/ops/sandbox_factory.py": "a page or the doctor asks whether sandboxes can be had",
     "paca/ops/management/commands/reap_sandboxes.py": "a command sweeps once",
     "paca/agents/connection_check.py": "a page waits for one word of a model",
-    "paca/engine/llm/connection_check.py": "a program of its own, in a process of its own",
     "paca/engine/llm/anthropic/client.py": "the import of the SDK takes seconds",
     "paca/engine/llm/litellm/library.py": "the import of the library takes seconds",
     "paca/conversations/api/log.py": "reads the file of an export",

@@ -8,7 +8,7 @@ import pytest
 import paca
 from paca.agents import model_parameters, services
 from paca.engine.llm.anthropic import encoder as anthropic_encoder
-from paca.engine.llm.litellm import encoder as litellm_encoder
+from paca.engine.llm.openai import parameters as openai_parameters
 
 ROOT = Path(paca.__file__).parent
 # Pages and the API show these settings; conversations do not use them.
@@ -31,6 +31,7 @@ def test_model_parameter_is_sent_by_every_adapter(name: str) -> None:
     value = "high" if name == "effort" else 2048
     without = anthropic_encoder._parameters({}, 8192)
     assert anthropic_encoder._parameters({name: value}, 8192) != without
-    for self_hosted in (True, False):
-        sent = litellm_encoder.parameters({name: value}, 8192, self_hosted=self_hosted)
-        assert sent != litellm_encoder.parameters({}, 8192, self_hosted=self_hosted)
+    for provider, own_address in (("openai", True), ("gemini", False)):
+        how = {"provider": provider, "max_tokens_name": "max_tokens", "own_address": own_address}
+        sent = openai_parameters.encode({name: value}, 8192, **how)
+        assert sent != openai_parameters.encode({}, 8192, **how)

@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 from paca.engine.llm.litellm import library
-from paca.engine.llm.litellm.encoder import _tool
+from paca.engine.llm.openai.encoder import _tool
 from paca.engine.tools.registry import Toolbox
 from paca.engine.tools.think import Think
 

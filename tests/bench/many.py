@@ -1,4 +1,4 @@
-"""Fifty conversations of fifty turns in one worker, through litellm, with everything stored.
+"""Fifty conversations of fifty turns in one worker, over OpenAI's dialect, with everything stored.
 
 A turn here is one model call and its call of ``think``. The model server runs in this process, the
 worker and the bare loop in one process each.
@@ -39,7 +39,7 @@ def step(body: dict[str, Any]) -> Scripted:
 
 
 def many(folder: Path) -> Figure:
-    """Both run one small round first, in which litellm is loaded."""
+    """Both run one small round first, in which the libraries are loaded."""
     with model() as server:
         server.script(step)
         ours_cpu, ours_wall = _ours(server, folder)

@@ -168,6 +168,14 @@ MUTANTS = (
             "test_anthropic_adapter_ends_an_answer_that_is_too_long",
         ),
     ),
+    Mutant(
+        "engine-reply-after-results",
+        never,
+        (
+            "tests/engine/llm/test_openai_client.py::"
+            "test_openai_adapter_puts_a_reply_between_results_and_a_persons_words_for_mistral",
+        ),
+    ),
     Mutant("web-body-length", always, ("tests/web/test_body_size_limit.py",)),
     Mutant(
         "log-lines-of-strangers",

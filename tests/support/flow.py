@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import os
 import time
@@ -18,7 +17,6 @@ from paca.conversations import event_log, services
 from paca.conversations.models import Conversation, Event, Worker
 from paca.conversations.services import MessageReceipt
 from paca.engine.context.history import History, advance
-from paca.engine.llm.litellm import library
 from paca.sandbox.manager import DockerAddress, SandboxManager
 from paca.worker.main import WorkerSettings
 from paca.worker.thread import WorkerThread
@@ -96,9 +94,6 @@ class Flow:
         self.worker: WorkerThread | None = None
 
     def __enter__(self) -> Self:
-        if self.dialect == "openai":
-            # The import takes a minute on a busy machine, and would count as time of the journey.
-            asyncio.run(library.load())
         self.model.__enter__()
         self.world = make_world(
             **{

@@ -133,7 +133,7 @@ class Connection(asyncio.Protocol):
             await self.stream(reply, body, tokens)
 
     async def raw(self, reply: Raw) -> None:
-        self.start_stream(reply.content_type)
+        self.start_stream(reply.content_type, reply.status)
         self.chunk(reply.data)
         await asyncio.sleep(0.005)  # written bytes leave before the end
         if reply.end == "clean":
@@ -192,9 +192,11 @@ class Connection(asyncio.Protocol):
         head = f"HTTP/1.1 {status} X\r\n{lines}content-length: {len(body)}\r\n\r\n"
         self.transport.write(head.encode() + body)
 
-    def start_stream(self, content_type: str = "text/event-stream; charset=utf-8") -> None:
+    def start_stream(
+        self, content_type: str = "text/event-stream; charset=utf-8", status: int = 200
+    ) -> None:
         self.transport.write(
-            f"HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\n".encode()
+            f"HTTP/1.1 {status} X\r\ncontent-type: {content_type}\r\n".encode()
             + b"transfer-encoding: chunked\r\nrequest-id: req_test\r\n\r\n"
         )
 

@@ -38,11 +38,12 @@ class Thought:
 
 @dataclass(frozen=True)
 class Raw:
-    """A stream's body as given, which then ends as HTTP wants it, by closing, or by a reset."""
+    """A body as given, which then ends as HTTP wants it, by closing, or by a reset."""
 
     data: bytes
     end: Literal["clean", "close", "reset"] = "clean"
     content_type: str = "text/event-stream; charset=utf-8"
+    status: int = 200
 
 
 @dataclass(frozen=True)

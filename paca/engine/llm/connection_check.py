@@ -1,20 +1,15 @@
 """Checks whether an agent's model answers, and names the cause if it does not.
 
 The check makes the same call as a run, with all parameters. A simpler call could succeed with
-settings that fail in a run. A call that needs litellm is made in a child process, which takes some
-seconds more: a process that serves pages must not load litellm. Without litellm, this process finds
-addresses that cannot be reached and lists the models of a server.
+settings that fail in a run.
 """
 
 import asyncio
 import dataclasses
 import json
-import sys
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
-import paca
 from paca.common import clock
 from paca.engine.llm import http_pool, providers
 from paca.engine.llm.base import (
@@ -33,7 +28,6 @@ from paca.engine.llm.registry import PROVIDERS, open_llm
 
 LIMITS = TimeLimits(connect=10, first_token=30, gap=20, total=45)
 LISTING_SECONDS = 10.0
-CHILD_SECONDS = 120.0  # includes the import of litellm on a slow machine
 QUESTION = "Answer with the single word: ready"
 MAX_ANSWER_TOKENS = 64
 MAX_LISTED_MODELS = 200
@@ -70,7 +64,7 @@ async def check_connection(
         models = await served_models(address, api_key) if address else ()
     except (ModelMisconfigured, Unreachable) as error:
         return ConnectionCheck(False, error.detail, error.code)
-    found = await _call_model_in_child(model, base_url, api_key, parameters or {})
+    found = await _call_model(model, base_url, api_key, parameters or {})
     return _with_models(found, model.partition("/")[2], models)
 
 
@@ -144,45 +138,3 @@ async def _call_model(
         await http_pool.close_connections()
     seconds = clock.monotonic() - began
     return ConnectionCheck(True, f"{model} answered in {seconds:.1f} s.", seconds=seconds)
-
-
-# --- the child ------------------------------------------------------------------------------------
-
-
-async def _call_model_in_child(*arguments: Any) -> ConnectionCheck:
-    """The same in a child process. The key goes over standard input, where no process list shows it."""
-    child = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        __name__,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        cwd=Path(paca.__file__).parent.parent,
-    )
-    try:
-        async with asyncio.timeout(CHILD_SECONDS):
-            out, _ = await child.communicate(json.dumps(arguments).encode())
-        return ConnectionCheck(**{**json.loads(out), "models": ()})
-    except (TimeoutError, ValueError):
-        detail = "The test itself failed on this server; the connection was not tried."
-        return ConnectionCheck(False, detail, "internal_error")
-    finally:
-        if child.returncode is None:
-            child.kill()
-            await child.wait()
-
-
-async def _main() -> None:
-    from paca.engine.llm.litellm import library
-
-    arguments = json.loads(sys.stdin.read())
-    provider = providers.find(arguments[0].partition("/")[0])
-    assert provider is not None
-    # Import litellm before the call is timed: the result tells how fast the model is.
-    await library.load(provider.litellm_name, over_sdk=provider.over_sdk)
-    sys.stdout.write(json.dumps(dataclasses.asdict(await _call_model(*arguments))))
-
-
-if __name__ == "__main__":
-    asyncio.run(_main())

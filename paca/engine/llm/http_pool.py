@@ -1,4 +1,4 @@
-"""The HTTP connection pools for model providers: one for each event loop, shared by all SDKs."""
+"""The HTTP connection pools for model providers: one for each event loop, shared by all adapters."""
 
 import asyncio
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
-    import httpx
     import httpx2
 
 
@@ -21,10 +20,6 @@ class TimeLimits:
 
 
 _pools: WeakKeyDictionary[asyncio.AbstractEventLoop, "httpx2.AsyncClient"] = WeakKeyDictionary()
-# Some of litellm's routes still use the older library.
-_httpx_pools: WeakKeyDictionary[asyncio.AbstractEventLoop, "httpx.AsyncClient"] = (
-    WeakKeyDictionary()
-)
 
 
 def pool() -> "httpx2.AsyncClient":
@@ -50,23 +45,8 @@ def new_pool() -> "httpx2.AsyncClient":
     )
 
 
-def httpx_pool() -> "httpx.AsyncClient":
-    """The pool of the running event loop for the older library, with the same rules."""
-    import httpx
-
-    loop = asyncio.get_running_loop()
-    if loop not in _httpx_pools:
-        _httpx_pools[loop] = httpx.AsyncClient(
-            timeout=httpx.Timeout(None, connect=TimeLimits().connect),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
-            follow_redirects=False,
-        )
-    return _httpx_pools[loop]
-
-
 async def close_connections() -> None:
-    """Close the pools of the running event loop, at the end of a worker or a test."""
-    loop = asyncio.get_running_loop()
-    for client in (_pools.pop(loop, None), _httpx_pools.pop(loop, None)):
-        if client is not None:
-            await client.aclose()
+    """Close the pool of the running event loop, at the end of a worker or a test."""
+    client = _pools.pop(asyncio.get_running_loop(), None)
+    if client is not None:
+        await client.aclose()

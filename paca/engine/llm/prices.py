@@ -102,22 +102,22 @@ def cost_usd(model: str, usage: Usage, *, base_url: str = "") -> float | None:
 
     The tables hold the providers' own prices. Behind another base URL another price applies.
     """
-    tariff = None if base_url else TARIFFS.get(model) or _litellm_tariff(model)
+    tariff = None if base_url else TARIFFS.get(model) or _listed_tariff(model)
     cost = None if tariff is None else tariff.cost(usage)
     return None if cost is None else float(cost)
 
 
-def _litellm_tariff(model: str) -> Tariff | None:
-    """The tariff from litellm's price list, or None."""
+def _listed_tariff(model: str) -> Tariff | None:
+    """The tariff from ``models.json``, or None."""
     facts = providers.models().get(model)
     if not facts:
         return None
     long = facts.get("long")
-    long_price = _litellm_price({**facts, **long}) if long else None
-    return Tariff(_litellm_price(facts), long_price, facts.get("long_from", 0))
+    long_price = _listed_price({**facts, **long}) if long else None
+    return Tariff(_listed_price(facts), long_price, facts.get("long_from", 0))
 
 
-def _litellm_price(facts: dict[str, Any]) -> Price:
+def _listed_price(facts: dict[str, Any]) -> Price:
     read, write = (facts.get(kind) for kind in ("cache_read", "cache_write"))
     return Price(
         Decimal(facts["input"]),

@@ -1,6 +1,6 @@
 """The known providers and models, with addresses and prices from litellm's release.
 
-``models.json`` is written by ``scripts/make_models.py``, so that no page needs to load litellm.
+``models.json`` is written by ``scripts/make_models.py``, so that nothing here needs to load litellm.
 """
 
 import ipaddress
@@ -28,8 +28,8 @@ OPENAI_COMPATIBLE = {
     "gemini": "https://generativelanguage.googleapis.com/v1beta/openai",
     "cohere": "https://api.cohere.ai/compatibility/v1",
 }
-# For these litellm would use credentials that it finds on this server. They are a person's or the
-# machine's, and were never given to the agent.
+# These need more than a key and an address, or use credentials of the machine, which were never given
+# to the agent.
 UNSUPPORTED = {
     "azure": "Use openai/<deployment> with the base URL https://<resource>.openai.azure.com/openai/v1.",
     "bedrock": "Use bedrock_mantle/<model> with a Bedrock API key, or a gateway.",
@@ -42,43 +42,55 @@ LOCAL_ENDINGS = (".local", ".localhost", ".internal", ".lan", ".home.arpa")
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A provider's address, and how litellm reaches it: over OpenAI's SDK or its own HTTP client."""
+    """A provider that speaks OpenAI's dialect: its address, and what a request to it must have.
+
+    ``path`` comes between an address and ``/chat/completions``; ``model_prefix`` comes before a model's
+    name without a slash; ``max_tokens_name`` is its name for the limit of the answer, if not the usual one.
+    """
 
     name: str
-    litellm_name: str
-    base_url: str
-    host: str
-    over_sdk: bool
-
-    @property
-    def takes_extra_parameters(self) -> bool:
-        """Whether it accepts parameters that OpenAI's own service refuses."""
-        return self.litellm_name == "openai" and self.name != "openai"
+    base_url: str = ""
+    path: str = ""
+    model_prefix: str = ""
+    max_tokens_name: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
 
     def address(self, base_url: str) -> str:
-        """The base URL for requests. Self-hosted servers serve below /v1, which people often leave out.
+        """The base URL for requests. Most servers serve below /v1, which people often leave out.
 
         Raises ``ModelMisconfigured`` if the provider has no address of its own and none is given.
         """
         given = base_url.strip().rstrip("/")
-        if given and self.over_sdk and urlsplit(given).path in ("", "/"):
-            return f"{given}/v1"
         found = given or self.base_url
-        if not found and not self.host:
+        if not found:
             raise ModelMisconfigured(f"{self.name} needs a base URL: the address of its server.")
+        if self.path:
+            return found.removesuffix(self.path) + self.path
+        if given and _path(given) in ("", "/"):
+            return f"{given}/v1"
         return found
+
+    def model(self, name: str) -> str:
+        """The name that the provider calls the model by."""
+        return name if "/" in name else self.model_prefix + name
+
+
+def _path(address: str) -> str:
+    try:
+        return urlsplit(address).path
+    except ValueError as error:
+        raise ModelMisconfigured(f"The base URL is not valid: {error}") from None
 
 
 def find(name: str) -> Provider | None:
     """The provider of this name, or None."""
     if address := SELF_HOSTED.get(name) or OPENAI_COMPATIBLE.get(name):
-        return Provider(name, "openai", address, "", over_sdk=True)
+        return Provider(name, address)
     facts = _file()["providers"].get(name)
     if facts is None:
         return None
-    base_url = facts.get("base_url", "")
-    host = facts.get("host") or urlsplit(base_url).hostname or ""
-    return Provider(name, name, base_url, host, over_sdk=facts["over_sdk"])
+    headers = tuple(facts.get("headers", {}).items())
+    return Provider(name, **{**facts, "headers": headers})
 
 
 def names() -> list[str]:

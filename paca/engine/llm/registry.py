@@ -9,7 +9,7 @@ from paca.engine.llm.anthropic.client import AnthropicLLM
 from paca.engine.llm.base import LLM, ModelMisconfigured
 from paca.engine.llm.demo import scripted_model
 from paca.engine.llm.http_pool import TimeLimits
-from paca.engine.llm.litellm.client import LiteLLM
+from paca.engine.llm.openai.client import OpenAILLM
 from paca.engine.llm.prices import TARIFFS
 
 if TYPE_CHECKING:
@@ -46,14 +46,14 @@ def open_llm(
     limits: TimeLimits | None = None,
     http: "httpx2.AsyncClient | None" = None,
 ) -> LLM:
-    """The adapter of this model, for one run. The first stream imports the SDK and connects.
+    """The adapter of this model, for one run. The first stream connects.
 
     ``Request.model`` may be the same ``provider/model``; the provider gets the part after the slash.
 
     Raises ``ModelMisconfigured`` if there is no such provider, or its key or base URL is missing.
     """
     provider, slash, name = model.partition("/")
-    opener = PROVIDERS.get(provider) or _litellm_opener(provider)
+    opener = PROVIDERS.get(provider) or _openai_opener(provider)
     if not slash or not name or opener is None:
         raise ModelMisconfigured(_unknown_model_text(model, provider))
     return opener(name, base_url=base_url, api_key=api_key, limits=limits, http=http)
@@ -102,13 +102,13 @@ def _anthropic(
     return AnthropicLLM(api_key, base_url=base_url or None, limits=limits, http=http)
 
 
-def _litellm_opener(provider: str) -> Opener | None:
-    """The opener of a provider that is reached over litellm, or None."""
+def _openai_opener(provider: str) -> Opener | None:
+    """The opener of a provider that speaks OpenAI's dialect, or None."""
     found = providers.find(provider)
-    return None if found is None else functools.partial(_litellm, found)
+    return None if found is None else functools.partial(_openai, found)
 
 
-def _litellm(
+def _openai(
     provider: providers.Provider,
     name: str,
     *,
@@ -120,7 +120,7 @@ def _litellm(
     keyless = providers.is_local(provider.address(base_url))
     if not api_key and not keyless:
         raise ModelMisconfigured("This model needs an API key. Set it on the agent's page.")
-    return LiteLLM(provider, name, api_key, base_url=base_url, limits=limits, http=http)
+    return OpenAILLM(provider, name, api_key, base_url=base_url, limits=limits, http=http)
 
 
 PROVIDERS: dict[str, Opener] = {"anthropic": _anthropic, "demo": _demo}

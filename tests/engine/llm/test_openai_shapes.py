@@ -12,7 +12,6 @@ import pytest
 from paca.engine.llm import registry
 from paca.engine.llm.base import ModelError, StopReason
 from paca.engine.llm.http_pool import new_pool
-from paca.engine.llm.litellm import library
 from tests.engine.llm.request_builders import reply_of, request_with
 from tests.support.model_script import Raw
 
@@ -163,7 +162,6 @@ SPOILT: dict[str, bytes] = {
 
 @pytest.fixture
 async def llm(server):
-    await library.load()
     async with new_pool() as http:
         yield registry.open_llm(
             "openai/gpt-test", base_url=f"{server.base_url}/v1", api_key="k", http=http

@@ -1,12 +1,9 @@
-"""The litellm adapter over real HTTP: the result is a whole reply or a ``ModelError``."""
+"""The adapter of OpenAI's dialect over real HTTP: the result is a whole reply or a ``ModelError``."""
 
 import asyncio
 import gc
-import os
-import sys
 import tracemalloc
 from contextlib import aclosing
-from pathlib import Path
 
 import pytest
 
@@ -31,7 +28,6 @@ from paca.engine.llm.base import (
     UsageSeen,
 )
 from paca.engine.llm.http_pool import TimeLimits, close_connections, new_pool
-from paca.engine.llm.litellm import library
 from tests.engine.llm.conftest import SHORT
 from tests.engine.llm.request_builders import (
     assistant_message,
@@ -45,17 +41,12 @@ from tests.support import openai_dialect as dialect
 from tests.support.model_script import Raw, calls, fails, says, thinks
 
 pytestmark = pytest.mark.anyio
-ROOT = Path(__file__).parents[3]
-# One provider for each of litellm's ways to ask: OpenAI's SDK, and its own connections.
-WAYS = ("openai", "groq")
 
 
-@pytest.fixture(params=WAYS)
-async def llm(request, server):
+@pytest.fixture
+async def llm(server):
     async with new_pool() as http:
-        # Takes seconds, which the limits are not about.
-        await library.load(request.param, over_sdk=request.param == "openai")
-        yield opened(server, f"{request.param}/gpt-test", http=http)
+        yield opened(server, "openai/gpt-test", http=http)
     await close_connections()
 
 
@@ -69,7 +60,7 @@ def opened(server, model="openai/gpt-test", **changes):
     return registry.open_llm(model, **how)
 
 
-async def test_litellm_adapter_streams_an_answer_and_ends_with_the_whole_reply(server, llm):
+async def test_openai_adapter_streams_an_answer_and_ends_with_the_whole_reply(server, llm):
     server.script([thinks("Easy.") + says("Hello there, how are you?").slowly(tps=500)])
     chunks = await chunks_of(llm, request_with("Hi"))
     pieces = [chunk.text for chunk in chunks if isinstance(chunk, TextDelta)]
@@ -81,7 +72,7 @@ async def test_litellm_adapter_streams_an_answer_and_ends_with_the_whole_reply(s
     assert server.violations == []
 
 
-async def test_litellm_adapter_sends_calls_and_results_back_in_the_servers_form(server, llm):
+async def test_openai_adapter_sends_calls_and_results_back_in_the_servers_form(server, llm):
     server.script([thinks("Hm.") + says("I look.") + calls(bash=["ls", "pwd"]), says("Done.")])
     reply = await reply_of(llm, request_with("Look around."))
     assert (reply.stop, len(reply.calls)) == (StopReason.TOOLS, 2)
@@ -108,13 +99,13 @@ async def test_litellm_adapter_sends_calls_and_results_back_in_the_servers_form(
     assert server.violations == []
 
 
-async def test_litellm_adapter_reuses_its_connection(server, llm):
+async def test_openai_adapter_reuses_its_connection(server, llm):
     for _ in range(4):
         await reply_of(llm, request_with("Hi"))
     assert server.connections == 1
 
 
-async def test_litellm_adapter_sends_the_given_key_and_no_other(server, llm, monkeypatch):
+async def test_openai_adapter_sends_the_given_key_and_no_other(server, llm, monkeypatch):
     """Trap 44: the platform's key must not be sent to a self-hosted server."""
     for name in ("OPENAI_API_KEY", "GROQ_API_KEY", "OPENAI_ORGANIZATION", "OPENAI_PROJECT_ID"):
         monkeypatch.setenv(name, "sk-platform")
@@ -127,26 +118,15 @@ async def test_litellm_adapter_sends_the_given_key_and_no_other(server, llm, mon
     assert not any(word in headers for word in ("platform", "hidden", "openai-project"))
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_litellm_adapter_sends_no_key_of_the_platform_to_a_server_without_keys(
-    server, monkeypatch, way
+async def test_openai_adapter_sends_no_key_of_the_platform_to_a_server_without_keys(
+    server, monkeypatch
 ):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-platform")
     monkeypatch.setenv("GROQ_API_KEY", "sk-platform")
     async with new_pool() as http:
-        await reply_of(opened(server, f"{way}/m", api_key="", http=http), request_with("Hi"))
+        await reply_of(opened(server, "openai/m", api_key="", http=http), request_with("Hi"))
     await close_connections()
-    assert server.requests[0].headers["authorization"] == "Bearer no-key"
-
-
-async def test_litellm_adapter_does_not_send_the_key_to_an_address_of_the_environment(
-    server, monkeypatch
-):
-    monkeypatch.setenv("GROQ_API_BASE", f"{server.base_url}/v1")
-    with pytest.raises(ModelMisconfigured, match=r"127\.0\.0\.1.*not given for"):
-        await chunks_of(opened(server, "groq/m", base_url=""), request_with("Hi"))
-    assert server.requests == []
-    await close_connections()
+    assert "authorization" not in server.requests[0].headers
 
 
 ERRORS = {
@@ -176,7 +156,7 @@ PASSING = {RateLimited, Overloaded, StreamBroken, Unreachable}
 
 
 @pytest.mark.parametrize("kind", ERRORS)
-async def test_litellm_adapter_turns_each_fault_into_a_model_error_and_works_again(
+async def test_openai_adapter_turns_each_fault_into_a_model_error_and_works_again(
     server, llm, kind
 ):
     server.script([fails(kind), says("Hello again.")])
@@ -191,12 +171,11 @@ async def test_litellm_adapter_turns_each_fault_into_a_model_error_and_works_aga
 
 
 @pytest.mark.parametrize(("end", "stride"), [("clean", 7), ("close", 31), ("reset", 29)])
-async def test_litellm_adapter_gives_the_whole_reply_or_none_for_a_cut_stream(server, end, stride):
-    """litellm's own parser accepts many of these. ``test_litellm_stream.py`` cuts at each byte."""
+async def test_openai_adapter_gives_the_whole_reply_or_none_for_a_cut_stream(server, end, stride):
+    """``test_openai_stream.py`` cuts at each byte."""
     whole = dialect.whole(says("Größe 🦙") + calls(bash="ls -l"), grain=16)
     finished = whole.index(b'"finish_reason":"tool_calls"')
     async with new_pool() as http:
-        await library.load()
         llm = opened(server, http=http)
         for at in range(0, len(whole) - 2, stride):
             server.script([Raw(whole[:at], end=end)])
@@ -213,7 +192,7 @@ async def test_litellm_adapter_gives_the_whole_reply_or_none_for_a_cut_stream(se
 @pytest.mark.parametrize(
     ("value", "least", "most"), [("7", 7, 7), ("0.5", 0.5, 0.5), ("soon", None, None)]
 )
-async def test_litellm_adapter_reads_retry_after(server, llm, value, least, most):
+async def test_openai_adapter_reads_retry_after(server, llm, value, least, most):
     server.script([fails("429", retry_after=value)])
     with pytest.raises(RateLimited) as caught:
         await chunks_of(llm, request_with("Hi"))
@@ -225,14 +204,14 @@ async def test_litellm_adapter_reads_retry_after(server, llm, value, least, most
     ("stop", "reason"),
     [("max_tokens", StopReason.OUTPUT_LIMIT), ("refusal", StopReason.REFUSED)],
 )
-async def test_litellm_adapter_drops_calls_of_a_cut_or_refused_reply(server, llm, stop, reason):
+async def test_openai_adapter_drops_calls_of_a_cut_or_refused_reply(server, llm, stop, reason):
     server.script([(says("I begin.") + calls(bash="rm -r build")).stopping(stop)])
     reply = await reply_of(llm, request_with("Hi"))
     assert (reply.stop, reply.blocks) == (reason, (Text("I begin."),))
 
 
 @pytest.mark.parametrize("kind", ["hang", "stall"])
-async def test_litellm_adapter_closes_the_connection_of_a_cancelled_call_at_once(server, llm, kind):
+async def test_openai_adapter_closes_the_connection_of_a_cancelled_call_at_once(server, llm, kind):
     server.script([fails(kind)])
     task = asyncio.create_task(chunks_of(llm, request_with("Hi")))
     assert await asyncio.to_thread(server.wait_until_busy, 5.0)
@@ -242,7 +221,7 @@ async def test_litellm_adapter_closes_the_connection_of_a_cancelled_call_at_once
     assert await asyncio.to_thread(server.wait_until_idle, 1.0)
 
 
-async def test_litellm_adapter_closes_its_connection_with_the_iterator(server, llm):
+async def test_openai_adapter_closes_its_connection_with_the_iterator(server, llm):
     server.script([says("word " * 200).slowly(tps=50)])
     async with aclosing(llm.stream(request_with("Hi"))) as chunks:
         async for chunk in chunks:
@@ -252,8 +231,7 @@ async def test_litellm_adapter_closes_its_connection_with_the_iterator(server, l
     assert server.closed_by_client == 1
 
 
-async def test_litellm_adapter_limits_the_time_of_the_whole_answer(server):
-    await library.load()
+async def test_openai_adapter_limits_the_time_of_the_whole_answer(server):
     async with new_pool() as http:
         limits = TimeLimits(first_token=1, gap=1, total=0.6)
         server.script([says("word " * 100).slowly(tps=20)])
@@ -261,8 +239,7 @@ async def test_litellm_adapter_limits_the_time_of_the_whole_answer(server):
             await chunks_of(opened(server, limits=limits, http=http), request_with("Hi"))
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_litellm_adapter_names_the_cause_of_a_failed_connection(server, way):
+async def test_openai_adapter_names_the_cause_of_a_failed_connection(server):
     causes = {
         "http://127.0.0.1:9/v1": "refused",
         f"{server.base_url.replace('http:', 'https:')}/v1": "TLS",
@@ -271,13 +248,13 @@ async def test_litellm_adapter_names_the_cause_of_a_failed_connection(server, wa
     }
     async with new_pool() as http:
         for address, word in causes.items():
-            llm = opened(server, f"{way}/m", base_url=address, http=http)
+            llm = opened(server, "openai/m", base_url=address, http=http)
             with pytest.raises((Unreachable, ModelMisconfigured), match=word):
                 await chunks_of(llm, request_with("Hi"))
     await close_connections()
 
 
-async def test_litellm_adapter_tells_a_missing_service_from_an_unknown_model(server, llm):
+async def test_openai_adapter_tells_a_missing_service_from_an_unknown_model(server, llm):
     async with new_pool() as http:
         elsewhere = opened(server, base_url=f"{server.base_url}/elsewhere", http=http)
         with pytest.raises(ModelMisconfigured, match="base URL"):
@@ -287,21 +264,21 @@ async def test_litellm_adapter_tells_a_missing_service_from_an_unknown_model(ser
         await chunks_of(llm, request_with("Hi"))
 
 
-async def test_litellm_adapter_follows_no_redirect(server, llm):
+async def test_openai_adapter_follows_no_redirect(server, llm):
     server.script([fails("redirect")])
     with pytest.raises(ModelMisconfigured, match=r"redirect.*elsewhere\.invalid"):
         await chunks_of(llm, request_with("Hi"))
     assert len(server.requests) == 1
 
 
-async def test_litellm_adapter_removes_the_key_from_a_refusal(server, llm):
+async def test_openai_adapter_removes_the_key_from_a_refusal(server, llm):
     server.script([fails("echokey")])
     with pytest.raises(KeyRefused) as caught:
         await chunks_of(llm, request_with("Hi"))
     assert "sk-test-key" not in str(caught.value.detail) + str(caught.value)
 
 
-async def test_litellm_adapter_removes_the_key_from_an_error_in_the_stream(server, llm):
+async def test_openai_adapter_removes_the_key_from_an_error_in_the_stream(server, llm):
     error = {"message": "Overloaded for sk-test-key.", "code": "overloaded_error"}
     server.script([Raw(dialect.frame({"error": error}))])
     with pytest.raises(Overloaded) as caught:
@@ -309,17 +286,17 @@ async def test_litellm_adapter_removes_the_key_from_an_error_in_the_stream(serve
     assert "Overloaded for ***." in caught.value.detail
 
 
-async def test_litellm_adapter_logs_nothing_of_a_call(server, llm, caplog, capfd):
+async def test_openai_adapter_logs_nothing_of_a_call(server, llm, caplog, capfd):
     server.script([fails("500"), says("A secret answer.")])
     with caplog.at_level(0):
         with pytest.raises(Overloaded):
             await chunks_of(llm, request_with("A secret question."))
         await reply_of(llm, request_with("A secret question."))
     written = caplog.text + "".join(capfd.readouterr())
-    assert not any(word in written for word in ("secret", "sk-test-key", "litellm"))
+    assert not any(word in written for word in ("secret", "sk-test-key"))
 
 
-async def test_litellm_adapter_estimates_the_usage_if_the_server_reports_none(server, llm):
+async def test_openai_adapter_estimates_the_usage_if_the_server_reports_none(server, llm):
     stream = dialect.chunk({"content": "x" * 400}) + dialect.chunk({}, "stop") + b"data: [DONE]\n\n"
     server.script([Raw(stream)])
     usage = (await reply_of(llm, request_with("y" * 4000))).usage
@@ -327,7 +304,7 @@ async def test_litellm_adapter_estimates_the_usage_if_the_server_reports_none(se
     assert (usage.output, 1000 < usage.input < 1200) == (100, True)
 
 
-async def test_litellm_adapter_counts_cached_tokens_separately(server, llm):
+async def test_openai_adapter_counts_cached_tokens_separately(server, llm):
     usage = {
         "prompt_tokens": 1000,
         "completion_tokens": 7,
@@ -338,7 +315,7 @@ async def test_litellm_adapter_counts_cached_tokens_separately(server, llm):
     assert usage == Usage(input=200, output=7, cache_read=800)
 
 
-async def test_litellm_adapter_sends_parameters_under_the_servers_names(server):
+async def test_openai_adapter_sends_parameters_under_the_servers_names(server):
     given = {"temperature": 0.5, "top_p": 0.9, "top_k": 40, "effort": "high"}
     async with new_pool() as http:
         await reply_of(
@@ -349,16 +326,35 @@ async def test_litellm_adapter_sends_parameters_under_the_servers_names(server):
     assert [body[name] for name in names] == [0.5, 0.9, 40, "high", 77]
 
 
-async def test_litellm_adapter_reports_an_unsupported_parameter_and_does_not_drop_it(server):
-    async with new_pool() as http:
-        llm = opened(server, "openai/gpt-4o", http=http)
-        with pytest.raises(ModelMisconfigured, match="thinking"):
-            await chunks_of(llm, request_with("Hi", parameters={"thinking_budget": 2048}))
-    assert server.requests == []
+async def test_openai_adapter_reports_an_unsupported_parameter_and_does_not_drop_it():
+    llm = registry.open_llm("groq/llama", api_key="k")  # refused before anything is sent
+    with pytest.raises(ModelMisconfigured, match=r"thinking_budget.*effort"):
+        await chunks_of(llm, request_with("Hi", parameters={"thinking_budget": 2048}))
 
 
-async def test_litellm_adapter_sends_call_ids_of_mistrals_length(server):
-    await library.load("mistral", over_sdk=False)
+async def test_openai_adapter_leaves_out_a_field_that_the_server_refuses_by_name(server, llm):
+    body = dialect.error_body(
+        "invalid_request_error", "stream_options: Extra inputs are not permitted"
+    )
+    server.script([Raw(body, status=422), says("Hello.")])
+    assert (await reply_of(llm, request_with("Hi"))).text == "Hello."
+    assert "stream_options" in server.requests[0].body
+    assert "stream_options" not in server.requests[1].body
+
+
+async def test_openai_adapter_takes_the_newer_name_of_max_tokens_and_remembers_it(server, llm):
+    words = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+    server.script([Raw(dialect.error_body("invalid_request_error", words), status=400)])
+    for _ in range(2):
+        async with new_pool() as http:
+            await reply_of(opened(server, http=http), request_with("Hi"))
+    limits = [
+        [name for name in request.body if name.startswith("max_")] for request in server.requests
+    ]
+    assert limits == [["max_tokens"], ["max_completion_tokens"], ["max_completion_tokens"]]
+
+
+async def test_openai_adapter_sends_call_ids_of_mistrals_length(server):
     async with new_pool() as http:
         await reply_of(opened(server, "mistral/m", http=http), request_with(*tool_steps(2)))
     await close_connections()
@@ -368,38 +364,18 @@ async def test_litellm_adapter_sends_call_ids_of_mistrals_length(server):
     assert server.violations == []
 
 
-async def test_litellm_import_blocks_no_event_loop_and_reads_no_keys(tmp_path):
-    """In another process, since this one may have imported it already."""
-    (tmp_path / ".env").write_text("OPENAI_API_KEY=sk-of-a-file\n")
-    program = (
-        "import asyncio, os, time\n"
-        "from paca.engine.llm.litellm import library\n"
-        "async def tick(gaps):\n"
-        "    while True:\n"
-        "        began = time.monotonic(); await asyncio.sleep(0.01)\n"
-        "        gaps.append(time.monotonic() - began)\n"
-        "async def main():\n"
-        "    gaps = []; ticking = asyncio.create_task(tick(gaps))\n"
-        "    await library.load(); ticking.cancel()\n"
-        "    print(len(gaps), max(gaps), os.environ.get('OPENAI_API_KEY'))\n"
-        "asyncio.run(main())\n"
-    )
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        program,
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]},
-        stdout=asyncio.subprocess.PIPE,
-    )
-    out, _ = await process.communicate()
-    ticks, longest, key = out.decode().split()
-    assert int(ticks) > 20
-    assert float(longest) < 15  # the length of a lease
-    assert key == "None"
+@pytest.mark.parametrize("model", ["mistral/large", "vllm/mistralai/Mistral-Small-3.2-24B"])
+async def test_openai_adapter_puts_a_reply_between_results_and_a_persons_words_for_mistral(
+    server, model
+):
+    history = [*tool_steps(1)[:-1], user_message(ToolResult("call0", "0"), "And now?")]
+    async with new_pool() as http:
+        await reply_of(opened(server, model, http=http), request_with(*history))
+    roles = [message["role"] for message in server.requests[0].body["messages"]]
+    assert roles == ["system", "user", "assistant", "tool", "assistant", "user"]
 
 
-async def test_litellm_adapter_does_not_leak_memory_in_many_turns(server, llm):
+async def test_openai_adapter_does_not_leak_memory_in_many_turns(server, llm):
     """Trap 38 for the adapter alone: each turn has a cancelled call and a whole one."""
     server.record = False
     server.script(lambda body: calls(bash="ls"))

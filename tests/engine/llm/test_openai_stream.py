@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paca.engine.llm.base import ModelError, Reply, StopReason
-from paca.engine.llm.litellm.errors import from_status
-from paca.engine.llm.litellm.stream import ReplyAssembler
+from paca.engine.llm.openai.errors import from_status
+from paca.engine.llm.openai.stream import ReplyAssembler
 from paca.engine.llm.strict_parsing import EventReader
 from tests.support import openai_dialect as dialect
 from tests.support.model_script import calls, says, thinks

@@ -22,8 +22,8 @@ from paca.engine.llm.base import (
     Usage,
     UsageSeen,
 )
-from paca.engine.llm.litellm import errors
-from paca.engine.llm.litellm.tool_calls import ToolCallAssembler
+from paca.engine.llm.openai import errors
+from paca.engine.llm.openai.tool_calls import ToolCallAssembler
 
 STOPS = {
     "stop": StopReason.END,

@@ -1,7 +1,6 @@
-"""Translates the errors of OpenAI-compatible servers, and of litellm itself, to our errors."""
+"""Translates the errors of OpenAI-compatible servers to our errors."""
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,8 +19,6 @@ from paca.engine.llm.provider_errors import (
     BY_STATUS,
     MAX_QUOTE_CHARACTERS,
     NO_CREDIT,
-    causes,
-    from_transport,
     redirect_error,
     retry_after_seconds,
     sentence,
@@ -47,7 +44,6 @@ BY_CODE: dict[str, type[ModelError]] = {
     "insufficient_quota": NoCredit,
     "content_filter": RequestRefused,
 }
-NOT_SUPPORTED = re.compile(r"does not support parameters?:? (\[[^\]]*\]|'[^']*'|\S+)")
 NO_API = "There is no chat completions API at this base URL (HTTP 404). Most servers want /v1 at its end."
 
 
@@ -55,6 +51,8 @@ def from_status(status: int, body: object, headers: Mapping[str, str]) -> ModelE
     """The error for a response with another status than 200."""
     if 300 <= status < 400:
         return redirect_error(status, headers)
+    if isinstance(body, bytes):
+        body = _parsed(body)
     message = _message(body)
     if status == 404 and not _mentions_a_model(body, message):
         return ModelMisconfigured(NO_API)
@@ -73,50 +71,6 @@ def from_event(event: dict[str, Any]) -> ModelError:
     if cls is StreamBroken and str(code).isdigit():
         cls = _error_class(int(str(code)), event, message)
     return cls(f"{sentence(cls)} The provider says, in mid-answer: {message or code}")
-
-
-def from_library(error: BaseException, address: str) -> ModelError:
-    """The error for a call without a stream. The server's own response is among the causes."""
-    found = list(causes(error))
-    for cause in found:
-        if isinstance(cause, ModelError):
-            return cause
-        response = getattr(cause, "response", None)
-        if _is_from_server(cause) and response is not None:
-            return from_status(response.status_code, _body(response), response.headers)
-    if any(_is_from_connection(cause) for cause in found):
-        return from_transport(error, address)
-    return _from_litellm(error)
-
-
-def _is_from_server(cause: BaseException) -> bool:
-    """Whether the error has the server's response. litellm's own errors have invented ones."""
-    library = type(cause).__module__.partition(".")[0]
-    return library in ("openai", "httpx") and hasattr(cause, "response")
-
-
-def _is_from_connection(cause: BaseException) -> bool:
-    library = type(cause).__module__.partition(".")[0]
-    return isinstance(cause, OSError) or library in ("httpx", "httpx2", "httpcore", "httpcore2")
-
-
-def _body(response: Any) -> object:
-    try:
-        return response.json()
-    except (ValueError, RuntimeError):  # no JSON, or closed before it was read
-        return {}
-
-
-def _from_litellm(error: BaseException) -> ModelError:
-    """The error for a request that litellm refused and did not send."""
-    text = str(error)
-    if refused := NOT_SUPPORTED.search(text):
-        names = refused[1].strip("[]'\"").replace("'", "")
-        return ModelMisconfigured(f"This model does not take the parameter {names}.")
-    quote = text.partition("\n")[0].rpartition("Exception - ")[2][:MAX_QUOTE_CHARACTERS]
-    status = getattr(error, "status_code", None)
-    kind = BY_STATUS.get(status, RequestRefused) if isinstance(status, int) else RequestRefused
-    return kind(f"{sentence(kind)} litellm says: {quote or type(error).__name__}")
 
 
 def _error_class(status: int, body: object, message: str) -> type[ModelError]:
@@ -152,3 +106,10 @@ def _code(body: object) -> str:
     error = body.get("error") if isinstance(body, dict) else None
     facts = error if isinstance(error, dict) else {}
     return json.dumps([facts.get("type"), facts.get("code")])[:MAX_QUOTE_CHARACTERS]
+
+
+def _parsed(body: bytes) -> object:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return {}

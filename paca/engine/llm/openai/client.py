@@ -1,0 +1,162 @@
+"""The adapter for every server that speaks OpenAI's chat completions dialect, as nearly all do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING
+
+from paca.engine.llm.base import (
+    Chunk,
+    ModelError,
+    ModelMisconfigured,
+    Request,
+    Unreachable,
+    UsageSeen,
+)
+from paca.engine.llm.http_pool import TimeLimits, pool
+from paca.engine.llm.openai import errors, server_form
+from paca.engine.llm.openai.encoder import Encoder
+from paca.engine.llm.openai.stream import ReplyAssembler
+from paca.engine.llm.provider_errors import from_transport, without_key
+from paca.engine.llm.providers import Provider
+from paca.engine.llm.response_body import (
+    AttemptBudget,
+    connection_errors,
+    drain,
+    read,
+    require_event_stream,
+)
+from paca.engine.llm.strict_parsing import EventReader
+
+if TYPE_CHECKING:
+    import httpx2
+
+MAX_REFUSAL_BYTES = 256 * 1024
+
+
+class OpenAILLM:
+    """The adapter for one run. The key is sent to this provider or base URL only.
+
+    An instance keeps the encoded messages, so that a step need not encode the whole history again.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        model: str,
+        api_key: str,
+        *,
+        base_url: str = "",
+        limits: TimeLimits | None = None,
+        http: httpx2.AsyncClient | None = None,
+    ) -> None:
+        """``http`` is a pool that the caller closes; the default is the pool of the event loop."""
+        self._key = api_key
+        self._address = provider.address(base_url)
+        self._model = model
+        self._headers = {"content-type": "application/json", **dict(provider.headers)}
+        if api_key:
+            self._headers["authorization"] = f"Bearer {api_key}"
+        self._limits = limits or TimeLimits()
+        self._http = http
+        self._form = server_form.form_for(provider, model, self._address)
+        self._encoder = Encoder(provider, model, own_address=bool(base_url))
+
+    async def stream(self, request: Request) -> AsyncIterator[Chunk]:
+        """Yield the chunks of one attempt, as ``LLM`` describes. Raises ``ModelError``."""
+        budget = AttemptBudget(self._limits)
+        response, request_length = await self._open(request, budget)
+        assembler = ReplyAssembler(request_length)
+        try:
+            yield UsageSeen(assembler.usage)
+            async with aclosing(_read(response, assembler, budget)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+            reply = assembler.finish()
+        except ModelError as error:
+            raise without_key(error, self._key) from None
+        finally:
+            # Also if the run is cancelled at the first chunk: else the connection stays in the pool.
+            await response.aclose()
+        yield reply
+
+    async def _open(self, request: Request, budget: AttemptBudget) -> tuple[httpx2.Response, int]:
+        """The successful response, and the length of the request in bytes.
+
+        A request whose fields the server refuses by name is sent once more without them.
+        """
+        try:
+            return await self._post(request, budget)
+        except ModelError as refusal:
+            learned = server_form.learn(
+                self._form, refusal.detail, model=self._model, address=self._address
+            )
+            if refusal.retryable or learned is None:
+                raise
+            self._form = learned
+        return await self._post(request, budget)
+
+    async def _post(self, request: Request, budget: AttemptBudget) -> tuple[httpx2.Response, int]:
+        """Send the request; returns when the headers of a successful response are there."""
+        import httpx2
+
+        content = self._encoder.encode(request, self._form)
+        http = self._http or pool()
+        try:
+            sent = http.build_request(
+                "POST",
+                f"{self._address}/chat/completions",
+                content=content,
+                headers=self._headers,
+                timeout=httpx2.Timeout(None, connect=self._limits.connect),
+            )
+            async with asyncio.timeout(budget.seconds_left()):
+                response = await http.send(sent, stream=True)
+                if response.status_code == httpx2.codes.OK:
+                    return response, len(content)
+                body = await _read_refusal(response)
+        except TimeoutError:
+            raise Unreachable(f"{self._address}: {budget.timeout_text()}") from None
+        except httpx2.InvalidURL as error:
+            raise ModelMisconfigured(f"The base URL is not valid: {error}") from None
+        except UnicodeEncodeError:
+            raise ModelMisconfigured("The key has characters that cannot be sent.") from None
+        except connection_errors() as error:
+            raise without_key(from_transport(error, self._address), self._key) from None
+        refusal = errors.from_status(response.status_code, body, response.headers)
+        raise without_key(refusal, self._key)
+
+
+async def _read_refusal(response: httpx2.Response) -> bytes:
+    """The beginning of the body of a refusal."""
+    body = bytearray()
+    with suppress(*connection_errors()):
+        async for piece in response.aiter_bytes():
+            body += piece
+            if len(body) > MAX_REFUSAL_BYTES:
+                break
+    await response.aclose()
+    return bytes(body)
+
+
+async def _read(
+    response: httpx2.Response, assembler: ReplyAssembler, budget: AttemptBudget
+) -> AsyncGenerator[Chunk, None]:
+    """Yield the chunks of all events up to the end of the stream.
+
+    A proper end is an end mark, or a clean close after the model's stop reason.
+    """
+    require_event_stream(response.headers.get("content-type", ""), response.url.host)
+    reader = EventReader()
+    body = response.aiter_bytes()
+    while not reader.done and (data := await read(body, budget)):
+        for event in reader.feed(data):
+            for chunk in assembler.take(event):
+                yield chunk
+    if reader.done:
+        await drain(body)
+    for event in reader.rest():
+        for chunk in assembler.take(event):
+            yield chunk

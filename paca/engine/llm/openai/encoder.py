@@ -1,0 +1,113 @@
+"""Encodes requests in OpenAI's dialect. The bytes of the prefix never change, for the provider's cache."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from paca.common.text import to_utf8
+from paca.engine.llm.base import (
+    Message,
+    Request,
+    Text,
+    ToolResult,
+    ToolSpec,
+    ToolUse,
+)
+from paca.engine.llm.openai import parameters
+from paca.engine.llm.openai.server_form import ServerForm
+from paca.engine.llm.providers import Provider
+
+NO_OUTPUT = "(no output)"
+# Stands between results and a person's words, for servers whose template wants a reply there.
+RESULTS_READ = "I have read the results."
+
+
+class Encoder:
+    """Encodes the requests of one run. It keeps the bytes of messages that it has encoded before."""
+
+    def __init__(self, provider: Provider, model: str, *, own_address: bool) -> None:
+        self._provider = provider
+        self._model = provider.model(model)
+        self._own_address = own_address
+        self._form: ServerForm | None = None
+        self._encoded: list[tuple[Message, bytes]] = []
+
+    def encode(self, request: Request, form: ServerForm) -> bytes:
+        """The body of the request as JSON. Raises ``ModelMisconfigured`` for an unknown parameter."""
+        if form != self._form:
+            self._form = form
+            self._encoded.clear()
+        head = _dumps(self._head(request, form))
+        messages = b",".join(self._messages(request, form))
+        return head[:-1] + b',"messages":[' + messages + b"]}"
+
+    def _head(self, request: Request, form: ServerForm) -> dict[str, Any]:
+        """All fields except the messages, in a fixed order."""
+        head: dict[str, Any] = {"model": self._model, "stream": True}
+        if form.asks_usage:
+            head["stream_options"] = {"include_usage": True}
+        if request.tools:
+            head["tools"] = [_tool(spec) for spec in request.tools]
+            if not request.may_call:
+                head["tool_choice"] = "none"
+        return head | parameters.encode(
+            request.parameters,
+            request.max_tokens,
+            provider=self._provider.name,
+            max_tokens_name=form.max_tokens_name,
+            own_address=self._own_address,
+        )
+
+    def _messages(self, request: Request, form: ServerForm) -> Iterator[bytes]:
+        """Each message as JSON. Those that were encoded for the request before are not encoded again."""
+        if request.system:
+            yield _dumps({"role": "system", "content": request.system})
+        for number, message in enumerate(request.messages):
+            known = self._encoded[number] if number < len(self._encoded) else None
+            if known is None or known[0] is not message:
+                del self._encoded[number:]
+                known = (message, b",".join(_dumps(one) for one in _message(message, form)))
+                self._encoded.append(known)
+            if known[1]:
+                yield known[1]
+
+
+def _tool(spec: ToolSpec) -> dict[str, Any]:
+    facts = {"name": spec.name, "description": spec.description, "parameters": spec.arguments}
+    return {"type": "function", "function": facts}
+
+
+def _message(message: Message, form: ServerForm) -> Iterator[dict[str, Any]]:
+    """The messages in OpenAI's form: each result is one, right after the calls, then the text."""
+    text = "\n\n".join(block.text for block in message.blocks if isinstance(block, Text))
+    if message.role == "assistant":
+        yield _reply(message, text, form)
+        return
+    results = [block for block in message.blocks if isinstance(block, ToolResult)]
+    for result in results:
+        output = result.output or NO_OUTPUT
+        content = f"Failed: {output}" if result.failed else output
+        call_id = result.call_id[: form.call_id_length]
+        yield {"role": "tool", "tool_call_id": call_id, "content": content}
+    if text:
+        # guard: engine-reply-after-results
+        if results and form.reply_after_results:
+            yield {"role": "assistant", "content": RESULTS_READ}
+        yield {"role": "user", "content": text}
+
+
+def _reply(message: Message, text: str, form: ServerForm) -> dict[str, Any]:
+    uses = [block for block in message.blocks if isinstance(block, ToolUse)]
+    encoded: dict[str, Any] = {"role": "assistant", "content": text or None}
+    if uses:
+        encoded["tool_calls"] = [_call(use, form) for use in uses]
+    return encoded
+
+
+def _call(use: ToolUse, form: ServerForm) -> dict[str, Any]:
+    function = {"name": use.tool, "arguments": _dumps(use.arguments).decode()}
+    return {"id": use.call_id[: form.call_id_length], "type": "function", "function": function}
+
+
+def _dumps(value: Any) -> bytes:
+    return to_utf8(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
