@@ -98,17 +98,17 @@ def assign_ready(conversation_id: UUID, volume: str) -> bool:
 
 
 @transaction.atomic
-def withdraw_ready(volume: str) -> bool:
+def remove_from_pool(volume: str) -> bool:
     """Remove a sandbox from the warm pool.
 
-    Returns whether its volume may be deleted: not if a conversation has it by now.
+    Returns whether its volume may be removed: not if a conversation has it by now.
     """
     check_move(SandboxState.READY, SandboxState.ABSENT)
     ReadySandbox.objects.filter(volume=volume).delete()
     return not Sandbox.objects.filter(volume=volume).exists()
 
 
-def withdraw_ready_except_of(workers: set[str]) -> None:
+def remove_from_pool_except_of(workers: set[str]) -> None:
     """Remove all sandboxes of other workers than these from the warm pool."""
     check_move(SandboxState.READY, SandboxState.ABSENT)
     ReadySandbox.objects.exclude(worker__in=workers).delete()

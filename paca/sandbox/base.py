@@ -110,7 +110,7 @@ class Sandbox(SandboxWorkspace, Protocol):
         """Disconnect from the runner without ending it, so that another worker may attach."""
         ...
 
-    async def destroy(self, *, keep_files: bool = True) -> None:
+    async def end(self, *, keep_files: bool = True) -> None:
         """End the sandbox with all its processes; with ``keep_files=False`` remove its workspace too.
 
         Raises ``SandboxUnavailable`` if it cannot be ended, and ``OSError`` or ``TimeoutError`` from bubblewrap.
@@ -145,7 +145,7 @@ class Backend(Protocol):
         """
         ...
 
-    async def exit_cause(
+    async def find_exit_cause(
         self, conversation_id: UUID, *, just_lost: bool = False
     ) -> ExitCause | None:
         """Why the conversation's sandbox ended; None while it runs.
@@ -201,7 +201,7 @@ class Backend(Protocol):
         """
         ...
 
-    async def delete(self, conversation_id: UUID, volume: str = "") -> None:
+    async def remove(self, conversation_id: UUID, volume: str = "") -> None:
         """End the conversation's sandbox, if there is one, and remove its files for good.
 
         ``volume``: as in ``SandboxSpec``. Raises ``SandboxUnavailable`` if files cannot be removed.

@@ -16,7 +16,7 @@ from paca.sandbox.base import Backend, Sandbox, SandboxSpec
 from paca.sandbox.bubblewrap.backend import Bubblewrap
 from paca.sandbox.docker.backend import DEFAULT_IMAGE, Docker
 from paca.sandbox.docker.engine import PREFIX, DockerEngine
-from paca.sandbox.docker.warm_pool import DockerWarmPool
+from paca.sandbox.docker.warm_sandboxes import WarmSandboxes
 from paca.sandbox.exit_cause import ExitCause
 
 logger = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class SandboxManager:
             idle_seconds=idle_seconds,
             paused_seconds=paused_seconds,
         )
-        self.warm_pool = DockerWarmPool(docker_backend)
+        self.warm_sandboxes = WarmSandboxes(docker_backend)
         available: dict[str, Backend] = {
             "docker": docker_backend,
             "bubblewrap": Bubblewrap(
@@ -214,7 +214,7 @@ class SandboxManager:
         """The volumes of all sandboxes in warm pools, each with the id of the worker that made it."""
         with suppress(SandboxUnavailable):
             if any(backend.name == "docker" for backend in self.backends):
-                return self.warm_pool.list_all()
+                return self.warm_sandboxes.list_all()
         return {}
 
     def remove_leftovers(self) -> int:
@@ -234,10 +234,10 @@ class SandboxManager:
         with suppress(SandboxUnavailable):
             await self._backend_named(backend_name).resume(conversation_id)
 
-    async def exit_cause(self, conversation_id: UUID, backend_name: str) -> ExitCause | None:
+    async def find_exit_cause(self, conversation_id: UUID, backend_name: str) -> ExitCause | None:
         """Why a conversation's sandbox ended; None while it runs or its backend cannot be asked."""
         try:
-            return await self._backend_named(backend_name).exit_cause(conversation_id)
+            return await self._backend_named(backend_name).find_exit_cause(conversation_id)
         except SandboxUnavailable:
             return None
 
@@ -251,14 +251,14 @@ class SandboxManager:
             logger.warning("files cannot be removed now", extra={"reason": reason.detail})
             return False
 
-    async def delete(self, conversation_id: UUID, backend_name: str = "", volume: str = "") -> bool:
+    async def remove(self, conversation_id: UUID, backend_name: str = "", volume: str = "") -> bool:
         """End a conversation's sandbox and remove its files; False if that is not possible here and now."""
         backends = [
             backend for backend in self.backends if not backend_name or backend.name == backend_name
         ]
         try:
             for backend in backends:
-                await backend.delete(conversation_id, volume)
+                await backend.remove(conversation_id, volume)
         except SandboxUnavailable as reason:
             logger.warning("files cannot be removed now", extra={"reason": reason.detail})
             return False

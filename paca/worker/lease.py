@@ -1,4 +1,4 @@
-"""The leases of a worker: their renewal in a thread of their own, and the release of those of dead workers."""
+"""The leases of a worker: their renewal in a thread of their own, and the end of those of dead workers."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class LeaseKeeper(threading.Thread):
             self._on_lost(lease)
 
 
-def release_leases_of_dead_workers(own_id: str) -> int:
+def end_leases_of_dead_workers(own_id: str) -> int:
     """End the leases of workers whose process has ended, without waiting for the time.
 
     Returns the number of conversations that became free. Also deletes the rows of workers elsewhere

@@ -248,7 +248,7 @@ class Worker:
         while not self._draining.is_set():
             self.last_sweep_at = clock.monotonic()
             with tolerated("worker sweep"):
-                await self._release_leases_of_dead_workers()
+                await self._end_leases_of_dead_workers()
             await self._deliver_control_commands()
             self._work_available.set()
             try:
@@ -257,8 +257,8 @@ class Worker:
             except TimeoutError:
                 continue
 
-    async def _release_leases_of_dead_workers(self) -> None:
-        freed = await self._database.call(leases.release_leases_of_dead_workers, self.id)
+    async def _end_leases_of_dead_workers(self) -> None:
+        freed = await self._database.call(leases.end_leases_of_dead_workers, self.id)
         if freed:
             logger.warning("taking over from a dead worker", extra={"conversations": freed})
 

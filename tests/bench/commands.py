@@ -41,7 +41,7 @@ async def _echoes(folder: Path) -> tuple[list[float], list[float]]:
             ours.append(await _through_the_runner(sandbox))
             bare.append(_as_our_own())
     finally:
-        await sandbox.destroy(keep_files=False)
+        await sandbox.end(keep_files=False)
     return ours[WARM_UP:], bare[WARM_UP:]
 
 

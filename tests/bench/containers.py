@@ -14,7 +14,7 @@ from paca.engine.workspace import Command
 from paca.sandbox.base import Sandbox, SandboxSpec
 from paca.sandbox.docker.backend import DEFAULT_IMAGE, Docker
 from paca.sandbox.docker.engine import DockerEngine
-from paca.sandbox.docker.warm_pool import DockerWarmPool
+from paca.sandbox.docker.warm_sandboxes import WarmSandboxes
 from tests.bench.figures import Figure
 
 ECHO = ["echo", "x"]
@@ -93,7 +93,7 @@ async def _echoes() -> tuple[float, float]:
             execs = _timed(lambda client: _exec(client, plain))
             bare += [await backend.engine.call(execs) for _ in range(WARM_UP + EXECS)][WARM_UP:]
     finally:
-        await sandbox.destroy(keep_files=False)
+        await sandbox.end(keep_files=False)
         await backend.engine.call(lambda client: client.remove_container(plain, force=True))
     return median(ours), median(bare)
 
@@ -115,7 +115,7 @@ async def _starts() -> tuple[float, float]:
         outcome = await sandbox.run(Command(uuid4().hex, argv=tuple(ECHO)))
         ours.append((time.perf_counter() - began) * 1000)
         assert outcome.output == "x\n"
-        await sandbox.destroy(keep_files=False)
+        await sandbox.end(keep_files=False)
         began = time.perf_counter()
         plain = await backend.engine.call(_plain)
         await backend.engine.call(lambda client, plain=plain: _exec(client, plain))
@@ -128,7 +128,7 @@ async def _starts() -> tuple[float, float]:
 
 async def _warm_starts() -> tuple[float, float]:
     backend = _backend()
-    pool = DockerWarmPool(backend)
+    pool = WarmSandboxes(backend)
     taken, made = [], []
     for _ in range(1 + STARTS):
         ready = await pool.create(SandboxSpec(uuid4()), pool.new_volume(), owner="bench")
@@ -145,7 +145,7 @@ async def _first_output(backend: Docker, spec: SandboxSpec, began: float) -> flo
     outcome = await sandbox.run(Command(uuid4().hex, argv=tuple(ECHO)))
     took = (time.perf_counter() - began) * 1000
     assert outcome.output == "x\n"
-    await sandbox.destroy(keep_files=False)
+    await sandbox.end(keep_files=False)
     return took
 
 
@@ -157,9 +157,9 @@ async def _removals() -> tuple[float, float]:
         sandbox = await backend.open(spec, epoch=1)
         await sandbox.run(Command(uuid4().hex, shell="sleep 600 & echo x"))
         began = time.perf_counter()
-        await sandbox.destroy(keep_files=True)
+        await sandbox.end(keep_files=True)
         ours.append((time.perf_counter() - began) * 1000)
-        await backend.delete(spec.conversation_id)
+        await backend.remove(spec.conversation_id)
         plain = await backend.engine.call(_plain)
         remove = _timed(lambda client, plain=plain: client.remove_container(plain, force=True))
         bare.append(await backend.engine.call(remove))

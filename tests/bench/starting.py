@@ -62,7 +62,7 @@ async def _ours(manager: SandboxManager) -> tuple[float, float]:
         first_output = time.perf_counter() - began
         assert outcome.output == "x\n"
     finally:
-        await sandbox.destroy(keep_files=False)
+        await sandbox.end(keep_files=False)
     return ready * 1000, first_output * 1000
 
 

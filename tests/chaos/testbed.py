@@ -114,11 +114,11 @@ class Testbed:
         """Delete what is left of conversations that were not judged or had a fault."""
         for conversations in self.sandboxes.list_workspaces().values():
             for conversation_id in conversations:
-                self._runner.run(self.sandboxes.delete(conversation_id))
+                self._runner.run(self.sandboxes.remove(conversation_id))
 
     def delete_sandbox(self, observed: ObservedConversation) -> None:
         """Delete the sandbox of the conversation with its files."""
-        self._runner.run(self.sandboxes.delete(observed.id))
+        self._runner.run(self.sandboxes.remove(observed.id))
 
 
 class Processes:

@@ -97,9 +97,9 @@ def test_sandbox_of_the_warm_pool_only_gets_a_conversation_or_goes_away():
     assert {to for to in SandboxState if to in SANDBOX_MOVES[READY]} == {ENDED, ABSENT}
 
 
-def test_sandbox_of_the_warm_pool_that_is_withdrawn_can_be_deleted(conversation_id):
+def test_sandbox_of_the_warm_pool_that_is_taken_out_can_be_removed(conversation_id):
     make_ready()
-    assert sandbox_lifecycle.withdraw_ready(VOLUME)
+    assert sandbox_lifecycle.remove_from_pool(VOLUME)
     assert not ReadySandbox.objects.exists()
     assert not sandbox_lifecycle.assign_ready(conversation_id, VOLUME)
 
@@ -110,7 +110,7 @@ def test_sandbox_of_the_warm_pool_is_assigned_once(conversation_id):
     assert state_of(conversation_id) is ENDED
     assert not ReadySandbox.objects.exists()
     assert not sandbox_lifecycle.assign_ready(conversation_id, VOLUME)
-    assert not sandbox_lifecycle.withdraw_ready(VOLUME), "its volume belongs to a conversation"
+    assert not sandbox_lifecycle.remove_from_pool(VOLUME), "its volume belongs to a conversation"
 
 
 def test_sandbox_of_the_warm_pool_is_not_assigned_to_a_conversation_with_a_sandbox(conversation_id):

@@ -62,11 +62,11 @@ class FirstDeletionFails(SandboxManager):
 
     stuck: UUID | None = None
 
-    async def delete(self, conversation_id: UUID, backend_name: str = "", volume: str = "") -> bool:
+    async def remove(self, conversation_id: UUID, backend_name: str = "", volume: str = "") -> bool:
         self.stuck = self.stuck or conversation_id
         if conversation_id == self.stuck:
             raise OSError("Input/output error")
-        return await super().delete(conversation_id, backend_name, volume)
+        return await super().remove(conversation_id, backend_name, volume)
 
 
 def test_sweep_goes_on_after_files_that_cannot_be_removed(flow):

@@ -23,7 +23,7 @@ def flow(request, transactional_db, tmp_path) -> Iterator[Flow]:
         yield flow
         flow.stop_worker()
         for conversation in Conversation.objects.values_list("pk", flat=True):
-            asyncio.run(flow.sandboxes().delete(conversation))
+            asyncio.run(flow.sandboxes().remove(conversation))
 
 
 def write_files(flow: Flow) -> ObservedConversation:

@@ -51,7 +51,7 @@ def docker_flow(folder: Path, **options) -> Iterator[Flow]:
 
 async def _delete_sandboxes(backend: Docker, conversations: set[UUID]) -> None:
     for conversation_id in {*backend.list_started(), *backend.list_workspaces(), *conversations}:
-        await backend.delete(conversation_id)
+        await backend.remove(conversation_id)
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def foreign(tmp_path: Path) -> Iterator[Docker]:
     stranger = SandboxSpec(uuid4())
     asyncio.run(_open_and_detach(backend, stranger))
     yield backend
-    asyncio.run(backend.delete(stranger.conversation_id))
+    asyncio.run(backend.remove(stranger.conversation_id))
 
 
 # --- T-39: containers that pile up ------------------------------------------------------------------

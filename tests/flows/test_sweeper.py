@@ -81,7 +81,7 @@ def persistent(request, transactional_db, tmp_path):
         yield flow
         manager = flow.sandboxes()
         for conversation in Conversation.objects.values_list("pk", flat=True):
-            asyncio.run(manager.delete(conversation))
+            asyncio.run(manager.remove(conversation))
 
 
 def test_persistent_sandbox_is_paused_and_resumed_by_the_next_message(persistent, monkeypatch):
@@ -252,8 +252,10 @@ def test_sandbox_killed_while_not_in_use_is_recorded_once(flow):
 class RestartedMeanwhile(SandboxManager):
     """A turn starts the sandbox anew and ends, while the sweeper asks why the sandbox ended."""
 
-    async def exit_cause(self, conversation_id: uuid.UUID, backend_name: str) -> ExitCause | None:
-        cause = await super().exit_cause(conversation_id, backend_name)
+    async def find_exit_cause(
+        self, conversation_id: uuid.UUID, backend_name: str
+    ) -> ExitCause | None:
+        cause = await super().find_exit_cause(conversation_id, backend_name)
         rows = Sandbox.objects.filter(conversation=conversation_id)
         await asyncio.to_thread(_with_own_connection, lambda: rows.update(boot_id="a later one"))
         return cause

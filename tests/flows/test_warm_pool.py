@@ -19,7 +19,7 @@ from paca.conversations.models import ReadySandbox, Sandbox
 from paca.ops import dashboard
 from paca.sandbox.base import IdlePolicy, SandboxSpec
 from paca.sandbox.docker.backend import Docker
-from paca.sandbox.docker.warm_pool import DockerWarmPool
+from paca.sandbox.docker.warm_sandboxes import WarmSandboxes
 from paca.sandbox.manager import DockerAddress
 from paca.worker.database import Database
 from paca.worker.sandboxes.sweeper import Sweeper, SweepResult
@@ -179,10 +179,10 @@ def test_warm_pool_replaces_a_sandbox_that_was_killed_from_outside(flow, backend
 def test_warm_pool_replaces_sandboxes_of_an_old_image(flow, backend, monkeypatch):
     (old,) = wait_until_ready(flow)
 
-    async def another(_: DockerWarmPool) -> str:
+    async def another(_: WarmSandboxes) -> str:
         return "sha256:another"
 
-    monkeypatch.setattr(DockerWarmPool, "image_id", another)
+    monkeypatch.setattr(WarmSandboxes, "image_id", another)
     (new,) = wait_until_ready(flow, other_than=old)
     wait_until(lambda: old not in volumes(backend), SLOW)
     assert wait_until_ready(flow) == [new]
@@ -270,7 +270,7 @@ def test_sweep_removes_only_volumes_without_a_row(flow, backend):
     assert sweep(flow).workspaces == 0
     assert volumes(backend) == {volume_of(conversation), *following}
     flow.stop_worker()
-    orphan = flow.sandboxes().warm_pool.new_volume()
+    orphan = flow.sandboxes().warm_sandboxes.new_volume()
     labels = {"paca.managed": "true", "paca.install": backend.inventory.install_id}
     backend.engine.call_sync(lambda client: client.create_volume(orphan, labels=labels))
     assert sweep(flow).workspaces == 1

@@ -103,7 +103,7 @@ async def open_sandbox(backend, anyio_backend) -> AsyncIterator[OpenSandbox]:
 
     yield open_one
     for sandbox in opened:
-        await sandbox.destroy(keep_files=False)
+        await sandbox.end(keep_files=False)
 
 
 @pytest.fixture

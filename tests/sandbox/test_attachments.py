@@ -163,7 +163,7 @@ async def test_a_lower_epoch_is_refused_and_the_attached_worker_keeps_the_sandbo
 @only_bubblewrap  # records the epoch; with Docker a lost lease ends the run before it opens a sandbox
 async def test_a_lower_epoch_is_refused_though_the_runner_is_gone(open_sandbox):
     current = await open_sandbox(epoch=5)
-    await current.sandbox.destroy(keep_files=True)
+    await current.sandbox.end(keep_files=True)
     with pytest.raises(Superseded):
         await open_sandbox(conversation=current.spec.conversation_id, epoch=4)
 
@@ -376,7 +376,7 @@ async def test_a_sandbox_without_a_worker_ends_by_itself(tmp_path, another_backe
     await sandbox.detach()
     await wait_until_gone(pid)
     again = await backend.open(SandboxSpec(conversation), epoch=1)
-    await again.destroy(keep_files=False)
+    await again.end(keep_files=False)
 
 
 async def test_a_running_command_keeps_a_sandbox_without_a_worker_alive(tmp_path, another_backend):
@@ -391,7 +391,7 @@ async def test_a_running_command_keeps_a_sandbox_without_a_worker_alive(tmp_path
     await asyncio.sleep(1)
     again = await backend.open(spec, epoch=1)
     assert (await again.attach("slow")).output == "done\n"
-    await again.destroy(keep_files=False)
+    await again.end(keep_files=False)
 
 
 async def test_a_sweep_ends_only_sandboxes_that_are_not_kept(
@@ -409,7 +409,7 @@ async def test_a_sweep_ends_only_sandboxes_that_are_not_kept(
     assert await backend.sweep({kept.spec.conversation_id}) == []
     again = await open_sandbox(conversation=unwanted.spec.conversation_id)
     assert (await again.bash("cat file.txt")).output == "stays"
-    await other.destroy(keep_files=False)
+    await other.end(keep_files=False)
 
 
 @only_bubblewrap
@@ -419,7 +419,7 @@ async def test_destroying_a_sandbox_leaves_nothing_on_the_host(backend, tmp_path
     await handle.bash("mkdir -p a/b; touch a/b/c; chmod 0 a/b; ln -s / root; setsid sleep 1234 &")
     pid = host_process.read_record(directory.folder).pid
     assert any(folder.exists() for folder in directory.control_group.folders) == (os.geteuid() == 0)
-    await handle.sandbox.destroy(keep_files=False)
+    await handle.sandbox.end(keep_files=False)
     assert proc.start_time(pid) is None
     assert not directory.workspace.exists()
     assert not directory.folder.exists()
@@ -431,7 +431,7 @@ async def test_a_data_folder_with_a_very_long_path_works(tmp_path):
     backend = Bubblewrap(deep, "tests", idle_seconds=30)
     sandbox = await backend.open(SandboxSpec(uuid.uuid4()), epoch=1)
     assert (await sandbox.run(Command("a", shell="echo fine"))).output == "fine\n"
-    await sandbox.destroy(keep_files=False)
+    await sandbox.end(keep_files=False)
 
 
 async def test_a_data_folder_that_cannot_be_written_makes_sandboxes_unavailable(tmp_path):

@@ -157,7 +157,7 @@ async def test_a_runner_that_fails_to_start_is_reported_with_its_last_output(tmp
     with pytest.raises(SandboxUnavailable, match="the runner is broken"):
         await backend.open(spec, epoch=1)
     assert backend.list_started() == {}
-    await backend.delete(spec.conversation_id)
+    await backend.remove(spec.conversation_id)
 
 
 @docker
@@ -275,7 +275,7 @@ async def test_commands_end_as_lost_when_containers_are_killed_under_load(tmp_pa
         ended = await asyncio.gather(*running, return_exceptions=True)
     assert {type(end) for end in ended} == {SandboxGone}
     for spec in specs:
-        await backend.delete(spec.conversation_id)
+        await backend.remove(spec.conversation_id)
 
 
 @docker
@@ -294,7 +294,7 @@ async def test_a_flood_of_output_does_not_grow_the_worker(tmp_path):
     assert len(outcome.output) <= 64 << 10
     assert _resident_bytes() - before < 30 << 20
     assert shown
-    await sandbox.destroy(keep_files=False)
+    await sandbox.end(keep_files=False)
 
 
 def _resident_bytes() -> int:
@@ -331,7 +331,7 @@ async def test_a_command_is_found_again_after_its_connection_was_cut(tmp_path):
         again = await backend.open(spec, epoch=2)
         assert again.boot_id == sandbox.boot_id
         assert (await again.attach("slow")).output == "begun\nx\n"
-        await again.destroy(keep_files=False)
+        await again.end(keep_files=False)
 
 
 @docker
@@ -357,7 +357,7 @@ async def test_a_sandbox_blocked_by_a_frozen_worker_is_kept_until_it_can_be_open
     third = await backend.open(spec, epoch=4)
     assert third.boot_id == second.boot_id
     assert (await third.run(Command("look", shell="cat kept.txt"))).output == "kept"
-    await backend.delete(spec.conversation_id)
+    await backend.remove(spec.conversation_id)
 
 
 async def _flood(sandbox: Sandbox) -> None:
@@ -421,7 +421,7 @@ async def test_the_files_of_a_conversation_stay_with_their_backend(tmp_path):
     assert await manager.unavailable_reason() is None
     sandbox = await manager.open(spec, epoch=1)
     assert (await sandbox.run(Command("a", shell="id -u"))).output != "10001\n"
-    await sandbox.destroy(keep_files=False)
+    await sandbox.end(keep_files=False)
     only = SandboxManager(kind="docker", data_dir=tmp_path, install_id=install)
     with pytest.raises(SandboxUnavailable, match="PACA_SANDBOX=auto"):
         await only.open(spec, epoch=1)
@@ -499,7 +499,7 @@ async def test_a_container_that_was_never_started_is_swept(backend, monkeypatch)
     monkeypatch.setattr(container, "OLD_SECONDS", -60)
     assert await backend.sweep(set(), backend.list_started()) == [spec.conversation_id]
     assert await backend.sweep(set(), backend.list_started()) == []
-    await backend.delete(spec.conversation_id)
+    await backend.remove(spec.conversation_id)
 
 
 @only_docker
@@ -535,7 +535,7 @@ async def test_volumes_without_a_container_are_listed_except_those_of_probes(bac
     assert set(backend.list_workspaces()) == {left}
     assert backend.list_started() == {}
     for conversation in (left, tried):
-        await backend.delete(conversation)
+        await backend.remove(conversation)
     assert backend.list_workspaces() == {}
 
 
@@ -544,8 +544,8 @@ async def test_deleting_a_sandbox_leaves_neither_container_nor_volume(backend, o
     handle = await open_sandbox()
     await handle.bash("mkdir -p a/b; touch a/b/c; chmod 0 a/b; ln -s / root; setsid sleep 1234 &")
     conversation = handle.spec.conversation_id
-    await backend.delete(conversation)
-    await backend.delete(conversation)
+    await backend.remove(conversation)
+    await backend.remove(conversation)
     assert backend.list_started() == {}
     volume = container.volume_name(backend.inventory.install_id, conversation)
     with pytest.raises(DockerRefused, match="no such volume"):
@@ -569,16 +569,16 @@ async def test_a_volume_with_a_former_name_is_found_and_removed(backend):
     _create_volume(backend, former)
     sandbox = await backend.open(spec, epoch=1)
     await write_file(sandbox, "note.txt", "x")
-    await sandbox.destroy()
+    await sandbox.end()
     assert backend.list_workspaces() == {spec.conversation_id: former}
     again = await backend.open(spec, epoch=2)
     assert await again.read("note.txt") == b"x"
     assert not await backend.remove_files(spec.conversation_id), "the volume is in use"
-    await again.destroy()
+    await again.end()
     assert await backend.remove_files(spec.conversation_id)
     assert backend.list_workspaces() == {}
     _create_volume(backend, former)
-    await backend.delete(spec.conversation_id)
+    await backend.remove(spec.conversation_id)
     assert former not in _volumes(backend)
 
 
@@ -588,11 +588,11 @@ async def test_the_recorded_volume_is_used(backend):
     spec = SandboxSpec(uuid.uuid4(), volume=volume)
     sandbox = await backend.open(spec, epoch=1)
     await write_file(sandbox, "note.txt", "x")
-    await sandbox.destroy()
+    await sandbox.end()
     assert await backend.remove_files(uuid.uuid4()), "another conversation has no files"
     again = await backend.open(spec, epoch=2)
     assert await again.read("note.txt") == b"x"
-    await again.destroy(keep_files=False)
+    await again.end(keep_files=False)
     assert volume not in _volumes(backend)
 
 

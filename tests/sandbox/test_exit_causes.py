@@ -28,15 +28,15 @@ async def seconds_until_lost(handle: SandboxHandle) -> float:
 
 
 async def test_a_running_sandbox_has_no_exit_cause(backend, handle):
-    assert await backend.exit_cause(handle.spec.conversation_id) is None
+    assert await backend.find_exit_cause(handle.spec.conversation_id) is None
     await handle.sandbox.detach()
-    assert await backend.exit_cause(handle.spec.conversation_id, just_lost=True) is None
+    assert await backend.find_exit_cause(handle.spec.conversation_id, just_lost=True) is None
 
 
 async def test_a_killed_sandbox_is_noticed_within_two_seconds_with_its_exit_code(backend, handle):
     os.kill(runners.pid(backend, handle.spec.conversation_id), signal.SIGKILL)
     assert await seconds_until_lost(handle) < 2
-    cause = await backend.exit_cause(handle.spec.conversation_id, just_lost=True)
+    cause = await backend.find_exit_cause(handle.spec.conversation_id, just_lost=True)
     assert (cause.kind, cause.exit_code) == (ExitKind.KILLED, 137)
     assert "killed from outside" in cause.sentence
 
@@ -50,7 +50,7 @@ async def test_a_sandbox_out_of_memory_has_that_exit_cause(backend, open_sandbox
             await handle.bash(FILL_ALL_MEMORY)
             await handle.write("large.txt", b"x" * (size << 20))
     await seconds_until_lost(handle)
-    cause = await backend.exit_cause(handle.spec.conversation_id, just_lost=True)
+    cause = await backend.find_exit_cause(handle.spec.conversation_id, just_lost=True)
     assert (cause.kind, cause.exit_code) == (ExitKind.OUT_OF_MEMORY, 137)
 
 
@@ -65,7 +65,7 @@ async def test_a_kill_is_not_attributed_to_an_earlier_lack_of_memory(
     os.kill(runners.pid(backend, handle.spec.conversation_id), signal.SIGKILL)
     await seconds_until_lost(handle)
     assert (
-        await backend.exit_cause(handle.spec.conversation_id, just_lost=True)
+        await backend.find_exit_cause(handle.spec.conversation_id, just_lost=True)
     ).kind == ExitKind.KILLED
 
 
@@ -74,16 +74,16 @@ async def test_a_sandbox_that_ends_by_itself_is_retired(tmp_path, another_backen
     sandbox = await backend.open(spec, epoch=1)
     await sandbox.detach()
     deadline = time.monotonic() + 20
-    while (cause := await backend.exit_cause(spec.conversation_id)) is None:
+    while (cause := await backend.find_exit_cause(spec.conversation_id)) is None:
         assert time.monotonic() < deadline
         await asyncio.sleep(0.05)
     assert (cause.kind, cause.exit_code) == (ExitKind.RETIRED, 0)
-    await backend.delete(spec.conversation_id)
+    await backend.remove(spec.conversation_id)
 
 
 async def test_a_sandbox_without_a_trace_was_removed(backend, handle):
-    await handle.sandbox.destroy()
-    assert (await backend.exit_cause(handle.spec.conversation_id)).kind == ExitKind.REMOVED
+    await handle.sandbox.end()
+    assert (await backend.find_exit_cause(handle.spec.conversation_id)).kind == ExitKind.REMOVED
 
 
 def test_a_full_disk_is_recognized_from_the_last_output():

@@ -29,7 +29,7 @@ async def workspace(request, tmp_path, anyio_backend) -> AsyncIterator[SandboxWo
         return
     sandbox = await BACKENDS[request.param](tmp_path).open(SandboxSpec(uuid.uuid4()), epoch=1)
     yield sandbox
-    await sandbox.destroy(keep_files=False)
+    await sandbox.end(keep_files=False)
 
 
 SPELLINGS = [

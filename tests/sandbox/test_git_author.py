@@ -25,7 +25,7 @@ async def test_commands_use_the_git_author_with_which_the_sandbox_was_last_opene
             )
         )
         await sandbox.detach()
-    await backend.delete(conversation)
+    await backend.remove(conversation)
     assert [output for _, output in opened] == [
         "rosa <rosa@example.org>, rosa <rosa@example.org>\n",
         "ada <ada@example.org>, ada <ada@example.org>\n",

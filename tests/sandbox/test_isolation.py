@@ -105,7 +105,7 @@ async def test_home_tmp_and_workspace_can_be_written(handle):
 async def test_the_workspace_outlives_the_sandbox_and_files_in_memory_do_not(open_sandbox):
     first = await open_sandbox()
     await first.bash("echo x > /tmp/x; echo x > ~/x; echo x > x")
-    await first.sandbox.destroy(keep_files=True)
+    await first.sandbox.end(keep_files=True)
     second = await open_sandbox(conversation=first.spec.conversation_id)
     assert second.sandbox.boot_id != first.sandbox.boot_id
     assert (await second.bash("ls /tmp ~ .")).output.split() == [".:", "x", "/home/agent:", "/tmp:"]

@@ -29,7 +29,7 @@ async def test_launchers_of_two_workers_prepare_one_data_folder_at_the_same_time
             assert (await SandboxHandle(sandbox, spec).bash("echo works")).output == "works\n"
     finally:
         for sandbox in sandboxes:
-            await sandbox.destroy(keep_files=False)
+            await sandbox.end(keep_files=False)
     prepared = sorted(path.name.partition("-")[0] for path in (tmp_path / "run").iterdir())
     assert [name for name in prepared if name in {"etc", "runner"}] == ["etc", "runner"]
     assert not list((tmp_path / "run").glob(f"{runner_bundle.UNFINISHED_PREFIX}*"))

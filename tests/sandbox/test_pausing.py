@@ -52,18 +52,18 @@ async def test_a_sandbox_that_became_persistent_lasts_as_long_as_its_new_setting
     await (await short_lived.open(control, epoch=1)).detach()
     try:
         for _ in range(300):
-            if await short_lived.exit_cause(control.conversation_id) is not None:
+            if await short_lived.find_exit_cause(control.conversation_id) is not None:
                 break
             await asyncio.sleep(0.2)
         else:
             pytest.fail("the control does not end")
         await asyncio.sleep(1)
-        assert await short_lived.exit_cause(changed.conversation_id) is None, (
+        assert await short_lived.find_exit_cause(changed.conversation_id) is None, (
             "it was detached before the other"
         )
     finally:
         for spec in (changed, control):
-            await short_lived.delete(spec.conversation_id)
+            await short_lived.remove(spec.conversation_id)
 
 
 async def test_a_paused_sandbox_stops_processes_that_keep_forking(backend, open_sandbox):
@@ -105,7 +105,7 @@ async def test_a_persistent_sandbox_outlasts_its_idle_time_while_paused(tmp_path
     await asyncio.sleep(1.5)
     again = await backend.open(spec, epoch=2)
     assert again.boot_id == sandbox.boot_id
-    await again.destroy(keep_files=False)
+    await again.end(keep_files=False)
 
 
 @only_bubblewrap

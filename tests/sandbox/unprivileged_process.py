@@ -22,7 +22,7 @@ async def run_commands(data_dir: str, lines: list[str]) -> None:
         for line in lines:
             outcome = await sandbox.run(Command(line, shell=line, timeout_seconds=20))
             outcomes.append(dataclasses.asdict(outcome))
-        await sandbox.destroy(keep_files=False)
+        await sandbox.end(keep_files=False)
     left = [str(path) for path in Path(data_dir).glob("workspaces/*")]
     print(json.dumps({"reason": reason, "outcomes": outcomes, "left": left}))
 

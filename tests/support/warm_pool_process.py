@@ -108,9 +108,9 @@ def main(database: str, folder: str, size: str, point: str) -> None:
 
 
 def _print_made_volumes() -> None:
-    from paca.sandbox.docker.warm_pool import DockerWarmPool, WarmSandbox
+    from paca.sandbox.docker.warm_sandboxes import WarmSandbox, WarmSandboxes
 
-    make = DockerWarmPool.create
+    make = WarmSandboxes.create
 
     async def made(*arguments: Any, **options: Any) -> WarmSandbox:
         found = await make(*arguments, **options)
@@ -118,18 +118,18 @@ def _print_made_volumes() -> None:
         sys.stdout.flush()
         return found
 
-    DockerWarmPool.create = made  # type: ignore[method-assign]
+    WarmSandboxes.create = made  # type: ignore[method-assign]
 
 
 def _kill_at(point: str) -> None:
     """Kill this process at one of three points while a conversation takes a sandbox."""
-    from paca.sandbox.docker.warm_pool import DockerWarmPool
+    from paca.sandbox.docker.warm_sandboxes import WarmSandboxes
     from paca.worker.sandboxes import warm_pool
 
     def die(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    take, hand_over = warm_pool.assign_volume, DockerWarmPool.assign
+    take, hand_over = warm_pool.assign_volume, WarmSandboxes.assign
 
     def taken(*arguments: Any) -> str:
         if point == "before the row":
@@ -145,7 +145,7 @@ def _kill_at(point: str) -> None:
             die()
         return found
 
-    warm_pool.assign_volume, DockerWarmPool.assign = taken, handed_over  # type: ignore[method-assign]
+    warm_pool.assign_volume, WarmSandboxes.assign = taken, handed_over  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

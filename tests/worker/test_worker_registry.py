@@ -51,14 +51,14 @@ def is_released() -> bool:
 
 def test_leases_of_a_dead_worker_in_this_pid_namespace_are_released(registration):
     dead_worker()
-    assert lease.release_leases_of_dead_workers(registration.id) == 1
+    assert lease.end_leases_of_dead_workers(registration.id) == 1
     assert is_released()
     assert list(Worker.objects.values_list("id", flat=True)) == [registration.id]
 
 
 def test_process_whose_pid_was_reused_has_ended(registration):
     dead_worker(pid=os.getpid(), process_started="1")
-    assert lease.release_leases_of_dead_workers(registration.id) == 1
+    assert lease.end_leases_of_dead_workers(registration.id) == 1
 
 
 def test_zombie_process_has_ended(registration):
@@ -86,12 +86,12 @@ def test_zombie_process_has_ended(registration):
 def test_leases_of_a_worker_elsewhere_are_kept_until_it_is_silent_for_long(registration, elsewhere):
     """A container sees no process of another one, so it cannot tell whether that one is dead."""
     dead_worker(place=elsewhere)
-    assert lease.release_leases_of_dead_workers(registration.id) == 0
+    assert lease.end_leases_of_dead_workers(registration.id) == 0
     assert not is_released()
     Worker.objects.filter(id="another").update(
         heartbeat_at=timezone.now() - timedelta(seconds=lease.FORGET_WORKER_SECONDS + 1)
     )
-    lease.release_leases_of_dead_workers(registration.id)
+    lease.end_leases_of_dead_workers(registration.id)
     assert not Worker.objects.filter(id="another").exists()
 
 
@@ -101,9 +101,9 @@ def test_process_that_proc_hides_may_be_alive(registration, monkeypatch):
 
     monkeypatch.setattr(worker_registry, "process_start_time", hidden)
     dead_worker(pid=os.getppid())
-    assert lease.release_leases_of_dead_workers(registration.id) == 0
+    assert lease.end_leases_of_dead_workers(registration.id) == 0
     Worker.objects.filter(id="another").update(pid=UNUSED_PID)
-    assert lease.release_leases_of_dead_workers(registration.id) == 1
+    assert lease.end_leases_of_dead_workers(registration.id) == 1
 
 
 def test_pid_namespace_id_is_unique_if_the_namespace_cannot_be_read(monkeypatch):

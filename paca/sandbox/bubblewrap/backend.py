@@ -57,7 +57,7 @@ class BubblewrapSandbox(RunnerWorkspace):
         super().__init__(attachment, spec.environment)
         self._directory = directory
 
-    async def destroy(self, *, keep_files: bool = True) -> None:
+    async def end(self, *, keep_files: bool = True) -> None:
         """End the sandbox, with ``keep_files=False`` also its workspace.
 
         Raises ``SandboxUnavailable`` if another worker holds the lock, ``TimeoutError`` if the runner does
@@ -98,7 +98,7 @@ class Bubblewrap:
         ) as folder:
             backend = Bubblewrap(Path(folder), f"probe-{secrets.token_hex(4)}", idle_seconds=5)
             sandbox = await backend.open(SandboxSpec(new_probe_id()), epoch=1)
-            await sandbox.destroy(keep_files=False)
+            await sandbox.end(keep_files=False)
 
     async def check(self) -> None:
         """Do nothing: this backend depends on no service that could have stopped."""
@@ -130,7 +130,7 @@ class Bubblewrap:
             raise SandboxUnavailable(f"The sandbox could not be started: {error}.") from error
         return BubblewrapSandbox(attachment, directory, spec)
 
-    async def exit_cause(
+    async def find_exit_cause(
         self, conversation_id: UUID, *, just_lost: bool = False
     ) -> ExitCause | None:
         """Why the sandbox ended, from its exit code and control group; None while it runs."""
@@ -232,7 +232,7 @@ class Bubblewrap:
             directory.create()
         return True
 
-    async def delete(self, conversation_id: UUID, volume: str = "") -> None:
+    async def remove(self, conversation_id: UUID, volume: str = "") -> None:
         """End the conversation's sandbox and remove its files for good. Raises ``SandboxUnavailable``."""
         try:
             await self._directory(conversation_id).end(keep_files=False)

@@ -19,7 +19,7 @@ from paca.sandbox.base import (
     always_replace,
     new_probe_id,
 )
-from paca.sandbox.docker import exit_cause, self_test
+from paca.sandbox.docker import container_exit, self_test
 from paca.sandbox.docker.container import Container
 from paca.sandbox.docker.creation import CREATE_SECONDS, ContainerCreator
 from paca.sandbox.docker.engine import PREFIX, DockerEngine, DockerRefused
@@ -50,13 +50,13 @@ class DockerSandbox(RunnerWorkspace):
         self._backend = backend
         self._spec = spec
 
-    async def destroy(self, *, keep_files: bool = True) -> None:
+    async def end(self, *, keep_files: bool = True) -> None:
         """Remove the container, with ``keep_files=False`` also its volume. Raises ``SandboxUnavailable``."""
         await self.detach()
         if keep_files:
             await self._backend.remove_container(self._spec.conversation_id)
         else:
-            await self._backend.delete(self._spec.conversation_id, self._spec.volume)
+            await self._backend.remove(self._spec.conversation_id, self._spec.volume)
 
 
 class Docker:
@@ -100,7 +100,7 @@ class Docker:
         except SandboxGone as error:
             raise SandboxUnavailable(f"{PREFIX}the container ended by itself.") from error
         finally:
-            await self.delete(spec.conversation_id)
+            await self.remove(spec.conversation_id)
 
     async def check(self) -> None:
         """Check that the daemon answers and still has the image. Raises ``SandboxUnavailable``."""
@@ -125,14 +125,14 @@ class Docker:
             raise SandboxUnavailable(f"{PREFIX}Docker refused: {refusal.detail}") from refusal
         return DockerSandbox(attachment, self, spec)
 
-    async def exit_cause(
+    async def find_exit_cause(
         self, conversation_id: UUID, *, just_lost: bool = False
     ) -> ExitCause | None:
         """Why the container ended, as Docker reports it until the container is removed; None while it runs.
 
         Raises ``SandboxUnreachable`` if Docker does not tell, ``SandboxUnavailable`` if its address is unusable.
         """
-        deadline = clock.monotonic() + (exit_cause.REPORT_SECONDS if just_lost else 0)
+        deadline = clock.monotonic() + (container_exit.REPORT_SECONDS if just_lost else 0)
         try:
             while (
                 found := await self.inventory.find_container(conversation_id)
@@ -142,7 +142,7 @@ class Docker:
                 await asyncio.sleep(0.05)
             if found is None:
                 return ExitCause(ExitKind.REMOVED)
-            out_of_memory = found.may_be_out_of_memory and await exit_cause.was_out_of_memory(
+            out_of_memory = found.may_be_out_of_memory and await container_exit.was_out_of_memory(
                 self.engine, found
             )
         except DockerRefused as refusal:
@@ -208,7 +208,7 @@ class Docker:
         names = self.inventory.candidate_volumes(conversation_id, volume)
         return all([await self.inventory.remove_volume_if_unused(name) for name in names])
 
-    async def delete(self, conversation_id: UUID, volume: str = "") -> None:
+    async def remove(self, conversation_id: UUID, volume: str = "") -> None:
         """Remove a conversation's container and its volume for good. Raises ``SandboxUnavailable``."""
         await self.remove_container(conversation_id)
         for name in self.inventory.candidate_volumes(conversation_id, volume):
@@ -302,10 +302,10 @@ class Docker:
                 attachment.close()
                 raise
         except (DockerRefused, SandboxGone, TimeoutError) as error:
-            code = await exit_cause.wait_for_exit_code(self.engine, created)
+            code = await container_exit.wait_for_exit_code(self.engine, created)
             await self._remove_if_found(created)
             last_output = error.detail if isinstance(error, DockerRefused) else last_output
-            raise exit_cause.start_error(last_output, code) from error
+            raise container_exit.start_error(last_output, code) from error
         return attachment
 
     async def _reattach(

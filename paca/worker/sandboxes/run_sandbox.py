@@ -120,7 +120,7 @@ class RunSandbox:
             return
         is_first_check = self._sandbox is not self._exit_checked_for
         self._exit_checked_for = self._sandbox
-        cause = await backend.exit_cause(self._spec.conversation_id, just_lost=is_first_check)
+        cause = await backend.find_exit_cause(self._spec.conversation_id, just_lost=is_first_check)
         if cause is None:
             return
         self._exit_sentences[self._known_boot_id], self._known_boot_id = cause.sentence, ""
@@ -170,7 +170,7 @@ class RunSandbox:
         if self._spec.reset_files:
             if not await self._has_lease():
                 raise Superseded  # the files may be new ones of the worker that has taken over
-            await backend.delete(self._spec.conversation_id, self._spec.volume)
+            await backend.remove(self._spec.conversation_id, self._spec.volume)
             await self._log.commit(events.SandboxRemoved(kept=False))
             self._spec = replace(self._spec, reset_files=False, volume="")
         await self._record_exit(backend)

@@ -133,12 +133,12 @@ class Sweeper:
         """
         if not (warm := await asyncio.to_thread(self._sandbox_manager.list_warm)):
             return
-        removable = await self._database.call(warm_pool.withdraw_of_dead_workers, warm)
+        removable = await self._database.call(warm_pool.remove_from_pool_of_dead_workers, warm)
         for volume, remove_volume in removable.items():
             with tolerated("removing a sandbox of the warm pool"):
-                await self._sandbox_manager.warm_pool.remove_container(volume)
+                await self._sandbox_manager.warm_sandboxes.remove_container(volume)
                 if remove_volume:
-                    await self._sandbox_manager.warm_pool.remove_volume(volume)
+                    await self._sandbox_manager.warm_sandboxes.remove_volume(volume)
 
     async def _end_unused(self, running: set[UUID]) -> int:
         # In this order: a sandbox that is opened after these reads has a higher epoch, and is kept.
@@ -152,18 +152,18 @@ class Sweeper:
         return len(ended)
 
     async def _remove_files(self) -> int:
-        """Remove the files of deleted conversations, and files that a person has asked to remove."""
+        """Remove the files of deleted conversations, and files that a person has asked to delete."""
         removed = 0
         for each in await self._database.call(sandbox_queries.of_deleted_conversations):
-            if await self._delete(each.conversation_id, each.backend, each.volume):
+            if await self._remove(each.conversation_id, each.backend, each.volume):
                 await self._database.call(delete_row, each.conversation_id)
                 removed += 1
         for each in await self._database.call(sandbox_queries.with_files_to_delete):
             with tolerated(REMOVING_FILES):
-                removed += await self._delete_files(each)
+                removed += await self._remove_unused_files(each)
         return removed
 
-    async def _delete_files(self, each: SandboxRecord) -> bool:
+    async def _remove_unused_files(self, each: SandboxRecord) -> bool:
         # Read again: while other files were removed, a turn may have started with new files, and ended.
         if each not in await self._database.call(sandbox_queries.with_files_to_delete):
             return False
@@ -171,7 +171,7 @@ class Sweeper:
             each.conversation_id, each.backend, each.volume
         ):
             return False
-        return await self._database.call(record_files_deleted, each)
+        return await self._database.call(record_files_removed, each)
 
     async def _remove_orphans(self) -> int:
         """Remove workspaces of conversations that do not exist.
@@ -184,20 +184,22 @@ class Sweeper:
             for orphan in await self._database.call(sandbox_queries.orphans, volumes):
                 since = self._orphans_seen_at[orphan] = before.get(orphan, now)
                 if now - since >= self._orphan_seconds:
-                    removed += await self._delete(orphan, backend, volumes[orphan])
+                    removed += await self._remove(orphan, backend, volumes[orphan])
         return removed
 
-    async def _delete(self, conversation_id: UUID, backend: str, volume: str) -> bool:
-        """Delete a sandbox with its files. An error must not keep the sweep from the other sandboxes."""
+    async def _remove(self, conversation_id: UUID, backend: str, volume: str) -> bool:
+        """Remove a sandbox with its files. An error must not keep the sweep from the other sandboxes."""
         with tolerated(REMOVING_FILES):
-            return await self._sandbox_manager.delete(conversation_id, backend, volume)
+            return await self._sandbox_manager.remove(conversation_id, backend, volume)
         return False
 
     async def _record_exits(self) -> None:
         """Record why sandboxes ended while no run was using them."""
         for each in await self._database.call(sandbox_queries.living):
             with tolerated("checking a sandbox"):
-                cause = await self._sandbox_manager.exit_cause(each.conversation_id, each.backend)
+                cause = await self._sandbox_manager.find_exit_cause(
+                    each.conversation_id, each.backend
+                )
                 if cause is not None:
                     await self._database.call(record_exit, each, cause)
 
@@ -238,8 +240,8 @@ def record_exit(sandbox: SandboxRecord, cause: ExitCause) -> bool:
     return _record(sandbox, LIVING_SANDBOX_STATES, lost)
 
 
-def record_files_deleted(sandbox: SandboxRecord) -> bool:
-    """Record that the files of the sandbox are deleted."""
+def record_files_removed(sandbox: SandboxRecord) -> bool:
+    """Record that the files of the sandbox are removed."""
     return _record(sandbox, (SandboxState.FREEING,), events.SandboxRemoved(kept=False))
 
 

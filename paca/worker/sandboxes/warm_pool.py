@@ -16,7 +16,7 @@ from paca.conversations import sandbox_lifecycle, sandbox_queries
 from paca.conversations.models import Conversation, Worker
 from paca.conversations.store import Fenced, Lease
 from paca.sandbox.base import SandboxSpec
-from paca.sandbox.docker.warm_pool import WarmSandbox
+from paca.sandbox.docker.warm_sandboxes import WarmSandbox
 from paca.sandbox.manager import SandboxManager
 from paca.worker.database import Database
 
@@ -78,7 +78,7 @@ class WarmPool:
             )
             self._size = 0
             return
-        image = await self._sandbox_manager.warm_pool.image_id()
+        image = await self._sandbox_manager.warm_sandboxes.image_id()
         for ready in [each for each in self._ready if each.lost or each.image != image]:
             self._ready.remove(ready)
             self.discard(ready)
@@ -92,7 +92,7 @@ class WarmPool:
         return clock.monotonic() - self._taken_at >= QUIET_SECONDS
 
     async def _add(self) -> None:
-        volume = self._sandbox_manager.warm_pool.new_volume()
+        volume = self._sandbox_manager.warm_sandboxes.new_volume()
         self._to_remove.add(volume)
         await self._database.call(
             sandbox_lifecycle.register_ready, volume, worker_id=self._worker_id
@@ -102,17 +102,17 @@ class WarmPool:
         await asyncio.shield(self._making)
 
     async def _make(self, volume: str) -> None:
-        made = await self._sandbox_manager.warm_pool.create(
+        made = await self._sandbox_manager.warm_sandboxes.create(
             self._spec, volume, owner=self._worker_id
         )
         self._ready.append(made)
         self._to_remove.discard(volume)
 
     async def _remove(self, volume: str) -> None:
-        docker_pool = self._sandbox_manager.warm_pool
-        await docker_pool.remove_container(volume)
-        if await self._database.call(sandbox_lifecycle.withdraw_ready, volume):
-            await docker_pool.remove_volume(volume)
+        warm_sandboxes = self._sandbox_manager.warm_sandboxes
+        await warm_sandboxes.remove_container(volume)
+        if await self._database.call(sandbox_lifecycle.remove_from_pool, volume):
+            await warm_sandboxes.remove_volume(volume)
         self._to_remove.discard(volume)
 
     async def drain(self) -> None:
@@ -163,7 +163,7 @@ class WarmPool:
 
     async def assign(self, ready: WarmSandbox, to: UUID) -> bool:
         """Rename the container for the conversation whose row names its volume; False if that failed."""
-        return await self._sandbox_manager.warm_pool.assign(ready, to)
+        return await self._sandbox_manager.warm_sandboxes.assign(ready, to)
 
     def discard(self, ready: WarmSandbox) -> None:
         """Have it removed, except for its volume if that belongs to a conversation by now."""
@@ -194,16 +194,16 @@ def assign_volume(lease: Lease, ready: str | None) -> str:
     return ""
 
 
-def withdraw_of_dead_workers(owners: dict[str, str]) -> dict[str, bool]:
+def remove_from_pool_of_dead_workers(owners: dict[str, str]) -> dict[str, bool]:
     """Remove the sandboxes of dead and silent workers from the warm pool.
 
     ``owners``: the worker of each volume that has a container. Returns the volumes of dead workers,
-    and whether each may be deleted.
+    and whether each may be removed.
     """
     alive = set(Worker.objects.alive().values_list("pk", flat=True))
-    sandbox_lifecycle.withdraw_ready_except_of(alive)
+    sandbox_lifecycle.remove_from_pool_except_of(alive)
     return {
-        volume: sandbox_lifecycle.withdraw_ready(volume)
+        volume: sandbox_lifecycle.remove_from_pool(volume)
         for volume, owner in owners.items()
         if owner not in alive
     }

@@ -24,7 +24,7 @@ async def boxed(tmp_path: Path) -> AsyncIterator[ToolSession]:
     try:
         yield ToolSession(sandbox, limits={"memory_mib": 512, "workspace_mib": 4096})
     finally:
-        await sandbox.destroy(keep_files=False)
+        await sandbox.end(keep_files=False)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Why a container ended: at its start, or for lack of memory."""
+"""What Docker tells about the end of a container: its exit code, its last output, a lack of memory."""
 
 import asyncio
 import logging

@@ -36,7 +36,7 @@ class WarmSandbox:
         return self.attachment.lost
 
 
-class DockerWarmPool:
+class WarmSandboxes:
     """Creates, assigns and removes the warm sandboxes of one installation.
 
     A container is assigned to a conversation by renaming it. A volume cannot be renamed, so the caller
