@@ -86,8 +86,13 @@ def as_javascript() -> str:
         "STATUSES_WITH_REASON": STATUSES_WITH_REASON,
         "ACTIVITIES": ACTIVITIES,
     }
+    # A Map, because an object also has the names of its prototype, such as "constructor".
     head = "// Generated from paca/web/labels.py by `make docs`; change the labels there.\n"
     return head + "".join(
-        f"\nexport const {name} = {json.dumps(table, indent=2)};\n"
-        for name, table in tables.items()
+        f"\nexport const {name} = {_javascript(table)};\n" for name, table in tables.items()
     )
+
+
+def _javascript(table: object) -> str:
+    text = json.dumps(table, indent=2)
+    return f"new Map(Object.entries({text}))" if isinstance(table, dict) else text

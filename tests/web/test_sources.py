@@ -16,6 +16,13 @@ MAKES_MARKUP = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|unsafeHTML|unsafeSVG|document\.write|DOMParser"
     r"|createContextualFragment|setHTMLUnsafe|\beval\(|new Function"
 )
+# Names of constants that are object literals. A literal that begins with a spread is a copy, no table.
+OBJECT_TABLE = re.compile(r"const (\w+) = (?:Object\.freeze\()?\{(?!\s*\.\.\.)")
+EXPORTED_TABLES = {
+    each
+    for path in MODULES
+    for each in re.findall(rf"(?m)^export {OBJECT_TABLE.pattern}", without_comments(path))
+}
 ICON = re.compile(
     r"""{%\s*icon\s+"([\w-]+)"|\bicon\("([\w-]+)"|icon:\s*"([\w-]+)"|iconButton\("([\w-]+)"|(?:#)([\w-]+)"></use>"""
 )
@@ -81,6 +88,19 @@ def test_style_sheets_have_no_unused_classes() -> None:
         if not made.match(each) and not re.search(rf"(?<![\w-]){re.escape(each)}(?![\w-])", text)
     }
     assert unused == set()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_tables_are_not_asked_for_names_of_every_object(path: Path) -> None:
+    """``{}["constructor"]`` finds a function. A table is a ``Map``, or asked with ``Object.hasOwn``."""
+    text = without_comments(path)
+    tables = {*OBJECT_TABLE.findall(text), *EXPORTED_TABLES}
+    asked = [
+        found[0]
+        for found in re.finditer(r"(?<![\w.])(\w+)(?:\?\.)?\[(?![\"'\d\]])([^\]]*)\]", text)
+        if found[1] in tables and f"Object.hasOwn({found[1]}, {found[2]})" not in text
+    ]
+    assert asked == []
 
 
 def test_events_json_lists_the_event_catalogue() -> None:

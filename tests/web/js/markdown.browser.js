@@ -111,3 +111,29 @@ test("changed text is converted again", () => {
   place.append(...growing.update("Other.", true));
   same(place.textContent, "Other.");
 });
+
+test("blocks have the direction of their language, and code does not", () => {
+  const place = made("مرحبا بالعالم\n\n- שלום\n- b\n\n```\ncode\n```\n\nEnglish `كود`");
+  document.body.append(place);
+  place.className = "prose";
+  const directions = [...place.children].map((node) => getComputedStyle(node).direction);
+  same(directions, ["rtl", "rtl", "ltr", "ltr"]);
+  place.remove();
+});
+
+test("marks of direction work in prose and are visible in code", () => {
+  const place = made("a\u200fb `c\u202ed` e\u202ef\n\n```\ng\u200eh\n```");
+  check(place.textContent.includes("a\u200fb"), "a mark of prose is lost");
+  check(place.textContent.includes("c‹U+202E›d") && place.textContent.includes("g‹U+200E›h"), "a mark in code is hidden");
+  check(place.textContent.includes("e‹U+202E›f"), "an override in prose is hidden");
+});
+
+test("formula that grows ends like one that came at once", () => {
+  const text = "So:\n\n\\[\na\n- b\n\\]\n\nand \\(c_1*d*e\\).";
+  const wanted = markup(text);
+  const growing = new GrowingMarkdown();
+  for (let length = 1; length < text.length; length += 1) growing.update(text.slice(0, length), false);
+  const place = document.createElement("div");
+  place.append(...growing.update(text, true));
+  same(place.innerHTML, wanted);
+});

@@ -6,11 +6,11 @@ import { composer } from "./composer.js";
 import { isBusy, queue } from "./row-selectors.js";
 import { tokensInWords } from "./usage.js";
 
-const UNAVAILABLE = {
+const UNAVAILABLE = new Map(Object.entries({
   "signed-out": ["You are signed out.", "The conversation goes on. Sign in again to see it.", "Sign in"],
   forbidden: ["You may no longer see this conversation.", "An owner of the project can give you access.", ""],
   missing: ["This conversation was deleted.", "Its project may have been deleted too.", ""],
-};
+}));
 
 /** The hint above the first row; `loading` is first, older, failed or "". */
 export function loadingRow(loading) {
@@ -24,7 +24,7 @@ export function loadingRow(loading) {
 export function composerArea(view) {
   const { page, run } = view;
   const jump = view.awayFromEnd ? jumpButton(view) : nothing;
-  if (UNAVAILABLE[run.connection]) return unavailableNotice(UNAVAILABLE[run.connection], page.urls);
+  if (UNAVAILABLE.has(run.connection)) return unavailableNotice(UNAVAILABLE.get(run.connection), page.urls);
   const notes = html`${view.disconnected ? disconnectedNotice() : nothing}${
     view.workerWatch.noWorker ? noWorkerNotice() : nothing}${view.error ? errorNotice(view) : nothing}`;
   if (!page.mayWrite) return html`<div class="composer-wrap">${jump}${notes}${readOnlyHint(page.project)}</div>`;

@@ -2,16 +2,16 @@
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { icon } from "../core/icons.js";
-import { visible } from "../core/terminal.js";
+import { readableProse, visible } from "../core/terminal.js";
 import { sendIntentOf } from "./message-draft.js";
 
-const QUEUE_LABELS = { queue: "will be read after this step", interrupt: "interrupting" };
+const QUEUE_LABELS = new Map([["queue", "will be read after this step"], ["interrupt", "interrupting"]]);
 
 function queueList(messages) {
   if (!messages.length) return nothing;
   return html`<ul class="queue" aria-label="Queued messages">${messages.map((message) => html`<li>
-    ${icon("corner-down-left", "icon-s")}<span>${visible(message.text)}</span>
-    <small class="muted">${message.sending ? "sending…" : QUEUE_LABELS[message.on_busy] ?? QUEUE_LABELS.queue}</small>
+    ${icon("corner-down-left", "icon-s")}<span dir="auto">${readableProse(message.text)}</span>
+    <small class="muted">${message.sending ? "sending…" : QUEUE_LABELS.get(message.on_busy) ?? QUEUE_LABELS.get("queue")}</small>
   </li>`)}</ul>`;
 }
 
@@ -26,7 +26,7 @@ export function composer({ agent, busy, queue, refused, facts, blocked, onSend, 
       event.preventDefault();
       onSend("queue");
     }}>
-      <textarea rows="1" aria-label="Message" placeholder="Write to ${agent}" maxlength="100000"
+      <textarea rows="1" dir="auto" aria-label="Message" placeholder="Write to ${agent}" maxlength="100000"
         @input=${onInput} @keydown=${(event) => onKeydown(event, busy, onSend)}></textarea>
       <div class="composer-foot">
         <span class="fact hint-keys desk-only">${busy ? "Enter queues" : "Enter sends"}, Shift+Enter for a new line</span>

@@ -204,7 +204,7 @@ const statusWithNote = (status) => (draft, frame, data) => {
   addNote(draft, frame, data);
 };
 
-export const eventHandlers = {
+export const eventHandlers = new Map(Object.entries({
   "agent.conversation.queued": (draft, frame) => setStatus(draft, frame, "queued"),
   "agent.conversation.started": (draft, frame, { model, demo }) => {
     setStatus(draft, frame, "running");
@@ -267,4 +267,4 @@ export const eventHandlers = {
     addEntry(draft, `unknown:${frame.seq}`, { kind: "unknown", type, data: facts, ...metadata(frame) });
     return true;
   },
-};
+}));

@@ -4,25 +4,25 @@ import { ACTIVITIES, REASONS, STATUSES, STATUSES_WITH_REASON } from "./status-la
 
 /** Label, icon and tone of a conversation's status, and its reason in a few words. */
 export function stateOf({ status, reason = "" }) {
-  const state = STATUSES[status] ?? { label: status, icon: "circle-help" };
-  const shownReason = STATUSES_WITH_REASON.includes(status) ? (REASONS[reason] ?? "") : "";
+  const state = STATUSES.get(status) ?? { label: status, icon: "circle-help" };
+  const shownReason = STATUSES_WITH_REASON.includes(status) ? (REASONS.get(reason) ?? "") : "";
   return { ...state, tone: status, reason: shownReason };
 }
 
 /** The present activity of the agent, as a phrase. */
 export function activityOf(state, toolPhrase) {
   if (state.stopping) return "Stopping";
-  if (state.status === "queued") return ACTIVITIES.waiting_for_worker;
-  if (state.sandbox) return ACTIVITIES.starting_sandbox;
-  if (state.retry) return ACTIVITIES.retrying;
+  if (state.status === "queued") return ACTIVITIES.get("waiting_for_worker");
+  if (state.sandbox) return ACTIVITIES.get("starting_sandbox");
+  if (state.retry) return ACTIVITIES.get("retrying");
   if (toolPhrase) return toolPhrase;
   const newest = [...state.live.values()].at(-1);
-  return newest?.kind === "said" ? "Writing" : ACTIVITIES.thinking;
+  return newest?.kind === "said" ? "Writing" : ACTIVITIES.get("thinking");
 }
 
 // --- notices --------------------------------------------------------------------------------------
 
-const PAUSED = {
+const PAUSED = new Map(Object.entries({
   by_person: ({ by }) => `Paused by ${by || "a person"}.`,
   step_limit: () => "Paused at the step limit of one turn.",
   token_budget: () => "Paused at the token limit.",
@@ -32,18 +32,18 @@ const PAUSED = {
   model_unavailable: () => "Paused: the model does not answer.",
   stuck: () => "Paused: the agent repeated the same step without progress.",
   parked: () => "Parked: the same step failed several times in a row.",
-};
+}));
 
-const NEXT_STEPS = {
+const NEXT_STEPS = new Map(Object.entries({
   stuck: "Nothing is lost. Write what to try instead, or continue to let the agent try again.",
   parked: "Try again, stop the conversation, or write what to do instead.",
-};
+}));
 
-const NOTES = {
+const NOTES = new Map(Object.entries({
   "agent.conversation.paused": (data) => ({
     look: "notice", tone: "hold", icon: "pause",
-    fact: (PAUSED[data.reason] ?? (() => "Paused."))(data),
-    more: sentence(data.detail, NEXT_STEPS[data.reason] ?? "Nothing is lost. Continue, or write a message to go on."),
+    fact: (PAUSED.get(data.reason) ?? (() => "Paused."))(data),
+    more: sentence(data.detail, NEXT_STEPS.get(data.reason) ?? "Nothing is lost. Continue, or write a message to go on."),
   }),
   "agent.conversation.failed": ({ code, message, next_step: next }, { agent }) => ({
     look: "notice", tone: "bad", icon: "circle-x",
@@ -52,7 +52,7 @@ const NOTES = {
   }),
   "agent.conversation.stopped": ({ by, reason }) => ({
     look: "divider",
-    fact: reason === "by_person" ? `Stopped by ${by || "a person"}` : `Stopped: ${REASONS[reason] ?? reason}`,
+    fact: reason === "by_person" ? `Stopped by ${by || "a person"}` : `Stopped: ${REASONS.get(reason) ?? reason}`,
   }),
   "agent.conversation.interrupted": ({ by }) => ({
     look: "divider", fact: `Interrupted by ${by || "a person"}`,
@@ -72,10 +72,10 @@ const NOTES = {
     look: "slim", icon: "gauge", fact: `${amountLeft(which, left)}, wrapping up`,
   }),
   "agent.limit.reached": ({ which, limit }) => ({
-    look: "slim", icon: "gauge", fact: `${capital(REASONS[which] ?? which)} reached: ${amount(which, limit)}`,
+    look: "slim", icon: "gauge", fact: `${capital(REASONS.get(which) ?? which)} reached: ${amount(which, limit)}`,
   }),
-  "agent.guard.noticed": ({ note }) => ({
-    look: "slim", icon: "circle-alert", fact: note,
+  "agent.guard.noticed": ({ guard, note }, { agent }) => ({
+    look: "fold", icon: "circle-alert", fact: (GUARDS.get(guard) ?? GUARDS.get(""))(agent), told: note,
   }),
   "agent.sandbox.started": ({ seconds }) => ({
     look: "slim", icon: "box", fact: "Sandbox ready",
@@ -97,11 +97,17 @@ const NOTES = {
     look: "slim", icon: "box",
     fact: kept ? "Sandbox ended, files kept" : "Sandbox and files removed",
   }),
-};
+}));
+
+const GUARDS = new Map([
+  ["text_tool_call", (agent) => `${agent} wrote a tool call as text, and was told to call the tool`],
+  ["repeated_step", (agent) => `${agent} repeated a step, and was told to try something else`],
+  ["", (agent) => `${agent} was told to go on in another way`],
+]);
 
 /** The text of a note of the log, or null for a type that has none here. */
 export function noteInWords({ type, data }, context) {
-  return NOTES[type]?.(data, context) ?? null;
+  return NOTES.get(type)?.(data, context) ?? null;
 }
 
 export function retryInWords({ cause, attempt, answered }) {
@@ -122,11 +128,12 @@ function sentence(...parts) {
   return parts.filter(Boolean).map((part) => (/[.!?…]$/.test(part) ? part : `${part}.`)).join(" ");
 }
 
+const UNITS = new Map([["step_limit", "steps"], ["token_budget", "tokens"], ["time_limit", "seconds"]]);
+
 function amount(which, value) {
   const count = value.toLocaleString("en");
-  const units = { step_limit: "steps", token_budget: "tokens", time_limit: "seconds" };
   if (which === "cost_budget") return `$${value.toFixed(2)}`;
-  return units[which] ? `${count} ${units[which]}` : count;
+  return UNITS.has(which) ? `${count} ${UNITS.get(which)}` : count;
 }
 
 function amountLeft(which, left) {

@@ -76,7 +76,7 @@ function draftOf(state) {
 }
 
 function apply(draft, input) {
-  if (input.act) return actions[input.act](draft, input) !== false;
+  if (input.act) return Object.hasOwn(actions, input.act) && actions[input.act](draft, input) !== false;
   if (input.seq == null) return applyFrame(draft, input);
   if (input.seq <= draft.seq || draft.ahead.has(input.seq)) return false;
   if (input.seq > draft.seq + 1) {
@@ -92,6 +92,12 @@ function apply(draft, input) {
 }
 
 function applyFrame(draft, frame) {
-  const handle = eventHandlers[frame.type] ?? eventHandlers["agent.event.unknown"];
-  return handle(draft, frame, frame.data ?? {}) !== false;
+  const unknown = eventHandlers.get("agent.event.unknown");
+  const handle = eventHandlers.get(frame.type) ?? unknown;
+  try {
+    return handle(draft, frame, frame.data ?? {}) !== false;
+  } catch {
+    // A frame whose facts do not fit is shown as it is, and the frames after it are applied.
+    return unknown(draft, frame, { original_type: frame.type, payload_as_read: frame.data ?? {} }) !== false;
+  }
 }

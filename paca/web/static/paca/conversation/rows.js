@@ -3,8 +3,10 @@
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { copyFrom } from "../core/copy.js";
 import { avatar, icon } from "../core/icons.js";
-import { visible } from "../core/terminal.js";
+import { boundary } from "../core/error-boundary.js";
+import { readableProse, visible } from "../core/terminal.js";
 import { clock, duration, fullDate, secondsBetween, timeOfDay } from "../core/time.js";
+import { plainRow } from "./plain-row.js";
 import { toolCard } from "./tool-card.js";
 import { groupInWords, outcome, toolOf } from "./tools.js";
 import { costInWords, tokensInWords } from "./usage.js";
@@ -12,12 +14,12 @@ import { noteInWords, retryInWords, steps } from "./labels.js";
 
 /** `context`: agent, me, members, model, isOpen(entry), onToggle, prose(key, text, done), acts. */
 export function rowTemplate(row, context) {
-  return KINDS[row.kind](row, context);
+  return boundary(() => (KINDS.get(row.kind) ?? unknown)(row, context), () => plainRow(row));
 }
 
-const KINDS = {
+const KINDS = new Map(Object.entries({
   person, said, thought, tool, group, note, retry, turn, discarded, unknown, pending, now,
-};
+}));
 
 // --- the frame of a row ---------------------------------------------------------------------------
 
@@ -38,7 +40,7 @@ function corner(row, tools) {
 function headOf(row, context, tools) {
   const author = authorOf(row, context);
   const at = row.entry?.at ?? row.entries?.[0].at;
-  return html`<div class="entry-head"><b>${visible(author.name)}</b>
+  return html`<div class="entry-head"><b><bdi>${visible(author.name)}</bdi></b>
     ${author.kind === "agent" ? html`<span class="badge">Agent</span>` : nothing}
     ${author.kind === "agent" && context.demo ? demoBadge() : nothing}
     ${author.kind === "agent" && !context.demo && context.model ? html`<span class="meta">${context.model}</span>` : nothing}
@@ -78,7 +80,7 @@ function person(row, context) {
   const { text, at } = row.entry;
   const label = `${authorOf(row, context).name}, ${timeOfDay(at)}`;
   return entry(row, context, {
-    classes: "is-person", label, tools: copyText("Copy message", text), body: html`<div class="bubble">${visible(text)}</div>`,
+    classes: "is-person", label, tools: copyText("Copy message", text), body: html`<div class="bubble" dir="auto">${readableProse(text)}</div>`,
   });
 }
 
@@ -87,7 +89,7 @@ function pending(row, context) {
   return entry(row, context, {
     classes: "is-person",
     label: "Your message, being sent",
-    body: html`<div class="bubble is-queued">${visible(text)}</div>
+    body: html`<div class="bubble is-queued" dir="auto">${readableProse(text)}</div>
       <p class="hint">${icon("clock", "icon-s inl")} ${acked ? "Stored" : "Sending…"}</p>`,
   });
 }
@@ -113,7 +115,7 @@ function thought(row, context) {
   return entry(row, context, {
     classes: row.live ? "is-live" : "",
     node: row.live ? icon("loader-circle", "spin c-accent") : icon("brain"),
-    body: fold(row.key, title, open, context, () => html`<div class="thought">${visible(words)}</div>`),
+    body: fold(row.key, title, open, context, () => html`<div class="thought" dir="auto">${readableProse(words)}</div>`),
   });
 }
 
@@ -179,14 +181,14 @@ function now(row, context) {
 
 // --- notes and turn ends ------------------------------------------------------------------------
 
-const ENDS = {
+const ENDS = new Map(Object.entries({
   finished: ["circle-check", "Done"], paused: ["pause", "Paused"], stopped: ["circle-stop", "Stopped"],
   failed: ["circle-x", "Failed"],
-};
+}));
 
 function turn(row, context) {
   const { status, steps: count, at, began, usage, reason } = row.entry;
-  const [name, word] = ENDS[status] ?? ["circle", status];
+  const [name, word] = ENDS.get(status) ?? ["circle-help", status];
   const facts = [
     reason === "interrupted" ? "Interrupted" : word,
     count ? steps(count) : "",
@@ -199,15 +201,16 @@ function turn(row, context) {
 
 const spent = (seconds) => (seconds < 60 ? duration(seconds) : clock(seconds));
 
-const CONTINUE_LABELS = {
-  "agent.conversation.paused": "Continue",
-  "agent.conversation.failed": "Try again",
-  "agent.conversation.stopped": "Continue",
-};
 
 function note(row, context) {
   const words = noteInWords(row.entry, { agent: context.agent.name });
   if (!words) return unknown(row, context);
+  if (words.look === "fold") {
+    const told = () => html`<div class="thought" dir="auto">${readableProse(words.told)}</div>`;
+    return entry(row, context, {
+      node: icon(words.icon), body: fold(row.key, words.fact, context.isOpen(row), context, told),
+    });
+  }
   if (words.look === "slim") {
     const facts = words.facts?.seconds ? duration(words.facts.seconds) : nothing;
     return slim(row, context, { ...words, facts });
@@ -225,7 +228,7 @@ function continueButtons(row, context) {
   const parked = data.reason === "parked";
   return html`<span class="notice-acts">
     ${settings ? html`<a class="btn btn-s" href=${context.settingsUrl}>Open settings</a>` : nothing}
-    <button type="button" class="btn btn-s" @click=${context.acts.resume}>${parked ? "Try again" : CONTINUE_LABELS[type]}</button>
+    <button type="button" class="btn btn-s" @click=${context.acts.resume}>${parked || type === "agent.conversation.failed" ? "Try again" : "Continue"}</button>
     ${parked ? html`<button type="button" class="btn btn-s" @click=${context.acts.stop}>Stop</button>` : nothing}</span>`;
 }
 
@@ -240,6 +243,14 @@ function unknown(row, context) {
 
 /** A finished row in one sentence, for screen readers; empty if it says nothing new. */
 export function sentenceOf(row, agent) {
+  try {
+    return sentence(row, agent);
+  } catch {
+    return ""; // the row is shown as plain text
+  }
+}
+
+function sentence(row, agent) {
   const { entry: it } = row;
   if (row.kind === "said" && !row.live) return `${agent}: ${firstParagraph(it.text)}`;
   if (row.kind === "tool" && it.returnedAt) return `${agent}: ${it.tool} ${outcome(it).text || "finished"}`;

@@ -1,6 +1,6 @@
 // Generated from paca/web/labels.py by `make docs`; change the labels there.
 
-export const STATUSES = {
+export const STATUSES = new Map(Object.entries({
   "queued": {
     "label": "Queued",
     "icon": "circle-dashed"
@@ -29,9 +29,9 @@ export const STATUSES = {
     "label": "Stopped",
     "icon": "circle-stop"
   }
-};
+}));
 
-export const REASONS = {
+export const REASONS = new Map(Object.entries({
   "by_person": "by a person",
   "step_limit": "step limit",
   "token_budget": "token limit",
@@ -48,7 +48,7 @@ export const REASONS = {
   "internal": "error in Paca",
   "agent_removed": "agent retired",
   "project_paused": "project paused"
-};
+}));
 
 export const STATUSES_WITH_REASON = [
   "waiting",
@@ -57,10 +57,10 @@ export const STATUSES_WITH_REASON = [
   "stopped"
 ];
 
-export const ACTIVITIES = {
+export const ACTIVITIES = new Map(Object.entries({
   "waiting_for_worker": "Waiting for a worker",
   "starting_sandbox": "Starting the sandbox",
   "thinking": "Thinking",
   "running_tool": "Running a tool",
   "retrying": "Retrying the model"
-};
+}));

@@ -3,8 +3,9 @@
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { copyFrom } from "../core/copy.js";
 import { countChanges, parseDiff } from "../core/diff.js";
+import "../core/follow-end.js";
 import { icon } from "../core/icons.js";
-import { readable, tail, visible } from "../core/terminal.js";
+import { readable, readableProse, tail, visible } from "../core/terminal.js";
 import { duration } from "../core/time.js";
 import { outcome, reading, toolOf, verb, what } from "./tools.js";
 
@@ -15,7 +16,7 @@ export function toolCard(entry, { agent, open, onToggle }) {
   if (!hasBody(entry)) return html`<div class="tool is-${entry.state}"><div class="tool-head">${line(entry)}</div></div>`;
   return html`<details class="tool is-${entry.state}" ?open=${open}>
     <summary @click=${(event) => toggle(event, entry, onToggle)}>${line(entry)}</summary>
-    ${open ? html`<div class="tool-body">${BODIES[kindOf(entry)](entry)}${foot(entry, agent)}</div>` : nothing}
+    ${open ? html`<div class="tool-body">${BODIES.get(kindOf(entry))(entry)}${foot(entry, agent)}</div>` : nothing}
   </details>`;
 }
 
@@ -52,14 +53,14 @@ function stat(entry) {
 
 // --- the body of the card -------------------------------------------------------------------------
 
-const BODIES = {
+const BODIES = new Map(Object.entries({
   plain: (entry) => printed(entry),
   command: (entry) => [command(entry), printed(entry)],
   change: (entry) => (entry.state === "running" ? nothing : changed(entry)),
   diff: (entry) => changed(entry),
-  thought: (entry) => html`<p class="tool-thought">${visible(entry.arguments.thought ?? "")}</p>`,
+  thought: (entry) => html`<p class="tool-thought" dir="auto">${readableProse(argument(entry, "thought"))}</p>`,
   unknown: (entry) => [argumentsOf(entry), printed(entry)],
-};
+}));
 
 const kindOf = (entry) => toolOf(entry).body ?? "plain";
 
@@ -69,25 +70,33 @@ function hasBody(entry) {
     || Boolean(entry.output) || (entry.state === "running" && entry.live.length > 0);
 }
 
-function printed(entry) {
-  if (entry.state === "running") return entry.live.length ? live(entry) : nothing;
-  return entry.output ? output(entry) : nothing;
+/** An argument as text. The model chose its type. */
+function argument({ arguments: given }, name) {
+  const value = given && Object.hasOwn(given, name) ? given[name] : "";
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
+// One template for both, so that the result takes the place of the live output where the reader is.
+function printed(entry) {
+  const isLive = entry.state === "running";
+  if (!(isLive ? entry.live.length : entry.output)) return nothing;
+  const text = isLive ? liveTail(entry) : readable(entry.output);
+  return html`${TOLD.has(entry.cause) ? html`<div class="tool-told">Told to the agent:</div>` : nothing}
+    <paca-follow-end ?live=${isLive}><pre tabindex="0" role="group" aria-label=${isLive ? "Live output" : "Output"}>${text}${
+      isLive ? html`<span class="caret"></span>` : nothing}</pre></paca-follow-end>`;
+}
+
+// With these causes the tool did not run, and the output is a text that tells the model why.
+const TOLD = new Set(["invalid", "unknown_tool"]);
+
 function command(entry) {
-  const text = entry.arguments.command ?? entry.subject;
+  const text = argument(entry, "command") || entry.subject;
   return html`<div class="tool-cmd"><code>${visible(text)}</code>${copyIcon("Copy command", text)}</div>`;
 }
 
-function live(entry) {
-  const { text, cut } = tail(readable(entry.live.text), LIVE_LINES);
-  const hidden = cut || entry.live.start;
-  return html`<pre tabindex="0" role="group" aria-label="Live output">${
-    hidden ? html`<span class="out-dim">The last ${LIVE_LINES} lines</span>\n` : nothing}${text}<span class="caret"></span></pre>`;
-}
-
-function output(entry) {
-  return html`<pre tabindex="0" role="group" aria-label="Output">${readable(entry.output)}</pre>`;
+function liveTail({ live }) {
+  const { text, cut } = tail(readable(live.text), LIVE_LINES);
+  return cut || live.start ? html`<span class="out-dim">The last ${LIVE_LINES} lines</span>\n${text}` : text;
 }
 
 function argumentsOf(entry) {
@@ -98,18 +107,18 @@ function argumentsOf(entry) {
 function changed(entry) {
   const rows = entry.output ? parseDiff(entry.output) : null;
   if (rows) return diff(rows);
-  const content = entry.arguments.content;
-  if (entry.state === "finished" && typeof content === "string") {
+  const content = argument(entry, "content");
+  if (entry.state === "finished" && content) {
     return diff(content.replace(/\n$/, "").split("\n").map((text, index) => ({ kind: "add", line: index + 1, text })));
   }
-  return entry.output ? output(entry) : nothing;
+  return printed(entry);
 }
 
-const SIGNS = { add: "+", del: "−", same: " ", hunk: "" };
+const SIGNS = new Map([["add", "+"], ["del", "−"], ["same", " "]]);
 
 function diff(rows) {
   return html`<div class="diff" tabindex="0" role="group" aria-label="Changed lines"><div class="diff-in">${rows.map(
-    (row) => html`<div class=${row.kind}><i>${row.line}</i><b>${SIGNS[row.kind]}</b><span>${visible(row.text)}</span></div>`,
+    (row) => html`<div class=${row.kind}><i>${row.line}</i><b>${SIGNS.get(row.kind) ?? ""}</b><span>${visible(row.text)}</span></div>`,
   )}</div></div>`;
 }
 
@@ -117,8 +126,8 @@ function changeOf(entry) {
   if (toolOf(entry).body !== "change" || entry.state !== "finished") return null;
   const rows = parseDiff(entry.output);
   if (rows) return countChanges(rows);
-  const content = entry.arguments.content;
-  return typeof content === "string" ? { added: content.split("\n").length - content.endsWith("\n"), removed: 0 } : null;
+  const content = argument(entry, "content");
+  return content ? { added: content.split("\n").length - content.endsWith("\n"), removed: 0 } : null;
 }
 
 function foot(entry, agent) {

@@ -1,7 +1,7 @@
 // The texts of tool calls while they wait, run and are finished: a table with one line for each tool.
 // A tool that is not in the table is shown by its own name.
 
-const TABLE = {
+const TABLE = new Map(Object.entries({
   bash: { icon: "terminal", verbs: ["Run", "Running", "Ran"], body: "command" },
   read_file: { icon: "file", verbs: ["Read", "Reading", "Read"], unit: "file" },
   write_file: { icon: "file-plus", verbs: ["Write", "Writing", "Wrote"], body: "change" },
@@ -12,30 +12,27 @@ const TABLE = {
   git_diff: { icon: "file-diff", verbs: ["Compare", "Comparing", "Compared"], what: "git diff", body: "diff" },
   git_log: { icon: "history", verbs: ["Read", "Reading", "Read"], what: "git log" },
   think: { icon: "brain", verbs: ["Think", "Thinking", "Thought"], body: "thought" },
-};
+}));
 
 const UNKNOWN_TOOL = { icon: "plug", verbs: ["Call", "Calling", "Called"] };
 
-const VERB_INDEX = {
-  queued: 0, running: 1, finished: 2, failed: 2, unknown: 2, stopped: 0, denied: 0,
-};
+const VERB_INDEX = new Map([["queued", 0], ["running", 1]]); // of other states: 2
 
 export function toolOf(entry) {
-  const known = TABLE[entry.tool];
-  return known ?? { ...UNKNOWN_TOOL, what: entry.tool, body: "unknown" };
+  return TABLE.get(entry.tool) ?? { ...UNKNOWN_TOOL, what: entry.tool, body: "unknown" };
 }
 
 /** "Running", "Ran", "Stopped", "Did not run". */
 export function verb(entry) {
   if (entry.state === "stopped") return entry.startedAt ? "Stopped" : "Did not run";
   if (entry.state === "denied") return "Did not run";
-  return toolOf(entry).verbs[VERB_INDEX[entry.state]];
+  return toolOf(entry).verbs[VERB_INDEX.get(entry.state) ?? 2];
 }
 
 /** The object of the verb: a path, a command, or the tool's own name. */
 export function what(entry) {
   const { what: fixed = "" } = toolOf(entry);
-  return [fixed, entry.subject].filter(Boolean).join(" ") || (TABLE[entry.tool] ? "" : entry.tool);
+  return [fixed, entry.subject].filter(Boolean).join(" ") || (TABLE.has(entry.tool) ? "" : entry.tool);
 }
 
 /** "Running pytest -q", for the line that shows the present activity. */
@@ -43,15 +40,16 @@ export function phrase(entry) {
   return `${verb(entry)} ${what(entry)}`.trim();
 }
 
-const CAUSES = {
+const CAUSES = new Map(Object.entries({
   timed_out: "timed out",
   out_of_memory: "out of memory",
   disk_full: "disk full",
   too_many_processes: "too many processes",
   invalid: "wrong arguments",
+  unknown_tool: "no such tool",
   sandbox_lost: "sandbox lost",
   failed: "failed",
-};
+}));
 
 /** The state at the right end of a card: tone, icon and text. */
 export function outcome(entry) {
@@ -67,11 +65,11 @@ export function outcome(entry) {
 }
 
 function failure({ cause, exit_code: exit }) {
-  if (CAUSES[cause]) return CAUSES[cause];
+  if (CAUSES.has(cause)) return CAUSES.get(cause);
   return exit == null ? "failed" : `exit ${exit}`;
 }
 
-const SIGNALS = { 130: "INT", 137: "KILL", 139: "SEGV", 141: "PIPE", 143: "TERM" };
+const SIGNALS = new Map([[130, "INT"], [137, "KILL"], [139, "SEGV"], [141, "PIPE"], [143, "TERM"]]);
 
 /** A line under the output that explains the result; empty if there is nothing to explain. */
 export function reading(entry, agent) {
@@ -85,11 +83,12 @@ export function reading(entry, agent) {
   if (cause === "too_many_processes") return "It started more processes than the sandbox allows. The command was ended.";
   if (cause === "disk_full") return "The workspace is full. Remove files, or raise the limit.";
   if (cause === "invalid") return `The arguments did not fit the tool, so nothing was run. ${read}`;
+  if (cause === "unknown_tool") return `${agent} called a tool that it does not have, so nothing was run. ${read}`;
   if (cause === "refused") return "Nothing was run.";
   if (state !== "failed" || exit == null) return "";
   if (exit === 127) return `Exit code 127: the command was not found. ${read}`;
   if (exit === 126) return `Exit code 126: the file is not executable. ${read}`;
-  if (SIGNALS[exit]) return `Exit code ${exit}: ended by signal ${SIGNALS[exit]}. ${read}`;
+  if (SIGNALS.has(exit)) return `Exit code ${exit}: ended by signal ${SIGNALS.get(exit)}. ${read}`;
   return `Exit code ${exit}. ${read}`;
 }
 
@@ -103,7 +102,7 @@ export function groupInWords(entries) {
 }
 
 function counted(tool, count) {
-  const { verbs, unit, what: fixed } = TABLE[tool] ?? { verbs: ["", "", "called"], what: tool };
+  const { verbs, unit, what: fixed } = TABLE.get(tool) ?? { verbs: ["", "", "called"], what: tool };
   const done = verbs[2].toLowerCase();
   const often = count === 1 ? "" : ` ${times(count)}`;
   if (unit === "search") return `${done}${count === 1 ? " once" : often}`;

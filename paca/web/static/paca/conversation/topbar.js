@@ -13,7 +13,7 @@ export function topbar(view) {
     <button type="button" class="btn btn-icon btn-quiet phone-only" aria-label="Menu" title="Menu" data-menu>${icon("panel-left")}</button>
     <nav class="crumbs desk-only" aria-label="Where"><a href=${page.urls.project}>${page.project}</a>${icon("chevron-right", "icon-s")}
       <a href=${page.urls.conversations}>Conversations</a>${icon("chevron-right", "icon-s")}</nav>
-    <div class="title-stack">${renaming ? titleField(run, view) : html`<h1 title=${run.title}>${visible(run.title) || "New conversation"}</h1>`}
+    <div class="title-stack">${renaming ? titleField(run, view) : html`<h1 title=${run.title}><bdi>${visible(run.title) || "New conversation"}</bdi></h1>`}
       <span class="phone-only">${state(run, "")}</span></div>
     <span class="desk-only">${state(run, "pill")}</span>
     <span class="grow"></span>

@@ -55,7 +55,7 @@ export class PacaActiveConversations extends PacaElement {
     const { label, icon: name, tone } = stateOf({ status, reason });
     const here = location.pathname.includes(id) ? "page" : nothing;
     return html`<a href=${this.getAttribute("pages").replace("CONVERSATION", id)} aria-current=${here}>
-      ${avatar({ ...agent, kind: "agent" }, "avatar-s")}<span class="label">${visible(title) || "New conversation"}</span>
+      ${avatar({ ...agent, kind: "agent" }, "avatar-s")}<span class="label"><bdi>${visible(title) || "New conversation"}</bdi></span>
       <span class="state s-${tone}" title=${label}>${icon(name)}<span class="sr">${label}</span></span></a>`;
   }
 }

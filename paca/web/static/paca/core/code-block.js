@@ -1,11 +1,12 @@
 // The frame around a code block: language, copy button, horizontal scrolling.
 
 import { copyButton } from "./copy.js";
+import { visible } from "./terminal.js";
 
 /** Replace a sanitised <pre> by a framed code block. */
 export function codeBlock(pre) {
   const code = pre.querySelector("code") ?? pre;
-  const text = code.textContent.replace(/\n$/, "");
+  const text = visible(code.textContent.replace(/\n$/, ""));
   const language = /(?:^|\s)language-([\w+#-]{1,20})/.exec(code.className)?.[1] ?? "";
   const block = document.createElement("div");
   block.className = "code";

@@ -72,7 +72,7 @@ function setSingleKeys(on) {
 
 // --- the dialog -----------------------------------------------------------------------------------
 
-const NAMES = { Escape: "Esc", Enter: "↵", ArrowUp: "↑", ArrowDown: "↓" };
+const NAMES = new Map([["Escape", "Esc"], ["Enter", "↵"], ["ArrowUp", "↑"], ["ArrowDown", "↓"]]);
 
 export function openSheet() {
   let dialog = document.getElementById("keys");
@@ -101,5 +101,5 @@ export function sheet(close) {
 }
 
 function shown(name) {
-  return NAMES[name] ?? (name.length === 1 ? name.toUpperCase() : name);
+  return NAMES.get(name) ?? (name.length === 1 ? name.toUpperCase() : name);
 }

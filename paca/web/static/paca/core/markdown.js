@@ -1,10 +1,10 @@
 // Markdown to DOM, the only place where text becomes markup. marked parses and DOMPurify sanitises.
 
-import { Marked } from "../../vendor/marked/marked.js";
 import "../../vendor/dompurify/purify.js";
 import { highlight } from "./highlight.js";
 import { codeBlock } from "./code-block.js";
-import { visible } from "./terminal.js";
+import { blocksOf, markupOf, mayHoldFormula } from "./markdown-dialect.js";
+import { readableProse } from "./terminal.js";
 
 const purify = globalThis.DOMPurify;
 
@@ -21,32 +21,17 @@ const ALLOWED = {
   RETURN_DOM_FRAGMENT: true,
 };
 
-const escaped = (text) =>
-  text.replace(/[&<>"']/g, (mark) => `&#${mark.charCodeAt(0)};`);
-
-const marked = new Marked({
-  gfm: true,
-  renderer: {
-    // HTML in the text of a model or a person is shown as text.
-    html: ({ text }) => escaped(text),
-    // An image would be fetched from any host that the text names. A link is fetched only on a click.
-    image: ({ href, text }) => `<a href="${escaped(href)}">${escaped(text || href)}</a>`,
-    heading({ tokens, depth }) {
-      // Headings of an answer are below the headings of the page.
-      const level = Math.min(depth + 1, 4);
-      return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`;
-    },
-  },
-});
-
 /** The nodes of one block of Markdown, finished or growing. */
 function nodesOf(token) {
-  const fragment = purify.sanitize(marked.parser([token]), ALLOWED);
+  const fragment = purify.sanitize(markupOf(token), ALLOWED);
   for (const link of fragment.querySelectorAll("a")) guardLink(link);
   for (const box of fragment.querySelectorAll("input")) guardCheckbox(box);
   for (const table of fragment.querySelectorAll("table")) scrollable(table);
   for (const pre of fragment.querySelectorAll("pre")) pre.replaceWith(codeBlock(pre));
-  return [...fragment.childNodes].filter((node) => node.nodeType === Node.ELEMENT_NODE || node.data.trim());
+  const nodes = [...fragment.childNodes].filter((node) => node.nodeType === Node.ELEMENT_NODE || node.data.trim());
+  // Each block is read in the direction of its own language; code and formulas from left to right.
+  for (const node of nodes) if (!node.matches?.(".code, .formula")) node.dir = "auto";
+  return nodes;
 }
 
 function guardLink(link) {
@@ -89,8 +74,9 @@ export class GrowingMarkdown {
 
   /** The nodes of the text; `done` tells that it is complete. */
   update(source, done) {
-    const text = visible(source);
-    if (!text.startsWith(this.#frozenText)) this.#reset();
+    const text = readableProse(source);
+    const isNewlyDone = done && !this.#done && mayHoldFormula(text);
+    if (isNewlyDone || !text.startsWith(this.#frozenText)) this.#reset();
     const rest = text.slice(this.#frozenText.length);
     if (rest === this.#openText && done === this.#done) return this.nodes;
     this.#render(rest, done);
@@ -108,7 +94,7 @@ export class GrowingMarkdown {
   }
 
   #render(rest, done) {
-    const tokens = marked.lexer(rest);
+    const tokens = blocksOf(rest);
     // A blank line at the end does not finish a block: a list may go on after it.
     let last = tokens.length - 1;
     while (last > 0 && tokens[last].type === "space") last -= 1;

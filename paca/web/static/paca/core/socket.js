@@ -1,6 +1,6 @@
 // A WebSocket that reconnects by itself and reports its state.
 
-const FINAL = { 4401: "signed-out", 4403: "forbidden", 4404: "missing" };
+const FINAL = new Map([[4401, "signed-out"], [4403, "forbidden"], [4404, "missing"]]);
 const FIRST_WAIT_MS = 400;
 const LONGEST_WAIT_MS = 15_000;
 const PING_MS = 25_000;
@@ -83,9 +83,9 @@ export class Socket {
     clearInterval(this.#heartbeat);
     this.#socket = null;
     if (this.#ended) return;
-    if (FINAL[code]) {
+    if (FINAL.has(code)) {
       this.#ended = true;
-      this.#handlers.state(FINAL[code]);
+      this.#handlers.state(FINAL.get(code));
       return;
     }
     this.#handlers.state("lost");

@@ -18,7 +18,7 @@ class Sample extends HTMLElement {
   prose = new Map();
 
   connectedCallback() {
-    this.state = fold(initialState({ status: "running" }), SAMPLES[this.dataset.rows]);
+    this.state = fold(initialState({ status: "running" }), SAMPLES.get(this.dataset.rows));
     this.show();
   }
 
@@ -44,7 +44,7 @@ class Sample extends HTMLElement {
   }
 }
 
-const SAMPLES = { tools: TOOL_STATES, rows: OTHER_ROWS, hostile: HOSTILE_ROWS };
+const SAMPLES = new Map([["tools", TOOL_STATES], ["rows", OTHER_ROWS], ["hostile", HOSTILE_ROWS]]);
 
 /** Stands in for the connection: plays recorded frames, and echoes sent messages as stored ones. */
 class Player {
