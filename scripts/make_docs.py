@@ -92,11 +92,21 @@ def status_labels_for_the_page() -> str:
     return labels.as_javascript()
 
 
+def limits_for_the_page() -> str:
+    import django
+
+    django.setup()
+    from paca.web import limits
+
+    return limits.as_javascript()
+
+
 PAGES = {
     "docs/configuration.md": configuration,
     "docs/events.md": events,
     "paca/web/static/paca/events.json": events_for_the_page,
     "paca/web/static/paca/conversation/status-labels.js": status_labels_for_the_page,
+    "paca/web/static/paca/core/limits.js": limits_for_the_page,
 }
 
 

@@ -25,7 +25,7 @@ from paca.realtime.access import (
 from paca.realtime.database import in_database
 from paca.realtime.handshake import Scope
 from paca.realtime.live_text import Frame
-from paca.realtime.protocol import BadFrame, CloseCode, Command
+from paca.realtime.protocol import CloseCode, Command
 from paca.realtime.relay import Relay, TooManySockets
 
 logger = logging.getLogger(__name__)
@@ -192,14 +192,10 @@ class Consumer(ABC):
 
     async def handle_message(self, message: Frame) -> Frame:
         """The answer to a received message. Raises ``CloseSocket`` if the client has lost its access."""
-        client_id = ""
+        client_id = protocol.find_client_id(message)
         try:
             self._rate_limit.take()
-            command = protocol.parse(message, self.accepted)
-            client_id = command.client_id
-            return await self.execute_command(command)
-        except BadFrame as error:
-            return protocol.error(error, error.client_id)
+            return await self.execute_command(protocol.parse(message, self.accepted))
         except PacaError as error:
             return protocol.error(error, client_id)
         except CloseSocket:

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
+from django.utils import timezone
+
 from paca.bus.base import EventsCommitted, HintsLost, LiveFrame
 from paca.common.errors import Conflict
 from paca.conversations import services
@@ -80,7 +82,11 @@ class ConversationConsumer(Consumer):
         latest = await latest_seqs([self.id])
         await self.delivery.catch_up(latest[self.id])
         conversation = await in_database(self.describe)
-        facts = {"seq": self.delivery.sent_seq, "conversation": conversation}
+        facts = {
+            "seq": self.delivery.sent_seq,
+            "at": timezone.now().isoformat(),  # a page shows running times by the server's clock
+            "conversation": conversation,
+        }
         await self.send_frame(protocol.ready(facts))
         await self.delivery.follow()
 

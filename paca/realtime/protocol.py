@@ -1,6 +1,7 @@
 """The frames that a client may send, and the frames that answer them."""
 
 import json
+import re
 from enum import IntEnum
 from typing import Annotated, Any, Literal
 
@@ -9,8 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from paca.common.errors import PacaError
 from paca.common.text import to_encodable
+from paca.conversations.services import MAX_MESSAGE_CHARACTERS
 
+# The limit of a frame without regard to its kind. The text of a message has its own limit, in
+# characters: a frame is never too large for a text within it, however many bytes JSON makes of it.
 MAX_FRAME_BYTES = 256 * 1024
+MESSAGE_COMMANDS = frozenset({"message", "interrupt"})
 
 # Each command and the permission it needs. The socket itself needs the permission to read.
 COMMANDS: dict[str, str] = {
@@ -45,10 +50,9 @@ class BadFrame(PacaError):
 
     code = "invalid"
 
-    def __init__(self, code: str, detail: str, client_id: str = "") -> None:
+    def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)
         self.code = code
-        self.client_id = client_id
 
 
 class InternalError(PacaError):
@@ -113,40 +117,63 @@ _MODELS: dict[str, type[Command]] = {
 def parse(message: dict[str, Any], accepted: dict[str, str]) -> Command:
     """The command in a received ASGI message. ``accepted`` has the known command types as keys.
 
-    Raises ``BadFrame``, with the frame's ``client_id`` if it has one.
+    Raises ``BadFrame``.
     """
     frame = _parse_object(message)
-    client_id = _client_id(frame)
     name = frame.get("type")
     if not isinstance(name, str) or name not in accepted:
-        known = ", ".join(accepted)
-        raise BadFrame("unknown_command", f"type must be one of {known}.", client_id)
+        raise BadFrame("unknown_command", f"type must be one of {', '.join(accepted)}.")
     try:
         return _MODELS.get(name, Command).model_validate(frame)
     except ValidationError as error:
-        raise BadFrame("invalid", _first_error(error), client_id) from None
+        raise BadFrame("invalid", _first_error(error)) from None
 
 
 def _parse_object(message: dict[str, Any]) -> dict[str, Any]:
     text = message.get("text")
     if text is None:
         raise BadFrame("binary_frame", "Send text frames; this one is binary.")
-    if len(text) > MAX_FRAME_BYTES or len(text.encode()) > MAX_FRAME_BYTES:
-        raise BadFrame("too_large", "A frame holds at most 256 KiB.")
+    large = len(text) > MAX_FRAME_BYTES or len(text.encode()) > MAX_FRAME_BYTES
     try:
         # This parser limits the depth of nesting and rejects lone surrogates.
         frame = pydantic_core.from_json(text, allow_inf_nan=False)
     except ValueError as error:
+        if large:
+            raise _too_large() from None
         raise BadFrame("bad_json", f"This is not JSON: {error}.") from None
+    if large and not _is_allowed_message(frame):
+        raise _too_large()
     if not isinstance(frame, dict):
         raise BadFrame("invalid", "A frame is a JSON object.")
     return frame
 
 
-def _client_id(frame: dict[str, Any]) -> str:
-    """The ``client_id`` of a frame that may be wrong in other ways, so that the answer can name it."""
-    client_id = frame.get("client_id")
-    return client_id if isinstance(client_id, str) and len(client_id) <= 100 else ""
+def _too_large() -> BadFrame:
+    fact = f"the text of a message at most {MAX_MESSAGE_CHARACTERS:,} characters"
+    return BadFrame("too_large", f"A frame holds at most 256 KiB, and {fact}.")
+
+
+def _is_allowed_message(frame: Any) -> bool:
+    """Whether the frame is large only because of the bytes of a text within its limit of characters."""
+    if not isinstance(frame, dict) or frame.get("type") not in MESSAGE_COMMANDS:
+        return False
+    text = frame.get("text")
+    if not isinstance(text, str) or len(text) > MAX_MESSAGE_CHARACTERS:
+        return False
+    return len(json.dumps({**frame, "text": ""})) <= MAX_FRAME_BYTES
+
+
+_CLIENT_ID = re.compile(r'"client_id"\s*:\s*"([^"\\]{1,100})"')
+
+
+def find_client_id(message: dict[str, Any]) -> str:
+    """The ``client_id`` in a received message that may be wrong in any other way; empty if it has none.
+
+    So every refusal can name the frame that it refuses.
+    """
+    # In a JSON text the quotes within a string are escaped, so a text about a client_id never matches.
+    found = _CLIENT_ID.search(message.get("text") or "")
+    return found[1] if found else ""
 
 
 def _first_error(error: ValidationError) -> str:

@@ -121,9 +121,8 @@ def open_browser(
 
     def open_with(**options) -> BrowserContext:
         options.setdefault("viewport", {"width": 1440, "height": 900})
-        context = chromium.new_context(
-            base_url=product.url, storage_state=signed_in, locale="en-GB", **options
-        )
+        options.setdefault("storage_state", signed_in)
+        context = chromium.new_context(base_url=product.url, locale="en-GB", **options)
         context.set_default_timeout(WAIT_MS)
         context.on("page", watched.watch)
         opened.append(context)

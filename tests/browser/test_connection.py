@@ -49,7 +49,7 @@ def test_message_sent_while_disconnected_is_sent_once_after_the_reconnect(page: 
     sockets.refuse_with = 1012
     sockets.cut()
     actions.write(page, "Look around the sandbox and tell me what is there.")
-    expect(page.get_by_text("Sending…")).to_be_visible()
+    expect(page.get_by_text("not sent yet")).to_be_visible()
     expect(page.get_by_text("Connection lost.")).to_be_visible()
     sockets.refuse_with = 0
     actions.wait_until(page, "running")

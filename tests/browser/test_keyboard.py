@@ -20,6 +20,9 @@ def test_keyboard_leads_from_the_overview_to_an_answer(page: Page) -> None:
     page.keyboard.press("Enter")
     page.wait_for_url("**/conversations/**")
     actions.wait_until(page, "finished")
+    page.keyboard.press(
+        "Escape"
+    )  # the page of a conversation that was just written begins in its field
     page.keyboard.press("j")
     first = focused_row(page)
     page.keyboard.press("j")

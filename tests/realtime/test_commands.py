@@ -196,6 +196,43 @@ def test_error_frame_repeats_the_client_id(page):
     assert "text" in answer["detail"]
 
 
+LONGEST = 100_000
+LONG_TEXTS = {
+    "three bytes each": "漢" * LONGEST,
+    "four bytes each": "🦙" * LONGEST,
+    "six bytes each, as JSON escapes": "\x01" * (LONGEST - 1) + "x",
+}
+
+
+@pytest.mark.parametrize("text", LONG_TEXTS.values(), ids=LONG_TEXTS)
+def test_message_within_the_limit_of_characters_fits_into_a_frame(page, chat, text):
+    frame = {"type": "message", "client_id": "long", "text": text}
+    page.socket.send(json.dumps(frame, ensure_ascii=False))
+    assert page.until("ack")["client_id"] == "long"
+
+
+REFUSED_WITH_NAME = {
+    "too many characters": json.dumps({"type": "message", "text": "x" * 100_001, "client_id": "m"}),
+    "too large": json.dumps({"type": "message", "client_id": "m", "text": "x" * 300_000}),
+    "too large, of no message": json.dumps({"type": "stop", "client_id": "m", "x": "x" * 300_000}),
+    "not JSON": '{"type": "message", "client_id": "m", "text": "\\ud800"}',
+}
+
+
+@pytest.mark.parametrize("frame", REFUSED_WITH_NAME.values(), ids=REFUSED_WITH_NAME)
+def test_refusal_names_the_frame_that_it_refuses(page, frame):
+    page.socket.send(frame)
+    assert page.until("error")["client_id"] == "m"
+
+
+def test_refusal_of_a_frame_too_many_names_it(page):
+    for n in range(60):
+        page.send("fly", client_id=str(n))
+    refused = [page.until("error") for _ in range(60)]
+    assert [each["client_id"] for each in refused] == [str(n) for n in range(60)]
+    assert "rate_limited" in {each["code"] for each in refused}
+
+
 def test_frame_above_one_mebibyte_closes_the_socket_before_it_is_read(page):
     page.socket.send("x" * (1024 * 1024 + 1))
     assert page.close_code() == 1009

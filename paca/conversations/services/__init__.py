@@ -10,6 +10,7 @@ from paca.conversations.services.lifecycle import (
 )
 from paca.conversations.services.messages import (
     MAX_MESSAGE_CHARACTERS,
+    MAX_TITLE_CHARACTERS,
     ON_BUSY_CHOICES,
     ConversationBusy,
     MessageReceipt,
@@ -23,6 +24,7 @@ from paca.conversations.services.messages import (
 
 __all__ = [
     "MAX_MESSAGE_CHARACTERS",
+    "MAX_TITLE_CHARACTERS",
     "ON_BUSY_CHOICES",
     "AgentUnavailable",
     "ConversationBusy",

@@ -26,6 +26,7 @@ from paca.conversations.services.lifecycle import stop
 from paca.projects.models import Member
 
 MAX_MESSAGE_CHARACTERS = 100_000
+MAX_TITLE_CHARACTERS = 200
 ON_BUSY_CHOICES = ("queue", "interrupt", "reject")
 
 
@@ -216,8 +217,9 @@ def rename(conversation: Conversation, *, title: str, by: Member) -> None:
     title = " ".join(_printable(title).split())
     if not title:
         raise Invalid("A title cannot be empty.", fields={"title": ["Write a title."]})
-    if len(title) > 200:
-        raise Invalid("The title is too long.", fields={"title": ["At most 200 characters."]})
+    if len(title) > MAX_TITLE_CHARACTERS:
+        fact = f"At most {MAX_TITLE_CHARACTERS} characters."
+        raise Invalid("The title is too long.", fields={"title": [fact]})
     store.append(conversation.id, events.TitleChanged(title=title, by=by.name))
 
 
@@ -226,7 +228,8 @@ def _check_text(text: str) -> None:
         raise Invalid("The message is empty.", fields={"text": ["Write something."]})
     if len(text) > MAX_MESSAGE_CHARACTERS:
         fact = f"At most {MAX_MESSAGE_CHARACTERS:,} characters; this has {len(text):,}."
-        raise Invalid("The message is too long.", fields={"text": [fact]})
+        # In the sentence too: the error frame of a socket has no fields.
+        raise Invalid(f"The message is too long. {fact}", fields={"text": [fact]})
 
 
 def _idempotency_key(by: Member, client_id: str) -> str:

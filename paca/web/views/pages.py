@@ -143,7 +143,9 @@ def conversation(request: HttpRequest, member: Member, conversation_id: UUID) ->
     Raises ``Http404`` if the project has no such conversation.
     """
     found = conversations.get(member.project, conversation_id)
-    context = page_context(member, "conversations", conversation=found)
+    # `?write`: the person has just started the conversation, and may be writing on.
+    focus = "write" in request.GET
+    context = page_context(member, "conversations", conversation=found, focus=focus)
     context["page"] = {
         "project": member.project.name,
         "conversation": conversation_object(found),

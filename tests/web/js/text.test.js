@@ -3,7 +3,7 @@ import { countChanges, parseDiff } from "../../../paca/web/static/paca/core/diff
 import { readable, tail, visible } from "../../../paca/web/static/paca/core/terminal.js";
 import { costInWords, emptyUsage, addUsage } from "../../../paca/web/static/paca/conversation/usage.js";
 import { groupInWords, outcome, phrase, reading, verb } from "../../../paca/web/static/paca/conversation/tools.js";
-import { sendIntentOf } from "../../../paca/web/static/paca/conversation/message-draft.js";
+import { sendIntentOf, sendable, tooLong } from "../../../paca/web/static/paca/conversation/unsent-words.js";
 import { clock, duration } from "../../../paca/web/static/paca/core/time.js";
 
 test("output is shown without control sequences", () => {
@@ -88,6 +88,21 @@ test("Enter sends, but not during text composition", () => {
   const key = (facts) => sendIntentOf({ key: "Enter", ...facts });
   same([key({}), key({ ctrlKey: true }), key({ metaKey: true })], ["send", "interrupt", "interrupt"]);
   same([key({ shiftKey: true }), key({ isComposing: true }), sendIntentOf({ key: "a" })], ["", "", ""]);
+});
+
+test("enter that confirms a word of an input method never sends, also in Safari", () => {
+  const safari = { key: "Enter", keyCode: 229, isComposing: false };
+  same([sendIntentOf(safari), sendIntentOf({ ...safari, ctrlKey: true }), sendIntentOf({ key: "Enter", keyCode: 13 })], ["", "", "send"]);
+});
+
+test("limit of a message counts characters as the server does", () => {
+  const [emoji, letter] = ["🦙", "漢"].map((each) => each.repeat(100_000));
+  same([tooLong(emoji), tooLong(letter)], ["", ""]);
+  same(tooLong(`${letter}x`), "The message is too long. At most 100,000 characters; this has 100,001.");
+});
+
+test("half of a surrogate pair is sent as a replacement character, and a whole pair stays", () => {
+  same(sendable("a\ud83d b🦙\udc00"), "a\ufffd b🦙\ufffd");
 });
 
 test("durations are short and exact", () => {

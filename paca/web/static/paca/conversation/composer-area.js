@@ -3,14 +3,14 @@
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { icon } from "../core/icons.js";
 import { composer } from "./composer.js";
-import { isBusy, queue } from "./row-selectors.js";
+import { queuedMessages } from "./queued-messages.js";
+import { isBusy, isOffline, queue } from "./row-selectors.js";
 import { tokensInWords } from "./usage.js";
 
-const UNAVAILABLE = new Map(Object.entries({
-  "signed-out": ["You are signed out.", "The conversation goes on. Sign in again to see it.", "Sign in"],
-  forbidden: ["You may no longer see this conversation.", "An owner of the project can give you access.", ""],
-  missing: ["This conversation was deleted.", "Its project may have been deleted too.", ""],
-}));
+const GONE = new Map([
+  ["forbidden", ["You may no longer see this conversation.", "An owner of the project can give you access."]],
+  ["missing", ["This conversation was deleted.", "Its project may have been deleted too."]],
+]);
 
 /** The hint above the first row; `loading` is first, older, failed or "". */
 export function loadingRow(loading) {
@@ -24,12 +24,14 @@ export function loadingRow(loading) {
 export function composerArea(view) {
   const { page, run } = view;
   const jump = view.awayFromEnd ? jumpButton(view) : nothing;
-  if (UNAVAILABLE.has(run.connection)) return unavailableNotice(UNAVAILABLE.get(run.connection), page.urls);
-  const notes = html`${view.disconnected ? disconnectedNotice() : nothing}${
+  const queued = queuedMessages(queue(run), { offline: isOffline(run), onRecall: view.recall });
+  // Words that were not sent stay in sight, also where they can no longer be sent.
+  if (GONE.has(run.connection)) return html`<div class="composer-wrap">${goneNotice(GONE.get(run.connection))}${queued}</div>`;
+  const notes = html`${connectionNotice(view)}${
     view.workerWatch.noWorker ? noWorkerNotice() : nothing}${view.error ? errorNotice(view) : nothing}`;
   if (!page.mayWrite) return html`<div class="composer-wrap">${jump}${notes}${readOnlyHint(page.project)}</div>`;
   return html`${notes}${composer({
-    agent: page.agent.name, busy: isBusy(run), queue: queue(run), refused: run.refused, jump,
+    agent: page.agent.name, busy: isBusy(run), queued, refused: run.refused, jump,
     facts: facts(run), blocked: page.agent.retired, onSend: view.send,
     onInput: view.saveDraft, onDismiss: view.dismissRefusal,
   })}`;
@@ -51,9 +53,21 @@ function errorNotice(view) {
       @click=${() => view.showError("")}>${icon("x")}</button></div>`;
 }
 
-function disconnectedNotice() {
+function connectionNotice({ run, page, disconnected }) {
+  if (run.connection === "signed-out") return signedOutNotice(run, page.urls);
+  if (!disconnected) return nothing;
+  const [fact, more] = run.connection === "too-many"
+    ? ["Too many pages of this server are open.", "Close some of them; this one then connects by itself."]
+    : ["Connection lost.", "The conversation goes on without this page. Reconnecting…"];
   return html`<div class="notice composer-note" role="status">${icon("wifi-off")}
-    <div><b>Connection lost.</b> The conversation goes on without this page. Reconnecting…</div></div>`;
+    <div><b>${fact}</b> ${more}</div></div>`;
+}
+
+function signedOutNotice(run, { signIn }) {
+  const kept = run.pending.size ? "Your message is kept, and is sent when you have signed in again."
+    : "The conversation goes on. Sign in again to see it.";
+  return html`<div class="notice notice-wait composer-note" role="alert">${icon("circle-alert")}
+    <div><b>You are signed out.</b> ${kept}</div><a class="btn btn-s" href=${signIn}>Sign in</a></div>`;
 }
 
 function noWorkerNotice() {
@@ -62,9 +76,8 @@ function noWorkerNotice() {
       The administrator of this server starts one with <code>manage.py run_worker</code>, or with <code>manage.py up</code> if everything runs in one process.</div></div>`;
 }
 
-function unavailableNotice([fact, more, action], { signIn }) {
-  return html`<div class="composer-wrap"><div class="notice notice-wait" role="alert">${icon("circle-alert")}
-    <div><b>${fact}</b> ${more}</div>${action ? html`<a class="btn btn-s" href=${signIn}>${action}</a>` : nothing}</div></div>`;
+function goneNotice([fact, more]) {
+  return html`<div class="notice notice-wait" role="alert">${icon("circle-alert")}<div><b>${fact}</b> ${more}</div></div>`;
 }
 
 function readOnlyHint(project) {

@@ -2,31 +2,21 @@
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { icon } from "../core/icons.js";
-import { readableProse, visible } from "../core/terminal.js";
-import { sendIntentOf } from "./message-draft.js";
-
-const QUEUE_LABELS = new Map([["queue", "will be read after this step"], ["interrupt", "interrupting"]]);
-
-function queueList(messages) {
-  if (!messages.length) return nothing;
-  return html`<ul class="queue" aria-label="Queued messages">${messages.map((message) => html`<li>
-    ${icon("corner-down-left", "icon-s")}<span dir="auto">${readableProse(message.text)}</span>
-    <small class="muted">${message.sending ? "sending…" : QUEUE_LABELS.get(message.on_busy) ?? QUEUE_LABELS.get("queue")}</small>
-  </li>`)}</ul>`;
-}
+import { visible } from "../core/terminal.js";
+import { sendIntentOf } from "./unsent-words.js";
 
 /**
- * With `busy` the button queues and its menu interrupts. `facts` is a template at the right of the
- * foot. Callbacks: onSend("queue" or "interrupt"), onInput(), onDismiss(). The caller reads and empties
+ * With `busy` the button queues and its menu interrupts. `queued` is a template above the field, `facts`
+ * one at the right of the foot. Callbacks: onSend("queue" or "interrupt"), onInput(), onDismiss(). The caller reads and empties
  * the textarea.
  */
-export function composer({ agent, busy, queue, refused, facts, blocked, onSend, onInput, onDismiss, jump }) {
-  return html`<div class="composer-wrap">${jump}${refusal(refused, onDismiss)}${queueList(queue)}
+export function composer({ agent, busy, queued, refused, facts, blocked, onSend, onInput, onDismiss, jump }) {
+  return html`<div class="composer-wrap">${jump}${refusal(refused, onDismiss)}${queued}
     <form class="composer" aria-label="Message to ${agent}" @submit=${(event) => {
       event.preventDefault();
       onSend("queue");
     }}>
-      <textarea rows="1" dir="auto" aria-label="Message" placeholder="Write to ${agent}" maxlength="100000"
+      <textarea rows="1" dir="auto" aria-label="Message" placeholder="Write to ${agent}" enterkeyhint="send"
         @input=${onInput} @keydown=${(event) => onKeydown(event, busy, onSend)}></textarea>
       <div class="composer-foot">
         <span class="fact hint-keys desk-only">${busy ? "Enter queues" : "Enter sends"}, Shift+Enter for a new line</span>
@@ -45,7 +35,7 @@ function onKeydown(event, busy, onSend) {
 function refusal(refused, onDismiss) {
   if (!refused) return nothing;
   return html`<div class="notice notice-bad composer-note" role="alert">${icon("circle-x")}
-    <div><b>Not sent.</b> ${visible(refused.detail)} Your text is back in the field.</div>
+    <div><b>Not sent.</b> ${visible(refused.detail)} Your text is in the field.</div>
     <button type="button" class="btn btn-icon btn-quiet btn-s" aria-label="Dismiss" title="Dismiss"
       @click=${onDismiss}>${icon("x")}</button></div>`;
 }

@@ -1,29 +1,39 @@
 // The connection of a page to its conversation: frames by REST and socket, commands by the socket.
 
 import { ApiError, call, newClientId } from "../core/api.js";
+import { PAGE_EVENTS } from "../core/limits.js";
 import { Socket } from "../core/socket.js";
+import { serverNow } from "../core/time.js";
 import { hasGap } from "./reduce.js";
 
 const GAP_MS = 700;
+const REPEAT_MS = 1_000;
 const COMMANDS_WITHOUT_TEXT = new Set(["stop", "pause", "resume", "continue"]);
 
 export class Connection {
   #store;
   #base;
   #socket;
+  #unsent;
   #unacked = new Map(); // client_id -> frame, sent again after a reconnect; the server drops duplicates
   #gapTimer = 0;
 
-  /** `base`: "/api/v1/projects/<p>/conversations/<c>/"; `onError(text)` gets errors that belong to no message. */
-  constructor(store, { base, socketPath, onError }) {
+  /**
+   * `base`: "/api/v1/projects/<p>/conversations/<c>/"; `unsent`: the UnsentWords of the composer;
+   * `onError(text)` gets errors that belong to no message.
+   */
+  constructor(store, { base, socketPath, unsent, onError }) {
     this.#store = store;
     this.#base = base;
+    this.#unsent = unsent;
     this.onError = onError;
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
     this.#socket = new Socket(
       () => `${scheme}//${location.host}${socketPath}?after=${store.state.run.seq}`,
       { frame: (frame) => this.#receive(frame), state: (value) => this.#state(value) },
     );
+    // Sent by this tab before a reload or a sign-in, and not confirmed: sent again under the same id.
+    for (const message of unsent.messages) this.#keep(message);
   }
 
   open() {
@@ -37,7 +47,7 @@ export class Connection {
 
   /** A page of frames, by default the newest: {results, first_seq, last_seq}. Throws ApiError. */
   page(query = "") {
-    return call("GET", `${this.#base}events/?limit=200${query}`);
+    return call("GET", `${this.#base}events/?limit=${PAGE_EVENTS}${query}`);
   }
 
   rename(title) {
@@ -49,13 +59,20 @@ export class Connection {
     return call("DELETE", `${this.#base}workspace/`);
   }
 
-  /** Send a message to the agent; `onBusy` is queue or interrupt. */
+  /** Send a message to the agent; `onBusy` is queue or interrupt. It is kept until the server has it. */
   sendMessage(text, onBusy) {
-    const clientId = newClientId();
-    this.#store.dispatch({
-      act: "send", client_id: clientId, text, on_busy: onBusy, at: new Date().toISOString(),
-    });
-    this.#send({ type: "message", client_id: clientId, text, on_busy: onBusy });
+    const message = { client_id: newClientId(), text, on_busy: onBusy, at: serverNow().toISOString() };
+    this.#unsent.add(message);
+    this.#socket.send(this.#keep(message));
+  }
+
+  /** Do not send a message that has not been sent yet. Gives its text, or "" if the server has it. */
+  recall(clientId) {
+    const frame = this.#unacked.get(clientId);
+    if (!frame) return "";
+    this.#forget(clientId);
+    this.#store.dispatch({ act: "recall", client_id: clientId });
+    return frame.text;
   }
 
   /** Send a control command: stop, pause, resume or continue. */
@@ -66,6 +83,19 @@ export class Connection {
   #send(frame) {
     this.#unacked.set(frame.client_id, frame);
     this.#socket.send(frame);
+  }
+
+  /** Show a message as pending, and keep its frame until it is confirmed. Gives the frame. */
+  #keep({ client_id: clientId, text, on_busy: onBusy, at }) {
+    const frame = { type: "message", client_id: clientId, text, on_busy: onBusy };
+    this.#unacked.set(clientId, frame);
+    this.#store.dispatch({ act: "send", client_id: clientId, text, on_busy: onBusy, at });
+    return frame;
+  }
+
+  #forget(clientId) {
+    this.#unacked.delete(clientId);
+    this.#unsent.remove(clientId);
   }
 
   #receive(frame) {
@@ -83,15 +113,19 @@ export class Connection {
   }
 
   #acked(frame) {
-    this.#unacked.delete(frame.client_id);
+    this.#forget(frame.client_id);
     this.#store.dispatch({ act: "ack", ...frame });
   }
 
-  #refused({ client_id: clientId, detail }) {
+  #refused({ client_id: clientId, code, detail }) {
     const frame = this.#unacked.get(clientId);
-    this.#unacked.delete(clientId);
+    if (frame && code === "rate_limited") {
+      setTimeout(() => this.#unacked.has(clientId) && this.#socket.send(frame), REPEAT_MS);
+      return;
+    }
     if (frame?.type === "message") this.#store.dispatch({ act: "refuse", client_id: clientId, detail });
     else this.onError(detail);
+    this.#forget(clientId); // after the dispatch, which puts the words back into the composer
     if (COMMANDS_WITHOUT_TEXT.has(frame?.type)) this.#store.dispatch({ act: "stopping", value: false });
   }
 

@@ -12,15 +12,16 @@ import { Store } from "../core/store.js";
 import { composerArea, loadingRow } from "./composer-area.js";
 import { Connection } from "./connection.js";
 import { emptyHistory, historyReducer } from "./history.js";
-import { MessageDraft } from "./message-draft.js";
 import { isBusy, newCache, rows } from "./row-selectors.js";
 import { NEWEST, afterGrowth, extendDown, extendUp, hiddenAbove, visibleRows } from "./row-window.js";
 import { rowTemplate, sentenceOf } from "./rows.js";
 import { ScrollFollower } from "./scroll-follower.js";
 import { topbar } from "./topbar.js";
+import { UnsentWords, sendable, tooLong } from "./unsent-words.js";
 import { WorkerWatch } from "./worker-watch.js";
 
 const DISCONNECTED_NOTICE_MS = 1200;
+const RECONNECTING = new Set(["lost", "too-many"]);
 const MAX_MARKDOWN_NODES = 1000;
 
 export class PacaConversation extends PacaElement {
@@ -34,13 +35,15 @@ export class PacaConversation extends PacaElement {
   #openByKey = new Map(); // key -> open, as the reader wants it
   #markdown = new Map(); // key -> GrowingMarkdown
   #announced = 0;
+  #early; // what was typed into the server's field before this script ran
 
   connectedCallback() {
     this.page = jsonAttribute(this, "page");
+    this.#early = earlyWords(this.field);
     this.members = new Map(this.page.members.map((member) => [member.id, member]));
     this.store = new Store(historyReducer, emptyHistory(this.page.conversation));
     this.store.subscribe((after, before, action) => this.#changed(after.run, before.run, action));
-    this.draft = new MessageDraft(this.page.conversation.id);
+    this.unsent = new UnsentWords(this.page.conversation.id, this.page.me.id);
     this.announcer = pageAnnouncer();
     this.workerWatch = new WorkerWatch(this.page.urls.workers, () => this.update());
     this.workerWatch.onActivity(this.run.status);
@@ -58,7 +61,7 @@ export class PacaConversation extends PacaElement {
   /** The connection to the server; the style guide overrides it to play recorded frames. */
   connect() {
     const { api, socket } = this.page.urls;
-    return new Connection(this.store, { base: api, socketPath: socket, onError: this.showError });
+    return new Connection(this.store, { base: api, socketPath: socket, unsent: this.unsent, onError: this.showError });
   }
 
   async #start() {
@@ -88,17 +91,28 @@ export class PacaConversation extends PacaElement {
   // --- actions of the reader -----------------------------------------------------------------------
 
   send = (how) => {
-    const text = this.field.value;
+    const text = sendable(this.field.value);
     if (!text.trim()) return;
+    const detail = tooLong(text);
+    if (detail) {
+      this.store.dispatch({ act: "refuseText", detail });
+      return;
+    }
     this.connection.sendMessage(text, how);
     this.field.value = "";
-    this.draft.text = "";
+    this.unsent.draft = "";
     this.jumpToEnd();
     this.field.focus();
   };
 
   saveDraft = ({ target }) => {
-    this.draft.text = target.value;
+    this.unsent.draft = target.value;
+  };
+
+  /** Take a message back that is not sent yet: its text returns to the field. */
+  recall = (clientId) => {
+    const text = this.connection.recall(clientId);
+    if (text) this.#restoreDraft(text);
   };
 
   dismissRefusal = () => this.store.dispatch({ act: "dismissRefusal" });
@@ -194,7 +208,7 @@ export class PacaConversation extends PacaElement {
 
   #changed(after, before, action) {
     this.workerWatch.onActivity(after.status);
-    if (after.refused && after.refused !== before.refused) this.#restoreDraft(after.refused.text);
+    if (after.refused?.text && after.refused !== before.refused) this.#restoreDraft(after.refused.text);
     if (after.connection !== before.connection) this.#connectionChanged(after.connection);
     if (!["older", "newest"].includes(action.act)) this.#rowsAdded(after.order.length - before.order.length);
     if (after.status !== before.status || after.title !== before.title) dispatchEvent(new Event("paca:status"));
@@ -209,8 +223,9 @@ export class PacaConversation extends PacaElement {
   }
 
   #restoreDraft(text) {
-    this.field.value = this.field.value ? `${text}\n\n${this.field.value}` : text;
-    this.draft.text = this.field.value;
+    this.unsent.draft = this.unsent.draft ? `${text}\n\n${this.unsent.draft}` : text;
+    if (!this.field) return;
+    this.field.value = this.unsent.draft;
     this.field.focus();
   }
 
@@ -218,9 +233,9 @@ export class PacaConversation extends PacaElement {
   #connectionChanged(value) {
     clearTimeout(this.disconnectedTimer);
     this.disconnected = false;
-    if (value !== "lost") return;
+    if (!RECONNECTING.has(value)) return;
     this.disconnectedTimer = setTimeout(() => {
-      this.disconnected = this.run.connection === "lost";
+      this.disconnected = RECONNECTING.has(this.run.connection);
       this.update();
     }, DISCONNECTED_NOTICE_MS);
   }
@@ -294,11 +309,20 @@ export class PacaConversation extends PacaElement {
       this.scrollFollower = new ScrollFollower(scroller, {
         onNearTop: this.#nearTop, onNearEnd: this.#nearEnd, onEndChange: () => this.update(),
       });
-      if (this.field) this.field.value = this.draft.text;
+      this.#takeEarlyWords();
     }
     this.scrollFollower.restore();
     if (this.#markdown.size > MAX_MARKDOWN_NODES) this.#dropFarNodes();
     this.#announce();
+  }
+
+  #takeEarlyWords() {
+    if (!this.field) return;
+    this.unsent.draft += this.#early.text;
+    this.field.value = this.unsent.draft;
+    if (this.#early.focused) this.field.focus();
+    this.field.setSelectionRange(this.field.value.length, this.field.value.length);
+    if (location.search === "?write") history.replaceState(null, "", location.pathname + location.hash);
   }
 
   /** Drop the Markdown nodes of rows outside the window; they are made again when they come back. */
@@ -314,6 +338,10 @@ export class PacaConversation extends PacaElement {
     }
     this.#announced = this.run.seq;
   }
+}
+
+function earlyWords(field) {
+  return { text: field?.value ?? "", focused: field !== null && document.activeElement === field };
 }
 
 customElements.define("paca-conversation", PacaConversation);

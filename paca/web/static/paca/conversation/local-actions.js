@@ -27,6 +27,16 @@ export const actions = {
     return true;
   },
 
+  /** The person took a message back before it was sent. */
+  recall(draft, { client_id: clientId }) {
+    writable(draft, "pending").delete(clientId);
+  },
+
+  /** The page refuses to send a text, which stays in the composer. */
+  refuseText(draft, { detail }) {
+    draft.refused = { text: "", detail };
+  },
+
   /** The reader closed the notice of a refused message. */
   dismissRefusal(draft) {
     if (!draft.refused) return false;

@@ -3,6 +3,7 @@
 import { activityOf } from "./labels.js";
 import { phrase } from "./tools.js";
 
+const OFFLINE = new Set(["lost", "too-many", "signed-out", "forbidden", "missing"]);
 const UNFINISHED = ["queued", "running"];
 
 /** The cache by which `rows` gives the same object again for an unchanged row. */
@@ -53,7 +54,7 @@ function lastSpeaker(found) {
 /** The messages shown above the composer: not read by the agent yet, or still being sent. */
 export function queue(state) {
   const stored = state.queue.map((key) => state.entries.get(key));
-  const sending = !waitsInQueue(state) ? [] : [...state.pending].map(([id, message]) => ({ key: `pending:${id}`, sending: true, ...message }));
+  const sending = !waitsInQueue(state) ? [] : [...state.pending].map(([id, message]) => ({ key: `pending:${id}`, clientId: id, sending: true, ...message }));
   return [...stored, ...sending];
 }
 
@@ -62,8 +63,13 @@ export function isBusy(state) {
   return ["queued", "running", "waiting"].includes(state.status);
 }
 
+/** Whether the page has lost the server, or may no longer talk to it. */
+export function isOffline(state) {
+  return OFFLINE.has(state.connection);
+}
+
 function waitsInQueue(state) {
-  return ["running", "waiting"].includes(state.status);
+  return ["running", "waiting"].includes(state.status) || isOffline(state);
 }
 
 /** The notice that says why the conversation stopped, and has the button to continue. */

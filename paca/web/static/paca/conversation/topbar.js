@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { icon } from "../core/icons.js";
+import { MAX_TITLE_CHARACTERS } from "../core/limits.js";
 import { visible } from "../core/terminal.js";
 import { stateOf } from "./labels.js";
 
@@ -42,7 +43,7 @@ function titleField(run, { rename, stopRenaming }) {
   return html`<form class="title-form" @submit=${(event) => {
     event.preventDefault();
     rename(new FormData(event.target).get("title"));
-  }}><input class="input input-s" name="title" aria-label="Title" maxlength="200" autocomplete="off" .value=${run.title}
+  }}><input class="input input-s" name="title" aria-label="Title" maxlength=${MAX_TITLE_CHARACTERS} autocomplete="off" .value=${run.title}
     @keydown=${(event) => {
       if (event.key !== "Escape") return;
       event.stopPropagation();

@@ -2,6 +2,7 @@
 
 import { keys, listen, openSheet } from "./keys.js";
 import { defineMenu } from "./menu.js";
+import { noteServerTime } from "./time.js";
 import { defineTimeElements } from "./time-elements.js";
 import { defineActiveConversations } from "./active-conversations.js";
 
@@ -76,6 +77,7 @@ function focusSearch() {
   return Boolean(field);
 }
 
+noteServerTime(document.querySelector("[data-server-time]")?.dataset.serverTime);
 defineTimeElements();
 defineMenu();
 defineActiveConversations();

@@ -1,6 +1,6 @@
 // Elements that show a time and update themselves, without a render of the page.
 
-import { clock, fullDate, secondsBetween, whenShort } from "./time.js";
+import { clock, fullDate, secondsBetween, serverNow, whenShort } from "./time.js";
 
 const connected = new Set();
 let timer = 0;
@@ -30,7 +30,7 @@ class TickingElement extends HTMLElement {
   }
 
   get elapsed() {
-    return secondsBetween(this.getAttribute("at"), new Date());
+    return secondsBetween(this.getAttribute("at"), serverNow());
   }
 }
 

@@ -1,5 +1,20 @@
 // Times and durations as texts.
 
+const SMALL_DIFFERENCE_MS = 2_000;
+let ahead = 0; // milliseconds by which the server's clock is ahead of this computer's
+
+/** The server's time is `iso` now. Later notes refine it, because a frame may be late but never early. */
+export function noteServerTime(iso, now = Date.now()) {
+  const found = Date.parse(iso ?? "") - now;
+  // A small difference is the way of the frame; a running time must not jump because of it.
+  if (Math.abs(found - ahead) > SMALL_DIFFERENCE_MS) ahead = found;
+}
+
+/** The present time by the server's clock, as a Date: all times in events are by that clock. */
+export function serverNow(now = Date.now()) {
+  return new Date(now + ahead);
+}
+
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "medium" });
 const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
@@ -28,7 +43,7 @@ export function fullDate(iso) {
 }
 
 /** "12:43" today, "14 May" before. */
-export function whenShort(iso, now = new Date()) {
+export function whenShort(iso, now = serverNow()) {
   const then = new Date(iso);
   return then.toDateString() === now.toDateString() ? CLOCK.format(then) : DAY.format(then);
 }

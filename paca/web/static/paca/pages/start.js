@@ -2,20 +2,31 @@
 
 import "../core/shell.js";
 import { ApiError, call, newClientId } from "../core/api.js";
-import { MessageDraft, sendIntentOf } from "../conversation/message-draft.js";
+import { UnsentWords, sendIntentOf, sendable, tooLong } from "../conversation/unsent-words.js";
 
-/** <form data-start="/api/v1/..."> with a textarea, and buttons [data-prompt] that fill and send it. */
+// A browser drops the keys that are pressed while it changes pages, so the page changes in a pause.
+const PAUSE_MS = 350;
+const LONGEST_WAIT_MS = 4_000;
+
+/** <form data-start="/api/v1/..." data-me="MEMBER"> with a textarea, and buttons [data-prompt] that send their text. */
 class ChatStart {
   #form;
   #field;
+  #unsent;
+  #next = null; // the unsent words of the new conversation, once there is one
+  #sending = ""; // the message on its way; what is typed meanwhile comes after it
   #key = newClientId();
+  #typed = -Infinity; // when a word was typed last
 
   constructor(form) {
     this.#form = form;
     this.#field = form.querySelector("textarea");
-    this.draft = new MessageDraft(form.dataset.start);
-    this.#field.value ||= this.draft.text;
-    this.#field.addEventListener("input", () => { this.draft.text = this.#field.value; });
+    this.#unsent = new UnsentWords(form.dataset.start, form.dataset.me);
+    this.#field.value ||= this.#unsent.draft;
+    this.#field.addEventListener("input", () => {
+      this.#typed = performance.now();
+      this.#save();
+    });
     this.#field.addEventListener("keydown", (event) => {
       if (!sendIntentOf(event)) return;
       event.preventDefault();
@@ -23,29 +34,65 @@ class ChatStart {
     });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      this.send(this.#field.value);
+      this.send(this.#field.value, "");
     });
     for (const button of document.querySelectorAll("[data-prompt]")) {
-      button.addEventListener("click", () => this.send(button.dataset.prompt));
+      button.addEventListener("click", () => this.send(button.dataset.prompt, this.#field.value));
     }
     if (new URLSearchParams(location.search).has("new")) this.#field.focus();
   }
 
-  async send(text) {
-    if (!text.trim() || this.#form.ariaBusy === "true") return;
-    this.#field.value = text;
+  /** Start a chat with this text; `rest` are the words that stay in the field. */
+  async send(text, rest) {
+    if (!text.trim() || this.#sending) return;
+    const detail = tooLong(text);
+    if (detail) {
+      this.#showError(detail);
+      return;
+    }
+    this.#sending = sendable(text);
+    this.#field.value = rest;
+    this.#save();
     this.#setBusy(true);
     try {
       // One idempotency key for one message: if the answer is lost, sending again starts no second chat.
-      const answer = await call("POST", this.#form.dataset.start, { message: text }, { idempotencyKey: this.#key });
-      this.draft.text = "";
-      location.assign(this.#form.dataset.next.replace("CONVERSATION", answer.conversation.id ?? answer.conversation));
+      const answer = await call("POST", this.#form.dataset.start, { message: this.#sending }, { idempotencyKey: this.#key });
+      this.#goTo(answer.conversation.id ?? answer.conversation);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      if (error.status) this.#key = newClientId();
-      this.#setBusy(false);
-      this.#showError(error);
+      if (error.status && error.status < 500) this.#key = newClientId();
+      this.#restore();
+      this.#showError(error.message);
     }
+  }
+
+  // The page goes on taking words until the next one is there. They are the next message.
+  #goTo(id) {
+    this.#sending = "";
+    this.#unsent.draft = "";
+    this.#next = new UnsentWords(id, this.#form.dataset.me);
+    this.#save();
+    // After a message from the field its author may be writing on, so the next page begins in its composer.
+    const write = document.activeElement === this.#field ? "?write" : "";
+    const next = this.#form.dataset.next.replace("CONVERSATION", id) + write;
+    this.#inPause(() => location.assign(next), performance.now() + LONGEST_WAIT_MS);
+  }
+
+  #inPause(act, latest) {
+    const now = performance.now();
+    if (now - this.#typed > PAUSE_MS || now > latest) act();
+    else setTimeout(() => this.#inPause(act, latest), PAUSE_MS / 4);
+  }
+
+  #restore() {
+    this.#field.value = [this.#sending, this.#field.value].filter(Boolean).join("\n\n");
+    this.#sending = "";
+    this.#save();
+    this.#setBusy(false);
+  }
+
+  #save() {
+    (this.#next ?? this.#unsent).draft = [this.#sending, this.#field.value].filter(Boolean).join("\n\n");
   }
 
   #setBusy(value) {
@@ -54,9 +101,9 @@ class ChatStart {
     if (value) document.getElementById("start-error").hidden = true;
   }
 
-  #showError(error) {
+  #showError(detail) {
     const note = document.getElementById("start-error");
-    note.querySelector("[data-detail]").textContent = error.message;
+    note.querySelector("[data-detail]").textContent = detail;
     note.hidden = false;
     this.#field.focus();
   }

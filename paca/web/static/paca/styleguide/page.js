@@ -6,6 +6,7 @@ import { GrowingMarkdown } from "../core/markdown.js";
 import "../core/shell.js";
 import { sheet } from "../core/keys.js";
 import { composer } from "../conversation/composer.js";
+import { queuedMessages } from "../conversation/queued-messages.js";
 import { fold, initialState } from "../conversation/reduce.js";
 import { rowTemplate } from "../conversation/rows.js";
 import { rows } from "../conversation/row-selectors.js";
@@ -126,8 +127,8 @@ class RecordedConversation extends PacaConversation {
 function composers(place) {
   const queue = [{ text: "Also add a line to the changelog", on_busy: "queue" }];
   const common = { agent: "Rosa", facts: "", jump: "", blocked: false, onSend() {}, onInput() {}, onDismiss() {} };
-  render(html`${composer({ ...common, busy: false, queue: [], refused: null })}<br>
-    ${composer({ ...common, busy: true, queue, refused: { detail: "The message is too long." } })}`, place);
+  render(html`${composer({ ...common, busy: false, queued: queuedMessages([]), refused: null })}<br>
+    ${composer({ ...common, busy: true, queued: queuedMessages(queue), refused: { detail: "The message is too long." } })}`, place);
 }
 
 customElements.define("paca-sample", Sample);
