@@ -306,7 +306,7 @@ class ToolProgressed(Event):
 @event("agent.tool.returned")
 class ToolReturned(Event):
     """The outcome of a tool call. ``cause`` is empty, or why the call did not end by itself:
-    invalid, refused, failed, timed_out, out_of_memory, too_many_processes, disk_full, cancelled,
+    invalid, unknown_tool, refused, failed, timed_out, out_of_memory, too_many_processes, disk_full, cancelled,
     sandbox_lost.
 
     ``file``: the file in the sandbox that has the whole output, if it is truncated here.

@@ -12,13 +12,8 @@ from django.utils.text import Truncator
 
 from paca import events
 from paca.common.frames import StoredEvent
+from paca.conversations.markdown_escaping import escape_markdown
 from paca.conversations.models import Conversation
-
-# This is no sanitiser; a viewer of Markdown has its own. It keeps a tag that somebody wrote about
-# from being read as a tag, which could hide the rest of the text. Code spans and fenced blocks show
-# tags as text anyway.
-_SPAN_OR_TAG = re.compile(r"(?<![\\`])(`+)(?!`).+?(?<!`)\1(?!`)|<(?=[A-Za-z/!?])")
-_FENCE = re.compile(r"(`{3,}(?=[^`]*$)|~{3,})")
 
 
 def markdown(conversation: Conversation, stored_events: Iterable[StoredEvent]) -> Iterator[str]:
@@ -61,7 +56,7 @@ class _Renderer:
             yield _message(author, stored.at, event.text)
         elif isinstance(event, events.ThoughtRecorded):
             if event.text.strip():
-                yield _folded_block("Thought", escape_tags(event.text))
+                yield _folded_block("Thought", escape_markdown(event.text))
         elif note := _note(event):
             yield f"*{_escape_line(note)}*\n\n"
 
@@ -71,7 +66,7 @@ class _Renderer:
 
 
 def _message(author: str, at: datetime, text: str) -> str:
-    return f"## {_escape_line(author)}, {at:%Y-%m-%d %H:%M:%S}\n\n{escape_tags(text)}\n\n"
+    return f"## {_escape_line(author)}, {at:%Y-%m-%d %H:%M:%S}\n\n{escape_markdown(text)}\n\n"
 
 
 def _tool_call(
@@ -152,26 +147,6 @@ def _(event: events.LimitReached) -> str:
 @_note.register
 def _(event: events.SandboxLost) -> str:
     return f"Sandbox lost: {event.cause}"
-
-
-def escape_tags(text: str) -> str:
-    """The text with its tags escaped outside code, and every fenced block closed at the end."""
-    lines, fence = [], ""
-    for line in text.rstrip().splitlines():
-        if fence:
-            fence = "" if _closes_fence(line, fence) else fence
-        elif found := _FENCE.match(line):
-            fence = found[0]
-        else:
-            line = _SPAN_OR_TAG.sub(lambda match: match[0] if match[1] else "&lt;", line)
-        lines.append(line)
-    return "\n".join([*lines, fence] if fence else lines)
-
-
-def _closes_fence(line: str, fence: str) -> bool:
-    """Whether the line ends the fenced block: the same mark at least as often, hardly indented."""
-    mark = line.strip()
-    return mark.startswith(fence) and not mark.strip(fence[0]) and not line.startswith(" " * 4)
 
 
 def _folded_block(summary: str, body: str) -> str:

@@ -16,6 +16,7 @@ from paca.common.errors import PacaError
 from paca.engine.context.history import OpenCall
 from paca.engine.tools.base import AnyParsedCall, AnyTool, Effect, ToolContext, ToolOutput, perform
 from paca.engine.tools.formatting import strip_terminal_codes, truncate_middle
+from paca.engine.tools.registry import UnknownTool
 from paca.engine.turn import ActiveTurn, ToolServices, TurnServices
 from paca.engine.workspace import (
     CallUnknown,
@@ -73,7 +74,8 @@ def _parse(call: OpenCall, turn: ActiveTurn, services: TurnServices) -> Runnable
     try:
         parsed = turn.toolbox.parse(call.call.tool, call.call.arguments)
     except PacaError as error:
-        services.log.add(_failed_result(call.call.call_id, error.detail, cause="invalid"))
+        cause = "unknown_tool" if isinstance(error, UnknownTool) else "invalid"
+        services.log.add(_failed_result(call.call.call_id, error.detail, cause=cause))
         return None
     return RunnableCall(call, parsed)
 

@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from paca.bus.base import EventsCommitted, HintsLost, LiveFrame
+from paca.common import live_output
 from paca.realtime import protocol
 from paca.realtime.live_text import STREAMED, LiveTextMerger
 from paca.realtime.recent_events import EventFrame
 
-# Live text is sent at most 20 times a second.
+# Live text is sent at most 20 times a second, and long output of commands less often.
 LIVE_SECONDS = 0.05
 # Events are read page by page. Events can be large, so the first page is small and the next ones
 # grow as the size of the events allows.
@@ -112,6 +113,8 @@ class Delivery:
 
     async def _send_live_text(self) -> None:
         self._flush_due = False
-        self._next_flush = asyncio.get_running_loop().time() + LIVE_SECONDS
-        for frame in self._live_text.take():
+        frames = self._live_text.take()
+        pause = max(LIVE_SECONDS, live_output.pause_seconds(frames))
+        self._next_flush = asyncio.get_running_loop().time() + pause
+        for frame in frames:
             await self._send(protocol.encode(frame))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paca import events
+from paca.common import live_output
 
 Frame = dict[str, Any]
 Key = tuple[str, str]  # the frame's type and its call id
@@ -94,6 +95,11 @@ class LiveTextMerger:
         return self._keep_within_bound(key, pending)
 
     def _keep_within_bound(self, key: Key, pending: _PendingText) -> bool:
+        if key[0] == events.ToolProgressed.type:
+            shown = live_output.tail(pending.text)
+            pending.offset += len(pending.text) - len(shown)
+            pending.text = shown
+            return True
         if len(pending.text) <= MAX_PENDING_CHARACTERS:
             return True
         del self._pending[key]  # the viewer is too far behind: it gets the whole text later

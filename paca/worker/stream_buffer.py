@@ -10,6 +10,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from paca.bus.base import Bus, conversation_topic
+from paca.common import live_output
 from paca.common.frames import live_frame
 from paca.events import Event, TextStreamed, ThoughtStreamed, ToolProgressed
 
@@ -32,9 +33,18 @@ class _CallText:
     def end(self) -> int:
         return self.start + len(self.text)
 
+    def keep(self, tail: str) -> None:
+        """Drop the text before ``tail``, which is its end; what was not sent of it is skipped."""
+        self.start += len(self.text) - len(tail)
+        self.text = tail
+        self.sent = max(self.sent, self.start)
+
 
 class StreamBuffer:
-    """Live text of one run. The first piece is sent at once, later ones at most twenty times a second."""
+    """Live text of one run. The first piece is sent at once, later ones at most twenty times a second.
+
+    The output of commands is sampled: if it comes faster than ``live_output`` allows, only its end is sent.
+    """
 
     def __init__(self, conversation_id: UUID, bus: Bus) -> None:
         self._topic = conversation_topic(conversation_id)
@@ -57,9 +67,10 @@ class StreamBuffer:
             self._send()
 
     def resend(self) -> None:
-        """Send all text again from its beginning, for a viewer who has just connected."""
+        """Send all text that is kept again, for a viewer who has just connected."""
         for text in self._texts.values():
             text.sent = text.start
+        self._cancel_timer()
         self._send()
 
     def forget(self, *call_ids: str) -> None:
@@ -70,29 +81,32 @@ class StreamBuffer:
     def close(self) -> None:
         """Drop all text and send nothing more."""
         self._texts.clear()
+        self._cancel_timer()
+
+    def _cancel_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def _truncate(self, text: _CallText) -> None:
         """Bound the memory of a command that prints without end. Text that was sent can go."""
+        if text.kind is ToolProgressed:
+            text.keep(live_output.tail(text.text))
+            return
         surplus = len(text.text) - MAX_RESENT_CHARACTERS
         if surplus > MAX_RESENT_CHARACTERS:
-            text.text = text.text[surplus:]
-            text.start += surplus
-            text.sent = max(text.sent, text.start)
+            text.keep(text.text[surplus:])
 
     def _send(self) -> None:
         self._timer = None
-        sent = False
+        frames = [self._frame(text) for text in self._texts.values() if text.sent < text.end]
+        for frame in frames:
+            self._bus.live(self._topic, frame)
         for text in self._texts.values():
-            if text.sent < text.end:
-                self._bus.live(self._topic, self._frame(text))
-                text.sent = text.end
-                sent = True
-        if sent:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(FRAME_INTERVAL_SECONDS, self._send)
+            text.sent = text.end
+        if frames:
+            pause = max(FRAME_INTERVAL_SECONDS, live_output.pause_seconds(frames))
+            self._timer = asyncio.get_running_loop().call_later(pause, self._send)
 
     def _frame(self, text: _CallText) -> dict[str, Any]:
         unsent = text.text[text.sent - text.start :]

@@ -86,6 +86,8 @@ async def test_tool_call_that_is_wrong_becomes_a_result_for_the_model(call, expe
     (returned,) = world.results
     assert returned.failed
     assert expected in returned.output
+    if call[0] == "no_such_tool":
+        assert returned.cause == "unknown_tool"
     assert expected in world.last_request()
     assert world.status == "finished/answered"
 

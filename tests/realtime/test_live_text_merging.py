@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paca import events
+from paca.common import live_output
 from paca.realtime.live_text import MAX_PENDING_CHARACTERS, STREAMED, LiveTextMerger
 
 
@@ -111,6 +112,20 @@ def test_merger_bounds_the_text_that_waits_for_a_slow_viewer():
     waiting = sum(len(words) for _call, _offset, words in take(merger))
     assert waiting <= 64 * MAX_PENDING_CHARACTERS
     assert refused  # text that was dropped is requested again
+
+
+def test_merger_keeps_the_end_of_output_that_comes_faster_than_it_is_sent():
+    merger = LiveTextMerger()
+    offset, whole = 0, ""
+    for n in range(5_000):
+        line = f"line {n} of a long output\n"
+        assert merger.add(output(offset, line))
+        offset, whole = offset + len(line), whole + line
+    ((_call, start, words),) = take(merger)
+    assert len(words) <= live_output.MAX_TAIL_CHARACTERS
+    assert whole[start:] == words
+    assert words.startswith("line ")
+    assert not merger
 
 
 @given(data=st.data(), whole=st.text(min_size=1, max_size=80))

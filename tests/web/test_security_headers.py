@@ -1,6 +1,7 @@
 """The security headers and cookie flags of every response."""
 
 import pytest
+from django.templatetags.static import static
 
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -53,3 +54,18 @@ def test_hsts_is_sent_over_https(client):
 
 def test_unknown_host_names_are_refused(client):
     assert client.get("/accounts/login/", headers={"host": "evil.example"}).status_code == 400
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "address", ["/", "/accounts/login/", "/api/v1/projects/", "/api/v1/docs/", "/no-such-page/"]
+)
+def test_private_responses_are_kept_by_no_cache(client, address):
+    directives = client.get(address).headers["Cache-Control"].split(", ")
+    assert {"private", "no-store"} <= set(directives)
+
+
+def test_static_files_may_be_kept_for_ever(client):
+    answer = client.get(static("paca/tokens.css"))
+    assert answer.status_code == 200
+    assert "immutable" in answer.headers["Cache-Control"]

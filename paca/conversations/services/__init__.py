@@ -19,8 +19,8 @@ from paca.conversations.services.messages import (
     send,
     start_chat,
     start_next_conversation,
-    title_from,
 )
+from paca.conversations.services.titles import title_from
 
 __all__ = [
     "MAX_MESSAGE_CHARACTERS",

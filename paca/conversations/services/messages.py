@@ -1,4 +1,4 @@
-"""Services for chats, messages and titles."""
+"""Services for chats and messages."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from paca.conversations.models import (
 from paca.conversations.models.statuses import ACTIVE_STATUSES
 from paca.conversations.services.inbox import add_trigger, check_agent_available, lock
 from paca.conversations.services.lifecycle import stop
+from paca.conversations.services.titles import printable, title_from
 from paca.projects.models import Member
 
 MAX_MESSAGE_CHARACTERS = 100_000
@@ -169,24 +170,11 @@ def _message_events(
         on_busy=on_busy,
     )
     new_events: list[events.Event] = [message]
-    if not current.title:
-        new_events.append(events.TitleChanged(title=title_from(text)))
+    if not current.title and (title := title_from(text)):
+        new_events.append(events.TitleChanged(title=title))
     if not busy:
         new_events.append(events.ConversationQueued(trigger=TriggerType.CHAT_MESSAGE, by=by.name))
     return new_events
-
-
-def title_from(text: str) -> str:
-    """A title from the text of a message: its first line, cut at a word if it is too long."""
-    line = next((line.strip() for line in _printable(text).splitlines() if line.strip()), "")
-    if len(line) <= 80:
-        return line
-    return line[:80].rsplit(" ", 1)[0].rstrip(",.;:") + "…"
-
-
-def _printable(text: str) -> str:
-    """The text without control characters and lone surrogates, which no column and no page can hold."""
-    return "".join(char for char in text if char.isprintable() or char in "\n\t")
 
 
 @transaction.atomic
@@ -214,7 +202,7 @@ def _lock_session(session: ChatSession) -> ChatSession:
 @transaction.atomic
 def rename(conversation: Conversation, *, title: str, by: Member) -> None:
     """Change the title of the conversation. Raises ``Invalid`` if it is empty or too long."""
-    title = " ".join(_printable(title).split())
+    title = " ".join(printable(title).split())
     if not title:
         raise Invalid("A title cannot be empty.", fields={"title": ["Write a title."]})
     if len(title) > MAX_TITLE_CHARACTERS:

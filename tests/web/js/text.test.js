@@ -2,6 +2,7 @@ import { check, same, test } from "./harness.js";
 import { countChanges, parseDiff } from "../../../paca/web/static/paca/core/diff.js";
 import { readable, tail, visible } from "../../../paca/web/static/paca/core/terminal.js";
 import { costInWords, emptyUsage, addUsage } from "../../../paca/web/static/paca/conversation/usage.js";
+import { noteInWords } from "../../../paca/web/static/paca/conversation/labels.js";
 import { groupInWords, outcome, phrase, reading, verb } from "../../../paca/web/static/paca/conversation/tools.js";
 import { sendIntentOf, sendable, tooLong } from "../../../paca/web/static/paca/conversation/unsent-words.js";
 import { clock, duration } from "../../../paca/web/static/paca/core/time.js";
@@ -77,6 +78,20 @@ test("failed call explains its exit code", () => {
 
 test("unknown tool is shown by its name", () => {
   same(phrase({ tool: "weather", state: "running", subject: "" }), "Calling weather");
+});
+
+test("call of a tool that the agent does not have is told in words for people", () => {
+  const call = { ...bash({ state: "failed", cause: "unknown_tool" }), tool: "constructor" };
+  same([verb(call), outcome(call).text], ["Called", "no such tool"]);
+  check(reading(call, "Rosa").includes("Rosa called a tool that it does not have"));
+});
+
+test("notice to the model is told in words for people", () => {
+  const words = (guard) => noteInWords({ type: "agent.guard.noticed", data: { guard, note: "You wrote a call." } }, { agent: "Rosa" });
+  for (const guard of ["text_tool_call", "repeated_step", "of tomorrow"]) {
+    check(words(guard).fact.startsWith("Rosa "), guard);
+    same(words(guard).told, "You wrote a call.");
+  }
 });
 
 test("several reads give one line", () => {
