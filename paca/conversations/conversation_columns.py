@@ -80,7 +80,8 @@ def _changes(event: Event, now: datetime, *, leased: bool) -> dict[str, Any]:
         case events.MessageReceived() | events.MessageSpoken():
             changes["last_activity_at"] = datetime_parameter(now)
         case events.UsageRecorded() | events.ToolReturned():
-            changes["takeovers"] = 0  # a step is stored: the next lost worker died of another one
+            # The column of ``lost_workers``: a step is stored, and the next lost worker died of another one.
+            changes["takeovers"] = 0
     return changes
 
 

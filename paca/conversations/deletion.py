@@ -68,7 +68,7 @@ def delete_files(conversation: Conversation, *, by: Member) -> None:
         raise ConversationRunning
     if not sandbox_queries.of_conversation(current.pk).exists():
         raise NoFiles
-    sandbox_lifecycle.move(current.pk, SandboxState.FREEING)
+    sandbox_lifecycle.move(current.pk, SandboxState.FILES_TO_DELETE)
     audit.record("conversation.workspace_freed", current, by=by, project_id=current.project_id)
 
 

@@ -13,15 +13,17 @@ from uuid import UUID
 
 from paca import events
 from paca.conversations import sandbox_lifecycle
-from paca.conversations.models.inbox import ControlCommand, TriggerState
+from paca.conversations.models.inbox import ControlCommand
 from paca.conversations.models.statuses import (
     MODEL_CALL_MOVES,
     TOOL_CALL_MOVES,
+    TRIGGER_MOVES,
     TURN_MOVES,
     IllegalStatusMove,
     ModelCallStatus,
     SandboxState,
     ToolCallState,
+    TriggerState,
     TurnStatus,
     statuses_before,
 )
@@ -57,17 +59,9 @@ class _StatusColumn:
 
         Raises ``IllegalStatusMove`` if its present status may not go to this one.
         """
-        assignments = ", ".join(f"{name} = %s" for name in (self.name, *changes))
-        condition = " AND ".join(f"{name} = %s" for name in where)
-        before = statuses_before(status, self.moves)
-        allowed = ", ".join(["%s"] * len(before))
-        cursor.execute(
-            f"UPDATE {self.table} SET {assignments}"  # noqa: S608 - fixed names
-            f" WHERE {condition} AND {self.name} IN ({allowed})",
-            [status.value, *changes.values(), *where.values(), *(each.value for each in before)],
-        )
-        if cursor.rowcount:
+        if self.move_all(cursor, status, where=where, **changes):
             return
+        condition = " AND ".join(f"{name} = %s" for name in where)
         cursor.execute(
             f"SELECT {self.name} FROM {self.table} WHERE {condition}",  # noqa: S608 - fixed names
             [*where.values()],
@@ -77,7 +71,24 @@ class _StatusColumn:
         if row is not None:
             raise IllegalStatusMove(f"{self.subject} cannot go from {row[0]} to {status.value}.")
 
+    def move_all(self, cursor: Any, status: Any, *, where: dict[str, Any], **changes: Any) -> int:
+        """Move those rows at ``where`` that may go to this status; gives their number.
 
+        Raises ``IllegalStatusMove`` if no row may ever go to it.
+        """
+        assignments = ", ".join(f"{name} = %s" for name in (self.name, *changes))
+        condition = " AND ".join(f"{name} = %s" for name in where)
+        before = statuses_before(status, self.moves)
+        allowed = ", ".join(["%s"] * len(before))
+        cursor.execute(
+            f"UPDATE {self.table} SET {assignments}"  # noqa: S608 - fixed names
+            f" WHERE {condition} AND {self.name} IN ({allowed})",
+            [status.value, *changes.values(), *where.values(), *(each.value for each in before)],
+        )
+        return int(cursor.rowcount)
+
+
+_TRIGGER = _StatusColumn("A trigger", "conversations_trigger", "state", TRIGGER_MOVES)
 _TURN = _StatusColumn("A turn", "conversations_turn", "status", TURN_MOVES)
 _MODEL_CALL = _StatusColumn("A model call", "conversations_modelcall", "status", MODEL_CALL_MOVES)
 _TOOL_CALL = _StatusColumn("A tool call", "conversations_toolcall", "state", TOOL_CALL_MOVES)
@@ -131,26 +142,17 @@ def _turn_finished(event: events.TurnFinished, cursor: Any, context: WriteContex
         steps=event.steps,
         finished_at=datetime_parameter(context.now),
     )
-    cursor.execute(
-        "UPDATE conversations_trigger SET state = %s"
-        " WHERE conversation_id = %s AND state = %s AND turn = %s",
-        [TriggerState.DONE.value, conversation_id, TriggerState.CLAIMED.value, event.number],
-    )
+    answered = {"conversation_id": conversation_id, "turn": event.number}
+    _TRIGGER.move_all(cursor, TriggerState.DONE, where=answered)
 
 
 def claim_messages(cursor: Any, context: WriteContext) -> None:
     """Let the running turn answer the messages that were written since it started."""
-    cursor.execute(
-        "UPDATE conversations_trigger SET state = %s, turn = %s"
-        " WHERE conversation_id = %s AND state = %s AND control = %s",
-        [
-            TriggerState.CLAIMED.value,
-            context.turn,
-            uuid_parameter(context.conversation_id),
-            TriggerState.NEW.value,
-            ControlCommand.NONE.value,
-        ],
-    )
+    messages = {
+        "conversation_id": uuid_parameter(context.conversation_id),
+        "control": ControlCommand.NONE.value,
+    }
+    _TRIGGER.move_all(cursor, TriggerState.CLAIMED, where=messages, turn=context.turn)
 
 
 # --- model calls and tool calls -----------------------------------------------------------------

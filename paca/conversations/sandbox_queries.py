@@ -56,7 +56,7 @@ def needed_conversations(policy: IdlePolicy) -> set[UUID]:
     pausable = Q(agent__sandbox_life=Agent.SandboxLife.PERSISTENT) & Q(
         sandbox__last_used_at__gte=_ago(policy.idle_seconds + policy.paused_seconds)
     )
-    needed = (recent | pausable) & ~Q(sandbox__state=SandboxState.FREEING)
+    needed = (recent | pausable) & ~Q(sandbox__state=SandboxState.FILES_TO_DELETE)
     # A running conversation may have a sandbox that has no row yet.
     found = Conversation.objects.filter(needed | Q(status__in=ACTIVE_STATUSES), deleted_at=None)
     return set(found.values_list("pk", flat=True))
@@ -85,7 +85,7 @@ def of_deleted_conversations() -> list[SandboxRecord]:
 
 def with_files_to_delete() -> list[SandboxRecord]:
     """Sandboxes whose files a person has asked to delete, and that no run is using."""
-    return _records(_not_in_use(SandboxState.FREEING))
+    return _records(_not_in_use(SandboxState.FILES_TO_DELETE))
 
 
 def orphans(volumes: dict[UUID, str]) -> set[UUID]:

@@ -22,8 +22,13 @@ from paca.common.errors import NotFound, PacaError
 from paca.common.frames import StoredEvent
 from paca.common.text import to_storable_json
 from paca.conversations import conversation_columns, projections
-from paca.conversations.models.inbox import ControlCommand, TriggerState
-from paca.conversations.models.statuses import IllegalStatusMove
+from paca.conversations.models.inbox import ControlCommand
+from paca.conversations.models.statuses import (
+    TRIGGER_MOVES,
+    IllegalStatusMove,
+    TriggerState,
+    statuses_before,
+)
 from paca.conversations.sql_parameters import datetime_parameter, uuid_parameter
 from paca.engine.turn import LogEntry
 from paca.events import Event
@@ -108,16 +113,18 @@ def _announce(
 
 def claim_triggers(conversation_id: UUID, *, turn: int) -> list[str]:
     """Claim every new message for this turn. Gives the ids of the triggers, the oldest first."""
+    before = statuses_before(TriggerState.CLAIMED, TRIGGER_MOVES)
+    allowed = ", ".join(["%s"] * len(before))
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE conversations_trigger SET state = %s, turn = %s, attempts = attempts + 1"
-            " WHERE conversation_id = %s AND state = %s AND control IN (%s, %s)"
+            "UPDATE conversations_trigger SET state = %s, turn = %s, attempts = attempts + 1"  # noqa: S608 - placeholders
+            f" WHERE conversation_id = %s AND state IN ({allowed}) AND control IN (%s, %s)"
             " RETURNING created_at, id",
             [
                 TriggerState.CLAIMED.value,
                 turn,
                 uuid_parameter(conversation_id),
-                TriggerState.NEW.value,
+                *(each.value for each in before),
                 ControlCommand.NONE.value,
                 ControlCommand.INTERRUPT.value,
             ],

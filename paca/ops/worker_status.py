@@ -88,14 +88,16 @@ def available_backends() -> list[str]:
 
 def placement_problem() -> str:
     """Why a worker could not take over conversations of another: they do not share their sandboxes."""
-    reported = set(Worker.objects.working().exclude(sandbox="").values_list("sandbox", "place"))
+    reported = set(
+        Worker.objects.working().exclude(sandbox="").values_list("sandbox", "pid_namespace")
+    )
     backends = {sandbox for sandbox, _ in reported}
     if len(backends) > 1:
         return (
             f"workers use different sandbox backends ({', '.join(sorted(backends))}): "
             "set the same PACA_SANDBOX for all."
         )
-    hosts = _hosts(place for _, place in reported)
+    hosts = _hosts(namespace for _, namespace in reported)
     if backends == {"bubblewrap"} and len(hosts) > 1:
         return (
             f"bubblewrap keeps files on one host, and workers run on {len(hosts)} hosts: "
@@ -104,8 +106,8 @@ def placement_problem() -> str:
     return ""
 
 
-def _hosts(places: Iterable[str]) -> set[str]:
-    return {place.partition(" ")[0] for place in places}
+def _hosts(pid_namespaces: Iterable[str]) -> set[str]:
+    return {each.partition(" ")[0] for each in pid_namespaces}
 
 
 def as_json(counted: WorkerCounts | QueueFigures) -> dict[str, float]:

@@ -203,6 +203,6 @@ def _sandbox_spec(conversation: Conversation, agent: Agent, row: Sandbox | None)
         agent.git_name,
         agent.git_email,
         persistent=agent.sandbox_life == Agent.SandboxLife.PERSISTENT,
-        reset_files=row is not None and row.state == SandboxState.FREEING,
+        reset_files=row is not None and row.state == SandboxState.FILES_TO_DELETE,
         volume=row.volume if row else "",
     )

@@ -115,7 +115,7 @@ class ClaimCandidate(NamedTuple):
     status: str
     lease_owner: str
     lease_epoch: int
-    takeovers: int
+    lost_workers: int
 
 
 _CANDIDATES = Select(lambda: claimable().values_list(*ClaimCandidate._fields)[:MAX_CANDIDATES])
@@ -146,7 +146,7 @@ _CLAIM = Update(
     lease_owner=Parameter("owner", CharField()),
     lease_epoch=F("lease_epoch") + 1,
     lease_until=Now() + Parameter("length", DurationField()),
-    takeovers=Parameter("takeovers", IntegerField()),
+    lost_workers=Parameter("lost_workers", IntegerField()),
 )
 
 
@@ -154,7 +154,7 @@ _CLAIM = Update(
 def _claim_one(candidate: ClaimCandidate, owner: str, lease_seconds: float) -> Claimed | None:
     queued = candidate.status == ConversationStatus.QUEUED
     # A worker that releases its claim clears the owner: it has not died of this step.
-    lost_workers = 0 if queued else candidate.takeovers + bool(candidate.lease_owner)
+    lost_workers = 0 if queued else candidate.lost_workers + bool(candidate.lease_owner)
     if queued and not _agent_has_capacity(candidate.agent_id):
         return None
     won = _CLAIM.run(
@@ -163,7 +163,7 @@ def _claim_one(candidate: ClaimCandidate, owner: str, lease_seconds: float) -> C
         status=candidate.status,
         owner=owner,
         length=timedelta(seconds=lease_seconds),
-        takeovers=lost_workers,
+        lost_workers=lost_workers,
     )
     rows = assembly.read_rows(candidate.id) if won else None
     if rows is None:
@@ -212,9 +212,9 @@ def _park(conversation: Conversation, lease: Lease) -> None:
     """Pause a conversation whose step kills its workers, until a person tries it again."""
     _mark_model_calls_abandoned(lease)
     number = conversation.turn_number
-    Trigger.objects.filter(
-        conversation=lease.conversation_id, turn=number, state=TriggerState.CLAIMED
-    ).update(state=TriggerState.DEAD, last_error=PARKED_DETAIL)
+    Trigger.objects.filter(conversation=lease.conversation_id, turn=number).move(
+        TriggerState.DEAD, last_error=PARKED_DETAIL
+    )
     turn = Turn.objects.filter(conversation=lease.conversation_id, number=number)
     finished = events.TurnFinished(number=number, status=TurnStatus.PAUSED.value, reason="parked")
     turn_has_ended = turn.exclude(status=TurnStatus.RUNNING).exists()
@@ -254,4 +254,4 @@ def release(lease: Lease, *, step_failed: bool = False, pause_seconds: float = 0
     pause = Now() + timedelta(seconds=seconds) if seconds else None
     Conversation.objects.filter(
         pk=lease.conversation_id, lease_owner=lease.owner, lease_epoch=lease.epoch
-    ).update(lease_owner="", lease_until=pause, takeovers=F("takeovers") + int(step_failed))
+    ).update(lease_owner="", lease_until=pause, lost_workers=F("lost_workers") + int(step_failed))

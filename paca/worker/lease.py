@@ -132,7 +132,7 @@ def end_leases_of_dead_workers(own_id: str) -> int:
     others = Worker.objects.exclude(id=own_id)
     dead = [
         worker.id
-        for worker in others.filter(place=worker_registry.pid_namespace_id())
+        for worker in others.filter(pid_namespace=worker_registry.pid_namespace_id())
         if worker_registry.process_has_ended(worker.pid, worker.process_started)
     ]
     leased = Conversation.objects.filter(lease_owner__in=dead, lease_until__isnull=False)

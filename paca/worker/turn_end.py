@@ -41,9 +41,7 @@ def end_turn(
     inbox = Trigger.objects.filter(conversation=lease.conversation_id, state=TriggerState.NEW)
     stop = inbox.filter(control=ControlCommand.STOP).first()
     pause = inbox.filter(control=ControlCommand.PAUSE).first()
-    inbox.filter(control__in=(ControlCommand.STOP, ControlCommand.PAUSE)).update(
-        state=TriggerState.DONE
-    )
+    inbox.filter(control__in=(ControlCommand.STOP, ControlCommand.PAUSE)).move(TriggerState.DONE)
     follows = (outcome.status, outcome.reason) in NEXT_TURN_MAY_FOLLOW and stop is None
     if follows and pause is not None and inbox.exists():
         outcome, by = TurnOutcome("paused", "by_person"), pause.by  # the new messages wait
@@ -54,7 +52,7 @@ def end_turn(
         )
         return True
     if outcome.status == "stopped" or stop is not None:
-        inbox.update(state=TriggerState.DONE)
+        inbox.move(TriggerState.DONE)
     if stop is not None and _is_interrupted(outcome):  # a stop came after the interrupt
         outcome, by = TurnOutcome("stopped", stop.kind), stop.by
     store.append(lease.conversation_id, _final_event(outcome, by), lease=lease)

@@ -33,7 +33,7 @@ class WorkerRegistration:
         self.id = f"{host[:60]}-{pid}-{start_time}-{namespace}"
         self._facts: dict[str, Any] = {
             "host": host[:100],
-            "place": pid_namespace_id(),
+            "pid_namespace": pid_namespace_id(),
             "pid": pid,
             "process_started": start_time,
             "concurrency": concurrency,

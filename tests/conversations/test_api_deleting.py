@@ -157,7 +157,7 @@ def test_files_can_be_deleted_without_the_log(chat):
     answer = chat.api.delete(chat.url(started, "workspace/"))
     assert answer.status_code == 202
     assert answer.data["id"] == started
-    assert Sandbox.objects.get(conversation=started).state == SandboxState.FREEING
+    assert Sandbox.objects.get(conversation=started).state == SandboxState.FILES_TO_DELETE
     assert Event.objects.filter(conversation=started).exists()
     entry = AuditEntry.objects.get(action="conversation.workspace_freed")
     assert (entry.object_id, entry.actor_id) == (started, chat.world.user.pk)

@@ -7,13 +7,15 @@ from django.db import IntegrityError
 
 from paca import events
 from paca.conversations import store
-from paca.conversations.models import Conversation, ModelCall, ToolCall, Turn
+from paca.conversations.models import Conversation, ModelCall, ToolCall, Trigger, Turn
 from paca.conversations.models.statuses import (
     CONVERSATION_MOVES,
+    TRIGGER_MOVES,
     ConversationStatus,
     IllegalStatusMove,
     ModelCallStatus,
     ToolCallState,
+    TriggerState,
     TurnStatus,
 )
 from paca.conversations.store import Lease
@@ -112,12 +114,58 @@ def test_tool_call_may_start_again_in_another_sandbox():
     assert ToolCall.objects.get().boot_id == "second"
 
 
-def test_database_refuses_an_unknown_status_of_a_turn_or_a_call():
-    started_calls(a_conversation(status="running"))
+def a_trigger(conversation: Conversation, *, state: str, turn: int | None = None) -> Trigger:
+    return Trigger.objects.create(
+        conversation=conversation, kind="chat_message", source="api", state=state, turn=turn
+    )
+
+
+@pytest.mark.parametrize("old", TriggerState)
+@pytest.mark.parametrize("new", [TriggerState.CLAIMED, TriggerState.DONE, TriggerState.DEAD])
+def test_trigger_moves_only_as_the_table_allows(old, new):
+    trigger = a_trigger(a_conversation(), state=old)
+    allowed = new in TRIGGER_MOVES.get(old, ())
+    assert Trigger.objects.filter(pk=trigger.pk).move(new) == allowed
+    trigger.refresh_from_db()
+    assert trigger.state == (new if allowed else old)
+
+
+@pytest.mark.parametrize("final", ["done", "dead"])
+def test_trigger_that_has_ended_is_neither_claimed_nor_answered(final):
+    """Not even if a turn starts, reads messages and ends in the same conversation."""
+    conversation = a_conversation(status="running")
+    lease = leased(conversation)
+    trigger = a_trigger(conversation, state=final, turn=1)
+    assert store.claim_triggers(conversation.pk, turn=1) == []
+    store.append(
+        conversation.pk,
+        events.TurnStarted(number=1),
+        events.TurnFinished(number=1, status="finished", reason="answered"),
+        lease=lease,
+        known_seq=-1,
+    )
+    trigger.refresh_from_db()
+    assert trigger.state == final
+
+
+def test_status_with_which_rows_begin_is_refused_as_a_move():
+    conversation = a_conversation(status="running")
+    started_calls(conversation)
+    with pytest.raises(IllegalStatusMove):
+        store.append(conversation.pk, events.TurnFinished(number=1, status="running", reason="any"))
+    with pytest.raises(IllegalStatusMove):
+        Trigger.objects.filter(conversation=conversation).move(TriggerState.NEW)
+
+
+def test_database_refuses_an_unknown_status_of_a_trigger_a_turn_or_a_call():
+    conversation = a_conversation(status="running")
+    started_calls(conversation)
+    a_trigger(conversation, state="new")
     for rows, change in (
         (Turn.objects.all(), {"status": "napping"}),
         (ModelCall.objects.all(), {"status": "napping"}),
         (ToolCall.objects.all(), {"state": "napping"}),
+        (Trigger.objects.all(), {"state": "napping"}),
     ):
         with pytest.raises(IntegrityError, match="is_known"):
             rows.update(**change)

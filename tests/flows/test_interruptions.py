@@ -118,7 +118,7 @@ def test_pause_lets_the_step_end_and_resume_goes_on(flow):
     wait_until(lambda: conversation.has_event("tool.started"))
     services.pause(conversation.row, by=flow.world.owner)
     run = flow.worker._worker._runs[conversation.id]
-    wait_until(lambda: run._run.pause_asked_by)
+    wait_until(lambda: run._active_turn.pause_asked_by)
     flow.file_of(conversation, "go-on").touch()
     flow.wait_until_idle(conversation)
     assert conversation.status == "paused/by_person"

@@ -80,6 +80,11 @@ MUTANTS = (
         never,
         ("tests/conversations/test_status_moves.py::test_turn_ends_only_while_it_runs",),
     ),
+    Mutant(
+        "triggers-move-as-allowed",
+        value("self"),
+        ("tests/conversations/test_status_moves.py::test_trigger_moves_only_as_the_table_allows",),
+    ),
     Mutant("sandbox-moves-as-allowed", never, ("tests/conversations/test_sandbox_lifecycle.py",)),
     Mutant("worker-parks-deadly-step", never, ("tests/worker/test_claim.py",)),
     Mutant(

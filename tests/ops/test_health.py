@@ -143,10 +143,10 @@ def test_health_pages_refuse_post(client, address):
 
 @pytest.mark.django_db
 def test_placement_problem_names_workers_that_share_no_files():
-    a_worker_is_alive("one", sandbox="bubblewrap", place="boot-1 pid:[1] a")
-    a_worker_is_alive("two", sandbox="bubblewrap", place="boot-1 pid:[2] b")
+    a_worker_is_alive("one", sandbox="bubblewrap", pid_namespace="boot-1 pid:[1] a")
+    a_worker_is_alive("two", sandbox="bubblewrap", pid_namespace="boot-1 pid:[2] b")
     assert worker_status.placement_problem() == ""
-    a_worker_is_alive("three", sandbox="bubblewrap", place="boot-2 pid:[1] a")
+    a_worker_is_alive("three", sandbox="bubblewrap", pid_namespace="boot-2 pid:[1] a")
     assert "workers run on 2 hosts" in worker_status.placement_problem()
     Worker.objects.update(sandbox="docker")
     assert worker_status.placement_problem() == ""

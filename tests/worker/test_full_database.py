@@ -79,7 +79,7 @@ def test_claim_waits_after_a_run_found_the_disk_full(flow, fail_answers):
     conversation = flow.begin("Hello", [says("Here.")] * 2)
     wait_until(lambda: conversation.row.status == "running" and not conversation.row.lease_owner)
     assert claim.claim("another", lease_seconds=30, limit=10) == []
-    assert conversation.row.takeovers == 0
+    assert conversation.row.lost_workers == 0
     assert len(flow.model.requests) == 1
 
 
@@ -122,4 +122,4 @@ def test_claim_of_a_conversation_released_with_a_pause_waits_for_its_end():
     claim.release(claimed.lease, pause_seconds=2)
     assert claim.claim("two", lease_seconds=30, limit=1) == []
     wait_until(lambda: claim.claim("two", lease_seconds=30, limit=1), 20)
-    assert Conversation.objects.get().takeovers == 0
+    assert Conversation.objects.get().lost_workers == 0

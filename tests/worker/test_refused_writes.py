@@ -55,7 +55,7 @@ def test_conversation_run_releases_its_claim_if_its_turn_has_ended_already(run_c
         return turns.TurnOutcome("finished", "answered")
 
     row = run_claimed(engine)
-    assert (row.status, row.lease_owner, row.takeovers) == ("running", "", 1)
+    assert (row.status, row.lease_owner, row.lost_workers) == ("running", "", 1)
 
 
 def test_illegal_status_move_is_shown_as_a_failure_of_the_server(run_claimed):

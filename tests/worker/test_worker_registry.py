@@ -32,7 +32,7 @@ def dead_worker(**facts: object) -> Worker:
     known = {
         "id": "another",
         "host": "here",
-        "place": worker_registry.pid_namespace_id(),
+        "pid_namespace": worker_registry.pid_namespace_id(),
         "pid": UNUSED_PID,
         "process_started": "1",
         "concurrency": 1,
@@ -85,7 +85,7 @@ def test_zombie_process_has_ended(registration):
 )
 def test_leases_of_a_worker_elsewhere_are_kept_until_it_is_silent_for_long(registration, elsewhere):
     """A container sees no process of another one, so it cannot tell whether that one is dead."""
-    dead_worker(place=elsewhere)
+    dead_worker(pid_namespace=elsewhere)
     assert lease.end_leases_of_dead_workers(registration.id) == 0
     assert not is_released()
     Worker.objects.filter(id="another").update(

@@ -7,7 +7,7 @@ from paca.conversations.models.conversation import (
     TriggerType,
     Turn,
 )
-from paca.conversations.models.inbox import ControlCommand, Trigger, TriggerState
+from paca.conversations.models.inbox import ControlCommand, Trigger
 from paca.conversations.models.log import Blob, Event
 from paca.conversations.models.sandboxes import ReadySandbox, Sandbox
 from paca.conversations.models.statuses import (
@@ -15,6 +15,7 @@ from paca.conversations.models.statuses import (
     ModelCallStatus,
     SandboxState,
     ToolCallState,
+    TriggerState,
     TurnStatus,
 )
 from paca.conversations.models.workers import Worker

@@ -73,7 +73,8 @@ class Conversation(BaseModel):
     lease_owner = models.CharField(max_length=100, blank=True)
     lease_epoch = models.BigIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
-    takeovers = models.PositiveIntegerField(default=0)
+    # How many workers the running step has cost in a row.
+    lost_workers = models.PositiveIntegerField(default=0, db_column="takeovers")
 
     input_tokens = models.BigIntegerField(default=0)
     output_tokens = models.BigIntegerField(default=0)

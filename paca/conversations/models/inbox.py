@@ -1,19 +1,15 @@
 """The inbox of a conversation. All inboxes together are the queue of work."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from django.db import models
 from django.db.models import Q
 
 from paca.common.models import BaseModel
 from paca.conversations.models.conversation import Conversation
-
-
-class TriggerState(models.TextChoices):
-    """new: waits. claimed: a turn answers it. done: answered. dead: given up, see ``last_error``."""
-
-    NEW = "new"
-    CLAIMED = "claimed"
-    DONE = "done"
-    DEAD = "dead"
+from paca.conversations.models.statuses import TRIGGER_MOVES, TriggerState, statuses_before
 
 
 class ControlCommand(models.TextChoices):
@@ -23,6 +19,19 @@ class ControlCommand(models.TextChoices):
     INTERRUPT = "interrupt"
     STOP = "stop"
     PAUSE = "pause"
+
+
+class TriggerQuerySet(models.QuerySet["Trigger"]):
+    """Queries of triggers, and the only update of their state by the ORM."""
+
+    def move(self, to: TriggerState, **changes: Any) -> int:
+        """Give this state to those triggers that may go to it; gives their number.
+
+        ``changes`` are other columns. Raises ``IllegalStatusMove`` if no trigger may ever go to it.
+        """
+        # guard: triggers-move-as-allowed
+        movable = self.filter(state__in=statuses_before(to, TRIGGER_MOVES))
+        return movable.update(state=to, **changes)
 
 
 class Trigger(BaseModel):
@@ -42,13 +51,18 @@ class Trigger(BaseModel):
     turn = models.PositiveIntegerField(null=True)
     last_error = models.TextField(blank=True)
 
+    objects = TriggerQuerySet.as_manager()
+
     class Meta:
         constraints = [
+            models.CheckConstraint(
+                name="trigger_state_is_known", condition=Q(state__in=TriggerState.values)
+            ),
             models.UniqueConstraint(
                 fields=["conversation", "source", "kind", "idempotency_key"],
                 condition=~Q(idempotency_key=""),
                 name="trigger_key_starts_one_turn",
-            )
+            ),
         ]
         indexes = [
             models.Index(

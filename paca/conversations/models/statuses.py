@@ -1,4 +1,4 @@
-"""The statuses of conversations, turns, calls and sandboxes, and the moves that each of them may make."""
+"""The statuses of conversations, triggers, turns, calls and sandboxes, and the moves of each."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -9,7 +9,7 @@ from paca.common.errors import Conflict
 
 
 class IllegalStatusMove(Conflict):
-    """The conversation, turn, call or sandbox cannot go from its present status to this one."""
+    """The conversation, trigger, turn, call or sandbox cannot go from its present status to this one."""
 
     code = "illegal_move"
 
@@ -58,6 +58,22 @@ ENDED_STATUSES = (
     ConversationStatus.FAILED,
     ConversationStatus.STOPPED,
 )
+
+
+class TriggerState(models.TextChoices):
+    """new: waits. claimed: a turn answers it. done: answered. dead: given up, see ``last_error``."""
+
+    NEW = "new"
+    CLAIMED = "claimed"
+    DONE = "done"
+    DEAD = "dead"
+
+
+TRIGGER_MOVES: dict[TriggerState, tuple[TriggerState, ...]] = {
+    # Done at once: a control command that a turn has obeyed, and all that a stop discards.
+    TriggerState.NEW: (TriggerState.CLAIMED, TriggerState.DONE),
+    TriggerState.CLAIMED: (TriggerState.DONE, TriggerState.DEAD),
+}
 
 
 class TurnStatus(models.TextChoices):
@@ -138,7 +154,8 @@ class SandboxState(models.TextChoices):
     PAUSED = "paused"
     ENDED = "ended"
     # A person has asked for its files to be deleted: at the next sweep, or before the next turn.
-    FREEING = "freeing"
+    # The value is an older word, which workers of an earlier version still read during an update.
+    FILES_TO_DELETE = "freeing"
 
 
 # The states that a row of ``Sandbox`` can have.
@@ -146,7 +163,7 @@ STORED_SANDBOX_STATES = (
     SandboxState.RUNNING,
     SandboxState.PAUSED,
     SandboxState.ENDED,
-    SandboxState.FREEING,
+    SandboxState.FILES_TO_DELETE,
 )
 # The runner of the sandbox lives.
 LIVING_SANDBOX_STATES = (SandboxState.RUNNING, SandboxState.PAUSED)
@@ -161,23 +178,29 @@ SANDBOX_MOVES: dict[SandboxState, tuple[SandboxState, ...]] = {
         SandboxState.RUNNING,
         SandboxState.PAUSED,
         SandboxState.ENDED,
-        SandboxState.FREEING,
+        SandboxState.FILES_TO_DELETE,
         SandboxState.ABSENT,
     ),
     SandboxState.PAUSED: (
         SandboxState.RUNNING,
         SandboxState.ENDED,
-        SandboxState.FREEING,
+        SandboxState.FILES_TO_DELETE,
         SandboxState.ABSENT,
     ),
-    SandboxState.ENDED: (SandboxState.RUNNING, SandboxState.FREEING, SandboxState.ABSENT),
+    SandboxState.ENDED: (SandboxState.RUNNING, SandboxState.FILES_TO_DELETE, SandboxState.ABSENT),
     # Asked for once more, by another person.
-    SandboxState.FREEING: (SandboxState.FREEING, SandboxState.ABSENT),
+    SandboxState.FILES_TO_DELETE: (SandboxState.FILES_TO_DELETE, SandboxState.ABSENT),
 }
 
 S = TypeVar("S", bound=models.TextChoices)
 
 
 def statuses_before(status: S, moves: Mapping[S, tuple[S, ...]]) -> tuple[S, ...]:
-    """The statuses from which ``moves`` allow to go to ``status``."""
-    return tuple(old for old, allowed in moves.items() if status in allowed)
+    """The statuses from which ``moves`` allow to go to ``status``.
+
+    Raises ``IllegalStatusMove`` if there are none: rows only begin with this status.
+    """
+    found = tuple(old for old, allowed in moves.items() if status in allowed)
+    if not found:
+        raise IllegalStatusMove(f"Nothing can go to {status.value}.")
+    return found

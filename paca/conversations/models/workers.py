@@ -28,8 +28,8 @@ class Worker(models.Model):
 
     id = models.CharField(primary_key=True, max_length=100)
     host = models.CharField(max_length=100)
-    # The pid namespace: within it a pid names one process (paca/worker/worker_registry.py).
-    place = models.CharField(max_length=200, default="")
+    # Within it a pid names one process (paca/worker/worker_registry.py).
+    pid_namespace = models.CharField(max_length=200, default="", db_column="place")
     pid = models.PositiveIntegerField()
     process_started = models.CharField(max_length=40)
     concurrency = models.PositiveIntegerField()

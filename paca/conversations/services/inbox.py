@@ -99,6 +99,4 @@ def _stream_facts(current: Conversation, kind: str, actor: Member | None) -> dic
 
 def discard_new_triggers(current: Conversation) -> None:
     """Mark every trigger that no turn has claimed as done."""
-    Trigger.objects.filter(conversation=current, state=TriggerState.NEW).update(
-        state=TriggerState.DONE
-    )
+    Trigger.objects.filter(conversation=current, state=TriggerState.NEW).move(TriggerState.DONE)

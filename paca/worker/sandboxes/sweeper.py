@@ -242,7 +242,7 @@ def record_exit(sandbox: SandboxRecord, cause: ExitCause) -> bool:
 
 def record_files_removed(sandbox: SandboxRecord) -> bool:
     """Record that the files of the sandbox are removed."""
-    return _record(sandbox, (SandboxState.FREEING,), events.SandboxRemoved(kept=False))
+    return _record(sandbox, (SandboxState.FILES_TO_DELETE,), events.SandboxRemoved(kept=False))
 
 
 @transaction.atomic
