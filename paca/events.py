@@ -149,12 +149,18 @@ class TurnStarted(Event):
 
 @event("agent.turn.finished")
 class TurnFinished(Event):
-    """The turn has ended with this status and reason."""
+    """The turn has ended with this status and reason, after ``seconds``.
+
+    ``usage`` of all its model calls: input, output, cache_read, cache_write, calls, unpriced_calls,
+    priced_cost_usd (the dollars of the calls with a known price), and cost_usd (null if one is unknown).
+    """
 
     number: int
     status: str
     reason: str
     steps: int = 0
+    seconds: float = 0.0
+    usage: dict[str, Any] | None = None
 
 
 @event("agent.title.changed")

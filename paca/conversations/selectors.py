@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 from django.db.models import (
@@ -9,6 +10,7 @@ from django.db.models import (
     F,
     JSONField,
     OuterRef,
+    Prefetch,
     Q,
     QuerySet,
     Value,
@@ -19,7 +21,8 @@ from django.db.models.functions import Cast, Coalesce, NullIf
 from paca import events
 from paca.agents.models import Agent
 from paca.common.errors import NotFound
-from paca.conversations.models import ChatSession, Conversation, Event
+from paca.conversations.models import ChatSession, Conversation, Event, TurnStatus
+from paca.conversations.models.statuses import ACTIVE_STATUSES
 from paca.projects.models import Member, Project
 
 
@@ -28,7 +31,7 @@ def get(project: Project, conversation_id: UUID, *, for_update: bool = False) ->
 
     Raises ``NotFound`` if the project has no such conversation.
     """
-    rows = Conversation.objects.for_project(project).select_related("agent")
+    rows = Conversation.objects.for_project(project).select_related("agent").with_agent_load()
     if for_update:
         rows = rows.for_update()
     found = rows.filter(id=conversation_id).first()
@@ -45,11 +48,20 @@ def get_by_id(conversation_id: UUID) -> Conversation:
     found = (
         Conversation.objects.filter(id=conversation_id, deleted_at__isnull=True)
         .select_related("agent", "project")
+        .with_agent_load()
         .first()
     )
     if found is None:
         raise NotFound("There is no conversation at this address.")
     return found
+
+
+def running_turn(conversation: Conversation) -> dict[str, Any] | None:
+    """Number and start of the turn that runs in this conversation, as JSON values; None if none runs."""
+    if conversation.status not in ACTIVE_STATUSES:
+        return None
+    turn = conversation.turns.filter(status=TurnStatus.RUNNING).first()
+    return turn and {"number": turn.number, "started_at": turn.started_at.isoformat()}
 
 
 def find(
@@ -59,7 +71,8 @@ def find(
 
     Raises ``NotFound`` if the project never had this ``agent``; a retired one it had.
     """
-    found = Conversation.objects.for_project(project).select_related("agent").newest_first()
+    rows = Conversation.objects.for_project(project).select_related("agent")
+    found = rows.with_agent_load().newest_first()
     if status:
         found = found.filter(status=status)
     if agent:
@@ -84,9 +97,10 @@ def _messages_with(word: str) -> QuerySet[Event]:
 
 def chat_sessions(agent_id: UUID, member: Member) -> QuerySet[ChatSession]:
     """A person's chats with an agent, the most recently active first."""
+    continued = Conversation.objects.select_related("agent").with_agent_load()
     return (
         ChatSession.objects.filter(agent_id=agent_id, member=member, conversation__isnull=False)
-        .select_related("conversation__agent")
+        .prefetch_related(Prefetch("conversation", queryset=continued))
         .annotate(last_activity_at=F("conversation__last_activity_at"))
         .order_by("-last_activity_at", "-id")
     )

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from paca.bus.base import EventsCommitted, HintsLost, LiveFrame
 from paca.common.errors import Conflict
-from paca.conversations import services
+from paca.conversations import selectors, services
 from paca.conversations.api.serializers import conversation_object
 from paca.realtime import protocol
 from paca.realtime.access import (
@@ -68,8 +68,15 @@ class ConversationConsumer(Consumer):
         return authorize_conversation(self.credential, self.id)
 
     def describe(self) -> Frame:
-        """The conversation as it is now. Raises ``CloseSocket``. Runs in a database thread."""
-        return conversation_object(self.authorize().conversation)
+        """The conversation as it is now, and the turn that runs. Runs in a database thread.
+
+        Raises ``CloseSocket``.
+        """
+        conversation = self.authorize().conversation
+        return {
+            "conversation": conversation_object(conversation),
+            "turn": selectors.running_turn(conversation),
+        }
 
     @contextmanager
     def subscribe(self, access: SocketAccess) -> Iterator[None]:
@@ -81,11 +88,11 @@ class ConversationConsumer(Consumer):
         # The subscription is already there: an event that is stored after this read is announced.
         latest = await latest_seqs([self.id])
         await self.delivery.catch_up(latest[self.id])
-        conversation = await in_database(self.describe)
+        described = await in_database(self.describe)
         facts = {
             "seq": self.delivery.sent_seq,
             "at": timezone.now().isoformat(),  # a page shows running times by the server's clock
-            "conversation": conversation,
+            **described,
         }
         await self.send_frame(protocol.ready(facts))
         await self.delivery.follow()

@@ -4,6 +4,7 @@
 """
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from paca.agents.models import Agent
@@ -23,13 +24,18 @@ class StateLabel:
 STATUSES = {
     "queued": ("Queued", "circle-dashed"),
     "running": ("Working", "loader-circle"),
-    "waiting": ("Needs you", "hand"),
+    "waiting": ("Waiting", "clock"),
     "paused": ("Paused", "pause"),
     "finished": ("Done", "circle-check"),
     "failed": ("Failed", "circle-x"),
     "stopped": ("Stopped", "circle-stop"),
 }
+# A conversation waits for a person or goes on by itself: only the reason tells.
+WAITS_FOR_PEOPLE = ("approval", "question")
+NEEDS_YOU = ("Needs you", "hand")
 REASONS = {
+    "agent_paused": "agent paused",
+    "agent_busy": "agent busy",
     "by_person": "by a person",
     "step_limit": "step limit",
     "token_budget": "token limit",
@@ -47,10 +53,15 @@ REASONS = {
     "agent_removed": "agent retired",
     "project_paused": "project paused",
 }
-STATUSES_WITH_REASON = ("waiting", "paused", "failed", "stopped")
+STATUSES_WITH_REASON = ("queued", "waiting", "paused", "failed", "stopped")
+# What a queued conversation waits for.
+WAITS_FOR = {
+    "worker": "Waiting for a worker",
+    "agent_paused": "Waiting: the agent is paused",
+    "agent_busy": "Waiting: the agent works on as many conversations as it may",
+}
 # What a running conversation does now.
 ACTIVITIES = {
-    "waiting_for_worker": "Waiting for a worker",
     "starting_sandbox": "Starting the sandbox",
     "thinking": "Thinking",
     "running_tool": "Running a tool",
@@ -62,18 +73,23 @@ def state_of(status: str, reason: str = "") -> StateLabel:
     """The label of a conversation's status. Raises ``KeyError`` for an unknown status."""
     label, icon = STATUSES[status]
     shown_reason = REASONS.get(reason, "") if status in STATUSES_WITH_REASON else ""
-    return StateLabel(label, icon, status, shown_reason)
+    if status == "waiting" and reason in WAITS_FOR_PEOPLE:
+        return StateLabel(*NEEDS_YOU, status)
+    # The tone of "waiting" asks for a person; this one goes on by itself.
+    tone = "queued" if status == "waiting" else status
+    return StateLabel(label, icon, tone, shown_reason)
 
 
-def agent_state(agent: Agent, statuses: frozenset[str]) -> StateLabel:
-    """The label of an agent's state, given the statuses of its active conversations."""
+def agent_state(agent: Agent, states: Collection[tuple[str, str]]) -> StateLabel:
+    """The label of an agent's state, given status and reason of each of its active conversations."""
     if agent.status == Agent.Status.INACTIVE:
         return StateLabel("Inactive", "circle-stop", "stopped")
     if agent.status == Agent.Status.PAUSED:
         return StateLabel("Paused", "pause", "paused")
-    for status in ("waiting", "running", "queued"):
-        if status in statuses:
-            return state_of(status)
+    for wanted in ("waiting", "running", "queued"):
+        for status, reason in states:
+            if status == wanted:
+                return state_of(status, reason)
     return StateLabel("Idle", "circle-dashed", "queued")
 
 
@@ -84,6 +100,9 @@ def as_javascript() -> str:
         "STATUSES": statuses,
         "REASONS": REASONS,
         "STATUSES_WITH_REASON": STATUSES_WITH_REASON,
+        "WAITS_FOR_PEOPLE": WAITS_FOR_PEOPLE,
+        "NEEDS_YOU": dict(zip(("label", "icon"), NEEDS_YOU, strict=True)),
+        "WAITS_FOR": WAITS_FOR,
         "ACTIVITIES": ACTIVITIES,
     }
     # A Map, because an object also has the names of its prototype, such as "constructor".

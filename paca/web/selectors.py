@@ -29,7 +29,7 @@ class AgentRow:
 def active_conversations(project: Project) -> QuerySet[Conversation]:
     """Queued, running and waiting conversations, newest first."""
     found = Conversation.objects.for_project(project).filter(status__in=SHOWN_STATUSES)
-    return found.select_related("agent").newest_first()[:MAX_ACTIVE_SHOWN]
+    return found.select_related("agent").with_agent_load().newest_first()[:MAX_ACTIVE_SHOWN]
 
 
 def agents(project: Project) -> list[AgentRow]:
@@ -39,17 +39,17 @@ def agents(project: Project) -> list[AgentRow]:
     found = found.order_by("name", "id")  # an aggregate query ignores the model's default ordering
     current: dict[Any, list[Conversation]] = defaultdict(list)
     active = Conversation.objects.for_project(project).filter(status__in=SHOWN_STATUSES)
-    for conversation in active.newest_first():
+    for conversation in active.select_related("agent").with_agent_load().newest_first():
         current[conversation.agent_id].append(conversation)
     return [_agent_row(agent, current[agent.id]) for agent in found]
 
 
 def _agent_row(agent: Any, active: list[Conversation]) -> AgentRow:
-    statuses = frozenset(conversation.status for conversation in active)
+    states = [(conversation.status, conversation.reason) for conversation in active]
     running = [each for each in active if each.status != "queued"] or active
     return AgentRow(
         agent=agent,
-        state=labels.agent_state(agent, statuses),
+        state=labels.agent_state(agent, states),
         conversations=agent.conversation_count,
         current=running[0] if running else None,
     )

@@ -45,7 +45,7 @@ from paca.conversations.models.statuses import (
 )
 from paca.conversations.services import stop_agent_conversations
 from paca.conversations.store import Lease
-from paca.worker import assembly
+from paca.worker import assembly, turn_totals
 
 logger = logging.getLogger(__name__)
 
@@ -216,7 +216,10 @@ def _park(conversation: Conversation, lease: Lease) -> None:
         TriggerState.DEAD, last_error=PARKED_DETAIL
     )
     turn = Turn.objects.filter(conversation=lease.conversation_id, number=number)
-    finished = events.TurnFinished(number=number, status=TurnStatus.PAUSED.value, reason="parked")
+    totals = turn_totals.measure(lease.conversation_id, number)
+    finished = events.TurnFinished(
+        number=number, status=TurnStatus.PAUSED.value, reason="parked", **totals
+    )
     turn_has_ended = turn.exclude(status=TurnStatus.RUNNING).exists()
     store.append(
         lease.conversation_id,

@@ -12,6 +12,7 @@ from paca.conversations.models import ControlCommand, Conversation, Trigger, Tri
 from paca.conversations.store import Lease
 from paca.engine.turn import LogEntry, TurnOutcome
 from paca.events import Event
+from paca.worker import turn_totals
 from paca.worker.claim import start_turn
 
 NEXT_TURN_MAY_FOLLOW = {
@@ -34,7 +35,11 @@ def end_turn(
     """
     number = _turn_number(lease)
     finished = events.TurnFinished(
-        number=number, status=outcome.status, reason=outcome.reason, steps=steps
+        number=number,
+        status=outcome.status,
+        reason=outcome.reason,
+        steps=steps,
+        **turn_totals.measure(lease.conversation_id, number, pending),
     )
     interrupted = [events.ConversationInterrupted(by=by)] if _is_interrupted(outcome) else []
     store.append(lease.conversation_id, *pending, *interrupted, finished, lease=lease)

@@ -1,5 +1,7 @@
 """Conversations over the API: list, show, rename, control, and who may see them."""
 
+from uuid import uuid4
+
 import pytest
 
 from paca import events
@@ -29,6 +31,38 @@ def test_conversation_has_exactly_the_fields_of_the_schema():
     assert (shown["status"], shown["activity"]) == ("queued", "waiting_for_worker")
     assert shown["chat_session_id"] == started["session"]
     assert shown["last_seq"] == 3
+
+
+def test_queued_conversation_says_what_it_waits_for():
+    chat = Chat(limit_concurrent=1)
+    first, second = chat.start("One")["conversation"], chat.start("Two")["conversation"]
+
+    def waits_for(conversation: str) -> str:
+        listed = chat.api.get(chat.conversations_url).json()["results"]
+        shown = chat.api.get(chat.url(conversation)).json()["waits_for"]
+        assert [row["waits_for"] for row in listed if row["id"] == conversation] == [shown]
+        return str(shown)
+
+    assert waits_for(second) == "worker"
+    lease = chat.start_turn(first)
+    assert (waits_for(first), waits_for(second)) == ("", "agent_busy")
+    chat.finish_turn(lease)
+    assert waits_for(second) == "worker"
+    agents.configure(chat.world.agent, by=chat.world.owner, status="paused")
+    assert (waits_for(first), waits_for(second)) == ("", "agent_paused")
+
+
+def test_usage_tells_the_known_part_of_a_cost_that_is_not_known_whole():
+    chat = Chat()
+    started = chat.start()["conversation"]
+    used = [
+        events.UsageRecorded(call_id=uuid4().hex, model="m", input=10, cost_usd=cost)
+        for cost in (0.25, None)
+    ]
+    chat.run_turn(started, *used)
+    usage = chat.api.get(chat.url(started)).json()["usage"]
+    known = ("cost_usd", "unpriced_calls", "priced_cost_usd")
+    assert [usage[name] for name in known] == [None, 1, 0.25]
 
 
 def test_list_has_the_most_recently_active_conversation_first():

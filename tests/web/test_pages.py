@@ -14,9 +14,11 @@ from paca.accounts import services as accounts
 from paca.accounts.models import User
 from paca.agents import services as agents
 from paca.conversations import services as conversations
+from paca.conversations.models import Conversation
 from paca.engine.llm.demo import scripted_model
 from paca.projects import permissions
 from paca.projects.services import members
+from paca.worker import claim
 from tests.support.world import World
 
 HOSTILE = """<img src=x onerror=alert(1)>"'><script>alert(1)</script>"""
@@ -296,3 +298,29 @@ def test_server_error_page_shows_the_request_id(
 
 def test_style_guide_is_served(ada: Client) -> None:
     assert "Tool card, every state" in body(ada, "/styleguide/")
+
+
+def test_pages_say_why_a_conversation_has_not_begun(ada: Client, harbor: World) -> None:
+    chat(harbor)
+    agents.configure(harbor.agent, by=harbor.owner, status="paused")
+    for path in (page(harbor), page(harbor, "conversations/"), page(harbor, "agents/")):
+        assert "agent paused" in body(ada, path) or "the agent is paused" in body(ada, path)
+
+
+def test_conversation_that_waits_for_its_sandbox_does_not_ask_for_a_person(
+    ada: Client, harbor: World
+) -> None:
+    started = chat(harbor).conversation_id
+    for status, reason in (("running", ""), ("waiting", "sandbox")):
+        Conversation.objects.filter(pk=started).update(status=status, reason=reason)
+    for path in (page(harbor), page(harbor, "conversations/"), page(harbor, "agents/")):
+        text = body(ada, path)
+        assert "Needs you" not in text
+        assert "Waiting · sandbox" in text
+
+
+def test_page_of_a_conversation_has_the_running_turn(ada: Client, harbor: World) -> None:
+    started = chat(harbor).conversation_id
+    claim.claim("test", lease_seconds=60, limit=1)
+    text = unescape(body(ada, page(harbor, f"conversations/{started}/")))
+    assert '"turn": {"number": 1, "started_at": ' in text

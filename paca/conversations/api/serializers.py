@@ -49,6 +49,8 @@ class UsageSerializer(serializers.Serializer[Any]):
     cache_read = serializers.IntegerField()
     cache_write = serializers.IntegerField()
     cost_usd = serializers.FloatField(allow_null=True)
+    unpriced_calls = serializers.IntegerField(help_text="Calls whose price is unknown.")
+    priced_cost_usd = serializers.FloatField(help_text="Dollars of the calls with a known price.")
 
 
 class ConversationSerializer(serializers.Serializer[Conversation]):
@@ -67,10 +69,13 @@ class ConversationSerializer(serializers.Serializer[Conversation]):
     )
     detail = serializers.CharField(help_text="The reason as a sentence, if there is more to say.")
     activity = serializers.CharField(help_text="What it does now.")
+    waits_for = serializers.CharField(
+        help_text="Why a queued one has not begun: worker, agent_paused or agent_busy; else empty."
+    )
     title = serializers.CharField()
     chat_session_id = serializers.UUIDField(source="session_id", allow_null=True)
     last_seq = serializers.IntegerField(help_text="Number of its last event.")
-    usage = UsageSerializer()
+    usage = UsageSerializer(source="usage_details")
     created_at = OffsetDateTimeField()
     updated_at = OffsetDateTimeField()
     started_at = OffsetDateTimeField(allow_null=True)

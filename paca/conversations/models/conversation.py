@@ -6,8 +6,8 @@ from typing import Any
 from uuid import UUID
 
 from django.db import models
-from django.db.models import Q
-from django.db.models.functions import Now
+from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce, Now
 
 from paca.common.models import BaseModel
 from paca.conversations.models.statuses import ACTIVE_STATUSES, ConversationStatus, TurnStatus
@@ -20,12 +20,30 @@ class TriggerType(models.TextChoices):
     CHAT_MESSAGE = "chat_message"
 
 
+class WaitsFor(models.TextChoices):
+    """Why a queued conversation has not begun: its agent is paused or full, or no worker is free."""
+
+    WORKER = "worker"
+    AGENT_PAUSED = "agent_paused"
+    AGENT_BUSY = "agent_busy"
+
+
 class ConversationQuerySet(models.QuerySet["Conversation"]):
     """Queries of conversations."""
 
     def for_project(self, project: Project | UUID) -> ConversationQuerySet:
         # guard: conversation-of-the-project
         return self.filter(project=project, deleted_at__isnull=True)
+
+    def active_of(self, agent: Any) -> ConversationQuerySet:
+        """The running and waiting conversations of an agent, which count for its limit."""
+        return self.filter(agent=agent, status__in=ACTIVE_STATUSES)
+
+    def with_agent_load(self) -> ConversationQuerySet:
+        """Each with ``agent_load``: the number of active conversations of its agent."""
+        others = Conversation.objects.active_of(OuterRef("agent")).order_by().values("agent")
+        count = Subquery(others.annotate(n=Count("pk")).values("n"))
+        return self.annotate(agent_load=Coalesce(count, 0))
 
     def newest_first(self) -> ConversationQuerySet:
         return self.order_by("-last_activity_at", "-id")
@@ -129,6 +147,31 @@ class Conversation(BaseModel):
             "cache_write": self.cache_write_tokens,
             "cost_usd": None if self.unpriced_calls else round(self.cost_usd, 6),
         }
+
+    @property
+    def usage_details(self) -> dict[str, Any]:
+        """``usage``, the number of calls without a known price, and the dollars of all others."""
+        priced = round(self.cost_usd, 6)
+        return {
+            **self.usage,
+            "unpriced_calls": self.unpriced_calls,
+            "priced_cost_usd": priced,
+        }
+
+    @property
+    def waits_for(self) -> str:
+        """What a queued conversation waits for (``WaitsFor``); empty in every other status.
+
+        Rows of ``with_agent_load`` need no further query.
+        """
+        if self.status != ConversationStatus.QUEUED:
+            return ""
+        if self.agent.status == self.agent.Status.PAUSED:
+            return WaitsFor.AGENT_PAUSED
+        active = getattr(self, "agent_load", None)
+        if active is None:
+            active = Conversation.objects.active_of(self.agent_id).count()
+        return WaitsFor.AGENT_BUSY if active >= self.agent.limit_concurrent else WaitsFor.WORKER
 
 
 class Turn(BaseModel):

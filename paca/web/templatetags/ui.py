@@ -87,14 +87,16 @@ def state(shown: labels.StateLabel, classes: str = "pill") -> SafeString:
 
 @register.filter
 def state_of(conversation: object) -> labels.StateLabel:
-    """The label of a conversation's status and reason."""
-    return labels.state_of(conversation.status, conversation.reason)  # type: ignore[attr-defined]
+    """The label of a conversation's status, with its reason or what it waits for."""
+    reason = conversation.reason or conversation.waits_for  # type: ignore[attr-defined]
+    return labels.state_of(conversation.status, reason)  # type: ignore[attr-defined]
 
 
 @register.filter
 def activity(conversation: object) -> str:
     """What a running conversation does now."""
-    return labels.ACTIVITIES.get(conversation.activity, "")  # type: ignore[attr-defined]
+    waits_for = conversation.waits_for  # type: ignore[attr-defined]
+    return labels.WAITS_FOR.get(waits_for) or labels.ACTIVITIES.get(conversation.activity, "")  # type: ignore[attr-defined]
 
 
 @register.simple_tag

@@ -149,11 +149,14 @@ def conversation(request: HttpRequest, member: Member, conversation_id: UUID) ->
     context["page"] = {
         "project": member.project.name,
         "conversation": conversation_object(found),
+        "turn": conversations.running_turn(found),
         "agent": {
             "id": str(found.agent_id),
             "name": found.agent.name,
             "kind": "agent",
             "retired": found.agent.deleted_at is not None,
+            "model": found.agent.model,
+            "demo": found.agent.is_demo,
         },
         "me": _person(member),
         "members": [_person(each) for each in selectors.people(member.project)],

@@ -9,6 +9,17 @@ test("stateOf shows no reason with a status that has none", () => {
   same(stateOf({ status: "running", reason: "step_limit" }).reason, "");
 });
 
+test("only what waits for a person needs a person", () => {
+  const seen = (reason) => stateOf({ status: "waiting", reason });
+  same(seen("sandbox"), { label: "Waiting", icon: "clock", tone: "queued", reason: "sandbox" });
+  same(seen("approval"), { label: "Needs you", icon: "hand", tone: "waiting", reason: "" });
+});
+
+test("queued state tells why the agent has not begun", () => {
+  same(stateOf({ status: "queued", waitsFor: "agent_busy" }).reason, "agent busy");
+  same(stateOf({ status: "queued", waitsFor: "worker" }).reason, "");
+});
+
 test("stateOf shows no reason that it does not know", () => {
   same(stateOf({ status: "failed", reason: "of tomorrow" }), { label: "Failed", icon: "circle-x", tone: "failed", reason: "" });
 });

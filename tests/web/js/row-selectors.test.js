@@ -3,6 +3,7 @@ import { Log, anyLog } from "./logs.js";
 import { randomly } from "./harness.js";
 import { fold, initialState, reduce } from "../../../paca/web/static/paca/conversation/reduce.js";
 import { isBusy, newCache, queue, rows } from "../../../paca/web/static/paca/conversation/row-selectors.js";
+import { costInWords, tokens } from "../../../paca/web/static/paca/conversation/usage.js";
 import { emptyHistory, historyReducer } from "../../../paca/web/static/paca/conversation/history.js";
 
 const state = (log) => fold(initialState(), log.frames);
@@ -96,6 +97,59 @@ test("older pages added before the newest give the state of the whole log", () =
     same(history.run.order, fold(initialState(), log).order, `seed ${seed}`);
     same(history.frames.map((frame) => frame.seq), log.map((frame) => frame.seq));
   }
+});
+
+/** A run of many steps, its newest page, and the conversation as the server describes it then. */
+function longRun(steps) {
+  const log = new Log().message("Hi").begin();
+  const since = log.frames.at(-1).at;
+  for (let step = 0; step < steps; step += 1) log.say(`Step ${step}`);
+  const usage = { input: 100 * steps, output: 20 * steps, cache_read: 0, cache_write: 0, cost_usd: null, unpriced_calls: 1, priced_cost_usd: 0.5 };
+  const known = { status: "running", title: "Long", last_seq: log.seq, started_at: since, usage };
+  return { log, known, turn: { number: 1, started_at: since }, newest: log.frames.slice(-50) };
+}
+
+test("state, tokens, cost and time are those of the whole conversation, whatever part is loaded", () => {
+  const { log, known, turn, newest } = longRun(190);
+  const facts = ({ run }) => [run.status, run.title, tokens(run.usage), costInWords(run.usage), run.turn.at];
+  const wanted = ["running", "Long", 120 * 190, "$0.50 and unpriced calls", known.started_at];
+  let history = historyReducer(emptyHistory(known, turn), { act: "newest", frames: newest });
+  same(facts(history), wanted, "after a reload");
+  const older = log.frames.slice(-150, -50);
+  history = historyReducer(history, { act: "older", frames: older });
+  same(facts(history), wanted, "scrolled up");
+  history = historyReducer(history, { act: "older", frames: log.frames.slice(0, -150) });
+  same(facts(history), wanted, "scrolled to the first step");
+  const [call] = new Log().say("One more").frames.filter(({ type }) => type === "agent.usage.recorded");
+  history = historyReducer(history, { ...call, seq: log.seq + 1 });
+  same(tokens(history.run.usage), 120 * 191, "one more call");
+});
+
+test("description that is newer than the loaded frames counts, and an older one does not", () => {
+  const { log, known, turn, newest } = longRun(60);
+  let history = historyReducer(emptyHistory(known, turn), { act: "newest", frames: newest });
+  const late = { act: "ready", conversation: { ...known, status: "paused", reason: "stuck", last_seq: log.seq + 2 } };
+  history = historyReducer(history, late);
+  same([history.run.status, history.run.reason], ["paused", "stuck"]);
+  history = historyReducer(history, { act: "ready", conversation: { ...known, status: "running", last_seq: 5 } });
+  same(history.run.status, "paused");
+});
+
+test("end of a turn tells its time and usage, also if only its last steps are loaded", () => {
+  const { log, known, turn } = longRun(190);
+  const usage = { input: 19_000, output: 3_800, cache_read: 7, cache_write: 0, cost_usd: 0.25, calls: 190 };
+  log.add("turn.finished", { number: 1, status: "finished", reason: "answered", steps: 190, seconds: 61.5, usage });
+  const newest = log.frames.slice(-50);
+  const { run } = historyReducer(emptyHistory(known, turn), { act: "newest", frames: newest });
+  const { seconds, usage: told } = run.entries.get("turn:1");
+  same([seconds, tokens(told), costInWords(told)], [61.5, 22_807, "$0.25"]);
+});
+
+test("cause of waiting is told while a conversation is queued", () => {
+  const queued = (waits_for) => rows(initialState({ status: "queued", waits_for })).at(-1).activity;
+  same(queued("agent_paused"), "Waiting: the agent is paused");
+  same(queued("agent_busy"), "Waiting: the agent works on as many conversations as it may");
+  same(queued("worker"), "Waiting for a worker");
 });
 
 test("kept frames are those applied, once each, in order", () => {

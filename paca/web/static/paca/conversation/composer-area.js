@@ -5,7 +5,7 @@ import { icon } from "../core/icons.js";
 import { composer } from "./composer.js";
 import { queuedMessages } from "./queued-messages.js";
 import { isBusy, isOffline, queue } from "./row-selectors.js";
-import { tokensInWords } from "./usage.js";
+import { costInWords, tokensInWords } from "./usage.js";
 
 const GONE = new Map([
   ["forbidden", ["You may no longer see this conversation.", "An owner of the project can give you access."]],
@@ -37,9 +37,10 @@ export function composerArea(view) {
   })}`;
 }
 
-function facts({ usage }) {
-  if (!(usage.input + usage.output)) return nothing;
-  return html`<span class="fact num desk-only" title="Tokens used by this conversation">${tokensInWords(usage)}</span>`;
+function facts({ usage, demo }) {
+  if (!usage.calls) return nothing;
+  const cost = demo ? "" : costInWords(usage);
+  return html`<span class="fact num desk-only" title="Used by the whole conversation">${tokensInWords(usage)}${cost ? ` · ${cost}` : ""}</span>`;
 }
 
 function jumpButton({ unseen, jumpToEnd }) {

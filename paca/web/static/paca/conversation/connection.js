@@ -108,7 +108,7 @@ export class Connection {
   }
 
   #ready(frame) {
-    this.#store.dispatch({ act: "ready", seq: frame.seq, conversation: frame.conversation });
+    this.#store.dispatch({ act: "ready", conversation: frame.conversation, turn: frame.turn });
     for (const waiting of this.#unacked.values()) this.#socket.send(waiting);
   }
 

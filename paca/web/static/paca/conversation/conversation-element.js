@@ -41,11 +41,17 @@ export class PacaConversation extends PacaElement {
     this.page = jsonAttribute(this, "page");
     this.#early = earlyWords(this.field);
     this.members = new Map(this.page.members.map((member) => [member.id, member]));
-    this.store = new Store(historyReducer, emptyHistory(this.page.conversation));
+    const { conversation, agent, turn } = this.page;
+    // Whether a script answers, and which model, is in the log where a turn starts, which may not be loaded.
+    const known = { ...conversation, model: agent.model, demo: agent.demo };
+    this.store = new Store(historyReducer, emptyHistory(known, turn));
     this.store.subscribe((after, before, action) => this.#changed(after.run, before.run, action));
     this.unsent = new UnsentWords(this.page.conversation.id, this.page.me.id);
     this.announcer = pageAnnouncer();
-    this.workerWatch = new WorkerWatch(this.page.urls.workers, () => this.update());
+    this.workerWatch = new WorkerWatch(this.page.urls, {
+      onChange: () => this.update(),
+      onDescribed: (known) => this.store.dispatch({ act: "described", conversation: known }),
+    });
     this.workerWatch.onActivity(this.run.status);
     this.connection = this.connect();
     this.flush();
@@ -207,7 +213,7 @@ export class PacaConversation extends PacaElement {
   // --- changes ------------------------------------------------------------------------------------
 
   #changed(after, before, action) {
-    this.workerWatch.onActivity(after.status);
+    if (action.act !== "described") this.workerWatch.onActivity(after.status);
     if (after.refused?.text && after.refused !== before.refused) this.#restoreDraft(after.refused.text);
     if (after.connection !== before.connection) this.#connectionChanged(after.connection);
     if (!["older", "newest"].includes(action.act)) this.#rowsAdded(after.order.length - before.order.length);

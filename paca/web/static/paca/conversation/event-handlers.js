@@ -2,7 +2,8 @@
 
 import { merge, EMPTY } from "./live-text.js";
 import { writable } from "./copy-on-write.js";
-import { emptyUsage, addUsage } from "./usage.js";
+import { secondsBetween } from "../core/time.js";
+import { emptyUsage, addUsage, usageFrom } from "./usage.js";
 
 const BUSY = new Set(["running", "waiting"]);
 const MAX_LIVE_OUTPUT = 64_000; // characters of live output; the result has all of it
@@ -29,8 +30,12 @@ const metadata = ({ seq, at, source, turn }) => ({ seq, at, source, turn });
 
 // --- status ---------------------------------------------------------------------------------------
 
+/** Whether the frame is newer than the facts of the whole conversation. */
+const isNews = (draft, frame) => frame.seq > draft.known;
+
 function setStatus(draft, frame, status, { reason = "", detail = "" } = {}) {
-  Object.assign(draft, { status, reason, detail, since: frame.at });
+  draft.logStatus = status;
+  if (isNews(draft, frame)) Object.assign(draft, { status, reason, detail, since: frame.at, waitsFor: "" });
   if (BUSY.has(status)) return;
   draft.stopping = false;
   draft.sandbox = null;
@@ -86,7 +91,7 @@ function messageReceived(draft, frame, data) {
   const key = `message:${frame.seq}`;
   const entry = { key, kind: "person", ...metadata(frame), ...data };
   writable(draft, "entries").set(key, entry);
-  writable(draft, BUSY.has(draft.status) ? "queue" : "order").push(key);
+  writable(draft, BUSY.has(draft.logStatus) ? "queue" : "order").push(key);
 }
 
 function messageSpoken(draft, frame, data) {
@@ -132,9 +137,9 @@ function modelRetried(draft, frame, data) {
   draft.retry = key;
 }
 
-function usageRecorded(draft, _frame, data) {
-  draft.usage = addUsage(draft.usage, data);
-  if (draft.turn) draft.turn = { ...draft.turn, usage: addUsage(draft.turn.usage, data) };
+function usageRecorded(draft, frame, data) {
+  if (isNews(draft, frame)) draft.usage = addUsage(draft.usage, data);
+  if (draft.turn?.usage) draft.turn = { ...draft.turn, usage: addUsage(draft.turn.usage, data) };
   if (data.outcome === "done") endRetry(draft, { answered: data.attempt });
   moveReadMessages(draft, data.seen_seq ?? 0, data.call_id);
 }
@@ -190,9 +195,11 @@ function turnFinished(draft, frame, data) {
   endRetry(draft, {});
   writable(draft, "live").clear();
   const began = draft.turn?.number === data.number ? draft.turn : null;
+  // Older logs do not say what a turn took: then it is added up from its frames, if all are here.
   addEntry(draft, `turn:${data.number}`, {
     kind: "turn", ...metadata(frame), ...data,
-    began: began?.at ?? null, usage: began?.usage ?? null,
+    seconds: data.seconds || (began ? secondsBetween(began.at, frame.at) : 0),
+    usage: usageFrom(data.usage) ?? began?.usage ?? null,
   });
   draft.turn = null;
 }
@@ -226,8 +233,8 @@ export const eventHandlers = new Map(Object.entries({
   },
   "agent.turn.started": turnStarted,
   "agent.turn.finished": turnFinished,
-  "agent.title.changed": (draft, _frame, { title }) => {
-    draft.title = title;
+  "agent.title.changed": (draft, frame, { title }) => {
+    if (isNews(draft, frame)) draft.title = title;
   },
   "agent.message.received": messageReceived,
   "agent.message.spoken": messageSpoken,

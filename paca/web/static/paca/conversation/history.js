@@ -1,6 +1,6 @@
 // The loaded frames of a conversation, oldest first, and the state they give: the reducer of the store.
 
-import { fold, initialState, reduce, withOlder } from "./reduce.js";
+import { fold, initialState, reduce, startOf, withOlder } from "./reduce.js";
 
 /**
  * A reducer over {run, frames}. `run` is the state. `frames` keeps each durable frame that was applied,
@@ -12,13 +12,14 @@ export function historyReducer(history, input) {
   return advance(history, input.act === "frames" ? input.frames : [input]);
 }
 
-export function emptyHistory(known) {
-  return { run: initialState(known), frames: [], known };
+export function emptyHistory(known, turn = null) {
+  return { run: initialState(known, 0, turn), frames: [], known, turn };
 }
 
-function newest({ known, run }, { frames }) {
-  const start = { ...initialState(known, (frames[0]?.seq ?? 1) - 1), pending: run.pending, connection: run.connection };
-  return { run: fold(start, frames), frames: [...frames], known };
+function newest({ known, turn, run }, { frames }) {
+  const { pending, connection } = run;
+  const start = { ...startOf(frames, known, known.last_seq, turn), pending, connection };
+  return { run: fold(start, frames), frames: [...frames], known, turn };
 }
 
 function older(history, { frames }) {

@@ -1,18 +1,22 @@
 // The texts of states, activities and notices. A notice has the fact and the next step.
 
-import { ACTIVITIES, REASONS, STATUSES, STATUSES_WITH_REASON } from "./status-labels.js";
+import { ACTIVITIES, NEEDS_YOU, REASONS, STATUSES, STATUSES_WITH_REASON, WAITS_FOR, WAITS_FOR_PEOPLE } from "./status-labels.js";
 
 /** Label, icon and tone of a conversation's status, and its reason in a few words. */
-export function stateOf({ status, reason = "" }) {
+export function stateOf({ status, reason = "", waitsFor = "" }) {
   const state = STATUSES.get(status) ?? { label: status, icon: "circle-help" };
-  const shownReason = STATUSES_WITH_REASON.includes(status) ? (REASONS.get(reason) ?? "") : "";
-  return { ...state, tone: status, reason: shownReason };
+  const shownReason = STATUSES_WITH_REASON.includes(status) ? (REASONS.get(reason || waitsFor) ?? "") : "";
+  if (status !== "waiting") return { ...state, tone: status, reason: shownReason };
+  // The tone of "waiting" asks for a person; a conversation that goes on by itself has another one.
+  if (WAITS_FOR_PEOPLE.includes(reason)) return { ...Object.fromEntries(NEEDS_YOU), tone: status, reason: "" };
+  return { ...state, tone: "queued", reason: shownReason };
 }
 
 /** The present activity of the agent, as a phrase. */
 export function activityOf(state, toolPhrase) {
   if (state.stopping) return "Stopping";
-  if (state.status === "queued") return ACTIVITIES.get("waiting_for_worker");
+  if (state.status === "queued") return WAITS_FOR.get(state.waitsFor) ?? WAITS_FOR.get("worker");
+  if (state.status === "waiting") return "Waiting";
   if (state.sandbox) return ACTIVITIES.get("starting_sandbox");
   if (state.retry) return ACTIVITIES.get("retrying");
   if (toolPhrase) return toolPhrase;

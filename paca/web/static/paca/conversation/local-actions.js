@@ -1,6 +1,7 @@
 // State changes by the reader and the connection, which are not events of the log.
 
 import { writable } from "./copy-on-write.js";
+import { initialState } from "./initial-state.js";
 
 export const actions = {
   /** A message was sent from the composer; the page shows it at once as pending. */
@@ -54,15 +55,18 @@ export const actions = {
     return true;
   },
 
-  /**
-   * The socket is open; the server sends the conversation as of `seq`. Its status counts only if we have
-   * applied exactly the frames up to `seq`, because loaded frames may hold no change of status.
-   */
-  ready(draft, { seq, conversation }) {
+  /** The server described the conversation again. Older facts than those here change nothing. */
+  described(draft, { conversation, turn }) {
+    if (conversation.last_seq < Math.max(draft.known, draft.seq)) return false;
+    const { known, status, reason, waitsFor, title, usage, ...rest } = initialState(conversation, 0, turn);
+    Object.assign(draft, { known, status, reason, waitsFor, title: title || draft.title, usage });
+    if (turn && draft.turn?.number !== turn.number) draft.turn = rest.turn;
+    return true;
+  },
+
+  /** The socket is open; the server sends the conversation as it is now. */
+  ready(draft, { conversation, turn = null }) {
     draft.connection = "open";
-    if (!conversation || seq !== draft.seq) return;
-    const { status, reason = "" } = conversation;
-    if (status !== draft.status) Object.assign(draft, { status, reason });
-    draft.title ||= conversation.title ?? "";
+    if (conversation) actions.described(draft, { conversation, turn });
   },
 };

@@ -7,35 +7,9 @@
 import { actions } from "./local-actions.js";
 import { eventHandlers } from "./event-handlers.js";
 import { writable } from "./copy-on-write.js";
-import { emptyUsage } from "./usage.js";
+import { initialState } from "./initial-state.js";
 
-/** The state before the frame `after + 1`; `known` is the conversation as the server describes it. */
-export function initialState(known = {}, after = 0) {
-  return {
-    first: after + 1, // the oldest frame applied
-    seq: after, // the newest frame applied
-    ahead: new Map(), // seq -> frame, waiting for the ones before it
-    status: known.status ?? "queued",
-    reason: known.reason ?? "",
-    detail: "",
-    since: known.created_at ?? null, // when this status began
-    title: known.title ?? "",
-    model: "",
-    demo: false,
-    turn: null, // {number, at, usage} of the turn that runs
-    entries: new Map(), // key -> entry: an entry is never changed, only replaced
-    order: [], // keys in the order of the page
-    queue: [], // keys of messages the agent has not read
-    retry: null, // key of the retry notice that is counting down
-    live: new Map(), // model call -> {kind, call, text, ...}: text being streamed
-    sandbox: null, // {backend, at} while one is being started
-    usage: emptyUsage(),
-    pending: new Map(), // client_id -> {text, on_busy, at}: sent, not yet in the log
-    refused: null, // {text, detail} of the last refused message
-    stopping: false, // a person pressed Stop, and the log has no end of the turn yet
-    connection: "connecting",
-  };
-}
+export { initialState };
 
 /** The state after one more frame or local action. */
 export function reduce(state, input) {
@@ -53,16 +27,37 @@ export function fold(state, inputs) {
 
 /**
  * The state with an older page of frames before it. All frames are applied again, because the older
- * ones (a title, a queue, a turn) affect the later ones. What does not come from the log is kept.
+ * ones (a queue, a turn) affect the later ones. Rows come of it; the facts of the whole stay.
  */
 export function withOlder(state, frames) {
+  const { known, status, reason, detail, since, waitsFor, title, usage, turn, sandbox } = state;
   const { live, pending, refused, stopping, connection, ahead } = state;
-  const begun = initialState({ status: "queued", title: state.title }, frames[0].seq - 1);
-  const folded = { ...fold(begun, frames), live, pending, refused, stopping, connection, ahead };
+  const folded = fold(startOf(frames, {}, Infinity), frames);
+  const joined = {
+    ...folded, known, status, reason, detail, since, waitsFor, title, usage, sandbox,
+    model: folded.model || state.model, demo: folded.model ? folded.demo : state.demo,
+    turn: folded.turn ?? turn, live, pending, refused, stopping, connection, ahead,
+  };
   for (const { key, live: output } of state.entries.values()) {
-    if (output?.length) folded.entries.set(key, { ...folded.entries.get(key), live: output });
+    if (output?.length) joined.entries.set(key, { ...joined.entries.get(key), live: output });
   }
-  return folded;
+  return joined;
+}
+
+/** The state before the first of these frames, which may be in the middle of a log. */
+export function startOf(frames, known, upTo = known.last_seq ?? 0, turn = null) {
+  const state = initialState(known, (frames[0]?.seq ?? 1) - 1, turn);
+  return { ...state, known: upTo, logStatus: statusBefore(frames) ?? state.status };
+}
+
+// Frames that a worker writes in a turn carry its number; the first status of the log tells the one before it.
+function statusBefore(frames) {
+  for (const { type, turn } of frames) {
+    if (type === "agent.conversation.queued") return "finished";
+    if (type === "agent.conversation.started") return "queued";
+    if (turn != null) return "running";
+  }
+  return null;
 }
 
 /** Whether frames are missing between those applied and those received. */

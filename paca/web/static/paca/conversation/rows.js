@@ -5,7 +5,7 @@ import { copyFrom } from "../core/copy.js";
 import { avatar, icon } from "../core/icons.js";
 import { boundary } from "../core/error-boundary.js";
 import { readableProse, visible } from "../core/terminal.js";
-import { clock, duration, fullDate, secondsBetween, timeOfDay } from "../core/time.js";
+import { clock, duration, fullDate, timeOfDay } from "../core/time.js";
 import { plainRow } from "./plain-row.js";
 import { toolCard } from "./tool-card.js";
 import { groupInWords, outcome, toolOf } from "./tools.js";
@@ -187,13 +187,13 @@ const ENDS = new Map(Object.entries({
 }));
 
 function turn(row, context) {
-  const { status, steps: count, at, began, usage, reason } = row.entry;
+  const { status, steps: count, seconds, usage, reason } = row.entry;
   const [name, word] = ENDS.get(status) ?? ["circle-help", status];
   const facts = [
     reason === "interrupted" ? "Interrupted" : word,
     count ? steps(count) : "",
-    began ? spent(secondsBetween(began, at)) : "",
-    usage && usage.input + usage.output ? tokensInWords(usage) : "",
+    seconds ? spent(seconds) : "",
+    usage && usage.calls ? tokensInWords(usage) : "",
     usage && !context.demo ? costInWords(usage) : "",
   ].filter(Boolean).join(" · ");
   return slim(row, context, { icon: name, fact: html`<span class="turn-end num">${facts}</span>`, classes: "is-end" });

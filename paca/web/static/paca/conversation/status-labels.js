@@ -10,8 +10,8 @@ export const STATUSES = new Map(Object.entries({
     "icon": "loader-circle"
   },
   "waiting": {
-    "label": "Needs you",
-    "icon": "hand"
+    "label": "Waiting",
+    "icon": "clock"
   },
   "paused": {
     "label": "Paused",
@@ -32,6 +32,8 @@ export const STATUSES = new Map(Object.entries({
 }));
 
 export const REASONS = new Map(Object.entries({
+  "agent_paused": "agent paused",
+  "agent_busy": "agent busy",
   "by_person": "by a person",
   "step_limit": "step limit",
   "token_budget": "token limit",
@@ -51,14 +53,30 @@ export const REASONS = new Map(Object.entries({
 }));
 
 export const STATUSES_WITH_REASON = [
+  "queued",
   "waiting",
   "paused",
   "failed",
   "stopped"
 ];
 
+export const WAITS_FOR_PEOPLE = [
+  "approval",
+  "question"
+];
+
+export const NEEDS_YOU = new Map(Object.entries({
+  "label": "Needs you",
+  "icon": "hand"
+}));
+
+export const WAITS_FOR = new Map(Object.entries({
+  "worker": "Waiting for a worker",
+  "agent_paused": "Waiting: the agent is paused",
+  "agent_busy": "Waiting: the agent works on as many conversations as it may"
+}));
+
 export const ACTIVITIES = new Map(Object.entries({
-  "waiting_for_worker": "Waiting for a worker",
   "starting_sandbox": "Starting the sandbox",
   "thinking": "Thinking",
   "running_tool": "Running a tool",

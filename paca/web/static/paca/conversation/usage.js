@@ -6,6 +6,14 @@ export function emptyUsage() {
   return { calls: 0, input: 0, output: 0, cache_read: 0, cache_write: 0, cost: 0, unpriced: 0 };
 }
 
+/** The usage of a server's object (of a conversation or a finished turn), or null if it has none. */
+export function usageFrom(known) {
+  if (!known) return null;
+  const { unpriced_calls: unpriced = 0, priced_cost_usd: cost = known.cost_usd ?? 0, calls } = known;
+  const counts = Object.fromEntries(TOKENS.map((field) => [field, known[field] ?? 0]));
+  return { ...counts, calls: calls ?? (tokens(counts) || unpriced ? 1 : 0), cost, unpriced };
+}
+
 export function addUsage(total, call) {
   const sum = { ...total, calls: total.calls + 1 };
   for (const field of TOKENS) sum[field] += call[field] ?? 0;

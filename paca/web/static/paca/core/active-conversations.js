@@ -51,8 +51,8 @@ export class PacaActiveConversations extends PacaElement {
         ${repeat(this.#conversations, ({ id }) => id, (each) => this.#link(each))}</div>`;
   }
 
-  #link({ id, title, agent, status, reason }) {
-    const { label, icon: name, tone } = stateOf({ status, reason });
+  #link({ id, title, agent, status, reason, waits_for: waitsFor }) {
+    const { label, icon: name, tone } = stateOf({ status, reason, waitsFor });
     const here = location.pathname.includes(id) ? "page" : nothing;
     return html`<a href=${this.getAttribute("pages").replace("CONVERSATION", id)} aria-current=${here}>
       ${avatar({ ...agent, kind: "agent" }, "avatar-s")}<span class="label"><bdi>${visible(title) || "New conversation"}</bdi></span>
