@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from paca import env, installation_keys
-from paca.common import csp, logs
+from paca.common import csp, logs, trusted_proxies
 from paca.common.request_body import MAX_BODY_BYTES
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -71,6 +71,43 @@ DATABASES = {
     )
 }
 
+FORWARDED_ALLOW_IPS = trusted_proxies.entries(
+    env.comma_separated(
+        "FORWARDED_ALLOW_IPS",
+        "127.0.0.1,::1",
+        meaning="Addresses or networks of your proxies, whose X-Forwarded headers are believed. gateway is the host "
+        "of a container, and is believed only while PACA_PUBLISH is a loopback address.",
+    ),
+    published_at=env.text(
+        "PACA_PUBLISH",
+        meaning="Compose only: the address and port of this machine at which the web server is reached.",
+    ),
+)
+WEB_CONNECTIONS = env.integer(
+    "WEB_CONNECTIONS",
+    0,
+    at_most=1_000_000,
+    meaning="Connections that a web server keeps open; 0: three quarters of its limit of open files, at most 4000.",
+)
+WEB_CONNECTIONS_PER_ADDRESS = env.integer(
+    "WEB_CONNECTIONS_PER_ADDRESS",
+    0,
+    at_most=1_000_000,
+    meaning="Connections of one address that is no proxy of FORWARDED_ALLOW_IPS; 0: a quarter of all.",
+)
+WEB_HEAD_TIMEOUT_SECONDS = env.seconds(
+    "WEB_HEAD_TIMEOUT_SECONDS", 20, meaning="Time in which the head of a request must arrive."
+)
+WEB_BODY_TIMEOUT_SECONDS = env.seconds(
+    "WEB_BODY_TIMEOUT_SECONDS",
+    20,
+    meaning="Time in which the body of a request must arrive, and a second more for each 8 KiB.",
+)
+WEB_IDLE_TIMEOUT_SECONDS = env.seconds(
+    "WEB_IDLE_TIMEOUT_SECONDS",
+    30,
+    meaning="A connection without a request is closed after this time.",
+)
 METRICS_TOKEN = env.secret(
     "METRICS_TOKEN",
     at_least=16,
@@ -267,8 +304,7 @@ REST_FRAMEWORK = {
         # Each request calls the server of a model provider.
         "test_connection": "20/min",
     },
-    # The web server decides which proxies are believed: uvicorn by FORWARDED_ALLOW_IPS, and daphne
-    # with --proxy-headers believes all. Django REST Framework itself reads no header of a proxy.
+    # The ASGI application has set the person's address. Django REST Framework reads no header of a proxy.
     "NUM_PROXIES": 0,
     "EXCEPTION_HANDLER": "paca.common.api.errors.exception_handler",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",

@@ -53,6 +53,7 @@ def test_settings_each_have_an_effect():
 
 def test_settings_have_a_meaning_and_their_unit_in_their_name():
     units = ("SECONDS", "MIB", "MINUTE", "CPUS", "STEPS", "RETRIES", "CONCURRENCY", "PORT", "SIZE")
+    units += ("CONNECTIONS", "CONNECTIONS_PER_ADDRESS")
     for variable in VARIABLES.values():
         assert variable.meaning.endswith("."), variable.name
         if re.fullmatch(r"\d+(\.\d+)?", variable.default):

@@ -10,18 +10,22 @@ from django.db import DatabaseError
 
 from paca.common import disk_space
 from paca.common.errors import ConfigurationError
+from paca.common.trusted_proxies import TrustedProxies
 from paca.ops import (
     database_check,
     database_state,
     health,
+    proxy_check,
     sandbox_factory,
     startup_checks,
     worker_status,
 )
+from paca.ops.connections import limits
 
 State = Literal["ok", "todo", "broken"]
 
 START_COMMAND = "make run"
+MIN_CONNECTIONS = 256  # fewer are used up by a team with a few open pages each
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,8 @@ def check_installation() -> list[CheckResult]:
         _run_check("Bus", _bus),
         _run_check("Sandbox", _sandbox),
         _run_check("Server", _server),
+        _run_check("Connections", _connections),
+        _run_check("Proxy", _proxy),
     ]
     return results
 
@@ -201,6 +207,39 @@ def _server() -> CheckResult:
     if process is None:
         return CheckResult("Server", "todo", "not running on this data folder", START_COMMAND)
     return _passed("Server", f"running (process {process})")
+
+
+def _connections() -> CheckResult:
+    server = startup_checks.lock_holder(settings.PACA_DATA_DIR) or 0
+    open_files, found = limits.open_files_limit(server), limits.configured_limits(server)
+    meaning = (
+        f"up to {found.connections} at once, {found.per_address} of one address; "
+        f"limit of open files: {open_files}"
+    )
+    if found.connections > max(open_files - limits.MIN_RESERVED_FILES, MIN_CONNECTIONS):
+        return CheckResult(
+            "Connections", "todo", meaning, "lower WEB_CONNECTIONS, or raise the limit: ulimit -n"
+        )
+    if found.connections < MIN_CONNECTIONS:
+        return CheckResult(
+            "Connections", "todo", meaning, "raise it: ulimit -n 4096 (systemd: LimitNOFILE=4096)"
+        )
+    return _passed("Connections", meaning)
+
+
+def _proxy() -> CheckResult:
+    trusted = TrustedProxies(settings.FORWARDED_ALLOW_IPS)
+    meaning = f"X-Forwarded headers are believed from: {trusted}"
+    ignored = proxy_check.ignored_proxy()
+    if ignored and ignored not in trusted:
+        return CheckResult(
+            "Proxy",
+            "todo",
+            f"{meaning}; {ignored} sends them too. If it is your proxy, cookies are not Secure, and all "
+            "people share one limit of sign-ins",
+            f"set FORWARDED_ALLOW_IPS={ignored}",
+        )
+    return _passed("Proxy", meaning)
 
 
 def _workers() -> CheckResult:

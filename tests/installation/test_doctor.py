@@ -42,6 +42,8 @@ def test_doctor_prints_one_json_object_with_every_part(stopped_installation: Ins
         "bus",
         "sandbox",
         "server",
+        "connections",
+        "proxy",
     ]
     for part in parts.values():
         assert part["state"] in STATES
@@ -51,6 +53,17 @@ def test_doctor_prints_one_json_object_with_every_part(stopped_installation: Ins
     assert parts["model"]["state"] == "todo"
     assert parts["workers"]["state"] == parts["server"]["state"] == "todo"
     assert parts["workers"]["next_step"] == parts["server"]["next_step"] == "make run"
+
+
+def test_doctor_names_a_proxy_whose_headers_are_ignored(stopped_installation: Installation):
+    stopped_installation.settings["FORWARDED_ALLOW_IPS"] = "192.0.2.1"
+    running = stopped_installation.up()
+    forwarded = {"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "https"}
+    assert "Strict-Transport-Security" not in running.get("/accounts/login/", **forwarded).headers
+    found = parts_of(stopped_installation.run("doctor", "--json").stdout)
+    assert found["proxy"]["state"] == "todo"
+    assert found["proxy"]["next_step"] == "set FORWARDED_ALLOW_IPS=127.0.0.1"
+    assert "limit of open files: " in found["connections"]["meaning"]
 
 
 def test_doctor_sees_the_running_server_and_its_worker(first_start):

@@ -189,5 +189,15 @@ MUTANTS = (
             "tests/common/test_log_limits.py::test_lines_of_strangers_are_limited_and_their_number_is_told",
         ),
     ),
+    Mutant("connections-per-address", never, ("tests/ops/test_connection_table.py",)),
+    Mutant("connections-in-all", never, ("tests/ops/test_connection_table.py",)),
+    Mutant("connections-time", removed, ("tests/ops/test_connection_table.py",)),
+    Mutant("web-head-bytes", never, ("tests/installation/test_connection_limits.py",)),
+    Mutant("web-forwarded-headers", always, ("tests/web/test_forwarded_headers.py",)),
+    Mutant(
+        "daphne-body-length",
+        never,
+        ("tests/ops/test_daphne.py::test_daphne_serves_pages_api_and_sockets",),
+    ),
     Mutant("daphne-unsent-bytes", always, ("tests/ops/test_daphne.py",)),
 )

@@ -18,7 +18,7 @@ import pytest
 
 from tests.installation.manage_process import ROOT, START_SECONDS, Installation, Running
 from tests.realtime.pages import Page, bearer_headers
-from tests.support import ports, valkey_server
+from tests.support import ports, raw_http, valkey_server
 from tests.support.flow import wait_until
 from tests.support.postgres_server import PostgresServer
 
@@ -80,11 +80,21 @@ def token(installation: Installation) -> str:
     return installation.run("create_token", "admin").stdout.split()[-1]
 
 
-def start_server(installation: Installation, *command: str, arguments: tuple[str, ...]) -> Running:
+def start_server(
+    installation: Installation,
+    *command: str,
+    arguments: tuple[str, ...],
+    before: tuple[str, ...] = (),
+) -> Running:
     """Start a server on a free port, and wait until it answers."""
     port = ports.free()
     process = subprocess.Popen(
-        [sys.executable, *command, *(each.replace("PORT", str(port)) for each in arguments)],
+        [
+            *before,
+            sys.executable,
+            *command,
+            *(each.replace("PORT", str(port)) for each in arguments),
+        ],
         env=installation.environment(DJANGO_SETTINGS_MODULE="paca.settings"),
         cwd=ROOT,
         stdout=subprocess.PIPE,
@@ -105,9 +115,11 @@ def answers(running: Running) -> bool:
         return False
 
 
-def start_daphne(installation: Installation, *command: str) -> Running:
-    arguments = ("-b", "127.0.0.1", "-p", "PORT", "--proxy-headers", "paca.asgi:application")
-    return start_server(installation, *command, arguments=arguments)
+def start_daphne(
+    installation: Installation, *command: str, before: tuple[str, ...] = ()
+) -> Running:
+    arguments = ("-v", "0", "-b", "127.0.0.1", "-p", "PORT", "paca.asgi:application")
+    return start_server(installation, *command, arguments=arguments, before=before)
 
 
 def call(running: Running, token: str, path: str, body: Any = None) -> Any:
@@ -198,14 +210,31 @@ def test_daphne_serves_pages_api_and_sockets(installation: Installation, token: 
 
 def check_proxy_headers_and_body_limit(running: Running) -> None:
     assert "Strict-Transport-Security" not in running.get("/healthz").headers
-    forwarded = {"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "https"}
+    forwarded = {"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "HTTPS, http"}
     assert "Strict-Transport-Security" in running.get("/healthz", **forwarded).headers
-    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=20)
-    try:
-        connection.request("POST", "/accounts/login/", b"x" * (3 * MIB))
-        assert connection.getresponse().status == 413
-    finally:
-        connection.close()
+    # Only the head is sent: the size is refused before the body is read.
+    head = b"POST /api/v1/projects/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3000000\r\n\r\n"
+    answer = raw_http.exchange(running.port, head)
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["code"] == "too_large"
+    chunks = b"200000\r\n" + b"x" * 0x200000 + b"\r\n"
+    head = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    assert raw_http.status_of(running.port, head + chunks * 2) in {413, 0}
+
+
+def test_daphne_has_the_limits_of_connections(installation: Installation) -> None:
+    limited = ("sh", "-c", 'ulimit -n 1024; exec "$@"', "sh")
+    installation.settings["WEB_HEAD_TIMEOUT_SECONDS"] = "2"
+    running = start_daphne(installation, *DAPHNE, before=limited)
+    del installation.settings["WEB_HEAD_TIMEOUT_SECONDS"]
+    with raw_http.half_requests(running.port, 1100):
+        assert running.get("/healthz").status == 200
+        assert running.get("/accounts/login/").status == 200
+    assert raw_http.exchange(running.port, b"GET / HT").startswith(b"HTTP/1.1 408 ")
+    head = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: "
+    assert raw_http.status_of(running.port, head + b"a" * 100_000) == 0  # closed without an answer
+    assert raw_http.status_of(running.port, b"GET / HTTP/1.1\r\n" + b"X: a\r\n" * 5_000) == 400
+    assert running.stop() == 0
 
 
 def test_daphne_closes_a_viewer_that_does_not_read_and_keeps_little_for_it(

@@ -11,13 +11,20 @@ from types import FrameType
 from typing import Any
 
 import uvicorn
+from django.conf import settings
 
+from paca.common.trusted_proxies import TrustedProxies
+from paca.ops.connections.limits import Limits, configured_limits
+from paca.ops.connections.table import SWEEP_SECONDS, Connection, ConnectionTable
+from paca.ops.uvicorn.http_protocol import BoundedHttpProtocol
+from paca.ops.uvicorn.listener import Listener
 from paca.ops.uvicorn.websocket_protocol import BoundedWebSocketProtocol
 
 # Above our own limit for a frame, so that we can answer a larger frame with an error.
 MAX_FRAME_BYTES = 1024 * 1024
 KEEPALIVE_SECONDS = 20.0
 SHUTDOWN_TIMEOUT_SECONDS = 10
+TICKS_PER_SWEEP = round(SWEEP_SECONDS / 0.1)  # uvicorn's main loop ticks every 0.1 s
 
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -47,11 +54,15 @@ class Server(uvicorn.Server):
         on_ready: Callable[[], object] = lambda: None,
         before_stop: Callable[[], object] = lambda: None,
     ) -> None:
+        self.limits: Limits = configured_limits()
+        self.table = ConnectionTable(
+            self.limits, trusted=TrustedProxies(settings.FORWARDED_ALLOW_IPS)
+        )
         super().__init__(
             uvicorn.Config(
                 application,
                 loop="asyncio",
-                http="httptools",
+                http=BoundedHttpProtocol,
                 ws=BoundedWebSocketProtocol,
                 lifespan="on",
                 interface="asgi3",
@@ -59,6 +70,9 @@ class Server(uvicorn.Server):
                 log_level="warning",
                 access_log=False,
                 server_header=False,
+                # paca.asgi reads the headers of proxies, for every server.
+                proxy_headers=False,
+                timeout_keep_alive=round(self.limits.idle_seconds) + 1,  # ours ends first
                 ws_max_size=MAX_FRAME_BYTES,
                 ws_ping_interval=KEEPALIVE_SECONDS,
                 ws_ping_timeout=KEEPALIVE_SECONDS,
@@ -72,9 +86,27 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen, then call ``on_ready``."""
-        await super().startup(sockets=sockets)
+        await super().startup(sockets=[])  # without uvicorn's own way to accept connections
         if self.started:
+            # They have the methods that uvicorn calls.
+            self.servers: list[Any] = [
+                Listener(each, self.table, self._new_protocol) for each in sockets or []
+            ]
             self._on_ready()
+
+    async def on_tick(self, counter: int) -> bool:
+        """End connections whose client takes too long; say whether the server must end."""
+        if counter % TICKS_PER_SWEEP == 0:
+            self.table.sweep()
+        return await super().on_tick(counter)
+
+    def _new_protocol(self, connection: Connection) -> BoundedHttpProtocol:
+        return BoundedHttpProtocol(
+            connection=connection,
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop the worker first, so that open pages see its last events."""

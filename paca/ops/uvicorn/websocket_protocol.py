@@ -16,6 +16,8 @@ from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.protocol import State
 
+from paca.ops.connections.table import Connection
+
 
 class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
     """Sending waits 10 seconds at most. Closing never waits, and the connection is gone 10 seconds later."""
@@ -23,6 +25,8 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
     send_timeout_seconds: ClassVar[float] = 10.0
     # How long a viewer has to read what is left and to answer the close frame.
     close_timeout_seconds: ClassVar[float] = 10.0
+    # Its place in the table of connections; the HTTP connection hands it over with the handshake.
+    connection: Connection | None = None
 
     async def send(self, message: Any) -> None:
         """Send one ASGI message.
@@ -42,6 +46,12 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
         await super().send(message)
         if message["type"] == "websocket.close":
             self._abort_after_close_timeout()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection has ended, whoever ended it."""
+        if self.connection is not None:
+            self.connection.ended()
+        super().connection_lost(exc)
 
     def send_receive_event_to_app(self) -> None:
         """Hand a received frame to the application.

@@ -50,12 +50,16 @@ def _content_length(scope: Any) -> int:
     return next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
 
 
+def too_large_body(request_id: str) -> dict[str, Any]:
+    """The answer to a request body above the limit, as JSON."""
+    return error_body(BodyTooLarge.code, BodyTooLarge().detail) | {"request_id": request_id}
+
+
 async def _refuse(scope: Any, send: Send) -> None:
     """Answer like the API. Django has not seen the request, so this gives it an id."""
     request_id = uuid.uuid4().hex
     logger.info("request body too large", extra={"request_id": request_id, "path": scope["path"]})
-    answer = error_body(BodyTooLarge.code, BodyTooLarge().detail) | {"request_id": request_id}
-    body = json.dumps(answer).encode()
+    body = json.dumps(too_large_body(request_id)).encode()
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),
