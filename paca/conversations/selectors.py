@@ -10,7 +10,6 @@ from django.db.models import (
     F,
     JSONField,
     OuterRef,
-    Prefetch,
     Q,
     QuerySet,
     Value,
@@ -22,6 +21,7 @@ from paca import events
 from paca.agents.models import Agent
 from paca.common.errors import NotFound
 from paca.conversations.models import ChatSession, Conversation, Event, TurnStatus
+from paca.conversations.models.conversation import agent_load
 from paca.conversations.models.statuses import ACTIVE_STATUSES
 from paca.projects.models import Member, Project
 
@@ -61,7 +61,9 @@ def running_turn(conversation: Conversation) -> dict[str, Any] | None:
     if conversation.status not in ACTIVE_STATUSES:
         return None
     turn = conversation.turns.filter(status=TurnStatus.RUNNING).first()
-    return turn and {"number": turn.number, "started_at": turn.started_at.isoformat()}
+    if turn is None:
+        return None
+    return {"number": turn.number, "started_at": turn.started_at.isoformat()}
 
 
 def find(
@@ -97,10 +99,10 @@ def _messages_with(word: str) -> QuerySet[Event]:
 
 def chat_sessions(agent_id: UUID, member: Member) -> QuerySet[ChatSession]:
     """A person's chats with an agent, the most recently active first."""
-    continued = Conversation.objects.select_related("agent").with_agent_load()
     return (
         ChatSession.objects.filter(agent_id=agent_id, member=member, conversation__isnull=False)
-        .prefetch_related(Prefetch("conversation", queryset=continued))
+        .select_related("conversation__agent")
+        .annotate(agent_load=agent_load())
         .annotate(last_activity_at=F("conversation__last_activity_at"))
         .order_by("-last_activity_at", "-id")
     )

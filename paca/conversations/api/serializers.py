@@ -100,6 +100,11 @@ class ChatSessionSerializer(serializers.ModelSerializer[ChatSession]):
         model = ChatSession
         fields = ("id", "agent_id", "conversation", "created_at", "updated_at")
 
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        # One query for all: the load of the agent was read with the chat.
+        instance.conversation.agent_load = instance.agent_load
+        return super().to_representation(instance)
+
 
 class ChatStartedSerializer(serializers.Serializer[Any]):
     """The new chat session and its conversation, by id; ``turn`` counts from 1."""

@@ -28,6 +28,12 @@ class WaitsFor(models.TextChoices):
     AGENT_BUSY = "agent_busy"
 
 
+def agent_load() -> Coalesce:
+    """For a query of rows with an agent: the number of active conversations of that agent."""
+    others = Conversation.objects.active_of(OuterRef("agent")).order_by().values("agent")
+    return Coalesce(Subquery(others.annotate(n=Count("pk")).values("n")), 0)
+
+
 class ConversationQuerySet(models.QuerySet["Conversation"]):
     """Queries of conversations."""
 
@@ -41,9 +47,7 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
 
     def with_agent_load(self) -> ConversationQuerySet:
         """Each with ``agent_load``: the number of active conversations of its agent."""
-        others = Conversation.objects.active_of(OuterRef("agent")).order_by().values("agent")
-        count = Subquery(others.annotate(n=Count("pk")).values("n"))
-        return self.annotate(agent_load=Coalesce(count, 0))
+        return self.annotate(agent_load=agent_load())
 
     def newest_first(self) -> ConversationQuerySet:
         return self.order_by("-last_activity_at", "-id")
