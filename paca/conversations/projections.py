@@ -147,12 +147,16 @@ def _turn_finished(event: events.TurnFinished, cursor: Any, context: WriteContex
 
 
 def claim_messages(cursor: Any, context: WriteContext) -> None:
-    """Let the running turn answer the messages that were written since it started."""
-    messages = {
-        "conversation_id": uuid_parameter(context.conversation_id),
-        "control": ControlCommand.NONE.value,
-    }
-    _TRIGGER.move_all(cursor, TriggerState.CLAIMED, where=messages, turn=context.turn)
+    """Let the running turn answer the messages that were written since it started.
+
+    The model call that begins reads an interrupt like any other message, so that it ends no later turn.
+    """
+    for control in (ControlCommand.NONE, ControlCommand.INTERRUPT):
+        messages = {
+            "conversation_id": uuid_parameter(context.conversation_id),
+            "control": control.value,
+        }
+        _TRIGGER.move_all(cursor, TriggerState.CLAIMED, where=messages, turn=context.turn)
 
 
 # --- model calls and tool calls -----------------------------------------------------------------

@@ -30,7 +30,7 @@ from paca.conversations.models.statuses import (
     statuses_before,
 )
 from paca.conversations.sql_parameters import datetime_parameter, uuid_parameter
-from paca.engine.turn import LogEntry
+from paca.engine.turn import LogEntry, ModelCallStarted
 from paca.events import Event
 
 PAYLOAD_LIMIT_BYTES = 64 * 1024
@@ -66,12 +66,13 @@ def append(
     conversation_id: UUID,
     *entries: LogEntry,
     lease: Lease | None = None,
-    known_seq: int | None = None,
+    claimed_seq: int | None = None,
 ) -> AppendResult:
     """Store events with the next numbers, and their projections, in one transaction.
 
-    Without a ``lease`` the writer is a person or the system. ``known_seq`` is the last event that the
-    writing worker knows: messages that others stored after it are claimed for the running turn.
+    Without a ``lease`` the writer is a person or the system. A model call reads all messages before it,
+    so they are claimed for the running turn with the entry that starts the call. ``claimed_seq`` spares
+    the query: every message up to this event has a turn.
 
     Raises ``Fenced`` if the lease is lost, ``IllegalStatusMove`` if a status may not change as an event
     says, and ``NotFound`` if there is no such conversation.
@@ -86,7 +87,8 @@ def append(
         context = projections.WriteContext(conversation_id, turn, epoch, now)
         stored = _insert(cursor, context, first_seq, new_events, in_turn=lease is not None)
         projections.apply(cursor, context, entries)
-        if known_seq is not None and first_seq > known_seq + 1:
+        # guard: store-call-claims-messages
+        if starts_model_call(entries) and (claimed_seq is None or first_seq > claimed_seq + 1):
             projections.claim_messages(cursor, context)
         project = UUID(str(project_id))
         batch = CommittedBatch(str(project), status, stored)
@@ -94,6 +96,11 @@ def append(
             lambda: _announce(conversation_id, project, new_events, last_seq, batch)
         )
     return AppendResult(new_events, first_seq, last_seq, now)
+
+
+def starts_model_call(entries: Sequence[LogEntry]) -> bool:
+    """Whether a model call starts with these entries."""
+    return any(isinstance(entry, ModelCallStarted) for entry in entries)
 
 
 def _announce(

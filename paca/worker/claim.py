@@ -46,6 +46,7 @@ from paca.conversations.models.statuses import (
 from paca.conversations.services import stop_agent_conversations
 from paca.conversations.store import Lease
 from paca.worker import assembly, turn_totals
+from paca.worker.turn_end import end_stopped_messages, start_turn, take_commands
 
 logger = logging.getLogger(__name__)
 
@@ -60,11 +61,15 @@ PARKED_DETAIL = (
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A conversation that this worker has claimed, its rows after the claim, and the start of its turn."""
+    """A conversation that this worker has claimed, its rows after the claim, and the start of its turn.
+
+    Every message up to the event ``claimed_seq`` has a turn.
+    """
 
     lease: Lease
     rows: assembly.ConversationRows
     turn_started_at: datetime
+    claimed_seq: int = 0
 
 
 def claim(owner: str, *, lease_seconds: float, limit: int) -> list[Claimed]:
@@ -199,13 +204,7 @@ def _begin_turn(rows: assembly.ConversationRows, lease: Lease) -> Claimed:
         lease=lease,
     )
     conversation.turn_number, conversation.next_seq = number, appended.last_seq + 1
-    return Claimed(lease, rows, appended.at)
-
-
-def start_turn(conversation_id: UUID, number: int) -> events.TurnStarted:
-    """Claim the new triggers for a turn, and return the event that starts it."""
-    taken = store.claim_triggers(conversation_id, turn=number)
-    return events.TurnStarted(number=number, triggers=taken)
+    return Claimed(lease, rows, appended.at, claimed_seq=appended.last_seq)
 
 
 def _park(conversation: Conversation, lease: Lease) -> None:
@@ -221,12 +220,13 @@ def _park(conversation: Conversation, lease: Lease) -> None:
         number=number, status=TurnStatus.PAUSED.value, reason="parked", **totals
     )
     turn_has_ended = turn.exclude(status=TurnStatus.RUNNING).exists()
-    store.append(
-        lease.conversation_id,
-        *([] if turn_has_ended else [finished]),
-        events.ConversationPaused(reason="parked", detail=PARKED_DETAIL),
-        lease=lease,
-    )
+    store.append(lease.conversation_id, *([] if turn_has_ended else [finished]), lease=lease)
+    commands = take_commands(lease.conversation_id)
+    end_stopped_messages(lease.conversation_id, commands)
+    last: events.Event = events.ConversationPaused(reason="parked", detail=PARKED_DETAIL)
+    if commands.stop is not None:
+        last = events.ConversationStopped(reason=commands.stop.kind, by=commands.stop.by)
+    store.append(lease.conversation_id, last, lease=lease)
 
 
 def _mark_model_calls_abandoned(lease: Lease) -> None:

@@ -74,13 +74,15 @@ REPLACED_BY: dict[Action, frozenset[Action]] = {
 class ControlRequest:
     """A request to a running conversation. ``by`` and ``reason`` are stored if it stops the turn.
 
-    ``trigger_id`` is that of the control command in the inbox; None for a release.
+    ``trigger_id`` is that of the control command in the inbox; None for a release. ``seq`` is the last
+    event before the command: what people write after it is not ended by it.
     """
 
     action: Action
     trigger_id: UUID | None = None
     by: str = ""
     reason: str = ""
+    seq: int = 0
 
 
 RELEASE = ControlRequest(Action.RELEASE)
@@ -101,11 +103,13 @@ def pending_requests(conversations: Collection[UUID]) -> list[tuple[UUID, Contro
     commands = (
         Trigger.objects.filter(conversation__in=conversations, state=TriggerState.NEW)
         .exclude(control=ControlCommand.NONE)
-        .order_by("created_at")
+        .order_by("event_seq", "created_at")
     )
     return [(trigger.conversation_id, _request(trigger)) for trigger in commands]
 
 
 def _request(trigger: Trigger) -> ControlRequest:
     reason = "agent_removed" if trigger.kind == "agent_removed" else "by_person"
-    return ControlRequest(Action(trigger.control), trigger.id, trigger.by, reason)
+    is_message = trigger.control == ControlCommand.INTERRUPT
+    seq = trigger.event_seq - is_message
+    return ControlRequest(Action(trigger.control), trigger.id, trigger.by, reason, seq)

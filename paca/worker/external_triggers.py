@@ -141,7 +141,7 @@ def _check_same_message(existing: Conversation, agent: Agent, by: Member, text: 
     first = Trigger.objects.filter(
         conversation=existing, source=SOURCE, idempotency_key=f"{by.pk}:{existing.pk}"
     ).first()
-    if first is None or first.event_seq is None or existing.agent_id != agent.pk:
+    if first is None or existing.agent_id != agent.pk:
         raise TriggerRefused("conversation_id is taken. Choose a new UUID for each trigger.")
     (message,) = event_log.page_after(existing.pk, first.event_seq - 1, 1)
     if message.data()["text"] != to_storable(text):

@@ -37,13 +37,17 @@ class RunLog:
         *,
         database: Database,
         stream_buffer: StreamBuffer,
+        claimed_seq: int = 0,
     ) -> None:
-        """``new_events``: every event after ``cached``, each with its ``seq``."""
+        """``new_events``: every event after ``cached``, each with its ``seq``. ``claimed_seq``: every
+        message up to this event has a turn.
+        """
         self.lease = lease
         self._history, self._progress = cached.history, cached.progress
         self.seen_files = cached.seen_files
         self._database = database
         self._stream_buffer = stream_buffer
+        self._claimed_seq = claimed_seq
         self._pending: list[LogEntry] = []
         self._failed: DatabaseError | PacaError | None = None
         self._refused: DatabaseError | PacaError | None = None
@@ -103,7 +107,7 @@ class RunLog:
                     self.lease.conversation_id,
                     *pending,
                     lease=self.lease,
-                    known_seq=self._history.seq,
+                    claimed_seq=self._claimed_seq,
                 )
             except (store.Fenced, *database_errors.UNAVAILABLE_ERRORS) as error:
                 self._failed = error
@@ -111,6 +115,8 @@ class RunLog:
             except (DatabaseError, PacaError) as error:
                 self._refused = error
                 raise
+            if store.starts_model_call(pending) or appended.first_seq == self._claimed_seq + 1:
+                self._claimed_seq = appended.last_seq
             await self._apply_appended(appended)
 
     async def _apply_appended(self, appended: AppendResult) -> None:
@@ -118,15 +124,18 @@ class RunLog:
             for seq, event in enumerate(appended.events, appended.first_seq):
                 self._apply(event, seq)
         elif appended.last_seq > self._history.seq:
-            await self.catch_up()
+            await self.catch_up(until=appended.last_seq)
 
-    async def catch_up(self) -> None:
-        """Read the events after the last known one, and apply them."""
-        self._apply_all(
-            await self._database.call(
-                event_log.load_after, self.lease.conversation_id, self._history.seq
-            )
+    async def catch_up(self, *, until: int | None = None) -> None:
+        """Read the events after the last known one, and apply them, up to the event ``until``.
+
+        A model call must not read a message that is newer than its start: the message has no turn yet.
+        """
+        found = await self._database.call(
+            event_log.load_after, self.lease.conversation_id, self._history.seq
         )
+        # guard: worker-call-reads-claimed-messages
+        self._apply_all((seq, event) for seq, event in found if until is None or seq <= until)
 
     def show_live(self, event: Event) -> None:
         """Send live text to viewers. Raises ``TypeError`` if the event is not live text."""

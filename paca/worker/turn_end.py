@@ -3,73 +3,156 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
 
 from django.db import transaction
 
 from paca import events
 from paca.conversations import store
 from paca.conversations.models import ControlCommand, Conversation, Trigger, TriggerState
+from paca.conversations.models.inbox import TriggerQuerySet
+from paca.conversations.services.inbox import queue_for_waiting_messages
 from paca.conversations.store import Lease
 from paca.engine.turn import LogEntry, TurnOutcome
 from paca.events import Event
 from paca.worker import turn_totals
-from paca.worker.claim import start_turn
 
-NEXT_TURN_MAY_FOLLOW = {
-    ("finished", "answered"),
-    ("stopped", "interrupted"),
-    ("paused", "step_limit"),
-    ("paused", "stuck"),
-}
+# After these the next turn starts at once. After others people first see why the turn ended.
+NEXT_TURN_FOLLOWS_AT_ONCE = {("finished", "answered"), ("stopped", "interrupted")}
+BY_PERSON = ("paused", "by_person")
+
+
+@dataclass(frozen=True, slots=True)
+class EndingCommands:
+    """The newest stop and the newest pause in the inbox of a turn that ends, if there are any."""
+
+    stop: Trigger | None
+    pause: Trigger | None
 
 
 @transaction.atomic
 def end_turn(
-    lease: Lease, pending: Sequence[LogEntry], outcome: TurnOutcome, *, steps: int, by: str = ""
+    lease: Lease,
+    pending: Sequence[LogEntry],
+    outcome: TurnOutcome,
+    *,
+    steps: int,
+    by: str = "",
+    command_seq: int | None = None,
 ) -> bool:
     """End the running turn; True if the inbox had new messages and the next turn has started.
 
-    ``pending`` are the entries that the run has not committed yet. The first write locks the
-    conversation's row, so no message is missed: it is either read here, or its sender finds the
-    conversation ended and queues it again. Raises ``Fenced`` or ``IllegalStatusMove``.
+    ``pending`` are the entries that the run has not committed yet. ``command_seq`` is the last event
+    before the command that ended the turn: messages after it are for the next turn. The first write
+    locks the conversation's row, so no message is missed: it is either read here, or its sender finds
+    the conversation ended and queues it again. Raises ``Fenced`` or ``IllegalStatusMove``.
     """
-    number = _turn_number(lease)
+    conversation_id = lease.conversation_id
+    store.append(conversation_id, *pending, lease=lease)
+    number = Conversation.objects.values_list("turn_number", flat=True).get(pk=conversation_id)
+    commands = take_commands(conversation_id)
+    if (outcome.status, outcome.reason) == BY_PERSON and commands.pause is not None:
+        command_seq = commands.pause.event_seq
+    if command_seq is not None:
+        _give_back(conversation_id, number, after=command_seq)
+    interrupted = [events.ConversationInterrupted(by=by)] if _is_interrupted(outcome) else []
     finished = events.TurnFinished(
         number=number,
         status=outcome.status,
         reason=outcome.reason,
         steps=steps,
-        **turn_totals.measure(lease.conversation_id, number, pending),
+        **turn_totals.measure(conversation_id, number),
     )
-    interrupted = [events.ConversationInterrupted(by=by)] if _is_interrupted(outcome) else []
-    store.append(lease.conversation_id, *pending, *interrupted, finished, lease=lease)
-    inbox = Trigger.objects.filter(conversation=lease.conversation_id, state=TriggerState.NEW)
-    stop = inbox.filter(control=ControlCommand.STOP).first()
-    pause = inbox.filter(control=ControlCommand.PAUSE).first()
-    inbox.filter(control__in=(ControlCommand.STOP, ControlCommand.PAUSE)).move(TriggerState.DONE)
-    follows = (outcome.status, outcome.reason) in NEXT_TURN_MAY_FOLLOW and stop is None
-    if follows and pause is not None and inbox.exists():
-        outcome, by = TurnOutcome("paused", "by_person"), pause.by  # the new messages wait
+    store.append(conversation_id, *interrupted, finished, lease=lease)
+    ended = end_stopped_messages(conversation_id, commands)
+    if commands.stop is not None and (ended or _is_ended_by_a_late_stop(outcome)):
+        outcome, by = TurnOutcome("stopped", commands.stop.kind), commands.stop.by
+    return _finish(lease, outcome, commands, next_turn=number + 1, by=by)
+
+
+def _finish(
+    lease: Lease, outcome: TurnOutcome, commands: EndingCommands, *, next_turn: int, by: str
+) -> bool:
+    """Start the next turn for messages that wait, or give the conversation its last status."""
+    waiting = _waiting(lease.conversation_id)
+    if waiting.exists() and _are_paused(waiting, commands.pause):
+        if outcome.status != "failed":
+            assert commands.pause is not None
+            outcome, by = TurnOutcome(*BY_PERSON), commands.pause.by
     # guard: worker-inbox-at-turn-end
-    elif follows and inbox.exists():
-        store.append(
-            lease.conversation_id, start_turn(lease.conversation_id, number + 1), lease=lease
-        )
-        return True
-    if outcome.status == "stopped" or stop is not None:
-        inbox.move(TriggerState.DONE)
-    if stop is not None and _is_interrupted(outcome):  # a stop came after the interrupt
-        outcome, by = TurnOutcome("stopped", stop.kind), stop.by
+    elif waiting.exists():
+        if (outcome.status, outcome.reason) in NEXT_TURN_FOLLOWS_AT_ONCE:
+            started = start_turn(lease.conversation_id, next_turn)
+            store.append(lease.conversation_id, started, lease=lease)
+            return True
+        store.append(lease.conversation_id, _final_event(outcome, by), lease=lease)
+        queue_for_waiting_messages(lease.conversation_id)
+        return False
     store.append(lease.conversation_id, _final_event(outcome, by), lease=lease)
     return False
 
 
-def _turn_number(lease: Lease) -> int:
-    return Conversation.objects.values_list("turn_number", flat=True).get(pk=lease.conversation_id)
+def start_turn(conversation_id: UUID, number: int) -> events.TurnStarted:
+    """Claim the new triggers for a turn, and return the event that starts it."""
+    taken = store.claim_triggers(conversation_id, turn=number)
+    return events.TurnStarted(number=number, triggers=taken)
+
+
+# --- the inbox ----------------------------------------------------------------------------------
+
+
+def _new(conversation_id: UUID) -> TriggerQuerySet:
+    return Trigger.objects.filter(conversation=conversation_id, state=TriggerState.NEW)
+
+
+def _waiting(conversation_id: UUID) -> TriggerQuerySet:
+    return _new(conversation_id).filter(control__in=(ControlCommand.NONE, ControlCommand.INTERRUPT))
+
+
+def take_commands(conversation_id: UUID) -> EndingCommands:
+    """Take every stop and pause out of the inbox: none of them may reach a later turn."""
+    commands = _new(conversation_id).filter(control__in=(ControlCommand.STOP, ControlCommand.PAUSE))
+    newest = {trigger.control: trigger for trigger in commands.order_by("event_seq", "created_at")}
+    if newest:
+        commands.move(TriggerState.DONE)
+    return EndingCommands(newest.get(ControlCommand.STOP), newest.get(ControlCommand.PAUSE))
+
+
+def end_stopped_messages(conversation_id: UUID, commands: EndingCommands) -> int:
+    """Mark the messages that waited when the stop came as done; gives their number."""
+    if commands.stop is None:
+        return 0
+    stopped = _waiting(conversation_id)
+    # guard: worker-stop-ends-older-messages-only
+    stopped = stopped.filter(event_seq__lte=commands.stop.event_seq)
+    return stopped.move(TriggerState.DONE)
+
+
+def _give_back(conversation_id: UUID, turn: int, *, after: int) -> None:
+    """Let the next turn answer the messages that are newer than the command that ends this one."""
+    claimed = Trigger.objects.filter(
+        conversation=conversation_id, turn=turn, state=TriggerState.CLAIMED
+    )
+    # guard: worker-newer-messages-are-given-back
+    claimed.filter(event_seq__gt=after).move(TriggerState.NEW, turn=None)
+
+
+def _are_paused(waiting: TriggerQuerySet, pause: Trigger | None) -> bool:
+    """Whether every message that waits is older than the pause. A newer one leaves it."""
+    return pause is not None and not waiting.filter(event_seq__gt=pause.event_seq).exists()
+
+
+# --- outcomes -----------------------------------------------------------------------------------
 
 
 def _is_interrupted(outcome: TurnOutcome) -> bool:
     return (outcome.status, outcome.reason) == ("stopped", "interrupted")
+
+
+def _is_ended_by_a_late_stop(outcome: TurnOutcome) -> bool:
+    """Whether a stop still changes this outcome: an answer stands, and so does an error."""
+    return outcome.status == "paused" or _is_interrupted(outcome)
 
 
 def _final_event(outcome: TurnOutcome, by: str) -> Event:

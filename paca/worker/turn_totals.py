@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
 
-from paca import events
 from paca.conversations.models import ModelCall, ModelCallStatus, Turn
-from paca.engine.turn import LogEntry
 
 TOKENS = ("input", "output", "cache_read", "cache_write")
 RECORDED = (ModelCallStatus.DONE, ModelCallStatus.FAILED, ModelCallStatus.CANCELLED)
 
 
-def measure(conversation_id: UUID, number: int, pending: Sequence[LogEntry] = ()) -> dict[str, Any]:
-    """The facts ``seconds`` and ``usage`` of ``TurnFinished``.
-
-    ``pending`` are entries that are stored together with the end of the turn.
-    """
+def measure(conversation_id: UUID, number: int) -> dict[str, Any]:
+    """The facts ``seconds`` and ``usage`` of ``TurnFinished``."""
     started = Turn.objects.filter(conversation=conversation_id, number=number)
     at = started.values_list("started_at", flat=True).first()
     calls = ModelCall.objects.filter(
         conversation=conversation_id, turn=number, status__in=RECORDED
     ).values_list(*(f"{name}_tokens" for name in TOKENS), "cost_usd")
-    newest = [
-        (*(getattr(entry, name) for name in TOKENS), entry.cost_usd)
-        for entry in pending
-        if isinstance(entry, events.UsageRecorded)
-    ]
     seconds = (timezone.now() - at).total_seconds() if at else 0.0
-    return {"seconds": round(max(0.0, seconds), 3), "usage": _add_up([*calls, *newest])}
+    return {"seconds": round(max(0.0, seconds), 3), "usage": _add_up(calls)}
 
 
 def _add_up(calls: Iterable[tuple[Any, ...]]) -> dict[str, Any]:

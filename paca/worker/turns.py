@@ -153,6 +153,7 @@ class ConversationRun:
             turn.new_events,
             database=database,
             stream_buffer=self._stream_buffer,
+            claimed_seq=self._claimed.claimed_seq,
         )
         sandbox = RunSandbox(
             turn.sandbox,
@@ -224,13 +225,13 @@ class ConversationRun:
         self, active: ActiveTurn, outcome: TurnOutcome, log: RunLog, sandbox: RunSandbox
     ) -> bool:
         """Store the end of the turn; True if the next one has started."""
-        by = active.pause_asked_by
+        by, command_seq = active.pause_asked_by, None
         if (request := self._request) is not None and request is not RELEASE:
             self._request = None
             await _cancel_open_calls(request, active, log, sandbox)
             stopped = request.action is Action.STOP
             outcome = TurnOutcome("stopped", request.reason if stopped else "interrupted")
-            by = request.by
+            by, command_seq = request.by, request.seq
         follows = await self._resources.database.call(
             turn_end.end_turn,
             self.lease,
@@ -238,6 +239,7 @@ class ConversationRun:
             outcome,
             steps=log.progress.steps,
             by=by,
+            command_seq=command_seq,
         )
         fields = {
             "status": outcome.status,

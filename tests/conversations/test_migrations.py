@@ -72,7 +72,7 @@ def create_one_of_each_kind(apps: Any) -> None:
     worker = add("Worker", id="w", pid=1, process_started="1", concurrency=1, heartbeat_at=now)
     add("Turn", number=1, started_at=now, **of)
     add("Event", seq=1, type="agent.message.spoken", source="agent", at=now, blob=blob, **of)
-    add("Trigger", kind="chat_message", source="api", idempotency_key="k", **of)
+    add("Trigger", kind="chat_message", source="api", idempotency_key="k", event_seq=1, **of)
     add("ModelCall", id=uuid4(), turn=1, model="m", epoch=1, started_at=now, **of)
     add("ToolCall", id=uuid4(), turn=1, tool="bash", effect="any", epoch=1, called_at=now, **of)
     add("Sandbox", backend="docker", boot_id="a", last_used_at=now, **of)

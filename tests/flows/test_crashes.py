@@ -57,6 +57,39 @@ def test_model_call_of_a_killed_worker_is_repeated_and_its_row_is_closed(killabl
     assert_replay_matches(conversation)
 
 
+def test_message_that_is_written_while_no_worker_lives_is_answered_by_the_turn_that_reads_it(
+    killable,
+):
+    """In a command: the next worker carries the turn on, and no second turn says "Go on."."""
+    flow, process = killable
+    command = "echo x > begun; until [ -e go-on ]; do sleep 0.05; done"
+    conversation = flow.begin("Go", [calls(bash=command), says("Both done."), says("Again.")])
+    flow.wait_until_written(conversation, "begun")
+    process.kill()
+    flow.send(conversation, "And also this")
+    flow.file_of(conversation, "go-on").touch()
+    process.start()
+    flow.wait_until_idle(conversation)
+    assert conversation.answers == ["Both done."]
+    assert len(flow.model.requests) == 2
+    assert set(conversation.row.triggers.values_list("state", "turn")) == {("done", 1)}
+    assert_replay_matches(conversation)
+
+
+def test_message_after_a_kill_in_a_model_call_is_answered_by_the_repeated_call(killable):
+    flow, process = killable
+    replies = [says("Slow " * 60).slowly(tps=10), says("Both done."), says("Again.")]
+    conversation = flow.begin("Hello", replies)
+    wait_until(lambda: flow.model.in_flight == 1)
+    process.kill()
+    flow.send(conversation, "And also this")
+    process.start()
+    flow.wait_until_idle(conversation)
+    assert conversation.answers == ["Both done."]
+    assert len(flow.model.requests) == 2
+    assert set(conversation.row.triggers.values_list("state", "turn")) == {("done", 1)}
+
+
 def test_dead_worker_on_this_host_is_noticed_before_its_lease_ends(flow):
     flow.stop_worker()
     with WorkerProcess(flow.folder, lease_seconds=600) as process:

@@ -52,6 +52,22 @@ def test_stop_ends_a_command_and_its_whole_tree_within_two_seconds(flow):
     assert_replay_matches(conversation)
 
 
+def test_message_after_a_stop_starts_a_turn_however_long_the_stop_takes(flow):
+    deaf = "trap '' TERM; echo x > deaf; while true; do sleep 0.2; done"
+    conversation = flow.begin("Go", [calls(bash=deaf), says("Something else.")])
+    flow.wait_until_written(conversation, "deaf")
+    flow.send(conversation, "Before the stop")
+    flow.stop(conversation)
+    flow.send(conversation, "After the stop")
+    wait_until(lambda: conversation.answers, describe=lambda: conversation.status)
+    flow.wait_until_idle(conversation)
+    assert conversation.answers == ["Something else."]
+    assert conversation.event_types.count("conversation.stopped") == 1
+    turns = dict(conversation.row.triggers.filter(control="").values_list("event_seq", "turn"))
+    assert [turns[seq] for seq in sorted(turns)] == [1, None, 2]
+    assert_replay_matches(conversation)
+
+
 def test_message_during_a_turn_is_read_at_the_next_step(flow):
     conversation = flow.begin("Go", [calls(bash=WAIT_FOR_FILE), says("Both done.")])
     wait_until(lambda: conversation.has_event("tool.started"))

@@ -72,6 +72,24 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "store-call-claims-messages", never, ("tests/worker/test_messages_are_answered_once.py",)
+    ),
+    Mutant(
+        "worker-call-reads-claimed-messages",
+        filter_dropped,
+        ("tests/worker/test_messages_are_answered_once.py",),
+    ),
+    Mutant(
+        "worker-stop-ends-older-messages-only",
+        removed,
+        ("tests/worker/test_messages_are_answered_once.py",),
+    ),
+    Mutant(
+        "worker-newer-messages-are-given-back",
+        removed,
+        ("tests/worker/test_messages_are_answered_once.py",),
+    ),
+    Mutant(
         "worker-commands-wait-for-their-phase", never, ("tests/worker/test_control_protocol.py",)
     ),
     Mutant("worker-stronger-request-wins", always, ("tests/worker/test_control_protocol.py",)),

@@ -99,7 +99,7 @@ def open_tool_call() -> list[events.Event | ModelCallStarted]:
 def request_for(action: Action) -> ControlRequest:
     if action is Action.RELEASE:
         return RELEASE
-    return ControlRequest(action, uuid4(), by="Rosa", reason="by_person")
+    return ControlRequest(action, uuid4(), by="Rosa", reason="by_person", seq=9)
 
 
 @pytest.fixture

@@ -35,7 +35,11 @@ class TriggerQuerySet(models.QuerySet["Trigger"]):
 
 
 class Trigger(BaseModel):
-    """A message to answer, a request to continue, or a control command to a running turn."""
+    """A message to answer, a request to continue, or a control command to a running turn.
+
+    ``event_seq`` is its place in the log: the event of a message, or the last event before a command.
+    A command ends what came before it, never a message after it. ``turn`` is the turn that took it up.
+    """
 
     conversation = models.ForeignKey(
         Conversation, on_delete=models.CASCADE, related_name="triggers"
@@ -45,7 +49,7 @@ class Trigger(BaseModel):
     source = models.CharField(max_length=20)
     idempotency_key = models.CharField(max_length=200, blank=True)
     by = models.CharField(max_length=200, blank=True)
-    event_seq = models.BigIntegerField(null=True)
+    event_seq = models.BigIntegerField(default=0)
     attempts = models.PositiveIntegerField(default=0)
     state = models.CharField(max_length=10, choices=TriggerState.choices, default=TriggerState.NEW)
     turn = models.PositiveIntegerField(null=True)

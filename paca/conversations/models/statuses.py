@@ -61,7 +61,9 @@ ENDED_STATUSES = (
 
 
 class TriggerState(models.TextChoices):
-    """new: waits. claimed: a turn answers it. done: answered. dead: given up, see ``last_error``."""
+    """new: waits. claimed: a turn answers it. done: answered, or ended by a command. dead: given up, see
+    ``last_error``.
+    """
 
     NEW = "new"
     CLAIMED = "claimed"
@@ -72,7 +74,8 @@ class TriggerState(models.TextChoices):
 TRIGGER_MOVES: dict[TriggerState, tuple[TriggerState, ...]] = {
     # Done at once: a control command that a turn has obeyed, and all that a stop discards.
     TriggerState.NEW: (TriggerState.CLAIMED, TriggerState.DONE),
-    TriggerState.CLAIMED: (TriggerState.DONE, TriggerState.DEAD),
+    # New again: an older command ends the turn, and the next turn answers the message.
+    TriggerState.CLAIMED: (TriggerState.DONE, TriggerState.DEAD, TriggerState.NEW),
 }
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from typing import Protocol
+from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
 
+from paca import events
 from paca.agents.models import Agent
 from paca.bus import get_bus
 from paca.common import disk_space
 from paca.common.errors import Conflict
+from paca.conversations import store
 from paca.conversations.models import ControlCommand, Conversation, Trigger, TriggerState
 from paca.conversations.models.statuses import ACTIVE_STATUSES
 from paca.projects.models import Member
@@ -58,8 +61,8 @@ def add_trigger(
 
     ``kind`` is its cause, such as ``chat_message``. ``control`` makes it a control command. ``by`` is
     the name of its author, and ``actor`` the author's member, if there is one. ``event_seq`` is the
-    event of the message. A ``key`` can be used once for each ``source`` and ``kind``; raises
-    ``IntegrityError`` if it is used again.
+    event of the message; a command gets the last event before it. A ``key`` can be used once for each
+    ``source`` and ``kind``; raises ``IntegrityError`` if it is used again.
     """
     trigger = Trigger.objects.create(
         conversation=current,
@@ -68,10 +71,13 @@ def add_trigger(
         source=source,
         idempotency_key=key,
         by=by,
-        event_seq=event_seq,
+        event_seq=current.last_seq if event_seq is None else event_seq,
     )
+    _wake_on_commit(current, trigger, actor)
 
-    facts = _stream_facts(current, control or kind, actor)
+
+def _wake_on_commit(current: Conversation, trigger: Trigger, actor: Member | None = None) -> None:
+    facts = _stream_facts(current, trigger.control or trigger.kind, actor)
 
     def wake_workers() -> None:
         get_bus().wake(trigger.id, facts)
@@ -95,6 +101,15 @@ def _stream_facts(current: Conversation, kind: str, actor: Member | None) -> dic
     if actor is not None:
         facts["actor_member_id"] = str(actor.pk)
     return facts
+
+
+def queue_for_waiting_messages(conversation_id: UUID) -> None:
+    """Queue an ended or paused conversation for the messages that no turn has taken up."""
+    current = Conversation.objects.get(pk=conversation_id)
+    waiting = Trigger.objects.filter(conversation=current, state=TriggerState.NEW)
+    oldest = waiting.order_by("event_seq")[0]
+    store.append(current.id, events.ConversationQueued(trigger=oldest.kind, by=oldest.by))
+    _wake_on_commit(current, oldest)
 
 
 def discard_new_triggers(current: Conversation) -> None:

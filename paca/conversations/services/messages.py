@@ -233,7 +233,7 @@ def _earlier_receipt(source: str, key: str, **where: Any) -> MessageReceipt | No
         .select_related("conversation")
         .first()
     )
-    if trigger is None or trigger.event_seq is None:
+    if trigger is None:
         return None
     current = trigger.conversation
     turn = trigger.turn or _next_turn(current)
