@@ -2,7 +2,7 @@
 
 import enum
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID
@@ -128,7 +128,7 @@ class Bus(Protocol):
 
     def listen(
         self, kinds: tuple[type[Hint], ...], deliver: Callable[[Hint], None]
-    ) -> AbstractContextManager[None]:
+    ) -> AbstractAsyncContextManager[None]:
         """Call ``deliver`` in the running loop with each hint of these kinds until the block ends.
 
         Every listener gets every hint, except ``TriggerDue``: see ``consume_triggers``.

@@ -2,8 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
 
@@ -43,28 +43,26 @@ class MemoryBus:
         """Send a signal to the worker that holds the conversation."""
         self._publish(ConversationSignal(conversation_id, signal))
 
-    def listen(
-        self, kinds: tuple[type[Hint], ...], deliver: Callable[[Hint], None]
-    ) -> AbstractContextManager[None]:
-        """Call ``deliver`` in the running loop with each hint of these kinds until the block ends."""
-        return self._listening(Listener(kinds, deliver, asyncio.get_running_loop()))
-
     @asynccontextmanager
-    async def consume_triggers(
-        self, deliver: Callable[[Hint], None], handler: TriggerHandler
+    async def listen(
+        self, kinds: tuple[type[Hint], ...], deliver: Callable[[Hint], None]
     ) -> AsyncIterator[None]:
-        """Deliver every trigger to every worker. The handler is never called: nothing comes from outside."""
-        with self.listen((TriggerDue,), deliver):
-            yield
-
-    @contextmanager
-    def _listening(self, listener: Listener) -> Iterator[None]:
+        """Call ``deliver`` in the running loop with each hint of these kinds until the block ends."""
+        listener = Listener(kinds, deliver, asyncio.get_running_loop())
         with self._lock:
             self._listeners = (*self._listeners, listener)
         try:
             yield
         finally:
             self._forget(listener)
+
+    @asynccontextmanager
+    async def consume_triggers(
+        self, deliver: Callable[[Hint], None], handler: TriggerHandler
+    ) -> AsyncIterator[None]:
+        """Deliver every trigger to every worker. The handler is never called: nothing comes from outside."""
+        async with self.listen((TriggerDue,), deliver):
+            yield
 
     def _publish(self, hint: Hint) -> None:
         for listener in self._listeners:  # no lock: the tuple is replaced and never changed

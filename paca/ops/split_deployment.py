@@ -2,9 +2,10 @@
 
 import hmac
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 from django.utils.crypto import salted_hmac
 
 from paca.accounts.models import Installation
@@ -63,9 +64,8 @@ def check_secrets_are_saved() -> None:
             "run `manage.py up --prepare-only` once, which saves them in the data folder, or set "
             f"the variables. Generate them: {GENERATE_COMMANDS}"
         )
-        # The server that imports Paca prints only the message.
         raise ConfigurationError(
-            f"{' and '.join(missing)} would exist only until this process ends. Next step: {next_step}",
+            f"{' and '.join(missing)} would exist only until this process ends.",
             next_step=next_step,
         )
 
@@ -89,9 +89,33 @@ def check_web_secrets() -> None:
 
     Raises ``ConfigurationError`` if such a secret differs from the recorded one.
     """
-    if database_check.is_sqlite():
+    if database_check.is_sqlite() or not settings.PACA_KEYS.from_files:
         return
     _refuse(file for file in _differing_secrets() if file in settings.PACA_KEYS.from_files)
+
+
+def check_served_secrets() -> None:
+    """Check the secrets when a server imports the ASGI application, whichever server it is.
+
+    Raises ``ConfigurationError`` like ``check_secrets_are_saved`` and ``check_web_secrets``.
+    """
+    try:
+        check_secrets_are_saved()
+        with ThreadPoolExecutor(1) as executor:  # a server may import in its event loop
+            executor.submit(_check_web_secrets_once).result()
+    except ConfigurationError as error:
+        # The server that imports Paca prints only the message.
+        next_step = str(error.facts["next_step"])
+        raise ConfigurationError(
+            f"{error.detail} Next step: {next_step}", next_step=next_step
+        ) from None
+
+
+def _check_web_secrets_once() -> None:
+    try:
+        check_web_secrets()
+    finally:
+        connection.close()
 
 
 def check_worker_secrets() -> None:

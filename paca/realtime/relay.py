@@ -4,7 +4,7 @@ import asyncio
 import functools
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 from uuid import UUID
 
@@ -65,7 +65,7 @@ class Relay:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Listen to the bus until the block ends."""
-        with self._bus.listen((EventsCommitted, LiveFrame, HintsLost), self._dispatch):
+        async with self._bus.listen((EventsCommitted, LiveFrame, HintsLost), self._dispatch):
             sweeper = asyncio.create_task(self._sweep(), name="relay sweeper")
             try:
                 yield
@@ -204,10 +204,9 @@ class RelayOnDemand:
     ) -> None:
         self._application = application
         self._make_relay = make_relay
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._relay: Relay | None = None
-        # Kept, because the relay would end if it were collected as garbage.
-        self._lifetime: AbstractAsyncContextManager[None] | None = None
+        self._started: asyncio.Future[Relay] | None = None
+        # Kept, because a task that nothing refers to may be collected as garbage.
+        self._lifetime: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         state = scope.get("state", {})
@@ -217,11 +216,20 @@ class RelayOnDemand:
 
     async def _running_relay(self) -> Relay:
         loop = asyncio.get_running_loop()
-        if self._relay is None or self._loop is not loop:
-            # The start yields to no other task, so two first sockets cannot both start a relay. With
-            # Redis it blocks the event loop until the relay is subscribed, for a second at most.
-            relay = self._make_relay()
-            lifetime = relay.running()
-            await lifetime.__aenter__()
-            self._loop, self._relay, self._lifetime = loop, relay, lifetime
-        return self._relay
+        if self._started is None or self._started.get_loop() is not loop:
+            self._started = loop.create_future()
+            self._lifetime = asyncio.create_task(self._run_relay(self._started))
+            self._lifetime.add_done_callback(functools.partial(self._on_ended, self._started))
+        # Shared by the first sockets, any of which may leave before the relay has started.
+        return await asyncio.shield(self._started)
+
+    async def _run_relay(self, started: asyncio.Future[Relay]) -> None:
+        relay = self._make_relay()
+        async with relay.running():
+            started.set_result(relay)
+            await asyncio.get_running_loop().create_future()  # until the event loop ends
+
+    def _on_ended(self, started: asyncio.Future[Relay], _task: asyncio.Task[None]) -> None:
+        started.cancel()
+        if self._started is started:
+            self._started = None  # the next socket tries again

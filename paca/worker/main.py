@@ -99,9 +99,11 @@ class Worker:
         self._lease_keeper.start()
         try:
             handler = ExternalTriggerHandler(self._database, self._slots_for_external_triggers)
-            with get_bus().listen((ConversationSignal, HintsLost), self._on_hint):
-                async with get_bus().consume_triggers(self._on_hint, handler):
-                    await self._work_until_drained(ready)
+            async with (
+                get_bus().listen((ConversationSignal, HintsLost), self._on_hint),
+                get_bus().consume_triggers(self._on_hint, handler),
+            ):
+                await self._work_until_drained(ready)
             with tolerated("report of the drain"):
                 await self._database.call(self._registration.update, draining=True)
             await asyncio.gather(self._release_runs(), self._warm_pool.drain())

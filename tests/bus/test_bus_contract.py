@@ -36,7 +36,7 @@ def bus(request) -> Bus:
 async def test_bus_delivers_each_kind_of_hint_unchanged_and_in_order(bus: Bus):
     heard: list[Hint] = []
     conversation = uuid4()
-    with bus.listen(ALL, heard.append):
+    async with bus.listen(ALL, heard.append):
         bus.announce("conversation:1", 7)
         bus.live("conversation:1", {"type": "agent.text.streamed", "data": {"text": "é"}})
         bus.signal(conversation)
@@ -63,7 +63,10 @@ async def test_bus_wakes_a_worker_for_each_trigger(bus: Bus):
 async def test_listener_gets_only_the_kinds_that_it_asked_for(bus: Bus):
     signals: list[Hint] = []
     everything: list[Hint] = []
-    with bus.listen((ConversationSignal,), signals.append), bus.listen(ALL, everything.append):
+    async with (
+        bus.listen((ConversationSignal,), signals.append),
+        bus.listen(ALL, everything.append),
+    ):
         bus.announce("conversation:1", 1)
         bus.signal(uuid4())
         await until(lambda: len(everything) == 2)
@@ -73,7 +76,7 @@ async def test_listener_gets_only_the_kinds_that_it_asked_for(bus: Bus):
 
 async def test_listener_gets_nothing_after_its_block_has_ended(bus: Bus):
     heard: list[Hint] = []
-    with bus.listen(ALL, heard.append):
+    async with bus.listen(ALL, heard.append):
         bus.signal(uuid4())
     async with bus.consume_triggers(heard.append, RecordingHandler()):
         pass
@@ -86,7 +89,7 @@ async def test_listener_gets_nothing_after_its_block_has_ended(bus: Bus):
 
 async def test_burst_of_announcements_is_coalesced_and_ends_with_the_highest_number(bus: Bus):
     heard: list[EventsCommitted] = []
-    with bus.listen((EventsCommitted,), heard.append):
+    async with bus.listen((EventsCommitted,), heard.append):
         for seq in range(1, 1001):
             bus.announce("conversation:1", seq)
         bus.announce("conversation:2", 5)
@@ -97,7 +100,7 @@ async def test_burst_of_announcements_is_coalesced_and_ends_with_the_highest_num
 
 async def test_announcement_never_overtakes_a_live_frame_published_before_it(bus: Bus):
     heard: list[Hint] = []
-    with bus.listen(ALL, heard.append):
+    async with bus.listen(ALL, heard.append):
         bus.announce("conversation:1", 1)
         bus.live("conversation:1", {"n": 1})
         bus.announce("conversation:1", 2)
@@ -120,7 +123,7 @@ async def test_hints_of_any_thread_are_delivered_in_the_listeners_loop(bus: Bus)
         for n in range(start, start + 200):
             bus.live("conversation:1", {"n": n})
 
-    with bus.listen((LiveFrame,), deliver):
+    async with bus.listen((LiveFrame,), deliver):
         publishers = [threading.Thread(target=publish, args=(n * 200,)) for n in range(5)]
         for thread in publishers:
             thread.start()
@@ -147,7 +150,7 @@ async def test_listener_that_raises_stops_neither_the_publisher_nor_the_next_hin
         if hint == ConversationSignal(first, Signal.INBOX):
             raise ValueError("a bug of this listener")
 
-    with bus.listen((ConversationSignal,), deliver):
+    async with bus.listen((ConversationSignal,), deliver):
         bus.signal(first)
         bus.signal(second)
         await until(lambda: len(heard) == 2)
@@ -155,18 +158,20 @@ async def test_listener_that_raises_stops_neither_the_publisher_nor_the_next_hin
 
 
 async def test_listener_of_a_closed_loop_is_dropped_and_the_others_still_get_hints(bus: Bus):
+    listening = bus.listen(ALL, lambda hint: None)  # kept: it would end if it were collected
+
     def close_loop_while_listening() -> None:
         loop = asyncio.new_event_loop()
 
         async def enter() -> None:
-            bus.listen(ALL, lambda hint: None).__enter__()
+            await listening.__aenter__()
 
         loop.run_until_complete(enter())
         loop.close()
 
     await asyncio.to_thread(close_loop_while_listening)
     heard: list[Hint] = []
-    with bus.listen(ALL, heard.append):
+    async with bus.listen(ALL, heard.append):
         bus.signal(uuid4())
         bus.signal(uuid4())
         await until(lambda: len(heard) == 2)
@@ -179,7 +184,7 @@ async def test_listener_of_a_blocked_loop_costs_the_publisher_no_time_and_bounde
 
     def listen_and_block() -> None:
         async def main() -> None:
-            with bus.listen(ALL, heard.append):
+            async with bus.listen(ALL, heard.append):
                 ready.set()
                 release.wait(30)  # blocks the event loop
                 await asyncio.sleep(0.5)
@@ -200,7 +205,7 @@ async def test_listener_of_a_blocked_loop_costs_the_publisher_no_time_and_bounde
 
 async def test_hint_between_two_threads_takes_about_a_millisecond(bus: Bus):
     delays: list[float] = []
-    with bus.listen(
+    async with bus.listen(
         (LiveFrame,), lambda hint: delays.append(time.perf_counter() - hint.frame["at"])
     ):
 

@@ -108,7 +108,7 @@ async def test_event_with_a_lone_surrogate_does_not_stop_the_events_behind_it(va
 )  # fmt: skip
 async def test_malformed_message_of_another_program_is_ignored(valkey, connect, channel, message):
     bus, heard = connect(valkey), []
-    with bus.listen(ALL, heard.append):
+    async with bus.listen(ALL, heard.append):
         with valkey.client() as program:
             assert program.publish(channel, message) >= 1
         bus.signal(CONVERSATION)
@@ -119,7 +119,7 @@ async def test_malformed_message_of_another_program_is_ignored(valkey, connect, 
 async def test_announcement_of_another_program_is_delivered(valkey, connect):
     bus, heard = connect(valkey), []
     payload = {"project_id": "p", "conversation_id": "c", "seq": 4}
-    with bus.listen(ALL, heard.append):
+    async with bus.listen(ALL, heard.append):
         with valkey.client() as program:
             program.publish("paca.events", json.dumps({"type": "agent.x", "payload": payload}))
         await until(lambda: heard)
@@ -127,8 +127,9 @@ async def test_announcement_of_another_program_is_delivered(valkey, connect):
 
 
 async def test_listener_subscribes_only_to_the_channels_of_its_kinds(valkey, connect):
-    with connect(valkey).listen((ConversationSignal,), lambda _: None), valkey.client() as program:
-        await until(lambda: program.pubsub_channels() == ["paca.control"])
+    async with connect(valkey).listen((ConversationSignal,), lambda _: None):
+        with valkey.client() as program:
+            await until(lambda: program.pubsub_channels() == ["paca.control"])
 
 
 async def test_redis_bus_uses_tls_and_rejects_an_unknown_certificate(valkey, connect, tmp_path):
@@ -136,13 +137,15 @@ async def test_redis_bus_uses_tls_and_rejects_an_unknown_certificate(valkey, con
     with TlsProxy(tmp_path, valkey.port) as front:
         address = f"rediss://127.0.0.1:{front.port}/0"
         bus = RedisBus(f"{address}?ssl_ca_certs={front.certificate}")
-        with bus.listen(ALL, heard.append):
-            async with bus.consume_triggers(due.append, RecordingHandler()):
-                for n in range(200):
-                    bus.live("conversation:1", {"n": n})
-                bus.wake(trigger)
-                await until(lambda: len(heard) == 200)
-                await until(lambda: due == [TriggerDue(trigger)])
+        async with (
+            bus.listen(ALL, heard.append),
+            bus.consume_triggers(due.append, RecordingHandler()),
+        ):
+            for n in range(200):
+                bus.live("conversation:1", {"n": n})
+            bus.wake(trigger)
+            await until(lambda: len(heard) == 200)
+            await until(lambda: due == [TriggerDue(trigger)])
         bus.close()
         distrustful = RedisBus(address)
         distrustful.signal(CONVERSATION)

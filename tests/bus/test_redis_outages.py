@@ -39,7 +39,7 @@ async def test_hints_published_during_an_outage_arrive_within_two_seconds_of_its
     own_valkey, connect, outage
 ):
     bus, heard = connect(own_valkey), []
-    with bus.listen(ALL, heard.append):
+    async with bus.listen(ALL, heard.append):
         bus.announce(TOPIC, 1)
         await until(lambda: EventsCommitted(TOPIC, 1) in heard)
         end_outage = outage(own_valkey)
@@ -54,7 +54,7 @@ async def test_hints_published_during_an_outage_arrive_within_two_seconds_of_its
 
 async def test_subscriber_leaves_a_server_that_hangs_and_reconnects(own_valkey, connect):
     bus, heard = connect(own_valkey), []
-    with bus.listen(ALL, heard.append):
+    async with bus.listen(ALL, heard.append):
         end_outage = freeze(own_valkey)
         bus.announce(TOPIC, 1)
         await asyncio.sleep(2.5)  # longer than any client waits for an answer
@@ -70,12 +70,14 @@ async def test_listener_started_without_redis_gets_hints_lost(own_valkey, connec
     own_valkey.kill()
     bus, heard, due = connect(own_valkey), [], []
     trigger = uuid4()
-    with bus.listen(ALL, heard.append):
-        async with bus.consume_triggers(due.append, RecordingHandler()):
-            bus.wake(trigger)
-            own_valkey.start()
-            await until(lambda: HintsLost() in heard, LATE_SECONDS)
-            await until(lambda: TriggerDue(trigger) in due, LATE_SECONDS)
+    async with (
+        bus.listen(ALL, heard.append),
+        bus.consume_triggers(due.append, RecordingHandler()),
+    ):
+        bus.wake(trigger)
+        own_valkey.start()
+        await until(lambda: HintsLost() in heard, LATE_SECONDS)
+        await until(lambda: TriggerDue(trigger) in due, LATE_SECONDS)
 
 
 @pytest.mark.parametrize("durable", [True, False])
@@ -118,21 +120,23 @@ async def test_entries_added_before_the_consumer_group_existed_are_read(valkey, 
 
 async def test_connection_that_the_server_has_closed_is_not_used_again(valkey, connect):
     bus, heard, due = connect(valkey), [], []
-    with bus.listen(ALL, heard.append):
-        async with bus.consume_triggers(due.append, RecordingHandler()):
-            bus.announce(TOPIC, 1)
-            await until(lambda: heard)
-            for number in range(2, 6):
-                with valkey.client() as program:
-                    for kind in ("normal", "pubsub"):
-                        program.execute_command("CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes")
-                trigger = uuid4()
-                bus.wake(trigger)
-                await until(lambda trigger=trigger: TriggerDue(trigger) in due, LATE_SECONDS)
-                await until(lambda: HintsLost() in heard, LATE_SECONDS)
-                bus.announce(TOPIC, number)
-                await until(lambda n=number: EventsCommitted(TOPIC, n) in heard, LATE_SECONDS)
-                heard.clear()
+    async with (
+        bus.listen(ALL, heard.append),
+        bus.consume_triggers(due.append, RecordingHandler()),
+    ):
+        bus.announce(TOPIC, 1)
+        await until(lambda: heard)
+        for number in range(2, 6):
+            with valkey.client() as program:
+                for kind in ("normal", "pubsub"):
+                    program.execute_command("CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes")
+            trigger = uuid4()
+            bus.wake(trigger)
+            await until(lambda trigger=trigger: TriggerDue(trigger) in due, LATE_SECONDS)
+            await until(lambda: HintsLost() in heard, LATE_SECONDS)
+            bus.announce(TOPIC, number)
+            await until(lambda n=number: EventsCommitted(TOPIC, n) in heard, LATE_SECONDS)
+            heard.clear()
 
 
 async def test_publishing_costs_no_time_and_bounded_memory_while_redis_hangs(own_valkey, connect):
@@ -150,7 +154,7 @@ async def test_publishing_costs_no_time_and_bounded_memory_while_redis_hangs(own
         bus.live(TOPIC, frame)
     assert len(bus._publisher.outbox) <= 33
     own_valkey.thaw()
-    with bus.listen(ALL, heard.append):
+    async with bus.listen(ALL, heard.append):
         bus.announce(TOPIC, 7)
         # The newest hints are not dropped.
         await until(lambda: EventsCommitted(TOPIC, 7) in heard, 10)
@@ -173,24 +177,26 @@ def test_outbox_keeps_the_higher_number_of_two_announcements_in_the_wrong_order(
 
 async def test_number_of_redis_connections_stays_constant(own_valkey, connect):
     bus, heard, due = connect(own_valkey), [], []
-    with bus.listen(ALL, heard.append):
-        async with bus.consume_triggers(due.append, RecordingHandler()):
-            bus.signal(uuid4())
-            await until(lambda: heard)
-            ours = ["paca-bus-publisher", "paca-bus-subscriber", "paca-bus-trigger-stream"]
-            await until(lambda: own_valkey.connections() == ours)
-            for n in range(10_000):
-                bus.live(TOPIC, {"n": n})
-            await until(lambda: heard[-1] == LiveFrame(TOPIC, {"n": 9_999}), 30)
-            assert own_valkey.connections() == ours
-            for _ in range(20):
-                heard.clear()
-                own_valkey.kill()
-                own_valkey.start()
-                await until(lambda: HintsLost() in heard, LATE_SECONDS)
-            bus.signal(uuid4())
-            await until(lambda: len(own_valkey.connections()) == 3, LATE_SECONDS)
-            assert own_valkey.connections() == ours
+    async with (
+        bus.listen(ALL, heard.append),
+        bus.consume_triggers(due.append, RecordingHandler()),
+    ):
+        bus.signal(uuid4())
+        await until(lambda: heard)
+        ours = ["paca-bus-publisher", "paca-bus-subscriber", "paca-bus-trigger-stream"]
+        await until(lambda: own_valkey.connections() == ours)
+        for n in range(10_000):
+            bus.live(TOPIC, {"n": n})
+        await until(lambda: heard[-1] == LiveFrame(TOPIC, {"n": 9_999}), 30)
+        assert own_valkey.connections() == ours
+        for _ in range(20):
+            heard.clear()
+            own_valkey.kill()
+            own_valkey.start()
+            await until(lambda: HintsLost() in heard, LATE_SECONDS)
+        bus.signal(uuid4())
+        await until(lambda: len(own_valkey.connections()) == 3, LATE_SECONDS)
+        assert own_valkey.connections() == ours
     await until(lambda: own_valkey.connections("paca-bus-subscriber") == [])
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
+from paca.installation_keys import ENCRYPTION_KEY_FILE, SECRET_KEY_FILE
 from tests.installation.manage_process import ROOT, START_SECONDS, Installation, Running
 from tests.realtime.pages import Page, bearer_headers
 from tests.support import ports, raw_http, valkey_server
@@ -276,22 +277,47 @@ def test_runserver_serves_sockets_with_daphne(installation: Installation, token:
         assert viewer.ask("ping")["type"] == "pong"
 
 
-def test_daphne_is_refused_without_saved_secrets(tmp_path: Path) -> None:
-    installation = Installation(tmp_path / "var")
-    ended = subprocess.run(
+def run_daphne(installation: Installation, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run daphne until it has refused to serve."""
+    return subprocess.run(
         [sys.executable, *DAPHNE, "-p", "0", "paca.asgi:application"],
-        env=installation.environment(),
+        env=installation.environment(**variables),
         cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=START_SECONDS,
         check=False,
     )
+
+
+def test_daphne_is_refused_without_saved_secrets(tmp_path: Path) -> None:
+    installation = Installation(tmp_path / "var")
+    ended = run_daphne(installation)
     assert ended.returncode == 1
     last_line = ended.stderr.strip().splitlines()[-1]
     assert "SECRET_KEY and ENCRYPTION_KEY would exist only until this process ends" in last_line
     assert "manage.py up --prepare-only" in last_line
     assert not installation.data.exists()
+
+
+def test_daphne_is_refused_with_other_secrets_than_the_installation(
+    installation: Installation, tmp_path: Path
+) -> None:
+    """A second host that has generated its own secrets must not write what the others cannot read."""
+    second = Installation(tmp_path / "var", installation.settings)
+    second.data.mkdir(mode=0o700)
+    generated = {
+        SECRET_KEY_FILE: "another-0123456789abcdefghijklmnopqrstuvwxyz-012345",
+        ENCRYPTION_KEY_FILE: "jF5gV2d3cXh1eWJtdmF3cXJ0c2x6a2puZ2h1aW9wYXM=",
+    }
+    for name, secret in generated.items():
+        (second.data / name).touch(mode=0o600)
+        (second.data / name).write_text(secret)
+    ended = run_daphne(second, SECRET_KEY="", ENCRYPTION_KEY="")
+    assert ended.returncode == 1
+    last_line = ended.stderr.strip().splitlines()[-1]
+    assert "SECRET_KEY and ENCRYPTION_KEY differ from what the web process" in last_line
+    assert "Next step: give every process the same" in last_line
 
 
 def test_other_processes_do_not_load_daphne() -> None:

@@ -6,8 +6,8 @@ import json
 import os
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
 
@@ -136,16 +136,16 @@ class RedisBus:
 
     # --- listening ------------------------------------------------------------------------------
 
-    @contextmanager
-    def listen(
+    @asynccontextmanager
+    async def listen(
         self, kinds: tuple[type[Hint], ...], deliver: Callable[[Hint], None]
-    ) -> Iterator[None]:
+    ) -> AsyncIterator[None]:
         """Subscribe to the channels of these kinds. If Redis is away, that happens when it is back."""
         listener = Listener(kinds, deliver, asyncio.get_running_loop())
         channels = {name: decode for kind, (name, decode) in _CHANNELS.items() if kind in kinds}
         subscriber = Subscriber(self._url, channels, listener)
-        subscriber.start_and_wait(SUBSCRIBE_SECONDS)
         try:
+            await asyncio.to_thread(subscriber.start_and_wait, SUBSCRIBE_SECONDS)
             yield
         finally:
             subscriber.stop()
