@@ -316,6 +316,7 @@ class ToolReturned(Event):
     sandbox_lost.
 
     ``file``: the file in the sandbox that has the whole output, if it is truncated here.
+    ``full_output_bytes``: the size of the whole output, if people can download it; else 0.
     """
 
     call_id: str
@@ -326,6 +327,7 @@ class ToolReturned(Event):
     truncated: bool = False
     file: str = ""
     cause: str = ""
+    full_output_bytes: int = 0
 
 
 @event("agent.tool.outcome_unknown")

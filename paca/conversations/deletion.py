@@ -8,7 +8,7 @@ from paca.accounts import audit
 from paca.bus import get_bus
 from paca.bus.base import project_topic
 from paca.common.errors import Conflict, NotFound
-from paca.conversations import sandbox_lifecycle, sandbox_queries, services
+from paca.conversations import full_outputs, sandbox_lifecycle, sandbox_queries, services
 from paca.conversations.models import (
     Blob,
     ChatSession,
@@ -87,10 +87,11 @@ def _lock(conversation: Conversation) -> Conversation:
 
 
 def _delete_log(conversation: Conversation) -> None:
-    """Delete the events, and the blobs that no other log uses."""
+    """Delete the events, full outputs, and the blobs that no other log uses."""
     log = Event.objects.filter(conversation=conversation)
     blobs = list(log.exclude(blob=None).values_list("blob", flat=True).distinct())
     log.delete()
+    full_outputs.delete_all(conversation)
     # Locked first: another log that stores one of them now has committed, or waits and stores it again.
     list(Blob.objects.select_for_update().filter(pk__in=blobs).order_by("pk").values_list("pk"))
     used_elsewhere = Event.objects.filter(blob__in=blobs).values("blob")

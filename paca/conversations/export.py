@@ -33,16 +33,17 @@ class ExportFile:
 def to_json(conversation: Conversation, described: Mapping[str, Any]) -> ExportFile:
     """The conversation as one JSON object. ``described`` is the conversation as the API shows it."""
     pieces = _json_pieces(described, _events(conversation))
-    return _write(pieces, f"{_name(conversation)}.json", "application/json")
+    return write_file(map(to_utf8, pieces), f"{_name(conversation)}.json", "application/json")
 
 
 def to_markdown(conversation: Conversation) -> ExportFile:
     """The conversation as a Markdown document."""
     pieces = markdown(conversation, _events(conversation))
-    return _write(pieces, f"{_name(conversation)}.md", "text/markdown; charset=utf-8")
+    name = f"{_name(conversation)}.md"
+    return write_file(map(to_utf8, pieces), name, "text/markdown; charset=utf-8")
 
 
-def _write(pieces: Iterator[str], name: str, content_type: str) -> ExportFile:
+def write_file(pieces: Iterator[bytes], name: str, content_type: str) -> ExportFile:
     """Write the whole file before any of it is sent.
 
     So an error is never half a file, and a slow reader occupies no database connection. A log of
@@ -51,7 +52,7 @@ def _write(pieces: Iterator[str], name: str, content_type: str) -> ExportFile:
     file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # noqa: SIM115 - the caller closes it
     try:
         for piece in pieces:
-            file.write(to_utf8(piece))
+            file.write(piece)
         size = file.tell()
         file.seek(0)
     except BaseException:

@@ -197,7 +197,13 @@ async def _run_call(
     except Exception as error:  # a tool's failure is a result for the model, never the turn's end
         logger.exception("tool failed", extra={"call": call.id, "tool": call.tool.name})
         return _failed_result(call.id, f"The tool failed: {type(error).__name__}.", cause="failed")
-    return _result(call.id, output, seconds=clock.monotonic() - started_at)
+    seconds = clock.monotonic() - started_at
+    full_output_bytes = 0
+    if output.file:
+        full_output_bytes = await services.outputs.keep(
+            call.id, output.file, services.sandbox.workspace
+        )
+    return _result(call.id, output, seconds=seconds, full_output_bytes=full_output_bytes)
 
 
 async def _perform_or_reattach(
@@ -264,7 +270,9 @@ async def _kill(call: OpenCall, turn: ActiveTurn, services: ToolServices) -> str
     return f"Output until then:\n{output}" if output.strip() else ""
 
 
-def _result(call_id: str, output: ToolOutput, *, seconds: float) -> events.ToolReturned:
+def _result(
+    call_id: str, output: ToolOutput, *, seconds: float, full_output_bytes: int
+) -> events.ToolReturned:
     return events.ToolReturned(
         call_id=call_id,
         output=output.output,
@@ -274,6 +282,7 @@ def _result(call_id: str, output: ToolOutput, *, seconds: float) -> events.ToolR
         truncated=output.truncated,
         file=output.file,
         cause=output.cause,
+        full_output_bytes=full_output_bytes,
     )
 
 

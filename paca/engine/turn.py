@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -162,6 +163,26 @@ class ConversationSandbox(Protocol):
         ...
 
 
+class OutputStore(Protocol):
+    """Keeps outputs that are too long for the log, for people to download."""
+
+    async def keep(
+        self, call_id: str, path: str, open_workspace: Callable[[], Awaitable[SandboxWorkspace]]
+    ) -> int:
+        """Keep the content of a file of the workspace; gives its size in bytes, or 0 if it is not kept."""
+        ...
+
+
+class NoOutputStore:
+    """Keeps no output."""
+
+    async def keep(
+        self, call_id: str, path: str, open_workspace: Callable[[], Awaitable[SandboxWorkspace]]
+    ) -> int:
+        """Do nothing."""
+        return 0
+
+
 @dataclass(frozen=True, slots=True)
 class ToolServices:
     """The parts of the outside that a tool call uses."""
@@ -175,3 +196,4 @@ class TurnServices(ToolServices):
     """Everything outside the engine that a turn uses."""
 
     llm: LLM
+    outputs: OutputStore = NoOutputStore()

@@ -36,6 +36,7 @@ from paca.worker.control_protocol import (
     stronger,
 )
 from paca.worker.database import Database
+from paca.worker.full_output_store import FullOutputStore
 from paca.worker.run_log import HistoryCache, RunLog
 from paca.worker.sandboxes.run_sandbox import RunSandbox
 from paca.worker.sandboxes.warm_pool import WarmPool
@@ -197,7 +198,9 @@ class ConversationRun:
     ) -> TurnOutcome:
         """The engine's outcome. Its errors become outcomes that people can read."""
         try:
-            services = TurnServices(log, sandbox, _open_llm(turn))
+            services = TurnServices(
+                log, sandbox, _open_llm(turn), FullOutputStore(self._resources.database)
+            )
             if self._request is None:
                 self._engine = asyncio.create_task(run_until_done(active, services))
                 return await self._engine

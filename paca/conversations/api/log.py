@@ -1,4 +1,4 @@
-"""The event log of a conversation over the API: pages of events, and all of it as a file."""
+"""The event log of a conversation over the API: pages of events, all of it as a file, and full outputs."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -13,7 +13,8 @@ from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from paca.conversations import event_log, export, selectors
+from paca.common.errors import NotFound
+from paca.conversations import event_log, export, full_outputs, selectors
 from paca.conversations.api.serializers import (
     EventsQuery,
     ExportQuery,
@@ -71,6 +72,30 @@ class Export(ProjectView):
         if query["format"] == "markdown":
             return _download(export.to_markdown(conversation))
         return _download(export.to_json(conversation, conversation_object(conversation)))
+
+
+class FullOutput(ProjectView):
+    """The full output of a tool call as a file."""
+
+    required_permission = "conversations:read"
+    content_negotiation_class = FirstRendererNegotiation
+
+    @extend_schema(responses={(200, "text/plain"): OpenApiTypes.STR}, tags=["conversations"])
+    def get(self, request: Request, conversation_id: UUID, call_id: str) -> HttpResponseBase:
+        """Download the output of which the log has the beginning and the end.
+
+        It is kept for calls whose result has ``full_output_bytes``, up to 50 MiB of each.
+        """
+        conversation = selectors.get(self.project, conversation_id)
+        return _download(full_outputs.to_file(conversation, _call_id(call_id)))
+
+
+def _call_id(text: str) -> UUID:
+    """The id of a call as events have it. Raises ``NotFound``."""
+    try:
+        return UUID(text)
+    except ValueError:
+        raise NotFound("There is no call of this id.") from None
 
 
 def _download(exported: export.ExportFile) -> HttpResponseBase:

@@ -14,6 +14,7 @@ conversation = [
     path("", conversations.OneConversation.as_view(), name="conversation"),
     path("events/", log.Events.as_view(), name="conversation-events"),
     path("export/", log.Export.as_view(), name="conversation-export"),
+    path("calls/<str:call_id>/output/", log.FullOutput.as_view(), name="conversation-call-output"),
     path("messages/", conversations.Messages.as_view(), name="conversation-messages"),
     path("workspace/", conversations.ConversationFiles.as_view(), name="conversation-workspace"),
     path("stop/", conversations.Stop.as_view(), name="conversation-stop"),

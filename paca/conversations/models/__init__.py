@@ -7,6 +7,7 @@ from paca.conversations.models.conversation import (
     TriggerType,
     Turn,
 )
+from paca.conversations.models.full_outputs import FullOutput, FullOutputPart
 from paca.conversations.models.inbox import ControlCommand, Trigger
 from paca.conversations.models.log import Blob, Event
 from paca.conversations.models.sandboxes import ReadySandbox, Sandbox
@@ -27,6 +28,8 @@ __all__ = [
     "Conversation",
     "ConversationStatus",
     "Event",
+    "FullOutput",
+    "FullOutputPart",
     "ModelCall",
     "ModelCallStatus",
     "ReadySandbox",

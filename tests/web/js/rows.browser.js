@@ -24,7 +24,7 @@ class Page {
 
   context = {
     agent: { id: "a", name: "Rosa", kind: "agent" }, me: { id: "m", name: "Ada", kind: "human" }, members: new Map(),
-    mayWrite: true, demo: false, model: "", settingsUrl: "", acts: {}, isOpen: () => true, onToggle() {},
+    mayWrite: true, demo: false, model: "", settingsUrl: "", api: "/c/", acts: {}, isOpen: () => true, onToggle() {},
     prose: (key, text, done) => {
       if (text === "break") throw new Error("broken on purpose");
       if (!this.prose.has(key)) this.prose.set(key, new GrowingMarkdown());
@@ -111,6 +111,17 @@ test("facts that do not fit are shown as they are, and later events are applied"
   const page = new Page();
   page.show(added(log.say("**after**")));
   same(page.place.querySelector("strong").textContent, "after");
+});
+
+test("long output has a link to all of it, if it is kept", () => {
+  const log = new Log().message("Hi").begin();
+  log.use("bash", { command: "yes" }, { output: "y", truncated: true, file: "x", full_output_bytes: 52_428_800 });
+  log.use("bash", { command: "yes" }, { output: "y", truncated: true, file: "x", full_output_bytes: 0 });
+  const page = new Page();
+  page.show(added(log));
+  const links = [...page.place.querySelectorAll(".tool-foot a")].map((link) => [link.getAttribute("href"), link.textContent]);
+  same(links, [["/c/calls/tool-1/output/", "Full output, 52.4 MB"]]);
+  check(page.place.textContent.includes("The full output is in x in the sandbox."));
 });
 
 test("live output follows its end until the reader scrolls up", async () => {

@@ -299,7 +299,7 @@ export class PacaConversation extends PacaElement {
   #context(demo, model) {
     const { agent, me, mayWrite, urls } = this.page;
     return {
-      agent, me, mayWrite, demo, model, members: this.members, settingsUrl: urls.settings,
+      agent, me, mayWrite, demo, model, members: this.members, settingsUrl: urls.settings, api: urls.api,
       isOpen: this.isOpen, onToggle: this.#toggled, prose: this.#markdownNodes, acts: { resume: this.resume, stop: this.stopParked },
     };
   }

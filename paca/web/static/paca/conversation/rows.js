@@ -144,15 +144,19 @@ function tool(row, context) {
   return entry(row, context, {
     node: icon(toolOf(call).icon),
     classes: call.state === "running" ? "is-live" : "",
-    body: toolCard(call, { agent: context.agent.name, open: context.isOpen(row), onToggle: context.onToggle }),
+    body: toolCard(call, cardContext(context, context.isOpen(row))),
   });
+}
+
+function cardContext({ agent, api, onToggle }, open) {
+  return { agent: agent.name, api, open, onToggle };
 }
 
 function group(row, context) {
   const open = context.isOpen(row);
-  const cards = () => html`<div class="sub-flow">${row.entries.map((call) => toolCard(call, {
-    agent: context.agent.name, open: context.isOpen({ key: call.key, kind: "tool", entry: call }), onToggle: context.onToggle,
-  }))}</div>`;
+  const cards = () => html`<div class="sub-flow">${row.entries.map((call) => toolCard(
+    call, cardContext(context, context.isOpen({ key: call.key, kind: "tool", entry: call })),
+  ))}</div>`;
   return entry(row, context, {
     node: icon("file-search"), body: fold(row.key, groupInWords(row.entries), open, context, cards),
   });

@@ -11,12 +11,15 @@ import { outcome, reading, toolOf, verb, what } from "./tools.js";
 
 const LIVE_LINES = 200;
 
-/** `open` tells whether the card is open; a click calls `onToggle(key, open)`. */
-export function toolCard(entry, { agent, open, onToggle }) {
+/**
+ * `open` tells whether the card is open; a click calls `onToggle(key, open)`. `api`: the address of the
+ * conversation in the API.
+ */
+export function toolCard(entry, { agent, api, open, onToggle }) {
   if (!hasBody(entry)) return html`<div class="tool is-${entry.state}"><div class="tool-head">${line(entry)}</div></div>`;
   return html`<details class="tool is-${entry.state}" ?open=${open}>
     <summary @click=${(event) => toggle(event, entry, onToggle)}>${line(entry)}</summary>
-    ${open ? html`<div class="tool-body">${BODIES.get(kindOf(entry))(entry)}${foot(entry, agent)}</div>` : nothing}
+    ${open ? html`<div class="tool-body">${BODIES.get(kindOf(entry))(entry)}${foot(entry, agent, api)}</div>` : nothing}
   </details>`;
 }
 
@@ -130,17 +133,32 @@ function changeOf(entry) {
   return content ? { added: content.split("\n").length - content.endsWith("\n"), removed: 0 } : null;
 }
 
-function foot(entry, agent) {
+function foot(entry, agent, api) {
   const meaning = reading(entry, agent);
   return html`${meaning ? html`<div class="tool-note">${icon("circle-alert")}<span>${meaning}</span></div>` : nothing}
-    ${entry.output ? html`<div class="tool-foot"><span>${cutNote(entry)}</span>
+    ${entry.output ? html`<div class="tool-foot"><span>${cutNote(entry)}</span>${download(entry, api)}
       <button type="button" class="btn btn-quiet btn-s" title="Copy output"
         @click=${(event) => copyFrom(event.currentTarget, readable(entry.output))}>
         ${icon("copy")}<span data-said>Copy output</span></button></div>` : nothing}`;
 }
 
+/** A link to the full output. It opens a page of its own, which tells why if the output is gone. */
+function download(entry, api) {
+  if (!(entry.full_output_bytes > 0)) return nothing;
+  return html`<a class="btn btn-quiet btn-s" target="_blank" rel="noopener" title="Download the full output"
+    href="${api}calls/${encodeURIComponent(entry.call_id)}/output/">${icon("download")}<span>Full output, ${size(entry.full_output_bytes)}</span></a>`;
+}
+
+/** "512 bytes", "12 KB", "50.1 MB". */
+function size(bytes) {
+  if (bytes < 1000) return `${bytes} bytes`;
+  if (bytes < 1_000_000) return `${Math.round(bytes / 1000)} KB`;
+  return `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
 function cutNote(entry) {
   if (!entry.truncated) return nothing;
+  if (entry.full_output_bytes > 0) return "Shortened: only the beginning and the end are shown.";
   if (!entry.file) return "Shortened: only the beginning and the end are shown.";
   return html`Shortened here. The full output is in <code>${visible(entry.file)}</code> in the sandbox.`;
 }

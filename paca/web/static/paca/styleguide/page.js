@@ -31,7 +31,7 @@ class Sample extends HTMLElement {
   get context() {
     return {
       agent: ROSA, me: ADA, members: new Map([[ADA.id, ADA]]), mayWrite: true, demo: this.state.demo,
-      model: this.state.model, settingsUrl: "#", acts: { goOn: () => {}, stop: () => {} },
+      model: this.state.model, settingsUrl: "#", api: "#", acts: { goOn: () => {}, stop: () => {} },
       isOpen: (row) => this.choices.get(row.key) ?? this.dataset.open === "yes",
       onToggle: (key, open) => {
         this.choices.set(key, open);

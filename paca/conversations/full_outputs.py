@@ -1,0 +1,80 @@
+"""Full outputs of tool calls: written by the worker part by part, read by people as a file.
+
+The log has the head and tail of a long output, as the model sees them. The file with all of it lies in
+the sandbox, where no person comes, and goes with it.
+"""
+
+import zlib
+from collections.abc import Iterator
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+
+from paca.common.disk_space import require_space
+from paca.common.errors import NotFound
+from paca.conversations.export import ExportFile, write_file
+from paca.conversations.models import Conversation, FullOutput, FullOutputPart
+
+PART_BYTES = 4 << 20
+MAX_BYTES = 50 << 20  # as much as the runner writes to its file
+
+
+def begin(call_id: UUID) -> None:
+    """Begin to store the output of a call. An earlier beginning of a worker that died is dropped.
+
+    Raises ``DiskFull``, and ``IntegrityError`` if there is no such call.
+    """
+    require_space(settings.PACA_DATA_DIR)
+    with transaction.atomic():
+        FullOutput.objects.filter(pk=call_id).delete()
+        FullOutput.objects.create(call_id=call_id)
+
+
+def add_part(call_id: UUID, number: int, data: bytes) -> None:
+    """Store a part. Raises ``IntegrityError`` if another worker has begun again."""
+    packed = zlib.compress(data, 1)
+    with transaction.atomic():
+        FullOutputPart.objects.create(output_id=call_id, number=number, data=packed)
+        FullOutput.objects.filter(pk=call_id).update(stored_bytes=F("stored_bytes") + len(packed))
+
+
+@transaction.atomic
+def finish(call_id: UUID, *, size_bytes: int) -> None:
+    """Say that every part is stored, and drop the oldest outputs of the conversation above the limit."""
+    FullOutput.objects.filter(pk=call_id).update(size_bytes=size_bytes)
+    kept = FullOutput.objects.filter(call__conversation__tool_calls=call_id).order_by("-created_at")
+    total, dropped = 0, []
+    for output_id, stored in kept.values_list("pk", "stored_bytes"):
+        total += stored
+        if total > settings.CONVERSATION_OUTPUT_MIB << 20:
+            dropped.append(output_id)
+    FullOutput.objects.filter(pk__in=dropped).delete()
+
+
+def delete_all(conversation: Conversation) -> None:
+    """Delete the full outputs of a conversation."""
+    FullOutput.objects.filter(call__conversation=conversation).delete()
+
+
+def to_file(conversation: Conversation, call_id: UUID) -> ExportFile:
+    """The full output of a call of this conversation as a text file.
+
+    Raises ``NotFound`` if it is not kept: it was short, too much followed it, or it was never whole.
+    """
+    found = FullOutput.objects.filter(
+        pk=call_id, call__conversation=conversation, size_bytes__isnull=False
+    ).first()
+    if found is None:
+        raise NotFound("The full output of this call is not kept.")
+    name = f"output-{found.call_id.hex[:12]}.txt"
+    return write_file(_parts(found), name, "text/plain; charset=utf-8")
+
+
+def _parts(output: FullOutput) -> Iterator[bytes]:
+    """The parts in order, one in memory at a time."""
+    number = 0
+    while packed := output.parts.filter(number=number).values_list("data", flat=True).first():
+        yield zlib.decompress(packed)
+        number += 1
