@@ -10,8 +10,8 @@ from paca.engine.tools.command_output import command_output
 from paca.engine.tools.formatting import to_one_line
 from paca.engine.workspace import Command, CommandOutcome
 
-# A repository may come from anybody, and can name hooks, monitors, pagers and signature programs.
-# Reading it must run none of them. Each command switches diff drivers off by its own options.
+# A repository may come from anybody, and can name hooks, monitors, pagers, filters and signature programs.
+# Reading it must run none of them. Each command switches diff drivers and submodules off by its own options.
 SAFE_OPTIONS = (
     "--no-pager",
     "--no-optional-locks",
@@ -19,10 +19,32 @@ SAFE_OPTIONS = (
     "-c", "core.fsmonitor=false",
     "-c", "core.quotePath=false",
     "-c", "color.ui=false",
+    "-c", "diff.submodule=short",
+    "-c", "status.submoduleSummary=false",
     "-c", "log.showSignature=false",
     "-c", "safe.directory=*",
 )  # fmt: skip
-ENVIRONMENT = {"GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat", "LC_ALL": "C.UTF-8"}
+# Git would run the programs of the submodules' own configuration to look for changes in them.
+NO_SUBMODULE_FILES = "--ignore-submodules=dirty"
+ENVIRONMENT = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_PAGER": "cat",
+    "LC_ALL": "C.UTF-8",
+    # No object is fetched that a partial clone lacks: a configured address may be a command.
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+}
+# Any name in .gitattributes selects a filter, so only emptying each configured filter switches all off.
+WITHOUT_FILTERS = r"""
+export GIT_CONFIG_COUNT=0
+while IFS= read -r -d "" key; do
+  case $key in filter.*)
+    export "GIT_CONFIG_KEY_$GIT_CONFIG_COUNT=$key" "GIT_CONFIG_VALUE_$GIT_CONFIG_COUNT="
+    GIT_CONFIG_COUNT=$((GIT_CONFIG_COUNT + 1)) ;;
+  esac
+done < <(git -c safe.directory="*" config --null --name-only --list 2>/dev/null)
+exec git "$@"
+"""
 # Compared in lower case: `git diff` writes a capital, and exits with another code than the others.
 NOT_A_REPOSITORY = "not a git repository"
 
@@ -58,7 +80,10 @@ class GitTool(Tool[RepositoryArgumentsT]):
     async def act(self, arguments: RepositoryArgumentsT, context: ToolContext) -> ToolOutput:
         command = Command(
             context.call_id,
-            argv=("git", *SAFE_OPTIONS, *self.git_arguments(arguments)),
+            argv=(
+                *("/bin/bash", "-c", WITHOUT_FILTERS, "git"),
+                *(*SAFE_OPTIONS, *self.git_arguments(arguments)),
+            ),
             cwd=arguments.repository,
             timeout_seconds=self.timeout_seconds,
             env=ENVIRONMENT,
@@ -87,7 +112,7 @@ class GitStatus(GitTool["GitStatus.Arguments"]):
         pass
 
     def git_arguments(self, arguments: Arguments) -> tuple[str, ...]:
-        return ("status", "--branch", "--short")
+        return ("status", "--branch", "--short", NO_SUBMODULE_FILES)
 
     async def act(self, arguments: Arguments, context: ToolContext) -> ToolOutput:
         status = await super().act(arguments, context)
@@ -118,7 +143,7 @@ class GitDiff(GitTool["GitDiff.Arguments"]):
         )
 
     def git_arguments(self, arguments: Arguments) -> tuple[str, ...]:
-        words = ["diff", "--no-ext-diff", "--no-textconv"]
+        words = ["diff", "--no-ext-diff", "--no-textconv", NO_SUBMODULE_FILES]
         words += ["--cached"] if arguments.staged else []
         words += [arguments.revision] if arguments.revision else []
         return (*words, "--", *([arguments.path] if arguments.path else []))

@@ -1,6 +1,8 @@
 """The git tools read a repository and run nothing that it configures."""
 
+import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -93,6 +95,90 @@ async def test_git_tools_run_nothing_that_a_repository_configures(repository: To
     for tool in ("git_status", "git_diff", "git_log"):
         assert not (await repository.call(tool)).failed
     assert "-one\n+two" in (await repository.call("git_diff")).output
+    assert not (repository.workspace.root / "pwned").exists()
+
+
+@pytest.fixture
+def trap(repository: ToolSession) -> Path:
+    """A program that leaves a mark; a repository may name it, and no tool runs it."""
+    program = repository.put("trap.sh", '#!/bin/sh\necho x >> "$HOME/pwned"\ncat\n')
+    program.chmod(0o755)
+    return program
+
+
+FILTER_KEYS = {
+    "clean": "filter.x.clean",
+    "process": "filter.x.process",
+    "a name with signs": "filter.a=b.c d.clean",
+}
+
+
+@pytest.mark.parametrize("key", FILTER_KEYS.values(), ids=FILTER_KEYS)
+@pytest.mark.parametrize("place", [".git/config", "included.cfg"])
+async def test_git_tools_run_no_filter_of_a_repository(
+    repository: ToolSession, trap: Path, key: str, place: str
+):
+    name = key.removeprefix("filter.").rpartition(".")[0]
+    config = str(repository.workspace.root / place)
+    git(repository, "config", "include.path", str(repository.workspace.root / "included.cfg"))
+    git(repository, "config", "--file", config, key, str(trap))
+    git(repository, "config", "--file", config, f"filter.{name}.required", "true")
+    attribute = name if name == "x" else "x"
+    git(repository, "config", "--file", config, "filter.x.required", "true")
+    repository.put(".git/info/attributes", f"*.txt filter={attribute}\n")
+    repository.put(".gitattributes", f"*.py filter={attribute}\n")
+    repository.put("app.py", "two\n")
+    status = await repository.call("git_status")
+    assert (status.failed, " M app.py" in status.output) == (False, True)
+    assert "-one\n+two" in (await repository.call("git_diff")).output
+    assert not (repository.workspace.root / "pwned").exists()
+    if key == "filter.x.clean":  # the trap works: git itself would run it
+        subprocess.run(
+            ["git", "status"],
+            cwd=repository.workspace.root,
+            env={"PATH": os.environ["PATH"], "HOME": str(repository.workspace.root)},
+            stdout=subprocess.DEVNULL,
+            check=False,
+        )
+        assert (repository.workspace.root / "pwned").exists()
+
+
+async def test_git_tools_run_nothing_that_a_submodule_configures(
+    repository: ToolSession, trap: Path
+):
+    root = repository.workspace.root
+    inner = ["git", "-c", "protocol.file.allow=always", "submodule", "add", "-q", "./.git", "sub"]
+    subprocess.run(inner, cwd=root, check=True)
+    git(repository, "commit", "-qm", "With a submodule")
+    for setting, value in (
+        ("core.fsmonitor", str(trap)),
+        ("filter.x.clean", str(trap)),
+        ("diff.external", str(trap)),
+    ):
+        git(repository, "-C", "sub", "config", setting, value)
+    git(repository, "config", "diff.submodule", "diff")
+    git(repository, "config", "status.submoduleSummary", "true")
+    repository.put("sub/.gitattributes", "*.py filter=x\n")
+    repository.put("sub/app.py", "two\n")
+    for tool in ("git_status", "git_diff", "git_log"):
+        assert not (await repository.call(tool)).failed
+    assert not (root / "pwned").exists()
+
+
+async def test_git_tools_fetch_no_missing_object(repository: ToolSession, trap: Path):
+    for setting, value in (
+        ("remote.origin.url", f"ext::{trap}"),
+        ("remote.origin.promisor", "true"),
+        ("extensions.partialClone", "origin"),
+        ("core.repositoryFormatVersion", "1"),
+        ("protocol.ext.allow", "always"),
+        ("protocol.allow", "always"),
+    ):
+        git(repository, "config", setting, value)
+    repository.put("app.py", "two\n")
+    for file in (repository.workspace.root / ".git/objects").glob("5[0-9a-f]/*"):
+        file.unlink()  # the content "one"
+    await repository.call("git_diff")
     assert not (repository.workspace.root / "pwned").exists()
 
 
