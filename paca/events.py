@@ -403,8 +403,8 @@ class SandboxResumed(Event):
 class SandboxLost(Event):
     """The sandbox was lost, and Paca did not remove it. ``cause`` says why in words, if it is known.
 
-    ``end`` is the cause for programs: out_of_memory, disk_full, killed, exited, retired, removed or
-    silent. ``exit_code`` is that of its main program.
+    ``end`` is the cause for programs: out_of_memory, disk_full, killed, exited, retired, removed,
+    exhausted or silent. ``exit_code`` is that of its main program.
     """
 
     cause: str

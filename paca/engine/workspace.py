@@ -26,12 +26,22 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
+class ProcessInfo:
+    """One process in the sandbox: its id there, and the beginning of its command line."""
+
+    pid: int
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
 class CommandOutcome:
     """How a command ended. ``output`` is stdout and stderr in the order of writing.
 
     A long output is ``truncated`` to its head and tail; ``file`` is then the path of the whole
     output in the workspace. Bytes that are not UTF-8 are replaced, NUL is shown as ␀.
     ``cause`` is empty, or timed_out, cancelled, out_of_memory, disk_full, too_many_processes.
+    ``living``: processes that the command started and that go on after its end. ``killed``: those that
+    were ended with it, without the command itself. Both name a limited number.
     """
 
     exit_code: int | None
@@ -40,6 +50,8 @@ class CommandOutcome:
     truncated: bool = False
     file: str = ""
     cause: str = ""
+    living: tuple[ProcessInfo, ...] = ()
+    killed: tuple[ProcessInfo, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

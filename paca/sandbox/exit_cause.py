@@ -6,6 +6,8 @@ import signal
 from dataclasses import dataclass
 from enum import StrEnum
 
+from paca.sandbox.runner import EXHAUSTED_EXIT_CODE
+
 KILLED = 128 + signal.SIGKILL
 DISK_FULL_TEXT = os.strerror(errno.ENOSPC)
 
@@ -19,6 +21,7 @@ class ExitKind(StrEnum):
     EXITED = "exited"
     RETIRED = "retired"  # the runner ended because no worker used it
     REMOVED = "removed"  # nothing is left from which the cause could be read
+    EXHAUSTED = "exhausted"  # the runner could start no command any more
     SILENT = "silent"  # the runner did not answer and was replaced
 
 
@@ -29,6 +32,7 @@ SENTENCES = {
     ExitKind.EXITED: "Its main program ended",
     ExitKind.RETIRED: "It ended by itself because it was not used",
     ExitKind.REMOVED: "It was removed from outside",
+    ExitKind.EXHAUSTED: "It could start no command any more",
     ExitKind.SILENT: "It stopped answering",
 }
 
@@ -56,6 +60,8 @@ def classify_exit(exit_code: int, *, out_of_memory: bool, last_output: str = "")
         return ExitCause(ExitKind.DISK_FULL, exit_code)
     if exit_code == 0:
         return ExitCause(ExitKind.RETIRED, exit_code)
+    if exit_code == EXHAUSTED_EXIT_CODE:
+        return ExitCause(ExitKind.EXHAUSTED, exit_code)
     if exit_code <= 128:
         return ExitCause(ExitKind.EXITED, exit_code)
     return ExitCause(ExitKind.OUT_OF_MEMORY if out_of_memory else ExitKind.KILLED, exit_code)

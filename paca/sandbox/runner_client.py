@@ -10,7 +10,7 @@ from typing import Any
 from paca.common.errors import PacaError
 from paca.engine import workspace
 from paca.engine.workspace import Superseded
-from paca.sandbox.runner import UNATTENDED_SECONDS_KEY
+from paca.sandbox.runner import PROTOCOL, PROTOCOL_KEY, UNATTENDED_SECONDS_KEY
 from paca.sandbox.runner.frames import MAX_FRAME, RESYNC, FrameParser, encode
 
 ERRORS_BY_CODE: dict[str, type[PacaError]] = {
@@ -82,9 +82,8 @@ class Attachment(asyncio.Protocol):
         """
         try:
             async with asyncio.timeout(seconds):
-                welcome = await self.request(
-                    "attach", epoch=epoch, **{UNATTENDED_SECONDS_KEY: unattended_seconds}
-                )
+                fields = {UNATTENDED_SECONDS_KEY: unattended_seconds, PROTOCOL_KEY: PROTOCOL}
+                welcome = await self.request("attach", epoch=epoch, **fields)
         except BaseException:
             self.close()
             raise

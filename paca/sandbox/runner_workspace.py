@@ -10,11 +10,13 @@ from paca.engine.workspace import (
     FileInfo,
     FileLines,
     OnOutput,
+    ProcessInfo,
     SandboxGone,
 )
 from paca.sandbox.runner_client import Attachment
 
 Answer = TypeVar("Answer")
+MISFIT = "The sandbox gave an answer that does not fit the request."
 
 
 class RunnerWorkspace:
@@ -57,12 +59,10 @@ class RunnerWorkspace:
             timeout=command.timeout_seconds,
             env={**self._environment, **command.env},
         )
-        return _parse(CommandOutcome, outcome)
+        return _parse_outcome(outcome)
 
     async def attach(self, call_id: str, on_output: OnOutput | None = None) -> CommandOutcome:
-        return _parse(
-            CommandOutcome, await self._attachment.request_outcome("follow", call_id, on_output)
-        )
+        return _parse_outcome(await self._attachment.request_outcome("follow", call_id, on_output))
 
     async def kill(self, call_id: str) -> None:
         await self._attachment.request("kill", call_id=call_id)
@@ -120,9 +120,22 @@ class RunnerWorkspace:
         self._attachment.close()
 
 
+def _parse_outcome(fields: Any) -> CommandOutcome:
+    """The outcome of a command. Raises ``SandboxGone`` if the runner's fields do not fit."""
+    lists = {"living": (), "killed": (), **fields} if isinstance(fields, dict) else {}
+    try:
+        processes = {
+            name: tuple(ProcessInfo(int(pid), str(line)) for pid, line in lists[name])
+            for name in ("living", "killed")
+        }
+    except (KeyError, TypeError, ValueError):
+        raise SandboxGone(MISFIT) from None
+    return _parse(CommandOutcome, {**lists, **processes})
+
+
 def _parse(cls: type[Answer], fields: Any) -> Answer:
     """An instance of ``cls`` from the runner's answer. Raises ``SandboxGone`` if the fields do not fit."""
     try:
         return cls(**fields)
     except TypeError:
-        raise SandboxGone("The sandbox gave an answer that does not fit the request.") from None
+        raise SandboxGone(MISFIT) from None

@@ -1,96 +1,89 @@
-"""The filter of system calls for bubblewrap: refuses calls that commands do not need and that had holes."""
+"""The system calls that a sandbox may use, and the filter for bubblewrap that refuses all others.
 
-import platform
-import struct
+A list of what is allowed: a system call that a new kernel brings is refused until somebody adds it.
+"""
 
-LOAD, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_SET, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-ALLOW, EPERM, ENOSYS = 0x7FFF0000, 0x00050001, 0x00050026
-NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
+from functools import cache
+from pathlib import Path
+
+from paca.sandbox.runner import bpf
+from paca.sandbox.runner.bpf import (
+    ALLOW,
+    ENOSYS,
+    EPERM,
+    JUMP_AT_LEAST,
+    JUMP_EQUAL,
+    JUMP_SET,
+    LOAD,
+    RETURN,
+    line,
+    on_call,
+)
+
+ALLOWED = Path(__file__).parent / "syscalls.txt"
 NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID and NET
-AF_ALG, AF_VSOCK = 38, 40
-X32 = 0x40000000
+SOCKET_FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10, "AF_NETLINK": 16}
+# Values that do not change the memory layout, and the one that only asks.
+PERSONALITIES = (0x0, 0x8, 0x20000, 0x20008, 0xFFFFFFFF)
+# Their arguments decide: (x86_64, aarch64).
+CLONE, CLONE3, SOCKET, PERSONALITY = (56, 220), (435, 435), (41, 198), (135, 92)
 
-# name: (x86_64, aarch64). From 424 on the numbers are the same everywhere.
-REFUSED_CALLS = {
-    "ptrace": (101, 117),
-    "syslog": (103, 116),
-    "pivot_root": (155, 41),
-    "acct": (163, 89),
-    "mount": (165, 40),
-    "umount2": (166, 39),
-    "swapon": (167, 224),
-    "swapoff": (168, 225),
-    "reboot": (169, 142),
-    "init_module": (175, 105),
-    "delete_module": (176, 106),
-    "quotactl": (179, 60),
-    "kexec_load": (246, 104),
-    "add_key": (248, 217),
-    "request_key": (249, 218),
-    "keyctl": (250, 219),
-    "unshare": (272, 97),
-    "perf_event_open": (298, 241),
-    "fanotify_init": (300, 262),
-    "open_by_handle_at": (304, 265),
-    "setns": (308, 268),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "kcmp": (312, 272),
-    "finit_module": (313, 273),
-    "kexec_file_load": (320, 294),
-    "bpf": (321, 280),
-    "userfaultfd": (323, 282),
-    "io_uring_setup": (425, 425),
-    "io_uring_enter": (426, 426),
-    "io_uring_register": (427, 427),
-    "open_tree": (428, 428),
-    "move_mount": (429, 429),
-    "fsopen": (430, 430),
-    "fsconfig": (431, 431),
-    "fsmount": (432, 432),
-    "fspick": (433, 433),
-    "pidfd_getfd": (438, 438),
-    "mount_setattr": (442, 442),
-}
-CLONE, CLONE3, SOCKET = (56, 220), (435, 435), (41, 198)
-ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
+
+@cache
+def allowed_calls() -> dict[str, tuple[int | None, int | None]]:
+    """The calls that are allowed with any arguments, each with its numbers on x86_64 and aarch64."""
+    rows = [text.split() for text in ALLOWED.read_text().splitlines() if not text.startswith("#")]
+    numbers = {
+        name: [None if word == "-" else int(word) for word in words] for name, *words in rows
+    }
+    return {name: (x86_64, aarch64) for name, (x86_64, aarch64) in numbers.items()}
 
 
 def program() -> bytes | None:
     """The filter in the kernel's format; None on a processor whose call numbers are not listed here."""
-    if platform.machine() not in ARCHITECTURES:
+    found = bpf.machine()
+    if found is None:
         return None
-    column, audit = ARCHITECTURES[platform.machine()]
+    column, architecture = found
+    allowed = sorted(
+        number for row in allowed_calls().values() if (number := row[column]) is not None
+    )
     lines = [
-        _line(LOAD, ARCHITECTURE),
-        _line(JUMP_EQUAL, audit, 1, 0),
-        _line(RETURN, EPERM),  # calls of 32-bit programs have other numbers, so all are refused
-        _line(LOAD, NUMBER),
-        _line(JUMP_AT_LEAST, X32, 0, 1),
-        _line(RETURN, ENOSYS),
+        line(LOAD, bpf.ARCHITECTURE),
+        line(JUMP_EQUAL, architecture, 1, 0),
+        line(RETURN, EPERM),  # calls of 32-bit programs have other numbers, so all are refused
+        line(LOAD, bpf.NUMBER),
+        # The answer for calls that are newer than the list makes programs use older ones.
+        line(JUMP_AT_LEAST, allowed[-1] + 1, 0, 1),
+        line(RETURN, ENOSYS),
     ]
-    for numbers in REFUSED_CALLS.values():
-        lines += _refuse(numbers[column], EPERM)
+    for first, last in _ranges(allowed):
+        lines += [
+            line(JUMP_AT_LEAST, first, 0, 2),
+            line(JUMP_AT_LEAST, last + 1, 1, 0),
+            line(RETURN, ALLOW),
+        ]
     # A filter cannot read its flags; libraries fall back to clone.
-    lines += _refuse(CLONE3[column], ENOSYS)
-    lines += _refuse_if(CLONE[column], [(JUMP_SET, NEW_NAMESPACES)])
-    lines += _refuse_if(SOCKET[column], [(JUMP_EQUAL, AF_ALG), (JUMP_EQUAL, AF_VSOCK)])
-    lines.append(_line(RETURN, ALLOW))
+    lines += on_call(CLONE3[column], [line(RETURN, ENOSYS)])
+    lines += on_call(CLONE[column], _decide(JUMP_SET, [NEW_NAMESPACES], EPERM, otherwise=ALLOW))
+    for call, values in ((SOCKET, [*SOCKET_FAMILIES.values()]), (PERSONALITY, [*PERSONALITIES])):
+        lines += on_call(call[column], _decide(JUMP_EQUAL, values, ALLOW, otherwise=EPERM))
+    lines.append(line(RETURN, EPERM))
     return b"".join(lines)
 
 
-def _line(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
-    return struct.pack("HBBI", code, if_true, if_false, value)
+def _ranges(numbers: list[int]) -> list[tuple[int, int]]:
+    """The first and last number of each row of consecutive numbers."""
+    found: list[tuple[int, int]] = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found
 
 
-def _refuse(number: int, action: int) -> list[bytes]:
-    return [_line(JUMP_EQUAL, number, 0, 1), _line(RETURN, action)]
-
-
-def _refuse_if(number: int, tests: list[tuple[int, int]]) -> list[bytes]:
-    """Refuse the call if one of the tests on its first argument is true."""
-    checks = [
-        part for test, value in tests for part in (_line(test, value, 0, 1), _line(RETURN, EPERM))
-    ]
-    body = [_line(LOAD, FIRST_ARGUMENT), *checks, _line(RETURN, ALLOW)]
-    return [_line(JUMP_EQUAL, number, 0, len(body)), *body]
+def _decide(test: int, values: list[int], action: int, *, otherwise: int) -> list[bytes]:
+    """Return ``action`` if the first argument passes the test with one of the values."""
+    checks = [part for value in values for part in (line(test, value, 0, 1), line(RETURN, action))]
+    return [line(LOAD, bpf.ARGUMENTS[0]), *checks, line(RETURN, otherwise)]

@@ -12,10 +12,11 @@ from uuid import uuid4
 
 from paca.engine.workspace import Command
 from paca.sandbox.base import Sandbox, SandboxSpec
-from paca.sandbox.docker.backend import DEFAULT_IMAGE, Docker
+from paca.sandbox.docker.backend import Docker
 from paca.sandbox.docker.engine import DockerEngine
 from paca.sandbox.docker.warm_sandboxes import WarmSandboxes
 from tests.bench.figures import Figure
+from tests.support import docker_backend
 
 ECHO = ["echo", "x"]
 ROUNDS, WARM_UP, COMMANDS, EXECS = 4, 3, 25, 12
@@ -167,13 +168,13 @@ async def _removals() -> tuple[float, float]:
 
 
 def _backend() -> Docker:
-    return Docker(DockerEngine(), f"bench-{uuid4().hex[:8]}", image=DEFAULT_IMAGE)
+    return Docker(DockerEngine(), f"bench-{uuid4().hex[:8]}", image=docker_backend.IMAGE)
 
 
 def _plain(client: Any) -> str:
     """Start a container with Docker's defaults, but without a network, which would take longer."""
     host = client.create_host_config(network_mode="none")
-    made = client.create_container(DEFAULT_IMAGE, ["sleep", "600"], host_config=host)
+    made = client.create_container(docker_backend.IMAGE, ["sleep", "600"], host_config=host)
     client.start(made["Id"])
     return str(made["Id"])
 

@@ -208,13 +208,24 @@ async def test_too_many_commands_at_once_are_refused(handle):
     assert {outcome.cause for outcome in await asyncio.gather(*running)} == {"cancelled"}
 
 
+@pytest.mark.parametrize("size", [100, 130_000, 150 << 10, 1_040_000])
+async def test_a_long_script_runs_as_a_short_one_does(handle, size):
+    lines = "".join(f"{number:099}\n" for number in range(size // 100))
+    script = f"cat > copy.txt <<'END'\n{lines}END\nls /dev/fd/9; echo \"$0 $# $-\"; exit 7\n"
+    outcome = await handle.bash(script)
+    assert outcome.exit_code == 7
+    assert outcome.output.endswith("No such file or directory\n/bin/bash 0 hBc\n")
+    assert await handle.sandbox.read("copy.txt", limit=4 << 20) == lines.encode()
+
+
 @pytest.mark.parametrize(
     "command",
     [
         Command("bad", shell="echo a\0b"),
         Command("bad", argv=()),
         Command("bad"),
-        Command("bad", shell="x" * 140_000),
+        Command("bad", shell="x" * (1 << 20) + "x"),
+        Command("bad", argv=("echo", "x" * 140_000)),
         Command("bad", shell="true", env={"A": "b\0c"}),
     ],
 )

@@ -18,7 +18,7 @@ from paca.engine.workspace import (
 from paca.sandbox import runner_bundle
 from paca.sandbox.base import Sandbox, SandboxLimits, SandboxSpec, new_probe_id
 from paca.sandbox.docker import container, self_test
-from paca.sandbox.docker.backend import DEFAULT_IMAGE, Docker
+from paca.sandbox.docker.backend import Docker
 from paca.sandbox.docker.engine import MAX_CONCURRENT_CALLS, DockerEngine, DockerRefused
 from paca.sandbox.manager import DockerAddress, SandboxManager
 from tests.sandbox.conftest import only_docker, write_file
@@ -144,7 +144,7 @@ async def test_an_image_of_another_version_is_reported_with_the_command_that_reb
 ):
     docker_backend.skip_without()
     monkeypatch.setattr(runner_bundle, "runner_version", lambda: "another")
-    backend = Docker(DockerEngine(), "tests", image=DEFAULT_IMAGE)
+    backend = Docker(DockerEngine(), "tests", image=docker_backend.IMAGE)
     with pytest.raises(SandboxUnavailable, match="another version of Paca.*make sandbox-image"):
         await backend.open(SandboxSpec(uuid.uuid4()), epoch=1)
 
@@ -177,7 +177,9 @@ async def test_a_probe_that_fails_leaves_neither_container_nor_volume(tmp_path, 
 
 
 async def test_a_missing_daemon_is_reported_with_the_command_that_starts_it(tmp_path):
-    backend = Docker(DockerEngine(f"unix://{tmp_path}/docker.sock"), "tests", image=DEFAULT_IMAGE)
+    backend = Docker(
+        DockerEngine(f"unix://{tmp_path}/docker.sock"), "tests", image=docker_backend.IMAGE
+    )
     with pytest.raises(SandboxUnreachable, match="sudo systemctl start docker"):
         await backend.check()
     with pytest.raises(SandboxUnreachable, match="systemctl start docker"):
@@ -195,13 +197,13 @@ ADDRESSES = {
 @pytest.mark.parametrize("address", ADDRESSES)
 async def test_an_unusable_docker_address_is_reported(address):
     with pytest.raises(SandboxUnavailable, match=ADDRESSES[address]):
-        await Docker(DockerEngine(address), "tests", image=DEFAULT_IMAGE).check()
+        await Docker(DockerEngine(address), "tests", image=docker_backend.IMAGE).check()
 
 
 async def test_missing_certificates_are_reported(tmp_path):
     engine = DockerEngine("tcp://docker.example:2376", str(tmp_path))
     with pytest.raises(SandboxUnavailable, match="ca.pem is missing"):
-        await Docker(engine, "tests", image=DEFAULT_IMAGE).check()
+        await Docker(engine, "tests", image=docker_backend.IMAGE).check()
 
 
 CHECK_AS_NOBODY = """
@@ -310,7 +312,9 @@ async def test_a_command_is_found_again_after_its_connection_was_cut(tmp_path):
     docker_backend.skip_without()
     with DockerProxy(tmp_path) as proxy:
         backend = Docker(
-            DockerEngine(proxy.address), docker_backend.install_id(tmp_path), image=DEFAULT_IMAGE
+            DockerEngine(proxy.address),
+            docker_backend.install_id(tmp_path),
+            image=docker_backend.IMAGE,
         )
         spec = SandboxSpec(uuid.uuid4())
         sandbox = await backend.open(spec, epoch=1)
@@ -374,7 +378,7 @@ async def test_a_manager_reports_a_stopped_daemon_and_notices_its_return(tmp_pat
             kind="docker",
             data_dir=tmp_path,
             install_id=docker_backend.install_id(tmp_path),
-            docker=DockerAddress(host=proxy.address),
+            docker=DockerAddress(host=proxy.address, image=docker_backend.IMAGE),
         )
         assert await manager.unavailable_reason() is None
         proxy.cut()
@@ -400,7 +404,8 @@ async def test_a_manager_set_to_docker_never_falls_back_to_another_backend(tmp_p
 async def test_a_manager_set_to_auto_uses_docker_if_it_answers_and_has_the_image(tmp_path):
     docker_backend.skip_without()
     install = docker_backend.install_id(tmp_path)
-    manager = SandboxManager(kind="auto", data_dir=tmp_path, install_id=install)
+    address = DockerAddress(image=docker_backend.IMAGE)
+    manager = SandboxManager(kind="auto", data_dir=tmp_path, install_id=install, docker=address)
     assert await manager.unavailable_reason() is None
     assert manager.active_backend_name == "docker"
     assert "2048 MiB" in manager.description
@@ -603,7 +608,7 @@ async def test_labelled_containers_and_volumes_with_foreign_names_are_ignored(
     handle = await open_sandbox()
     labels = container.labels(backend.inventory.install_id, "no id")
     strange = backend.engine.call_sync(
-        lambda client: client.create_container(DEFAULT_IMAGE, labels=labels)
+        lambda client: client.create_container(docker_backend.IMAGE, labels=labels)
     )["Id"]
     _create_volume(backend, f"of-a-person-{backend.inventory.install_id}")
     try:

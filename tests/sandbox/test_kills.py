@@ -1,9 +1,17 @@
 """Timeouts and kills end every process of a call, and no other."""
 
 import asyncio
+import os
+import subprocess
 import time
+from pathlib import Path
 
 import pytest
+
+from paca.engine.workspace import WorkspaceError
+from paca.sandbox.exit_cause import ExitKind
+from tests.sandbox.conftest import only_bubblewrap
+from tests.support import runners
 
 pytestmark = [pytest.mark.service, pytest.mark.anyio]
 
@@ -14,6 +22,8 @@ TREES = {
     "a session of its own": "setsid sleep 1234 & sleep 1234",
     "a daemon": "setsid bash -c 'sleep 1234 & disown' & disown; sleep 1234",
     "a nameless daemon": "env -i setsid bash -c 'sleep 1234 &'; sleep 1234",
+    "a daemon that says it is of no call": "PACA_CALL= setsid bash -c 'sleep 1234 &'; sleep 1234",
+    "a daemon that names another call": "PACA_CALL=before setsid bash -c 'sleep 1234 &'; sleep 1234",
     "stopped": "sleep 1234 & kill -STOP $!; sleep 1234",
 }
 
@@ -21,6 +31,7 @@ TREES = {
 @pytest.mark.parametrize("line", TREES.values(), ids=TREES)
 async def test_a_timeout_ends_the_whole_process_tree_within_two_seconds(handle, line):
     """Children that ignore TERM, and those in other sessions, end too (T-15)."""
+    await handle.bash("true", call_id="before")
     began = time.monotonic()
     outcome = await handle.bash(line, seconds=1)
     assert outcome.cause == "timed_out"
@@ -49,7 +60,31 @@ async def test_kill_ends_one_call_and_leaves_the_others(handle):
     await handle.sandbox.kill("doomed")
     assert "1234" not in await handle.processes()
     assert (await doomed).cause == "cancelled"
-    assert (await other).output == "survived\n"
+    survived = await other
+    assert (survived.output, survived.living) == ("survived\n", ())
+
+
+async def test_a_call_that_ends_by_itself_leaves_what_it_started_in_the_background(handle):
+    outcome = await handle.bash("sleep 1234 > /dev/null 2>&1 & echo started")
+    assert (outcome.cause, outcome.output) == ("", "started\n")
+    assert [process.line for process in outcome.living] == ["sleep 1234"]
+    assert (await handle.bash(f"kill {outcome.living[0].pid}")).exit_code == 0
+    assert (await handle.bash("true")).living == ()
+
+
+async def test_a_process_of_an_earlier_call_is_not_named_again(handle):
+    await handle.bash("setsid sleep 1234 & true")
+    assert (await handle.bash("sleep 0.1")).living == ()
+    later = await handle.bash("setsid sleep 4321 & true")
+    assert [process.line for process in later.living] == ["sleep 4321"]
+
+
+async def test_a_call_at_its_time_limit_names_the_processes_that_were_ended(handle):
+    server = asyncio.create_task(handle.bash("setsid sleep 99 & sleep 98", seconds=2))
+    outcome = await server
+    assert outcome.cause == "timed_out"
+    assert {process.line for process in outcome.killed} == {"sleep 99", "sleep 98"}
+    assert outcome.living == ()
 
 
 async def test_killing_twice_or_after_the_end_does_nothing(handle):
@@ -67,11 +102,56 @@ async def test_the_runner_survives_attacks_of_the_agent(handle):
         "pkill -9 python; pkill -9 -f paca",
         "kill -9 1; kill -TERM 1; kill -STOP 1",
         "cat /proc/1/environ /proc/1/mem /proc/1/maps; ls -l /proc/1/fd; echo x > /proc/1/oom_score_adj",
+        "prlimit --nproc=1 --nofile=3 --pid 1; chrt --idle --pid 0 1; renice -n 19 -p 1; renice -n 19 -g 1",
+        'renice -n 19 -u "$(id -u)"; ionice -c 3 -p 1; taskset -p 1 1',
         "python3 -c 'import os; fd = os.pidfd_open(1); import ctypes; print(ctypes.CDLL(None).syscall(438, fd, 3, 0))'",
     ):
         await handle.bash(line, seconds=5)
         assert (await handle.bash("echo alive")).output == "alive\n"
     assert handle.sandbox.boot_id == boot_id
+
+
+async def test_commands_may_act_on_their_own_processes_as_on_none_of_the_runner(handle):
+    """The same calls as in the attacks: they would work on the runner if nothing refused them."""
+    line = "{} && echo done"
+    for own, foreign in (
+        ("prlimit --nofile=100 --pid $$", "prlimit --nofile=100 --pid 1"),
+        ("renice -n 19 -p $$", "renice -n 19 -p 1"),
+        ("chrt --batch --pid 0 $$", "chrt --batch --pid 0 1"),
+        ("ionice -c 3 -p $$", "ionice -c 3 -p 1"),
+        ("kill -0 $$", "kill -0 1"),
+    ):
+        assert (await handle.bash(line.format(own))).output.endswith("done\n"), own
+        refused = await handle.bash(line.format(foreign))
+        assert (refused.exit_code != 0, "ermitted" in refused.output) == (True, True), foreign
+
+
+@only_bubblewrap
+async def test_a_runner_that_can_start_no_command_says_so_and_is_replaced(
+    backend, open_sandbox, handle
+):
+    if os.geteuid() != 0:
+        pytest.skip("only root may become the user of a sandbox")
+    runner = runners.pid(backend, handle.spec.conversation_id)
+    files = len(list(Path(f"/proc/{runner}/fd").iterdir()))
+    user = Path(f"/proc/{runner}").stat().st_uid or int((await handle.bash("id -u")).output)
+    subprocess.run(  # noqa: ASYNC221 - it ends at once
+        ["prlimit", f"--nofile={files}", "--pid", str(runner)],
+        user=user,
+        group=user,
+        extra_groups=[],
+        check=True,
+    )
+    with pytest.raises(
+        WorkspaceError, match=r"could not start this command: Too many open files\."
+    ):
+        await handle.bash("echo x")
+    await handle.sandbox.wait_until_lost()
+    cause = await backend.find_exit_cause(handle.spec.conversation_id, just_lost=True)
+    assert cause.kind == ExitKind.EXHAUSTED
+    again = await open_sandbox(conversation=handle.spec.conversation_id)
+    assert again.sandbox.boot_id != handle.sandbox.boot_id
+    assert (await again.bash("echo x")).output == "x\n"
 
 
 async def test_commands_cannot_inspect_the_runner(handle):

@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import hashlib
+import os
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,11 +16,14 @@ from paca.sandbox.docker import container
 from paca.sandbox.docker.backend import DEFAULT_IMAGE, Docker
 from paca.sandbox.docker.engine import DockerEngine
 
+# Another image than the default one, for a runner that is being changed.
+IMAGE = os.environ.get("AGENT_SANDBOX_IMAGE", DEFAULT_IMAGE)
+
 
 @functools.cache
 def reason_against() -> str:
     """Why Docker cannot be tested here; empty if it can. In CI a skipped test fails the run."""
-    backend = Docker(DockerEngine(), "tests", image=DEFAULT_IMAGE)
+    backend = Docker(DockerEngine(), "tests", image=IMAGE)
     try:
         with ThreadPoolExecutor(1) as thread:  # the caller may run in an event loop
             thread.submit(lambda: asyncio.run(backend.check())).result()
@@ -35,9 +39,7 @@ def install_id(data_dir: Path) -> str:
 
 def make(data_dir: Path, *, idle_seconds: float = 30) -> Docker:
     """A backend whose containers are shared only by tests on the same folder."""
-    return Docker(
-        DockerEngine(), install_id(data_dir), image=DEFAULT_IMAGE, idle_seconds=idle_seconds
-    )
+    return Docker(DockerEngine(), install_id(data_dir), image=IMAGE, idle_seconds=idle_seconds)
 
 
 def skip_without() -> None:

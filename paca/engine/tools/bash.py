@@ -33,7 +33,7 @@ class Bash(Tool["Bash.Arguments"]):
 
     class Arguments(ToolArguments):
         command: NonEmptyText = Field(
-            max_length=100_000, description="The command line; several lines are a script."
+            max_length=1_000_000, description="The command line; several lines are a script."
         )
         timeout_seconds: int | None = Field(
             default=None,

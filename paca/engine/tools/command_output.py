@@ -12,9 +12,16 @@ from paca.engine.tools.formatting import (
     format_seconds,
     pluralize,
     strip_terminal_codes,
+    to_one_line,
     truncate_middle,
 )
-from paca.engine.workspace import CommandOutcome, SandboxGone, SandboxWorkspace, WorkspaceError
+from paca.engine.workspace import (
+    CommandOutcome,
+    ProcessInfo,
+    SandboxGone,
+    SandboxWorkspace,
+    WorkspaceError,
+)
 
 # Texts of programs that wanted input from a person.
 _ASKED = re.compile(
@@ -33,7 +40,9 @@ _READS = re.compile(r"(?:^|[;&(\n]|\bdo\b|\bthen\b)\s*read\b(?![^;\n]*<)", re.MU
 
 # The duration in the remark on how a command ended.
 _DURATION = re.compile(r"^(\[.*?) after [\d.]+ s(?=.*\]$)")
+_PROCESS_NUMBER = re.compile(r"\b\d+ (?=\()")
 MAX_REMARKS = 8
+MAX_NAMED_PROCESSES, MAX_LINE_CHARACTERS = 8, 100
 
 
 def waited_for_input(command: str, output: str) -> bool:
@@ -86,6 +95,10 @@ def command_output(
             "It wanted input, and standard input is closed: give the answer as an argument, an "
             "option such as -y or -m, or in a here-document."
         )
+    if outcome.living:
+        remarks.append(
+            f"Still running after its end: {_name_processes(outcome.living)}. End one with kill and its number."
+        )
     if outcome.truncated or cut:
         where = f"all of it is in {outcome.file}" if outcome.file else "its middle is not kept"
         remarks.append(f"The output is cut here; {where}.")
@@ -101,12 +114,12 @@ def command_output(
 
 
 def without_duration(output: str) -> str:
-    """The output of a call without its duration, so that two runs of a command can be compared."""
+    """The output of a call without its duration and numbers of processes, to compare two runs of a command."""
     lines = output.rsplit("\n", MAX_REMARKS)
     for number in range(len(lines) - 1, -1, -1):
         if not (lines[number].startswith("[") and lines[number].endswith("]")):
             break
-        lines[number] = _DURATION.sub(r"\1", lines[number])
+        lines[number] = _PROCESS_NUMBER.sub("", _DURATION.sub(r"\1", lines[number]))
     return "\n".join(lines)
 
 
@@ -115,7 +128,8 @@ def _end_remark(outcome: CommandOutcome, context: ToolContext, time_limit_second
     if outcome.cause == "timed_out":
         return (
             f"Stopped {after}: the time limit of this call is {format_seconds(time_limit_seconds)}. "
-            "All its processes were ended. Give a larger timeout_seconds or do it in smaller steps."
+            f"{_killed_note(outcome)} Give a larger timeout_seconds, do it in smaller steps, or start what "
+            "must go on, such as a server, in the background with its output in a file."
         )
     if outcome.cause == "out_of_memory":
         return (
@@ -135,6 +149,22 @@ def _end_remark(outcome: CommandOutcome, context: ToolContext, time_limit_second
     if outcome.cause == "cancelled":
         return f"Cancelled {after}."
     return f"exit {_exit_phrase(outcome.exit_code)} {after}"
+
+
+def _killed_note(outcome: CommandOutcome) -> str:
+    if not outcome.killed:
+        return "All its processes were ended."
+    return f"All its processes were ended, also {_name_processes(outcome.killed)}."
+
+
+def _name_processes(processes: tuple[ProcessInfo, ...]) -> str:
+    names = [
+        f"{process.pid} ({to_one_line(process.line)[:MAX_LINE_CHARACTERS]})"
+        for process in processes[:MAX_NAMED_PROCESSES]
+    ]
+    if left_out := len(processes) - len(names):
+        names.append(f"{left_out} more")
+    return ", ".join(names)
 
 
 def _limit_note(mebibytes: int) -> str:

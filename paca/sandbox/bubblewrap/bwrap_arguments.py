@@ -111,11 +111,12 @@ def _namespaces(user: SandboxUser) -> list[str]:
             *(f"--unshare-{name}" for name in separate),
             *("--cap-drop", "ALL"),
         ]
-    # Root needs no user namespace. The runner uses these three capabilities once, to stop being root.
+    # Root needs no user namespace. The runner uses these capabilities once, to stop being root.
+    used_once = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_CHOWN")
     return [
         *(f"--unshare-{name}" for name in separate),
         *("--cap-drop", "ALL"),
-        *("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_CHOWN"),
+        *(word for name in used_once for word in ("--cap-add", name)),
     ]
 
 

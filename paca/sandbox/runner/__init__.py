@@ -13,3 +13,7 @@ WORKSPACE = "/workspace"
 # started still read this key, so it never changes.
 UNATTENDED_SECONDS_KEY = "orphan_seconds"
 TMP, SHARED_MEMORY = "/tmp", "/dev/shm"  # noqa: S108 - each sandbox has its own
+# What a worker says of itself when it attaches. A worker that does not say it has protocol 1.
+# Protocol 2: the outcome of a command names its processes that live on and those that were ended.
+PROTOCOL_KEY, PROTOCOL = "protocol", 2
+EXHAUSTED_EXIT_CODE = 75  # of a runner that can start no command any more

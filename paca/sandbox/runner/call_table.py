@@ -2,67 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import time
 
+from paca.sandbox.runner.call import GRACE_SECONDS, Call
 from paca.sandbox.runner.errors import RequestError
 from paca.sandbox.runner.output import CallOutput
-from paca.sandbox.runner.processes import ProcessTree, boot_ticks
+from paca.sandbox.runner.ownership import ProcessTree
+from paca.sandbox.runner.processes import boot_ticks
 from paca.sandbox.runner.signals import SIGTERM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
-GRACE_SECONDS = 1.0  # between TERM and KILL
 LINGER_SECONDS = 0.1  # for output that arrives just after the command's end
 RECHECK_SECONDS = 0.02
 LIVE_SECONDS = 0.05
 MAX_KEPT_OUTPUTS = 64
 MAX_RUNNING = 32
 MAX_ABANDONED_PIPES = 128
-
-
-class Call:
-    """One command, from its start to its outcome."""
-
-    def __init__(
-        self, call_id: str, pid: int, fd: int, output: CallOutput, *, timeout: float
-    ) -> None:
-        self.id = call_id
-        self.pid = pid
-        self.fd = fd
-        self.output = output
-        self.started = time.monotonic()
-        self.started_ticks = boot_ticks() - 1  # it started a moment before we look
-        self.deadline = self.started + timeout
-        self.exit_code: int | None = None
-        self.cause = ""
-        self.exited_at = 0.0
-        self.kill_at = 0.0  # when KILL follows TERM; 0 if the call is not being ended
-        self.check_at = 0.0
-        self.live_at = 0.0
-        self.seconds = 0.0
-        self.ended = False
-        self.oom_kills = 0
-
-    @property
-    def seconds_left(self) -> float:
-        """The longest time until the outcome."""
-        return 0.0 if self.ended else max(0.0, self.deadline - time.monotonic()) + 2 * GRACE_SECONDS
-
-    def outcome(self) -> dict[str, Any]:
-        """The outcome in the form that the worker expects."""
-        return {
-            "exit_code": self.exit_code,
-            "output": self.output.text(),
-            "seconds": round(self.seconds, 4),
-            "truncated": self.output.truncated,
-            "file": self.output.path,
-            "cause": self.cause,
-        }
+# Errors that no command causes: no process, descriptor or memory is left.
+EXHAUSTED = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
 
 class CallTable:
@@ -95,7 +58,8 @@ class CallTable:
     ) -> Call:
         """Start a call and enter it in the table. ``spawn`` gets the descriptor for the output, gives the pid.
 
-        Raises ``RequestError`` if too many commands run.
+        Raises ``RequestError`` if too many commands run, and ``OSError`` if the runner lacks what it needs
+        to start any command.
         """
         if len(self.running) >= MAX_RUNNING:
             raise RequestError(
@@ -103,26 +67,27 @@ class CallTable:
             )
         read_end, write_end = os.pipe()
         os.set_blocking(read_end, False)
-        oom_kills = self._oom_kills()
+        call = Call(call_id, output, timeout=timeout)
+        call.oom_kills = self._oom_kills()
         try:
-            pid = spawn(write_end)
+            call.pid = spawn(write_end)
         except OSError as error:
             os.close(read_end)
-            return self._record_failed_start(call_id, error, output)
+            if error.errno in EXHAUSTED:
+                raise
+            return self._record_failed_start(call, error)
         finally:
             os.close(write_end)
-        call = Call(call_id, pid, read_end, output, timeout=timeout)
-        call.oom_kills = oom_kills
+        call.fd = read_end
         self.all[call_id] = self.running[call_id] = self._by_fd[read_end] = call
         self._poll.register(read_end, select.EPOLLIN)
         return call
 
-    def _record_failed_start(self, call_id: str, error: OSError, output: CallOutput) -> Call:
-        call = Call(call_id, 0, -1, output, timeout=0)
+    def _record_failed_start(self, call: Call, error: OSError) -> Call:
         missing = isinstance(error, FileNotFoundError)
         call.exit_code = 127 if missing else 126
-        output.feed(f"cannot start the command: {error.strerror}\n".encode())
-        self.all[call_id] = call
+        call.output.feed(f"cannot start the command: {error.strerror}\n".encode())
+        self.all[call.id] = call
         self._finish(call)
         return call
 
@@ -192,14 +157,15 @@ class CallTable:
             return
         call.cause = cause
         call.kill_at = time.monotonic() + (0 if at_once else GRACE_SECONDS)
+        tree = self.tree(call)
+        call.killed = [entry for entry in tree.describe() if entry[0] != call.pid]
         if not at_once:
-            self.tree(call).signal(SIGTERM)
+            tree.signal(SIGTERM)
         call.check_at = 0.0
 
     def tree(self, call: Call) -> ProcessTree:
         """The processes of a call."""
-        is_only_call = len(self.running) == 1 and call.id in self.running
-        return ProcessTree(call.id, call.pid, call.started_ticks, is_only_call=is_only_call)
+        return ProcessTree(call, self.all.values)
 
     def tick(self, now: float) -> float:
         """Do what is due. Gives the seconds until something is due again."""
@@ -242,6 +208,7 @@ class CallTable:
     def _finish(self, call: Call) -> None:
         """Settle the outcome. Processes that still hold the pipe open (a server started with ``&``) continue."""
         call.ended = True
+        call.ended_ticks = boot_ticks()
         call.seconds = time.monotonic() - call.started
         if call.fd >= 0:
             fd = call.fd
@@ -254,6 +221,8 @@ class CallTable:
         call.output.close()
         self._set_cause(call)
         self.running.pop(call.id, None)
+        if call.pid and _has_children():
+            call.living = self.tree(call).describe()
         self._ended.append(call)
         if len(self._ended) > MAX_KEPT_OUTPUTS:
             self._ended.pop(0).output.shrink()
@@ -290,3 +259,12 @@ class CallTable:
             if not data:
                 del self._abandoned_pipes[fd]
                 os.close(fd)
+
+
+def _has_children() -> bool:
+    """Whether the runner has any child, running or ended: an orphan becomes one."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True

@@ -8,3 +8,10 @@ class RequestError(Exception):
         self.code = code
         self.detail = detail
         super().__init__(detail or code)
+
+
+class RunnerExhausted(RequestError):
+    """No command can be started any more, and the runner ends after this answer."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("workspace_error", detail)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 # The counter of a container's control group, in version 2 and in version 1.
+PR_CAPBSET_READ, PR_CAPBSET_DROP, MAX_CAPABILITIES = 23, 24, 64
 OOM_COUNTERS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 
 
@@ -46,9 +47,11 @@ def _serve(settings: dict[str, Any], **connection: Any) -> None:
     settings["cgroup"] = counter is not None
     settings["oom_kills"] = _oom_kill_reader(counter)
     epoch, unattended_seconds = settings["epoch"], settings[UNATTENDED_SECONDS_KEY]
-    RunnerServer(
+    server = RunnerServer(
         epoch=epoch, unattended_seconds=unattended_seconds, settings=settings, **connection
-    ).serve()
+    )
+    server.serve()
+    raise SystemExit(server.exit_code)
 
 
 def _standard_streams(null: int) -> Channel:
@@ -65,8 +68,25 @@ def _drop_root(uid: int | None) -> None:
         return
     os.chown(HOME, uid, uid)
     os.setgroups([])
+    _drop_bounding_set()
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
+
+
+def _drop_bounding_set() -> None:
+    """Give up every capability for good, also those that a program with file capabilities could get.
+
+    Raises ``OSError`` if the kernel keeps one.
+    """
+    import _ctypes  # the module ``ctypes`` itself takes longer to load
+
+    prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]
+    for capability in range(MAX_CAPABILITIES):
+        kept = _ctypes.call_function(prctl, (PR_CAPBSET_READ, capability))
+        if kept < 0:  # the kernel knows no higher one
+            return
+        if kept and _ctypes.call_function(prctl, (PR_CAPBSET_DROP, capability)) != 0:
+            raise PermissionError(f"capability {capability} cannot be dropped")
 
 
 def _pin_to_cores(cpus: float) -> None:

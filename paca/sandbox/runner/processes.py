@@ -1,4 +1,4 @@
-"""The processes in the sandbox: which call each belongs to, what it uses, and how a call's tree is ended."""
+"""The processes in the sandbox, and what each uses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import time
 
 from paca.sandbox.runner import proc
-from paca.sandbox.runner.signals import SIGKILL, SIGSTOP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 CALL_MARKER = b"PACA_CALL="
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-MAX_STOP_ROUNDS = 20
+MAX_LINE_BYTES = 200
 
 
 def boot_ticks() -> int:
@@ -46,6 +45,12 @@ def call_id_of(pid: int) -> str:
     return value.decode("utf-8", "replace")
 
 
+def command_line(pid: int) -> str:
+    """The beginning of the command line that the process shows; empty if it is gone."""
+    line = proc.read_file(f"/proc/{pid}/cmdline", MAX_LINE_BYTES)
+    return line.replace(b"\0", b" ").decode("utf-8", "replace").strip()
+
+
 def private_memory(pid: int) -> int:
     """The bytes of memory that only this process holds: resident, neither shared nor of a file."""
     fields = proc.read_file(f"/proc/{pid}/statm", 256).split()
@@ -66,63 +71,6 @@ def bytes_written(pid: int) -> int:
         if line.startswith(b"write_bytes:"):
             return int(line.split()[1])
     return 0
-
-
-class ProcessTree:
-    """The processes of one call: those of its session, those with its marker, and their descendants.
-
-    ``is_only_call``: no other call runs. An orphan without a marker that started during this call
-    (``env -i setsid ...``) then belongs to this call too.
-    """
-
-    def __init__(
-        self, call_id: str, leader: int, started_ticks: int, *, is_only_call: bool
-    ) -> None:
-        self._call_id = call_id
-        self._leader = leader
-        self._started_ticks = started_ticks
-        self._is_only_call = is_only_call
-
-    def pids(self) -> set[int]:
-        """The ids of the processes that live now."""
-        table = living_processes()
-        found = {pid for pid, process in table.items() if self._belongs_to_call(process)}
-        grown = True
-        while grown:
-            children = {
-                pid
-                for pid, process in table.items()
-                if process.parent in found and pid not in found
-            }
-            found |= children
-            grown = bool(children)
-        return found
-
-    def _belongs_to_call(self, process: ProcessStat) -> bool:
-        if self._leader in (process.pid, process.session):
-            return True
-        call_id = call_id_of(process.pid)
-        if call_id:
-            return call_id == self._call_id
-        return (
-            self._is_only_call and process.parent == 1 and process.start_time >= self._started_ticks
-        )
-
-    def signal(self, number: int) -> None:
-        """Send a signal to every process of the tree."""
-        send_signal(self.pids(), number)
-
-    def kill(self) -> int:
-        """Stop every process, so that none can fork away, then kill them. Gives how many were left."""
-        stopped: set[int] = set()
-        for _ in range(MAX_STOP_ROUNDS):
-            fresh = self.pids() - stopped
-            if not fresh:
-                break
-            send_signal(fresh, SIGSTOP)
-            stopped |= fresh
-        send_signal(stopped, SIGKILL)
-        return len(stopped)
 
 
 def send_signal(pids: Iterable[int], number: int) -> None:

@@ -7,16 +7,21 @@ import select
 import time
 from binascii import a2b_base64, b2a_base64
 
-from paca.sandbox.runner import HOME, SHARED_MEMORY, TMP, WORKSPACE
-from paca.sandbox.runner.call_table import Call, CallTable
-from paca.sandbox.runner.errors import RequestError
+from paca.sandbox.runner import HOME, PROTOCOL_KEY, SHARED_MEMORY, TMP, WORKSPACE
+from paca.sandbox.runner.call import Call
+from paca.sandbox.runner.call_table import EXHAUSTED, CallTable
+from paca.sandbox.runner.errors import RequestError, RunnerExhausted
 from paca.sandbox.runner.files import WorkspaceFiles
 from paca.sandbox.runner.output import CallOutput
+from paca.sandbox.runner.runner_protection import protect_runner
 from paca.sandbox.runner.spawn import (
     MAX_ARGUMENT_BYTES,
+    MAX_SCRIPT_BYTES,
+    READ_SCRIPT,
     SHELL,
     environment,
     forbid_tracing,
+    open_script,
     set_own_limits,
     spawn,
 )
@@ -31,7 +36,8 @@ if TYPE_CHECKING:
     SendUpdate = Callable[[dict[str, Any], bool], bool]
 
 MAX_TIMEOUT_SECONDS = 86_400.0
-SPAWN_ATTEMPTS = 50
+SPAWN_SECONDS = 3.0
+CANNOT_START = "The sandbox could not start this command: {}"
 
 
 class RequestHandler:
@@ -46,6 +52,7 @@ class RequestHandler:
     ) -> None:
         set_own_limits(settings)
         forbid_tracing()
+        protect_runner(pinned=not settings["cgroup"])
         self._settings = settings
         self._environment = environment(settings)
         self._null: int = settings["null"]
@@ -125,38 +132,64 @@ class RequestHandler:
         if call_id in self._calls.all:
             self._follow(message, reply)
             return
-        argv = _argv(message)
+        argv, script = _argv(message)
         env = {**self._environment, **message["env"], "PACA_CALL": call_id}
         encoded = {_encode(name): _encode(value) for name, value in env.items()}
         timeout = min(float(message["timeout"]), MAX_TIMEOUT_SECONDS)
         output = CallOutput(lambda: self._files.create_output_file(call_id))
-        cwd = self._files.open_folder(message["cwd"])
+        opened: list[int] = []
 
         def start(out: int) -> int:
-            return self._spawn(argv, encoded, cwd, out)
+            files = {"cwd": cwd, "out": out, "null": self._null}
+            return self._spawn(
+                lambda: spawn(argv, encoded, **files, script=script_fd, limits=self._settings)
+            )
 
         self._followed.add(call_id)
         try:
+            opened.append(cwd := self._files.open_folder(message["cwd"]))
+            script_fd = None if script is None else open_script(script)
+            opened += [] if script_fd is None else [script_fd]
             call = self._calls.start(call_id, timeout, start, output)
-        except RequestError:
+        except (RequestError, OSError) as error:
             self._followed.discard(call_id)
+            if isinstance(error, OSError) and error.errno in EXHAUSTED:
+                raise self._exhausted(error) from error
             raise
         finally:
-            os.close(cwd)
+            for fd in opened:
+                os.close(fd)
         reply({"seconds": call.seconds_left})
 
-    def _spawn(self, argv: list[bytes], env: dict[bytes, bytes], cwd: int, out: int) -> int:
+    def _spawn(self, start: Callable[[], int]) -> int:
         """Start a command, even if the processes of other commands have reached the container's limit."""
-        for attempt in range(SPAWN_ATTEMPTS):
+        give_up_at = time.monotonic() + SPAWN_SECONDS
+        relieved = False
+        while True:
             try:
-                return spawn(argv, env, cwd=cwd, out=out, null=self._null, limits=self._settings)
+                return start()
             except BlockingIOError:
-                if attempt == 0:
-                    self._watchdog.relieve_process_limit()
-                self.reap()
-                self._calls.tick(time.monotonic())
-                time.sleep(0.01)
-        return spawn(argv, env, cwd=cwd, out=out, null=self._null, limits=self._settings)
+                if time.monotonic() > give_up_at:
+                    raise
+            if not relieved:
+                self._watchdog.relieve_process_limit()
+                relieved = True
+            self.reap()
+            self._calls.tick(time.monotonic())
+            time.sleep(0.01)
+
+    def _exhausted(self, error: OSError) -> RequestError:
+        """The error for a command that could not be started because the runner lacks something.
+
+        Unless other commands run, the sandbox is replaced: it may never start a command again.
+        """
+        if self.busy:
+            return RequestError(
+                "workspace_error", f"{CANNOT_START.format(error.strerror)}; wait for one to end."
+            )
+        return RunnerExhausted(
+            f"{CANNOT_START.format(error.strerror)}. It is replaced now: run it again."
+        )
 
     def _follow(self, message: dict[str, Any], reply: Reply) -> None:
         call = self._calls.all.get(message["call_id"])
@@ -167,7 +200,7 @@ class RequestHandler:
         if text := call.output.text():
             self._send_update({"call": call.id, "text": text}, False)
         if call.ended:
-            self._send_update({"call": call.id, "ended": call.outcome()}, False)
+            self._send_outcome(call)
         else:
             self._followed.add(call.id)
 
@@ -178,6 +211,12 @@ class RequestHandler:
             return
         self._kill_replies.setdefault(call.id, []).append(reply)
         self._calls.kill(call, "cancelled")
+
+    def _send_outcome(self, call: Call) -> None:
+        outcome = call.outcome()
+        if self._settings.get(PROTOCOL_KEY, 1) < 2:  # a worker of an older version
+            del outcome["living"], outcome["killed"]
+        self._send_update({"call": call.id, "ended": outcome}, False)
 
     def _send_live_output(self, call: Call) -> None:
         if call.id not in self._followed:
@@ -190,7 +229,7 @@ class RequestHandler:
         if call.id in self._followed:
             if text := call.output.take_live():
                 self._send_update({"call": call.id, "text": text}, True)
-            self._send_update({"call": call.id, "ended": call.outcome()}, False)
+            self._send_outcome(call)
             self._followed.discard(call.id)
         for reply in self._kill_replies.pop(call.id, ()):
             reply(None)
@@ -224,14 +263,19 @@ def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _argv(message: dict[str, Any]) -> list[bytes]:
+def _argv(message: dict[str, Any]) -> tuple[list[bytes], bytes | None]:
+    """The argument vector, and the script that it reads from ``SCRIPT_FD`` if the command is a long one."""
     shell, argv = message.get("shell"), message.get("argv")
+    script = None
+    if shell is not None and len(encoded := _encode(shell)) > MAX_ARGUMENT_BYTES:
+        script, shell = encoded, READ_SCRIPT
     found = [_encode(word) for word in ([SHELL, "-c", shell] if shell is not None else argv or ())]
     if not found:
         raise RequestError("workspace_error", "The command is empty.")
     if max(len(word) for word in found) > MAX_ARGUMENT_BYTES:
+        raise RequestError("workspace_error", "An argument of the command is longer than 128 KiB.")
+    if script is not None and len(script) > MAX_SCRIPT_BYTES:
         raise RequestError(
-            "workspace_error",
-            "The command is longer than 128 KiB; write it to a file and run that.",
+            "workspace_error", "The command is longer than 1 MiB; write it to a file and run that."
         )
-    return found
+    return found, script

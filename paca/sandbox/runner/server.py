@@ -6,9 +6,9 @@ import os
 import select
 import time
 
-from paca.sandbox.runner import UNATTENDED_SECONDS_KEY
+from paca.sandbox.runner import EXHAUSTED_EXIT_CODE, PROTOCOL_KEY, UNATTENDED_SECONDS_KEY
 from paca.sandbox.runner.channel import Channel
-from paca.sandbox.runner.errors import RequestError
+from paca.sandbox.runner.errors import RequestError, RunnerExhausted
 from paca.sandbox.runner.signals import SIGCHLD, set_wakeup_fd, signal
 
 TYPE_CHECKING = False
@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 
 # The start, output and end of a short command are sent together: each send may pass several processes.
 COALESCE_SECONDS = 0.003
-TOLERATED_ERRORS = (OSError, ValueError, LookupError, TypeError, MemoryError, RecursionError)
+TOLERATED_ERRORS = (
+    RequestError,
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    MemoryError,
+    RecursionError,
+)
 
 
 class RunnerServer:
@@ -47,6 +55,7 @@ class RunnerServer:
         self._unattended_seconds = unattended_seconds
         self._unattended_since = self._attached_at = time.monotonic()
         self._ending = False
+        self.exit_code = 0
         self._flush_at = 0.0
         self._channels: dict[int, Channel] = {}
         self._current: Channel | None = None
@@ -192,6 +201,7 @@ class RunnerServer:
         # The setting may have changed since the start.
         if isinstance(unattended_seconds, int | float):
             self._unattended_seconds = unattended_seconds
+        self._settings[PROTOCOL_KEY] = message.get(PROTOCOL_KEY, 1)
         previous = self._current
         self._epoch = epoch
         if previous is not None and previous is not channel:
@@ -229,17 +239,10 @@ class RunnerServer:
             self._flush_at = time.monotonic() + COALESCE_SECONDS
         try:
             self._request_handler.handle(message, reply)
-        except RequestError as error:
-            channel.send({"re": number, "error": {"code": error.code, "detail": error.detail}})
-        except FileNotFoundError:
-            channel.send({"re": number, "error": {"code": "no_such_file", "detail": ""}})
         except TOLERATED_ERRORS as error:  # a failed request must not end the sandbox
-            detail = (
-                error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
-            )
-            channel.send(
-                {"re": number, "error": {"code": "workspace_error", "detail": detail or ""}}
-            )
+            if isinstance(error, RunnerExhausted):
+                self._ending, self.exit_code = True, EXHAUSTED_EXIT_CODE
+            channel.send({"re": number, "error": _describe_error(error)})
 
     def _send_update(self, update: dict[str, Any], dispensable: bool) -> bool:
         """Send an update of a call to the attached worker; False if it was not sent."""
@@ -247,3 +250,13 @@ class RunnerServer:
             return False
         self._current.send(update)
         return True
+
+
+def _describe_error(error: Exception) -> dict[str, str]:
+    """The code and detail from which the worker makes its exception."""
+    if isinstance(error, RequestError):
+        return {"code": error.code, "detail": error.detail}
+    if isinstance(error, FileNotFoundError):
+        return {"code": "no_such_file", "detail": ""}
+    detail = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+    return {"code": "workspace_error", "detail": detail or ""}

@@ -19,6 +19,10 @@ SPARE_PROCESSES = 16
 PR_SET_DUMPABLE = 4
 CAPABILITY_VERSION = 0x20080522
 MAX_ARGUMENT_BYTES = (128 << 10) - 1  # the kernel's MAX_ARG_STRLEN
+MAX_SCRIPT_BYTES = 1 << 20
+SCRIPT_FD = 9
+# Runs a script that is too long for an argument as if it were one: the shell reads it whole, then closes it.
+READ_SCRIPT = f'eval "exec {SCRIPT_FD}<&-; $(</dev/fd/{SCRIPT_FD})"'
 # Python ignores SIGPIPE and SIGXFSZ, the runner SIGTERM: a command must not inherit that.
 DEFAULT_SIGNALS = [number for number in range(1, 32) if number not in (9, 19)]
 
@@ -56,6 +60,15 @@ def environment(settings: dict[str, Any]) -> dict[str, str]:
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "PYTHONUNBUFFERED": "1",
     }
+
+
+def open_script(script: bytes) -> int:
+    """A descriptor of a file in memory with the script, which a command may inherit. Raises ``OSError``."""
+    descriptor = os.memfd_create("command", os.MFD_CLOEXEC)
+    view = memoryview(script)
+    while view:
+        view = view[os.write(descriptor, view) :]
+    return descriptor
 
 
 def forbid_tracing() -> None:
@@ -108,14 +121,21 @@ def spawn(
     cwd: int,
     out: int,
     null: int,
+    script: int | None,
     limits: dict[str, Any],
 ) -> int:
-    """Start a command and return its pid, which is also the id of its session. Raises ``OSError``."""
+    """Start a command and return its pid, which is also the id of its session. Raises ``OSError``.
+
+    ``script``: the descriptor that the command gets as ``SCRIPT_FD``.
+    """
+    descriptors = {0: null, 1: out, 2: out}
+    if script is not None:
+        descriptors[SCRIPT_FD] = script
     os.fchdir(cwd)
     try:
-        pid = _start(argv, env, out, null, limits, spare=0)
+        pid = _start(argv, env, descriptors, limits, spare=0)
     except BlockingIOError:  # the limit is reached: use the reserved processes
-        pid = _start(argv, env, out, null, limits, spare=SPARE_PROCESSES)
+        pid = _start(argv, env, descriptors, limits, spare=SPARE_PROCESSES)
     finally:
         os.chdir("/")
     _fix_limits(pid, limits)
@@ -125,8 +145,7 @@ def spawn(
 def _start(
     argv: list[bytes],
     env: dict[bytes, bytes],
-    out: int,
-    null: int,
+    descriptors: dict[int, int],
     limits: dict[str, Any],
     *,
     spare: int,
@@ -143,9 +162,7 @@ def _start(
             argv,
             env,
             file_actions=[
-                (os.POSIX_SPAWN_DUP2, null, 0),
-                (os.POSIX_SPAWN_DUP2, out, 1),
-                (os.POSIX_SPAWN_DUP2, out, 2),
+                (os.POSIX_SPAWN_DUP2, given, number) for number, given in descriptors.items()
             ],
             setsid=True,
             setsigmask=[],

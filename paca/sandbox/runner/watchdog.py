@@ -7,6 +7,7 @@ import time
 
 from paca.sandbox.runner import processes
 from paca.sandbox.runner.call_table import CallTable
+from paca.sandbox.runner.ownership import find_owners
 from paca.sandbox.runner.signals import SIGKILL
 
 TYPE_CHECKING = False
@@ -97,7 +98,9 @@ class Watchdog:
         If they belong to no running call, only these processes are killed.
         """
         shares: dict[str, int] = {}
-        owners = {pid: self._owner(pid) for pid in weight}
+        owners = self._owners(weight)
+        if not owners:
+            return
         for pid, owner in owners.items():
             shares[owner] = shares.get(owner, 0) + weight[pid]
         largest = max(shares, key=lambda owner: shares[owner])
@@ -111,11 +114,10 @@ class Watchdog:
                 [pid for pid, owner in owners.items() if owner == largest], SIGKILL
             )
 
-    def _owner(self, pid: int) -> str:
-        marked = processes.call_id_of(pid)
-        if marked or len(self._calls.running) != 1:
-            return marked
-        return next(iter(self._calls.running))
+    def _owners(self, weight: dict[int, int]) -> dict[int, str]:
+        """The call of each process; empty for one of no call. The newest counts where it may be one of several."""
+        found = find_owners(processes.living_processes(), self._calls.all.values())
+        return {pid: (found.get(pid) or ("",))[-1] for pid in weight}
 
     def _continue_scan(self, scan: Iterator[int]) -> None:
         """Continue the scan of the workspace for one slice of time, and check the size when it is complete."""

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from paca.engine.tools.command_output import waited_for_input
+from paca.engine.tools.command_output import waited_for_input, without_duration
 from paca.engine.tools.formatting import MAX_OUTPUT_BYTES
-from paca.engine.workspace import Command, CommandOutcome, OnOutput
+from paca.engine.workspace import Command, CommandOutcome, OnOutput, ProcessInfo
 from tests.engine.tools.conftest import ToolSession
 from tests.engine.tools.host_workspace import HostSandboxWorkspace
 
@@ -102,6 +102,31 @@ async def test_bash_names_the_limit_that_ended_a_command(
     result = await session.call("bash", command="make")
     assert expected in result.output
     assert (result.failed, result.cause) == (True, cause)
+
+
+async def test_bash_names_the_processes_that_outlive_a_command(tmp_path: Path):
+    living = (ProcessInfo(7, "sleep 99"), ProcessInfo(9, "python3 -m http.server\n\x1b[31m"))
+    result = await ToolSession(FixedOutcomeWorkspace(tmp_path, living=living)).call(
+        "bash", command="server & echo started"
+    )
+    assert result.output.endswith(
+        "\n[Still running after its end: 7 (sleep 99), 9 (python3 -m http.server …). "
+        "End one with kill and its number.]"
+    )
+    other = await ToolSession(
+        FixedOutcomeWorkspace(tmp_path, living=(ProcessInfo(8, "sleep 99"), living[1]))
+    ).call("bash", command="server & echo started")
+    assert without_duration(result.output) == without_duration(other.output)
+
+
+async def test_bash_timeout_names_the_processes_that_were_ended(tmp_path: Path):
+    killed = tuple(ProcessInfo(number, "sleep 99") for number in range(10, 30))
+    result = await ToolSession(
+        FixedOutcomeWorkspace(tmp_path, exit_code=143, cause="timed_out", killed=killed)
+    ).call("bash", command="server")
+    assert "All its processes were ended, also 10 (sleep 99), 11 " in result.output
+    assert "17 (sleep 99), 12 more. Give a larger" in result.output
+    assert "in the background" in result.output
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,12 @@ def git(session: ToolSession, *words: str) -> None:
     subprocess.run(["git", *who, *words], cwd=session.workspace.root, check=True)
 
 
+def run_git(session: ToolSession, *words: str) -> None:
+    """Run git as a command of the agent would, with all that the repository configures."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(session.workspace.root)}
+    subprocess.run(["git", *words], cwd=session.workspace.root, env=env, check=False)
+
+
 async def test_git_status_names_branch_and_changes(repository: ToolSession):
     assert (await repository.call("git_status")).output == "## main\nNothing is changed."
     repository.put("app.py", "two\n")
@@ -133,13 +139,7 @@ async def test_git_tools_run_no_filter_of_a_repository(
     assert "-one\n+two" in (await repository.call("git_diff")).output
     assert not (repository.workspace.root / "pwned").exists()
     if key == "filter.x.clean":  # the trap works: git itself would run it
-        subprocess.run(
-            ["git", "status"],
-            cwd=repository.workspace.root,
-            env={"PATH": os.environ["PATH"], "HOME": str(repository.workspace.root)},
-            stdout=subprocess.DEVNULL,
-            check=False,
-        )
+        run_git(repository, "status")
         assert (repository.workspace.root / "pwned").exists()
 
 
@@ -147,8 +147,7 @@ async def test_git_tools_run_nothing_that_a_submodule_configures(
     repository: ToolSession, trap: Path
 ):
     root = repository.workspace.root
-    inner = ["git", "-c", "protocol.file.allow=always", "submodule", "add", "-q", "./.git", "sub"]
-    subprocess.run(inner, cwd=root, check=True)
+    git(repository, "-c", "protocol.file.allow=always", "submodule", "add", "-q", "./.git", "sub")
     git(repository, "commit", "-qm", "With a submodule")
     for setting, value in (
         ("core.fsmonitor", str(trap)),

@@ -175,6 +175,21 @@ async def test_bash_names_the_time_and_memory_limits_that_ended_a_command(boxed:
     assert (await boxed.call("bash", command="echo on")).output.startswith("on\n")
 
 
+async def test_bash_runs_a_script_with_a_long_here_document(boxed: ToolSession):
+    text = "Größe und mehr\n" * 10_000  # 150 KiB
+    made = await boxed.call("bash", command=f"cat > text.txt <<'END'\n{text}END\nwc -c text.txt")
+    assert made.output.startswith(f"{len(text.encode())} text.txt\n[exit 0")
+
+
+async def test_bash_names_a_server_that_lives_on(boxed: ToolSession):
+    started = await boxed.call(
+        "bash", command="python3 -m http.server 8765 > log.txt 2>&1 & echo started"
+    )
+    assert started.output.startswith("started\n[exit 0")
+    assert "Still running after its end: " in started.output
+    assert "(python3 -m http.server 8765)" in started.output
+
+
 async def test_tool_call_with_a_repeated_id_runs_once(boxed: ToolSession):
     for _ in range(2):
         once = await boxed.call("bash", call_id="one", command="echo x >> log; cat log")

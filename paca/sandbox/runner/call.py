@@ -1,0 +1,63 @@
+"""One command of the sandbox: its state and its outcome."""
+
+from __future__ import annotations
+
+import time
+
+from paca.sandbox.runner.processes import boot_ticks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from paca.sandbox.runner.output import CallOutput
+
+GRACE_SECONDS = 1.0  # between TERM and KILL
+NOT_ENDED = 1 << 62
+
+
+class Call:
+    """One command, from its start to its outcome."""
+
+    def __init__(self, call_id: str, output: CallOutput, *, timeout: float) -> None:
+        self.id = call_id
+        self.pid = 0
+        self.fd = -1
+        self.output = output
+        self.started = time.monotonic()
+        self.started_ticks = boot_ticks()
+        self.ended_ticks = NOT_ENDED
+        self.deadline = self.started + timeout
+        self.exit_code: int | None = None
+        self.cause = ""
+        self.exited_at = 0.0
+        self.kill_at = 0.0  # when KILL follows TERM; 0 if the call is not being ended
+        self.check_at = 0.0
+        self.live_at = 0.0
+        self.seconds = 0.0
+        self.ended = False
+        self.oom_kills = 0
+        self.living: list[tuple[int, str]] = []
+        self.killed: list[tuple[int, str]] = []
+
+    @property
+    def seconds_left(self) -> float:
+        """The longest time until the outcome."""
+        return 0.0 if self.ended else max(0.0, self.deadline - time.monotonic()) + 2 * GRACE_SECONDS
+
+    def outcome(self) -> dict[str, Any]:
+        """The outcome in the form that the worker expects.
+
+        ``living``: processes of the call that go on after its end. ``killed``: those that were ended
+        with it, without the first one.
+        """
+        return {
+            "exit_code": self.exit_code,
+            "output": self.output.text(),
+            "seconds": round(self.seconds, 4),
+            "truncated": self.output.truncated,
+            "file": self.output.path,
+            "cause": self.cause,
+            "living": self.living,
+            "killed": self.killed,
+        }
