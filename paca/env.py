@@ -1,6 +1,7 @@
 """Reads environment variables with their type, default and unit, and keeps a list of them."""
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,17 @@ def comma_separated(name: str, default: str = "", *, meaning: str) -> list[str]:
     """A list of texts, separated by commas."""
     items = text(name, default, meaning=meaning).split(",")
     return [item.strip() for item in items if item.strip()]
+
+
+def origins(name: str, *, meaning: str) -> list[str]:
+    """A list of scheme, host and perhaps port. Raises ``ConfigurationError`` if one is something else."""
+    found = comma_separated(name, meaning=meaning)
+    for origin in found:
+        if not re.fullmatch(r"https?://[^/\s?#@]+", origin):
+            raise ConfigurationError(
+                f"{name} contains {origin!r}; each entry must be like https://paca.example.org:8443."
+            )
+    return [origin.lower() for origin in found]
 
 
 def choice(name: str, default: str, *, among: tuple[str, ...], meaning: str) -> str:

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import hmac
 import os
 import secrets
 from dataclasses import dataclass
@@ -36,6 +37,16 @@ class InstallationKeys:
             _write_once(folder / name, self.unsaved[name])
             del self.unsaved[name]
         return saved
+
+
+def cookie_name(purpose: str, secret_key: str) -> str:
+    """The name of a cookie of this installation.
+
+    Browsers send the cookies of a host to all its ports, so installations beside each other need
+    different names. All processes of an installation have the same secret key.
+    """
+    digest = hmac.digest(secret_key.encode(), b"paca.cookie_name", "sha256")
+    return f"paca_{purpose}_{digest.hex()[:8]}"
 
 
 def load(folder: Path, *, secret_key: str, encryption_keys: list[str]) -> InstallationKeys:

@@ -239,13 +239,14 @@ MIDDLEWARE = [
     "paca.web.middleware.static_files.StaticFiles",
     "csp.middleware.CSPMiddleware",
     "paca.common.csp.AdminPolicy",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "paca.web.middleware.probes.answer_probes",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 
 TEMPLATES: list[dict[str, Any]] = [
@@ -266,9 +267,18 @@ TEMPLATES: list[dict[str, Any]] = [
 
 # Cookies become Secure, and HSTS is sent, on each response to a request that came by HTTPS
 # (paca/web/middleware/security_headers.py). So the same code serves loopback and a TLS proxy.
+SESSION_COOKIE_NAME = installation_keys.cookie_name("session", SECRET_KEY)
+CSRF_COOKIE_NAME = installation_keys.cookie_name("csrf", SECRET_KEY)
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_TRUSTED_ORIGINS = env.origins(
+    "CSRF_TRUSTED_ORIGINS",
+    meaning="Addresses of this installation in browsers, such as https://paca.example.org:8443, comma separated. "
+    "Only for a proxy that does not pass Host on.",
+)
+# Not in a cookie, whose name would be the same for all installations of a host.
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 SECURE_HSTS_SECONDS = 31_536_000
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
@@ -338,7 +348,15 @@ ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_ENABLED = False
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_ADAPTER = "paca.accounts.allauth_adapter.AccountAdapter"
-ACCOUNT_RATE_LIMITS = {"login": "30/m/ip", "login_failed": "10/m/ip,5/5m/key"}
+# The adapter limits sign-ins, because known devices of a person count apart.
+ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": None}
+# The counters of limits. With Django's 300 entries a stranger could push out the own ones.
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "OPTIONS": {"MAX_ENTRIES": 50_000},
+    }
+}
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/"

@@ -26,6 +26,7 @@ urlpatterns = [
     path("", include("paca.web.urls")),
 ]
 
+handler400 = "paca.web.views.errors.bad_request"
 handler403 = "paca.web.views.errors.forbidden"
 handler404 = "paca.web.views.errors.not_found"
 handler500 = "paca.web.views.errors.server_error"

@@ -44,11 +44,73 @@ def test_sign_in_refuses_a_wrong_password_and_an_unknown_name_with_the_same_text
     assert "are not correct" in str(wrong.context["form"].errors)
 
 
-def test_sign_in_is_locked_after_five_failures_even_with_the_password(ada: User) -> None:
+ATTACKER, HOME = {"REMOTE_ADDR": "198.51.100.9"}, {"REMOTE_ADDR": "192.0.2.1"}
+LOCKED = "Too many failed login attempts"
+
+
+def errors(answer: Any) -> str:
+    return str(answer.context["form"].errors) if answer.context else ""
+
+
+def known_device(**headers: str) -> Client:
+    """A browser in which ada has signed in, and out again."""
+    browser = Client(**headers)
+    assert sign_in(browser).status_code == 302
+    browser.post("/accounts/logout/")
+    return browser
+
+
+def fail(times: int, name: str = "ada", **headers: str) -> None:
+    for _ in range(times):
+        sign_in(Client(**headers), login=name, password="wrong")
+
+
+@pytest.mark.parametrize("name", ["ada", "nobody"])
+def test_sign_in_is_locked_for_the_address_that_guesses_whether_or_not_the_name_exists(
+    ada: User, name: str
+) -> None:
+    fail(5, name, **ATTACKER)
+    assert LOCKED in errors(sign_in(Client(**ATTACKER), login=name))
+
+
+def test_sign_in_is_open_for_the_person_while_a_stranger_guesses(ada: User) -> None:
+    fail(20, **ATTACKER)
+    assert sign_in(Client(**HOME)).status_code == 302
+
+
+def test_address_that_guesses_many_names_is_locked_for_all(ada: User) -> None:
+    for number in range(10):
+        fail(1, f"name{number}", **ATTACKER)
+    assert LOCKED in errors(sign_in(Client(**ATTACKER)))
+    assert sign_in(Client(**HOME)).status_code == 302
+
+
+def test_known_device_gets_in_while_many_addresses_or_its_own_network_guess(ada: User) -> None:
+    device = known_device(**HOME)
+    fail(15, **HOME)
+    for number in range(60):
+        fail(1, REMOTE_ADDR=f"203.0.113.{number}")
+    assert LOCKED in errors(sign_in(Client(REMOTE_ADDR="192.0.2.77")))
+    assert sign_in(device).status_code == 302
+
+
+def test_known_device_of_one_person_is_a_stranger_for_another_name(ada: User) -> None:
+    User.objects.create_user("bob", password=PASSWORD)
+    device = known_device(**ATTACKER)
     for _ in range(5):
-        assert sign_in(Client(), password="wrong").status_code == 200
-    refused = sign_in(Client())
-    assert "Too many failed login attempts" in str(refused.context["form"].errors)
+        sign_in(device, login="bob", password="wrong")
+    assert LOCKED in errors(sign_in(device, login="bob"))
+
+
+def test_known_device_has_a_limit_of_its_own(ada: User) -> None:
+    device = known_device(**HOME)
+    for _ in range(10):
+        sign_in(device, password="wrong")
+    assert LOCKED in errors(sign_in(device))
+
+
+def test_name_with_control_characters_does_not_break_the_log(ada: User, caplog: Any) -> None:
+    assert sign_in(Client(), login="ada\x1b[2J\n12:00:00 forged").status_code == 200
 
 
 def test_password_change_is_audited_and_ends_other_sessions(ada: User) -> None:

@@ -134,11 +134,12 @@ class SignedIn(ApiClient):
     def __init__(self, web: Running, cookies: dict[str, str]) -> None:
         super().__init__(web, "")
         self._cookies = cookies
+        (self._csrf_token,) = (cookies[name] for name in cookies if name.startswith("paca_csrf_"))
 
     @property
     def headers(self) -> dict[str, str]:
         jar = "; ".join(f"{name}={value}" for name, value in self._cookies.items())
-        return {"Cookie": jar, "X-CSRFToken": self._cookies["csrftoken"]}
+        return {"Cookie": jar, "X-CSRFToken": self._csrf_token}
 
     def guide(self) -> RemoteAgent:
         """The demo agent, which needs no network."""

@@ -134,13 +134,14 @@ def test_sign_in_link_works_once(installation: Installation):
 def press(running: Running, path: str) -> http.client.HTTPResponse:
     """Press the page's button, with a cookie and a token as a browser would."""
     token = "a" * 32
+    name = running.get(path).headers["Set-Cookie"].partition("=")[0]
     connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=10)
     connection.request(
         "POST",
         path,
         body=urlencode({"csrfmiddlewaretoken": token}),
         headers={
-            "Cookie": f"csrftoken={token}",
+            "Cookie": f"{name}={token}",
             "Content-Type": "application/x-www-form-urlencoded",
         },
     )

@@ -152,3 +152,11 @@ def test_placement_problem_names_workers_that_share_no_files():
     assert worker_status.placement_problem() == ""
     Worker.objects.filter(id="one").update(sandbox="bubblewrap")
     assert "different sandbox backends (bubblewrap, docker)" in worker_status.placement_problem()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("host", ["10.1.2.3:9300", "node-7.internal", "[", ""])
+@pytest.mark.parametrize("address", ["/healthz", "/readyz", "/metrics"])
+def test_probes_answer_whatever_host_they_name(client, address: str, host: str) -> None:
+    assert client.get(address, HTTP_HOST=host).status_code in {200, 503, 404}
+    assert client.get("/accounts/login/", HTTP_HOST=host or "?").status_code == 400

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from channels.routing import ProtocolTypeRouter, URLRouter
+from django.conf import settings
 from django.test import Client
 from django.urls import path
 from websockets.exceptions import ConnectionClosed
@@ -89,7 +90,7 @@ def application(
 def session_cookie(user: User) -> str:
     browser = Client()
     browser.force_login(user)
-    return f"sessionid={browser.cookies['sessionid'].value}"
+    return f"{settings.SESSION_COOKIE_NAME}={browser.cookies[settings.SESSION_COOKIE_NAME].value}"
 
 
 def create_token(user: User, *scopes: str) -> str:

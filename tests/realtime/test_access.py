@@ -4,6 +4,7 @@ from datetime import timedelta
 from urllib.parse import urlsplit
 
 import pytest
+from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 from websockets.exceptions import InvalidStatus
@@ -124,7 +125,10 @@ def no_credential(server, chat) -> dict[str, str]:
 
 
 def a_made_up_session(server, chat) -> dict[str, str]:
-    return {"Origin": server.url, "Cookie": "sessionid=abcdefabcdefabcdefabcdefabcdefab"}
+    return {
+        "Origin": server.url,
+        "Cookie": f"{settings.SESSION_COOKIE_NAME}=abcdefabcdefabcdefabcdefabcdefab",
+    }
 
 
 def a_session_that_was_logged_out(server, chat) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Sends every command to every socket as every principal: closed, refused or accepted."""
 
 import pytest
+from django.conf import settings
 
 from paca.realtime import protocol
 from tests.realtime.pages import Page, application, bearer_headers
@@ -48,8 +49,8 @@ def headers(principal: Api, server: LiveServer) -> dict[str, str]:
     credentials = principal.client._credentials.get("HTTP_AUTHORIZATION", "")
     if credentials:
         return bearer_headers(credentials.removeprefix("Bearer "))
-    session = principal.client.cookies.get("sessionid")
-    cookie = {"Cookie": f"sessionid={session.value}"} if session else {}
+    session = principal.client.cookies.get(settings.SESSION_COOKIE_NAME)
+    cookie = {"Cookie": f"{session.key}={session.value}"} if session else {}
     return {"Origin": server.url, **cookie}
 
 

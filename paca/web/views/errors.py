@@ -1,12 +1,15 @@
-"""The error pages: not found, forbidden, server error and failed CSRF check."""
+"""The error pages: bad request, not found, forbidden, server error and failed CSRF check."""
 
 import sys
 
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
 from paca.common import database_errors, request_ids
+
+MAX_SHOWN = 200  # characters of a header on an error page
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -31,6 +34,21 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return render(request, "500.html", context, status=500)
 
 
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """400: the request has a form that no page of ours sends, such as an unknown host name."""
+    context = {"host": ""}
+    if isinstance(exception, DisallowedHost):
+        context["host"] = request.META.get("HTTP_HOST", "")[:MAX_SHOWN]
+    # Without the request, whose context processors would fail for the same reason.
+    return HttpResponse(render_to_string("400.html", context), status=400)
+
+
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """403: the CSRF token of the form is missing, too old, or from another site."""
-    return render(request, "csrf.html", status=403)
+    """403: the CSRF token of the form is missing, too old, or from another site.
+
+    Behind a proxy that changes ``Host``, every form looks as if it came from another site.
+    """
+    origin = request.headers.get("Origin", "")[:MAX_SHOWN]
+    address = f"{request.scheme}://{request.get_host()}"
+    context = {"origin": origin, "address": address} if origin and origin != address else {}
+    return render(request, "csrf.html", context, status=403)

@@ -7,6 +7,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.http import require_http_methods
 
+from paca.accounts import known_devices
 from paca.accounts import services as accounts
 from paca.accounts.services.people import LinkNotUsable
 
@@ -24,4 +25,6 @@ def one_time_link(request: HttpRequest, secret: str) -> HttpResponse:
     except LinkNotUsable:
         return render(request, "account/one_time_link.html", {"person": None}, status=404)
     login(request, person, backend="django.contrib.auth.backends.ModelBackend")
-    return redirect("home")
+    response = redirect("home")
+    known_devices.remember(request, response, person)
+    return response
