@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("conversations", "0013_plain_words"),
+        ("conversations", "0015_every_trigger_has_a_place_in_the_log"),
     ]
 
     operations = [
