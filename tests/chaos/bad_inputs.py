@@ -25,7 +25,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
 
 
 @dataclass(frozen=True)
-class Row:
+class BadInput:
     """One bad input. ``required``: facts that its sender must report; ``short``: also sent in CI."""
 
     name: str
@@ -34,7 +34,7 @@ class Row:
     short: bool = False
 
 
-def difference(row: Row, seen: Mapping[str, Any]) -> str:
+def difference(row: BadInput, seen: Mapping[str, Any]) -> str:
     """A sentence on the facts that differ from what the row requires; empty if none does."""
     wrong = {
         name: seen.get(name)
@@ -58,8 +58,10 @@ def one_of(*values: Any) -> frozenset[Any]:
 # --- entries of the stream of triggers: fields that differ from those of a sound message ------------
 
 
-def _set_aside(name: str, payload: Mapping[Any, Any], reason: str, *, short: bool = False) -> Row:
-    return Row(name, payload, {"fate": "set aside", "reason": reason}, short)
+def _set_aside(
+    name: str, payload: Mapping[Any, Any], reason: str, *, short: bool = False
+) -> BadInput:
+    return BadInput(name, payload, {"fate": "set aside", "reason": reason}, short)
 
 
 STREAM = [
@@ -72,7 +74,7 @@ STREAM = [
     ),
     _set_aside("a wake-up that names nothing", {"trigger_id": "7"}, "trigger_id is not a UUID"),
     _set_aside("a wake-up that is no text", {"trigger_id": NOT_UTF8}, "trigger_id is not a UUID"),
-    Row("a wake-up of nobody", {"trigger_id": uuid4()}, {"fate": "taken"}),
+    BadInput("a wake-up for an unknown trigger", {"trigger_id": uuid4()}, {"fate": "taken"}),
     _set_aside(
         "an agent of elsewhere", {"agent_id": "{agent of elsewhere}"}, "agent_id is no agent"
     ),
@@ -103,13 +105,13 @@ STOPS = [
 _HEARD = {"heard": True, "listens": True}
 _OF_IT = {"conversation_id": "{conversation}"}
 CHANNELS = [
-    Row(f"{channel} {name}", (channel, message), _HEARD, short=name == "of no sense")
+    BadInput(f"{channel} {name}", (channel, message), _HEARD, short=name == "with fields of wrong types")
     for channel in ("paca.events", "paca.live", "paca.control")
     for name, message in [
         ("no JSON", b"{"),
         ("not UTF-8", NOT_UTF8),
         ("nested too deep", DEEP.encode()),
-        ("of no sense", {"type": ["x"], "payload": {**_OF_IT, "seq": {}}, "topic": 7, "frame": 7}),
+        ("with fields of wrong types", {"type": ["x"], "payload": {**_OF_IT, "seq": {}}, "topic": 7, "frame": 7}),
         ("with a number that is none", b'{"type": "x", "payload": {"project_id": "x", "seq": Infinity}}'),
         ("with a number of no column", {"type": "x", "payload": {**_OF_IT, "seq": 10**40}}),
         ("with a negative number", {"type": "x", "payload": {**_OF_IT, "seq": -(10**40)}}),
@@ -133,8 +135,10 @@ class Request:
     query: str = ""
 
 
-def _refused(name: str, request: Request, status: Any, code: Any, *, short: bool = False) -> Row:
-    return Row(name, request, {"status": status, "code": code}, short)
+def _refused(
+    name: str, request: Request, status: Any, code: Any, *, short: bool = False
+) -> BadInput:
+    return BadInput(name, request, {"status": status, "code": code}, short)
 
 
 _LINE = b"POST {chats} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {bearer}\r\n"
@@ -150,10 +154,10 @@ REQUESTS = [
     _refused("the same name twice", Request(b'{"text": "", "text": ""}'), 400, "invalid"),
     _refused("a query that is not UTF-8", Request({}, query="?x=%ff%00"), 400, "invalid"),
     _refused("no length and no end", Request(raw=_LINE + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n"), one_of(400, 0), ""),
-    _refused("a length that is none", Request(raw=_LINE + b"Content-Length: -7\r\n\r\n"), one_of(400, 0), ""),
+    _refused("a malformed length", Request(raw=_LINE + b"Content-Length: -7\r\n\r\n"), one_of(400, 0), ""),
     _refused("a header of a megabyte", Request(raw=_LINE + b"X-A: " + b"a" * 1_000_000 + b"\r\n\r\n"), one_of(400, 401, 411, 413, 431, 0), one_of("", "malformed", "invalid")),
-    _refused("no HTTP", Request(raw=NOT_UTF8 * 100 + b"\r\n\r\n"), one_of(400, 0), ""),
-    _refused("a greeting of TLS", Request(raw=b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(600)), one_of(400, 0), ""),
+    _refused("bytes that are not HTTP", Request(raw=NOT_UTF8 * 100 + b"\r\n\r\n"), one_of(400, 0), ""),
+    _refused("a TLS handshake", Request(raw=b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(600)), one_of(400, 0), ""),
     *(
         _refused(f"body {body!r} as {kind}", Request(body.encode("latin-1"), kind), status, code)
         for body, kind, status, code in rest.BODIES
@@ -168,7 +172,7 @@ REQUESTS = [
 
 
 @dataclass(frozen=True)
-class Wire:
+class RawBytes:
     """Raw bytes that follow the handshake."""
 
     data: bytes
@@ -176,36 +180,38 @@ class Wire:
 
 _MASK = b"\0\0\0\0"
 FRAMES = [
-    *(Row(name, frame, {"type": "error", "code": code}, name == "binary") for name, frame, code in frames.MALFORMED),
-    Row("text that is not UTF-8", Wire(b"\x81\x85" + _MASK + NOT_UTF8), {"closed": 1007}, short=True),
-    Row("bits of no meaning", Wire(b"\xf1\x81" + _MASK + b"x"), {"closed": 1002}),
-    Row("a kind of frame that is none", Wire(b"\x83\x81" + _MASK + b"x"), {"closed": 1002}),
-    Row("a frame of two gigabytes", Wire(b"\x81\xff" + (2**31).to_bytes(8, "big") + _MASK), {"closed": 1009}),
-    Row("a goodbye that is none", Wire(b"\x88\x81" + _MASK + b"x"), {"closed": 1002}),
-    Row("a part of nothing", Wire(b"\x80\x81" + _MASK + b"x"), {"closed": 1002}),
+    *(BadInput(name, frame, {"type": "error", "code": code}, name == "binary") for name, frame, code in frames.MALFORMED),
+    BadInput("text that is not UTF-8", RawBytes(b"\x81\x85" + _MASK + NOT_UTF8), {"closed": 1007}, short=True),
+    BadInput("reserved bits", RawBytes(b"\xf1\x81" + _MASK + b"x"), {"closed": 1002}),
+    BadInput("an unknown opcode", RawBytes(b"\x83\x81" + _MASK + b"x"), {"closed": 1002}),
+    BadInput("a frame of two gigabytes", RawBytes(b"\x81\xff" + (2**31).to_bytes(8, "big") + _MASK), {"closed": 1009}),
+    BadInput("a malformed close frame", RawBytes(b"\x88\x81" + _MASK + b"x"), {"closed": 1002}),
+    BadInput("a continuation without a beginning", RawBytes(b"\x80\x81" + _MASK + b"x"), {"closed": 1002}),
 ]  # fmt: skip
 
 # --- replies of the model: the first is bad, the next is good -------------------------------------------
 
 
 @dataclass(frozen=True)
-class Instead:
+class FirstReply:
     """The first reply of the model. ``words``: its final answer, perhaps to the second request."""
 
     reply: Raw | Scripted
     expected_texts: str = DONE
 
 
-def _again(name: str, reply: Raw | Scripted, *, cause: str = "", short: bool = False) -> Row:
+def _again(name: str, reply: Raw | Scripted, *, cause: str = "", short: bool = False) -> BadInput:
     """A reply that is discarded completely and requested again."""
     because = {"because": cause} if cause else {}
-    return Row(name, Instead(reply), {"status": ANSWERED, "retried": 1, **because}, short)
+    return BadInput(name, FirstReply(reply), {"status": ANSWERED, "retried": 1, **because}, short)
 
 
-def _refused_call(name: str, payload: Scripted, output: str, *, short: bool = False) -> Row:
+def _refused_call(
+    name: str, payload: Scripted, output: str, *, cause: str = "invalid", short: bool = False
+) -> BadInput:
     """A reply that is stored unchanged. The model reads why its call was not run."""
-    required = {"status": ANSWERED, "retried": 0, "cause": "invalid", "output": output}
-    return Row(name, payload, required, short)
+    required = {"status": ANSWERED, "retried": 0, "cause": cause, "output": output}
+    return BadInput(name, payload, required, short)
 
 
 _SOUND = anthropic_dialect.whole(says(DONE))
@@ -220,36 +226,36 @@ REPLIES = [
     ),
     *(_again(f"fault {kind}", fails(kind)) for kind in ("badjson", "cuttool", "midover", "html", "nostop", "reset")),
     _again("not UTF-8", Raw(_SOUND.replace(DONE[:4].encode(), NOT_UTF8)), short=True),
-    _again("an event of no JSON", Raw(b"data: {\n\n" + _SOUND)),
+    _again("an event that is not JSON", Raw(b"data: {\n\n" + _SOUND)),
     _again("an event that is a list", Raw(b"data: [1]\n\n" + _SOUND)),
     _again("an event nested too deep", Raw(b"data: " + DEEP.encode() + b"\n\n" + _SOUND), short=True),
     _again("an event without an end", Raw(b"data: " + b"x" * (9 << 20)), cause="an event without an end"),
     _again("a text without an end", Raw(anthropic_dialect.opening(says(""), {}, 1) + anthropic_dialect.frame("content_block_start", index=0, content_block={"type": "text", "text": ""}) + _ONE_EVENT * 700), cause="is longer than 64 MiB"),
     _again("nothing at all", Raw(b"")),
     _again("a kind of content that is none", Raw(_SOUND.replace(b'"text_delta"', b'"smell_delta"'))),
-    Row("kinds of events unheard of", Instead(Raw(b"event: new\ndata: {\"type\": \"new\", \"x\": []}\n\n" + _SOUND)), {"status": ANSWERED, "retried": 0}, short=True),
-    Row("text with NUL and half a character", Instead(Raw(_SOUND.replace(DONE[:4].encode(), rb"\u0000\ud800")), "\u2400?" + DONE[4:]), {"status": ANSWERED, "retried": 0}),
-    Row("a megabyte of text", Instead(Raw(anthropic_dialect.whole(says("x" * 1_000_000), grain=100_000)), "x" * 1_000_000), {"status": ANSWERED, "retried": 0}),
-    *(Row(f"a count of {observed[:9]!r} tokens", Instead(Raw(_SOUND.replace(b'"output_tokens":4', b'"output_tokens":' + observed))), {"status": ANSWERED, "retried": 0}) for observed in (b"9" * 30, b"-5", b"true", b'"x"')),
-    Row("five hundred calls at once", calls(think=[f"thought {n}" for n in range(500)]), {"status": ANSWERED, "output": "Noted."}),
-    _refused_call("a tool that is none", calls(("no_such_tool", {"a": 1})), "There is no tool", short=True),
-    _refused_call("a tool of no name a person could read", calls(("\0" * 200, {})), "There is no tool"),
-    _refused_call("arguments of no meaning", calls(("bash", {"kommand": "ls"})), "command"),
+    BadInput("events of an unknown type", FirstReply(Raw(b"event: new\ndata: {\"type\": \"new\", \"x\": []}\n\n" + _SOUND)), {"status": ANSWERED, "retried": 0}, short=True),
+    BadInput("text with NUL and a lone surrogate", FirstReply(Raw(_SOUND.replace(DONE[:4].encode(), rb"\u0000\ud800")), "\u2400?" + DONE[4:]), {"status": ANSWERED, "retried": 0}),
+    BadInput("a megabyte of text", FirstReply(Raw(anthropic_dialect.whole(says("x" * 1_000_000), grain=100_000)), "x" * 1_000_000), {"status": ANSWERED, "retried": 0}),
+    *(BadInput(f"a count of {observed[:9]!r} tokens", FirstReply(Raw(_SOUND.replace(b'"output_tokens":4', b'"output_tokens":' + observed))), {"status": ANSWERED, "retried": 0}) for observed in (b"9" * 30, b"-5", b"true", b'"x"')),
+    BadInput("five hundred calls at once", calls(think=[f"thought {n}" for n in range(500)]), {"status": ANSWERED, "output": "Noted."}),
+    _refused_call("an unknown tool", calls(("no_such_tool", {"a": 1})), "There is no tool", cause="unknown_tool", short=True),
+    _refused_call("a tool with an unreadable name", calls(("\0" * 200, {})), "There is no tool", cause="unknown_tool"),
+    _refused_call("arguments with an unknown name", calls(("bash", {"kommand": "ls"})), "command"),
     _refused_call("arguments of other types", calls(("bash", {"command": 7})), "command"),
     _refused_call("arguments nested deep", calls(("bash", {"command": replies.nested(90, 1)})), "command"),
     _refused_call("arguments of a megabyte", calls(("bash", {"command": "x" * 1_000_000})), "100000"),
     _refused_call("a command with a NUL", calls(bash="a\0b"), "NUL"),
     _refused_call("a number as a list", calls(("bash", {"command": "ls", "timeout_seconds": [1]})), "timeout_seconds"),
-    _refused_call("a path of no end", calls(read_file="x" * 100_000), "4096"),
-    _refused_call("a number of no end", Scripted((Call("bash", {}, raw='{"command": "ls", "timeout_seconds": %s}' % ("9" * 4000)),)), "timeout_seconds"),
+    _refused_call("a path that is too long", calls(read_file="x" * 100_000), "4096"),
+    _refused_call("a number with 4,000 digits", Scripted((Call("bash", {}, raw='{"command": "ls", "timeout_seconds": %s}' % ("9" * 4000)),)), "timeout_seconds"),
 ]  # fmt: skip
 
 # --- commands in the sandbox ----------------------------------------------------------------------------
 
 
-def _ran(name: str, payload: Scripted, *, short: bool = False, **required: Any) -> Row:
+def _ran(name: str, payload: Scripted, *, short: bool = False, **required: Any) -> BadInput:
     """A command, whatever its result, after which the sandbox still works."""
-    return Row(name, payload, {"status": ANSWERED, "after": "whole", **required}, short)
+    return BadInput(name, payload, {"status": ANSWERED, "after": "whole", **required}, short)
 
 
 _ZIP = (
@@ -267,9 +273,9 @@ COMMANDS = [
     _ran("memory that is used", calls(bash="python3 -c 'x = [bytes([1]) * (1 << 20) for _ in range(9000)]'"), cause="out_of_memory"),
     _ran("a zip bomb", calls(("bash", {"command": _ZIP, "timeout_seconds": 200})) + calls(bash="rm out-*"), cause="disk_full"),
     _ran("a hundred thousand files", calls(("bash", {"command": f"{_FILES}; echo made", "timeout_seconds": 200})) + calls(list_directory=".", search_files="x") + calls(list_directory="m"), output="made"),
-    _ran("a pipe nobody writes into", calls(bash="mkfifo pipe") + calls(read_file="pipe"), output="pipe", short=True),
-    _ran("links in a circle", calls(bash="ln -s b a; ln -s a b") + calls(read_file="a", list_directory="b"), output="a"),
-    _ran("folders in a circle", calls(bash="mkdir -p d; ln -s ../d d/d") + calls(search_files="x", list_directory="d/d/d/d"), status=ANSWERED),
+    _ran("a pipe without a writer", calls(bash="mkfifo pipe") + calls(read_file="pipe"), output="pipe", short=True),
+    _ran("a circle of links", calls(bash="ln -s b a; ln -s a b") + calls(read_file="a", list_directory="b"), output="a"),
+    _ran("a circle of folders", calls(bash="mkdir -p d; ln -s ../d d/d") + calls(search_files="x", list_directory="d/d/d/d"), status=ANSWERED),
     _ran("folders without end", calls(bash="for n in $(seq 900); do mkdir d && cd d; done; echo deep") + calls(search_files="x", list_directory="."), status=ANSWERED),
     _ran("an edit of a device", calls(bash="ln -s /dev/zero zero") + calls(("edit_file", {"path": "zero", "old": "a", "new": "b"})), output="outside the workspace"),
     _ran("a file written over a device", calls(("write_file", {"path": "/dev/null", "content": "x"})), output="outside the workspace"),
@@ -278,16 +284,16 @@ COMMANDS = [
     _ran("a name with a NUL", calls(("write_file", {"path": "a\0b", "content": ""})), cause="invalid", output="NUL"),
     _ran("a name that is no text", calls(bash=r"echo x > $'odd\355\240\200\n\e[2J.txt'") + calls(list_directory=".", search_files="x"), output="odd"),
     _ran("a pattern that explodes", calls(bash="printf 'a%.0s' $(seq 40) > a.txt") + calls(search_files="(a+)+$b"), status=ANSWERED),
-    _ran("a pattern that is none", calls(search_files="(["), output="no regular expression"),
+    _ran("a malformed pattern", calls(search_files="(["), output="no regular expression"),
     _ran("who does not hear TERM", calls(("bash", {"command": "trap '' TERM HUP INT; while true; do sleep 1; done", "timeout_seconds": 2})), cause="timed_out", short=True),
     _ran("who leaves its session", calls(("bash", {"command": "setsid nohup sleep 301 >/dev/null 2>&1 & sleep 300", "timeout_seconds": 2})), cause="timed_out"),
-    _ran("who kills everybody", calls(bash="kill -9 -1; pkill -9 python3; sleep 1"), status=ANSWERED),
-    _ran("who stays behind", calls(bash="setsid nohup sleep 301 >/dev/null 2>&1 & echo begun"), output="begun"),
+    _ran("a command that kills every process", calls(bash="kill -9 -1; pkill -9 python3; sleep 1"), status=ANSWERED),
+    _ran("a process that outlives its command", calls(bash="setsid nohup sleep 301 >/dev/null 2>&1 & echo begun"), output="begun"),
     _ran("who closes its output", calls(("bash", {"command": "exec >&- 2>&-; sleep 300", "timeout_seconds": 2})), cause="timed_out"),
-    _ran("who takes the runner's folder away", calls(bash="rm -rf .paca /workspace/.paca; ln -s /etc .paca; yes | head -c 100000"), output="y"),
+    _ran("a command that removes the folder of the runner", calls(bash="rm -rf .paca /workspace/.paca; ln -s /etc .paca; yes | head -c 100000"), output="y"),
 ]  # fmt: skip
 
-ROWS: dict[str, list[Row]] = {
+ROWS: dict[str, list[BadInput]] = {
     "stream": [*STOPS, *STREAM],
     "channels": CHANNELS,
     "requests": REQUESTS,

@@ -52,7 +52,7 @@ class Process:
         self._is_dead = False
 
     @property
-    def lives(self) -> bool:
+    def is_alive(self) -> bool:
         # Death is remembered, because by the end of a part another process may have the same pid.
         if not self._is_dead:
             try:
@@ -62,27 +62,27 @@ class Process:
         return not self._is_dead
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return self.log.read_text(errors="replace")
 
     def wait_until_ready(self) -> int:
         """Wait until the process works; gives its port, or 0 for a worker. Raises ``ChildProcessError`` if it does not start."""
         end = time.monotonic() + START_SECONDS
-        while not (ready := READY.search(self.said)):
-            if not self.lives or time.monotonic() > end:
-                raise ChildProcessError(f"did not start:\n{self.said}")
+        while not (ready := READY.search(self.output)):
+            if not self.is_alive or time.monotonic() > end:
+                raise ChildProcessError(f"did not start:\n{self.output}")
             time.sleep(0.02)
         return int(ready[1] or 0)
 
     def wait_until_dead(self, seconds: float) -> bool:
         end = time.monotonic() + seconds
-        while self.lives and time.monotonic() < end:
+        while self.is_alive and time.monotonic() < end:
             time.sleep(0.01)
-        return not self.lives
+        return not self.is_alive
 
     def kill(self) -> None:
         """End it with SIGKILL."""
-        if not self.lives:
+        if not self.is_alive:
             return
         with suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
@@ -138,19 +138,19 @@ class ForkServer:
 
     @property
     def dead(self) -> list[str]:
-        return [process.log.name for process in self._started if not process.lives]
+        return [process.log.name for process in self._started if not process.is_alive]
 
     @property
     def largest_mib(self) -> float:
         """Resident memory of the largest process."""
-        return max(resident_mib(process.pid) for process in self._started if process.lives)
+        return max(resident_mib(process.pid) for process in self._started if process.is_alive)
 
     @property
     def logged_errors(self) -> list[str]:
         # Python's garbage collector may find a generator that another thread is closing. It then prints
         # a warning and does nothing, so these warnings are not errors.
-        said = (COLLECTED.sub("", process.said) for process in self._started)
-        lines = (line for text in said for line in text.splitlines())
+        output = (COLLECTED.sub("", process.output) for process in self._started)
+        lines = (line for text in output for line in text.splitlines())
         return [line for line in lines if '"level": "error"' in line or "Traceback" in line]
 
     def kill_all(self) -> None:
@@ -200,9 +200,9 @@ def _run_command(arguments: Sequence[str], variables: Mapping[str, Any], log: st
     from tests.chaos import points, variants
 
     if fault := variables.get(points.VARIABLE):
-        points.plant(fault)
+        points.install(fault)
     if variant := variables.get(variants.VARIABLE):
-        variants.plant(variant)
+        variants.apply(variant)
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(["manage.py", *arguments])

@@ -65,7 +65,7 @@ class Case:
 def cases(testbed: str, *, short: bool) -> list[Case]:
     """All cases. The short form takes each point once, half of them on each set-up."""
     if not short:
-        return [*_alive(list(CALLS)), *_gone(list(CALLS))]
+        return [*_cases_with_sandbox(list(CALLS)), *_cases_without_sandbox(list(CALLS))]
     effects = itertools.cycle(CALLS)
     chosen = [
         *(
@@ -77,13 +77,13 @@ def cases(testbed: str, *, short: bool) -> list[Case]:
     return chosen[TESTBEDS.index(testbed) :: len(TESTBEDS)]
 
 
-def _alive(effects: list[str]) -> Iterator[Case]:
+def _cases_with_sandbox(effects: list[str]) -> Iterator[Case]:
     for point in points.POINTS:
         for effect in [SPEAKS] if point == "command-speaks" else effects:
             yield Case(point, effect)
 
 
-def _gone(effects: list[str]) -> Iterator[Case]:
+def _cases_without_sandbox(effects: list[str]) -> Iterator[Case]:
     for point in BEGUN:
         for effect in effects:
             yield Case(point, effect, gone=True)
@@ -113,7 +113,7 @@ def _try(
     group: ConversationGroup,
     report: Report,
 ) -> None:
-    script = _story(case, f"p{number}")
+    script = _script_of(case, f"p{number}")
     doomed = processes.worker(**{points.VARIABLE: case.fault})
     observed = group.begin(script)
     if not doomed.wait_until_dead(REST_SECONDS):
@@ -129,7 +129,7 @@ def _try(
     testbed.delete_sandbox(observed)
 
 
-def _story(case: Case, mark: str) -> Script:
+def _script_of(case: Case, mark: str) -> Script:
     tested = CALLS[case.effect] or calls(bash=marking_command(f"{mark}.1", seconds=0.5))
     first = calls(bash=f"echo '{OLD}' > {FILE}; {marking_command(f'{mark}.0')}")
     return Script(mark, [says("I begin.") + first, says("I go on.") + tested, says(DONE)])

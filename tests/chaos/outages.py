@@ -56,7 +56,7 @@ def _outages(testbed: Testbed, *, short: bool) -> dict[str, Outage]:
         }
     if testbed.name == SERVICES and not short:
         found |= {
-            "redis-wiped": _wipe_redis,
+            "redis-wiped": _flush_redis,
             "durable-redis-killed": _kill_durable_redis,
             "postgresql-killed": _kill_postgres,
         }
@@ -72,7 +72,7 @@ def _run_outage(
     chance: random.Random,
 ) -> None:
     """Start conversations, cause the outage while they work, and wait for their end."""
-    observed = [group.begin(_story(f"{mark}-{n}", chance)) for n in range(AT_ONCE)]
+    observed = [group.begin(_script_of(f"{mark}-{n}", chance)) for n in range(AT_ONCE)]
     wait_until(
         lambda: all(one.has_event("tool.started") for one in observed),
         REST_SECONDS,
@@ -80,13 +80,15 @@ def _run_outage(
     )
     time.sleep(chance.uniform(0, 2))
     outage(testbed, chance)
-    late = group.begin(_story(f"{mark}-late", chance))  # the wake-up hint of this one may be lost
+    late = group.begin(
+        _script_of(f"{mark}-late", chance)
+    )  # the wake-up hint of this one may be lost
     _judge_conversations(
         testbed, group, report, mark, sandbox_lost=outage is _kill_sandboxes, late=late
     )
 
 
-def _story(mark: str, chance: random.Random) -> Script:
+def _script_of(mark: str, chance: random.Random) -> Script:
     replies: list[Scripted] = [
         says(f"Step {n}.")
         + calls(bash=marking_command(f"{mark}.{n}", seconds=chance.uniform(0.5, 4)))
@@ -124,7 +126,7 @@ def _kill_sandboxes(testbed: Testbed, _: random.Random) -> None:
     testbed.end_sandboxes()
 
 
-def _wipe_redis(testbed: Testbed, _: random.Random) -> None:
+def _flush_redis(testbed: Testbed, _: random.Random) -> None:
     assert testbed.valkey is not None
     testbed.valkey.wipe()
 
@@ -194,7 +196,7 @@ def _cut_streams(
         wait_until(
             lambda: len(group.running) < 8 or not _finish_some(testbed, group, report), REST_SECONDS
         )
-        group.begin(_cut_story(f"cut-{number}", chance))
+        group.begin(_script_with_cuts(f"cut-{number}", chance))
     while group.running:
         wait_until(
             lambda: not _finish_some(testbed, group, report), REST_SECONDS, group.describe_running
@@ -202,7 +204,7 @@ def _cut_streams(
     report.figures["model-cut"] = count
 
 
-def _cut_story(mark: str, chance: random.Random) -> Script:
+def _script_with_cuts(mark: str, chance: random.Random) -> Script:
     step = says("Step 0.") + calls(bash=marking_command(f"{mark}.0"))
     script = [step, says(DONE)]
     position = chance.randrange(2)

@@ -91,7 +91,7 @@ TRIGGER_STORED = "trigger-stored"
 WAKES = [Point(bus, "wake", "before") for bus in (MemoryBus, RedisBus)]
 
 
-def plant(fault: str) -> None:
+def install(fault: str) -> None:
     """Make this process die at the point, written ``name`` or ``name:n``."""
     name, _, times = fault.partition(":")
     arrivals = Arrivals(int(times or 1))

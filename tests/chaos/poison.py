@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paca.conversations.models import Trigger
 from tests.chaos import bad_inputs, senders
-from tests.chaos.bad_inputs import Row, difference
+from tests.chaos.bad_inputs import BadInput, difference
 from tests.chaos.conversation_group import ConversationGroup
 from tests.chaos.report import Report
 from tests.chaos.scripts import DONE, Script
@@ -46,7 +46,7 @@ def run(testbed: Testbed, report: Report, *, seed: int, short: bool) -> None:
         report.figures["slowest answer to another conversation"] = f"{max(context.waits):.1f} s"
 
 
-def _groups(testbed: Testbed, *, short: bool) -> dict[str, list[Row]]:
+def _groups(testbed: Testbed, *, short: bool) -> dict[str, list[BadInput]]:
     found = {
         name: [row for row in rows if row.short or not short]
         for name, rows in bad_inputs.ROWS.items()
@@ -55,7 +55,7 @@ def _groups(testbed: Testbed, *, short: bool) -> dict[str, list[Row]]:
     return {name: rows for name, rows in found.items() if rows}
 
 
-def _judge(rows: list[Row], seen: list[Seen], report: Report) -> int:
+def _judge(rows: list[BadInput], seen: list[Seen], report: Report) -> int:
     """Report each bad input with another result than required; gives the number of the others."""
     wrong = [text for row, one in zip(rows, seen, strict=True) if (text := difference(row, one))]
     for text in wrong:
@@ -65,7 +65,7 @@ def _judge(rows: list[Row], seen: list[Seen], report: Report) -> int:
 
 def _check_other_work(name: str, processes: Processes, context: InputContext) -> None:
     """Check that another conversation is answered, and that no process died, grew or logged an error."""
-    context.ask_a_neighbour()
+    context.check_unrelated_conversation()
     for log in processes.dead:
         context.report.fault(f"{name}: a process has died, see {log}")
     if processes.largest_mib > MOST_MIB:

@@ -76,7 +76,7 @@ def _chaos(
     ):
         group = ConversationGroup(model, name)
         with _killers(testbed, processes, name, size, variables) as killing:
-            found = list(_told(testbed, report, group, killing, name, size))
+            found = list(_judged(testbed, report, group, killing, name, size))
             killing.check()
         if model.violations:
             report.fault(f"the model was asked what no provider accepts: {model.violations[:3]}")
@@ -86,7 +86,7 @@ def _chaos(
     return found
 
 
-def _told(
+def _judged(
     testbed: Testbed,
     report: Report,
     group: ConversationGroup,
@@ -101,7 +101,7 @@ def _told(
         if not group.running:
             return
         for observed, script in wait_until(
-            lambda: _rested(group, killing), REST_SECONDS, group.describe_running
+            lambda: _take_ended(group, killing), REST_SECONDS, group.describe_running
         ):
             yield observed, _judge(testbed, observed, script)
         report.progress(
@@ -118,7 +118,7 @@ def _begin_more(group: ConversationGroup, name: str, size: Size) -> None:
         )
 
 
-def _rested(
+def _take_ended(
     group: ConversationGroup, killing: Killing
 ) -> list[tuple[ObservedConversation, Script]]:
     killing.check()

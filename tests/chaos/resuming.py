@@ -47,7 +47,7 @@ def _measure(
             worker.wait_until_ready()
         for number in range(kills):
             report.progress(f"{kind}: {number} of {kills} kills")
-            observed = [group.begin(_story(f"{kind[0]}{number}-{n}")) for n in range(AT_ONCE)]
+            observed = [group.begin(_script_of(f"{kind[0]}{number}-{n}")) for n in range(AT_ONCE)]
             wait_until(
                 lambda observed=observed: all(map(_calls, observed)),
                 REST_SECONDS,
@@ -66,7 +66,7 @@ def _measure(
     _report_waits(testbed, report, kind, waits)
 
 
-def _story(mark: str) -> Script:
+def _script_of(mark: str) -> Script:
     return Script(
         mark, [says("I begin.") + calls(bash=marking_command(mark, seconds=6)), says(DONE)]
     )

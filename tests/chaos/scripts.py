@@ -44,20 +44,20 @@ class ScriptedModel:
     """Answers requests of the model server from the script that the first message names."""
 
     def __init__(self, model: ModelServer) -> None:
-        self._told: dict[str, Script] = {}
+        self._judged: dict[str, Script] = {}
         self._asked: Counter[tuple[str, int]] = Counter()
         self._lock = threading.Lock()
         model.script(self._reply)
 
     def add(self, script: Script) -> Script:
-        self._told[script.mark] = script
+        self._judged[script.mark] = script
         return script
 
     def _reply(self, body: dict[str, Any]) -> Scripted | Raw:
         messages = anthropic_dialect.conversation(body)
         mark = MARK.search(anthropic_dialect.text_of(messages[0]))
         assert mark is not None
-        script = self._told[mark[1]]
+        script = self._judged[mark[1]]
         position = sum(
             m["role"] == "assistant" for m in messages if anthropic_dialect.is_tool_turn(m)
         )

@@ -16,7 +16,7 @@ from typing import Any
 from paca.bus.redis.bus import DEAD_TRIGGERS, GROUP, TRIGGERS
 from tests.chaos import oracle
 from tests.chaos.api_client import ApiClient
-from tests.chaos.bad_inputs import Instead, Request, Row, Wire
+from tests.chaos.bad_inputs import BadInput, FirstReply, RawBytes, Request
 from tests.chaos.conversation_group import ConversationGroup
 from tests.chaos.report import Report
 from tests.chaos.scripts import DONE, Script, marking_command
@@ -74,7 +74,7 @@ class InputContext:
         url = f"ws://127.0.0.1:{self.port}/ws/conversations/{self.target.id}/"
         return Page(url, {"Authorization": self.placeholders["{bearer}"]})
 
-    def ask_a_neighbour(self) -> None:
+    def check_unrelated_conversation(self) -> None:
         """Check that an unrelated conversation, started over the API, is answered soon."""
         mark = f"neighbour-{len(self.waits)}"
         script = self.group.add_script(
@@ -107,7 +107,7 @@ def _bytes(value: Any) -> bytes:
 # --- Redis ----------------------------------------------------------------------------------------------
 
 
-def stream(rows: Sequence[Row], context: InputContext) -> list[Seen]:
+def stream(rows: Sequence[BadInput], context: InputContext) -> list[Seen]:
     """Add an entry for each row; gives its fate once none is pending."""
     sound = message_fields(context.group.world)
     with context.valkey.client(texts=False) as client:
@@ -135,7 +135,7 @@ def _entry(fields: Mapping[Any, Any], context: InputContext) -> dict[bytes, byte
     }
 
 
-def channels(rows: Sequence[Row], context: InputContext) -> list[Seen]:
+def channels(rows: Sequence[BadInput], context: InputContext) -> list[Seen]:
     """Publish a message for each row. Listeners must not even lose their connection."""
     found = []
     with context.valkey.client() as client, context.page() as page:
@@ -159,7 +159,7 @@ def _listeners(client: Any) -> set[str]:
 # --- the web server -------------------------------------------------------------------------------------
 
 
-def requests(rows: Sequence[Row], context: InputContext) -> list[Seen]:
+def requests(rows: Sequence[BadInput], context: InputContext) -> list[Seen]:
     return [
         _raw(row.payload, context) if row.payload.raw else _asked(row.payload, context)
         for row in rows
@@ -203,12 +203,12 @@ def _code(said: bytes) -> Any:
         return ""
 
 
-def frames(rows: Sequence[Row], context: InputContext) -> list[Seen]:
+def frames(rows: Sequence[BadInput], context: InputContext) -> list[Seen]:
     found: list[Seen] = []
     with context.page() as page:
         page.until("ready")
         for row in rows:
-            if isinstance(row.payload, Wire):
+            if isinstance(row.payload, RawBytes):
                 found.append(_closed(row.payload, context))
                 continue
             page.socket.send(row.payload)
@@ -217,7 +217,7 @@ def frames(rows: Sequence[Row], context: InputContext) -> list[Seen]:
     return found
 
 
-def _closed(wire: Wire, context: InputContext) -> Seen:
+def _closed(wire: RawBytes, context: InputContext) -> Seen:
     with context.page() as page:
         page.until("ready")
         page.socket.socket.sendall(wire.data)
@@ -227,20 +227,20 @@ def _closed(wire: Wire, context: InputContext) -> Seen:
 # --- the agent ------------------------------------------------------------------------------------------
 
 
-def replies(rows: Sequence[Row], context: InputContext) -> list[Seen]:
+def replies(rows: Sequence[BadInput], context: InputContext) -> list[Seen]:
     return _run_rows(
         [(row, _of_reply(row, n)) for n, row in enumerate(rows)], context, REPLIES_AT_ONCE
     )
 
 
-def _of_reply(row: Row, number: int) -> Script:
+def _of_reply(row: BadInput, number: int) -> Script:
     mark = f"reply-{number}"
-    if isinstance(row.payload, Instead):
+    if isinstance(row.payload, FirstReply):
         return Script(mark, [says(row.payload.expected_texts)], {0: row.payload.reply})
     return Script(mark, [row.payload, says(DONE)])
 
 
-def commands(rows: Sequence[Row], context: InputContext) -> list[Seen]:
+def commands(rows: Sequence[BadInput], context: InputContext) -> list[Seen]:
     scripts = [
         Script(
             f"command-{n}", [row.payload, calls(bash=marking_command(f"command-{n}")), says(DONE)]
@@ -251,7 +251,7 @@ def commands(rows: Sequence[Row], context: InputContext) -> list[Seen]:
 
 
 def _run_rows(
-    observed: Sequence[tuple[Row, Script]], context: InputContext, at_once: int
+    observed: Sequence[tuple[BadInput, Script]], context: InputContext, at_once: int
 ) -> list[Seen]:
     """Run each row in a conversation of its own, which the oracle judges."""
     group, seen = context.group, {}
@@ -261,7 +261,7 @@ def _run_rows(
         while waiting and len(group.running) < at_once:
             group.begin(waiting.pop(0)[1])
             if len(waiting) == len(observed) // 2:
-                context.ask_a_neighbour()
+                context.check_unrelated_conversation()
         for one, script in group.take_idle():
             seen[script.mark] = _facts(one)
             judge(one, script, context, seen[script.mark])
@@ -301,7 +301,7 @@ def _facts(observed: ObservedConversation) -> Seen:
     }
 
 
-SENDERS: dict[str, Callable[[Sequence[Row], InputContext], list[Seen]]] = {
+SENDERS: dict[str, Callable[[Sequence[BadInput], InputContext], list[Seen]]] = {
     sender.__name__: sender for sender in (stream, channels, requests, frames, replies, commands)
 }
 NEED_REDIS = ("stream", "channels")

@@ -42,7 +42,7 @@ def run(testbed: Testbed, report: Report, *, seed: int, short: bool) -> None:
     ):
         one.record = other.record = False
         # An agent has at most ten conversations at once.
-        casts = [ConversationGroup(model, f"soak-{n}") for n, model in enumerate((one, other))]
+        groups = [ConversationGroup(model, f"soak-{n}") for n, model in enumerate((one, other))]
         workers = [
             processes.start("run_worker", "--concurrency", str(AT_ONCE // 2))
             for _ in range(testbed.workers)
@@ -52,8 +52,8 @@ def run(testbed: Testbed, report: Report, *, seed: int, short: bool) -> None:
         pids = {"web": processes.web_pid} | {
             f"worker {n}": each.pid for n, each in enumerate(workers)
         }
-        with _watching(pids, processes.port, casts[0]) as watched:
-            steps = _work(casts, report, seconds)
+        with _watching(pids, processes.port, groups[0]) as watched:
+            steps = _work(groups, report, seconds)
         report.figures["steps a second"] = f"{steps / seconds:.1f}"
         _report_waits(watched, report, seconds)
         left = _until_none_left(testbed)
@@ -62,13 +62,13 @@ def run(testbed: Testbed, report: Report, *, seed: int, short: bool) -> None:
             report.fault(f"{left} sandboxes run on although nobody uses them")
 
 
-def _work(casts: list[ConversationGroup], report: Report, seconds: float) -> int:
+def _work(groups: list[ConversationGroup], report: Report, seconds: float) -> int:
     """Keep this many conversations busy; gives the number of their steps."""
     end, number, steps = time.monotonic() + seconds, 0, 0
-    while (now := time.monotonic()) < end or any(group.running for group in casts):
-        for group in casts:
-            while len(group.running) < AT_ONCE // len(casts) and now < end:
-                group.begin(_story(f"soak-{number}"))
+    while (now := time.monotonic()) < end or any(group.running for group in groups):
+        for group in groups:
+            while len(group.running) < AT_ONCE // len(groups) and now < end:
+                group.begin(_script_of(f"soak-{number}"))
                 number += 1
             for observed, script in group.take_idle():
                 steps += len(script.replies) if now < end else 0
@@ -78,13 +78,13 @@ def _work(casts: list[ConversationGroup], report: Report, seconds: float) -> int
         time.sleep(0.1)
         if now > end + REST_SECONDS:
             report.fault(
-                "; ".join(f"never comes to rest: {group.describe_running()}" for group in casts)
+                "; ".join(f"never comes to rest: {group.describe_running()}" for group in groups)
             )
             break
     return steps
 
 
-def _story(mark: str) -> Script:
+def _script_of(mark: str) -> Script:
     steps = [
         (says(f"Step {n}.") + calls(bash=marking_command(f"{mark}.{n}"))).slowly(ftd=MODEL_MS)
         for n in range(STEPS)

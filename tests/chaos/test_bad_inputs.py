@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.chaos.bad_inputs import ROWS, Row, difference, one_of
+from tests.chaos.bad_inputs import ROWS, BadInput, difference, one_of
 
 SEEN = {"status": 400, "code": "invalid", "reason": "type is missing", "cause": "", "after": None}
 
@@ -19,7 +19,7 @@ SEEN = {"status": 400, "code": "invalid", "reason": "type is missing", "cause": 
     ],
 )
 def test_bad_input_row_holds_when_the_answer_is_as_expected(required):
-    assert difference(Row("x", b"", required), SEEN) == ""
+    assert difference(BadInput("x", b"", required), SEEN) == ""
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_bad_input_row_holds_when_the_answer_is_as_expected(required):
     ],
 )
 def test_bad_input_row_reports_an_unexpected_answer(required):
-    message = difference(Row("a row", b"", required), SEEN)
+    message = difference(BadInput("a row", b"", required), SEEN)
     assert message.startswith("a row: saw ")
 
 

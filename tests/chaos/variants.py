@@ -1,4 +1,4 @@
-"""Variants of a Paca process: one whose runner knows no earlier call, one that seems to be on another host."""
+"""Variants of a Paca process: its runner knows no earlier call, or it seems to be on another host."""
 
 import dataclasses
 import os
@@ -13,22 +13,22 @@ VARIABLE = "PACA_VARIANT"
 NO_CALL_TABLE, ELSEWHERE = "no-call-table", "elsewhere"
 
 
-def plant(variant: str) -> None:
+def apply(variant: str) -> None:
     """Turn this process into the variant."""
-    {NO_CALL_TABLE: _forget_calls, ELSEWHERE: _be_elsewhere}[variant]()
+    {NO_CALL_TABLE: _renew_call_ids, ELSEWHERE: _hide_from_other_workers}[variant]()
 
 
-def _forget_calls() -> None:
+def _renew_call_ids() -> None:
     """Give each command a new call id. A worker that continues a turn then starts its command again."""
     original = RunnerWorkspace.run
 
     async def run(self: RunnerWorkspace, command: Command, *given: Any, **named: Any) -> Any:
-        unheard_of = dataclasses.replace(command, call_id=uuid.uuid4().hex)
-        return await original(self, unheard_of, *given, **named)
+        with_new_id = dataclasses.replace(command, call_id=uuid.uuid4().hex)
+        return await original(self, with_new_id, *given, **named)
 
     RunnerWorkspace.run = run  # type: ignore[method-assign]
 
 
-def _be_elsewhere() -> None:
+def _hide_from_other_workers() -> None:
     """Make this process invisible to other workers: they notice its death only when its lease expires."""
     worker_registry.pid_namespace_id = lambda: f"elsewhere {os.getpid()}"  # type: ignore[assignment]

@@ -46,14 +46,14 @@ def run(testbed: Testbed, report: Report, *, seed: int, short: bool) -> None:
         with group.agent_paused():
             observed = group.begin(Script("watched", [says(DONE)]))
             people = [group.member_token(f"viewer-{n}") for n in range(PEOPLE)]
-            show = Show(observed, processes.port, people, random.Random(seed))
+            show = WatchedLog(observed, processes.port, people, random.Random(seed))
             before = resident_mib(processes.web_pid)
             asyncio.run(show.run(count, report))
             grown = resident_mib(processes.web_pid) - before
         _judge(show, report, grown)
 
 
-class Show:
+class WatchedLog:
     """A growing log and its viewers. Each viewer keeps the ``seq`` numbers it received, in order."""
 
     def __init__(
@@ -171,7 +171,7 @@ class Viewer:
         return self.seen[-1] if self.seen else 0
 
 
-def _judge(show: Show, report: Report, grown_mib: float) -> None:
+def _judge(show: WatchedLog, report: Report, grown_mib: float) -> None:
     whole = list(range(1, show.last + 1))
     for number, viewer in enumerate(show.viewers):
         if viewer.seen != whole:

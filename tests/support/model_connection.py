@@ -1,4 +1,4 @@
-"""One connection of the scripted model server: a small part of HTTP/1.1, and every fault."""
+"""One connection of the scripted model server: the part of HTTP/1.1 that clients need, and every fault."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ class Received:
 
 
 class Connection(asyncio.Protocol):
-    """HTTP/1.1, one request at a time: enough of it for the clients we have."""
+    """Answers one request at a time over HTTP/1.1."""
 
     transport: asyncio.Transport
 
@@ -162,7 +162,7 @@ class Connection(asyncio.Protocol):
         frames = list(dialect.content(reply, body["model"], grain=4))
         marks = (dialect.TEXT_MARK, dialect.ARGUMENTS_MARK, dialect.THOUGHT_MARK)
         pause = 1 / reply.tokens_per_second if reply.tokens_per_second else 0
-        for one in frames[: _how_many(reply.fault, frames, dialect)]:
+        for one in frames[: _frames_before_fault(reply.fault, frames, dialect)]:
             self.chunk(one)
             if pause and any(mark in one for mark in marks):
                 await asyncio.sleep(pause)
@@ -214,8 +214,8 @@ class Connection(asyncio.Protocol):
         self.transport.abort()
 
 
-def _how_many(fault: str, frames: list[bytes], dialect: Any) -> int:
-    """How many frames of the content go out before the fault shows."""
+def _frames_before_fault(fault: str, frames: list[bytes], dialect: Any) -> int:
+    """How many frames of the content are sent before the fault."""
     if fault in ("cut", "reset", "stall", "midover", "midrate"):
         texts = [n for n, one in enumerate(frames) if dialect.TEXT_MARK in one]
         return texts[len(texts) // 2] + 1 if texts else 1

@@ -12,7 +12,7 @@ MAIN_ARGUMENT = {
     "think": "thought",
 }
 
-# model_connection.py carries each of them out.
+# ``model_connection.py`` makes each of these faults.
 FAULTS = (
     "429", "529", "500", "503", "401", "403", "404", "413", "nocredit", "badrequest", "ctx",
     "redirect", "echokey", "reset", "cut", "cuttool", "badjson", "midover", "midrate", "hang", "stall", "html", "nostop",
@@ -21,7 +21,7 @@ FAULTS = (
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call as the script wants it; ``raw`` replaces the arguments by broken JSON."""
+    """A tool call in a reply. ``raw`` is sent in place of the arguments: broken JSON."""
 
     tool: str
     arguments: dict[str, Any]
@@ -30,7 +30,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Thought:
-    """Reasoning; the server signs it, unless it is ``redacted``."""
+    """Reasoning in a reply. The server adds a signature, unless it is ``redacted``."""
 
     text: str
     redacted: str = ""
@@ -38,7 +38,7 @@ class Thought:
 
 @dataclass(frozen=True)
 class Raw:
-    """A body as given, which then ends as HTTP wants it, by closing, or by a reset."""
+    """A body that is sent unchanged. ``end``: the end mark of HTTP, a close or a reset of the connection."""
 
     data: bytes
     end: Literal["clean", "close", "reset"] = "clean"
@@ -67,7 +67,7 @@ class Scripted:
         )
 
     def slowly(self, *, tps: float = 0, ftd: float = 0) -> Self:
-        """The same at ``tps`` tokens a second, the first after ``ftd`` milliseconds."""
+        """The same reply, with ``tps`` tokens a second and the first one after ``ftd`` milliseconds."""
         return replace(self, tokens_per_second=tps, first_token_ms=ftd)
 
     def stopping(self, reason: str) -> Self:
@@ -85,18 +85,20 @@ def has_result(body: dict[str, Any]) -> bool:
 
 
 def says(text: str) -> Scripted:
-    """Words."""
+    """A reply with this text."""
     return Scripted((text,))
 
 
 def thinks(text: str = "", *, redacted: str = "") -> Scripted:
-    """Reasoning."""
+    """A reply with this reasoning."""
     return Scripted((Thought(text, redacted),))
 
 
 def calls(*pairs: tuple[str, dict[str, Any]], **by_name: Any) -> Scripted:
-    """Tool calls: ``calls(bash="ls", read_file={"path": "a"})``, ``calls(bash=["a", "b"])``,
-    or pairs of name and arguments for names that are no Python words."""
+    """A reply with tool calls: ``calls(bash="ls", read_file={"path": "a"})``, ``calls(bash=["a", "b"])``.
+
+    A name that is no Python identifier is given as a pair of name and arguments.
+    """
     wanted = [Call(tool, arguments) for tool, arguments in pairs]
     for tool, value in by_name.items():
         for one in value if isinstance(value, list) else [value]:
@@ -105,7 +107,10 @@ def calls(*pairs: tuple[str, dict[str, Any]], **by_name: Any) -> Scripted:
 
 
 def fails(kind: str, *, retry_after: str | float = "") -> Scripted:
-    """A fault in place of an answer; those of the stream begin an ordinary reply first."""
+    """A fault in place of a reply. A fault of the stream comes after the beginning of a reply.
+
+    Raises ``ValueError`` for an unknown kind.
+    """
     if kind not in FAULTS:
         raise ValueError(f"no such fault: {kind}")
     parts: tuple[str | Call, ...] = ("Let me look at that for you first.",)
@@ -136,7 +141,11 @@ class Fault:
 
 @dataclass(frozen=True)
 class Directive:
-    """The behaviour that a ``[[fake ...]]`` in a user's message asks for."""
+    """The replies that a ``[[fake ...]]`` in a user's message asks for.
+
+    ``turns`` replies with ``par`` calls of ``cmd`` each, then the text ``say``. ``tps``: tokens a second.
+    ``ftd``: milliseconds before the first token. ``retry``: the header of a fault.
+    """
 
     turns: int = 0
     par: int = 1
@@ -161,7 +170,7 @@ class Directive:
         return cls(**{k: kinds.get(k, str)(v) for k, v in given.items()}, faults=faults)  # type: ignore[arg-type]
 
     def reply(self, turn: int) -> Scripted:
-        """The sound reply of a turn, counted from 0; ``{i}`` is its number, ``{p}`` the call's."""
+        """The reply of a turn without a fault. In ``cmd``, ``{i}`` is the turn and ``{p}`` the call, from 0."""
         if turn >= self.turns:
             return says(self.say).slowly(tps=self.tps, ftd=self.ftd)
         commands = [

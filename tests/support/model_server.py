@@ -20,7 +20,7 @@ from tests.support import anthropic_dialect
 from tests.support.model_connection import Connection, Received
 from tests.support.model_script import Directive, Raw, Scripted, says
 
-PROGRAM = Callable[[dict[str, Any]], Scripted | Raw]
+ReplyFunction = Callable[[dict[str, Any]], Scripted | Raw]
 
 
 class ModelServer:
@@ -39,18 +39,21 @@ class ModelServer:
         self.record = True  # off in long benches, where keeping each body would cost memory
         self._queue: deque[Scripted | Raw] = deque()
         self._queues: dict[str, deque[Scripted | Raw]] = {}
-        self._program: PROGRAM | None = None
+        self._program: ReplyFunction | None = None
         self._faults: Counter[tuple[str, int, int]] = Counter()
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="model-server", daemon=True)
 
-    # --- what to say ---
+    # --- replies ---
 
-    def script(self, replies: Iterable[Scripted | Raw] | PROGRAM, *, to: str | None = None) -> Self:
-        """Say these, one a request; with ``to`` only in conversations whose first message holds it.
+    def script(
+        self, replies: Iterable[Scripted | Raw] | ReplyFunction, *, to: str | None = None
+    ) -> Self:
+        """Answer with these replies, one for each request.
 
-        A callable is asked at each request.
+        With ``to`` they are for conversations whose first message contains this text. A function gives
+        the reply to each request.
         """
         if callable(replies):
             self._program = replies
@@ -72,10 +75,10 @@ class ModelServer:
                 return queue.popleft()
         if self._queue:
             return self._queue.popleft()
-        return self._as_directed(first, messages, dialect)
+        return self._directed_reply(first, messages, dialect)
 
-    def _as_directed(self, first: str, messages: list[dict[str, Any]], dialect: Any) -> Scripted:
-        """What the newest directive asks for, until its turns are over; then a plain answer."""
+    def _directed_reply(self, first: str, messages: list[dict[str, Any]], dialect: Any) -> Scripted:
+        """The reply of the newest directive until its turns are over; then a plain answer."""
         asked = [(n, dialect.text_of(m)) for n, m in enumerate(messages) if m["role"] == "user"]
         directed = [(n, found) for n, text in asked if (found := Directive.found_in(text))]
         newest = next((text for _, text in reversed(asked) if text), "")
@@ -94,7 +97,7 @@ class ModelServer:
                 return directive.broken(turn, fault.kind)
         return directive.reply(turn)
 
-    # --- life ---
+    # --- start and end ---
 
     @property
     def base_url(self) -> str:
@@ -131,7 +134,9 @@ class ModelServer:
         self._ready.set()
         await self._stopping.wait()
         server.close()
-        await asyncio.sleep(0)  # who has just been let in becomes a connection, to be ended as well
+        await asyncio.sleep(
+            0
+        )  # a client that was just accepted becomes a connection, which is then closed too
         tasks = [c.task for c in self.open_connections if c.task is not None]
         for connection in list(self.open_connections):
             connection.transport.abort()
