@@ -27,6 +27,7 @@ CHOSEN = (
     "tests/worker/test_external_triggers.py",
     "tests/worker/test_full_database.py",
     "tests/worker/test_leases.py",
+    "tests/worker/test_messages_are_answered_once.py",
     "tests/worker/test_refused_writes.py",
     "tests/worker/test_superseded.py",
     "tests/worker/test_sweep_events.py",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import IntegrityError, InterfaceError, OperationalError, transaction
 
 from paca.agents.models import Agent
 from paca.bus.base import STOP, EntryResult, EntryStatus
@@ -23,6 +24,7 @@ from paca.worker.database import Database
 logger = logging.getLogger(__name__)
 
 SOURCE = "stream"
+CLIENT_ID = re.compile(r"[A-Za-z0-9_.:-]{1,100}")
 MESSAGE = "agent.chat_message"
 UNSUPPORTED_TYPES = {
     "agent.task_assigned": "tasks",
@@ -88,14 +90,14 @@ class ExternalTriggerHandler:
 
 @transaction.atomic
 def handle_entry(entry_id: str, fields: Mapping[str, str]) -> None:
-    """Execute an entry of the stream. The same entry starts one conversation, or stops it once.
+    """Execute an entry of the stream. The same entry starts one conversation, or continues or stops it once.
 
     Raises ``TriggerTooEarly`` if the entry may be accepted later. Raises ``TriggerRefused``,
     ``NotAllowed`` or another ``PacaError`` with a reason for the other program.
     """
     kind = fields.get("type", "")
     if kind == MESSAGE:
-        _start_conversation(fields)
+        _take_message(fields)
     elif kind == STOP:
         _stop(entry_id, fields)
     elif kind in UNSUPPORTED_TYPES:
@@ -110,28 +112,84 @@ def handle_entry(entry_id: str, fields: Mapping[str, str]) -> None:
 # --- a message ----------------------------------------------------------------------------------
 
 
-def _start_conversation(fields: Mapping[str, str]) -> None:
-    """Start a conversation with the message of the entry, under the id that the entry gives it."""
+def _take_message(fields: Mapping[str, str]) -> None:
+    """Start a conversation with the message of the entry, or go on in the one that it names."""
     if (type_ := fields.get("trigger_type", "chat_message")) != "chat_message":
         raise TriggerRefused(f"trigger_type is {_quote(type_)}, which does not fit type {MESSAGE}.")
     for name in UNSUPPORTED_FIELDS:
         if fields.get(name):
             raise TriggerRefused(f"{name} is set, and this version has no such thing to look up.")
-    conversation_id, text = _uuid(fields, "conversation_id"), fields.get("message", "")
     agent = _find_agent(_uuid(fields, "project_id"), _uuid(fields, "agent_id"))
     by = _find_person(agent.project_id, _uuid(fields, "actor_member_id"))
-    session = _lock_session(agent, by, fields)
-    existing = Conversation.objects.filter(pk=conversation_id).first()
-    if existing is not None:
-        _check_same_message(existing, agent, by, text)
-        return
-    options = {"source": SOURCE, "client_id": str(conversation_id)}
-    if session is not None:
-        services.start_next_conversation(
-            session, text=text, conversation_id=conversation_id, **options
+    match fields.get("continue", ""):
+        case "true":
+            _continue_conversation(agent, by, fields)
+        case "" | "false":
+            _start_conversation(agent, by, fields)
+        case other:
+            raise TriggerRefused(f"continue is {_quote(other)}; it must be true or false.")
+
+
+def _continue_conversation(agent: Agent, by: Member, fields: Mapping[str, str]) -> None:
+    """Send the message to the existing conversation. The same ``client_id`` is one message."""
+    conversation_id, client_id = _uuid(fields, "conversation_id"), fields.get("client_id", "")
+    if not CLIENT_ID.fullmatch(client_id):
+        raise TriggerRefused(
+            f"client_id is {_quote(client_id)}; with continue it must be an id that you choose for this "
+            "message: 1 to 100 letters, digits or _.:-"
         )
-    else:
-        services.start_chat(agent, text=text, by=by, conversation_id=conversation_id, **options)
+    current = Conversation.objects.filter(pk=conversation_id, deleted_at=None).first()
+    if current is None:
+        # Another worker may be starting this conversation at this moment.
+        raise TriggerTooEarly("conversation_id names no conversation.")
+    if current.agent_id != agent.pk:
+        raise TriggerRefused("conversation_id is no conversation of this agent.")
+    services.send(
+        current,
+        text=fields.get("message", ""),
+        by=by,
+        on_busy=fields.get("on_busy") or "queue",
+        source=SOURCE,
+        client_id=client_id,
+    )
+
+
+def _start_conversation(agent: Agent, by: Member, fields: Mapping[str, str]) -> None:
+    """Start a conversation under the id that the entry gives it.
+
+    The primary key decides between two entries with the same id that are handled at the same moment: one
+    starts the conversation, the other one finds it and is compared with it.
+    """
+    conversation_id, text = _uuid(fields, "conversation_id"), fields.get("message", "")
+    session = _lock_session(agent, by, fields)
+    # guard: trigger-id-starts-one-conversation
+    if not _is_started(agent, by, session, conversation_id, text):
+        existing = Conversation.objects.get(pk=conversation_id)
+        _check_same_message(existing, agent, by, text)
+
+
+def _is_started(
+    agent: Agent, by: Member, session: ChatSession | None, conversation_id: UUID, text: str
+) -> bool:
+    """Start the conversation; False if there is one of this id."""
+    if Conversation.objects.filter(pk=conversation_id).exists():
+        return False
+    options = {"source": SOURCE, "client_id": str(conversation_id)}
+    try:
+        with transaction.atomic():
+            if session is not None:
+                sent = services.start_next_conversation(
+                    session, text=text, conversation_id=conversation_id, **options
+                )
+            else:
+                sent = services.start_chat(
+                    agent, text=text, by=by, conversation_id=conversation_id, **options
+                )
+    except IntegrityError:
+        if not Conversation.objects.filter(pk=conversation_id).exists():
+            raise
+        return False
+    return not sent.duplicate
 
 
 def _check_same_message(existing: Conversation, agent: Agent, by: Member, text: str) -> None:

@@ -72,6 +72,9 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "trigger-id-starts-one-conversation", never, ("tests/worker/test_external_triggers.py",)
+    ),
+    Mutant(
         "store-call-claims-messages", never, ("tests/worker/test_messages_are_answered_once.py",)
     ),
     Mutant(

@@ -6,12 +6,14 @@ from uuid import uuid4
 
 import pytest
 from django.db import connection
+from django.db.models import QuerySet
 from django.utils import timezone
 
+from paca import events
 from paca.agents import services as agents
 from paca.agents.models import Agent
 from paca.common.errors import PacaError
-from paca.conversations import deletion, services
+from paca.conversations import deletion, event_log, services
 from paca.conversations.models import ChatSession, Conversation, ConversationStatus, Event, Trigger
 from paca.projects.models import Member
 from paca.projects.services import members
@@ -92,6 +94,78 @@ def test_concurrent_copies_of_a_message_start_one_conversation(harbor: World):
         thread.join()
     assert problems == []
     assert Trigger.objects.count() == 1
+
+
+@pytest.mark.parametrize("in_one_chat", [True, False])
+def test_message_whose_id_another_one_takes_at_the_same_moment_is_refused(
+    harbor: World, monkeypatch, in_one_chat: bool
+):
+    """Both look for the conversation before either of them has started it."""
+    first = message_fields(harbor, message="One")
+    person = harbor.owner if in_one_chat else add_person(harbor, "Owner")
+    second = {**first, "message": "Two", "actor_member_id": str(person.pk)}
+    handle(first, "1-0")
+    exists, looked = QuerySet.exists, []
+
+    def not_at_the_first_look(rows):
+        looked.append(rows.model)
+        return exists(rows) and looked.count(Conversation) > 1
+
+    monkeypatch.setattr(QuerySet, "exists", not_at_the_first_look)
+    with pytest.raises(external_triggers.TriggerRefused, match="conversation_id") as refused:
+        handle(second, "2-0")
+    assert "Choose a new UUID" in refused.value.detail
+
+
+# --- a message that goes on -----------------------------------------------------------------------
+
+
+def follow_up(started: dict[str, str], **changes: object) -> dict[str, str]:
+    facts = {"message": "And now?", "continue": "true", "client_id": "m-2", **changes}
+    return {**started, **{name: str(value) for name, value in facts.items() if value is not None}}
+
+
+def test_message_goes_on_in_the_conversation_that_it_names(harbor: World):
+    started = message_fields(harbor)
+    handle(started)
+    for number in (2, 3):
+        handle(follow_up(started), f"{number}-0")
+    current = Conversation.objects.get()
+    assert current.triggers.count() == 2
+    log = event_log.load_after(current.pk, 0)
+    texts = [event.text for _, event in log if isinstance(event, events.MessageReceived)]
+    assert texts == [started["message"], "And now?"]
+
+
+def test_message_to_a_conversation_that_does_not_exist_yet_is_too_early(harbor: World):
+    with pytest.raises(external_triggers.TriggerTooEarly):
+        handle(follow_up(message_fields(harbor)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"client_id": None}, "client_id is missing"),
+        ({"client_id": "a b"}, "client_id is 'a b'"),
+        ({"continue": "yes"}, "continue is 'yes'"),
+        ({"on_busy": "shout"}, "on_busy"),
+    ],
+)
+def test_message_that_goes_on_and_is_invalid_is_refused_with_the_reason(harbor, changes, reason):
+    started = message_fields(harbor)
+    handle(started)
+    given = {name: value for name, value in follow_up(started).items() if name not in changes}
+    with pytest.raises(PacaError) as refused:
+        handle({**given, **{name: value for name, value in changes.items() if value}})
+    assert reason in refused.value.detail or reason in str(refused.value)
+
+
+def test_message_goes_on_only_in_a_conversation_of_its_agent(harbor: World):
+    started, other = message_fields(harbor), make_world("Lagoon")
+    handle(started)
+    fields = follow_up(message_fields(other), conversation_id=started["conversation_id"])
+    with pytest.raises(external_triggers.TriggerRefused, match="no conversation of this agent"):
+        handle(fields)
 
 
 def test_message_with_a_chat_starts_the_next_conversation_of_the_chat(harbor: World):
