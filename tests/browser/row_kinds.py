@@ -23,20 +23,20 @@ MIXED = (
 
 
 def conversation() -> UUID:
-    """Make the conversation; it is finished, and no worker answers it."""
+    """Make the conversation; no worker answers it."""
+    made = _stopped_chat("```\ncode\n```\nWhat does it do?")
+    end = events.MessageSpoken(text="**The end.**", call_id="end", model="demo/guide")
+    store.append(made, *_rows(), *_calls(), end)
+    return made
+
+
+def _stopped_chat(text: str) -> UUID:
     agent = Agent.objects.get(handle="guide")
     me = Member.objects.get(project=agent.project, user__isnull=False)
-    sent = services.start_chat(agent, text="```\ncode\n```\nWhat does it do?", by=me)
-    Trigger.objects.filter(conversation=sent.conversation_id).update(state="done")
-    store.append(
-        sent.conversation_id, events.ConversationStarted(model="demo/guide"), *_rows(), *_calls()
-    )
-    store.append(
-        sent.conversation_id,
-        events.MessageSpoken(text="**The end.**", call_id="end", model="demo/guide"),
-        events.ConversationFinished(summary=""),
-    )
-    return sent.conversation_id
+    made = services.start_chat(agent, text=text, by=me).conversation_id
+    Trigger.objects.filter(conversation=made).update(state="done")
+    store.append(made, events.ConversationStopped(reason="by_person", by="a test"))
+    return made
 
 
 def _rows() -> list[events.Event]:
@@ -67,32 +67,21 @@ def _call(tool: str, arguments: dict, output: str, *, cause: str = "") -> list[e
 
 
 def long_output() -> UUID:
-    """A finished conversation with one call whose full output is kept."""
-    agent = Agent.objects.get(handle="guide")
-    me = Member.objects.get(project=agent.project, user__isnull=False)
-    sent = services.start_chat(agent, text="Count", by=me)
-    Trigger.objects.filter(conversation=sent.conversation_id).update(state="done")
-    call = uuid4()
-    store.append(
-        sent.conversation_id,
-        events.ConversationStarted(model="demo/guide"),
-        events.ToolCalled(
-            call_id=str(call), tool="bash", arguments={"command": "count"}, subject="count"
-        ),
-    )
+    """A conversation with one call whose full output is kept."""
+    made, call = _stopped_chat("Count"), uuid4()
+    arguments = {"command": "count"}
+    called = events.ToolCalled(call_id=str(call), tool="bash", arguments=arguments, subject="count")
+    store.append(made, called)
     full_outputs.begin(call)
     full_outputs.add_part(call, 0, FULL_OUTPUT)
     full_outputs.finish(call, size_bytes=len(FULL_OUTPUT))
-    store.append(
-        sent.conversation_id,
-        events.ToolReturned(
-            call_id=str(call),
-            output="line 0\n[... left out ...]\nline 49999",
-            exit_code=0,
-            truncated=True,
-            file=".paca/output/count.txt",
-            full_output_bytes=len(FULL_OUTPUT),
-        ),
-        events.ConversationFinished(summary=""),
+    returned = events.ToolReturned(
+        call_id=str(call),
+        output="line 0\n[... left out ...]\nline 49999",
+        exit_code=0,
+        truncated=True,
+        file=".paca/output/count.txt",
+        full_output_bytes=len(FULL_OUTPUT),
     )
-    return sent.conversation_id
+    store.append(made, returned)
+    return made
