@@ -185,6 +185,23 @@ class MessageReceived(Event):
     on_busy: str = "queue"
 
 
+@event("agent.message.edited")
+class MessageEdited(Event):
+    """The author changed a message that the agent had not read: that of the event ``event_seq``."""
+
+    event_seq: int
+    text: str
+    by: str = ""
+
+
+@event("agent.message.withdrawn")
+class MessageWithdrawn(Event):
+    """The author took a message back that the agent had not read: that of the event ``event_seq``."""
+
+    event_seq: int
+    by: str = ""
+
+
 @event("agent.message.spoken")
 class MessageSpoken(Event):
     """A message of the agent. It replaces the live text of the model call ``call_id``.

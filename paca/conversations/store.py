@@ -241,7 +241,7 @@ def _insert_blobs(cursor: Any, stored: Sequence[StoredEvent], now: datetime) -> 
     return blobs
 
 
-_FROM_PEOPLE = (events.MessageReceived,)
+_FROM_PEOPLE = (events.MessageReceived, events.MessageEdited, events.MessageWithdrawn)
 _FROM_AGENTS = (
     events.MessageSpoken,
     events.MessageDiscarded,

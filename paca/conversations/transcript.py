@@ -49,8 +49,8 @@ class _Renderer:
             self._open_calls[event.call_id] = event
         elif isinstance(event, events.ToolReturned | events.ToolOutcomeUnknown):
             yield _tool_call(self._open_calls.pop(event.call_id, None), event)
-        elif isinstance(event, events.MessageReceived):
-            yield _message(event.author_name or "Somebody", stored.at, event.text)
+        elif isinstance(event, events.MessageReceived | events.MessageEdited):
+            yield _message(_author(event), stored.at, event.text)
         elif isinstance(event, events.MessageSpoken):
             author = f"{self.agent_name} (demo)" if event.demo else self.agent_name
             yield _message(author, stored.at, event.text)
@@ -63,6 +63,12 @@ class _Renderer:
     def render_open_calls(self) -> Iterator[str]:
         for call in self._open_calls.values():
             yield _tool_call(call, None)
+
+
+def _author(event: events.MessageReceived | events.MessageEdited) -> str:
+    if isinstance(event, events.MessageReceived):
+        return event.author_name or "Somebody"
+    return f"{event.by or 'Somebody'} (changed message)"
 
 
 def _message(author: str, at: datetime, text: str) -> str:
@@ -132,6 +138,11 @@ def _(event: events.ConversationStopped) -> str:
 @_note.register
 def _(event: events.ConversationInterrupted) -> str:
     return f"Interrupted by {event.by}" if event.by else "Interrupted"
+
+
+@_note.register
+def _(event: events.MessageWithdrawn) -> str:
+    return f"{event.by or 'Somebody'} took back a message before it was read"
 
 
 @_note.register

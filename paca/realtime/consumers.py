@@ -32,8 +32,10 @@ from paca.realtime.protocol import (
     BadFrame,
     CloseCode,
     Command,
+    EditCommand,
     InterruptCommand,
     MessageCommand,
+    WithdrawCommand,
 )
 
 MAX_PENDING_CHANGES = 1000
@@ -179,6 +181,18 @@ def _send(access: ConversationAccess, text: str, on_busy: str, client_id: str) -
     }
 
 
+def _edit(access: ConversationAccess, command: EditCommand) -> dict[str, Any]:
+    services.edit(
+        access.conversation, event_seq=command.event_seq, text=command.text, by=access.member
+    )
+    return {"event_seq": command.event_seq}
+
+
+def _withdraw(access: ConversationAccess, command: WithdrawCommand) -> dict[str, Any]:
+    services.withdraw(access.conversation, event_seq=command.event_seq, by=access.member)
+    return {"event_seq": command.event_seq}
+
+
 def _stop(access: ConversationAccess, _command: Command) -> dict[str, Any]:
     services.stop(access.conversation, by=access.member)
     return {}
@@ -218,6 +232,8 @@ def _ping(_access: ConversationAccess, _command: Command) -> dict[str, Any]:
 _HANDLERS: dict[str, Callable[[ConversationAccess, Any], dict[str, Any]]] = {
     "message": _message,
     "interrupt": _interrupt,
+    "edit": _edit,
+    "withdraw": _withdraw,
     "stop": _stop,
     "pause": _pause,
     "resume": _resume,

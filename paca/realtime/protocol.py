@@ -15,12 +15,14 @@ from paca.conversations.services import MAX_MESSAGE_CHARACTERS
 # The limit of a frame without regard to its kind. The text of a message has its own limit, in
 # characters: a frame is never too large for a text within it, however many bytes JSON makes of it.
 MAX_FRAME_BYTES = 256 * 1024
-MESSAGE_COMMANDS = frozenset({"message", "interrupt"})
+MESSAGE_COMMANDS = frozenset({"message", "interrupt", "edit"})
 
 # Each command and the permission it needs. The socket itself needs the permission to read.
 COMMANDS: dict[str, str] = {
     "message": "conversations:write",
     "interrupt": "conversations:write",
+    "edit": "conversations:write",
+    "withdraw": "conversations:write",
     "stop": "conversations:write",
     "pause": "conversations:write",
     "resume": "conversations:write",
@@ -101,6 +103,18 @@ class InterruptCommand(Command):
     text: str
 
 
+class WithdrawCommand(Command):
+    """Take back the message of the event ``event_seq``, which the agent has not read."""
+
+    event_seq: Annotated[int, Field(ge=1, lt=2**63)]
+
+
+class EditCommand(WithdrawCommand):
+    """Replace the text of the message of the event ``event_seq``, which the agent has not read."""
+
+    text: str
+
+
 class PingCommand(Command):
     """Asks for a ``pong``. The only frame that needs no ``client_id``."""
 
@@ -110,6 +124,8 @@ class PingCommand(Command):
 _MODELS: dict[str, type[Command]] = {
     "message": MessageCommand,
     "interrupt": InterruptCommand,
+    "edit": EditCommand,
+    "withdraw": WithdrawCommand,
     "ping": PingCommand,
 }
 

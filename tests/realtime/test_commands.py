@@ -196,6 +196,17 @@ def test_error_frame_repeats_the_client_id(page):
     assert "text" in answer["detail"]
 
 
+def test_queued_message_is_changed_and_taken_back_over_the_socket(page, chat):
+    start_running(chat)
+    seq = page.ask("message", client_id="1", text="Then this")["event_seq"]
+    edited = page.ask("edit", client_id="2", event_seq=seq, text="Then that")
+    assert (edited["type"], edited["event_seq"]) == ("ack", seq)
+    assert page.ask("withdraw", client_id="3", event_seq=seq)["type"] == "ack"
+    assert Trigger.objects.get(event_seq=seq).state == "withdrawn"
+    late = page.ask("edit", client_id="4", event_seq=seq, text="Once more")
+    assert (late["client_id"], late["code"]) == ("4", "message_taken")
+
+
 LONGEST = 100_000
 LONG_TEXTS = {
     "three bytes each": "漢" * LONGEST,

@@ -18,6 +18,7 @@ from paca.conversations.api.serializers import (
     FollowUpInput,
     MessageReceiptSerializer,
     RecentActivityPagination,
+    TextInput,
     TitleInput,
     conversation_object,
 )
@@ -117,6 +118,33 @@ class Messages(ProjectView):
         conversation = selectors.get(self.project, conversation_id)
         receipt = services.send(conversation, by=self.member, **data)
         return Response(MessageReceiptSerializer(receipt).data, status=202)
+
+
+class QueuedMessage(ProjectView):
+    """A message of yours that the agent has not read yet. ``event_seq`` is the number of its event."""
+
+    required_permission = "conversations:write"
+
+    @extend_schema(
+        request=TextInput, responses={202: ConversationSerializer}, tags=["conversations"]
+    )
+    def patch(self, request: Request, conversation_id: UUID, event_seq: int) -> Response:
+        """Change its text. If the agent was faster, the answer is 409 ``message_taken``."""
+        data = TextInput.read(request)
+        conversation = selectors.get(self.project, conversation_id)
+        services.edit(conversation, event_seq=event_seq, by=self.member, **data)
+        return self._describe(conversation_id)
+
+    @extend_schema(responses={202: ConversationSerializer}, tags=["conversations"])
+    def delete(self, request: Request, conversation_id: UUID, event_seq: int) -> Response:
+        """Take it back. If the agent was faster, the answer is 409 ``message_taken``."""
+        conversation = selectors.get(self.project, conversation_id)
+        services.withdraw(conversation, event_seq=event_seq, by=self.member)
+        return self._describe(conversation_id)
+
+    def _describe(self, conversation_id: UUID) -> Response:
+        conversation = selectors.get(self.project, conversation_id)
+        return Response(conversation_object(conversation), status=202)
 
 
 class LifecycleCommandView(ProjectView):

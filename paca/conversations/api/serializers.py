@@ -190,6 +190,12 @@ class FollowUpInput(MessageInput):
     )
 
 
+class TextInput(InputSerializer):
+    """The new text of a message."""
+
+    text = serializers.CharField(allow_blank=True, trim_whitespace=False)
+
+
 class TitleInput(InputSerializer):
     """The fields of a conversation that can be changed."""
 

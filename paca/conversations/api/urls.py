@@ -16,6 +16,11 @@ conversation = [
     path("export/", log.Export.as_view(), name="conversation-export"),
     path("calls/<str:call_id>/output/", log.FullOutput.as_view(), name="conversation-call-output"),
     path("messages/", conversations.Messages.as_view(), name="conversation-messages"),
+    path(
+        "messages/<int:event_seq>/",
+        conversations.QueuedMessage.as_view(),
+        name="conversation-message",
+    ),
     path("workspace/", conversations.ConversationFiles.as_view(), name="conversation-workspace"),
     path("stop/", conversations.Stop.as_view(), name="conversation-stop"),
     path("pause/", conversations.Pause.as_view(), name="conversation-pause"),

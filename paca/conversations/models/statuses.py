@@ -61,11 +61,12 @@ ENDED_STATUSES = (
 
 
 class TriggerState(models.TextChoices):
-    """new: waits. claimed: a turn answers it. done: answered, or ended by a command. dead: given up, see
-    ``last_error``.
+    """new: waits. withdrawn: its author took it back. claimed: a turn answers it. done: answered, or ended
+    by a command. dead: given up, see ``last_error``.
     """
 
     NEW = "new"
+    WITHDRAWN = "withdrawn"
     CLAIMED = "claimed"
     DONE = "done"
     DEAD = "dead"
@@ -73,7 +74,8 @@ class TriggerState(models.TextChoices):
 
 TRIGGER_MOVES: dict[TriggerState, tuple[TriggerState, ...]] = {
     # Done at once: a control command that a turn has obeyed, and all that a stop discards.
-    TriggerState.NEW: (TriggerState.CLAIMED, TriggerState.DONE),
+    TriggerState.NEW: (TriggerState.CLAIMED, TriggerState.DONE, TriggerState.WITHDRAWN),
+    TriggerState.WITHDRAWN: (),
     # New again: an older command ends the turn, and the next turn answers the message.
     TriggerState.CLAIMED: (TriggerState.DONE, TriggerState.DEAD, TriggerState.NEW),
 }

@@ -20,6 +20,7 @@ from paca.conversations.services.messages import (
     start_chat,
     start_next_conversation,
 )
+from paca.conversations.services.queued_messages import MessageTaken, edit, withdraw
 from paca.conversations.services.titles import title_from
 
 __all__ = [
@@ -29,8 +30,10 @@ __all__ = [
     "AgentUnavailable",
     "ConversationBusy",
     "MessageReceipt",
+    "MessageTaken",
     "clear",
     "continue_",
+    "edit",
     "pause",
     "rename",
     "resume",
@@ -40,4 +43,5 @@ __all__ = [
     "stop",
     "stop_agent_conversations",
     "title_from",
+    "withdraw",
 ]

@@ -68,7 +68,7 @@ def start_chat(
     ``conversation_id``, or a new id. Raises ``Invalid`` for an empty or too long text, and what
     ``check_agent_available`` raises.
     """
-    _check_text(text)
+    check_text(text)
     key = _idempotency_key(by, client_id)
     if client_id:
         session, is_new = ChatSession.objects.get_or_create(
@@ -133,7 +133,7 @@ def send(
     long text or an unknown ``on_busy``, ``ConversationBusy`` with ``on_busy="reject"`` while a turn
     runs, and what ``check_agent_available`` raises.
     """
-    _check_text(text)
+    check_text(text)
     if on_busy not in ON_BUSY_CHOICES:
         raise Invalid(f"on_busy must be one of {', '.join(ON_BUSY_CHOICES)}.")
     current = lock(conversation)
@@ -211,7 +211,8 @@ def rename(conversation: Conversation, *, title: str, by: Member) -> None:
     store.append(conversation.id, events.TitleChanged(title=title, by=by.name))
 
 
-def _check_text(text: str) -> None:
+def check_text(text: str) -> None:
+    """Raises ``Invalid`` if the text is empty or longer than ``MAX_MESSAGE_CHARACTERS``."""
     if not text.strip():
         raise Invalid("The message is empty.", fields={"text": ["Write something."]})
     if len(text) > MAX_MESSAGE_CHARACTERS:

@@ -79,6 +79,8 @@ def advance(history: History, event: Event, seq: int) -> History:
             return _close(history, seen) if seen else history
         case events.MessageReceived(text=text):
             return _add_text(history, text)
+        case events.MessageEdited() | events.MessageWithdrawn():
+            return _change_pending(history, event)
         case (
             events.LimitNeared()
             | events.LimitReached()
@@ -118,6 +120,25 @@ def _add_text(history: History, text: str) -> History:
     if not text.strip():
         return history
     return replace(history, pending=(*history.pending, PendingText(history.seq, text)))
+
+
+def _change_pending(
+    history: History, event: events.MessageEdited | events.MessageWithdrawn
+) -> History:
+    """Replace or remove a message that no request contained yet. Of an older one the model is told."""
+    text = event.text if isinstance(event, events.MessageEdited) else ""
+    if not any(note.seq == event.event_seq for note in history.pending):
+        change = (
+            f"changed an earlier message. It is now:]\n{text}"
+            if text
+            else "took back an earlier message.]"
+        )
+        return _add_text(history, f"[{event.by or 'The author'} {change}")
+    changed = (
+        replace(note, text=text) if note.seq == event.event_seq else note
+        for note in history.pending
+    )
+    return replace(history, pending=tuple(note for note in changed if note.text))
 
 
 def _notice(event: Event) -> str:

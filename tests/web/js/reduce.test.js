@@ -135,6 +135,18 @@ test("message waits in the queue until a model call has seen it", () => {
   same(texts(state), ["First", "Answer to the first", "Also this", "Answer to both"]);
 });
 
+test("queued message can be changed and taken back until the agent reads it", () => {
+  const log = new Log().message("Hi").begin().message("Queued", { on_busy: "queue" });
+  const seq = log.seq;
+  log.add("message.edited", { event_seq: seq, text: "Changed", by: "Ada Okafor" }, "user");
+  const edited = after(log.frames);
+  same(edited.queue.map((key) => edited.entries.get(key).text), ["Changed"]);
+  log.add("message.withdrawn", { event_seq: seq, by: "Ada Okafor" }, "user");
+  const withdrawn = after(log.frames);
+  same([withdrawn.queue, texts(withdrawn)], [[], ["Hi"]]);
+  same(after(log.say("Done").frames).order.includes(`message:${seq}`), false);
+});
+
 test("unread message at the end of a turn opens the next one", () => {
   const log = new Log().message("First").begin();
   log.message("Interrupting", { on_busy: "interrupt" });

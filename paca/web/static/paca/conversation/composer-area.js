@@ -24,7 +24,9 @@ export function loadingRow(loading) {
 export function composerArea(view) {
   const { page, run } = view;
   const jump = view.awayFromEnd ? jumpButton(view) : nothing;
-  const queued = queuedMessages(queue(run), { offline: isOffline(run), onRecall: view.recall });
+  const queued = queuedMessages(queue(run), {
+    offline: isOffline(run), me: page.me.id, edit: view.queueEditing.edit, acts: view.queueEditing.acts,
+  });
   // Words that were not sent stay in sight, also where they can no longer be sent.
   if (GONE.has(run.connection)) return html`<div class="composer-wrap">${goneNotice(GONE.get(run.connection))}${queued}</div>`;
   const notes = html`${connectionNotice(view)}${
@@ -33,7 +35,7 @@ export function composerArea(view) {
   return html`${notes}${composer({
     agent: page.agent.name, busy: isBusy(run), queued, refused: run.refused, jump,
     facts: facts(run), blocked: page.agent.retired, onSend: view.send,
-    onInput: view.saveDraft, onDismiss: view.dismissRefusal,
+    onInput: view.saveDraft, onEditLast: view.editLast, onDismiss: view.dismissRefusal,
   })}`;
 }
 

@@ -7,17 +7,17 @@ import { sendIntentOf } from "./unsent-words.js";
 
 /**
  * With `busy` the button queues and its menu interrupts. `queued` is a template above the field, `facts`
- * one at the right of the foot. Callbacks: onSend("queue" or "interrupt"), onInput(), onDismiss(). The caller reads and empties
+ * one at the right of the foot. Callbacks: onSend("queue" or "interrupt"), onInput(), onEditLast(), onDismiss(). The caller reads and empties
  * the textarea.
  */
-export function composer({ agent, busy, queued, refused, facts, blocked, onSend, onInput, onDismiss, jump }) {
+export function composer({ agent, busy, queued, refused, facts, blocked, onSend, onInput, onEditLast, onDismiss, jump }) {
   return html`<div class="composer-wrap">${jump}${refusal(refused, onDismiss)}${queued}
     <form class="composer" aria-label="Message to ${agent}" @submit=${(event) => {
       event.preventDefault();
       onSend("queue");
     }}>
       <textarea rows="1" dir="auto" aria-label="Message" placeholder="Write to ${agent}" enterkeyhint="send"
-        @input=${onInput} @keydown=${(event) => onKeydown(event, busy, onSend)}></textarea>
+        @input=${onInput} @keydown=${(event) => onKeydown(event, busy, onSend, onEditLast)}></textarea>
       <div class="composer-foot">
         <span class="fact hint-keys desk-only">${busy ? "Enter queues" : "Enter sends"}, Shift+Enter for a new line</span>
         <span class="grow"></span>${facts}${busy ? queueButtons(blocked, onSend) : sendButton(blocked)}
@@ -25,7 +25,8 @@ export function composer({ agent, busy, queued, refused, facts, blocked, onSend,
     </form></div>`;
 }
 
-function onKeydown(event, busy, onSend) {
+function onKeydown(event, busy, onSend, onEditLast) {
+  if (event.key === "ArrowUp" && !event.target.value && onEditLast?.()) event.preventDefault();
   const intent = sendIntentOf(event);
   if (!intent) return;
   event.preventDefault();

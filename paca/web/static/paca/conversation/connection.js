@@ -20,13 +20,14 @@ export class Connection {
 
   /**
    * `base`: "/api/v1/projects/<p>/conversations/<c>/"; `unsent`: the UnsentWords of the composer;
-   * `onError(text)` gets errors that belong to no message.
+   * `onError(text)` gets errors that belong to no message, `onEditRefused(text)` the words of a refused edit.
    */
-  constructor(store, { base, socketPath, unsent, onError }) {
+  constructor(store, { base, socketPath, unsent, onError, onEditRefused }) {
     this.#store = store;
     this.#base = base;
     this.#unsent = unsent;
     this.onError = onError;
+    this.onEditRefused = onEditRefused;
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
     this.#socket = new Socket(
       () => `${scheme}//${location.host}${socketPath}?after=${store.state.run.seq}`,
@@ -73,6 +74,16 @@ export class Connection {
     this.#forget(clientId);
     this.#store.dispatch({ act: "recall", client_id: clientId });
     return frame.text;
+  }
+
+  /** Replace the text of a queued message; `seq` is the number of its event. */
+  editMessage(seq, text) {
+    this.#send({ type: "edit", client_id: newClientId(), event_seq: seq, text });
+  }
+
+  /** Take a queued message back. */
+  withdrawMessage(seq) {
+    this.#send({ type: "withdraw", client_id: newClientId(), event_seq: seq });
   }
 
   /** Send a control command: stop, pause, resume or continue. */
@@ -125,6 +136,7 @@ export class Connection {
     }
     if (frame?.type === "message") this.#store.dispatch({ act: "refuse", client_id: clientId, detail });
     else this.onError(detail);
+    if (frame?.type === "edit") this.onEditRefused(frame.text);
     this.#forget(clientId); // after the dispatch, which puts the words back into the composer
     if (COMMANDS_WITHOUT_TEXT.has(frame?.type)) this.#store.dispatch({ act: "stopping", value: false });
   }

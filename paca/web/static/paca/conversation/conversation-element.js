@@ -12,9 +12,10 @@ import { Store } from "../core/store.js";
 import { composerArea, loadingRow } from "./composer-area.js";
 import { Connection } from "./connection.js";
 import { emptyHistory, historyReducer } from "./history.js";
-import { isBusy, newCache, rows } from "./row-selectors.js";
+import { isBusy, newCache, queue, rows } from "./row-selectors.js";
 import { NEWEST, afterGrowth, extendDown, extendUp, hiddenAbove, visibleRows } from "./row-window.js";
 import { rowTemplate, sentenceOf } from "./rows.js";
+import { QueueEditing } from "./queue-editing.js";
 import { ScrollFollower } from "./scroll-follower.js";
 import { topbar } from "./topbar.js";
 import { UnsentWords, sendable, tooLong } from "./unsent-words.js";
@@ -47,6 +48,7 @@ export class PacaConversation extends PacaElement {
     this.store = new Store(historyReducer, emptyHistory(known, turn));
     this.store.subscribe((after, before, action) => this.#changed(after.run, before.run, action));
     this.unsent = new UnsentWords(this.page.conversation.id, this.page.me.id);
+    this.queueEditing = new QueueEditing(this);
     this.announcer = pageAnnouncer();
     this.workerWatch = new WorkerWatch(this.page.urls, {
       onChange: () => this.update(),
@@ -67,7 +69,8 @@ export class PacaConversation extends PacaElement {
   /** The connection to the server; the style guide overrides it to play recorded frames. */
   connect() {
     const { api, socket } = this.page.urls;
-    return new Connection(this.store, { base: api, socketPath: socket, unsent: this.unsent, onError: this.showError });
+    return new Connection(this.store, { base: api, socketPath: socket, unsent: this.unsent, onError: this.showError,
+      onEditRefused: (text) => this.queueEditing.refused(text) });
   }
 
   async #start() {
@@ -118,7 +121,14 @@ export class PacaConversation extends PacaElement {
   /** Take a message back that is not sent yet: its text returns to the field. */
   recall = (clientId) => {
     const text = this.connection.recall(clientId);
-    if (text) this.#restoreDraft(text);
+    if (text) this.restoreDraft(text);
+  };
+
+  /** Edit the last queued message of this person; false if there is none. */
+  editLast = () => {
+    const mine = queue(this.run).findLast((each) => each.author_id === this.page.me.id && each.on_busy !== "interrupt");
+    if (mine) this.queueEditing.start(mine);
+    return Boolean(mine);
   };
 
   dismissRefusal = () => this.store.dispatch({ act: "dismissRefusal" });
@@ -214,11 +224,12 @@ export class PacaConversation extends PacaElement {
 
   #changed(after, before, action) {
     if (action.act !== "described") this.workerWatch.onActivity(after.status);
-    if (after.refused?.text && after.refused !== before.refused) this.#restoreDraft(after.refused.text);
+    if (after.refused?.text && after.refused !== before.refused) this.restoreDraft(after.refused.text);
     if (after.connection !== before.connection) this.#connectionChanged(after.connection);
     if (!["older", "newest"].includes(action.act)) this.#rowsAdded(after.order.length - before.order.length);
     if (after.status !== before.status || after.title !== before.title) dispatchEvent(new Event("paca:status"));
     if (after.title !== before.title && after.title) document.title = `${after.title} · Paca`;
+    this.queueEditing.changed(queue(after));
     this.update();
   }
 
@@ -228,7 +239,8 @@ export class PacaConversation extends PacaElement {
     this.#window = afterGrowth(this.#window, added);
   }
 
-  #restoreDraft(text) {
+  /** Put words back into the composer, before those that are there. */
+  restoreDraft(text) {
     this.unsent.draft = this.unsent.draft ? `${text}\n\n${this.unsent.draft}` : text;
     if (!this.field) return;
     this.field.value = this.unsent.draft;

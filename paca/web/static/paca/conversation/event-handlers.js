@@ -94,6 +94,20 @@ function messageReceived(draft, frame, data) {
   writable(draft, BUSY.has(draft.logStatus) ? "queue" : "order").push(key);
 }
 
+function messageEdited(draft, _frame, data) {
+  return changeEntry(draft, `message:${data.event_seq}`, { text: data.text, edited: true });
+}
+
+function messageWithdrawn(draft, _frame, data) {
+  const key = `message:${data.event_seq}`;
+  if (!draft.entries.has(key)) return false;
+  for (const list of ["queue", "order"]) {
+    const at = draft[list].indexOf(key);
+    if (at >= 0) writable(draft, list).splice(at, 1);
+  }
+  return writable(draft, "entries").delete(key);
+}
+
 function messageSpoken(draft, frame, data) {
   writable(draft, "live").delete(`said:${data.call_id}`);
   // A truncated answer is continued under the same call or a new one; each part is one entry.
@@ -237,6 +251,8 @@ export const eventHandlers = new Map(Object.entries({
     if (isNews(draft, frame)) draft.title = title;
   },
   "agent.message.received": messageReceived,
+  "agent.message.edited": messageEdited,
+  "agent.message.withdrawn": messageWithdrawn,
   "agent.message.spoken": messageSpoken,
   "agent.message.discarded": messageDiscarded,
   "agent.text.streamed": textStreamed("said"),

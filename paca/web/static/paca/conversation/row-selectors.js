@@ -4,6 +4,7 @@ import { activityOf } from "./labels.js";
 import { phrase } from "./tools.js";
 
 const OFFLINE = new Set(["lost", "too-many", "signed-out", "forbidden", "missing"]);
+const CANNOT_BEGIN = new Set(["agent_paused", "agent_busy"]);
 const UNFINISHED = ["queued", "running"];
 
 /** The cache by which `rows` gives the same object again for an unchanged row. */
@@ -53,9 +54,19 @@ function lastSpeaker(found) {
 
 /** The messages shown above the composer: not read by the agent yet, or still being sent. */
 export function queue(state) {
-  const stored = state.queue.map((key) => state.entries.get(key));
+  const stored = [...unread(state), ...state.queue.map((key) => state.entries.get(key))];
   const sending = !waitsInQueue(state) ? [] : [...state.pending].map(([id, message]) => ({ key: `pending:${id}`, clientId: id, sending: true, ...message }));
   return [...stored, ...sending];
+}
+
+/**
+ * The messages of a conversation whose agent cannot begin for now. They are in the flow too, but there
+ * they cannot be changed.
+ */
+function unread(state) {
+  if (state.status !== "queued" || !CANNOT_BEGIN.has(state.waitsFor)) return [];
+  const last = state.order.findLastIndex((key) => state.entries.get(key).kind !== "person");
+  return state.order.slice(last + 1).map((key) => ({ ...state.entries.get(key), unread: true }));
 }
 
 /** Whether the agent works, or is about to. */

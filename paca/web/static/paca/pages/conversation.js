@@ -16,5 +16,6 @@ keys("Conversation", [
   }],
   ["Enter", "Send, or queue while the agent works"],
   ["Shift Enter", "New line"],
+  ["ArrowUp", "In an empty field: edit your last queued message"],
   ["Ctrl Enter", "Interrupt the agent with what you wrote"],
 ]);

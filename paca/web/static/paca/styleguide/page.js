@@ -125,7 +125,7 @@ class RecordedConversation extends PacaConversation {
 }
 
 function composers(place) {
-  const queue = [{ text: "Also add a line to the changelog", on_busy: "queue" }];
+  const queue = [{ key: "queued", text: "Also add a line to the changelog", on_busy: "queue" }];
   const common = { agent: "Rosa", facts: "", jump: "", blocked: false, onSend() {}, onInput() {}, onDismiss() {} };
   render(html`${composer({ ...common, busy: false, queued: queuedMessages([]), refused: null })}<br>
     ${composer({ ...common, busy: true, queued: queuedMessages(queue), refused: { detail: "The message is too long." } })}`, place);

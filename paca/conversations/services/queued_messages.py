@@ -1,0 +1,93 @@
+"""Services for messages that the agent has not read yet: their author can change them or take them back."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from paca import events
+from paca.common.errors import Conflict, NotAllowed, NotFound
+from paca.conversations import event_log, store
+from paca.conversations.models import (
+    ControlCommand,
+    Conversation,
+    ConversationStatus,
+    Trigger,
+    TriggerState,
+    TriggerType,
+)
+from paca.conversations.models.inbox import TriggerQuerySet
+from paca.conversations.services.inbox import lock
+from paca.conversations.services.messages import check_text
+from paca.projects.models import Member
+
+
+class MessageTaken(Conflict):
+    """The agent was first and has read the message, or its author has taken it back."""
+
+    code = "message_taken"
+
+
+@transaction.atomic
+def edit(conversation: Conversation, *, event_seq: int, text: str, by: Member) -> None:
+    """Replace the text of a message that the agent has not read. ``event_seq`` is the message's event.
+
+    Raises ``Invalid`` for an empty or too long text, ``NotFound`` if there is no such message,
+    ``NotAllowed`` if another person wrote it, and ``MessageTaken`` if the agent was faster.
+    """
+    check_text(text)
+    current, waiting = _waiting_trigger(conversation, event_seq, by)
+    # The worker takes a message by the same column: whichever update comes first decides.
+    if not waiting.update(updated_at=Now()):
+        if _is_withdrawn(current, event_seq):
+            raise MessageTaken("This message was taken back before.")
+        raise _taken(current)
+    edited = events.MessageEdited(event_seq=event_seq, text=text, by=by.name)
+    store.append(current.id, edited)
+
+
+@transaction.atomic
+def withdraw(conversation: Conversation, *, event_seq: int, by: Member) -> None:
+    """Take a message back that the agent has not read. A conversation that waits for nothing else stops.
+
+    To take back a message again changes nothing. Raises what ``edit`` raises.
+    """
+    current, waiting = _waiting_trigger(conversation, event_seq, by)
+    if not waiting.move(TriggerState.WITHDRAWN):
+        if _is_withdrawn(current, event_seq):
+            return
+        raise _taken(current)
+    withdrawn: list[events.Event] = [events.MessageWithdrawn(event_seq=event_seq, by=by.name)]
+    rest = Trigger.objects.filter(conversation=current, state=TriggerState.NEW)
+    if current.status == ConversationStatus.QUEUED and not rest.exists():
+        withdrawn.append(events.ConversationStopped(reason="by_person", by=by.name))
+    store.append(current.id, *withdrawn)
+
+
+def _waiting_trigger(
+    conversation: Conversation, event_seq: int, by: Member
+) -> tuple[Conversation, TriggerQuerySet]:
+    """The locked conversation, and a query of the message's trigger while the agent has not read it."""
+    current = lock(conversation)
+    found = event_log.page_after(current.id, event_seq - 1, limit=1)
+    message = found[0].load() if found and found[0].seq == event_seq else None
+    if not isinstance(message, events.MessageReceived):
+        raise NotFound("There is no such message in this conversation.")
+    if message.author_id != str(by.id):
+        raise NotAllowed("Only its author can change a message or take it back.")
+    # A message that interrupts has its effect at once, so it does not wait.
+    waiting = {"state": TriggerState.NEW, "control": ControlCommand.NONE}
+    return current, _triggers(current, event_seq).filter(**waiting)
+
+
+def _triggers(current: Conversation, event_seq: int) -> TriggerQuerySet:
+    message = {"kind": TriggerType.CHAT_MESSAGE, "event_seq": event_seq}
+    return Trigger.objects.filter(conversation=current, **message)
+
+
+def _is_withdrawn(current: Conversation, event_seq: int) -> bool:
+    return _triggers(current, event_seq).filter(state=TriggerState.WITHDRAWN).exists()
+
+
+def _taken(current: Conversation) -> MessageTaken:
+    return MessageTaken(f"{current.agent.name} was first and has read this message already.")
