@@ -70,9 +70,10 @@ def test_live_region_announces_a_finished_block_once(
         " new MutationObserver(() => said.push(document.getElementById('live').textContent))"
         ".observe(document.getElementById('live'), { childList: true, characterData: true, subtree: true }); });"
     )
+    page.clock.install()
     actions.start(page, actions.SMALL_PROGRAM)
     actions.wait_until(page, "finished")
-    page.wait_for_timeout(2500)
+    page.clock.run_for(2500)
     said = page.evaluate("said")
     assert 1 <= len(said) <= 10
     assert all(each.startswith("Guide: ") for each in said)

@@ -15,10 +15,16 @@ class PageSockets:
 
     def _open(self, line: WebSocketRoute) -> None:
         self.opened.append(line)
+        self.received = 0
         if self.refuse_with:
             line.close(code=self.refuse_with)
         else:
-            line.connect_to_server()
+            server = line.connect_to_server()
+            server.on_message(lambda message: self._pass_on(line, message))
+
+    def _pass_on(self, line: WebSocketRoute, message: str | bytes) -> None:
+        self.received += line is self.opened[-1]
+        line.send(message)
 
     def cut(self, code: int = 1012) -> None:
         self.opened[-1].close(code=code)
@@ -28,9 +34,8 @@ def test_reconnects_lose_and_repeat_nothing(page: Page) -> None:
     sockets = PageSockets(page)
     actions.start(page, actions.SMALL_PROGRAM)
     for times in range(1, 13):
-        while len(sockets.opened) < times:
+        while len(sockets.opened) < times or not sockets.received:
             page.wait_for_timeout(20)
-        page.wait_for_timeout(200)
         sockets.cut(4408)
     actions.wait_until(page, "finished")
     seen, text = actions.stored_rows(page), actions.text_of(page)
@@ -66,12 +71,14 @@ def test_final_refusal_is_shown_and_not_retried(page: Page) -> None:
     ):
         other = page.context.new_page()
         sockets = PageSockets(other)
+        other.clock.install()
         actions.start(other)
         actions.wait_until(other, "finished")
         sockets.cut(code)
         expect(other.get_by_text(said)).to_be_visible()
         opened = len(sockets.opened)
-        other.wait_for_timeout(1500)
+        other.clock.fast_forward(600_000)
+        assert other.evaluate("navigator.onLine"), "the page has run its timers"
         assert len(sockets.opened) == opened
         other.close()
 

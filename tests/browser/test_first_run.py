@@ -1,5 +1,6 @@
 """The first minutes with Paca: one-time link, prompt, answer, reload, Stop."""
 
+import re
 from collections.abc import Callable
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect
@@ -28,8 +29,8 @@ def test_person_signs_in_sends_a_prompt_and_watches_a_command_run(
 
 def test_reload_during_an_answer_loses_and_repeats_nothing(page: Page) -> None:
     actions.start(page, actions.SMALL_PROGRAM)
+    expect(page.locator(".prose").last).to_contain_text(re.compile(".{40}", re.DOTALL))
     expect(page.locator(".prose.is-writing").first).to_be_visible()
-    page.wait_for_timeout(400)
     before = page.locator(".prose").last.inner_text()
     page.reload()
     page.wait_for_selector(".flow > [data-key]")

@@ -1,13 +1,14 @@
 """The first minutes on PostgreSQL, Valkey and Docker, with a web server and two workers."""
 
 import os
-import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from paca.sandbox.docker.engine import DockerEngine, DockerRefused
 from tests.browser import actions
 from tests.browser.conftest import WAIT_MS, PageWatcher
 from tests.installation.manage_process import Running
@@ -127,7 +128,7 @@ def test_conversation_is_watched_reloaded_taken_over_and_stopped(
 
     conversation = begin(page, agent, "Look around")
     expect(page.locator("details.tool", has_text="once.txt").first).to_be_visible()
-    wait_until(lambda: _command_runs(client, conversation), 60)
+    wait_until(lambda: _command_runs(conversation), 60)
     deployment.owner_of(conversation, both).kill()
     expect(page.locator(".flow")).to_contain_text("Another one has taken over")
     expect(page.locator(".prose.is-writing")).to_be_visible()
@@ -161,11 +162,15 @@ def _results(client: ApiClient, conversation: str) -> list[dict]:
     return [each for each in _events(client, conversation) if each["type"] == "agent.tool.returned"]
 
 
-def _command_runs(client: ApiClient, conversation: str) -> bool:
-    if not any(each["type"] == "agent.tool.started" for each in _events(client, conversation)):
-        return False
-    time.sleep(1)  # the command itself has begun
-    return True
+def _command_runs(conversation: str) -> bool:
+    """Whether the first command has come to its ``sleep 6``. The start of its call is too early a sign."""
+    engine = DockerEngine(DOCKER)
+    named = engine.call_sync(lambda client: client.containers(filters={"name": conversation}))
+    for container in named:
+        with suppress(DockerRefused):  # it has ended meanwhile
+            inside = engine.call_sync(lambda client, id=container["Id"]: client.top(id))
+            return "sleep 6" in str(inside["Processes"])
+    return False
 
 
 def test_conversation_page_says_that_no_worker_runs_until_one_does(

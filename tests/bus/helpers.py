@@ -1,7 +1,6 @@
-"""Shared by the tests of the bus: a trigger handler that records, and waiting for a condition."""
+"""A trigger handler that records, for the tests of the bus."""
 
-import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from paca.bus.base import EntryResult, EntryStatus
@@ -21,9 +20,3 @@ class RecordingHandler:
     def handle(self, entry_id: str, fields: Mapping[str, str]) -> EntryResult:
         self.handled.append((entry_id, dict(fields)))
         return self.result
-
-
-async def until(condition: Callable[[], object], seconds: float = 20) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - conditions of any kind, also of other threads
-            await asyncio.sleep(0.002)

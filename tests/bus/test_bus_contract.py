@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from statistics import median
 from uuid import uuid4
 
 import pytest
@@ -19,7 +20,8 @@ from paca.bus.base import (
     TriggerDue,
 )
 from paca.bus.memory import MemoryBus
-from tests.bus.helpers import RecordingHandler, until
+from tests.bus.helpers import RecordingHandler
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.service]
 
@@ -76,14 +78,19 @@ async def test_listener_gets_only_the_kinds_that_it_asked_for(bus: Bus):
 
 async def test_listener_gets_nothing_after_its_block_has_ended(bus: Bus):
     heard: list[Hint] = []
+    others: list[Hint] = []
     async with bus.listen(ALL, heard.append):
         bus.signal(uuid4())
     async with bus.consume_triggers(heard.append, RecordingHandler()):
         pass
     heard.clear()
-    bus.signal(uuid4())
-    bus.wake(uuid4())
-    await asyncio.sleep(0.05)
+    async with (
+        bus.listen(ALL, others.append),
+        bus.consume_triggers(others.append, RecordingHandler()),
+    ):
+        bus.signal(uuid4())
+        bus.wake(uuid4())
+        await until(lambda: {ConversationSignal, TriggerDue} <= {type(each) for each in others})
     assert heard == []
 
 
@@ -177,9 +184,10 @@ async def test_listener_of_a_closed_loop_is_dropped_and_the_others_still_get_hin
         await until(lambda: len(heard) == 2)
 
 
-async def test_listener_of_a_blocked_loop_costs_the_publisher_no_time_and_bounded_memory():
+async def test_listener_of_a_blocked_loop_delays_no_publisher_and_takes_bounded_memory():
     bus = MemoryBus()
     release, ready = threading.Event(), threading.Event()
+    last = LiveFrame("conversation:1", {"n": "last"})
     heard: list[Hint] = []
 
     def listen_and_block() -> None:
@@ -187,38 +195,45 @@ async def test_listener_of_a_blocked_loop_costs_the_publisher_no_time_and_bounde
             async with bus.listen(ALL, heard.append):
                 ready.set()
                 release.wait(30)  # blocks the event loop
-                await asyncio.sleep(0.5)
+                await until(lambda: heard[-1:] == [last])
 
         asyncio.run(main())
 
     thread = threading.Thread(target=listen_and_block)
     thread.start()
     assert await asyncio.to_thread(ready.wait, 5)
-    began = time.perf_counter()
     for n in range(30_000):
         bus.live("conversation:1", {"n": n})
-    assert time.perf_counter() - began < 5
+    assert heard == [], "all are published before the listener takes the first"
     release.set()
+    await until(lambda: heard)
+    bus.live(last.topic, last.frame)
     await asyncio.to_thread(thread.join)
-    assert 1 <= len(heard) <= 10_000
+    assert 2 <= len(heard) <= 10_001
 
 
 async def test_hint_between_two_threads_takes_about_a_millisecond(bus: Bus):
+    loop = asyncio.get_running_loop()
     delays: list[float] = []
+    bare: list[float] = []  # the same way without a bus: what a busy machine adds to each step
+
+    def note(at: float) -> None:
+        bare.append(time.perf_counter() - at)
+
     async with bus.listen(
         (LiveFrame,), lambda hint: delays.append(time.perf_counter() - hint.frame["at"])
     ):
 
         def publish() -> None:
             for _ in range(500):
+                loop.call_soon_threadsafe(note, time.perf_counter())
                 bus.live("conversation:1", {"at": time.perf_counter()})
                 time.sleep(0.001)
 
         await asyncio.to_thread(publish)
         await until(lambda: len(delays) == 500)
-    delays.sort()
-    # The limit is ten times the value measured on a quiet machine, because the machine is shared.
-    assert delays[len(delays) // 2] < 0.010, f"p50 {delays[250] * 1000:.2f} ms"
+    allowed = 0.010 + 20 * median(bare)
+    assert median(delays) < allowed, f"p50 {median(delays) * 1000:.2f} ms"
 
 
 def test_get_bus_gives_the_same_bus_to_every_thread(monkeypatch):

@@ -16,8 +16,9 @@ from paca.bus.base import (
 )
 from paca.bus.redis.bus import RedisBus
 from paca.common.frames import StoredEvent
-from tests.bus.helpers import RecordingHandler, until
+from tests.bus.helpers import RecordingHandler
 from tests.support.tls_proxy import TlsProxy
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.service]
 

@@ -1,7 +1,5 @@
 """Outages of Redis: hints that are published during one arrive after it."""
 
-import asyncio
-import time
 from collections.abc import Callable
 from uuid import uuid4
 
@@ -9,14 +7,20 @@ import pytest
 
 from paca.bus.base import ConversationSignal, EventsCommitted, HintsLost, LiveFrame, TriggerDue
 from paca.bus.redis.publisher import Outbox
-from tests.bus.helpers import RecordingHandler, until
-from tests.support.valkey_server import ValkeyServer
+from tests.bus.helpers import RecordingHandler
+from tests.support.promises import LATE_SECONDS, kept
+from tests.support.valkey_server import ValkeyServer, lost_links
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.service]
 
 ALL = (EventsCommitted, LiveFrame, ConversationSignal, HintsLost)
-LATE_SECONDS = 2.0  # the promised bound
 TOPIC = "conversation:1"
+
+
+async def until_promised(condition: Callable[[], object]) -> None:
+    with kept(LATE_SECONDS):
+        await until(condition)
 
 
 def stop(server: ValkeyServer) -> Callable[[], None]:
@@ -39,31 +43,31 @@ async def test_hints_published_during_an_outage_arrive_within_two_seconds_of_its
     own_valkey, connect, outage
 ):
     bus, heard = connect(own_valkey), []
-    async with bus.listen(ALL, heard.append):
-        bus.announce(TOPIC, 1)
-        await until(lambda: EventsCommitted(TOPIC, 1) in heard)
-        end_outage = outage(own_valkey)
-        bus.announce(TOPIC, 2)
-        bus.live(TOPIC, {"n": 1})
-        await asyncio.sleep(0.3)
-        end_outage()
-        await until(lambda: HintsLost() in heard, LATE_SECONDS)
-        bus.announce(TOPIC, 3)
-        await until(lambda: EventsCommitted(TOPIC, 3) in heard, LATE_SECONDS)
+    with lost_links() as lost:
+        async with bus.listen(ALL, heard.append):
+            bus.announce(TOPIC, 1)
+            await until(lambda: EventsCommitted(TOPIC, 1) in heard)
+            end_outage = outage(own_valkey)
+            bus.announce(TOPIC, 2)
+            bus.live(TOPIC, {"n": 1})
+            await until(lambda: {"paca-bus-publisher", "paca-bus-subscriber"} <= lost)
+            end_outage()
+            await until_promised(lambda: HintsLost() in heard)
+            bus.announce(TOPIC, 3)
+            await until_promised(lambda: EventsCommitted(TOPIC, 3) in heard)
 
 
 async def test_subscriber_leaves_a_server_that_hangs_and_reconnects(own_valkey, connect):
     bus, heard = connect(own_valkey), []
-    async with bus.listen(ALL, heard.append):
-        end_outage = freeze(own_valkey)
-        bus.announce(TOPIC, 1)
-        await asyncio.sleep(2.5)  # longer than any client waits for an answer
-        end_outage()
-        await until(
-            lambda: EventsCommitted(TOPIC, 1) in heard or HintsLost() in heard, LATE_SECONDS
-        )
-        bus.announce(TOPIC, 2)
-        await until(lambda: EventsCommitted(TOPIC, 2) in heard, LATE_SECONDS)
+    with lost_links() as lost:
+        async with bus.listen(ALL, heard.append):
+            end_outage = freeze(own_valkey)
+            bus.announce(TOPIC, 1)
+            await until(lambda: {"paca-bus-publisher", "paca-bus-subscriber"} <= lost)
+            end_outage()
+            await until_promised(lambda: EventsCommitted(TOPIC, 1) in heard or HintsLost() in heard)
+            bus.announce(TOPIC, 2)
+            await until_promised(lambda: EventsCommitted(TOPIC, 2) in heard)
 
 
 async def test_listener_started_without_redis_gets_hints_lost(own_valkey, connect):
@@ -76,8 +80,8 @@ async def test_listener_started_without_redis_gets_hints_lost(own_valkey, connec
     ):
         bus.wake(trigger)
         own_valkey.start()
-        await until(lambda: HintsLost() in heard, LATE_SECONDS)
-        await until(lambda: TriggerDue(trigger) in due, LATE_SECONDS)
+        await until_promised(lambda: HintsLost() in heard)
+        await until_promised(lambda: TriggerDue(trigger) in due)
 
 
 @pytest.mark.parametrize("durable", [True, False])
@@ -89,10 +93,10 @@ async def test_consumer_group_is_created_again_after_a_kill(tmp_path, connect, d
             await until(lambda: due)
             server.kill()
             server.start()
-            await until(lambda: HintsLost() in due, LATE_SECONDS)
+            await until_promised(lambda: HintsLost() in due)
             trigger = uuid4()
             bus.wake(trigger)
-            await until(lambda: TriggerDue(trigger) in due, LATE_SECONDS)
+            await until_promised(lambda: TriggerDue(trigger) in due)
 
 
 async def test_consumer_group_is_created_again_after_a_wipe(valkey, connect):
@@ -103,10 +107,10 @@ async def test_consumer_group_is_created_again_after_a_wipe(valkey, connect):
         for _ in range(3):
             due.clear()
             valkey.wipe()
-            await until(lambda: HintsLost() in due, LATE_SECONDS)
+            await until_promised(lambda: HintsLost() in due)
             trigger = uuid4()
             bus.wake(trigger)
-            await until(lambda trigger=trigger: TriggerDue(trigger) in due, LATE_SECONDS)
+            await until_promised(lambda trigger=trigger: TriggerDue(trigger) in due)
 
 
 async def test_entries_added_before_the_consumer_group_existed_are_read(valkey, connect):
@@ -132,22 +136,22 @@ async def test_connection_that_the_server_has_closed_is_not_used_again(valkey, c
                     program.execute_command("CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes")
             trigger = uuid4()
             bus.wake(trigger)
-            await until(lambda trigger=trigger: TriggerDue(trigger) in due, LATE_SECONDS)
-            await until(lambda: HintsLost() in heard, LATE_SECONDS)
+            await until_promised(lambda trigger=trigger: TriggerDue(trigger) in due)
+            await until_promised(lambda: HintsLost() in heard)
             bus.announce(TOPIC, number)
-            await until(lambda n=number: EventsCommitted(TOPIC, n) in heard, LATE_SECONDS)
+            await until_promised(lambda n=number: EventsCommitted(TOPIC, n) in heard)
             heard.clear()
 
 
-async def test_publishing_costs_no_time_and_bounded_memory_while_redis_hangs(own_valkey, connect):
+async def test_publishing_does_not_wait_and_takes_bounded_memory_while_redis_hangs(
+    own_valkey, connect
+):
     bus, heard = connect(own_valkey), []
     bus.signal(uuid4())  # connects the publisher before Redis hangs
     await until(lambda: own_valkey.connections("paca-bus-publisher"))
-    own_valkey.freeze()
-    began = time.perf_counter()
+    own_valkey.freeze()  # a publisher that waited for an answer would not come through this loop
     for n in range(30_000):
         bus.live(TOPIC, {"n": n})
-    assert time.perf_counter() - began < 5
     assert len(bus._publisher.outbox) <= 10_000
     frame = {"text": "x" * 1_000_000}
     for _ in range(100):
@@ -193,11 +197,17 @@ async def test_number_of_redis_connections_stays_constant(own_valkey, connect):
             heard.clear()
             own_valkey.kill()
             own_valkey.start()
-            await until(lambda: HintsLost() in heard, LATE_SECONDS)
+            await until_promised(lambda: HintsLost() in heard)
         bus.signal(uuid4())
-        await until(lambda: len(own_valkey.connections()) == 3, LATE_SECONDS)
+        await until_promised(lambda: len(own_valkey.connections()) == 3)
         assert own_valkey.connections() == ours
     await until(lambda: own_valkey.connections("paca-bus-subscriber") == [])
+
+
+def blocking_reads(server: ValkeyServer) -> int:
+    """How many reads of streams the server has carried out."""
+    with server.client() as program:
+        return int(program.info("commandstats")["cmdstat_xreadgroup"]["calls"])
 
 
 async def test_reader_that_waits_for_entries_keeps_its_connection(valkey, connect):
@@ -209,7 +219,9 @@ async def test_reader_that_waits_for_entries_keeps_its_connection(valkey, connec
             before = {
                 each["id"] for each in program.client_list() if "trigger-stream" in each["name"]
             }
-        await asyncio.sleep(2.5)  # more than twice as long as one blocking read
+        begun = blocking_reads(valkey)
+        # One whole blocking read ends between the next two.
+        await until(lambda: blocking_reads(valkey) >= begun + 2)
         with valkey.client() as program:
             after = {
                 each["id"] for each in program.client_list() if "trigger-stream" in each["name"]

@@ -3,7 +3,8 @@
 import pytest
 
 from paca.bus.base import STOP, EntryResult, EntryStatus
-from tests.bus.helpers import RecordingHandler, until
+from tests.bus.helpers import RecordingHandler
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.service]
 

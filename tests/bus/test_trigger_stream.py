@@ -12,7 +12,8 @@ import pytest
 
 from paca.bus.base import EntryResult, EntryStatus, TriggerDue
 from paca.bus.redis import connection, consumer_group
-from tests.bus.helpers import RecordingHandler, until
+from tests.bus.helpers import RecordingHandler
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.service]
 
@@ -40,6 +41,15 @@ def worker_process(valkey, behaviour: str):
 
 def pending(program) -> int:
     return program.xpending(STREAM, GROUP)["pending"]
+
+
+def unread(program) -> int:
+    return program.xinfo_groups(STREAM)[0]["lag"]
+
+
+def calls_of(program, command: str) -> int:
+    """How many of these commands the server has carried out."""
+    return program.info("commandstats").get(f"cmdstat_{command}", {"calls": 0})["calls"]
 
 
 def waits_for_entries(program) -> bool:
@@ -81,7 +91,7 @@ async def test_worker_that_stops_leaves_the_consumer_group_at_once(
     await until(lambda: consumers(program) == [])
 
 
-async def test_each_trigger_goes_to_one_of_two_workers(valkey, connect):
+async def test_each_trigger_goes_to_one_of_two_workers(valkey, program, connect):
     first_due, second_due = [], []
     triggers = [uuid4() for _ in range(50)]
     first, second = connect(valkey), connect(valkey, consumer="another")
@@ -92,7 +102,7 @@ async def test_each_trigger_goes_to_one_of_two_workers(valkey, connect):
         for trigger in triggers:
             first.wake(trigger)
         await until(lambda: len(first_due) + len(second_due) >= 50)
-        await asyncio.sleep(0.1)
+        await until(lambda: unread(program) == pending(program) == 0)
     assert sorted([*first_due, *second_due], key=str) == sorted(map(TriggerDue, triggers), key=str)
 
 
@@ -122,11 +132,12 @@ async def test_worker_without_capacity_handles_a_stop_and_leaves_its_entry_in_th
         program.xadd(STREAM, REQUEST)
         entry = program.xadd(STREAM, stop)
         await until(lambda: full.handled)
-        await asyncio.sleep(0.3)  # meanwhile the reader peeks several times
+        peeked = calls_of(program, "xrange")
+        await until(lambda: calls_of(program, "xrange") > peeked + 2)
         assert full.handled == [(entry, stop)]
         assert pending(program) == 0
         full.free_capacity = 10
-        await until(lambda: program.xinfo_groups(STREAM)[0]["lag"] == 0)
+        await until(lambda: unread(program) == 0)
         await until(lambda: pending(program) == 0)
     assert [handled for handled, _ in full.handled].count(entry) == 2
 

@@ -127,7 +127,7 @@ def test_sandbox_loss_between_two_commands_is_shown_during_the_model_call(flow):
     conversation = flow.begin("Go", replies)
     wait_until(lambda: conversation.has_event("tool.returned") and flow.model.in_flight == 1)
     os.kill(runners.pid(Bubblewrap(flow.folder, "any"), conversation.id), signal.SIGKILL)
-    wait_until(lambda: conversation.has_event("sandbox.lost"), 5)
+    wait_until(lambda: conversation.has_event("sandbox.lost"))
     assert flow.model.in_flight == 1, "the model call is still open"
     flow.wait_until_idle(conversation)
     (lost,) = conversation.event_data("sandbox.lost")

@@ -1,7 +1,5 @@
 """The database is restarted during a run: nothing is lost, and nothing runs twice."""
 
-import time
-
 import pytest
 
 from paca.asgi import application
@@ -26,7 +24,7 @@ def test_turn_is_carried_on_after_every_database_connection_was_cut(flow: Flow):
     wait_until(lambda: conversation.has_event("tool.started"))
     for _ in range(6):
         postgres_sessions.end_sessions()
-        time.sleep(0.3)  # time to connect again before the next cut
+        wait_until(postgres_sessions.sessions)  # the worker has connected again
     flow.wait_until_idle(conversation)
     assert conversation.status == "finished/answered"
     assert conversation.answers == ["Once."]

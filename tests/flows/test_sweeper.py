@@ -302,7 +302,7 @@ class SweeperWithFailingCleanup(Sweeper):
 
     async def sweep(self, running: set[uuid.UUID]) -> SweepResult:
         try:
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
         finally:
             raise OSError("cannot tidy up")
 
@@ -312,7 +312,7 @@ class WarmPoolWithFailingCleanup(WarmPool):
 
     async def _refill(self) -> None:
         try:
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
         finally:
             raise OSError("cannot tidy up")
 

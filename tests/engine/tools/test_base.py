@@ -97,7 +97,7 @@ async def test_perform_does_not_count_the_start_of_the_sandbox(
     monkeypatch.setattr(base, "GRACE_SECONDS", 0.0)
 
     async def slowly() -> Any:
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.02)
         return session.workspace
 
     result = await perform(

@@ -1,6 +1,5 @@
 """The tools in a real bubblewrap sandbox, with cases that broke other products."""
 
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from uuid import uuid4
@@ -77,9 +76,7 @@ async def test_read_file_describes_special_files_at_once(
 ):
     made = await boxed.call("bash", command=make)
     assert not made.failed, made
-    began = time.monotonic()
     result = await boxed.call("read_file", path="file")
-    assert time.monotonic() - began < 20
     assert expected in result.output
     assert result.failed is failed
 
