@@ -71,6 +71,13 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc] # allauth has
         if message_template in SHOWN_MESSAGES:
             messages.add_message(request, level, SHOWN_MESSAGES[message_template])
 
+    def is_safe_url(self, url: str | None) -> bool:
+        """Whether a person may be sent on to this address after signing in."""
+        try:
+            return bool(super().is_safe_url(url))
+        except ValueError:  # it has the form of no address at all
+            return False
+
     def set_password(self, user: User, password: str) -> None:
         super().set_password(user, password)
         audit.record("person.password_changed", user, by=user)

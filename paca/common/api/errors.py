@@ -14,7 +14,7 @@ from django.views.decorators.csrf import csrf_exempt
 from rest_framework import exceptions
 from rest_framework.response import Response
 
-from paca.common import database_errors, request_ids
+from paca.common import database_errors, request_ids, text
 from paca.common.errors import Invalid, PacaError
 from paca.common.request_body import BodyTooLarge
 
@@ -99,10 +99,13 @@ def _answer(
 def error_body(
     code: str, detail: str, fields: Mapping[str, list[str]] | None = None
 ) -> dict[str, Any]:
-    """The JSON object of an error."""
-    body: dict[str, Any] = {"code": code, "detail": detail}
+    """The JSON object of an error. Its texts may quote what was sent, with characters that JSON cannot send."""
+    body: dict[str, Any] = {"code": code, "detail": text.to_encodable(detail)}
     if fields:
-        body["fields"] = dict(fields)
+        body["fields"] = {
+            text.to_encodable(name): [text.to_encodable(each) for each in errors]
+            for name, errors in fields.items()
+        }
     return {**body, "request_id": request_ids.current().request_id}
 
 
@@ -114,7 +117,7 @@ def flatten_errors(detail: Any, path: str = "") -> dict[str, list[str]]:
         items = [(str(index), value) for index, value in enumerate(detail)]
     else:
         texts = detail if isinstance(detail, list) else [detail]
-        return {path or "body": [str(text) for text in texts]}
+        return {path or "body": [str(each) for each in texts]}
     flattened: dict[str, list[str]] = {}
     for name, value in items:
         # An error of a whole object gets the name of the object.

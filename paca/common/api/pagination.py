@@ -1,7 +1,9 @@
 """Pagination of the API's lists: ``{results, next, previous}`` by cursor."""
 
+from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
+from django.utils.dateparse import parse_datetime
 from rest_framework import exceptions, serializers
 from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
@@ -26,9 +28,14 @@ class NewestFirstPagination(CursorPagination):
     def decode_cursor(self, request: Request) -> Any:
         """The position that the request's cursor names. Raises ``Invalid`` if it is malformed."""
         try:
-            return super().decode_cursor(request)
-        except exceptions.NotFound as error:
-            raise Invalid(fields={"cursor": [str(error.detail)]}) from None
+            cursor = super().decode_cursor(request)
+        except exceptions.NotFound:
+            cursor = None
+        is_given = self.cursor_query_param in request.query_params
+        # guard: api-cursor-position
+        if is_given and not (cursor and _is_position(cursor.position)):
+            raise Invalid(fields={"cursor": [self.invalid_cursor_message]})
+        return cursor
 
     @classmethod
     def page_response(
@@ -38,3 +45,14 @@ class NewestFirstPagination(CursorPagination):
         paginator = cls()
         rows: Any = paginator.paginate_queryset(queryset, view.request, view=view)
         return paginator.get_paginated_response(serializer(rows, many=True).data)
+
+
+def _is_position(position: str | None) -> bool:
+    """Whether this is a moment as our cursors name it. They start with the moment of ``created_at``."""
+    if position is None:
+        return True  # the cursor of the first page
+    try:
+        moment = parse_datetime(position)
+        return moment is not None and moment.astimezone(UTC) is not None
+    except (ValueError, OverflowError):
+        return False
