@@ -236,13 +236,15 @@ class TextStreamed(Event):
 
 @event("agent.thought.recorded")
 class ThoughtRecorded(Event):
-    """The reasoning of the model. ``signature`` and ``redacted`` go back to the provider unread."""
+    """The reasoning of the model. ``signature`` and ``redacted`` go back to the provider unread, and
+    ``attached`` to the family of models that it is filed under."""
 
     text: str
     call_id: str = ""
     signature: str = ""
     redacted: str = ""
     seconds: float = 0.0
+    attached: dict[str, Any] = field(default_factory=dict)
 
 
 @event("agent.thought.streamed", durable=False)
@@ -266,6 +268,17 @@ class ModelRetried(Event):
     wait_seconds: float
     cause: str
     code: str = ""
+
+
+@event("agent.model.noticed")
+class ModelNoticed(Event):
+    """A remark on a model's answer for people, such as ``unknown_stop`` (it stopped for a reason that is
+    not known), ``request_read_in_part`` (the server did not read all of the request) or ``only_reasoning``
+    (its reasoning is shown in place of an answer)."""
+
+    code: str
+    text: str
+    call_id: str = ""
 
 
 @event("agent.usage.recorded")
@@ -299,7 +312,11 @@ class UsageRecorded(Event):
 
 @event("agent.tool.called")
 class ToolCalled(Event):
-    """The model calls a tool. ``subject`` is a short text for its card, such as ``src/app.py``."""
+    """The model calls a tool. ``subject`` is a short text for its card, such as ``src/app.py``.
+
+    ``problem``: why the arguments could not be read; the call is not run then. ``attached``: as in
+    ``agent.thought.recorded``.
+    """
 
     call_id: str
     tool: str
@@ -307,6 +324,8 @@ class ToolCalled(Event):
     effect: str = "opaque"
     subject: str = ""
     model_call_id: str = ""
+    problem: str = ""
+    attached: dict[str, Any] = field(default_factory=dict)
 
 
 @event("agent.tool.started")
@@ -378,7 +397,8 @@ class LimitReached(Event):
 @event("agent.guard.noticed")
 class GuardNoticed(Event):
     """The model did something that leads nowhere, and is told so in ``note``. ``guard`` is
-    text_tool_call (a tool call written into the answer) or repeated_step."""
+    text_tool_call (a tool call written into the answer), only_reasoning (no answer after its reasoning)
+    or repeated_step."""
 
     guard: str
     note: str

@@ -71,6 +71,11 @@ async def run_calls(calls: Sequence[OpenCall], turn: ActiveTurn, services: TurnS
 
 def _parse(call: OpenCall, turn: ActiveTurn, services: TurnServices) -> RunnableCall | None:
     """The call with its tool. If the call is invalid, its error is added as its result."""
+    # guard: engine-unreadable-arguments
+    if call.call.problem:
+        text = turn.toolbox.explain_unreadable(call.call.tool, call.call.problem)
+        services.log.add(_failed_result(call.call.call_id, text, cause="invalid"))
+        return None
     try:
         parsed = turn.toolbox.parse(call.call.tool, call.call.arguments)
     except PacaError as error:

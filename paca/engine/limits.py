@@ -38,6 +38,7 @@ class TurnProgress:
     warned: bool = False
     summarising: bool = False
     corrected: bool = False
+    nudged: bool = False
     loop_guard: LoopGuard = LoopGuard()
 
     def advance(self, event: Event) -> TurnProgress:
@@ -65,6 +66,8 @@ class TurnProgress:
                 return replace(self, summarising=True)
             case events.GuardNoticed(guard="text_tool_call"):
                 return replace(self, corrected=True)
+            case events.GuardNoticed(guard="only_reasoning"):
+                return replace(self, nudged=True)
         return self
 
 

@@ -13,6 +13,7 @@ from paca.engine.think import RecordedReply, think
 from paca.engine.turn import ActiveTurn, TurnOutcome, TurnServices, outcome_of_model_error
 
 ANSWERED = TurnOutcome("finished", "answered")
+NO_ANSWER = "Your reply held reasoning and no answer. Write the answer now, or call a tool."
 
 
 async def run_until_done(turn: ActiveTurn, services: TurnServices) -> TurnOutcome:
@@ -33,7 +34,7 @@ async def run_until_done(turn: ActiveTurn, services: TurnServices) -> TurnOutcom
                 return outcome
             recorded = await think(turn, services)
             # guard: engine-text-call-correction
-            if _correct_text_call(recorded, turn, services):
+            if _correct_text_call(recorded, turn, services) or _ask_for_answer(recorded, services):
                 continue
             if outcome := _end_after_reply(recorded):
                 return outcome
@@ -88,6 +89,14 @@ def _correct_text_call(recorded: RecordedReply, turn: ActiveTurn, services: Turn
     if not note:
         return False
     services.log.add(events.GuardNoticed(guard="text_tool_call", note=note))
+    return True
+
+
+def _ask_for_answer(recorded: RecordedReply, services: TurnServices) -> bool:
+    """Tell the model, once a turn, that its reply had nothing but reasoning; True if it was told."""
+    if not recorded.reply.is_only_reasoning:
+        return False
+    services.log.add(events.GuardNoticed(guard="only_reasoning", note=NO_ANSWER))
     return True
 
 

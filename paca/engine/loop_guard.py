@@ -18,6 +18,7 @@ from paca.events import Event
 
 GUARD = "repeated_step"
 SUSPECT_ROUNDS, WARN_ROUNDS = 2, 3
+UNREADABLE_STEPS = 3  # as many in a row end the turn: the model cannot write the call
 # Period (in steps) to the rounds at which the turn pauses: eight model calls at most.
 STUCK_ROUNDS = {1: 5, 2: 4}
 MAX_STEPS_KEPT = max(period * rounds for period, rounds in STUCK_ROUNDS.items())
@@ -35,10 +36,11 @@ class CallDigest:
 
 @dataclass(frozen=True, slots=True)
 class StepDigest:
-    """The tool calls of one reply."""
+    """The tool calls of one reply. ``unreadable``: the arguments of one of them could not be read."""
 
     reply_id: str
     calls: tuple[CallDigest, ...] = ()
+    unreadable: bool = False
 
     @property
     def is_done(self) -> bool:
@@ -83,7 +85,8 @@ class LoopGuard:
         *before, last = self.steps or (StepDigest(event.model_call_id),)
         if last.reply_id != event.model_call_id:
             before, last = [*before, last], StepDigest(event.model_call_id)
-        steps = (*before, replace(last, calls=(*last.calls, call)))
+        unreadable = last.unreadable or bool(event.problem)
+        steps = (*before, replace(last, calls=(*last.calls, call), unreadable=unreadable))
         return replace(self, steps=steps[-MAX_STEPS_KEPT - 1 :])
 
     def _returned(self, call_id: str, result: str) -> LoopGuard:
@@ -117,8 +120,8 @@ class LoopGuard:
 
     @property
     def is_suspect(self) -> bool:
-        """Whether one more equal step would call for a warning."""
-        return self.most_rounds >= SUSPECT_ROUNDS
+        """Whether one more equal step would call for a warning, or the turn pauses now."""
+        return self.is_unreadable or self.most_rounds >= SUSPECT_ROUNDS
 
     @property
     def needs_warning(self) -> bool:
@@ -128,7 +131,16 @@ class LoopGuard:
     @property
     def is_stuck(self) -> bool:
         """Whether the turn pauses, since the warning did not help."""
-        return any(self.rounds(period) >= most for period, most in STUCK_ROUNDS.items())
+        return self.is_unreadable or any(
+            self.rounds(period) >= most for period, most in STUCK_ROUNDS.items()
+        )
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether the arguments of the latest steps could not be read, again and again."""
+        latest = self.steps[-UNREADABLE_STEPS:]
+        # guard: engine-unreadable-steps
+        return len(latest) == UNREADABLE_STEPS and all(step.unreadable for step in latest)
 
     # --- texts --------------------------------------------------------------------------------
 
@@ -144,6 +156,11 @@ class LoopGuard:
     @property
     def pause_detail(self) -> str:
         """The detail of the pause that people read."""
+        if self.is_unreadable:
+            return (
+                f"The model wrote the arguments of {self.steps[-1].tools} {UNREADABLE_STEPS} times in a row in a"
+                " form that cannot be read. Another model, or Tool calls as text, may do better."
+            )
         return self._describe("The agent")
 
     def _describe(self, subject: str) -> str:

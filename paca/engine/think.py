@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from paca import events
@@ -13,6 +13,7 @@ from paca.engine import limits
 from paca.engine.llm import retrying
 from paca.engine.llm.base import (
     ModelError,
+    Notice,
     Reply,
     Request,
     StopReason,
@@ -30,6 +31,7 @@ from paca.engine.turn import ActiveTurn, AgentProfile, ModelCallStarted, TurnSer
 logger = logging.getLogger(__name__)
 
 MAX_CONTINUATIONS = 3
+ONLY_REASONING = "The model wrote no answer after its reasoning, also when it was asked for one. This is its reasoning."
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +174,15 @@ class _ModelCall:
 
     def record_reply(self, reply: Reply, *, may_call: bool) -> RecordedReply:
         """Add the blocks of the reply in their order, which some providers insist on."""
+        # guard: engine-only-reasoning
+        if reply.is_only_reasoning and (self.services.log.progress.nudged or not may_call):
+            reply = self._with_reasoning_as_answer(reply)
         cut = reply.stop is StopReason.OUTPUT_LIMIT
         continues = cut and self.services.log.progress.continuations < MAX_CONTINUATIONS
         has_message = False
+        for notice in reply.notices:
+            noticed = events.ModelNoticed(code=notice.code, text=notice.text, call_id=self.id)
+            self.services.log.add(noticed)
         for block in reply.blocks:
             match block:
                 case Thinking():
@@ -188,9 +196,20 @@ class _ModelCall:
             self.services.log.add(self._message("", truncated=True))
         return RecordedReply(reply, continues)
 
+    def _with_reasoning_as_answer(self, reply: Reply) -> Reply:
+        """The reply with its reasoning as the text, since the model gives no other answer."""
+        notice = Notice("only_reasoning", ONLY_REASONING)
+        text = Text(reply.reasoning)
+        others = tuple(block for block in reply.blocks if not isinstance(block, Thinking))
+        return replace(reply, blocks=(*others, text), notices=(*reply.notices, notice))
+
     def _thought(self, block: Thinking) -> events.ThoughtRecorded:
         return events.ThoughtRecorded(
-            call_id=self.id, text=block.text, signature=block.signature, redacted=block.redacted
+            call_id=self.id,
+            text=block.text,
+            signature=block.signature,
+            redacted=block.redacted,
+            attached=block.attached,
         )
 
     def _message(self, text: str, *, truncated: bool) -> events.MessageSpoken:
@@ -211,6 +230,8 @@ class _ModelCall:
             effect=effect,
             subject=subject,
             model_call_id=self.id,
+            problem=use.problem,
+            attached=use.attached,
         )
 
 

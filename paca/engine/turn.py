@@ -17,6 +17,7 @@ from paca.engine.llm.base import (
     NoCredit,
     RateLimited,
     RequestRefused,
+    ToolsUnsupported,
 )
 from paca.engine.tools.registry import Toolbox
 from paca.engine.workspace import SandboxWorkspace
@@ -78,7 +79,9 @@ def outcome_of_model_error(error: ModelError, profile: AgentProfile) -> TurnOutc
     if error.retryable:
         reason = "rate_limited" if isinstance(error, RateLimited) else "model_unavailable"
         return TurnOutcome("paused", reason, error.detail)
-    if isinstance(error, RequestRefused | ContextExceeded):
+    if isinstance(error, RequestRefused | ContextExceeded) and not isinstance(
+        error, ToolsUnsupported
+    ):
         return TurnOutcome(
             "failed", "model_refused", error.detail, "Change the request, then try again."
         )
@@ -87,6 +90,8 @@ def outcome_of_model_error(error: ModelError, profile: AgentProfile) -> TurnOutc
 
 def _repair(error: ModelError, profile: AgentProfile) -> str:
     """The step by which a person repairs the agent's settings."""
+    if isinstance(error, ToolsUnsupported):
+        return f"Switch Tool calls as text on for {profile.name}, then press Try again."
     if isinstance(error, NoCredit):
         return "Add credit to the account, then press Try again."
     if isinstance(error, KeyRefused):

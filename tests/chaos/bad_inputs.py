@@ -224,7 +224,7 @@ REPLIES = [
         for name, (data, expected) in replies.ARGUMENTS.items()
         if expected is None
     ),
-    *(_again(f"fault {kind}", fails(kind)) for kind in ("badjson", "cuttool", "midover", "html", "nostop", "reset")),
+    *(_again(f"fault {kind}", fails(kind)) for kind in ("cuttool", "midover", "html", "nostop", "reset")),
     _again("not UTF-8", Raw(_SOUND.replace(DONE[:4].encode(), NOT_UTF8)), short=True),
     _again("an event that is not JSON", Raw(b"data: {\n\n" + _SOUND)),
     _again("an event that is a list", Raw(b"data: [1]\n\n" + _SOUND)),

@@ -37,6 +37,7 @@ class Mutant:
     on_services: bool = False
 
 
+ODDITIES = "tests/engine/llm/oddities/test_oddities.py"
 MUTANTS = (
     Mutant(
         "store-lease-epoch",
@@ -179,7 +180,7 @@ MUTANTS = (
     ),
     Mutant(
         "engine-argument-depth",
-        last_operand_dropped,
+        never,
         ("tests/engine/llm/test_anthropic_stream.py",),
     ),
     Mutant(
@@ -202,6 +203,21 @@ MUTANTS = (
             "test_openai_adapter_puts_a_reply_between_results_and_a_persons_words_for_mistral",
         ),
     ),
+    Mutant("engine-byte-order-mark", removed, (ODDITIES,)),
+    Mutant("engine-unknown-lines-are-told", never, (ODDITIES,)),
+    Mutant("engine-arguments-encoded-twice", never, (ODDITIES,)),
+    Mutant("engine-reasoning-tags", never, (ODDITIES,)),
+    Mutant("engine-end-mark", always, (ODDITIES,)),
+    Mutant(
+        "engine-attached-to-its-family",
+        value("next(iter(block.attached.values()), {})"),
+        ("tests/engine/llm/test_openai_attachments.py",),
+    ),
+    Mutant("engine-attached-bytes", never, ("tests/engine/llm/test_openai_attachments.py",)),
+    Mutant("engine-request-read-in-part", always, ("tests/engine/test_odd_replies.py",)),
+    Mutant("engine-unreadable-arguments", never, ("tests/engine/test_odd_replies.py",)),
+    Mutant("engine-unreadable-steps", value("False"), ("tests/engine/test_odd_replies.py",)),
+    Mutant("engine-only-reasoning", never, ("tests/engine/test_odd_replies.py",)),
     Mutant("web-body-length", always, ("tests/web/test_body_size_limit.py",)),
     Mutant(
         "log-lines-of-strangers",

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any
 
 from paca.engine.llm import base
+from paca.engine.llm.strict_parsing import arguments_or_problem
 from tests.support.model_script import Call, Scripted, Thought
 
 Item = Scripted | base.ModelError | Callable[[base.Request], "Scripted | base.ModelError"]
@@ -99,6 +100,13 @@ def _pieces(scripted: Scripted) -> Iterable[base.TextDelta | base.ThinkingDelta]
             yield base.ThinkingDelta(part.text)
 
 
+def _tool_use(call: Call) -> base.ToolUse:
+    """The call; one with ``raw`` arguments as an adapter reads them."""
+    if call.raw is None:
+        return base.ToolUse(uuid.uuid4().hex, call.tool, call.arguments)
+    return base.ToolUse(uuid.uuid4().hex, call.tool, *arguments_or_problem(call.raw))
+
+
 def reply(scripted: Scripted, usage: base.Usage | None = None) -> base.Reply:
     """The complete reply of a scripted item. Its calls get new ids."""
     stop = STOPS[scripted.stop]
@@ -111,7 +119,7 @@ def reply(scripted: Scripted, usage: base.Usage | None = None) -> base.Reply:
                 base.Thinking(part.text, "" if part.redacted else "signed", part.redacted)
             )
         elif isinstance(part, Call) and stop is not base.StopReason.OUTPUT_LIMIT:
-            blocks.append(base.ToolUse(uuid.uuid4().hex, part.tool, part.arguments))
+            blocks.append(_tool_use(part))
     if scripted.calls and stop is base.StopReason.END:
         stop = base.StopReason.TOOLS
     return base.Reply(tuple(blocks), stop, usage or base.Usage(input=10, output=5))

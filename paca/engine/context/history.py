@@ -102,8 +102,8 @@ def _add_reply_event(
 ) -> History:
     """Add a block of a reply, unless a provider would not accept it in a later request."""
     match event:
-        case events.ThoughtRecorded() if event.signature or event.redacted:
-            thought = Thinking(event.text, event.signature, event.redacted)
+        case events.ThoughtRecorded() if event.signature or event.redacted or event.attached:
+            thought = Thinking(event.text, event.signature, event.redacted, event.attached)
             return _add_block(history, event.call_id, thought)
         case events.MessageSpoken(text=text) if text.strip():
             history = _add_block(history, event.call_id, Text(text))
@@ -111,7 +111,7 @@ def _add_reply_event(
         case events.MessageSpoken(truncated=True):
             return _add_text(history, CUT_TO_NOTHING)
         case events.ToolCalled():
-            use = ToolUse(event.call_id, event.tool, event.arguments)
+            use = ToolUse(event.call_id, event.tool, event.arguments, event.problem, event.attached)
             return _add_block(history, event.model_call_id, use)
     return history
 

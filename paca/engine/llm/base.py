@@ -7,6 +7,9 @@ from typing import Any, Literal, Protocol
 
 from paca.common.errors import PacaError
 
+# What a provider attached to a reply or a call, by the family of models that it goes back to unread.
+Attached = dict[str, Any]
+
 
 @dataclass(frozen=True, slots=True)
 class Text:
@@ -19,21 +22,27 @@ class Text:
 class Thinking:
     """Reasoning of the model, which the provider wants back unchanged.
 
-    It has either ``text`` with its ``signature``, or ``redacted`` data.
+    It has ``text`` with its ``signature``, or ``redacted`` data, or what is ``attached``.
     """
 
     text: str
     signature: str = ""
     redacted: str = ""
+    attached: Attached = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A tool call of the model. ``call_id`` is our own id and not the provider's."""
+    """A tool call of the model. ``call_id`` is our own id and not the provider's.
+
+    ``problem`` says why the arguments could not be read; they are empty then, and the call is not run.
+    """
 
     call_id: str
     tool: str
     arguments: dict[str, Any]
+    problem: str = ""
+    attached: Attached = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +136,16 @@ class UsageSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class Notice:
+    """A remark on a reply for people, such as an unknown stop reason. ``code`` is for programs."""
+
+    code: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
-    """The whole reply. It comes only after the stream ended properly and all arguments were parsed.
+    """The whole reply. It comes only after the stream ended properly.
 
     With ``OUTPUT_LIMIT`` it has no tool calls: a call that was cut is never run.
     """
@@ -136,10 +153,20 @@ class Reply:
     blocks: tuple[Text | Thinking | ToolUse, ...]
     stop: StopReason
     usage: Usage
+    notices: tuple[Notice, ...] = ()
 
     @property
     def text(self) -> str:
         return "".join(block.text for block in self.blocks if isinstance(block, Text))
+
+    @property
+    def reasoning(self) -> str:
+        return "".join(block.text for block in self.blocks if isinstance(block, Thinking))
+
+    @property
+    def is_only_reasoning(self) -> bool:
+        """Whether the model ended without an answer after its reasoning."""
+        return not (self.stop is not StopReason.END or self.calls or self.text.strip())
 
     @property
     def calls(self) -> tuple[ToolUse, ...]:
@@ -209,6 +236,18 @@ class EmptyReply(ModelError):
     retryable = True
 
 
+class ModelLoading(Overloaded):
+    """The server is still loading the model."""
+
+    code = "model_loading"
+
+
+class TimedOut(ModelError):
+    """The model did not answer in time. It may still be working on the request."""
+
+    code = "model_timed_out"
+
+
 class ContextExceeded(ModelError):
     """The conversation is longer than the model's window."""
 
@@ -231,6 +270,12 @@ class RequestRefused(ModelError):
     """The provider refused the request."""
 
     code = "request_refused"
+
+
+class ToolsUnsupported(RequestRefused):
+    """The model or its server does not support tool calls."""
+
+    code = "tools_unsupported"
 
 
 class ModelMisconfigured(ModelError):

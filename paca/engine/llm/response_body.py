@@ -74,13 +74,3 @@ async def drain(body: AsyncIterator[bytes]) -> None:
         async with asyncio.timeout(DRAIN_SECONDS):
             async for _ in body:
                 pass
-
-
-def require_event_stream(content_type: str, host: str) -> None:
-    """Raises ``StreamBroken`` unless the answer is a stream of server-sent events."""
-    kind = content_type.partition(";")[0].strip()
-    if kind != "text/event-stream":
-        raise StreamBroken(
-            f"{host} answered with {kind or 'something'} in place of a stream of events. "
-            "Is the base URL right, and no sign-in page in between?"
-        )

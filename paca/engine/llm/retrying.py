@@ -214,6 +214,7 @@ def stream_with_retries(
 
 
 def _refuse_if_empty(reply: Reply) -> None:
-    """Raise ``EmptyReply`` for a reply without text and calls, unless it was cut at the output limit."""
-    if reply.stop in (StopReason.END, StopReason.TOOLS) and not (reply.calls or reply.text.strip()):
+    """Raise ``EmptyReply`` for a reply without text, calls and reasoning, unless it was cut."""
+    has_content = reply.calls or reply.text.strip() or reply.reasoning.strip()
+    if reply.stop in (StopReason.END, StopReason.TOOLS) and not has_content:
         raise EmptyReply

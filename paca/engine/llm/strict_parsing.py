@@ -3,73 +3,204 @@
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any
 
+from paca.common.text import to_storable
 from paca.engine.llm.base import StreamBroken
 
 MAX_EVENT_BYTES = 8 * 1024 * 1024
+MAX_QUOTE_BYTES = 300
+MAX_QUOTE_CHARACTERS = 2000
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+END_MARK = b"[DONE]"
+TEXT_BODY = "text_body"  # marks the event for a body that is a text or a page
+FIELD = re.compile(rb"[A-Za-z][\w-]*:|:|$")  # a field of an event, a comment or an empty line
 MAX_NAME_CHARACTERS = 64
 MAX_TOKENS = 10**9
 MAX_DEPTH = 100  # of nested objects and lists
 _INVALID_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 
 
-class EventReader:
-    """Parses server-sent events, as far as providers use the format.
+class UnusableArguments(ValueError):
+    """Arguments of a tool call that cannot be used, with the reason as the text."""
 
-    ``done`` is True after OpenAI's end mark, which is no event.
+
+class EventReader:
+    """Parses the body of an answer: server-sent events, as far as providers use the format.
+
+    Its first bytes tell what the body is, since labels are often wrong. A body of JSON is one event,
+    or one event a line. A page or a text is an event that reports an error, so that its words are told.
+    ``done`` is True after OpenAI's end mark, which is no event, and after a whole body of JSON.
     """
 
     def __init__(self) -> None:
         self.done = False
         self._rest = b""
+        self._has_begun = False
+        self._is_events = True
+        self._seen = False
+        self._unknown = b""
 
     def feed(self, data: bytes) -> Iterator[dict[str, Any]]:
         """The events that these bytes complete. Raises ``StreamBroken`` for an invalid event."""
         rest = self._rest + data
+        if not self._has_begun:
+            rest = self._begin(rest)
+        if not self._is_events or not self._has_begun:
+            self._rest = rest
+            _limit(rest)
+            return
         if b"\r" in rest:
             rest = rest.replace(b"\r\n", b"\n")
         *blocks, self._rest = rest.split(b"\n\n")
-        if len(self._rest) > MAX_EVENT_BYTES:
-            raise StreamBroken("The model's answer has an event without an end.")
+        _limit(self._rest)
         for block in blocks:
-            lines = (line[5:] for line in block.split(b"\n") if line.startswith(b"data:"))
-            payload = b"\n".join(lines).strip()
-            if payload == b"[DONE]":
-                self.done = True
+            yield from self._block(block)
+            if self.done:
                 return
-            if payload:
-                yield _event(payload)
 
     def rest(self) -> Iterator[dict[str, Any]]:
-        """The last event, if the server ended the stream without a blank line after it."""
-        if self._rest.strip() and not self.done:
+        """The last events at the end of the body: one without a blank line after it, or a body of JSON."""
+        if self.done:
+            return
+        if not self._is_events:
+            yield from self._whole_body()
+        elif self._rest.strip():
             yield from self.feed(b"\n\n")
+        # guard: engine-unknown-lines-are-told
+        if self._unknown and not self._seen:
+            yield {"object": TEXT_BODY, "error": self._unknown.decode(errors="replace")}
+
+    def _begin(self, rest: bytes) -> bytes:
+        """Tell the form of the body from its first bytes, once there are enough of them."""
+        # guard: engine-byte-order-mark
+        rest = rest.removeprefix(BYTE_ORDER_MARK)
+        start = rest.lstrip()
+        if start and not BYTE_ORDER_MARK.startswith(rest):
+            self._has_begun = True
+            self._is_events = start[:1] not in (b"{", b"[", b"<")
+            return start
+        return rest
+
+    def _block(self, block: bytes) -> Iterator[dict[str, Any]]:
+        """The events of one block of lines."""
+        data, name = [], b""
+        for line in block.split(b"\n"):
+            if line.startswith(b"data:"):
+                data.append(line[5:].strip())
+            elif line.startswith(b"event:"):
+                name = line[6:].strip()
+            elif line.startswith((b"{", b"error:")):
+                data.append(line.removeprefix(b"error:").strip())
+                name = name if line.startswith(b"{") else b"error"
+            elif not FIELD.match(line):
+                self._unknown = self._unknown or line.strip()
+        payload = b"\n".join(data).strip()
+        if payload:
+            yield from self._events(payload, data, is_error=name == b"error")
+
+    def _events(
+        self, payload: bytes, lines: list[bytes], *, is_error: bool
+    ) -> Iterator[dict[str, Any]]:
+        if payload == END_MARK:
+            self.done = True
+            return
+        self._seen = True
+        if is_error:
+            event = _json(payload)
+            has_error = isinstance(event, dict) and "error" in event
+            yield event if has_error else {"error": event or payload.decode(errors="replace")}
+        elif len(lines) > 1 and _json(payload) is None:
+            # Some servers leave out the blank line between events.
+            for line in filter(None, lines):
+                yield from self._events(line, [line], is_error=False)
+        else:
+            yield _event(payload)
+
+    def _whole_body(self) -> Iterator[dict[str, Any]]:
+        """The events of a body that is no stream of events. The server has sent all of it."""
+        text = self._rest.strip()
+        if not text:
+            return
+        self._seen = True
+        if text[:1] == b"<":
+            yield {"object": TEXT_BODY, "error": text.decode(errors="replace")}
+            return
+        whole = _json(text)
+        found = whole if isinstance(whole, list) else [whole]
+        if whole is None:
+            found = [_event(line.strip()) for line in text.split(b"\n") if line.strip()]
+        for event in found:
+            if not isinstance(event, dict):
+                raise StreamBroken("The model's answer has an event that is no object.")
+            yield event
+        self.done = whole is not None
+
+
+def _limit(rest: bytes) -> None:
+    if len(rest) > MAX_EVENT_BYTES:
+        raise StreamBroken("The model's answer has an event without an end.")
+
+
+def _json(payload: bytes) -> Any:
+    try:
+        return json.loads(payload)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _event(payload: bytes) -> dict[str, Any]:
-    try:
-        event = json.loads(payload)
-    except (ValueError, RecursionError):
-        raise StreamBroken("The model's answer has an event that is no JSON.") from None
+    event = _json(payload)
+    if event is None:
+        said = to_storable(payload[:MAX_QUOTE_BYTES].decode(errors="replace"))
+        raise StreamBroken(f"The model's answer has an event that is no JSON: {said}")
     if not isinstance(event, dict):
         raise StreamBroken("The model's answer has an event that is no object.")
     return event
 
 
-def arguments(raw: str, tool: str) -> dict[str, Any]:
-    """The arguments of a tool call. Raises ``StreamBroken`` if any part of them is invalid."""
+def arguments(raw: str) -> dict[str, Any]:
+    """The arguments of a tool call: an object as JSON, perhaps as JSON in a JSON text.
+
+    Control characters in texts are allowed: many models write real line feeds. Raises
+    ``UnusableArguments`` if any part is invalid, since a call that was cut must not be run.
+    """
+    found = _parsed_arguments(raw)
+    # guard: engine-arguments-encoded-twice
+    if isinstance(found, str):
+        found = _parsed_arguments(found)
+    if not isinstance(found, dict):
+        raise UnusableArguments("They are no JSON object.")
+    # guard: engine-argument-depth
+    if raw.count("{") + raw.count("[") > MAX_DEPTH and _is_too_deep(found):
+        raise UnusableArguments("They are nested too deeply.")
+    return found
+
+
+def arguments_or_problem(raw: str) -> tuple[dict[str, Any], str]:
+    """The arguments, and an empty text; or none, and why they cannot be used. No text is no arguments."""
+    if raw.strip() in ("", "null"):
+        return {}, ""
+    try:
+        return arguments(raw), ""
+    except UnusableArguments as error:
+        quote = to_storable(raw[:MAX_QUOTE_CHARACTERS])
+        return {}, f"{error} You wrote: {quote}"
+
+
+def _parsed_arguments(raw: str) -> Any:
     try:
         # guard: engine-arguments-without-nan
-        found = json.loads(raw, parse_constant=_refuse_constant)
+        found = json.loads(raw, strict=False, parse_constant=_refuse_constant)
         raw.encode()
         if "\\u" in raw:  # an escaped half of a surrogate pair parses, but UTF-8 cannot encode it
             json.dumps(found, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
-        raise_unparsable(tool)
-    # guard: engine-argument-depth
-    if not isinstance(found, dict) or _is_too_deep(found, raw):
-        raise_unparsable(tool)
+    except UnicodeEncodeError:
+        raise UnusableArguments("They hold half of a character.") from None
+    except json.JSONDecodeError as error:
+        raise UnusableArguments(f"They are no valid JSON: {error}.") from None
+    except (ValueError, RecursionError) as error:
+        raise UnusableArguments(f"They are no valid JSON: {error}.") from None
     return found
 
 
@@ -91,15 +222,8 @@ def token_count(value: Any) -> int | None:
     return int(value) if 0 <= value <= MAX_TOKENS else None
 
 
-def raise_unparsable(tool: str) -> NoReturn:
-    """Raises ``StreamBroken`` for arguments that cannot be parsed."""
-    raise StreamBroken(f"The arguments of the model's call of {tool} do not parse.")
-
-
-def _is_too_deep(found: dict[str, Any], raw: str) -> bool:
+def _is_too_deep(found: dict[str, Any]) -> bool:
     """Whether the nesting is too deep for later code, which may have less stack left than the parser."""
-    if raw.count("{") + raw.count("[") <= MAX_DEPTH:
-        return False
     level: list[Any] = [found]
     for _ in range(MAX_DEPTH):
         level = [inner for outer in level for inner in _children(outer)]
@@ -113,4 +237,4 @@ def _children(value: Any) -> list[Any]:
 
 
 def _refuse_constant(constant: str) -> float:
-    raise ValueError(constant)
+    raise ValueError(f"{constant} is no JSON value")

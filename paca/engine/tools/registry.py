@@ -3,6 +3,7 @@
 import difflib
 import functools
 import inspect
+import json
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -86,6 +87,18 @@ class Toolbox:
             raise BadArguments(
                 f"{tool_name} did not run: its arguments do not fit.\n{wrong}\n{_accepted_arguments(schema)}"
             ) from error
+
+    def explain_unreadable(self, tool_name: str, problem: str) -> str:
+        """The result of a call whose arguments could not be read, with the schema for the next try."""
+        try:
+            self.get(tool_name)
+        except UnknownTool as error:
+            return error.detail
+        schema = json.dumps(self._schemas[tool_name])
+        return (
+            f"{tool_name} did not run: its arguments could not be read. {problem}\n"
+            f"Send one JSON object that fits this schema: {schema}"
+        )
 
     def catalogue(self) -> list[dict[str, Any]]:
         """Every tool as a JSON object, as the API lists it."""

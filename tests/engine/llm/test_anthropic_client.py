@@ -111,7 +111,6 @@ ERRORS = {
     "cut": StreamBroken,
     "cuttool": StreamBroken,
     "nostop": StreamBroken,
-    "badjson": StreamBroken,
     "midover": Overloaded,
     "midrate": RateLimited,
     "hang": Unreachable,

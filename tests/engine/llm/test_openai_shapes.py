@@ -127,22 +127,28 @@ SHAPES: dict[str, tuple[bytes, list[tuple[str, dict[str, Any]]]]] = {
     "comments and keep-alives": (b": hello\n\n" + sse(*pieces(piece(WHOLE, "bash", index=0, id="a"))[:1], end=b": ping\n\n:\n\n") + sse(STOP), ONE),
     "event and id lines": (sse(*pieces(piece(WHOLE, "bash", index=0, id="a")), STOP).replace(b"data:", b"id: 7\nevent: message\ndata:"), ONE),
     "a second choice": (sse(*pieces(piece(WHOLE, "bash", index=0, id="a")), {"choices": [{"index": 1, "delta": {"content": "other"}, "finish_reason": "stop"}]}, STOP), ONE),
+    "no finish": (sse(*pieces(piece(WHOLE, "bash", index=0, id="a"))), ONE),
+    "arguments with real line feeds": (sse(*pieces(piece('{"command": "a\n\tb"}', "bash", index=0, id="a")), STOP), [("bash", {"command": "a\n\tb"})]),
+    "arguments encoded twice": (sse(*pieces(piece(json.dumps(WHOLE), "bash", index=0, id="a")), STOP), ONE),
+    "finish in capital letters": (sse(*pieces(piece(WHOLE, "bash", index=0, id="a")), delta("TOOL_CALLS")), ONE),
     "more after [DONE]": (sse(*pieces(piece(WHOLE, "bash", index=0, id="a")), STOP) + sse(*pieces(piece("x", index=0))), ONE),
 }  # fmt: skip
 
-SPOILT: dict[str, bytes] = {
+UNREADABLE: dict[str, bytes] = {
     "arguments cut": sse(*pieces(piece('{"command": "rm -r', "bash", index=0, id="a")), STOP),
     "arguments cut at a brace of their own": sse(*pieces(piece('{"a": {"b": 1}', "bash", index=0, id="a")), STOP),
     "arguments twice": sse(*pieces(piece(WHOLE, "bash", index=0, id="a"), piece(WHOLE, index=0)), STOP),
     "arguments a list": sse(*pieces(piece("[1]", "bash", index=0, id="a")), STOP),
-    "arguments a number": sse(*pieces(piece(7, "bash", index=0, id="a")), STOP),
     "arguments with NaN": sse(*pieces(piece('{"a": NaN}', "bash", index=0, id="a")), STOP),
     "arguments with half a character": sse(*pieces(piece('{"a": "\\ud83d"}', "bash", index=0, id="a")), STOP),
     "two kinds of arguments": sse(*pieces(piece(LS, "bash", index=0, id="a"), piece(PWD, index=0)), STOP),
-    "one of two calls cut": sse(*pieces(piece(WHOLE, "bash", index=0, id="a"), piece('{"com', "bash", index=1, id="b")), STOP),
+    "a Python literal": sse(*pieces(piece("{'command': 'ls'}", "bash", index=0, id="a")), STOP),
+}  # fmt: skip
+
+SPOILT: dict[str, bytes] = {
+    "arguments a number": sse(*pieces(piece(7, "bash", index=0, id="a")), STOP),
     "no name": sse(*pieces(piece(WHOLE, index=0, id="a")), STOP),
     "a name that changes": sse(*pieces(piece('{"command"', "bash", index=0, id="a"), piece(': "ls"}', "other", index=0, id="a")), STOP),
-    "no finish": sse(*pieces(piece(WHOLE, "bash", index=0, id="a"))),
     "no finish and no [DONE]": sse(*pieces(piece(WHOLE, "bash", index=0, id="a")), end=b""),
     "finish without its call": sse(delta(content="I look."), STOP),
     "finish unknown": sse(*pieces(piece(WHOLE, "bash", index=0, id="a")), delta("abort")),
@@ -154,7 +160,6 @@ SPOILT: dict[str, bytes] = {
     "tool_calls of the wrong kind": sse(delta(tool_calls="bash"), STOP),
     "index a word": sse(*pieces(piece(WHOLE, "bash", index="first", id="a")), STOP),
     "an error in mid-stream": sse(*pieces(piece('{"com', "bash", index=0, id="a")), {"error": {"message": "boom", "code": 500}}),
-    "an error as a text": sse({"error": "boom"}),
     "nothing at all": b"",
     "only [DONE]": DONE,
 }  # fmt: skip
@@ -184,6 +189,14 @@ async def test_tool_call_in_a_damaged_stream_is_refused(server, llm, shape):
     with pytest.raises(ModelError) as caught:
         await reply_of(llm, request_with("Hi"))
     assert caught.value.retryable
+
+
+@pytest.mark.parametrize("shape", UNREADABLE)
+async def test_tool_call_with_unreadable_arguments_says_so_and_has_none(server, llm, shape):
+    server.script([Raw(UNREADABLE[shape])])
+    (call,) = (await reply_of(llm, request_with("Hi"))).calls
+    assert (call.tool, call.arguments) == ("bash", {})
+    assert call.problem
 
 
 async def test_tool_call_that_was_cut_is_left_out(server, llm):

@@ -22,6 +22,7 @@ def read(data: bytes, *, size: int = 10**9) -> Reply:
             assembler.take(event)
     for event in reader.rest():
         assembler.take(event)
+    assembler.close()
     return assembler.finish()
 
 
@@ -81,7 +82,7 @@ def test_openai_stream_with_damaged_bytes_gives_a_reply_or_a_model_error(data):
         (402, {"error": {"message": "Insufficient Balance"}}, "no_credit"),
         (429, {"error": {"code": "insufficient_quota", "message": "quota"}}, "no_credit"),
         (429, {"error": {"code": "rate_limit_exceeded", "message": "slow"}}, "rate_limited"),
-        (503, {"message": "loading model"}, "model_overloaded"),
+        (503, {"message": "loading model"}, "model_loading"),
         (500, "no JSON", "model_overloaded"),
         (400, [{"error": {"message": "An API key is needed"}}], "request_refused"),
         (418, {}, "request_refused"),

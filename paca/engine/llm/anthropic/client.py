@@ -2,11 +2,11 @@
 
 import asyncio
 import importlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from paca.engine.llm import provider_errors
-from paca.engine.llm.anthropic import errors
 from paca.engine.llm.anthropic.encoder import Encoder
 from paca.engine.llm.anthropic.stream import ReplyAssembler
 from paca.engine.llm.base import (
@@ -20,7 +20,7 @@ from paca.engine.llm.base import (
 )
 from paca.engine.llm.http_pool import TimeLimits, pool
 from paca.engine.llm.provider_errors import without_key
-from paca.engine.llm.response_body import AttemptBudget, drain, read, require_event_stream
+from paca.engine.llm.response_body import AttemptBudget, drain, read
 from paca.engine.llm.strict_parsing import EventReader
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import httpx2
 
 HOST = "https://api.anthropic.com"
+NO_API = "There is no Messages API at this base URL (HTTP 404)."
 
 
 class AnthropicLLM:
@@ -59,20 +60,9 @@ class AnthropicLLM:
         budget = AttemptBudget(self._limits)
         response = await self._open(request, budget)
         try:
-            kind = response.headers.get("content-type", "")
-            require_event_stream(kind, response.url.host)
-            reader, assembler = EventReader(), ReplyAssembler()
-            body = response.aiter_bytes()
-            while data := await read(body, budget):
-                for event in reader.feed(data):
-                    chunk = assembler.take(event)
-                    if chunk is not None:
-                        yield chunk
-                if assembler.reply is not None:
-                    await drain(body)
-                    yield assembler.reply
-                    return
-            raise StreamBroken("The model's answer ended without its end mark.")
+            async with aclosing(_read(response, budget)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
         except ModelError as error:
             raise without_key(error, self._key) from None
         finally:
@@ -109,7 +99,10 @@ class AnthropicLLM:
         except TimeoutError:
             raise Unreachable(f"{self._base_url}: {budget.timeout_text()}") from None
         except anthropic.APIStatusError as error:
-            refusal = errors.from_status(error.status_code, error.body, error.response.headers)
+            body = error.body if error.body is not None else error.response.content
+            refusal = provider_errors.from_status(
+                error.status_code, body, error.response.headers, no_service=NO_API
+            )
             raise without_key(refusal, self._key) from None
         except anthropic.APIConnectionError as error:
             raise provider_errors.from_transport(error, self._base_url) from None
@@ -136,6 +129,25 @@ class AnthropicLLM:
             # There is no argument for these headers, which the SDK takes from the environment.
             self._client._custom_headers = {}
         return self._client
+
+
+async def _read(response: "httpx2.Response", budget: AttemptBudget) -> AsyncGenerator[Chunk, None]:
+    """Yield the chunks of all events up to the end mark, and the whole reply."""
+    reader, assembler = EventReader(), ReplyAssembler()
+    body = response.aiter_bytes()
+    while assembler.reply is None and (data := await read(body, budget)):
+        for event in reader.feed(data):
+            for chunk in assembler.take(event):
+                yield chunk
+    if assembler.reply is None:
+        for event in reader.rest():
+            for chunk in assembler.take(event):
+                yield chunk
+    else:
+        await drain(body)
+    if assembler.reply is None:
+        raise StreamBroken("The model's answer ended without its end mark.")
+    yield assembler.reply
 
 
 _sdk_is_imported = False

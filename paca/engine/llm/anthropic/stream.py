@@ -1,15 +1,16 @@
 """Assembles a reply from Anthropic's events, strictly: the result is a whole reply or an error."""
 
+import json
 import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
 from paca.common.text import to_encodable
 from paca.engine.llm import strict_parsing
-from paca.engine.llm.anthropic import errors
 from paca.engine.llm.base import (
     Chunk,
     ContextExceeded,
+    Notice,
     Reply,
     StopReason,
     StreamBroken,
@@ -21,6 +22,7 @@ from paca.engine.llm.base import (
     Usage,
     UsageSeen,
 )
+from paca.engine.llm.provider_errors import from_event
 
 STOPS = {
     "end_turn": StopReason.END,
@@ -55,13 +57,18 @@ class ReplyAssembler:
         self._usage: dict[str, int] = {}
         self._stop: str | None = None
 
-    def take(self, event: dict[str, Any]) -> Chunk | None:
-        """The chunk that results from this event, or None.
+    def take(self, event: dict[str, Any]) -> list[Chunk]:
+        """The chunks that result from this event.
 
         Raises ``StreamBroken`` if the event is malformed, and the ``ModelError`` that an event reports.
         """
+        if event.get("error"):
+            raise from_event(event, has_begun=bool(self._blocks))
         try:
-            return self._take(event)
+            if event.get("type") == "message":
+                return self._take_whole(event)
+            chunk = self._take(event)
+            return [] if chunk is None else [chunk]
         except (KeyError, TypeError, AttributeError):
             kind = str(event.get("type"))[:40]
             raise StreamBroken(f"The model's answer has a malformed event ({kind}).") from None
@@ -81,9 +88,25 @@ class ReplyAssembler:
                 return self._count(event.get("usage"))
             case "message_stop":
                 self.reply = self._finish()
-            case "error":
-                raise errors.from_event(event)
         return None
+
+    def _take_whole(self, message: dict[str, Any]) -> list[Chunk]:
+        """Take a whole message, which some gateways send where a stream was asked for."""
+        chunks: list[Chunk | None] = [self._count(message.get("usage"))]
+        for index, start in enumerate(message["content"]):
+            chunks.append(self._begin(index, start))
+            block = self._blocks[index]
+            if start["type"] == "thinking":
+                chunks.append(
+                    self._add_delta(
+                        block, {"type": "thinking_delta", "thinking": start["thinking"]}
+                    )
+                )
+                block.signature = start.get("signature") or ""
+            block.closed = True
+        self._stop = message.get("stop_reason")
+        self.reply = self._finish()
+        return [chunk for chunk in chunks if chunk is not None]
 
     def _begin(self, index: int, start: dict[str, Any]) -> Chunk | None:
         if index in self._blocks or not isinstance(index, int):
@@ -130,11 +153,7 @@ class ReplyAssembler:
         )
 
     def _finish(self) -> Reply:
-        if self._stop == "model_context_window_exceeded":
-            raise ContextExceeded
-        stop = STOPS.get(self._stop or "")
-        if stop is None:
-            raise StreamBroken(f"The model stopped for an unknown reason ({self._stop}).")
+        stop, notices = self._stop_and_notices()
         # A call in a reply that was cut or refused is never run.
         with_calls = stop in (StopReason.END, StopReason.TOOLS)
         blocks = tuple(
@@ -142,7 +161,28 @@ class ReplyAssembler:
             for _, block in sorted(self._blocks.items())
             if (finished := _finished_block(block, with_calls=with_calls)) is not None
         )
-        return Reply(blocks, _stop_reason(stop, blocks), self.usage)
+        if notices and not _is_whole_text(blocks):
+            raise StreamBroken(notices[0].text)
+        return Reply(blocks, _stop_reason(stop, blocks), self.usage, notices)
+
+    def _stop_and_notices(self) -> tuple[StopReason, tuple[Notice, ...]]:
+        """The stop reason. An unknown one is a notice, if the text is whole."""
+        reason = (self._stop or "").lower()
+        if reason == "model_context_window_exceeded":
+            raise ContextExceeded
+        if not reason:
+            if not self._blocks:
+                raise StreamBroken("The model's answer ended without a stop reason.")
+            return StopReason.END, ()  # the end mark alone ends the answer
+        if stop := STOPS.get(reason):
+            return stop, ()
+        named = f"The model stopped for an unknown reason ({to_encodable(reason)[:40]})."
+        return StopReason.END, (Notice("unknown_stop", f"{named} Its answer was taken as whole."),)
+
+
+def _is_whole_text(blocks: tuple[Text | Thinking | ToolUse, ...]) -> bool:
+    kinds = {type(block) for block in blocks}
+    return Text in kinds and ToolUse not in kinds
 
 
 def _stop_reason(stop: StopReason, blocks: tuple[Text | Thinking | ToolUse, ...]) -> StopReason:
@@ -166,7 +206,7 @@ def _finished_block(block: _PartialBlock, *, with_calls: bool) -> Text | Thinkin
         case "redacted_thinking":
             return Thinking("", redacted=block.start["data"])
         case "tool_use":
-            return ToolUse(uuid.uuid4().hex, _name(block), _arguments(block))
+            return _tool_use(block)
     return None
 
 
@@ -174,9 +214,9 @@ def _name(block: _PartialBlock) -> str:
     return strict_parsing.tool_name(block.start["name"])
 
 
-def _arguments(block: _PartialBlock) -> dict[str, Any]:
-    """The arguments as an object. A call without any has no arguments."""
-    if not block.text.strip():
-        given = block.start.get("input") or {}
-        return given if isinstance(given, dict) else strict_parsing.raise_unparsable(_name(block))
-    return strict_parsing.arguments(block.text, _name(block))
+def _tool_use(block: _PartialBlock) -> ToolUse:
+    """The call. Arguments that cannot be read are a problem of the call."""
+    given = block.start.get("input")
+    raw = block.text if block.text.strip() else json.dumps(given) if given else ""
+    arguments, problem = strict_parsing.arguments_or_problem(raw)
+    return ToolUse(uuid.uuid4().hex, _name(block), arguments, problem)

@@ -11,12 +11,13 @@ from paca.engine.llm.base import (
     Chunk,
     ModelError,
     ModelMisconfigured,
+    Reply,
     Request,
     Unreachable,
     UsageSeen,
 )
 from paca.engine.llm.http_pool import TimeLimits, pool
-from paca.engine.llm.openai import errors, server_form
+from paca.engine.llm.openai import attachments, errors, server_form
 from paca.engine.llm.openai.encoder import Encoder
 from paca.engine.llm.openai.stream import ReplyAssembler
 from paca.engine.llm.provider_errors import from_transport, without_key
@@ -26,7 +27,6 @@ from paca.engine.llm.response_body import (
     connection_errors,
     drain,
     read,
-    require_event_stream,
 )
 from paca.engine.llm.strict_parsing import EventReader
 
@@ -62,24 +62,29 @@ class OpenAILLM:
         self._limits = limits or TimeLimits()
         self._http = http
         self._form = server_form.form_for(provider, model, self._address)
-        self._encoder = Encoder(provider, model, own_address=bool(base_url))
+        self._family = attachments.family_of(provider.name, model, base_url and self._address)
+        self._encoder = Encoder(provider, model, own_address=bool(base_url), family=self._family)
 
     async def stream(self, request: Request) -> AsyncIterator[Chunk]:
         """Yield the chunks of one attempt, as ``LLM`` describes. Raises ``ModelError``."""
         budget = AttemptBudget(self._limits)
         response, request_length = await self._open(request, budget)
-        assembler = ReplyAssembler(request_length)
+        assembler = ReplyAssembler(request_length, family=self._family)
+        reply = None
         try:
             yield UsageSeen(assembler.usage)
             async with aclosing(_read(response, assembler, budget)) as chunks:
                 async for chunk in chunks:
-                    yield chunk
-            reply = assembler.finish()
+                    if isinstance(chunk, Reply):
+                        reply = chunk
+                    else:
+                        yield chunk
         except ModelError as error:
             raise without_key(error, self._key) from None
         finally:
             # Also if the run is cancelled at the first chunk: else the connection stays in the pool.
             await response.aclose()
+        assert reply is not None
         yield reply
 
     async def _open(self, request: Request, budget: AttemptBudget) -> tuple[httpx2.Response, int]:
@@ -144,11 +149,10 @@ async def _read_refusal(response: httpx2.Response) -> bytes:
 async def _read(
     response: httpx2.Response, assembler: ReplyAssembler, budget: AttemptBudget
 ) -> AsyncGenerator[Chunk, None]:
-    """Yield the chunks of all events up to the end of the stream.
+    """Yield the chunks of all events up to the end of the stream, and the whole reply.
 
     A proper end is an end mark, or a clean close after the model's stop reason.
     """
-    require_event_stream(response.headers.get("content-type", ""), response.url.host)
     reader = EventReader()
     body = response.aiter_bytes()
     while not reader.done and (data := await read(body, budget)):
@@ -160,3 +164,6 @@ async def _read(
     for event in reader.rest():
         for chunk in assembler.take(event):
             yield chunk
+    for chunk in assembler.close():
+        yield chunk
+    yield assembler.finish(has_end_mark=reader.done)

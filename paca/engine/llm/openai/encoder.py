@@ -9,11 +9,13 @@ from paca.engine.llm.base import (
     Message,
     Request,
     Text,
+    Thinking,
     ToolResult,
     ToolSpec,
     ToolUse,
 )
 from paca.engine.llm.openai import parameters
+from paca.engine.llm.openai.attachments import TEXT_FIELD
 from paca.engine.llm.openai.server_form import ServerForm
 from paca.engine.llm.providers import Provider
 
@@ -25,10 +27,11 @@ RESULTS_READ = "I have read the results."
 class Encoder:
     """Encodes the requests of one run. It keeps the bytes of messages that it has encoded before."""
 
-    def __init__(self, provider: Provider, model: str, *, own_address: bool) -> None:
+    def __init__(self, provider: Provider, model: str, *, own_address: bool, family: str) -> None:
         self._provider = provider
         self._model = provider.model(model)
         self._own_address = own_address
+        self._family = family
         self._form: ServerForm | None = None
         self._encoded: list[tuple[Message, bytes]] = []
 
@@ -66,7 +69,10 @@ class Encoder:
             known = self._encoded[number] if number < len(self._encoded) else None
             if known is None or known[0] is not message:
                 del self._encoded[number:]
-                known = (message, b",".join(_dumps(one) for one in _message(message, form)))
+                known = (
+                    message,
+                    b",".join(_dumps(one) for one in _message(message, form, self._family)),
+                )
                 self._encoded.append(known)
             if known[1]:
                 yield known[1]
@@ -77,11 +83,11 @@ def _tool(spec: ToolSpec) -> dict[str, Any]:
     return {"type": "function", "function": facts}
 
 
-def _message(message: Message, form: ServerForm) -> Iterator[dict[str, Any]]:
+def _message(message: Message, form: ServerForm, family: str) -> Iterator[dict[str, Any]]:
     """The messages in OpenAI's form: each result is one, right after the calls, then the text."""
     text = "\n\n".join(block.text for block in message.blocks if isinstance(block, Text))
     if message.role == "assistant":
-        yield _reply(message, text, form)
+        yield _reply(message, text, form, family)
         return
     results = [block for block in message.blocks if isinstance(block, ToolResult)]
     for result in results:
@@ -96,17 +102,33 @@ def _message(message: Message, form: ServerForm) -> Iterator[dict[str, Any]]:
         yield {"role": "user", "content": text}
 
 
-def _reply(message: Message, text: str, form: ServerForm) -> dict[str, Any]:
+def _reply(message: Message, text: str, form: ServerForm, family: str) -> dict[str, Any]:
     uses = [block for block in message.blocks if isinstance(block, ToolUse)]
     encoded: dict[str, Any] = {"role": "assistant", "content": text or None}
+    for block in message.blocks:
+        if isinstance(block, Thinking):
+            encoded |= _attached_to_reply(block, family, has_calls=bool(uses))
     if uses:
-        encoded["tool_calls"] = [_call(use, form) for use in uses]
+        encoded["tool_calls"] = [_call(use, form, family) for use in uses]
     return encoded
 
 
-def _call(use: ToolUse, form: ServerForm) -> dict[str, Any]:
-    function = {"name": use.tool, "arguments": _dumps(use.arguments).decode()}
-    return {"id": use.call_id[: form.call_id_length], "type": "function", "function": function}
+def _attached_to_reply(block: Thinking, family: str, *, has_calls: bool) -> dict[str, Any]:
+    """What this family attached to the reply. The reasoning itself goes back only with tool calls."""
+    # guard: engine-attached-to-its-family
+    fields = dict(block.attached.get(family, {}))
+    text_field = fields.pop(TEXT_FIELD, "")
+    if text_field and has_calls:
+        fields[text_field] = block.text
+    return fields
+
+
+def _call(use: ToolUse, form: ServerForm, family: str) -> dict[str, Any]:
+    fields = dict(use.attached.get(family, {}))
+    inner = fields.pop("function", {})
+    function = {**inner, "name": use.tool, "arguments": _dumps(use.arguments).decode()}
+    call_id = use.call_id[: form.call_id_length]
+    return {**fields, "id": call_id, "type": "function", "function": function}
 
 
 def _dumps(value: Any) -> bytes:

@@ -10,6 +10,7 @@ from paca.common.text import to_encodable
 from paca.engine.llm import strict_parsing
 from paca.engine.llm.base import (
     Chunk,
+    Notice,
     Overloaded,
     Reply,
     StopReason,
@@ -22,58 +23,85 @@ from paca.engine.llm.base import (
     Usage,
     UsageSeen,
 )
-from paca.engine.llm.openai import errors
+from paca.engine.llm.openai import attachments
+from paca.engine.llm.openai.errors import reports_error
+from paca.engine.llm.openai.reasoning_tags import Piece, ReasoningTags
 from paca.engine.llm.openai.tool_calls import ToolCallAssembler
+from paca.engine.llm.provider_errors import from_event
 
 STOPS = {
     "stop": StopReason.END,
     "eos": StopReason.END,
+    "end": StopReason.END,
+    "done": StopReason.END,
+    "complete": StopReason.END,
     "end_turn": StopReason.END,
     "stop_sequence": StopReason.END,
     "tool_calls": StopReason.TOOLS,
+    "tool_call": StopReason.TOOLS,
     "function_call": StopReason.TOOLS,
     "tool_use": StopReason.TOOLS,
     "length": StopReason.OUTPUT_LIMIT,
     "max_tokens": StopReason.OUTPUT_LIMIT,
+    "max_output_tokens": StopReason.OUTPUT_LIMIT,
+    "model_length": StopReason.OUTPUT_LIMIT,
     "content_filter": StopReason.REFUSED,
     "refusal": StopReason.REFUSED,
+    "safety": StopReason.REFUSED,
+    "recitation": StopReason.REFUSED,
+    "prohibited_content": StopReason.REFUSED,
+    "sensitive": StopReason.REFUSED,
 }
-ERROR_BY_STOP = {"insufficient_system_resource": Overloaded}
+# Reasons that say that the answer is not whole.
+BROKEN = {
+    "insufficient_system_resource": Overloaded,
+    "error": StreamBroken,
+    "abort": StreamBroken,
+    "aborted": StreamBroken,
+    "cancelled": StreamBroken,
+    "network_error": StreamBroken,
+    "malformed_function_call": StreamBroken,
+}
 REASONING = ("reasoning_content", "reasoning")
 CHARACTERS_PER_TOKEN = 4
+# A server that reports far fewer tokens than this part of the estimate has read a part of the request.
+READ_PART, LEAST_ESTIMATE = 0.4, 3000
 
 
 class ReplyAssembler:
     """Takes the chunks of one stream in order. ``request_length`` is in characters.
 
-    If the server reports no usage, it is estimated and marked as an estimate.
+    ``family`` is that of the model. If the server reports no usage, it is estimated and marked so.
     """
 
-    def __init__(self, request_length: int = 0) -> None:
+    def __init__(self, request_length: int = 0, *, family: str = "") -> None:
         self._request_length = request_length
+        self._family = family
         self._text: list[str] = []
         self._thinking: list[str] = []
+        self._thinking_field = ""
+        self._attached: dict[str, Any] = {}
+        self._tags = ReasoningTags()
         self._calls = ToolCallAssembler()
         self._usage: Usage | None = None
         self._finish: str | None = None
         self._refused = False
-
-    @property
-    def finished(self) -> bool:
-        """Whether a stop reason has come."""
-        return self._finish is not None
 
     def take(self, event: dict[str, Any]) -> list[Chunk]:
         """The chunks that result from this event.
 
         Raises ``StreamBroken`` if the event is malformed, and the ``ModelError`` that an event reports.
         """
-        if event.get("error"):
-            raise errors.from_event(event)
+        if reports_error(event):
+            raise from_event(event, has_begun=self._has_begun)
         try:
             return list(self._take(event))
         except (KeyError, TypeError, AttributeError, IndexError):
             raise StreamBroken("The model's answer has a malformed event.") from None
+
+    @property
+    def _has_begun(self) -> bool:
+        return bool(self._text or self._thinking or self._calls)
 
     def _take(self, event: dict[str, Any]) -> Iterator[Chunk]:
         reported = event.get("usage") or (event.get("x_groq") or {}).get("usage")
@@ -83,6 +111,8 @@ class ReplyAssembler:
         for choice in event.get("choices") or []:
             if choice.get("index") not in (None, 0):
                 continue
+            if reports_error({**choice, "choices": None, "message": None}):
+                raise from_event(choice, has_begun=self._has_begun)
             # Only one of the two: a message beside deltas repeats all of their content.
             yield from self._add_delta(
                 choice.get("delta" if "delta" in choice else "message") or {}
@@ -90,19 +120,40 @@ class ReplyAssembler:
             self._finish = _reason(choice) or self._finish
 
     def _add_delta(self, delta: dict[str, Any]) -> Iterator[Chunk]:
-        thought = next((delta[name] for name in REASONING if delta.get(name)), "")
-        if thought:
-            self._thinking.append(to_encodable(thought))
-            yield ThinkingDelta(self._thinking[-1])
-        for name in ("content", "refusal"):
-            if text := _text_of(delta.get(name)):
-                self._refused |= name == "refusal"
-                self._text.append(to_encodable(text))
-                yield TextDelta(self._text[-1])
-        for piece in delta.get("tool_calls") or []:
-            self._calls.take(piece)
+        attachments.merge(self._attached, attachments.of_reply(delta, without=REASONING))
+        field = next((name for name in REASONING if delta.get(name)), "")
+        if field:
+            self._thinking_field = field
+            yield from self._think(delta[field])
+        text, thought = _content_of(delta.get("content"))
+        yield from self._think(thought)
+        for piece in self._tags.feed(to_encodable(text)):
+            yield from self._add_piece(piece)
+        if refusal := _content_of(delta.get("refusal"))[0]:
+            self._refused = True
+            yield self._say(refusal)
+        for call in delta.get("tool_calls") or []:
+            self._calls.take(call)
         if legacy := delta.get("function_call"):
             self._calls.take({"index": 0, "function": legacy})
+
+    def _add_piece(self, piece: Piece) -> Iterator[Chunk]:
+        if piece.ends_reasoning:
+            self._thinking += self._text
+            self._text = []
+        if piece.is_reasoning:
+            yield from self._think(piece.text)
+        elif piece.text:
+            yield self._say(piece.text)
+
+    def _say(self, text: str) -> TextDelta:
+        self._text.append(to_encodable(text))
+        return TextDelta(self._text[-1])
+
+    def _think(self, text: str) -> Iterator[ThinkingDelta]:
+        if text:
+            self._thinking.append(to_encodable(text))
+            yield ThinkingDelta(self._thinking[-1])
 
     @property
     def usage(self) -> Usage:
@@ -116,38 +167,86 @@ class ReplyAssembler:
             estimated=True,
         )
 
-    def finish(self) -> Reply:
-        """The reply, at the end of the stream. Raises ``StreamBroken`` if it is not complete."""
-        stop = self._stop()
-        blocks: list[Text | Thinking | ToolUse] = []
-        if thinking := "".join(self._thinking):
-            blocks.append(Thinking(thinking))
-        if (text := "".join(self._text)).strip():
-            blocks.append(Text(text))
+    def close(self) -> list[Chunk]:
+        """The text that was held back in case that it began a tag, at the end of the stream."""
+        return [chunk for piece in self._tags.close() for chunk in self._add_piece(piece)]
+
+    def finish(self, *, has_end_mark: bool = False) -> Reply:
+        """The reply, after ``close``. ``has_end_mark``: the server said that this is the end.
+
+        Raises ``StreamBroken`` if the reply is not complete.
+        """
+        stop, notices = self._stop(has_end_mark)
+        blocks = self._blocks()
+        notices += self._usage_notices()
         # A call in a reply that was cut or refused is never run.
         if self._calls and stop in (StopReason.END, StopReason.TOOLS):
-            return Reply((*blocks, *self._calls.finish()), StopReason.TOOLS, self.usage)
+            calls = self._calls.finish(self._family)
+            return Reply((*blocks, *calls), StopReason.TOOLS, self.usage, notices)
         if stop is StopReason.TOOLS:
             raise StreamBroken("The model stopped for a tool call but made none.")
-        return Reply(tuple(blocks), stop, self.usage)
+        return Reply(blocks, stop, self.usage, notices)
 
-    def _stop(self) -> StopReason:
-        if self._finish is None:
-            raise StreamBroken("The model's answer ended without its end mark.")
-        stop = STOPS.get(self._finish)
-        if stop is None:
-            kind = ERROR_BY_STOP.get(self._finish, StreamBroken)
-            raise kind(f"The model stopped for an unknown reason ({str(self._finish)[:40]}).")
-        return StopReason.REFUSED if self._refused and stop is StopReason.END else stop
+    def _blocks(self) -> tuple[Text | Thinking | ToolUse, ...]:
+        blocks: list[Text | Thinking | ToolUse] = []
+        fields = dict(self._attached)
+        if self._thinking_field and "reasoning_details" not in fields:
+            fields[attachments.TEXT_FIELD] = self._thinking_field
+        attached = attachments.storable(self._family, fields)
+        if (thinking := "".join(self._thinking)) or attached:
+            blocks.append(Thinking(thinking, attached=attached))
+        if (text := "".join(self._text)).strip():
+            blocks.append(Text(text))
+        return tuple(blocks)
+
+    def _stop(self, has_end_mark: bool) -> tuple[StopReason, tuple[Notice, ...]]:
+        # Some services write the reasons in capital letters.
+        reason = None if self._finish is None else self._finish.lower()
+        stop = STOPS.get(reason or "")
+        if stop is not None:
+            refused = self._refused and stop is StopReason.END
+            return StopReason.REFUSED if refused else stop, ()
+        if reason is None:
+            # guard: engine-end-mark
+            if not (has_end_mark and self._has_begun):
+                raise StreamBroken("The model's answer ended without its end mark.")
+            return StopReason.REFUSED if self._refused else StopReason.END, ()
+        named = f"The model stopped for an unknown reason ({to_encodable(reason)[:40]})."
+        if reason in BROKEN or self._calls or not "".join(self._text).strip():
+            raise BROKEN.get(reason, StreamBroken)(named)
+        return StopReason.END, (Notice("unknown_stop", f"{named} Its answer was taken as whole."),)
+
+    def _usage_notices(self) -> tuple[Notice, ...]:
+        """A notice if the server has read only a part of the request, as Ollama does by default."""
+        estimate = self._request_length // CHARACTERS_PER_TOKEN
+        if self._usage is None or estimate < LEAST_ESTIMATE:
+            return ()
+        read = self._usage.input + self._usage.cache_read + self._usage.cache_write
+        # guard: engine-request-read-in-part
+        if read == 0 or read > estimate * READ_PART:
+            return ()
+        text = (
+            f"The model server has read only {read:,} tokens of a request of about {estimate:,}, so the "
+            "model did not see the rest. Give its context a larger size: OLLAMA_CONTEXT_LENGTH for Ollama, "
+            "--ctx-size for llama.cpp, --max-model-len for vLLM."
+        )
+        return (Notice("request_read_in_part", text),)
 
 
-def _text_of(content: Any) -> str:
-    """The text of a content, which some servers send as a list of parts."""
+def _content_of(content: Any) -> tuple[str, str]:
+    """The text and the reasoning of a content, which some servers send as a list of parts."""
     if isinstance(content, list):
-        return "".join(part["text"] for part in content if part.get("type") == "text")
+        texts = [part["text"] for part in content if part.get("type") == "text"]
+        thoughts = [_thought(part) for part in content if part.get("type") == "thinking"]
+        return "".join(texts), "".join(thoughts)
     if content is not None and not isinstance(content, str):
         raise TypeError(content)
-    return content or ""
+    return content or "", ""
+
+
+def _thought(part: dict[str, Any]) -> str:
+    thought = part["thinking"]
+    return thought if isinstance(thought, str) else _content_of(thought)[0]
 
 
 def _reason(choice: dict[str, Any]) -> str | None:

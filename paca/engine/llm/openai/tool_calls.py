@@ -12,6 +12,7 @@ from typing import Any
 
 from paca.engine.llm import strict_parsing
 from paca.engine.llm.base import StreamBroken, ToolUse
+from paca.engine.llm.openai import attachments
 
 
 @dataclass(slots=True)
@@ -23,6 +24,8 @@ class _PartialCall:
     name: str = ""
     pieces: list[str] = field(default_factory=list)
     given: dict[str, Any] | None = None
+    attached: dict[str, Any] = field(default_factory=dict)
+    problem: str = ""
 
     @property
     def raw(self) -> str:
@@ -37,7 +40,7 @@ class _PartialCall:
         arguments = function.get("arguments")
         if isinstance(arguments, dict):
             if self.has_arguments and self.given != arguments:
-                raise StreamBroken("The model's call has arguments of two kinds.")
+                self.problem = "They came in two forms."
             self.given = arguments
         elif isinstance(arguments, str):
             self.pieces.append(arguments)
@@ -64,11 +67,17 @@ class ToolCallAssembler:
         index, given_id = piece.get("index"), piece.get("id") or ""
         if not isinstance(index, int | None) or not isinstance(given_id, str):
             raise TypeError(piece)
-        self._find(index, given_id, function.get("name") or "").add_piece(function)
+        call = self._find(index, given_id, function.get("name") or "")
+        call.add_piece(function)
+        attachments.merge(call.attached, attachments.of_call(piece))
 
-    def finish(self) -> tuple[ToolUse, ...]:
-        """All calls of the reply. Raises ``StreamBroken`` if one of them cannot be parsed."""
-        return tuple(_finished_call(call) for call in self._calls)
+    def finish(self, family: str) -> tuple[ToolUse, ...]:
+        """All calls of the reply. ``family`` is that of the model, which gets what is attached back.
+
+        Arguments that cannot be read are a problem of their call. Raises ``StreamBroken`` for a call
+        without a name.
+        """
+        return tuple(_finished_call(call, family) for call in self._calls)
 
     def __bool__(self) -> bool:
         return bool(self._calls)
@@ -105,11 +114,11 @@ def _is_whole(call: _PartialCall) -> bool:
     return True
 
 
-def _finished_call(call: _PartialCall) -> ToolUse:
+def _finished_call(call: _PartialCall, family: str) -> ToolUse:
     name = strict_parsing.tool_name(call.name)
-    if call.given is not None:
-        strict_parsing.arguments(json.dumps(call.given), name)
-        return ToolUse(uuid.uuid4().hex, name, call.given)
-    raw = call.raw.strip()
-    arguments = {} if raw in ("", "null") else strict_parsing.arguments(raw, name)
-    return ToolUse(uuid.uuid4().hex, name, arguments)
+    attached = attachments.storable(family, call.attached)
+    raw = call.raw.strip() if call.given is None else json.dumps(call.given)
+    arguments, problem = strict_parsing.arguments_or_problem(raw)
+    if call.problem:
+        arguments, problem = {}, call.problem
+    return ToolUse(uuid.uuid4().hex, name, arguments, problem, attached)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from paca.engine.llm import strict_parsing
-from paca.engine.llm.base import StreamBroken
 
 OPENING = re.compile(r"(?P<marks>`{3,}|~{3,})[ \t]*(?P<language>[^\s`]*)[ \t]*$")
 TAG, END_TAG = "<tool_call>", "</tool_call>"
@@ -146,8 +145,8 @@ def _call(part: Part, tools: Collection[str]) -> TextCall | None:
     if not part.may_be_call or not part.closed:
         return None
     try:
-        found = strict_parsing.arguments(part.body, CALL_LANGUAGE)
-    except StreamBroken:
+        found = strict_parsing.arguments(part.body)
+    except strict_parsing.UnusableArguments:
         return None
     name = next((found[key] for key in NAME_KEYS if isinstance(found.get(key), str)), "")
     arguments = next(

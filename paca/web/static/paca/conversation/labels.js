@@ -78,6 +78,9 @@ const NOTES = new Map(Object.entries({
   "agent.limit.reached": ({ which, limit }) => ({
     look: "slim", icon: "gauge", fact: `${capital(REASONS.get(which) ?? which)} reached: ${amount(which, limit)}`,
   }),
+  "agent.model.noticed": ({ code, text }) => ({
+    look: "notice", tone: "wait", icon: code === "only_reasoning" ? "brain" : "circle-alert", fact: text,
+  }),
   "agent.guard.noticed": ({ guard, note }, { agent }) => ({
     look: "fold", icon: "circle-alert", fact: (GUARDS.get(guard) ?? GUARDS.get(""))(agent), told: note,
   }),
@@ -106,6 +109,7 @@ const NOTES = new Map(Object.entries({
 const GUARDS = new Map([
   ["text_tool_call", (agent) => `${agent} wrote a tool call as text, and was told to call the tool`],
   ["repeated_step", (agent) => `${agent} repeated a step, and was told to try something else`],
+  ["only_reasoning", (agent) => `${agent} gave no answer after its reasoning, and was asked for it`],
   ["", (agent) => `${agent} was told to go on in another way`],
 ]);
 

@@ -1,0 +1,164 @@
+"""Odd answers of model servers through the whole product: what people see, and what the API says."""
+
+import json
+
+import pytest
+
+from paca.agents import services as agents
+from tests.engine.llm.oddities import arguments, bodies, ends, errors, reasoning
+from tests.engine.llm.oddities.shape import as_json, delta, sse
+from tests.support import openai_dialect
+from tests.support.flow import assert_replay_matches
+from tests.support.model_script import Raw, calls, says
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
+OPENAI = pytest.mark.parametrize("flow", ["openai"], indirect=True)
+
+
+def served(shape):
+    return Raw(shape.body, content_type=shape.label, status=shape.status)
+
+
+ANSWERED = {
+    "[DONE] without a reason": (ends.SHAPES, "Hello.", ""),
+    "a reason in capitals": (ends.SHAPES, "Hello.", ""),
+    "an unknown reason": (ends.SHAPES, "Hello.", "unknown_stop"),
+    "labelled text/plain": (bodies.SHAPES, "Hello.", ""),
+    "a byte order mark": (bodies.SHAPES, "Hello.", ""),
+    "a whole completion": (bodies.SHAPES, "Hello.", ""),
+    "tags cut anywhere": (reasoning.SHAPES, "Hello.", ""),
+    "only the closing tag": (reasoning.SHAPES, "Hello.", ""),
+}
+FAILED = {
+    "half a character": ("failed/model_refused", "near 'hello ?'"),
+    "NUL": ("failed/model_refused", "bad \u2400 byte"),
+    "under 200: no balance": ("failed/configuration", "Insufficient account balance"),
+    "a gateway's raw answer": ("failed/model_refused", "image too large"),
+    "no tools": ("failed/configuration", "does not support tools"),
+}
+
+
+@OPENAI
+def test_odd_answers_are_shown_whole_and_nothing_is_asked_twice(flow):
+    for name, (shapes, text, notice) in ANSWERED.items():
+        before = len(flow.model.requests)
+        conversation = flow.ask("Hi", [served(shapes[name])])
+        assert (conversation.status, conversation.answers) == ("finished/answered", [text]), name
+        assert len(flow.model.requests) == before + 1, name
+        noticed = [fact["code"] for fact in conversation.event_data("model.noticed")]
+        assert noticed == ([notice] if notice else []), name
+        if shapes is reasoning.SHAPES:
+            (thought,) = conversation.event_data("thought.recorded")
+            assert thought["text"].strip() == "Hm."
+        assert_replay_matches(conversation)
+
+
+@OPENAI
+def test_odd_errors_end_the_turn_in_the_providers_words(flow):
+    for name, (status, words) in FAILED.items():
+        before = len(flow.model.requests)
+        conversation = flow.ask("Hi", [served(errors.SHAPES[name])] * 4)
+        assert conversation.status == status, name
+        (failed,) = conversation.event_data("conversation.failed")
+        assert words in failed["message"], name
+        assert len(flow.model.requests) == before + 1, name
+        assert_replay_matches(conversation)
+
+
+@OPENAI
+def test_call_with_real_line_feeds_is_run(flow):
+    line_feeds = openai_dialect.chunk({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "bash", "arguments": '{"command": "echo one\necho two"}'}}]}, "tool_calls")  # fmt: skip
+    conversation = flow.ask("Go", [Raw(line_feeds + b"data: [DONE]\n\n"), says("Done.")])
+    assert conversation.status == "finished/answered"
+    assert conversation.outputs[0].split()[:2] == ["one", "two"]
+
+
+@OPENAI
+def test_call_with_unreadable_arguments_is_explained_to_the_model(flow):
+    conversation = flow.ask("Go", [served(arguments.SHAPES["single quotes"]), says("Sorry.")])
+    assert (conversation.status, conversation.answers) == ("finished/answered", ["Sorry."])
+    (output,) = conversation.outputs
+    assert "could not be read" in output
+    assert '"command"' in output  # the schema
+    assert "{'command': 'ls'}" in flow.model.requests[-1].body["messages"][-1]["content"]
+    assert_replay_matches(conversation)
+
+
+def refuses_without(attached):
+    """A server that answers 400 if a message with calls comes back without ``attached``."""
+
+    def program(body):
+        for message in body["messages"]:
+            if message.get("tool_calls") and attached not in json.dumps(message):
+                refusal = openai_dialect.error_body("invalid_request_error", f"missing {attached}")
+                return Raw(refusal, status=400)
+        turns = sum(map(openai_dialect.is_tool_turn, body["messages"]))
+        return says("Done.") if turns else ATTACHING[attached]
+
+    return program
+
+
+CALL = {"index": 0, "id": "a", "function": {"name": "bash", "arguments": '{"command": "echo a"}'}}
+SIGNED = {**CALL, "extra_content": {"google": {"thought_signature": "SIG=="}}}
+DETAILS = [{"type": "reasoning.encrypted", "data": "ENC", "index": 0}]
+ATTACHING = {
+    "Let me see.": Raw(sse(delta(reasoning_content="Let me "), delta(reasoning_content="see."), delta("tool_calls", tool_calls=[CALL]))),
+    "SIG==": Raw(sse(delta("tool_calls", tool_calls=[SIGNED]))),
+    "ENC": Raw(sse(delta(reasoning_details=DETAILS), delta("tool_calls", tool_calls=[CALL]))),
+}  # fmt: skip
+
+
+@OPENAI
+@pytest.mark.parametrize("attached", ATTACHING)
+def test_reasoning_and_signatures_go_back_to_the_provider_that_attached_them(flow, attached):
+    flow.model.script(refuses_without(attached))
+    conversation = flow.ask("Go")
+    assert (conversation.status, conversation.answers) == ("finished/answered", ["Done."])
+    followed = flow.ask("And now?", after=conversation)
+    assert followed.status == "finished/answered"
+    assert_replay_matches(followed)
+
+
+@OPENAI
+def test_reasoning_goes_to_no_other_provider(flow):
+    first = flow.ask("Go", [ATTACHING["Let me see."], ATTACHING["SIG=="], says("Done.")])
+    assert first.status == "finished/answered"
+    agents.configure(flow.world.agent, by=flow.world.owner, model="openai/other-test")
+    flow.ask("And now?", [says("Well.")], after=first)
+    sent = flow.model.requests[-1].raw.decode()
+    assert "Let me see." not in sent
+    assert "SIG==" not in sent
+
+
+@OPENAI
+def test_model_that_gives_only_reasoning_is_asked_once_and_then_its_reasoning_is_shown(flow):
+    only = Raw(sse(delta(reasoning_content="It is 4."), delta("stop")))
+    conversation = flow.ask("2+2?", [only, only])
+    assert (conversation.status, conversation.answers) == ("finished/answered", ["It is 4."])
+    assert [fact["code"] for fact in conversation.event_data("model.noticed")] == ["only_reasoning"]
+    assert [fact["guard"] for fact in conversation.event_data("guard.noticed")] == [
+        "only_reasoning"
+    ]
+    assert_replay_matches(conversation)
+
+
+@OPENAI
+def test_server_that_read_a_part_of_the_request_is_noticed(flow):
+    usage = {"prompt_tokens": 2048, "completion_tokens": 3}
+    answer = as_json({"choices": [{"index": 0, "message": {"content": "Hm."}, "finish_reason": "stop"}], "usage": usage})  # fmt: skip
+    conversation = flow.ask("x " * 45_000, [Raw(answer)])
+    (noticed,) = conversation.event_data("model.noticed")
+    assert noticed["code"] == "request_read_in_part"
+    assert "2,048" in noticed["text"]
+    assert "OLLAMA_CONTEXT_LENGTH" in noticed["text"]
+
+
+@OPENAI
+def test_model_that_cannot_write_its_arguments_pauses_the_turn_by_name(flow):
+    unreadable = served(arguments.SHAPES["cut"])
+    conversation = flow.ask("Go", [unreadable, unreadable, unreadable, calls(bash="ls")])
+    assert conversation.status == "paused/stuck"
+    assert (
+        "arguments of bash 3 times" in conversation.event_data("conversation.paused")[0]["detail"]
+    )
+    assert len(flow.model.requests) == 3
