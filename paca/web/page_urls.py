@@ -42,6 +42,7 @@ def page_urls(user: Any, conversation: Conversation) -> dict[str, str]:
         "conversations": reverse("conversations", args=[project_id]),
         "exportMarkdown": f"{export}?format=markdown",
         "exportJson": f"{export}?format=json",
+        "next": next_url(project_id),
         "settings": configure_url(user, conversation.agent),
         "signIn": f"{reverse('account_login')}?next={page}",
     }

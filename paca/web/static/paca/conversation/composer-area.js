@@ -30,7 +30,7 @@ export function composerArea(view) {
   // Words that were not sent stay in sight, also where they can no longer be sent.
   if (GONE.has(run.connection)) return html`<div class="composer-wrap">${goneNotice(GONE.get(run.connection))}${queued}</div>`;
   const notes = html`${connectionNotice(view)}${
-    view.workerWatch.noWorker ? noWorkerNotice() : nothing}${view.error ? errorNotice(view) : nothing}`;
+    view.workerWatch.noWorker ? noWorkerNotice() : nothing}${view.error ? errorNotice(view) : nothing}${view.backgroundEnd.offer ? notificationOffer(view) : nothing}`;
   if (!page.mayWrite) return html`<div class="composer-wrap">${jump}${notes}${readOnlyHint(page.project)}</div>`;
   return html`${notes}${composer({
     agent: page.agent.name, busy: isBusy(run), queued, refused: run.refused, jump,
@@ -77,6 +77,13 @@ function noWorkerNotice() {
   return html`<div class="notice notice-wait composer-note" role="status">${icon("circle-alert")}
     <div><b>No worker is running.</b> Your messages are stored, and the agent answers as soon as a worker runs.
       The administrator of this server starts one with <code>manage.py run_worker</code>, or with <code>manage.py up</code> if everything runs in one process.</div></div>`;
+}
+
+function notificationOffer({ page, acts: { notify } }) {
+  return html`<div class="notice composer-note" role="status">${icon("circle-check")}
+    <div><b>${page.agent.name} ended while you were away.</b> Should this browser notify you the next time?</div>
+    <span class="notice-acts"><button type="button" class="btn btn-s" @click=${() => notify(true)}>Notify me</button>
+      <button type="button" class="btn btn-quiet btn-s" @click=${() => notify(false)}>No</button></span></div>`;
 }
 
 function goneNotice([fact, more]) {

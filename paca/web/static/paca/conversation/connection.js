@@ -60,6 +60,17 @@ export class Connection {
     return call("DELETE", `${this.#base}workspace/`);
   }
 
+  /** Delete the conversation for everybody, with its log and its files. */
+  delete() {
+    return call("DELETE", this.#base);
+  }
+
+  /** Close the conversation of the chat and open an empty one; `onCleared(id)` gets the new one. */
+  clear(onCleared) {
+    this.onCleared = onCleared;
+    this.command("clear");
+  }
+
   /** Send a message to the agent; `onBusy` is queue or interrupt. It is kept until the server has it. */
   sendMessage(text, onBusy) {
     const message = { client_id: newClientId(), text, on_busy: onBusy, at: serverNow().toISOString() };
@@ -86,7 +97,7 @@ export class Connection {
     this.#send({ type: "withdraw", client_id: newClientId(), event_seq: seq });
   }
 
-  /** Send a control command: stop, pause, resume or continue. */
+  /** Send a control command: stop, pause, resume, continue or clear. */
   command(type) {
     this.#send({ type, client_id: newClientId() });
   }
@@ -124,6 +135,7 @@ export class Connection {
   }
 
   #acked(frame) {
+    if (frame.command === "clear") this.onCleared?.(frame.conversation);
     this.#forget(frame.client_id);
     this.#store.dispatch({ act: "ack", ...frame });
   }
@@ -138,7 +150,7 @@ export class Connection {
     else this.onError(detail);
     if (frame?.type === "edit") this.onEditRefused(frame.text);
     this.#forget(clientId); // after the dispatch, which puts the words back into the composer
-    if (COMMANDS_WITHOUT_TEXT.has(frame?.type)) this.#store.dispatch({ act: "stopping", value: false });
+    if (COMMANDS_WITHOUT_TEXT.has(frame?.type)) this.#store.dispatch({ act: "notObeyed" });
   }
 
   #state(value) {

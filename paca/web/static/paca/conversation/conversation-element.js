@@ -10,7 +10,9 @@ import { PacaElement, jsonAttribute } from "../core/element.js";
 import { GrowingMarkdown } from "../core/markdown.js";
 import { Store } from "../core/store.js";
 import { composerArea, loadingRow } from "./composer-area.js";
+import { BackgroundEnd } from "./background-end.js";
 import { Connection } from "./connection.js";
+import { lifecycleActions } from "./lifecycle-actions.js";
 import { emptyHistory, historyReducer } from "./history.js";
 import { isBusy, newCache, queue, rows } from "./row-selectors.js";
 import { NEWEST, afterGrowth, extendDown, extendUp, hiddenAbove, visibleRows } from "./row-window.js";
@@ -48,6 +50,8 @@ export class PacaConversation extends PacaElement {
     this.store = new Store(historyReducer, emptyHistory(known, turn));
     this.store.subscribe((after, before, action) => this.#changed(after.run, before.run, action));
     this.unsent = new UnsentWords(this.page.conversation.id, this.page.me.id);
+    this.acts = lifecycleActions(this);
+    this.backgroundEnd = new BackgroundEnd(this);
     this.queueEditing = new QueueEditing(this);
     this.announcer = pageAnnouncer();
     this.workerWatch = new WorkerWatch(this.page.urls, {
@@ -62,6 +66,7 @@ export class PacaConversation extends PacaElement {
 
   disconnectedCallback() {
     this.workerWatch.stop();
+    this.backgroundEnd.stop();
     this.connection.close();
     this.scrollFollower?.disconnect();
   }
@@ -74,7 +79,7 @@ export class PacaConversation extends PacaElement {
   }
 
   async #start() {
-    await this.#reportErrors(async () => {
+    await this.reportErrors(async () => {
       const { results } = await this.connection.page();
       this.store.dispatch({ act: "newest", frames: results });
       this.#announced = this.run.seq;
@@ -161,13 +166,8 @@ export class PacaConversation extends PacaElement {
     if (!this.renaming) return;
     this.stopRenaming();
     if (title.trim() && title.trim() !== this.run.title) {
-      await this.#reportErrors(() => this.connection.rename(title));
+      await this.reportErrors(() => this.connection.rename(title));
     }
-  };
-
-  removeFiles = async () => {
-    const question = "Remove all files in the sandbox of this conversation for good? Its messages stay.";
-    if (window.confirm(question)) await this.#reportErrors(() => this.connection.removeFiles());
   };
 
   copyLink = (event) => copyFrom(event.currentTarget, location.href);
@@ -211,7 +211,8 @@ export class PacaConversation extends PacaElement {
     this.update();
   };
 
-  async #reportErrors(act) {
+  /** Do something with the API, and show its error. */
+  async reportErrors(act) {
     try {
       await act();
     } catch (error) {
@@ -228,7 +229,7 @@ export class PacaConversation extends PacaElement {
     if (after.connection !== before.connection) this.#connectionChanged(after.connection);
     if (!["older", "newest"].includes(action.act)) this.#rowsAdded(after.order.length - before.order.length);
     if (after.status !== before.status || after.title !== before.title) dispatchEvent(new Event("paca:status"));
-    if (after.title !== before.title && after.title) document.title = `${after.title} · Paca`;
+    if (after.status !== before.status || after.title !== before.title) this.backgroundEnd.changed(after, before);
     this.queueEditing.changed(queue(after));
     this.update();
   }
@@ -265,7 +266,7 @@ export class PacaConversation extends PacaElement {
     if (this.#loading || this.run.first <= 1) return undefined;
     this.#loading = "older";
     this.update();
-    await this.#reportErrors(async () => {
+    await this.reportErrors(async () => {
       const { results } = await this.connection.page(`&before=${this.run.first}`);
       this.store.dispatch({ act: "older", frames: results });
     });

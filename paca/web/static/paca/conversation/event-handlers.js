@@ -37,7 +37,7 @@ function setStatus(draft, frame, status, { reason = "", detail = "" } = {}) {
   draft.logStatus = status;
   if (isNews(draft, frame)) Object.assign(draft, { status, reason, detail, since: frame.at, waitsFor: "" });
   if (BUSY.has(status)) return;
-  draft.stopping = false;
+  draft.stopping = draft.pausing = false;
   draft.sandbox = null;
   if (status === "queued") return;
   writable(draft, "live").clear();

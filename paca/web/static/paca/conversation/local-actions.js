@@ -49,6 +49,15 @@ export const actions = {
     draft.stopping = value;
   },
 
+  pausing(draft, { value }) {
+    draft.pausing = value;
+  },
+
+  /** The server refused a control command. */
+  notObeyed(draft) {
+    draft.stopping = draft.pausing = false;
+  },
+
   connection(draft, { value }) {
     if (draft.connection === value) return false;
     draft.connection = value;

@@ -26,7 +26,7 @@ export function topbar(view) {
 /** The state with its reason, and while the agent works the time since the turn began. */
 export function state(run, classes) {
   const { label, icon: name, tone, reason } = stateOf(run);
-  const text = run.stopping ? "Stopping…" : label;
+  const text = run.stopping ? "Stopping…" : run.pausing ? "Pausing…" : label;
   const began = run.turn?.at ?? run.since;
   const since = run.status === "running" && began && !run.stopping
     ? html` · <paca-since class="num" at=${began}></paca-since>` : nothing;
@@ -51,18 +51,30 @@ function titleField(run, { rename, stopRenaming }) {
     }} @blur=${(event) => rename(event.target.value)}></form>`;
 }
 
-function menu({ page, run, copyLink, startRenaming, removeFiles }) {
+function menu(view) {
+  const { page, run } = view;
+  const separator = html`<div class="menu-sep" role="separator"></div>`;
   return html`<paca-menu class="opens-left">
     ${menuButton()}
     <div class="popup" role="menu" aria-label="This conversation" hidden>
-      ${page.mayWrite ? html`<button class="menu-item" role="menuitem" type="button" @click=${startRenaming}>${icon("pencil")}Rename</button>` : nothing}
-      <button class="menu-item" role="menuitem" type="button" @click=${copyLink}>${icon("link")}<span data-said>Copy link</span></button>
-      <div class="menu-sep" role="separator"></div>
+      ${page.mayWrite ? html`${run.status === "running" && !run.stopping && !run.pausing
+        ? item("pause", "Pause after this step", view.acts.pause) : nothing}
+      ${item("pencil", "Rename", view.startRenaming)}` : nothing}
+      <button class="menu-item" role="menuitem" type="button" @click=${view.copyLink}>${icon("link")}<span data-said>Copy link</span></button>
+      ${view.backgroundEnd.possible ? html`<button class="menu-item" role="menuitemcheckbox" type="button"
+        aria-checked=${view.backgroundEnd.wanted} @click=${() => view.acts.notify(!view.backgroundEnd.wanted)}>${icon(view.backgroundEnd.wanted ? "check" : "clock")}Notify me when it ends</button>` : nothing}
+      ${separator}
       <a class="menu-item" role="menuitem" href=${page.urls.exportMarkdown} download>${icon("download")}Export as Markdown</a>
       <a class="menu-item" role="menuitem" href=${page.urls.exportJson} download>${icon("download")}Export as JSON</a>
-      ${page.mayWrite && !STOPPABLE.has(run.status) ? html`<div class="menu-sep" role="separator"></div>
-        <button class="menu-item" role="menuitem" type="button" @click=${removeFiles}>${icon("box")}Remove files…</button>` : nothing}
+      ${page.mayWrite ? html`${separator}${page.conversation.chat_session_id && !page.agent.retired
+        ? item("rotate-ccw", "Start over…", view.acts.clear) : nothing}
+      ${STOPPABLE.has(run.status) ? nothing : html`${item("x", "Delete…", view.acts.delete)}
+      ${item("box", "Remove files…", view.acts.removeFiles)}`}` : nothing}
     </div></paca-menu>`;
+}
+
+function item(picture, text, onClick) {
+  return html`<button class="menu-item" role="menuitem" type="button" @click=${onClick}>${icon(picture)}${text}</button>`;
 }
 
 function menuButton() {

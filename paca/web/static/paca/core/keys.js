@@ -4,18 +4,23 @@ import { html, render } from "../../vendor/lit-html/lit-html.js";
 import { iconButton } from "./icons.js";
 
 const GO_MS = 1200;
+// Letters that follow one another faster than this are words and no shortcuts.
+const WORDS_MS = 300;
 const OFF = "single-keys-off";
 
+const MOVES = new Set(["j", "k"]);
 const table = []; // {group, keys: ["g", "a"], label, act(event), typing?: true}
+let patient = null; // {timer}: a shortcut that acts if no word follows
+let typed = { text: "", at: 0 };
 let began = { key: "", at: 0 };
 
 /**
  * Add shortcuts. `keys` is a name as in KeyboardEvent.key, or two in a row. If `act` returns false, the
  * next shortcut with that key gets it, and at last the browser. A shortcut without `act` is handled
- * elsewhere and only listed in the dialog.
+ * elsewhere and only listed in the dialog. One that `waits` acts only if no word follows its letter.
  */
 export function keys(group, entries) {
-  for (const [names, label, act] of entries) table.push({ group, keys: names.split(" "), label, act });
+  for (const [names, label, act, waits = false] of entries) table.push({ group, keys: names.split(" "), label, act, waits });
 }
 
 export function listen() {
@@ -23,7 +28,8 @@ export function listen() {
 }
 
 function pressed(event) {
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.isComposing || event.keyCode === 229) return;
   if (document.querySelector("dialog[open]")) return;
   if (isTyping(event.target)) {
     // The first Esc leaves the field; the next one acts on the page.
@@ -31,11 +37,45 @@ function pressed(event) {
     return;
   }
   if (event.key.length === 1 && singleKeysOff()) return;
-  for (const { act } of matching(event.key)) {
-    if (act(event) === false) continue;
+  const found = matching(event.key);
+  if (isWord(event.key, found)) {
     event.preventDefault();
     return;
   }
+  // What leaves the page or changes all of it waits until it is clear that no word is being typed.
+  if (found.some(({ waits }) => waits) && composer()) {
+    event.preventDefault();
+    patient = setTimeout(() => run(found, event), WORDS_MS);
+  } else if (run(found, event)) {
+    event.preventDefault();
+  }
+}
+
+function run(found, event) {
+  patient = null;
+  return found.some(({ act }) => act(event) !== false);
+}
+
+/** The field of the page that takes the words of somebody who types without looking. */
+function composer() {
+  return document.querySelector(".composer textarea");
+}
+
+/** Whether the key goes on with a word; then the word is in the composer. */
+function isWord(key, found) {
+  const now = performance.now();
+  const before = now - typed.at < WORDS_MS ? typed.text : "";
+  const second = found.some(({ keys: names }) => names.length > 1);
+  typed = { text: key.length === 1 && key !== " " && !second ? key : "", at: now };
+  const field = composer();
+  if (!before || !typed.text || second || (MOVES.has(before) && MOVES.has(key)) || !field) return false;
+  clearTimeout(patient);
+  patient = null;
+  typed = { text: "", at: 0 };
+  field.focus();
+  field.setRangeText(before + key, field.value.length, field.value.length, "end");
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+  return true;
 }
 
 /** The shortcuts of a key: as the second of two in a row first, then as a single one. */

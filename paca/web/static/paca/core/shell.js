@@ -55,8 +55,8 @@ function move(step) {
 
 keys("Everywhere", [
   ["?", "This sheet", openSheet],
-  ["/", "Search conversations", () => focusSearch() || goToSearch()],
-  ["c", "New conversation", () => follow("[data-new]")],
+  ["/", "Search conversations", () => focusSearch() || goToSearch(), true],
+  ["c", "New conversation", () => follow("[data-new]"), true],
   ["g h", "Go to the overview", () => follow("[data-go=h]")],
   ["g c", "Go to conversations", () => follow("[data-go=c]")],
   ["g a", "Go to agents", () => follow("[data-go=a]")],

@@ -1,0 +1,49 @@
+// What the menu of a conversation does with the whole of it: pause, start over, remove, delete, notify.
+
+import { ask } from "../core/dialog.js";
+
+/** The actions of `view`, the <paca-conversation>. What cannot be undone is asked first. */
+export function lifecycleActions(view) {
+  const { agent, urls } = view.page;
+  return {
+    /** Pause after the step that runs. Continue or a message goes on. */
+    pause() {
+      view.store.dispatch({ act: "pausing", value: true });
+      view.connection.command("pause");
+    },
+
+    /** Close this conversation and open an empty one of the same chat. */
+    async clear() {
+      const sure = await ask({
+        title: `Start over with ${agent.name}?`, yes: "Start over",
+        text: `This conversation stops and stays readable. The next one begins empty: ${agent.name} knows nothing of this one and has none of its files.`,
+      });
+      if (sure) view.connection.clear((id) => location.assign(`${urls.next.replace("CONVERSATION", id)}?write`));
+    },
+
+    async removeFiles() {
+      const sure = await ask({
+        title: "Remove the files of this conversation?", yes: "Remove files",
+        text: "All files in its sandbox are removed for good. Its messages stay.",
+      });
+      if (sure) await view.reportErrors(() => view.connection.removeFiles());
+    },
+
+    async delete() {
+      const sure = await ask({
+        title: "Delete this conversation?", yes: "Delete",
+        text: "Its messages, steps and files are removed for everybody. That cannot be undone. Its cost stays in the figures.",
+      });
+      if (!sure) return;
+      await view.reportErrors(async () => {
+        await view.connection.delete();
+        location.assign(urls.conversations);
+      });
+    },
+
+    /** Switch the browser's notifications on or off. */
+    async notify(on) {
+      view.showError(await view.backgroundEnd.want(on));
+    },
+  };
+}

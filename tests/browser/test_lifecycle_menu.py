@@ -1,0 +1,102 @@
+"""The menu of a conversation pauses, starts over and deletes; a run that ends in the background is told."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.browser import actions
+
+HIDE = """
+  window.hiddenNow = false;
+  Object.defineProperty(document, "hidden", { get: () => window.hiddenNow });
+  window.hide = (value) => {
+    window.hiddenNow = value;
+    document.dispatchEvent(new Event("visibilitychange"));
+  };
+  window.shown = [];
+  window.Notification = class {
+    static permission = "default";
+    static async requestPermission() { return (this.permission = "granted"); }
+    constructor(title, { body }) { window.shown.push([title, body]); }
+  };
+"""
+
+
+def press(page: Page, item: str) -> None:
+    page.get_by_role("button", name="More").click()
+    page.get_by_role("menuitem", name=item).click()
+
+
+def test_conversation_is_paused_started_over_and_deleted_from_its_menu(page: Page) -> None:
+    first = actions.start(page, actions.SMALL_PROGRAM)
+    actions.wait_until(page, "running")
+    press(page, "Pause after this step")
+    expect(page.get_by_text("Paused by admin.")).to_be_visible()
+    actions.wait_until(page, "paused")
+    press(page, "Start over")
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
+    dialog.get_by_role("button", name="Start over").click()
+    page.wait_for_url(lambda url: "/conversations/" in url and url != first)
+    field = page.get_by_role("textbox", name="Message")
+    expect(field).to_be_focused()
+    expect(page.locator(".flow > [data-key]")).to_have_count(0)
+    page.goto(first)
+    actions.wait_until(page, "stopped")
+    press(page, "Delete")
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    page.wait_for_url(re.compile(r"/conversations/$"))
+    expect(page.locator(f'a[href*="{first.rstrip("/").rsplit("/", 1)[1]}"]')).to_have_count(0)
+
+
+def test_run_that_ends_in_the_background_is_told_in_title_and_icon_and_by_a_wanted_notification(
+    page: Page,
+) -> None:
+    page.add_init_script(HIDE)
+    actions.start(page)
+    actions.wait_until(page, "running")
+    page.evaluate("hide(true)")
+    expect(page).to_have_title(re.compile("^Done · Look around"))
+    icon = page.locator("link[rel=icon]")
+    expect(icon).to_have_attribute("href", re.compile("favicon-ended"))
+    assert page.evaluate("shown") == []
+    page.evaluate("hide(false)")
+    expect(page).to_have_title(re.compile("^Look around"))
+    expect(icon).not_to_have_attribute("href", re.compile("favicon-ended"))
+    page.get_by_role("button", name="Notify me").click()
+    expect(page.get_by_text("ended while you were away")).to_have_count(0)
+    actions.write(page, "Look around the sandbox and tell me what is there.")
+    actions.wait_until(page, "running")
+    page.evaluate("hide(true)")
+    expect(page).to_have_title(re.compile("^Done"))
+    assert page.evaluate("shown")[0][0] == "Guide: Done"
+
+
+def test_words_typed_beside_the_composer_reach_it_and_single_letters_stay_shortcuts(
+    page: Page,
+) -> None:
+    address = actions.start(page)
+    actions.wait_until(page, "finished")
+    page.locator("h1").click()
+    page.keyboard.type("can you also", delay=20)
+    field = page.get_by_role("textbox", name="Message")
+    expect(field).to_have_value("can you also")
+    assert page.url == address
+    page.keyboard.press("Escape")
+    page.keyboard.press("c")
+    page.wait_for_url("**/?new")
+
+
+def test_buttons_of_a_notice_are_below_its_text_on_a_narrow_page(page: Page) -> None:
+    actions.start(page, actions.SMALL_PROGRAM)
+    actions.wait_until(page, "running")
+    press(page, "Pause after this step")
+    actions.wait_until(page, "paused")
+    page.set_viewport_size({"width": 320, "height": 700})
+    notice = page.locator(".notice-hold").last
+    expect(notice).to_be_visible()
+    text = notice.locator("> div").bounding_box()
+    button = notice.get_by_role("button", name="Continue").bounding_box()
+    assert text["width"] > 180
+    assert button["y"] >= text["y"] + text["height"]
+    actions.has_no_sideways_scroll(page)
