@@ -84,8 +84,9 @@ function printed(entry) {
   const isLive = entry.state === "running";
   if (!(isLive ? entry.live.length : entry.output)) return nothing;
   const text = isLive ? liveTail(entry) : readable(entry.output);
-  return html`${TOLD.has(entry.cause) ? html`<div class="tool-told">Told to the agent:</div>` : nothing}
-    <paca-follow-end ?live=${isLive}><pre tabindex="0" role="group" aria-label=${isLive ? "Live output" : "Output"}>${text}${
+  const told = TOLD.has(entry.cause);
+  return html`${told ? html`<div class="tool-told">Told to the agent:</div>` : nothing}
+    <paca-follow-end class=${told ? "is-told" : ""} ?live=${isLive}><pre tabindex="0" role="group" aria-label=${isLive ? "Live output" : "Output"}>${text}${
       isLive ? html`<span class="caret"></span>` : nothing}</pre></paca-follow-end>`;
 }
 

@@ -5,7 +5,7 @@ import { Lexer, Marked, Tokenizer } from "../../vendor/marked/marked.js";
 import { visible } from "./terminal.js";
 
 // Deeper quotes, lists and emphasis stay as written. Parsing is recursive, so depth costs stack.
-const MAX_DEPTH = 20;
+const MAX_DEPTH = 12;
 // The search for the end of emphasis costs as much as the text is long. A text of delimiters would cost
 // the square of that, so each text has a budget; what is found after its end stays as written.
 const MAX_SEARCHED = 4_000_000; // characters
