@@ -12,6 +12,7 @@ from django.utils.text import Truncator
 
 from paca import events
 from paca.common.frames import StoredEvent
+from paca.conversations import usage_text
 from paca.conversations.markdown_escaping import escape_markdown
 from paca.conversations.models import Conversation
 
@@ -27,13 +28,15 @@ def markdown(conversation: Conversation, stored_events: Iterable[StoredEvent]) -
 
 def _heading(conversation: Conversation) -> Iterator[str]:
     agent, usage = conversation.agent, conversation.usage
-    cost = "of unknown price" if usage["cost_usd"] is None else f"${usage['cost_usd']:.4f}"
+    unpriced = conversation.unpriced_calls
+    tokens = usage_text.format_tokens(usage, unpriced)
+    cost = usage_text.format_cost(conversation.cost_usd, unpriced)
     status = conversation.status + (f" ({conversation.reason})" if conversation.reason else "")
     yield f"# {_escape_line(conversation.title) or 'Conversation'}\n\n"
     yield f"- Agent: {_escape_line(agent.name)} (@{agent.handle})\n"
     yield f"- Begun: {conversation.created_at:%Y-%m-%d %H:%M} UTC\n"
     yield f"- Status: {status}\n"
-    yield f"- Used: {usage['input']:,} tokens in, {usage['output']:,} out, {cost}\n\n"
+    yield f"- Tokens: {tokens}\n- Cost: {cost}\n\n"
 
 
 class _Renderer:

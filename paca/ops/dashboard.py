@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db.models import Count, QuerySet, Sum
 from django.http import HttpRequest
 
-from paca.conversations import sandbox_queries
+from paca.conversations import sandbox_queries, usage_text
 from paca.conversations.models import (
     Conversation,
     ConversationStatus,
@@ -44,6 +44,16 @@ class ModelSpending:
     tokens: dict[str, int]
     cost_usd: float
     unpriced_calls: int
+
+    @property
+    def cost_text(self) -> str:
+        """The cost in words; what is unknown is no zero."""
+        return usage_text.format_cost(self.cost_usd, self.unpriced_calls, digits=2)
+
+    @property
+    def tokens_text(self) -> str:
+        """The tokens in words, the cached ones too."""
+        return usage_text.format_tokens(self.tokens, self.unpriced_calls)
 
 
 def installation_figures() -> InstallationFigures:

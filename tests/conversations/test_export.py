@@ -3,6 +3,7 @@
 import json
 import tracemalloc
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import connection
@@ -312,3 +313,23 @@ async def test_export_is_streamed_in_pieces_by_the_async_server(anyio_backend):
 )
 def test_export_shows_foreign_images_as_links(written, shown):
     assert escape_markdown(written) == shown
+
+
+def test_export_says_what_is_unknown_of_the_cost_and_counts_cached_tokens():
+    chat = Chat()
+    started = chat.start()["conversation"]
+    untold = events.UsageRecorded(
+        call_id=uuid4().hex, model="m", input=None, output=None, cost_usd=None
+    )
+    lease = chat.start_turn(started, untold)
+    url = chat.url(started, "export/?format=markdown")
+    text = download(chat.api.get(url)).decode()
+    assert "- Tokens: unknown\n- Cost: unknown\n" in text
+    told = events.UsageRecorded(
+        call_id=uuid4().hex, model="m", input=10, cache_read=90, output=5, cost_usd=0.25
+    )
+    chat.finish_turn(lease, told)
+    text = download(chat.api.get(url)).decode()
+    assert (
+        "- Tokens: 100 in (90 cached), 5 out\n- Cost: $0.2500 and 1 call of unknown cost\n" in text
+    )

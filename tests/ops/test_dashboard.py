@@ -66,3 +66,26 @@ def test_dashboard_is_empty_for_staff_without_permission_to_see_conversations():
     client.force_login(clerk)
     assert parts(client) == {}
     assert client.get("/admin/").status_code == 200
+
+
+UNKNOWN = {"unpriced_calls": 3}
+TOLD = {"input_tokens": 1000, "cache_read_tokens": 90_000, "output_tokens": 55}
+SPENDING = [
+    (UNKNOWN, "unknown", "Tokens: unknown"),
+    (UNKNOWN | TOLD, "unknown", "Tokens: 91,000 in (90,000 cached), 55 out"),
+    (UNKNOWN | TOLD | {"cost_usd": 0.5}, "$0.50 and 3 calls of unknown cost", "55 out"),
+    (TOLD | {"cost_usd": 0.5}, "$0.50<", "55 out"),
+]
+
+
+@pytest.mark.parametrize(("used", "cost", "tokens"), SPENDING)
+def test_dashboard_says_what_is_unknown_of_the_costs_and_counts_cached_tokens(
+    admin_client, used, cost, tokens
+):
+    made = make_world()
+    sent = services.start_chat(made.agent, text="Hello", by=made.owner)
+    Conversation.objects.filter(pk=sent.conversation_id).update(**used)
+    page = admin_client.get("/admin/").content.decode()
+    assert f'text-2xl">{cost}' in page
+    assert tokens in page
+    assert "$0.00" not in page

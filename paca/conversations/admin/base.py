@@ -49,11 +49,6 @@ class ConversationRowAdmin(SearchByIdAdmin):
     list_select_related = ("conversation",)
 
 
-def format_dollars(cost: float | None) -> str:
-    """The cost in dollars; "unknown" instead of a wrong zero if the price is not known."""
-    return "unknown" if cost is None else f"${cost:.4f}"
-
-
 def format_seconds(start: datetime | None, end: datetime | None) -> str:
     """The seconds between the two times; empty until there is an end."""
     return f"{(end - start).total_seconds():.1f}" if start and end else ""

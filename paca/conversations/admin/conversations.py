@@ -17,12 +17,11 @@ from unfold.decorators import action, display
 
 from paca.accounts.models import User
 from paca.common.errors import PacaError
-from paca.conversations import services
+from paca.conversations import services, usage_text
 from paca.conversations.admin.base import (
     COLOURS,
     ConversationRowAdmin,
     SearchByIdAdmin,
-    format_dollars,
 )
 from paca.conversations.models import Conversation, ConversationStatus, Event
 from paca.conversations.models.statuses import ENDED_STATUSES
@@ -126,11 +125,12 @@ class ConversationAdmin(SearchByIdAdmin):
 
     @display(description="Tokens in / out", ordering="input_tokens")  # type: ignore[untyped-decorator]
     def tokens(self, conversation: Conversation) -> str:
-        return f"{conversation.input_tokens:,} / {conversation.output_tokens:,}"
+        usage, unpriced = conversation.usage, conversation.unpriced_calls
+        return usage_text.format_tokens(usage, unpriced, pattern=usage_text.IN_AND_OUT)
 
     @display(description="Cost", ordering="cost_usd")  # type: ignore[untyped-decorator]
     def cost(self, conversation: Conversation) -> str:
-        return format_dollars(conversation.usage["cost_usd"])
+        return usage_text.format_cost(conversation.cost_usd, conversation.unpriced_calls)
 
     def has_stop_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("conversations.change_conversation")

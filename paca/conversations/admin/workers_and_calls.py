@@ -10,10 +10,10 @@ from django.utils.text import Truncator
 from unfold.decorators import display
 
 from paca.common.admin import ReadOnlyAdmin
+from paca.conversations import usage_text
 from paca.conversations.admin.base import (
     COLOURS,
     ConversationRowAdmin,
-    format_dollars,
     format_seconds,
 )
 from paca.conversations.models import Conversation, ModelCall, ToolCall, Trigger, Worker
@@ -89,11 +89,19 @@ class ModelCallAdmin(ConversationRowAdmin):
     def tokens(self, call: ModelCall) -> str:
         if call.input_tokens is None or call.output_tokens is None:
             return "unknown"
-        return f"{call.input_tokens:,} / {call.output_tokens:,}"
+        usage = {
+            "input": call.input_tokens,
+            "output": call.output_tokens,
+            "cache_read": call.cache_read_tokens,
+            "cache_write": call.cache_write_tokens,
+        }
+        return usage_text.format_tokens(usage, 0, pattern=usage_text.IN_AND_OUT)
 
     @display(description="Cost", ordering="cost_usd")  # type: ignore[untyped-decorator]
     def cost(self, call: ModelCall) -> str:
-        return format_dollars(call.cost_usd) if call.finished_at else ""
+        if not call.finished_at:
+            return ""
+        return usage_text.format_cost(call.cost_usd or 0, int(call.cost_usd is None))
 
     @display(description="Seconds")  # type: ignore[untyped-decorator]
     def seconds(self, call: ModelCall) -> str:
