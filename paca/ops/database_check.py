@@ -1,10 +1,12 @@
 """Describes the database, SQLite or PostgreSQL, and explains why it cannot be used."""
 
+import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.db import connection
 
 from paca.common.errors import ConfigurationError
@@ -57,13 +59,30 @@ def sqlite_file() -> Path:
 def exists() -> bool:
     """Whether the database exists. An SQLite file is not created by asking.
 
-    Raises ``ConfigurationError`` with the reason if PostgreSQL cannot be used.
+    Raises ``ConfigurationError`` with the reason if PostgreSQL cannot be used, or SQLite's file cannot
+    be created.
     """
     if is_sqlite():
-        return sqlite_file().exists()
+        if not sqlite_file().exists():
+            _check_sqlite_folder()
+            return False
+        return True
     with closing(_connect()) as direct:
         _check_server(direct)
     return True
+
+
+def _check_sqlite_folder() -> None:
+    """The data folder is created when needed; a folder of ``DATABASE_URL`` must be there."""
+    folder = sqlite_file().parent
+    if folder == settings.PACA_DATA_DIR or (
+        folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+    ):
+        return
+    raise ConfigurationError(
+        f"the database {sqlite_file()} cannot be created: {folder} is not a folder that this account can write to.",
+        next_step=f"create it (mkdir -p {folder}), or choose another file with DATABASE_URL.",
+    )
 
 
 def display_name(*, brief: bool = False) -> str:

@@ -9,7 +9,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from paca.common.errors import ConfigurationError
-from paca.ops import database_check
+from paca.ops import database_check, database_rights
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,8 @@ def read_migration_state() -> MigrationState:
 
 def _read() -> MigrationState:
     tables = connection.introspection.table_names()
+    if MigrationRecorder.Migration._meta.db_table in tables:
+        database_rights.check_table_rights()
     loader = MigrationLoader(connection)
     if tables and not _belongs_to_paca(tables, loader):
         raise ConfigurationError(
@@ -70,6 +72,9 @@ def _read() -> MigrationState:
             f"{user} may not create tables in the database {database_check.display_name()}.",
             next_step=f"allow it, as an administrator there: GRANT CREATE ON SCHEMA public TO {user};",
         )
+    if missing and tables:
+        database_rights.check_table_rights(to_migrate=True)
+    database_rights.check_writable()
     return MigrationState(applied=len(loader.applied_migrations), pending=len(missing))
 
 

@@ -193,6 +193,31 @@ def with_all_its_connections_in_use(postgres: PostgresServer, database: str) -> 
     return postgres.url_of(database, user=f"busy_{database}", password="hush-hush")
 
 
+def read_only(postgres: PostgresServer, database: str) -> str:
+    postgres.execute(f"ALTER DATABASE {database} SET default_transaction_read_only = on")
+    return postgres.url_of(database)
+
+
+def restored_by_somebody_else(postgres: PostgresServer, database: str) -> str:
+    postgres.execute(
+        "CREATE TABLE django_migrations (id int, app text, name text, applied timestamptz);"
+        "INSERT INTO django_migrations VALUES (1, 'accounts', '0001_initial', now());"
+        f"CREATE ROLE heir_{database} LOGIN PASSWORD 'hush-hush'",
+        database=database,
+    )
+    return postgres.url_of(database, user=f"heir_{database}", password="hush-hush")
+
+
+def restored_with_rights_but_without_ownership(postgres: PostgresServer, database: str) -> str:
+    url = restored_by_somebody_else(postgres, database)
+    postgres.execute(
+        f"GRANT ALL ON ALL TABLES IN SCHEMA public TO heir_{database};"
+        f"GRANT CREATE ON SCHEMA public TO heir_{database}",
+        database=database,
+    )
+    return url
+
+
 def not_in_utf8(postgres: PostgresServer, database: str) -> str:
     postgres.execute(
         f"CREATE DATABASE {database}_latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0",
@@ -208,6 +233,9 @@ NEED_A_NEW_ONE = (
     without_the_right_to_make_tables,
     with_all_its_connections_in_use,
     not_in_utf8,
+    read_only,
+    restored_by_somebody_else,
+    restored_with_rights_but_without_ownership,
 )
 REFUSALS: dict[str, tuple[Arrange, str, str]] = {
     "a wrong password": (
@@ -265,6 +293,21 @@ REFUSALS: dict[str, tuple[Arrange, str, str]] = {
         with_all_its_connections_in_use,
         "has no free connection for busy_",
         "raise max_connections there, or the limit of busy_",
+    ),
+    "read-only": (
+        read_only,
+        "is read-only: default_transaction_read_only is on",
+        "RESET default_transaction_read_only",
+    ),
+    "restored by somebody else": (
+        restored_by_somebody_else,
+        "such as django_migrations: they belong to paca",
+        "pg_restore --no-owner --role=heir_",
+    ),
+    "restored with rights but without ownership, and to be migrated": (
+        restored_with_rights_but_without_ownership,
+        "may not change 1 tables",
+        "ALTER TABLE django_migrations OWNER TO heir_",
     ),
     "not in UTF-8": (not_in_utf8, "does not store text as UTF-8", "ENCODING 'UTF8'"),
 }

@@ -248,11 +248,34 @@ def test_start_on_a_taken_port_is_refused_and_creates_nothing(installation: Inst
     assert not installation.data.exists()
 
 
+# Root may write everywhere unless this one capability is taken from it.
+AS_ANY_ACCOUNT = ("setpriv", "--bounding-set=-dac_override") if os.geteuid() == 0 else ()
+
+
+@pytest.mark.parametrize("command", [("up",), ("doctor",)])
+def test_restored_database_that_is_read_only_is_refused_with_the_next_step(
+    stopped_installation: Installation, command: tuple[str, ...]
+):
+    file = stopped_installation.data / "paca.sqlite3"
+    file.chmod(0o400)
+    ended = stopped_installation.run(*command, before=AS_ANY_ACCOUNT)
+    said = ended.stdout + ended.stderr
+    assert ended.returncode == 1, said
+    assert "Traceback" not in said
+    assert f"the database {file} cannot be written to" in said
+    assert "Next step: give its files and their folder to this account: chown " in said
+
+
+def test_database_in_a_folder_that_is_not_there_is_refused(installation: Installation):
+    file = installation.data.parent / "nowhere" / "paca.sqlite3"
+    ended = installation.run("up", DATABASE_URL=f"sqlite:///{file}")
+    assert_refused(ended, f"the database {file} cannot be created", f"mkdir -p {file.parent}")
+    assert not installation.data.exists()
+
+
 def test_start_is_refused_if_the_data_folder_cannot_be_written(installation: Installation):
     installation.data.mkdir(mode=0o500)
-    # Root may write everywhere unless this one capability is taken from it.
-    before = ("setpriv", "--bounding-set=-dac_override") if os.geteuid() == 0 else ()
-    ended = installation.run("up", before=before)
+    ended = installation.run("up", before=AS_ANY_ACCOUNT)
     assert_refused(
         ended, f"{installation.data} cannot be written to (Permission denied)", "PACA_DATA_DIR="
     )

@@ -23,33 +23,18 @@ def cursor(text: str) -> str:
     return base64.b64encode(text.encode("utf-8", "surrogateescape")).decode()
 
 
-TEXTS = [
-    "\x00",
-    "\ud800",
-    "\x1b[2J\r\n",
-    "٣",
-    "²",
-    "http://a：80/",
-    "http://[::1",
-    "http://a:99999999/",
-    "http://\u2100.example/",
-    "9" * 5000,
-    "99999999999999999999",
-    "-1",
-    "1e400",
-    "nan",
-    "%",
-    "../..",
-    "0001-01-01T00:00:00+23:59",
-    "9999-12-31T23:59:59-23:59",
-    cursor("p=2026"),
-    cursor("p="),
-    cursor("p=\udcff"),
-    cursor("p=\x00"),
-    cursor("p=0001-01-01 00:00:00+23:59"),
-    cursor("p=9999-12-31 23:59:59-23:59"),
-    cursor("o=99999999999999999999&p=2026-01-01 00:00:00+00:00"),
-    cursor("o=-5&p=2026-01-01 00:00:00"),
+TEXTS = ["\x00", "\ud800", "٣", "²", "9" * 5000, "99999999999999999999", "-1", "nan", "%"]
+CURSORS = [
+    cursor(position)
+    for position in (
+        "p=2026",
+        "p=",
+        "p=\udcff",
+        "p=\x00",
+        "p=0001-01-01 00:00:00+23:59",
+        "o=99999999999999999999&p=2026-01-01 00:00:00",
+        "o=-5&p=2026-01-01 00:00:00",
+    )
 ]
 ADDRESSES = ["http://a：80/", "http://[::1", "http://a:99999999/", "http://\u2100.example/"]
 VALUES: list[Any] = [
@@ -137,7 +122,7 @@ def test_odd_query_parameters_are_no_errors_of_the_server(browser, operations, p
         for method, path, operation, _ in operations:
             for parameter in operation.get("parameters", []):
                 if parameter["in"] == "query":
-                    for text in TEXTS:
+                    for text in CURSORS if parameter["name"] == "cursor" else TEXTS:
                         query = f"{parameter['name']}={query_text(text)}"
                         yield method, f"{filled(path, projects)}?{query}"
 
@@ -149,7 +134,7 @@ def test_odd_parts_of_a_path_are_no_errors_of_the_server(browser, operations, pr
         for method, path, operation, _ in operations:
             for parameter in operation.get("parameters", []):
                 if parameter["in"] == "path":
-                    for text in TEXTS[:12]:
+                    for text in TEXTS:
                         odd = {parameter["name"]: query_text(text)}
                         yield method, filled(path, projects, **odd)
 
@@ -162,9 +147,9 @@ def test_odd_fields_are_no_errors_of_the_server(browser, operations, projects):
             content = operation.get("requestBody", {}).get("content", {})
             reference = content.get("application/json", {}).get("schema", {}).get("$ref", "")
             definition = schemas.get(reference.rpartition("/")[2], {})
-            for name in definition.get("properties", {}):
-                for value in VALUES:
-                    yield method, filled(path, projects), {name: value}
+            names = definition.get("properties", {})
+            for value in VALUES if names else ():
+                yield method, filled(path, projects), dict.fromkeys(names, value)
 
     check(browser, requests())
 
@@ -172,5 +157,7 @@ def test_odd_fields_are_no_errors_of_the_server(browser, operations, projects):
 def test_odd_parameters_of_pages_are_no_errors_of_the_server(browser, projects):
     conversation = f"/conversations/{projects.a.ids['conversation_id']}/"
     addresses = [*PAGES, *(f"/?{name}=" for name in ("q", "page")), f"{conversation}?after="]
-    requests = (("get", each + query_text(text)) for each in addresses for text in TEXTS)
+    requests = (
+        ("get", each + query_text(text)) for each in addresses for text in TEXTS + ADDRESSES
+    )
     check(browser, requests)

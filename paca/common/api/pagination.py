@@ -47,12 +47,12 @@ class NewestFirstPagination(CursorPagination):
         return paginator.get_paginated_response(serializer(rows, many=True).data)
 
 
-def _is_position(position: str | None) -> bool:
+def _is_position(position: Any) -> bool:
     """Whether this is a moment as our cursors name it. They start with the moment of ``created_at``."""
     if position is None:
         return True  # the cursor of the first page
     try:
-        moment = parse_datetime(position)
+        moment = parse_datetime(str(position))
         return moment is not None and moment.astimezone(UTC) is not None
     except (ValueError, OverflowError):
         return False
