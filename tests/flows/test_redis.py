@@ -346,7 +346,7 @@ def test_redis_outage_stops_no_work_and_pages_see_each_event_once(flow, server, 
     for each, thread in zip(conversations, watching, strict=True):
         thread.join(30)
         assert not thread.is_alive()
-        seen = [frame for frame in thread.page.frames if frame.get("seq") and "turn" in frame]
+        seen = [frame for frame in thread.page.frames if frame.get("seq") and "source" in frame]
         assert seen == frames_of(each.id)
         assert max(thread.late)[0] < LATE_SECONDS, max(thread.late)
     assert seconds_until_claimed(late) - waited < LATE_SECONDS
