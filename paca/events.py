@@ -84,11 +84,13 @@ class ConversationPaused(Event):
     """The conversation is paused until a message or Continue. ``reason`` is one of by_person,
     step_limit, token_budget, cost_budget, time_limit, rate_limited, model_unavailable, stuck (the same
     step was repeated without progress), parked (the same step failed, or its
-    worker was lost, several times in a row)."""
+    worker was lost, several times in a row). ``limit`` is the amount of the limit that was reached: steps,
+    tokens, dollars or seconds. Continue or a message gives the same amount again."""
 
     reason: str
     by: str = ""
     detail: str = ""
+    limit: float | None = None
 
 
 @event("agent.conversation.waiting")

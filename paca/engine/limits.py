@@ -15,7 +15,8 @@ WARN_AT_STEPS_LEFT = 2
 class TurnLimits:
     """The limits of an agent; None means no limit.
 
-    Steps and seconds are limited for each turn, tokens and dollars for the whole conversation.
+    Steps and seconds are limited for each turn. Tokens and dollars are a budget of the conversation: once
+    it is used, the next turn, which a person has asked for, has the same amount again.
     """
 
     steps: int
@@ -26,7 +27,8 @@ class TurnLimits:
 
 @dataclass(frozen=True, slots=True)
 class TurnProgress:
-    """The usage of a turn, and the notices that the model has had.
+    """The usage of a turn, and the notices that the model has had. ``used_budget`` names a budget of the
+    conversation that is used up.
 
     It is a fold over the log, so a worker that takes the conversation over counts on.
     """
@@ -34,6 +36,7 @@ class TurnProgress:
     steps: int = 0
     tokens: int = 0
     cost_usd: float = 0.0
+    used_budget: str = ""
     continuations: int = 0
     warned: bool = False
     summarising: bool = False
@@ -49,7 +52,7 @@ class TurnProgress:
     def _count(self, event: Event) -> TurnProgress:
         match event:
             case events.TurnStarted():
-                return TurnProgress(tokens=self.tokens, cost_usd=self.cost_usd)
+                return self._begin_turn()
             case events.UsageRecorded():
                 return replace(
                     self,
@@ -62,13 +65,19 @@ class TurnProgress:
                 return replace(self, continuations=count)
             case events.LimitNeared():
                 return replace(self, warned=True)
-            case events.LimitReached():
-                return replace(self, summarising=True)
+            case events.LimitReached(which=which):
+                return replace(self, summarising=True, used_budget=which)
             case events.GuardNoticed(guard="text_tool_call"):
                 return replace(self, corrected=True)
             case events.GuardNoticed(guard="only_reasoning"):
                 return replace(self, nudged=True)
         return self
+
+    def _begin_turn(self) -> TurnProgress:
+        # guard: engine-next-budget
+        tokens = 0 if self.used_budget == "token_budget" else self.tokens
+        cost_usd = 0.0 if self.used_budget == "cost_budget" else self.cost_usd
+        return TurnProgress(tokens=tokens, cost_usd=cost_usd)
 
 
 def _tokens(event: events.UsageRecorded) -> int:
@@ -82,6 +91,27 @@ class ReachedLimit:
 
     reason: str
     limit: float
+
+    @property
+    def amount(self) -> str:
+        """The limit with its unit, such as ``100,000 tokens`` or ``$2.50``."""
+        if self.reason == "cost_budget":
+            return f"${self.limit:,.2f}"
+        unit = {"token_budget": "token", "time_limit": "second", "step_limit": "step"}[self.reason]
+        return f"{self.limit:,.12g} {unit}{'' if self.limit == 1 else 's'}"
+
+    @property
+    def detail(self) -> str:
+        """What people read about the pause: the limit, and what Continue gives."""
+        return f"It has used its limit of {self.amount}. Continue or a message gives it {self.amount} more."
+
+
+class TurnLimitReached(Exception):
+    """A limit was reached while the model was asked or a tool ran."""
+
+    def __init__(self, limit: ReachedLimit) -> None:
+        super().__init__(limit.reason)
+        self.limit = limit
 
 
 def reached_limit(

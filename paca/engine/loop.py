@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any, TypeVar
+
 from paca import events
 from paca.engine import acting, limits
 from paca.engine.context.history import OpenCall
@@ -10,8 +15,15 @@ from paca.engine.llm.prices import cost_usd
 from paca.engine.llm.text_tool_calls.parser import ends_with_unreadable_call, trailing_call
 from paca.engine.loop_guard import GUARD
 from paca.engine.think import RecordedReply, think
-from paca.engine.turn import ActiveTurn, TurnOutcome, TurnServices, outcome_of_model_error
+from paca.engine.turn import (
+    ActiveTurn,
+    TurnOutcome,
+    TurnServices,
+    limit_before_call,
+    outcome_of_model_error,
+)
 
+T = TypeVar("T")
 ANSWERED = TurnOutcome("finished", "answered")
 NO_ANSWER = "Your reply held reasoning and no answer. Write the answer now, or call a tool."
 
@@ -28,21 +40,41 @@ async def run_until_done(turn: ActiveTurn, services: TurnServices) -> TurnOutcom
     try:
         if outcome := _refuse_unknown_price(turn):
             return outcome
-        await acting.run_calls(services.log.history.open_calls(), turn, services)
+        open_calls = services.log.history.open_calls()
+        await _within_time(turn, acting.run_calls(open_calls, turn, services))
         while True:
             if outcome := await _end_before_call(turn, services):
                 return outcome
-            recorded = await think(turn, services)
+            recorded = await _within_time(turn, think(turn, services))
             # guard: engine-text-call-correction
             if _correct_text_call(recorded, turn, services) or _ask_for_answer(recorded, services):
                 continue
             if outcome := _end_after_reply(recorded):
                 return outcome
-            await acting.run_calls(
-                [OpenCall(call) for call in recorded.reply.calls], turn, services
-            )
+            calls = [OpenCall(call) for call in recorded.reply.calls]
+            await _within_time(turn, acting.run_calls(calls, turn, services))
+    except limits.TurnLimitReached as reached:
+        return await _end_at_limit(reached.limit, turn, services)
     except ModelError as error:
         return outcome_of_model_error(error, turn.profile)
+
+
+async def _within_time(turn: ActiveTurn, work: Coroutine[Any, Any, T]) -> T:
+    """The result of a model call or of tool calls, which are cancelled at the time limit of the turn.
+
+    Raises ``TurnLimitReached`` then.
+    """
+    seconds = turn.profile.limits.seconds
+    # guard: engine-time-limit
+    left = None if seconds is None else max(0.0, seconds - turn.seconds)
+    try:
+        async with asyncio.timeout(left) as timer:
+            return await work
+    except TimeoutError:
+        if seconds is None or not timer.expired():
+            raise
+        reached = limits.ReachedLimit("time_limit", seconds)
+        raise limits.TurnLimitReached(reached) from None
 
 
 def _refuse_unknown_price(turn: ActiveTurn) -> TurnOutcome | None:
@@ -62,7 +94,8 @@ async def _end_before_call(turn: ActiveTurn, services: TurnServices) -> TurnOutc
     """The outcome if a person, a limit or the loop guard ends the turn before the next model call."""
     if turn.pause_asked_by:
         return TurnOutcome("paused", "by_person", next_step="Write a message or press Continue.")
-    if limit := limits.reached_limit(services.log.progress, turn.profile.limits, turn.seconds):
+    is_first = services.log.progress.steps == 0
+    if limit := await limit_before_call(turn, services, is_first=is_first):
         return await _end_at_limit(limit, turn, services)
     return await _end_if_stuck(services)
 
@@ -135,9 +168,22 @@ def _end_after_reply(recorded: RecordedReply) -> TurnOutcome | None:
 async def _end_at_limit(
     limit: limits.ReachedLimit, turn: ActiveTurn, services: TurnServices
 ) -> TurnOutcome:
-    """Pause at a limit. At the step limit the model first writes a summary, without tools."""
+    """Pause at a limit. At the step limit the model first writes a summary, without tools.
+
+    Tool calls that the time limit has cancelled get a result.
+    """
+    if limit.reason == "time_limit":
+        await services.log.commit()
+        why = f"Stopped at the time limit of {limit.amount}."
+        await acting.cancel(services.log.history.open_calls(), turn, services, why=why)
     services.log.add(events.LimitReached(which=limit.reason, limit=limit.limit))
     # guard: engine-step-limit-summary
     if limit.reason == "step_limit" and not services.log.progress.summarising:
-        await think(turn, services, may_call=False)
-    return TurnOutcome("paused", limit.reason, f"The limit is {limit.limit:g}.")
+        await _summarise(turn, services)
+    return TurnOutcome("paused", limit.reason, limit.detail, limit=limit.limit)
+
+
+async def _summarise(turn: ActiveTurn, services: TurnServices) -> None:
+    """Ask for a summary without tools. The time limit ends it like any other call."""
+    with suppress(limits.TurnLimitReached):
+        await _within_time(turn, think(turn, services, may_call=False))

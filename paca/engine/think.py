@@ -26,7 +26,13 @@ from paca.engine.llm.base import (
 )
 from paca.engine.llm.prices import cost_usd
 from paca.engine.tools.base import Effect
-from paca.engine.turn import ActiveTurn, AgentProfile, ModelCallStarted, TurnServices
+from paca.engine.turn import (
+    ActiveTurn,
+    AgentProfile,
+    ModelCallStarted,
+    TurnServices,
+    limit_before_call,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +58,8 @@ async def think(
 
     Each attempt adds its usage, however it ends, also if this task is cancelled.
 
-    Raises the last ``ModelError`` if no attempt succeeded.
+    Raises the last ``ModelError`` if no attempt succeeded, and ``TurnLimitReached`` if a limit forbids
+    another attempt.
     """
     call = _ModelCall(services, turn)
     try:
@@ -157,7 +164,14 @@ class _ModelCall:
             self.record_discarded(attempt, None)
 
     async def begin_retry(self, step: retrying.Retrying) -> None:
-        """Store why the next attempt comes, before the wait, so that people see it."""
+        """Store why the next attempt comes, before the wait, so that people see it.
+
+        Raises ``TurnLimitReached`` if a limit forbids it.
+        """
+        await self.services.log.commit()  # the usage of the failed attempt counts
+        # guard: engine-limits-of-an-attempt
+        if reached := await limit_before_call(self.turn, self.services):
+            raise limits.TurnLimitReached(reached)
         facts = {"call": self.id, "attempt": step.attempt, "cause": step.cause}
         logger.warning("model call is retried", extra=facts)
         retried = events.ModelRetried(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from paca.common import clock
 from paca.engine.context.history import History
-from paca.engine.limits import TurnLimits, TurnProgress
+from paca.engine.limits import ReachedLimit, TurnLimits, TurnProgress, reached_limit
 from paca.engine.llm.base import (
     LLM,
     ContextExceeded,
@@ -66,12 +66,16 @@ class ActiveTurn:
 
 @dataclass(frozen=True, slots=True)
 class TurnOutcome:
-    """The status and reason that end a turn, with the texts that people read about it."""
+    """The status and reason that end a turn, with the texts that people read about it.
+
+    ``limit`` is the amount of the limit that was reached, which the next turn has again.
+    """
 
     status: str
     reason: str
     detail: str = ""
     next_step: str = ""
+    limit: float | None = None
 
 
 def outcome_of_model_error(error: ModelError, profile: AgentProfile) -> TurnOutcome:
@@ -198,7 +202,24 @@ class ToolServices:
 
 @dataclass(frozen=True, slots=True)
 class TurnServices(ToolServices):
-    """Everything outside the engine that a turn uses."""
+    """Everything outside the engine that a turn uses.
+
+    ``read_limits`` gives the limits of the agent as they are now; without it they do not change.
+    """
 
     llm: LLM
     outputs: OutputStore = NoOutputStore()
+    read_limits: Callable[[], Awaitable[TurnLimits]] | None = None
+
+
+async def limit_before_call(
+    turn: ActiveTurn, services: TurnServices, *, is_first: bool = False
+) -> ReachedLimit | None:
+    """The limit that forbids the next attempt to ask the model. A changed limit counts from here on.
+
+    ``is_first``: it is the first attempt of the turn, whose limits were read a moment ago.
+    """
+    # guard: engine-limits-are-read-again
+    if services.read_limits is not None and not is_first:
+        turn.profile = replace(turn.profile, limits=await services.read_limits())
+    return reached_limit(services.log.progress, turn.profile.limits, turn.seconds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
@@ -177,11 +178,32 @@ def _profile(rows: ConversationRows, spec: SandboxSpec) -> AgentProfile:
 
 
 def _limits(agent: Agent) -> TurnLimits:
+    return _turn_limits(
+        agent.limit_steps, agent.limit_tokens, agent.limit_cost_usd, agent.limit_seconds
+    )
+
+
+_LIMITS = Select(
+    lambda: Agent.objects.filter(pk=Parameter("id", UUIDField())).values_list(
+        "limit_steps", "limit_tokens", "limit_cost_usd", "limit_seconds"
+    )
+)
+
+
+def read_limits(agent_id: UUID) -> TurnLimits:
+    """The limits of the agent as they are now."""
+    [row] = _LIMITS.rows(id=agent_id)
+    return _turn_limits(*row)
+
+
+def _turn_limits(
+    steps: int | None, tokens: int | None, cost_usd: Decimal | None, seconds: int | None
+) -> TurnLimits:
     return TurnLimits(
-        steps=agent.limit_steps or settings.AGENT_MAX_STEPS,
-        tokens=agent.limit_tokens,
-        cost_usd=None if agent.limit_cost_usd is None else float(agent.limit_cost_usd),
-        seconds=agent.limit_seconds,
+        steps=steps or settings.AGENT_MAX_STEPS,
+        tokens=tokens,
+        cost_usd=None if cost_usd is None else float(cost_usd),
+        seconds=seconds,
     )
 
 

@@ -160,7 +160,9 @@ def _final_event(outcome: TurnOutcome, by: str) -> Event:
         case "finished":
             return events.ConversationFinished(reason=outcome.reason)
         case "paused":
-            return events.ConversationPaused(reason=outcome.reason, by=by, detail=outcome.detail)
+            return events.ConversationPaused(
+                reason=outcome.reason, by=by, detail=outcome.detail, limit=outcome.limit
+            )
         case "stopped":
             return events.ConversationStopped(reason=outcome.reason, by=by)
     return events.ConversationFailed(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -25,7 +26,7 @@ from paca.engine.turn import ActiveTurn, ToolServices, TurnOutcome, TurnServices
 from paca.engine.workspace import SandboxBroken, Superseded
 from paca.sandbox.manager import SandboxManager
 from paca.worker import claim, turn_end
-from paca.worker.assembly import AssembledTurn, assemble_next_turn, assemble_turn
+from paca.worker.assembly import AssembledTurn, assemble_next_turn, assemble_turn, read_limits
 from paca.worker.control_protocol import (
     EFFECTS,
     RELEASE,
@@ -198,8 +199,13 @@ class ConversationRun:
     ) -> TurnOutcome:
         """The engine's outcome. Its errors become outcomes that people can read."""
         try:
+            database, agent_id = self._resources.database, self._claimed.rows.agent.pk
             services = TurnServices(
-                log, sandbox, _open_llm(turn), FullOutputStore(self._resources.database)
+                log,
+                sandbox,
+                _open_llm(turn),
+                FullOutputStore(database),
+                functools.partial(database.call, read_limits, agent_id),
             )
             if self._request is None:
                 self._engine = asyncio.create_task(run_until_done(active, services))

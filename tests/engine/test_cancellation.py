@@ -177,7 +177,7 @@ async def test_interrupt_ends_the_turn_and_begins_the_next():
     assert "No, do this instead" in world.last_request()
 
 
-async def test_interrupt_discards_the_text_of_the_model():
+async def test_interrupted_model_reads_what_people_saw_of_its_reply():
     world = World(fails("stall"), says("Instead."))
     world.send("One")
     await world.wait_until(lambda: world.log.live)
@@ -185,7 +185,9 @@ async def test_interrupt_discards_the_text_of_the_model():
     await world.wait_until_idle()
     (discarded,) = world.find(events.MessageDiscarded)
     assert discarded.text.startswith("Let me")
-    assert "Let me" not in str(world.llm.requests[-1].messages)
+    seen, said = world.llm.requests[-1].messages[-2:]
+    assert str(discarded.text) in str(seen)
+    assert "Ada interrupted you here" in str(said)
     assert world.answers == ["Instead."]
 
 

@@ -3,7 +3,13 @@
 import pytest
 
 from paca import events
-from paca.engine.limits import TurnLimits, TurnProgress, reached_limit, step_limit_warning
+from paca.engine.limits import (
+    ReachedLimit,
+    TurnLimits,
+    TurnProgress,
+    reached_limit,
+    step_limit_warning,
+)
 
 
 def used(*happened: events.Event) -> TurnProgress:
@@ -41,6 +47,28 @@ def test_token_budget_counts_failed_attempts():
 def test_progress_of_a_new_turn_resets_steps_and_keeps_cost():
     progress = used(call(cost_usd=1.0), events.TurnStarted(number=2))
     assert (progress.steps, progress.cost_usd) == (0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("which", "tokens", "cost_usd"),
+    [("token_budget", 0, 1.0), ("cost_budget", 70, 0.0), ("time_limit", 70, 1.0)],
+)
+def test_budget_that_was_reached_is_given_again_to_the_next_turn(which, tokens, cost_usd):
+    """The other budget goes on."""
+    spent = call(input=70, cost_usd=1.0)
+    reached = events.LimitReached(which=which, limit=1)
+    progress = used(spent, reached, events.TurnStarted(number=2))
+    assert (progress.tokens, progress.cost_usd) == (tokens, cost_usd)
+    once_more = used(spent, reached, *[events.TurnStarted(number=n) for n in (2, 3)], spent)
+    assert once_more.tokens == tokens + 70
+
+
+def test_limit_says_what_continue_gives():
+    assert ReachedLimit("token_budget", 100_000).detail == (
+        "It has used its limit of 100,000 tokens. Continue or a message gives it 100,000 tokens more."
+    )
+    assert ReachedLimit("cost_budget", 2.5).amount == "$2.50"
+    assert ReachedLimit("step_limit", 1).amount == "1 step"
 
 
 def test_step_limit_warning_comes_once_and_never_before_the_first_step():

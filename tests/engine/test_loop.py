@@ -1,5 +1,7 @@
 """The loop in memory: replies, tool calls, retries, limits and what ends a turn."""
 
+from dataclasses import replace
+
 import pytest
 
 from paca import events
@@ -8,6 +10,7 @@ from paca.engine.llm import retrying
 from paca.engine.llm.base import RateLimited, Request
 from paca.engine.workspace import Command, CommandOutcome, SandboxUnavailable
 from tests.engine.world import World, any_command, tool_steps
+from tests.support.fake_sandbox_workspace import RunningCommand
 from tests.support.model_script import Scripted, calls, fails, says, thinks
 
 pytestmark = pytest.mark.anyio
@@ -277,6 +280,55 @@ async def test_cost_limit_is_refused_if_the_price_is_unknown():
     world.profile = World(limits=TurnLimits(steps=9, cost_usd=1.0, tokens=1000)).profile
     await world.ask("Again")
     assert world.answers == ["Now."]
+
+
+async def test_budget_that_was_reached_gives_another_portion_to_continue_and_to_a_message():
+    world = World(limits=TurnLimits(steps=9, tokens=15), commands=any_command())
+    await world.ask("Go", *tool_steps(1))
+    assert world.status == "paused/token_budget"
+    assert world.outcome is not None
+    assert (world.outcome.limit, world.outcome.detail) == (
+        15,
+        "It has used its limit of 15 tokens. Continue or a message gives it 15 tokens more.",
+    )
+    world.llm.replies.extend(tool_steps(1))
+    await world.proceed()
+    assert (world.status, len(world.llm.requests)) == ("paused/token_budget", 2)
+    await world.ask("And now?", says("Done."))
+    assert (world.status, world.answers) == ("finished/answered", ["Done."])
+
+
+async def test_changed_limit_counts_from_the_next_call_on():
+    world = World(*tool_steps(4), says("So far."), commands=any_command())
+    world.new_limits = {3: TurnLimits(steps=3)}
+    await world.ask("Go")
+    assert (world.status, len(world.commands)) == ("paused/step_limit", 3)
+
+
+async def test_limit_is_asked_before_each_attempt():
+    world = World(*[fails("cut")] * 4, limits=TurnLimits(steps=9, tokens=15))
+    await world.ask("Go")
+    assert (world.status, len(world.llm.requests)) == ("paused/token_budget", 1)
+
+
+async def test_time_limit_ends_a_running_command_and_gives_it_a_result():
+    command = RunningCommand("begun\n")
+    world = World(
+        calls(bash="serve"), limits=TurnLimits(steps=9, seconds=0.5), commands={"serve": command}
+    )
+    await world.ask("Go")
+    assert (world.status, command.outcome.done()) == ("paused/time_limit", True)
+    assert "Stopped at the time limit of 0.5 seconds." in world.outputs[0]
+    assert "begun" in world.outputs[0]
+
+
+async def test_time_limit_ends_the_stream_of_the_model():
+    world = World(fails("stall"), limits=TurnLimits(steps=9, seconds=0.5))
+    await world.ask("Go")
+    assert (world.status, world.llm.closed) == ("paused/time_limit", 1)
+    world.profile = replace(world.profile, limits=TurnLimits(steps=9))
+    await world.ask("Go on", says("Done."))
+    assert "Let me" in str(world.llm.requests[-1].messages)
 
 
 async def test_time_limit_pauses_before_the_next_model_call():

@@ -60,6 +60,7 @@ class World:
         self.llm = ScriptedLLM(replies)
         self.sandbox = FakeSandbox(FakeSandboxWorkspace(files, commands))
         self.profile = replace(PROFILE, **profile)
+        self.new_limits: dict[int, TurnLimits] = {}
         self.turns = 0
         self.status = ""
         self.outcome: TurnOutcome | None = None
@@ -186,7 +187,7 @@ class World:
 
     async def _run_turn(self) -> TurnOutcome:
         llm = TextCallingLLM(self.llm) if self.profile.text_tool_calls else self.llm
-        services = TurnServices(self.log, self.sandbox, llm)
+        services = TurnServices(self.log, self.sandbox, llm, read_limits=self._read_limits)
         toolbox = Toolbox(workspace_tools())
         self.turn = turn = ActiveTurn(self.profile, toolbox, seen_files=self._seen_files)
         if self._ended_by is None:
@@ -201,6 +202,13 @@ class World:
         tools = ToolServices(self.log, self.sandbox)
         await acting.cancel(open_calls, turn, tools, why=f"{verb} by Ada.")
         return outcome
+
+    async def _read_limits(self) -> TurnLimits:
+        """The limits now; ``new_limits`` has those that come into force after so many requests."""
+        changed = self.new_limits.get(len(self.llm.requests))
+        if changed is not None:
+            self.profile = replace(self.profile, limits=changed)
+        return self.profile.limits
 
     # --- what the log says ------------------------------------------------------------------------
 

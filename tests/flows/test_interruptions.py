@@ -52,6 +52,35 @@ def test_stop_ends_a_command_and_its_whole_tree_within_two_seconds(flow):
     assert_replay_matches(conversation)
 
 
+def test_message_after_a_stop_reaches_the_model_with_what_people_saw_of_its_answer(flow, shown):
+    conversation = flow.begin("One", [says("Slow " * 60).slowly(tps=20), says("Second.")])
+    wait_until(lambda: len("".join(shown)) > 10)
+    flow.stop(conversation)
+    flow.send(conversation, "Two")
+    wait_until(lambda: conversation.answers, describe=lambda: conversation.status)
+    flow.wait_until_idle(conversation)
+    first, cut_off, second = flow.model.requests[-1].body["messages"]
+    assert [first["role"], cut_off["role"], second["role"]] == ["user", "assistant", "user"]
+    assert "Slow Slow" in str(cut_off)
+    assert "stopped you here" in str(second)
+    assert "Two" in str(second)
+    assert flow.model.violations == []
+    assert_replay_matches(conversation)
+
+
+def test_limit_that_is_changed_during_a_turn_counts_from_the_next_call_on(flow):
+    replies = [calls(bash=WAIT_FOR_FILE), says("So far.")]
+    conversation = flow.begin("Go", replies)
+    wait_until(lambda: conversation.has_event("tool.started"))
+    flow.world.agent.limit_steps = 1
+    flow.world.agent.save()
+    flow.file_of(conversation, "go-on").touch()
+    flow.wait_until_idle(conversation)
+    assert conversation.status == "paused/step_limit"
+    assert conversation.event_data("conversation.paused")[0]["limit"] == 1
+    assert conversation.row.detail.endswith("Continue or a message gives it 1 step more.")
+
+
 def test_message_after_a_stop_starts_a_turn_however_long_the_stop_takes(flow):
     deaf = "trap '' TERM; echo x > deaf; while true; do sleep 0.2; done"
     conversation = flow.begin("Go", [calls(bash=deaf), says("Something else.")])

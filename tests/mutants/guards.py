@@ -72,6 +72,11 @@ MUTANTS = (
             "test_message_during_the_final_reply_gets_a_turn_of_its_own",
         ),
     ),
+    Mutant("engine-next-budget", value("self.tokens"), ("tests/engine/test_limits.py",)),
+    Mutant("engine-limits-are-read-again", never, ("tests/engine/test_loop.py",)),
+    Mutant("engine-limits-of-an-attempt", never, ("tests/engine/test_loop.py",)),
+    Mutant("engine-time-limit", value("None"), ("tests/engine/test_loop.py",)),
+    Mutant("history-keeps-a-cut-off-reply", never, ("tests/engine/context/test_history.py",)),
     Mutant(
         "trigger-id-starts-one-conversation", never, ("tests/worker/test_external_triggers.py",)
     ),

@@ -64,7 +64,22 @@ ANY_EVENT = st.one_of(
         seen_seq=st.integers(0, 80),
     ),
     st.builds(events.LimitNeared, which=st.just("step_limit"), left=st.just(2)),
-    st.builds(events.LimitReached, which=st.just("step_limit"), limit=st.just(5)),
+    st.builds(
+        events.LimitReached, which=st.sampled_from(["step_limit", "time_limit"]), limit=st.just(5)
+    ),
+    st.builds(
+        events.MessageDiscarded,
+        call_id=st.sampled_from(REPLIES),
+        cause=st.sampled_from(["cancelled", "overloaded"]),
+        text=TEXTS,
+    ),
+    st.builds(
+        events.TurnFinished,
+        number=st.just(1),
+        status=st.sampled_from(["stopped", "paused"]),
+        reason=st.sampled_from(["by_person", "interrupted", "time_limit"]),
+    ),
+    st.builds(events.ConversationQueued, trigger=st.sampled_from(["continue", "chat_message"])),
     st.builds(events.ConversationInterrupted, by=TEXTS),
     st.builds(events.GuardNoticed, guard=st.just("g"), note=TEXTS),
     st.builds(events.UnknownEvent, original_type=st.just("x"), payload_as_read=st.just({})),

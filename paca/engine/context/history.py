@@ -20,6 +20,7 @@ CUT_TO_NOTHING = (
 )
 NO_RESULT = "No result was recorded for this call; its outcome is unknown. Check before repeating."
 NO_OUTPUT = "(no output)"
+STOPPED = "[A person stopped you here.]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,14 @@ class PendingText:
     """A text for the model that no request contained yet, with its position in the log."""
 
     seq: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CutOffReply:
+    """The text of a reply that was cancelled while people watched it."""
+
+    reply_id: str
     text: str
 
 
@@ -44,7 +53,8 @@ class History:
 
     ``closed`` are messages that do not change any more. ``reply`` is the newest reply, with the
     ``results`` of its calls and the boot ids of the ``started`` ones. ``pending`` are texts of
-    people and limits that came after the last request.
+    people and limits that came after the last request. ``cut_off`` is the text of a cancelled reply, as far
+    as people saw it; it becomes part of the history if the turn ends there.
     """
 
     seq: int = 0
@@ -55,6 +65,7 @@ class History:
     results: tuple[ToolResult, ...] = ()
     started: tuple[tuple[str, str], ...] = ()
     pending: tuple[PendingText, ...] = ()
+    cut_off: CutOffReply | None = None
 
     def messages(self) -> tuple[Message, ...]:
         """The messages of the next request."""
@@ -77,17 +88,17 @@ def advance(history: History, event: Event, seq: int) -> History:
     match event:
         case events.UsageRecorded(seen_seq=seen):
             return _close(history, seen) if seen else history
-        case events.MessageReceived(text=text):
-            return _add_text(history, text)
-        case events.MessageEdited() | events.MessageWithdrawn():
-            return _change_pending(history, event)
-        case (
-            events.LimitNeared()
-            | events.LimitReached()
-            | events.ConversationInterrupted()
-            | events.GuardNoticed()
-        ):
+        case events.MessageReceived() | events.MessageEdited() | events.MessageWithdrawn():
+            return _add_message_event(history, event)
+        case events.LimitNeared() | events.LimitReached() | events.GuardNoticed():
             return _add_text(history, _notice(event))
+        case (
+            events.MessageDiscarded()
+            | events.ConversationInterrupted()
+            | events.TurnFinished()
+            | events.ConversationQueued()
+        ):
+            return _end_turn(history, event)
         case events.ThoughtRecorded() | events.MessageSpoken() | events.ToolCalled():
             return _add_reply_event(history, event)
         case events.ToolStarted():
@@ -95,6 +106,37 @@ def advance(history: History, event: Event, seq: int) -> History:
         case events.ToolReturned() | events.ToolOutcomeUnknown():
             return _add_result(history, event)
     return history
+
+
+def _end_turn(history: History, event: Event) -> History:
+    """Keep what people saw of a reply that was cut off, and tell the model why the turn ended there."""
+    match event:
+        case events.MessageDiscarded(cause="cancelled", text=text) if text.strip():
+            return replace(history, cut_off=CutOffReply(event.call_id, text.rstrip()))
+        case events.ConversationInterrupted() | events.TurnFinished():
+            return _add_notice_of_end(_keep_cut_off_reply(history), _notice(event))
+        case events.ConversationQueued(trigger="continue") if _was_stopped(history):
+            return _add_text(history, GO_ON)
+    return history
+
+
+def _keep_cut_off_reply(history: History) -> History:
+    cut_off = history.cut_off
+    # guard: history-keeps-a-cut-off-reply
+    if cut_off is not None:
+        history = _add_block(history, cut_off.reply_id, Text(cut_off.text))
+    return replace(history, cut_off=None)
+
+
+def _add_notice_of_end(history: History, notice: str) -> History:
+    """Add the notice before messages that came during the reply: the model has not read them yet."""
+    if not notice:
+        return history
+    return replace(history, pending=(PendingText(history.seq, notice), *history.pending))
+
+
+def _was_stopped(history: History) -> bool:
+    return any(note.text == STOPPED for note in history.pending)
 
 
 def _add_reply_event(
@@ -120,6 +162,15 @@ def _add_text(history: History, text: str) -> History:
     if not text.strip():
         return history
     return replace(history, pending=(*history.pending, PendingText(history.seq, text)))
+
+
+def _add_message_event(
+    history: History,
+    event: events.MessageReceived | events.MessageEdited | events.MessageWithdrawn,
+) -> History:
+    if isinstance(event, events.MessageReceived):
+        return _add_text(history, event.text)
+    return _change_pending(history, event)
 
 
 def _change_pending(
@@ -158,6 +209,10 @@ def _notice(event: Event) -> str:
             return f"[{note}]"
         case events.ConversationInterrupted(by=by):
             return f"[{by or 'A person'} interrupted you here. What they say next comes first.]"
+        case events.TurnFinished(status="stopped", reason=reason) if reason != "interrupted":
+            return STOPPED
+        case events.TurnFinished(reason="time_limit"):
+            return "[The time limit of the turn was reached here.]"
     return ""
 
 
@@ -216,6 +271,7 @@ def _close(history: History, seen: int) -> History:
         results=(),
         started=(),
         pending=tuple(note for note in history.pending if note.seq > seen),
+        cut_off=None,
     )
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 
 from paca import events
-from paca.engine.context.history import GO_ON_EXACTLY, NO_RESULT, History, advance
+from paca.engine.context.history import GO_ON_EXACTLY, NO_RESULT, STOPPED, History, advance
 from paca.engine.llm.base import Message, Text, ToolResult, ToolUse
 from paca.events import Event
 from tests.engine.provider_rules import violations
@@ -76,6 +76,59 @@ def test_history_puts_a_message_that_came_during_the_reply_after_it():
         ("assistant", ["Answer to the first"]),
         ("user", ["Second, while it answers"]),
     ]
+
+
+def cut_off(*ends: Event) -> History:
+    """A reply that was cancelled after people had seen a piece of it; ``ends`` come next."""
+    begin: list[Event] = [
+        events.MessageReceived(text="First"),
+        events.MessageReceived(text="Second, while it answers"),
+        events.UsageRecorded(call_id="m1", model="m", outcome="cancelled", seen_seq=1),
+        events.MessageDiscarded(call_id="m1", cause="cancelled", text="I would say "),
+    ]
+    return fold([*begin, *ends])
+
+
+def test_history_keeps_a_reply_that_a_stop_has_cut_off_and_says_so():
+    stopped = events.TurnFinished(number=1, status="stopped", reason="by_person")
+    assert readable(cut_off(stopped, events.MessageReceived(text="Third"))) == [
+        ("user", ["First"]),
+        ("assistant", ["I would say"]),
+        ("user", [STOPPED, "Second, while it answers", "Third"]),
+    ]
+    queued = events.ConversationQueued(trigger="continue")
+    assert readable(cut_off(stopped, queued))[-1][1][-1] == "Go on."
+
+
+def test_history_keeps_a_reply_that_an_interrupt_or_the_time_limit_has_cut_off():
+    interrupted = cut_off(
+        events.ConversationInterrupted(by="Ada"),
+        events.TurnFinished(number=1, status="stopped", reason="interrupted"),
+    )
+    assert readable(interrupted)[1:] == [
+        ("assistant", ["I would say"]),
+        (
+            "user",
+            [
+                "[Ada interrupted you here. What they say next comes first.]",
+                "Second, while it answers",
+            ],
+        ),
+    ]
+    late = cut_off(events.TurnFinished(number=1, status="paused", reason="time_limit"))
+    assert readable(late)[1:] == [
+        ("assistant", ["I would say"]),
+        ("user", ["[The time limit of the turn was reached here.]", "Second, while it answers"]),
+    ]
+
+
+def test_history_drops_a_reply_that_was_cut_off_by_a_lost_worker_and_repeated():
+    repeated = cut_off(
+        events.ConversationResumed(worker="w"),
+        events.UsageRecorded(call_id="m2", model="m", seen_seq=5),
+        events.MessageSpoken(text="The whole answer", call_id="m2"),
+    )
+    assert "I would say" not in str(readable(repeated))
 
 
 def test_history_answers_a_call_without_a_result():
