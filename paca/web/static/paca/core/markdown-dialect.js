@@ -87,6 +87,7 @@ class BoundedTokenizer extends Tokenizer {
 // Japanese and Korean there are no spaces between words, so there a delimiter between punctuation and
 // a letter does both.
 const CJK = String.raw`[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Bopomofo}\u3000-\u303f\uff00-\uffef]`;
+const HAS_CJK = new RegExp(CJK, "u");
 const CJK_PUNCTUATION = String.raw`(?=${CJK})[\p{P}\p{S}]`;
 const PUNCTUATION = String.raw`(?!~)[\p{P}\p{S}]`;
 const LETTER = String.raw`(?:[^\s\p{P}\p{S}]|~)`;
@@ -114,10 +115,9 @@ function closers(mark, skipped) {
 const boundedEmail = (rule) => new RegExp(rule.source.replaceAll(/\]\+(?=\)?\(?@)/g, "]{1,64}"), rule.flags);
 
 const GFM = Lexer.rules.inline.gfm;
-const INLINE_RULES = {
-  ...GFM,
-  text: boundedEmail(GFM.text),
-  url: boundedEmail(GFM.url),
+const RULES = { ...GFM, text: boundedEmail(GFM.text), url: boundedEmail(GFM.url) };
+const CJK_RULES = {
+  ...RULES,
   emStrongLDelim: new RegExp(
     `^(?:\\*+(?:((?!\\*)(?!${CJK})${PUNCTUATION})|([^\\s*]))?)|^_+(?:((?!_)${PUNCTUATION})|([^\\s_]))?`, "u",
   ),
@@ -213,8 +213,10 @@ marked.setOptions({ tokenizer });
 
 /** The blocks of a text, as tokens; their `raw` parts joined are the text. */
 export function blocksOf(text) {
-  const lexer = new Lexer(marked.defaults);
-  tokenizer.begin(INLINE_RULES);
+  // Rules that cannot apply to this text are left out, because they are asked for each of its words.
+  const mayHoldFormulas = text.includes("$") || text.includes("\\(") || text.includes("\\[");
+  const lexer = new Lexer(mayHoldFormulas ? marked.defaults : { ...marked.defaults, extensions: null });
+  tokenizer.begin(HAS_CJK.test(text) ? CJK_RULES : RULES);
   return lexer.lex(text);
 }
 
