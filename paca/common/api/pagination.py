@@ -53,6 +53,9 @@ def _is_position(position: Any) -> bool:
         return True  # the cursor of the first page
     try:
         moment = parse_datetime(str(position))
-        return moment is not None and moment.astimezone(UTC) is not None
+        if moment is None or moment.tzinfo is None:
+            return False
+        moment.astimezone(UTC)  # fails beyond the years 1 to 9999
     except (ValueError, OverflowError):
         return False
+    return True
