@@ -12,6 +12,7 @@ from paca.events import ToolCalled
 from tests.conversations.chat import CALL, Chat, bash_call, download
 
 pytestmark = pytest.mark.django_db
+OTHER_CALL = "7d3c1f0a-52a4-4b77-9a3e-3f5a4c1b2d11"
 PARTS = (b"first line\n" * 1000, "zweite Zeile: 漢字\n".encode() * 1000, b"\x1b[31mlast\n")
 
 
@@ -68,7 +69,7 @@ def test_full_output_is_for_readers_of_its_conversation_only(chat, conversation)
     assert chat.api.get(address(chat, second)).status_code == 404
 
 
-@pytest.mark.parametrize("call_id", [CALL, str(uuid4()), "nonsense", "..", "%00"])
+@pytest.mark.parametrize("call_id", [CALL, OTHER_CALL, "nonsense", "..", "%00"])
 def test_full_output_that_is_not_kept_is_not_found(chat, conversation, call_id):
     answer = chat.api.get(address(chat, conversation, call_id))
     assert answer.status_code == 404
