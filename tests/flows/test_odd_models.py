@@ -8,7 +8,7 @@ from paca.agents import services as agents
 from tests.engine.llm.oddities import arguments, bodies, ends, errors, reasoning
 from tests.engine.llm.oddities.shape import as_json, delta, sse
 from tests.support import openai_dialect
-from tests.support.flow import assert_replay_matches
+from tests.support.flow import assert_replay_matches, wait_until
 from tests.support.model_script import Raw, calls, says
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
@@ -162,3 +162,28 @@ def test_model_that_cannot_write_its_arguments_pauses_the_turn_by_name(flow):
         "arguments of bash 3 times" in conversation.event_data("conversation.paused")[0]["detail"]
     )
     assert len(flow.model.requests) == 3
+
+
+def refuses_words_after_results(body):
+    """A server whose template takes no person's words directly after the result of a call."""
+    roles = [message["role"] for message in body["messages"]]
+    if ("tool", "user") in zip(roles, roles[1:], strict=False):
+        refusal = openai_dialect.error_body("invalid_request_error", "Unexpected role 'user' after role 'tool'")  # fmt: skip
+        return Raw(refusal, status=400)
+    results = sum(role == "tool" for role in roles)
+    return (
+        says("Done.")
+        if results or "echo" in str(body["messages"])
+        else calls(bash="echo a; sleep 1")
+    )
+
+
+@OPENAI
+def test_words_of_a_person_into_a_step_are_no_dead_end_on_a_strict_server(flow):
+    flow.model.script(refuses_words_after_results)
+    conversation = flow.begin("Go")
+    wait_until(lambda: conversation.has_event("tool.started"))
+    flow.send(conversation, "Also this, please.")
+    assert flow.wait_until_idle(conversation) == "finished/answered"
+    assert "Also this, please." in flow.model.requests[-1].raw.decode()
+    assert_replay_matches(conversation)

@@ -208,6 +208,7 @@ MUTANTS = (
             "test_openai_adapter_puts_a_reply_between_results_and_a_persons_words_for_mistral",
         ),
     ),
+    Mutant("engine-strictest-form", always, ("tests/engine/llm/test_plain_history.py",)),
     Mutant("engine-byte-order-mark", removed, (ODDITIES,)),
     Mutant("engine-unknown-lines-are-told", never, (ODDITIES,)),
     Mutant("engine-arguments-encoded-twice", never, (ODDITIES,)),

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from paca.engine.llm import provider_errors
+from paca.engine.llm import plain_history, provider_errors
 from paca.engine.llm.anthropic.encoder import Encoder
 from paca.engine.llm.anthropic.stream import ReplyAssembler
 from paca.engine.llm.base import (
@@ -69,7 +69,17 @@ class AnthropicLLM:
             await response.aclose()
 
     async def _open(self, request: Request, budget: AttemptBudget) -> "httpx2.Response":
-        """The response to the request; sent again without thinking if its thinking is refused."""
+        """The response to the request; sent again without thinking if its thinking is refused, and in
+        the strictest form if its history is."""
+        return await plain_history.send(
+            request,
+            address=self._base_url,
+            post=lambda form: self._post_dropping_thinking(form, budget),
+        )
+
+    async def _post_dropping_thinking(
+        self, request: Request, budget: AttemptBudget
+    ) -> "httpx2.Response":
         try:
             return await self._post(request, budget)
         except RequestRefused as refusal:

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING
 
+from paca.engine.llm import plain_history
 from paca.engine.llm.base import (
     Chunk,
     ModelError,
@@ -90,8 +91,16 @@ class OpenAILLM:
     async def _open(self, request: Request, budget: AttemptBudget) -> tuple[httpx2.Response, int]:
         """The successful response, and the length of the request in bytes.
 
-        A request whose fields the server refuses by name is sent once more without them.
+        A request whose fields the server refuses by name is sent once more without them, and a history
+        that it refuses once more in the strictest form.
         """
+        return await plain_history.send(
+            request, address=self._address, post=lambda form: self._post_learning(form, budget)
+        )
+
+    async def _post_learning(
+        self, request: Request, budget: AttemptBudget
+    ) -> tuple[httpx2.Response, int]:
         try:
             return await self._post(request, budget)
         except ModelError as refusal:

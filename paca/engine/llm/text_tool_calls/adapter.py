@@ -11,18 +11,15 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import cast
 
-from paca.engine.llm import strict_parsing
+from paca.engine.llm import plain_history, strict_parsing
 from paca.engine.llm.base import (
     LLM,
-    Block,
     Chunk,
-    Message,
     Reply,
     Request,
     StopReason,
     Text,
     TextDelta,
-    ToolResult,
     ToolSpec,
     ToolUse,
 )
@@ -75,7 +72,7 @@ def as_text_request(request: Request) -> Request:
     """The request without tools. Tools, calls and results are written as text."""
     system = "\n\n".join(part for part in (request.system, _describe_tools(request.tools)) if part)
     return replace(
-        request, system=system, tools=(), messages=tuple(_messages_as_text(request.messages))
+        request, system=system, tools=(), messages=tuple(plain_history.as_text(request.messages))
     )
 
 
@@ -110,26 +107,3 @@ def _describe_tools(tools: tuple[ToolSpec, ...]) -> str:
         f"- {spec.name}: {spec.description}\n  Arguments, as a JSON schema: {json.dumps(spec.arguments)}"
         for spec in tools
     )
-
-
-def _messages_as_text(messages: tuple[Message, ...]) -> list[Message]:
-    tools: dict[str, str] = {}
-    found = []
-    for message in messages:
-        tools |= {b.call_id: b.tool for b in message.blocks if isinstance(b, ToolUse)}
-        blocks = tuple(_as_text(block, tools) for block in message.blocks)
-        found.append(Message(message.role, blocks))
-    return found
-
-
-def _as_text(block: Block, tools: dict[str, str]) -> Block:
-    match block:
-        case ToolUse():
-            written = json.dumps(
-                {"name": block.tool, "arguments": block.arguments}, ensure_ascii=False
-            )
-            return Text(f"```tool_call\n{written}\n```")
-        case ToolResult():
-            outcome = "failed" if block.failed else "result"
-            return Text(f"[{outcome} of {tools.get(block.call_id, 'a call')}]\n{block.output}")
-    return block
