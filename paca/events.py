@@ -416,13 +416,25 @@ class SandboxStarting(Event):
     backend: str
 
 
+@event("agent.sandbox.progressed")
+class SandboxProgressed(Event):
+    """The start of a sandbox is slow: it is in this ``phase`` (as in sandbox.started) after ``seconds``."""
+
+    phase: str
+    seconds: float = 0.0
+
+
 @event("agent.sandbox.started")
 class SandboxStarted(Event):
-    """The sandbox is ready. ``boot_id`` identifies this start of its runner."""
+    """The sandbox is ready. ``boot_id`` identifies this start of its runner.
+
+    ``phases``: the seconds of each phase (check, queue, create, start).
+    """
 
     backend: str
     boot_id: str
     seconds: float = 0.0
+    phases: dict[str, float] = field(default_factory=dict)
 
 
 @event("agent.sandbox.paused")

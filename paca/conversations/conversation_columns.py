@@ -28,6 +28,7 @@ _ACTIVITY_AFTER: dict[type[Event], str] = {
     events.ToolReturned: "thinking",
     events.ToolStarted: "running_tool",
     events.SandboxStarting: "starting_sandbox",
+    events.SandboxProgressed: "starting_sandbox",
     events.SandboxStarted: "running_tool",
     events.ModelRetried: "retrying",
     events.ConversationWaiting: "",

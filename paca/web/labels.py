@@ -8,6 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from paca.agents.models import Agent
+from paca.sandbox.start_phases import PHASES
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,7 @@ def as_javascript() -> str:
         "NEEDS_YOU": dict(zip(("label", "icon"), NEEDS_YOU, strict=True)),
         "WAITS_FOR": WAITS_FOR,
         "ACTIVITIES": ACTIVITIES,
+        "SANDBOX_PHASES": PHASES,
     }
     # A Map, because an object also has the names of its prototype, such as "constructor".
     head = "// Generated from paca/web/labels.py by `make docs`; change the labels there.\n"

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from paca.common import clock
 from paca.engine.workspace import SandboxGone, SandboxUnavailable, Superseded
+from paca.sandbox import start_phases
 from paca.sandbox.base import (
     IdlePolicy,
     MayReplace,
@@ -116,6 +117,7 @@ class Bubblewrap:
         directory = self._directory(spec.conversation_id)
         try:
             directory.create()
+            start_phases.enter("queue")
             async with host_process.directory_lock(directory.folder):
                 runner = host_process.read_record(directory.folder)
                 if epoch < runner.epoch:
@@ -279,10 +281,12 @@ class Bubblewrap:
     async def _start(
         self, directory: SandboxDirectory, spec: SandboxSpec, epoch: int
     ) -> Attachment:
+        start_phases.enter("create")
         launcher = await asyncio.to_thread(self._launcher)
         runner = await asyncio.to_thread(launcher.launch, directory, spec, epoch)
         oom_kills = directory.control_group.oom_kills()
         host_process.write_record(directory.folder, replace(runner, oom_kills=oom_kills))
+        start_phases.enter("start")
         try:
             return await _attach(directory, epoch)
         except (OSError, SandboxGone, TimeoutError):

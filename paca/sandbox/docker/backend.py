@@ -11,6 +11,7 @@ from paca.engine.workspace import (
     SandboxUnreachable,
     Superseded,
 )
+from paca.sandbox import start_phases
 from paca.sandbox.base import (
     IdlePolicy,
     MayReplace,
@@ -266,9 +267,11 @@ class Docker:
     ) -> ContainerAttachment | None:
         found = await self.inventory.find_container(spec.conversation_id)
         if found is None:
+            start_phases.enter("create")
             created = await self.creator.create_for_conversation(spec, epoch)
             return None if created is None else await self.start_container(created, epoch)
         if found.starting and clock.monotonic() < starting_until:
+            start_phases.enter("queue")
             return None
         if found.paused:
             await self.inventory.unpause(found)
@@ -290,6 +293,7 @@ class Docker:
         The connection is made before the start, so that no output is missed.
         """
         last_output = ""
+        start_phases.enter("start")
         try:
             attachment = await self._connect(created)
             try:

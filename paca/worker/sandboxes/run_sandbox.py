@@ -22,9 +22,11 @@ from paca.engine.workspace import (
     Superseded,
     WorkspaceError,
 )
+from paca.sandbox import start_phases
 from paca.sandbox.base import Backend, Sandbox, SandboxSpec
 from paca.sandbox.exit_cause import ExitCause, ExitKind
 from paca.sandbox.manager import SandboxManager
+from paca.sandbox.start_phases import StartPhases
 from paca.worker.database import Database
 from paca.worker.run_log import RunLog
 from paca.worker.sandboxes import warm_pool as warm_pools
@@ -32,6 +34,7 @@ from paca.worker.sandboxes.warm_pool import WarmPool
 
 FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS = 0.5, 15.0
 MAX_WAIT_SECONDS = 1800.0
+SLOW_PHASE_SECONDS, LOOK_SECONDS = 2.0, 0.25
 GAVE_UP = (
     "Commands cannot run on this server for now: its sandboxes have not answered for half an hour."
 )
@@ -161,6 +164,36 @@ class RunSandbox:
                 raise SandboxUnavailable(GAVE_UP)
 
     async def _open(self) -> Sandbox:
+        """Attach to the running sandbox or start one. A slow start is told, phase by phase.
+
+        Raises what ``_open_measured`` raises; an error after a slow start says where the time went.
+        """
+        with start_phases.measure() as phases:
+            reporter = asyncio.create_task(self._report_slow_phases(phases))
+            try:
+                return await self._open_measured(phases)
+            except SandboxUnavailable as error:
+                if phases.total < SLOW_PHASE_SECONDS:
+                    raise
+                raise type(error)(f"{error.detail} {phases.sentence()}") from error
+            finally:
+                reporter.cancel()
+                await asyncio.wait({reporter})
+
+    async def _report_slow_phases(self, phases: StartPhases) -> None:
+        """Store one event for each phase in which the start is still after two seconds."""
+        told: set[str] = set()
+        # A worker that has taken over tells its own start; a database error shows at the next write.
+        with suppress(Fenced, DatabaseError):
+            while True:
+                await asyncio.sleep(LOOK_SECONDS)
+                if phases.total >= SLOW_PHASE_SECONDS and phases.phase not in told:
+                    told.add(phases.phase)
+                    await self._log.commit(
+                        events.SandboxProgressed(phase=phases.phase, seconds=round(phases.total, 1))
+                    )
+
+    async def _open_measured(self, phases: StartPhases) -> Sandbox:
         """Attach to the running sandbox or start one, and record which.
 
         Raises ``SandboxUnreachable``, ``SandboxUnavailable``, or ``Superseded`` if the claim is lost.
@@ -190,7 +223,9 @@ class RunSandbox:
             self._log.add(_lost_event(SILENT))
         if sandbox.boot_id != self._known_boot_id:
             self._log.add(
-                events.SandboxStarted(backend=name, boot_id=sandbox.boot_id, seconds=seconds)
+                events.SandboxStarted(
+                    backend=name, boot_id=sandbox.boot_id, seconds=seconds, phases=phases.end()
+                )
             )
             self._known_boot_id = sandbox.boot_id
         else:

@@ -3,6 +3,7 @@ import { Log, anyLog } from "./logs.js";
 import { randomly } from "./harness.js";
 import { fold, initialState, reduce } from "../../../paca/web/static/paca/conversation/reduce.js";
 import { isBusy, newCache, queue, rows } from "../../../paca/web/static/paca/conversation/row-selectors.js";
+import { noteInWords } from "../../../paca/web/static/paca/conversation/labels.js";
 import { costInWords, tokens } from "../../../paca/web/static/paca/conversation/usage.js";
 import { emptyHistory, historyReducer } from "../../../paca/web/static/paca/conversation/history.js";
 
@@ -61,6 +62,22 @@ test("activity row is shown while the agent works and no other row shows progres
   same(last().activity, "Starting the sandbox");
   log.finish();
   check(last().kind !== "now");
+});
+
+test("slow start of a sandbox tells its phase and since when it starts", () => {
+  const log = new Log().message("Hi").begin();
+  log.call("bash", { command: "ls" });
+  log.add("sandbox.progressed", { phase: "check", seconds: 2 });
+  const now = () => rows(state(log)).at(-1);
+  same(now().activity, "Starting the sandbox: asking the backend");
+  const began = now().since;
+  same(Date.parse(log.frames.at(-1).at) - Date.parse(began), 2000);
+  log.add("sandbox.starting", { backend: "docker" }).add("sandbox.progressed", { phase: "create", seconds: 30 });
+  same(now().activity, "Starting the sandbox: creating it");
+  log.add("sandbox.started", { backend: "docker", boot_id: "b", seconds: 39, phases: { check: 30, create: 9, start: 0.2 } });
+  check(now().activity !== "Starting the sandbox");
+  same(noteInWords(rows(state(log)).find(({ kind }) => kind === "note").entry, {}).fact,
+    "Sandbox ready: asking the backend 30 s, creating it 9 s");
 });
 
 test("failed sandbox start ends the activity of starting", () => {

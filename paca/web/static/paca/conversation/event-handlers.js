@@ -168,6 +168,7 @@ function toolCalled(draft, frame, data) {
 }
 
 function toolStarted(draft, frame, data) {
+  draft.sandbox = null; // it was there already, if it did not start
   changeEntry(draft, `tool:${data.call_id}`, { state: "running", startedAt: frame.at });
 }
 
@@ -271,6 +272,10 @@ export const eventHandlers = new Map(Object.entries({
   "agent.model.noticed": addNote,
   "agent.sandbox.starting": (draft, frame, { backend }) => {
     draft.sandbox = { backend, at: frame.at };
+  },
+  "agent.sandbox.progressed": (draft, frame, { phase, seconds }) => {
+    const began = new Date(Date.parse(frame.at) - seconds * 1000).toISOString();
+    draft.sandbox = { at: began, ...draft.sandbox, phase };
   },
   "agent.sandbox.started": (draft, frame, data) => {
     draft.sandbox = null;

@@ -1,6 +1,7 @@
 // The texts of states, activities and notices. A notice has the fact and the next step.
 
-import { ACTIVITIES, NEEDS_YOU, REASONS, STATUSES, STATUSES_WITH_REASON, WAITS_FOR, WAITS_FOR_PEOPLE } from "./status-labels.js";
+import { duration } from "../core/time.js";
+import { ACTIVITIES, NEEDS_YOU, REASONS, STATUSES, SANDBOX_PHASES, STATUSES_WITH_REASON, WAITS_FOR, WAITS_FOR_PEOPLE } from "./status-labels.js";
 
 /** Label, icon and tone of a conversation's status, and its reason in a few words. */
 export function stateOf({ status, reason = "", waitsFor = "" }) {
@@ -17,11 +18,22 @@ export function activityOf(state, toolPhrase) {
   if (state.stopping) return "Stopping";
   if (state.status === "queued") return WAITS_FOR.get(state.waitsFor) ?? WAITS_FOR.get("worker");
   if (state.status === "waiting") return "Waiting";
-  if (state.sandbox) return ACTIVITIES.get("starting_sandbox");
+  if (state.sandbox) return startingInWords(state.sandbox);
   if (state.retry) return ACTIVITIES.get("retrying");
   if (toolPhrase) return toolPhrase;
   const newest = [...state.live.values()].at(-1);
   return newest?.kind === "said" ? "Writing" : ACTIVITIES.get("thinking");
+}
+
+function startingInWords({ phase }) {
+  const words = SANDBOX_PHASES.get(phase);
+  return words ? `${ACTIVITIES.get("starting_sandbox")}: ${words}` : ACTIVITIES.get("starting_sandbox");
+}
+
+/** "asking the backend 30 s, creating it 9.1 s": the phases that took a second or more. */
+function phasesInWords(phases) {
+  return Object.entries(phases).filter(([, seconds]) => seconds >= 1)
+    .map(([phase, seconds]) => `${SANDBOX_PHASES.get(phase) ?? phase} ${duration(seconds)}`).join(", ");
 }
 
 // --- notices --------------------------------------------------------------------------------------
@@ -84,8 +96,8 @@ const NOTES = new Map(Object.entries({
   "agent.guard.noticed": ({ guard, note }, { agent }) => ({
     look: "fold", icon: "circle-alert", fact: (GUARDS.get(guard) ?? GUARDS.get(""))(agent), told: note,
   }),
-  "agent.sandbox.started": ({ seconds }) => ({
-    look: "slim", icon: "box", fact: "Sandbox ready",
+  "agent.sandbox.started": ({ seconds, phases = {} }) => ({
+    look: "slim", icon: "box", fact: ["Sandbox ready", phasesInWords(phases)].filter(Boolean).join(": "),
     facts: seconds ? { seconds } : null,
   }),
   "agent.sandbox.paused": () => ({

@@ -82,3 +82,10 @@ export const ACTIVITIES = new Map(Object.entries({
   "running_tool": "Running a tool",
   "retrying": "Retrying the model"
 }));
+
+export const SANDBOX_PHASES = new Map(Object.entries({
+  "check": "asking the backend",
+  "queue": "waiting for another start to end",
+  "create": "creating it",
+  "start": "starting it"
+}));
