@@ -1,6 +1,7 @@
 """A sandbox that starts slowly: the log tells the phase it is in, and an error says where the time went."""
 
 import asyncio
+from collections import defaultdict
 from uuid import uuid4
 
 import pytest
@@ -19,11 +20,13 @@ class RecordingLog:
 
     def __init__(self) -> None:
         self.phases: list[str] = []
+        self.told: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
 
     async def commit(self, *entries: events.Event) -> None:
-        self.phases += [
-            each.phase for each in entries if isinstance(each, events.SandboxProgressed)
-        ]
+        for each in entries:
+            assert isinstance(each, events.SandboxProgressed)
+            self.phases.append(each.phase)
+            self.told[each.phase].set()
 
 
 class SlowManager:
