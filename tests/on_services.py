@@ -93,6 +93,7 @@ LEFT_OUT = {
     "tests/realtime/test_slow_readers.py": "measures what a web server keeps for a socket",
     "tests/worker/test_control_protocol.py": SAME_QUERIES,
     "tests/worker/test_external_triggers_on_a_full_disk.py": NO_QUERY,
+    "tests/worker/test_slots.py": NO_DATABASE,
     "tests/worker/test_thread.py": NO_QUERY,
     "tests/worker/test_stream_buffer.py": NO_DATABASE,
 }

@@ -66,7 +66,7 @@ async def think(
         await call.begin()
         request = _request(turn, services, may_call=may_call)
         async with retrying.stream_with_retries(
-            services.llm, request, retries=turn.profile.retries
+            services.llm, request, retries=turn.profile.retries, sleep=services.wait
         ) as stream:
             call.stream = stream
             async for step in stream:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -22,6 +24,8 @@ from paca.engine.llm.base import (
 from paca.engine.tools.registry import Toolbox
 from paca.engine.workspace import SandboxWorkspace
 from paca.events import Event
+
+LendSlot = Callable[[], AbstractAsyncContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +209,18 @@ class TurnServices(ToolServices):
     """Everything outside the engine that a turn uses.
 
     ``read_limits`` gives the limits of the agent as they are now; without it they do not change.
+    ``lend_slot`` is a context in which the turn only waits, and others use its place on the worker.
     """
 
     llm: LLM
     outputs: OutputStore = NoOutputStore()
     read_limits: Callable[[], Awaitable[TurnLimits]] | None = None
+    lend_slot: LendSlot = nullcontext
+
+    async def wait(self, seconds: float) -> None:
+        """Wait, and let others work meanwhile. It may take longer until the turn can go on."""
+        async with self.lend_slot():
+            await asyncio.sleep(seconds)
 
 
 async def limit_before_call(

@@ -30,6 +30,7 @@ from paca.worker.database import Database
 from paca.worker.external_triggers import ExternalTriggerHandler
 from paca.worker.sandboxes import sweeper
 from paca.worker.sandboxes.warm_pool import WarmPool
+from paca.worker.slots import Slot, Slots
 from paca.worker.turns import ConversationRun, WorkerResources
 from paca.worker.worker_registry import WorkerRegistration
 
@@ -74,6 +75,7 @@ class Worker:
         self._work_available = asyncio.Event()
         self._draining = asyncio.Event()
         self._loop = asyncio.get_running_loop()
+        self._slots = Slots(settings.concurrency, self._work_available.set)
         self._registration = WorkerRegistration(settings.concurrency)
         self.id = self._registration.id
         self._warm_pool = WarmPool(
@@ -163,7 +165,7 @@ class Worker:
 
     def _free_slots(self) -> int:
         """How many more conversations this worker can run. Another thread calls it too."""
-        return 0 if self._draining.is_set() else self._settings.concurrency - len(self._runs)
+        return 0 if self._draining.is_set() else self._slots.free
 
     def _slots_for_external_triggers(self) -> int:
         """Like ``_free_slots``, but 0 on a full disk: entries of the bus then stay where they are."""
@@ -178,18 +180,19 @@ class Worker:
             claim, self.id, lease_seconds=self._settings.lease_seconds, limit=slots
         )
         for claimed in claims:
-            run = ConversationRun(claimed, self._resources)
+            slot = self._slots.take()
+            run = ConversationRun(claimed, self._resources, slot.lend)
             self._runs[run.conversation_id] = run
             self._lease_keeper.add(run.lease)
             task = asyncio.create_task(run.answer_inbox())
             self._tasks.add(task)
-            task.add_done_callback(functools.partial(self._on_run_ended, run))
+            task.add_done_callback(functools.partial(self._on_run_ended, run, slot))
         if claims:
             # Commands that came during the claim reached no run. They are read a moment later, so
             # that the first queries of the new runs go first.
             self._loop.call_later(COMMANDS_AFTER_CLAIM_SECONDS, self._schedule_control_commands)
 
-    def _on_run_ended(self, run: ConversationRun, task: asyncio.Task[None]) -> None:
+    def _on_run_ended(self, run: ConversationRun, slot: Slot, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._lease_keeper.remove(run.lease)
         if self._runs.get(run.conversation_id) is run:
@@ -197,7 +200,7 @@ class Worker:
         if not task.cancelled() and (error := task.exception()) is not None:
             fields = {"conversation": str(run.conversation_id), "epoch": run.lease.epoch}
             logger.error("run ended with an error", exc_info=error, extra=fields)
-        self._work_available.set()  # a slot is free again
+        slot.end()
 
     # --- hints and control commands -----------------------------------------------------------
 

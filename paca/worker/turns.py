@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -22,7 +23,7 @@ from paca.engine.llm.registry import open_llm
 from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
 from paca.engine.loop import run_until_done
 from paca.engine.tools.registry import Toolbox, workspace_tools
-from paca.engine.turn import ActiveTurn, ToolServices, TurnOutcome, TurnServices
+from paca.engine.turn import ActiveTurn, LendSlot, ToolServices, TurnOutcome, TurnServices
 from paca.engine.workspace import SandboxBroken, Superseded
 from paca.sandbox.manager import SandboxManager
 from paca.worker import claim, turn_end
@@ -66,8 +67,15 @@ class WorkerResources:
 class ConversationRun:
     """Runs a claimed conversation, and obeys the requests of the control protocol."""
 
-    def __init__(self, claimed: claim.Claimed, resources: WorkerResources) -> None:
+    def __init__(
+        self,
+        claimed: claim.Claimed,
+        resources: WorkerResources,
+        lend_slot: LendSlot = nullcontext,
+    ) -> None:
+        """``lend_slot``: a context in which the run only waits, and other conversations use its slot."""
         self.lease: Lease = claimed.lease
+        self._lend_slot = lend_slot
         self._claimed = claimed
         self._resources = resources
         self._stream_buffer = StreamBuffer(claimed.lease.conversation_id, get_bus())
@@ -164,6 +172,7 @@ class ConversationRun:
             log=log,
             database=database,
             warm_pool=self._resources.warm_pool,
+            lend_slot=self._lend_slot,
         )
         try:
             while await self._run_turn(turn, log, sandbox):
@@ -206,6 +215,7 @@ class ConversationRun:
                 _open_llm(turn),
                 FullOutputStore(database),
                 functools.partial(database.call, read_limits, agent_id),
+                self._lend_slot,
             )
             if self._request is None:
                 self._engine = asyncio.create_task(run_until_done(active, services))

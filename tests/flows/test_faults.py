@@ -1,5 +1,7 @@
 """Faults around a run: people read how to repair them, and the worker survives."""
 
+from dataclasses import replace
+
 import pytest
 from django.db import IntegrityError, OperationalError
 
@@ -8,10 +10,23 @@ from paca.conversations import store
 from paca.engine.workspace import SandboxUnavailable
 from paca.sandbox.manager import SandboxManager
 from paca.worker.claim import MAX_LOST_WORKERS
-from tests.support.flow import assert_replay_matches, wait_until
-from tests.support.model_script import calls, says
+from tests.support.flow import Flow, assert_replay_matches, wait_until
+from tests.support.model_script import calls, fails, says
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
+
+
+def test_conversation_does_not_wait_for_a_run_that_only_waits(transactional_db, tmp_path):
+    """One slot: the run in its back-off lends it, and is stopped in its wait as at any other moment."""
+    with Flow(tmp_path, worker={"concurrency": 1}) as flow:
+        flow.model.script([replace(fails("429"), retry_after="60"), says("Meanwhile.")])
+        waiting = flow.begin("First")
+        wait_until(lambda: waiting.has_event("model.retried"))
+        other = flow.ask("Second")
+        assert (other.answers, waiting.row.status) == (["Meanwhile."], "running")
+        flow.stop(waiting)
+        flow.wait_until_idle(waiting)
+        assert waiting.status == "stopped/by_person"
 
 
 def test_worker_survives_a_sandbox_that_cannot_be_swept(flow, monkeypatch):

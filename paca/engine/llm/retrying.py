@@ -208,7 +208,7 @@ def stream_with_retries(
 ) -> RetryingStream:
     """Ask the model, with up to ``retries`` further attempts after the first.
 
-    ``sleep`` and ``jitter`` (a number from 0 to 1) are for tests.
+    ``sleep`` waits between attempts. ``jitter`` (a number from 0 to 1) is for tests.
     """
     return RetryingStream(llm, request, retries=retries, sleep=sleep, jitter=jitter)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from paca.common import clock
 from paca.conversations import sandbox_lifecycle
 from paca.conversations.models import Conversation, ToolCall
 from paca.conversations.store import Fenced, Lease
+from paca.engine.turn import LendSlot
 from paca.engine.workspace import (
     SandboxGone,
     SandboxUnavailable,
@@ -57,6 +58,7 @@ class RunSandbox:
         log: RunLog,
         database: Database,
         warm_pool: WarmPool | None = None,
+        lend_slot: LendSlot = nullcontext,
     ) -> None:
         self._spec = spec
         self._known_boot_id = known_boot_id
@@ -64,6 +66,7 @@ class RunSandbox:
         self._warm_pool = warm_pool
         self._log = log
         self._database = database
+        self._lend_slot = lend_slot
         self._sandbox: Sandbox | None = None
         self._exit_sentences: dict[str, str] = {}
         self._exit_checked_for: Sandbox | None = None
@@ -146,7 +149,8 @@ class RunSandbox:
             waiting = events.ConversationWaiting(reason="sandbox", detail=reason.detail)
             await self._log.commit(waiting)
         try:
-            sandbox = await self._retry_open()
+            async with self._lend_slot():
+                sandbox = await self._retry_open()
         except WorkspaceError:
             await self._log.commit(RESUMED)
             raise
