@@ -94,6 +94,7 @@ LEFT_OUT = {
     "tests/worker/test_control_protocol.py": SAME_QUERIES,
     "tests/worker/test_external_triggers_on_a_full_disk.py": NO_QUERY,
     "tests/worker/test_slots.py": NO_DATABASE,
+    "tests/worker/test_slow_sandbox_start.py": NO_DATABASE,
     "tests/worker/test_thread.py": NO_QUERY,
     "tests/worker/test_stream_buffer.py": NO_DATABASE,
 }
