@@ -14,6 +14,7 @@ from paca.common.errors import ConfigurationError
 from paca.engine.llm.demo import scripted_model
 from paca.ops import database_check
 from paca.projects import permissions
+from paca.projects.models import Workspace
 from paca.projects.services import projects, workspaces
 
 
@@ -37,14 +38,21 @@ def migrate() -> None:
 
 
 @transaction.atomic
-def create_admin_and_demo() -> User | None:
-    """Create the first admin and a demo project with an agent that needs no key.
+def create_admin_and_demo() -> tuple[User | None, bool]:
+    """Create the first admin, and a demo project with an agent that needs no key.
 
-    Gives the admin, or None and creates nothing if the database has people already.
+    Gives the admin, or None if the database has people already, for example after ``createsuperuser``;
+    and whether the demo was created, which is once, while there is no workspace yet.
     """
     admin = accounts.make_first_admin(password=settings.PACA_ADMIN_PASSWORD)
-    if admin is None:
-        return None
+    owner = admin or User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
+    if owner is None or Workspace.objects.exists():
+        return admin, False
+    _create_demo(owner)
+    return admin, True
+
+
+def _create_demo(admin: User) -> None:
     workspace = workspaces.create("Paca", owner=admin)
     project = projects.create(
         workspace,
@@ -61,7 +69,6 @@ def create_admin_and_demo() -> User | None:
         role=project.roles.get(name=permissions.AGENT),
         by=admin,
     )
-    return admin
 
 
 def sign_in_path(admin: User) -> str:

@@ -256,3 +256,30 @@ def test_readyz_names_the_part_that_is_not_ready(stopped_installation: Installat
     assert answer.status == 503
     assert answer.json()["parts"]["migrations"].endswith("not applied")
     assert running.get("/healthz").status == 200
+
+
+def test_django_commands_on_a_fresh_folder_say_what_to_use(installation: Installation):
+    migrated = installation.run("migrate")
+    assert (migrated.returncode, "Traceback" in migrated.stderr) == (1, False)
+    assert "Next step: run `manage.py up --prepare-only`" in migrated.stderr
+    created = installation.run("createsuperuser", "--noinput", "--username", "ada")
+    assert (created.returncode, "Traceback" in created.stderr) == (1, False)
+    assert "Run `manage.py up` once" in created.stderr
+    assert not installation.data.exists()
+
+
+def test_django_commands_before_the_first_start_leave_room_for_the_demo(installation: Installation):
+    installation.data.mkdir(mode=0o700)
+    installation.settings |= {
+        "SECRET_KEY": "first-run-0123456789abcdefghijklmnopqrstuvwxyz-0123456789",
+        "ENCRYPTION_KEY": "iF5gV2d3cXh1eWJtdmF3cXJ0c2x6a2puZ2h1aW9wYXM=",
+    }
+    assert installation.run("migrate").returncode == 0
+    created = installation.run("createsuperuser", "--noinput", "--username", "ada")
+    assert created.returncode == 0, created.stderr
+    prepared = installation.run("up", "--prepare-only")
+    assert "Demo         project Demo with the agent @guide" in prepared.stdout, prepared.stderr
+    assert "sign in as admin" not in prepared.stdout
+    assert "Demo" not in installation.run("up", "--prepare-only").stdout
+    checked = installation.run("runserver", "--noreload", "nowhere:1")
+    assert "`manage.py up` starts everything" in checked.stdout + checked.stderr

@@ -95,8 +95,10 @@ class Command(StatusLines):
             self._migrate()
             split_deployment.check_web_secrets()  # another host may have started a moment ago
             split_deployment.record_secrets()
-            admin = bootstrap.create_admin_and_demo()
+            admin, has_new_demo = bootstrap.create_admin_and_demo()
         self._report_admin(admin, address)
+        if has_new_demo:
+            self.print_done("Demo", "project Demo with the agent @guide")
 
     def _migrate(self) -> None:
         from paca.ops import bootstrap
@@ -123,7 +125,6 @@ class Command(StatusLines):
             link = "this link" if address else "this path on your server's address"
             self.print_done("Admin", f"sign in as {admin.username}, once, with {link}:")
             self.print_line(f"               {address}{bootstrap.sign_in_path(admin)}")
-        self.print_done("Demo", "project Demo with the agent @guide")
 
     def _report_sandbox_and_models(self) -> None:
         from paca.ops import sandbox_factory
