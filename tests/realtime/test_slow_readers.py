@@ -121,18 +121,18 @@ def test_page_that_falls_behind_only_in_live_text_is_closed_too(server, chat):
     topic = conversation_topic(chat.id)
     with silent_page(server, chat):
         until(lambda: open_sockets(server) == 1)
-        output = 0
+        sent = 0
 
-        def send_output_until_it_is_closed() -> bool:
-            nonlocal output
-            event = events.ToolProgressed(call_id="t1", offset=output, text="y" * 60_000)
+        def send_text_until_it_is_closed() -> bool:
+            nonlocal sent
+            event = events.TextStreamed(call_id=f"m{sent}", offset=0, text="y" * 60_000)
             frame = {"type": event.type, "seq": None, "source": "agent", "turn": 1, "at": ""}
             get_bus().live(topic, frame | {"data": event.payload()})
-            output += 60_000
+            sent += 60_000
             return open_sockets(server) == 0
 
-        until(send_output_until_it_is_closed, 20)
-    assert output > MIB  # the page had time to read
+        until(send_text_until_it_is_closed, 60)
+    assert sent > MIB  # the page had time to read
 
 
 def test_page_that_was_closed_reconnects_and_gets_everything(server, chat):
