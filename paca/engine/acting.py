@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from paca import events
 from paca.common import clock
@@ -208,6 +208,9 @@ async def _run_call(
         full_output_bytes = await services.outputs.keep(
             call.id, output.file, services.sandbox.workspace
         )
+    if call.parsed.notes:
+        noted = f"{output.output}\n[{' '.join(call.parsed.notes)}]".lstrip()
+        output = replace(output, output=noted)
     return _result(call.id, output, seconds=seconds, full_output_bytes=full_output_bytes)
 
 

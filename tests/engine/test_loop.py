@@ -215,6 +215,16 @@ async def test_reply_that_refuses_fails_the_turn():
     assert world.status == "failed/model_refused"
 
 
+async def test_result_tells_the_model_how_its_arguments_were_read():
+    call = calls(("bash", {"command": "ls", "timeout_seconds": "5", "description": "List"}))
+    world = World(call, says("Done."), commands={"ls": "a.txt"})
+    await world.ask("Go")
+    assert "a.txt" in world.outputs[0]
+    assert world.outputs[0].endswith(
+        '[timeout_seconds was "5" and was taken as 5. There is no field "description"; it was ignored.]'
+    )
+
+
 # --- limits -------------------------------------------------------------------------------------
 
 

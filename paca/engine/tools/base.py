@@ -57,7 +57,7 @@ FilePath = Annotated[
 
 
 class ToolArguments(BaseModel):
-    """Arguments as the model gave them. No value is guessed, converted or ignored."""
+    """Arguments of the right types. The toolbox has read what can be meant in one way only."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
@@ -127,10 +127,11 @@ class Tool(ABC, Generic[ArgumentsT]):
 
 @dataclass(frozen=True, slots=True)
 class ParsedCall(Generic[ArgumentsT]):
-    """A tool and the arguments that it has checked."""
+    """A tool and the arguments that it has checked. ``notes`` tell the model what was read in another way."""
 
     tool: Tool[ArgumentsT]
     arguments: ArgumentsT
+    notes: tuple[str, ...] = ()
 
     @property
     def subject(self) -> str:

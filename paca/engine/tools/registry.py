@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,6 +15,7 @@ from paca.common.errors import PacaError
 from paca.engine.llm.base import ToolSpec
 from paca.engine.tools.base import AnyParsedCall, AnyTool, ParsedCall
 from paca.engine.tools.bash import Bash
+from paca.engine.tools.coercion import coerce
 from paca.engine.tools.editing import EditFile, WriteFile
 from paca.engine.tools.files import ReadFile
 from paca.engine.tools.git import GitDiff, GitLog, GitStatus
@@ -72,17 +74,20 @@ class Toolbox:
     def parse(self, tool_name: str, arguments: Any) -> AnyParsedCall:
         """Find the tool and check the arguments that the model gave.
 
-        Raises ``UnknownTool`` or ``BadArguments``; their texts tell the model how to correct the call.
+        What can be meant in one way only is taken, with a note for the model. Raises ``UnknownTool`` or ``BadArguments``; their texts tell the model how to correct the call.
         """
         tool = self.get(tool_name)
         if not isinstance(arguments, dict):
             raise BadArguments(
                 f"{tool_name} did not run: expected an object of arguments; got {short_json(arguments)}."
             )
-        try:
+        schema = self._schemas[tool_name]
+        meant, notes = coerce(arguments, schema)
+        with suppress(ValidationError):
+            return ParsedCall(tool, tool.Arguments.model_validate(meant), tuple(notes))
+        try:  # the errors are about what the model wrote
             return ParsedCall(tool, tool.Arguments.model_validate(arguments))
         except ValidationError as error:
-            schema = self._schemas[tool_name]
             wrong = "\n".join(f"- {line}" for line in describe_errors(error, schema, arguments))
             raise BadArguments(
                 f"{tool_name} did not run: its arguments do not fit.\n{wrong}\n{_accepted_arguments(schema)}"

@@ -125,7 +125,10 @@ BAD = [
     ("bash", {"command": ["ls"]}, '; got ["ls"].'),
     ("bash", {"command": "a\0b"}, r'- command: expected text without NUL characters; got "a\u0000b".'),
     ("bash", {"command": "x" * 1_000_001}, "(1000003 characters)."),
-    ("bash", {"command": "ls", "timeout_seconds": "5"}, 'expected a whole number from 1 to 1800; got "5".'),
+    ("bash", {"command": "ls", "timeout_seconds": "5 s"}, 'expected a whole number from 1 to 1800; got "5 s".'),
+    ("bash", {"command": "ls", "timeout_seconds": "5.5"}, 'from 1 to 1800; got "5.5".'),
+    ("bash", {"command": "ls", "timeout": 5}, '- "timeout": there is no such field. Did you mean timeout_seconds?'),
+    ("bash", {"script": "ls"}, '- "script": there is no such field.'),
     ("bash", {"command": "ls", "timeout_seconds": 2.5}, "expected a whole number from 1 to 1800; got 2.5."),
     ("bash", {"command": "ls", "timeout_seconds": 0}, "from 1 to 1800; got 0."),
     ("bash", {"command": "ls", "timeout_seconds": 10**30}, "from 1 to 1800; got 1000000000000000000000000000000."),
@@ -141,10 +144,31 @@ BAD = [
     ("search_files", {"pattern": "a\nb"}, "- pattern: expected text without line breaks, since"),
     ("git_diff", {"revision": "--output=/x"}, '- revision: expected text of at most 200 characters that matches ^[^-'),
     ("git_log", {"limit": 1000}, "- limit: expected a whole number from 1 to 200; got 1000."),
-    ("think", {"thought": "x", "mood": 1}, '- "mood": there is no such field.\nIt takes: thought (required).'),
     ("think", [1], "think did not run: expected an object of arguments; got [1]."),
     ("think", None, "expected an object of arguments; got null."),
 ]  # fmt: skip
+
+
+MEANT = [
+    ("bash", {"command": "ls", "timeout_seconds": "5"}, {"timeout_seconds": 5}, 'timeout_seconds was "5" and was taken as 5.'),
+    ("bash", {"command": "ls", "timeout_seconds": 5.0}, {"timeout_seconds": 5}, "timeout_seconds was 5.0 and was taken as 5."),
+    ("bash", {"command": "ls", "timeout_seconds": " 5.0"}, {"timeout_seconds": 5}, "was taken as 5."),
+    ("git_diff", {"staged": "True"}, {"staged": True}, 'staged was "True" and was taken as true.'),
+    ("search_files", {"pattern": "x", "ignore_case": "false"}, {"ignore_case": False}, "was taken as false."),
+    ("bash", {"command": "ls", "description": "List"}, {"command": "ls"}, 'There is no field "description"; it was ignored.'),
+    ("think", {"thought": "x", "mood": 1, "why": 2}, {"thought": "x"}, 'There is no field "mood", "why"; it was ignored.'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "arguments", "meant", "note"), MEANT)
+def test_toolbox_takes_arguments_that_can_be_meant_in_one_way(name, arguments, meant, note):
+    call = TOOLBOX.parse(name, arguments)
+    assert {field: getattr(call.arguments, field) for field in meant} == meant
+    assert note in " ".join(call.notes)
+
+
+def test_toolbox_notes_nothing_about_arguments_that_fit():
+    assert TOOLBOX.parse("bash", {"command": "5", "timeout_seconds": 5}).notes == ()
 
 
 @pytest.mark.parametrize(("name", "arguments", "explanation"), BAD)
