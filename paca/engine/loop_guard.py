@@ -3,11 +3,15 @@
 A step is the tool calls of one reply with their results. The reply's text does not count: a model
 that says something new each time and does the same makes no progress. Replies without calls need
 no guard here. Each of them ends the turn, except continuations, which ``TurnProgress`` counts.
+
+Polling is another matter: between two equal looks time was meant to pass, so repetition proves nothing.
+It has a limit in time.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +23,10 @@ from paca.events import Event
 GUARD = "repeated_step"
 SUSPECT_ROUNDS, WARN_ROUNDS = 2, 3
 UNREADABLE_STEPS = 3  # as many in a row end the turn: the model cannot write the call
+# A command that waits on purpose, and the least time that it must have taken.
+WAITING_COMMAND = re.compile(r"\b(sleep|wait|watch|inotifywait)\b|\btail\b.*\s-\w*[fF]")
+MIN_WAIT_SECONDS = 1.0
+POLLING_WARN_SECONDS, POLLING_STUCK_SECONDS = 300.0, 900.0
 # Period (in steps) to the rounds at which the turn pauses: eight model calls at most.
 STUCK_ROUNDS = {1: 5, 2: 4}
 MAX_STEPS_KEPT = max(period * rounds for period, rounds in STUCK_ROUNDS.items())
@@ -26,21 +34,29 @@ MAX_STEPS_KEPT = max(period * rounds for period, rounds in STUCK_ROUNDS.items())
 
 @dataclass(frozen=True, slots=True)
 class CallDigest:
-    """A tool call and its result, both as digests. ``result`` is empty until the call has one."""
+    """A tool call and its result, both as digests. ``result`` is empty until the call has one.
+
+    ``waits``: the call lets time pass on purpose.
+    """
 
     id: str
     tool: str
     request: str
     result: str = ""
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class StepDigest:
-    """The tool calls of one reply. ``unreadable``: the arguments of one of them could not be read."""
+    """The tool calls of one reply. ``unreadable``: the arguments of one of them could not be read.
+
+    ``waited``: the seconds that they let pass on purpose.
+    """
 
     reply_id: str
     calls: tuple[CallDigest, ...] = ()
     unreadable: bool = False
+    waited: float = 0.0
 
     @property
     def is_done(self) -> bool:
@@ -58,10 +74,14 @@ class StepDigest:
 
 @dataclass(frozen=True, slots=True)
 class LoopGuard:
-    """The latest steps since the last message. ``warned``: the model was told that it repeats itself."""
+    """The latest steps since the last message. ``warned``: the model was told that it repeats itself.
+
+    ``polled``: the seconds that the equal steps at the end have waited.
+    """
 
     steps: tuple[StepDigest, ...] = ()
     warned: bool = False
+    polled: float = 0.0
 
     def advance(self, event: Event) -> LoopGuard:
         """The guard after one more event. A message of a person starts it afresh."""
@@ -73,7 +93,7 @@ class LoopGuard:
             case events.ToolReturned():
                 output = without_duration(event.output).replace(event.call_id, "")
                 result = [output, event.failed, event.exit_code, event.cause]
-                return self._returned(event.call_id, _digest(result))
+                return self._returned(event.call_id, _digest(result), event.seconds)
             case events.ToolOutcomeUnknown():
                 return self._returned(event.call_id, _digest(event.output))
             case events.GuardNoticed(guard=guard) if guard == GUARD:
@@ -81,7 +101,9 @@ class LoopGuard:
         return self
 
     def _called(self, event: events.ToolCalled) -> LoopGuard:
-        call = CallDigest(event.call_id, event.tool, _digest([event.tool, event.arguments]))
+        request = _digest([event.tool, event.arguments])
+        waits = bool(WAITING_COMMAND.search(str(event.arguments.get("command", ""))))
+        call = CallDigest(event.call_id, event.tool, request, waits=waits)
         *before, last = self.steps or (StepDigest(event.model_call_id),)
         if last.reply_id != event.model_call_id:
             before, last = [*before, last], StepDigest(event.model_call_id)
@@ -89,15 +111,21 @@ class LoopGuard:
         steps = (*before, replace(last, calls=(*last.calls, call), unreadable=unreadable))
         return replace(self, steps=steps[-MAX_STEPS_KEPT - 1 :])
 
-    def _returned(self, call_id: str, result: str) -> LoopGuard:
+    def _returned(self, call_id: str, result: str, seconds: float = 0.0) -> LoopGuard:
         if not self.steps:
             return self
         *before, last = self.steps
+        waits = any(call.id == call_id and call.waits and not call.result for call in last.calls)
+        # guard: engine-polling-is-no-loop
+        waited = seconds if waits and seconds >= MIN_WAIT_SECONDS else 0.0
         calls = tuple(
             replace(call, result=call.result or result) if call.id == call_id else call
             for call in last.calls
         )
-        after = replace(self, steps=(*before, replace(last, calls=calls)))
+        last = replace(last, calls=calls, waited=last.waited + waited)
+        after = replace(self, steps=(*before, last), polled=self.polled + waited)
+        if last.is_done and after.most_rounds < SUSPECT_ROUNDS:
+            after = replace(after, polled=sum(step.waited for step in after.steps[-2:]))
         # guard: engine-warning-of-a-new-repetition
         return replace(after, warned=after.warned and after.is_suspect)
 
@@ -126,14 +154,27 @@ class LoopGuard:
     @property
     def needs_warning(self) -> bool:
         """Whether the model repeats itself and was not told yet."""
+        if self.is_polling and self.polled < POLLING_WARN_SECONDS:
+            return False
         return self.most_rounds >= WARN_ROUNDS and not self.warned
+
+    @property
+    def is_polling(self) -> bool:
+        """Whether one of the latest two steps, which may take turns, lets time pass on purpose."""
+        return any(step.waited for step in self.steps[-2:])
 
     @property
     def is_stuck(self) -> bool:
         """Whether the turn pauses, since the warning did not help."""
-        return self.is_unreadable or any(
-            self.rounds(period) >= most for period, most in STUCK_ROUNDS.items()
-        )
+        if self.is_unreadable or self.is_polling:
+            return self.is_unreadable or self._has_polled_too_long
+        return any(self.rounds(period) >= most for period, most in STUCK_ROUNDS.items())
+
+    @property
+    def _has_polled_too_long(self) -> bool:
+        # guard: engine-polling-limit
+        too_long = self.polled >= POLLING_STUCK_SECONDS
+        return too_long and self.most_rounds >= WARN_ROUNDS
 
     @property
     def is_unreadable(self) -> bool:
@@ -164,6 +205,9 @@ class LoopGuard:
         return self._describe("The agent")
 
     def _describe(self, subject: str) -> str:
+        if self.is_polling:
+            tools = " and ".join(dict.fromkeys(step.tools for step in self.steps[-2:]))
+            return f"{subject} waited {self.polled / 60:.0f} minutes with {tools}, and nothing changed."
         times = self.rounds(1)
         if times >= WARN_ROUNDS:
             return f"{subject} called {self.steps[-1].tools} {times} times in the same way, with the same result."

@@ -60,6 +60,45 @@ def test_loop_guard_is_stuck_after_five_equal_steps_or_four_rounds_of_two(steps)
     assert loop_guard.needs_warning == (alike(steps, 1, 3) or alike(steps, 2, 3))
 
 
+def polled(*commands: str, seconds: float, times: int) -> LoopGuard:
+    """The guard after these commands in turn, so many times; each of the waiting ones took so long."""
+    happened: list[Event] = []
+    for number in range(times):
+        for place, command in enumerate(commands):
+            for event in step(number * len(commands) + place, command):
+                if isinstance(event, events.ToolReturned):
+                    took = seconds if "sleep" in command else 0.1
+                    event = dataclasses.replace(event, seconds=took)
+                happened.append(event)
+    return fold(happened)
+
+
+@pytest.mark.parametrize("commands", [["sleep 5"], ["sleep 5", "cat state"]])
+def test_polling_is_no_loop_until_its_limit_in_time(commands):
+    a_dozen = polled(*commands, seconds=5, times=12)
+    assert (a_dozen.needs_warning, a_dozen.is_stuck) == (False, False)
+    assert 55 <= a_dozen.polled <= 60
+    long = polled(*commands, seconds=60, times=6)
+    assert (long.needs_warning, long.is_stuck) == (True, False)
+    assert "waited 6 minutes with bash, and nothing changed" in long.model_message
+    assert polled(*commands, seconds=60, times=15).is_stuck
+
+
+def test_command_that_does_not_let_time_pass_is_no_polling():
+    assert polled("sleep 0", seconds=0.2, times=5).is_stuck
+    assert polled("make", seconds=0, times=5).is_stuck
+
+
+def test_polling_that_sees_a_change_starts_its_time_afresh():
+    before = polled("sleep 60", seconds=60, times=14)
+    assert before.polled == 840
+    after = fold([])
+    for guard_event in step(99, "sleep 60", output="changed"):
+        after = before = before.advance(guard_event)
+    assert after.polled < 840
+    assert not after.is_stuck
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from("ab"), max_size=9))
 def test_loop_guard_is_suspect_one_step_before_a_warning(steps):

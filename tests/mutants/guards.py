@@ -72,6 +72,8 @@ MUTANTS = (
             "test_message_during_the_final_reply_gets_a_turn_of_its_own",
         ),
     ),
+    Mutant("engine-polling-is-no-loop", value("0.0"), ("tests/engine/test_loop_guard.py",)),
+    Mutant("engine-polling-limit", value("False"), ("tests/engine/test_loop_guard.py",)),
     Mutant("engine-next-budget", value("self.tokens"), ("tests/engine/test_limits.py",)),
     Mutant("engine-limits-are-read-again", never, ("tests/engine/test_loop.py",)),
     Mutant("engine-limits-of-an-attempt", never, ("tests/engine/test_loop.py",)),
