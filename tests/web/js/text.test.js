@@ -1,7 +1,7 @@
 import { check, same, test } from "./harness.js";
 import { countChanges, parseDiff } from "../../../paca/web/static/paca/core/diff.js";
 import { readable, tail, visible } from "../../../paca/web/static/paca/core/terminal.js";
-import { costInWords, emptyUsage, addUsage } from "../../../paca/web/static/paca/conversation/usage.js";
+import { costInWords, emptyUsage, addUsage, tokensInWords } from "../../../paca/web/static/paca/conversation/usage.js";
 import { noteInWords } from "../../../paca/web/static/paca/conversation/labels.js";
 import { groupInWords, outcome, phrase, reading, verb } from "../../../paca/web/static/paca/conversation/tools.js";
 import { sendIntentOf, sendable, tooLong } from "../../../paca/web/static/paca/conversation/unsent-words.js";
@@ -39,6 +39,11 @@ test("a diff has its numbers on the right side", () => {
   same(rows.map(({ kind, line }) => [kind, line]), [["hunk", ""], ["same", 3], ["del", 4], ["add", 4], ["add", 5]]);
   same(countChanges(rows), { added: 2, removed: 1 });
   same(parseDiff("no diff here"), null);
+});
+
+test("tokens that the server does not count are unknown and not zero", () => {
+  const untold = { ...emptyUsage(), calls: 2, unpriced: 2 };
+  same([tokensInWords(untold), tokensInWords(emptyUsage())], ["tokens unknown", ""]);
 });
 
 test("unknown price is never shown as 0", () => {

@@ -40,9 +40,8 @@ export function composerArea(view) {
 }
 
 function facts({ usage, demo }) {
-  if (!usage.calls) return nothing;
-  const cost = demo ? "" : costInWords(usage);
-  return html`<span class="fact num desk-only" title="Used by the whole conversation">${tokensInWords(usage)}${cost ? ` · ${cost}` : ""}</span>`;
+  const used = [tokensInWords(usage), demo ? "" : costInWords(usage)].filter(Boolean).join(" · ");
+  return used ? html`<span class="fact num desk-only" title="Used by the whole conversation">${used}</span>` : nothing;
 }
 
 function jumpButton({ unseen, jumpToEnd }) {

@@ -15,7 +15,7 @@ export function lifecycleActions(view) {
     /** Close this conversation and open an empty one of the same chat. */
     async clear() {
       const sure = await ask({
-        title: `Start over with ${agent.name}?`, yes: "Start over",
+        title: `Start over with ${agent.name}?`, yes: "Start over", danger: false,
         text: `This conversation stops and stays readable. The next one begins empty: ${agent.name} knows nothing of this one and has none of its files.`,
       });
       if (sure) view.connection.clear((id) => location.assign(`${urls.next.replace("CONVERSATION", id)}?write`));

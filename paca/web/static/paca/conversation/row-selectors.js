@@ -139,7 +139,9 @@ function activityRow(state) {
   if (talks && !state.stopping) return null;
   if (tool?.state === "running" && !state.stopping && !state.sandbox) return null;
   const activity = activityOf(state, tool ? phrase(tool) : "");
-  return { key: "now", kind: "now", activity, since: activitySince(state) };
+  // Nothing moves while a conversation waits for its turn.
+  const still = state.status !== "running";
+  return { key: "now", kind: "now", activity, since: activitySince(state), still };
 }
 
 /** The newest unfinished tool call of this turn. */

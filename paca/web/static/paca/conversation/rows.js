@@ -176,8 +176,8 @@ function retry(row, context) {
 
 function now(row, context) {
   return entry(row, context, {
-    classes: "is-live",
-    node: icon("loader-circle", "spin c-accent"),
+    classes: row.still ? "" : "is-live",
+    node: row.still ? icon("clock") : icon("loader-circle", "spin c-accent"),
     body: html`<div class="tool-slim"><span>${visible(row.activity)}${
       row.since ? html` · <paca-since class="num" at=${row.since}></paca-since>` : nothing}</span></div>`,
   });
@@ -197,7 +197,7 @@ function turn(row, context) {
     reason === "interrupted" ? "Interrupted" : word,
     count ? steps(count) : "",
     seconds ? spent(seconds) : "",
-    usage && usage.calls ? tokensInWords(usage) : "",
+    usage ? tokensInWords(usage) : "",
     usage && !context.demo ? costInWords(usage) : "",
   ].filter(Boolean).join(" · ");
   return slim(row, context, { icon: name, fact: html`<span class="turn-end num">${facts}</span>`, classes: "is-end" });

@@ -62,13 +62,13 @@ function menu(view) {
       ${item("pencil", "Rename", view.startRenaming)}` : nothing}
       <button class="menu-item" role="menuitem" type="button" @click=${view.copyLink}>${icon("link")}<span data-said>Copy link</span></button>
       ${view.backgroundEnd.possible ? html`<button class="menu-item" role="menuitemcheckbox" type="button"
-        aria-checked=${view.backgroundEnd.wanted} @click=${() => view.acts.notify(!view.backgroundEnd.wanted)}>${icon(view.backgroundEnd.wanted ? "check" : "clock")}Notify me when it ends</button>` : nothing}
+        aria-checked=${view.backgroundEnd.wanted} @click=${() => view.acts.notify(!view.backgroundEnd.wanted)}>${icon(view.backgroundEnd.wanted ? "check" : "bell")}Notify me when it ends</button>` : nothing}
       ${separator}
       <a class="menu-item" role="menuitem" href=${page.urls.exportMarkdown} download>${icon("download")}Export as Markdown</a>
       <a class="menu-item" role="menuitem" href=${page.urls.exportJson} download>${icon("download")}Export as JSON</a>
       ${page.mayWrite ? html`${separator}${page.conversation.chat_session_id && !page.agent.retired
         ? item("rotate-ccw", "Start over…", view.acts.clear) : nothing}
-      ${STOPPABLE.has(run.status) ? nothing : html`${item("x", "Delete…", view.acts.delete)}
+      ${STOPPABLE.has(run.status) ? nothing : html`${item("trash-2", "Delete…", view.acts.delete)}
       ${item("box", "Remove files…", view.acts.removeFiles)}`}` : nothing}
     </div></paca-menu>`;
 }

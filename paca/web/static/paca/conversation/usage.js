@@ -26,8 +26,9 @@ export function tokens(usage) {
   return TOKENS.reduce((sum, field) => sum + usage[field], 0);
 }
 
-/** "12,400 tokens". */
+/** "12,400 tokens", "tokens unknown": a server that does not count has not used none. */
 export function tokensInWords(usage) {
+  if (!tokens(usage)) return usage.unpriced ? "tokens unknown" : "";
   return `${tokens(usage).toLocaleString("en")} tokens`;
 }
 
