@@ -8,6 +8,7 @@ from typing import Any
 from paca import env, installation_keys
 from paca.common import csp, logs, trusted_proxies
 from paca.common.request_body import MAX_BODY_BYTES
+from paca.model_settings import *  # noqa: F403
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -191,7 +192,6 @@ CONVERSATION_OUTPUT_MIB = env.integer(
     meaning="Space in the database for the full outputs of one conversation, compressed; the oldest are "
     "dropped. With 0 none is kept, and only the beginning and the end of a long output can be read.",
 )
-LLM_MAX_RETRIES = env.integer("LLM_MAX_RETRIES", 3, meaning="Retries of a failed model call.")
 
 # --- Django -----------------------------------------------------------------------------------------
 

@@ -7,6 +7,8 @@ os.environ.setdefault("PACA_DATA_DIR", tempfile.mkdtemp(prefix="paca-tests-"))
 os.environ.setdefault("SECRET_KEY", "tests-only-0123456789abcdefghijklmnopqrstuvwxyz-0123456789")
 # Not auto: the backend must not depend on whether this machine has Docker.
 os.environ.setdefault("PACA_SANDBOX", "bubblewrap")
+# A server that does not listen is a fault here, and not one that still loads its model.
+os.environ.setdefault("LLM_LOADING_SECONDS", "0.1")
 os.environ.setdefault("ENCRYPTION_KEY", "iF5gV2d3cXh1eWJtdmF3cXJ0c2x6a2puZ2h1aW9wYXM=")
 
 from paca.settings import *  # noqa: F403

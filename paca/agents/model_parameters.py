@@ -1,4 +1,4 @@
-"""Validates an agent's ``parameters``, which are sent with each call of its model."""
+"""Validates an agent's ``parameters``: those that are sent with each call of its model, and Paca's own."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -29,8 +29,16 @@ NUMBERS = {
     "max_tokens": NumberRange(1, 1_000_000),
     "thinking_budget": NumberRange(1024, 1_000_000),
 }
+# Paca keeps these to itself (``engine/llm/own_parameters.py``).
+OWN_NUMBERS = {
+    "first_token_seconds": NumberRange(1, 86_400),
+    "silence_seconds": NumberRange(1, 86_400),
+    "total_seconds": NumberRange(1, 86_400),
+    "context_window": NumberRange(1_000, 100_000_000),
+}
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
-NAMES = (*NUMBERS, "effort")
+SENT_NAMES = (*NUMBERS, "effort")
+NAMES = (*SENT_NAMES, *OWN_NUMBERS)
 
 
 def find_errors(parameters: Any) -> list[str]:
@@ -41,8 +49,8 @@ def find_errors(parameters: Any) -> list[str]:
 
 
 def _find_error(name: str, value: Any) -> str:
-    if name in NUMBERS:
-        return NUMBERS[name].find_error(name, value)
+    if known := {**NUMBERS, **OWN_NUMBERS}.get(name):
+        return known.find_error(name, value)
     if name != "effort":
         return f"{name[:50]} is not known; there are {', '.join(NAMES)}."
     return "" if value in EFFORTS else f"effort must be one of {', '.join(EFFORTS)}."

@@ -19,8 +19,10 @@ from paca.engine.llm.base import (
     NoCredit,
     RateLimited,
     RequestRefused,
+    TimedOut,
     ToolsUnsupported,
 )
+from paca.engine.llm.http_pool import TimeLimits
 from paca.engine.tools.registry import Toolbox
 from paca.engine.workspace import SandboxWorkspace
 from paca.events import Event
@@ -42,6 +44,8 @@ class AgentProfile:
     text_tool_calls: bool = False
     max_tokens: int = 8192
     parameters: dict[str, Any] = field(default_factory=dict)
+    time_limits: TimeLimits = field(default_factory=TimeLimits)
+    context_window: int | None = None
     retries: int = 3
     command_timeout_seconds: float = 60
     sandbox_memory_mib: int = 0
@@ -84,7 +88,7 @@ class TurnOutcome:
 
 def outcome_of_model_error(error: ModelError, profile: AgentProfile) -> TurnOutcome:
     """The outcome after the last ``ModelError``: paused if time may help, else failed."""
-    if error.retryable:
+    if error.retryable or isinstance(error, TimedOut):
         reason = "rate_limited" if isinstance(error, RateLimited) else "model_unavailable"
         return TurnOutcome("paused", reason, error.detail)
     if isinstance(error, RequestRefused | ContextExceeded) and not isinstance(

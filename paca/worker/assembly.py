@@ -23,6 +23,9 @@ from paca.conversations.models.statuses import LIVING_SANDBOX_STATES
 from paca.conversations.store import Fenced, Lease
 from paca.engine.context.prompt import AgentIdentity, assemble_system_prompt
 from paca.engine.limits import TurnLimits
+from paca.engine.llm import own_parameters
+from paca.engine.llm.http_pool import TimeLimits
+from paca.engine.llm.registry import is_own_server
 from paca.engine.turn import AgentProfile
 from paca.events import Event
 from paca.projects.models import Project
@@ -169,7 +172,11 @@ def _profile(rows: ConversationRows, spec: SandboxSpec) -> AgentProfile:
         ),
         limits=_limits(agent),
         max_tokens=parameters.pop("max_tokens", DEFAULT_MAX_TOKENS),
-        parameters=parameters,
+        parameters=own_parameters.without(parameters),
+        time_limits=own_parameters.time_limits(
+            parameters, time_limits(own_server=is_own_server(agent.model, agent.base_url))
+        ),
+        context_window=parameters.get(own_parameters.CONTEXT_WINDOW),
         retries=settings.LLM_MAX_RETRIES,
         command_timeout_seconds=settings.COMMAND_TIMEOUT_SECONDS,
         sandbox_memory_mib=spec.limits.memory_mib,
@@ -204,6 +211,19 @@ def _turn_limits(
         tokens=tokens,
         cost_usd=None if cost_usd is None else float(cost_usd),
         seconds=seconds,
+    )
+
+
+def time_limits(*, own_server: bool) -> TimeLimits:
+    """The time limits of the installation for one attempt of a model, in seconds."""
+    first, gap, total = settings.LOCAL_LLM_SECONDS if own_server else settings.LLM_SECONDS
+    return TimeLimits(
+        connect=settings.LLM_CONNECT_SECONDS,
+        first_token=first,
+        gap=gap,
+        total=total,
+        loading=settings.LLM_LOADING_SECONDS,
+        own_server=own_server,
     )
 
 

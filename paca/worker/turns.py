@@ -312,5 +312,7 @@ async def _cancel_open_calls(
 def _open_llm(turn: AssembledTurn) -> LLM:
     """The client of the agent's model, wrapped if its tool calls are written as text."""
     profile = turn.profile
-    llm = open_llm(profile.model, base_url=profile.base_url, api_key=turn.api_key)
+    llm = open_llm(
+        profile.model, base_url=profile.base_url, api_key=turn.api_key, limits=profile.time_limits
+    )
     return TextCallingLLM(llm) if profile.text_tool_calls else llm

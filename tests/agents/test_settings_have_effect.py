@@ -7,7 +7,9 @@ import pytest
 
 import paca
 from paca.agents import model_parameters, services
+from paca.engine.llm import own_parameters
 from paca.engine.llm.anthropic import encoder as anthropic_encoder
+from paca.engine.llm.http_pool import TimeLimits
 from paca.engine.llm.openai import parameters as openai_parameters
 
 ROOT = Path(paca.__file__).parent
@@ -26,7 +28,7 @@ def test_setting_of_an_agent_is_read_by_the_code_that_runs_it(setting: str) -> N
     assert read.search(source("worker", "conversations"))
 
 
-@pytest.mark.parametrize("name", model_parameters.NAMES)
+@pytest.mark.parametrize("name", model_parameters.SENT_NAMES)
 def test_model_parameter_is_sent_by_every_adapter(name: str) -> None:
     value = "high" if name == "effort" else 2048
     without = anthropic_encoder._parameters({}, 8192)
@@ -35,3 +37,12 @@ def test_model_parameter_is_sent_by_every_adapter(name: str) -> None:
         how = {"provider": provider, "max_tokens_name": "max_tokens", "own_address": own_address}
         sent = openai_parameters.encode({name: value}, 8192, **how)
         assert sent != openai_parameters.encode({}, 8192, **how)
+
+
+@pytest.mark.parametrize("name", model_parameters.OWN_NUMBERS)
+def test_parameter_of_paca_is_kept_from_the_model_and_has_an_effect(name: str) -> None:
+    assert name in own_parameters.NAMES
+    assert own_parameters.without({name: 5000}) == {}
+    default = TimeLimits(total=4000)
+    if name != own_parameters.CONTEXT_WINDOW:
+        assert own_parameters.time_limits({name: 5000}, default) != default

@@ -9,7 +9,7 @@ from tests.engine.llm.oddities import arguments, bodies, ends, errors, reasoning
 from tests.engine.llm.oddities.shape import as_json, delta, sse
 from tests.support import openai_dialect
 from tests.support.flow import assert_replay_matches, wait_until
-from tests.support.model_script import Raw, calls, says
+from tests.support.model_script import Raw, calls, fails, says
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 OPENAI = pytest.mark.parametrize("flow", ["openai"], indirect=True)
@@ -187,3 +187,24 @@ def test_words_of_a_person_into_a_step_are_no_dead_end_on_a_strict_server(flow):
     assert flow.wait_until_idle(conversation) == "finished/answered"
     assert "Also this, please." in flow.model.requests[-1].raw.decode()
     assert_replay_matches(conversation)
+
+
+@OPENAI
+def test_model_that_does_not_begin_is_asked_once_and_the_setting_is_named(flow):
+    parameters = {"first_token_seconds": 1}
+    agents.configure(flow.world.agent, by=flow.world.owner, parameters=parameters)
+    conversation = flow.ask("Hi", [fails("hang"), says("Hello.")])
+    assert conversation.status == "paused/model_unavailable"
+    (paused,) = conversation.event_data("conversation.paused")
+    assert "first_token_seconds" in paused["detail"]
+    assert len(flow.model.requests) == 1
+    assert "first_token_seconds" not in flow.model.requests[0].body
+
+
+@OPENAI
+def test_model_that_is_still_loading_is_waited_for(flow):
+    loading = served(errors.SHAPES["loading"])
+    conversation = flow.ask("Hi", [loading, says("Hello.")])
+    assert (conversation.status, conversation.answers) == ("finished/answered", ["Hello."])
+    (retried,) = conversation.event_data("model.retried")
+    assert (retried["code"], "Loading model" in retried["cause"]) == ("model_loading", True)

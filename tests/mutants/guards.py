@@ -211,6 +211,12 @@ MUTANTS = (
         ),
     ),
     Mutant("engine-strictest-form", always, ("tests/engine/llm/test_plain_history.py",)),
+    Mutant(
+        "engine-no-blind-repeat",
+        value("StreamBroken"),
+        ("tests/engine/llm/test_response_body.py",),
+    ),
+    Mutant("engine-patience-while-loading", value("False"), ("tests/engine/llm/test_retrying.py",)),
     Mutant("engine-byte-order-mark", removed, (ODDITIES,)),
     Mutant("engine-unknown-lines-are-told", never, (ODDITIES,)),
     Mutant("engine-arguments-encoded-twice", never, (ODDITIES,)),

@@ -193,6 +193,8 @@ class ModelError(PacaError):
     code = "model_error"
     retryable = False
     retry_after_seconds: float | None = None
+    # For so long further attempts are made, whatever their number.
+    patience_seconds: float = 0.0
 
     def __init__(
         self, detail: str | None = None, *, retry_after_seconds: float | None = None

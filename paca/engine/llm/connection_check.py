@@ -27,6 +27,7 @@ from paca.engine.llm.provider_errors import from_transport, without_key
 from paca.engine.llm.registry import PROVIDERS, open_llm
 
 LIMITS = TimeLimits(connect=10, first_token=30, gap=20, total=45)
+OWN_SERVER_LIMITS = TimeLimits(connect=10, first_token=55, gap=55, total=60, own_server=True)
 LISTING_SECONDS = 10.0
 QUESTION = "Answer with the single word: ready"
 MAX_ANSWER_TOKENS = 64

@@ -11,12 +11,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TimeLimits:
-    """The time limits of one attempt in seconds. ``gap`` limits the wait between two pieces."""
+    """The time limits of one attempt in seconds. ``gap`` limits the wait between two pieces.
+
+    ``loading`` is how long a server that still loads its model is asked again. ``own_server``: it works on one
+    request for long, and an answer that did not come in time is not asked for again.
+    """
 
     connect: float = 10.0
-    first_token: float = 60.0
-    gap: float = 60.0
-    total: float = 900.0
+    first_token: float = 180.0
+    gap: float = 120.0
+    total: float = 1800.0
+    loading: float = 60.0
+    own_server: bool = False
 
 
 _pools: WeakKeyDictionary[asyncio.AbstractEventLoop, "httpx2.AsyncClient"] = WeakKeyDictionary()

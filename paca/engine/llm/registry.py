@@ -59,6 +59,15 @@ def open_llm(
     return opener(name, base_url=base_url, api_key=api_key, limits=limits, http=http)
 
 
+def is_own_server(model: str, base_url: str) -> bool:
+    """Whether the model runs on a server in the own network, which is slower and needs no key."""
+    provider = providers.find(model.partition("/")[0])
+    try:
+        return providers.is_local(provider.address(base_url) if provider else base_url)
+    except ModelMisconfigured:
+        return False
+
+
 def _unknown_model_text(model: str, provider: str) -> str:
     if instead := providers.UNSUPPORTED.get(provider):
         return f"{provider} needs more than a key and an address. {instead}"

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 
 from paca.common import clock
-from paca.engine.llm.base import StreamBroken
+from paca.engine.llm.base import ModelError, ModelLoading, StreamBroken, TimedOut, Unreachable
 from paca.engine.llm.http_pool import TimeLimits
 
 # After its last event a stream should end at once. Its connection can then be used again.
@@ -38,13 +38,31 @@ class AttemptBudget:
         if self._received_bytes > MAX_ANSWER_BYTES:
             raise StreamBroken("The model's answer is longer than 64 MiB and was cut off.")
 
-    def timeout_text(self) -> str:
-        """The time limit that ended the attempt, as the end of a sentence."""
+    def with_patience(self, error: ModelError) -> ModelError:
+        """The error with the time for which it is worth to ask again, as while a server loads a model."""
+        restarts = isinstance(error, Unreachable) and self._limits.own_server
+        if restarts or isinstance(error, ModelLoading):
+            error.patience_seconds = self._limits.loading
+        return error
+
+    def timeout_error(self, address: str = "") -> ModelError:
+        """The error for the time limit that ended the attempt. It names what allows more time.
+
+        A request that the server may still be working on is not sent again blindly.
+        """
+        who = address or "The model's answer"
         if clock.monotonic() - self._started >= self._limits.total:
-            return f"it took longer than {self._limits.total:g} s in total."
-        if self.begun:
-            return f"nothing came for {self._limits.gap:g} s."
-        return f"it did not begin within {self._limits.first_token:g} s."
+            more = "Give the agent a larger total_seconds."
+            return TimedOut(f"{who}: it took longer than {self._limits.total:g} s in total. {more}")
+        if not self.begun:
+            more = "Give the agent a larger first_token_seconds."
+            return TimedOut(
+                f"{who}: it did not begin within {self._limits.first_token:g} s. {more}"
+            )
+        # guard: engine-no-blind-repeat
+        cls = TimedOut if self._limits.own_server else StreamBroken
+        more = "Give the agent a larger silence_seconds."
+        return cls(f"{who} broke off: nothing came for {self._limits.gap:g} s. {more}")
 
 
 def connection_errors() -> tuple[type[Exception], ...]:
@@ -60,7 +78,7 @@ async def read(body: AsyncIterator[bytes], budget: AttemptBudget) -> bytes:
         async with asyncio.timeout(budget.seconds_left()):
             data = await anext(body, b"")
     except TimeoutError:
-        raise StreamBroken(f"The model's answer broke off: {budget.timeout_text()}") from None
+        raise budget.timeout_error() from None
     except connection_errors() as error:
         cause = str(error) or type(error).__name__
         raise StreamBroken(f"The connection broke in mid-answer ({cause}).") from None

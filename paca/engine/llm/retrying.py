@@ -38,6 +38,7 @@ from paca.engine.llm.base import (
 
 FIRST_WAIT_SECONDS = 1.0
 MAX_WAIT_SECONDS = 30.0
+MAX_PATIENT_WAIT_SECONDS = 10.0  # while a server loads its model
 # If the provider asks for a longer wait, there is no retry and the run pauses.
 MAX_RETRY_AFTER_SECONDS = 120.0
 
@@ -120,6 +121,7 @@ class RetryingStream:
         self._retries = retries
         self._sleep = sleep
         self._jitter = jitter
+        self._waited_seconds = 0.0
         self._steps = self._run()
 
     async def __aenter__(self) -> Self:
@@ -157,6 +159,7 @@ class RetryingStream:
             self.attempt = Attempt(attempt.number + 1)
             yield Retrying(attempt.number, wait, failure.detail, failure.code)
             await self._sleep(wait)
+            self._waited_seconds += wait
 
     async def _stream(self) -> AsyncGenerator[AttemptStep, None]:
         """One attempt: its pieces, then its reply. Raises ``ModelError``."""
@@ -182,15 +185,23 @@ class RetryingStream:
                     return
         raise StreamBroken("The model's answer ended without its end mark.")
 
+    def _is_patient(self, error: ModelError) -> bool:
+        """Whether the error passes with time, such as the loading of a model, and there is time left."""
+        # guard: engine-patience-while-loading
+        return self._waited_seconds < error.patience_seconds
+
     def _wait_after(self, error: ModelError, number: int) -> float | None:
         """The seconds until the next attempt, or None if there is none."""
-        if not error.retryable or number > self._retries:
+        if not error.retryable:
+            return None
+        if number > self._retries and not self._is_patient(error):
             return None
         requested = error.retry_after_seconds
         if requested is None:
             # The wait doubles with each attempt. Half of it is random, so that runs which failed
             # at the same moment do not retry at the same moment.
-            most = min(FIRST_WAIT_SECONDS * 2.0 ** (number - 1), MAX_WAIT_SECONDS)
+            longest = MAX_PATIENT_WAIT_SECONDS if error.patience_seconds else MAX_WAIT_SECONDS
+            most = min(FIRST_WAIT_SECONDS * 2.0 ** min(number - 1, 30), longest)
             return most * (0.5 + self._jitter() / 2)
         # guard: engine-longest-retry-wait
         if requested > MAX_RETRY_AFTER_SECONDS:

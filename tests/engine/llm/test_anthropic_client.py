@@ -27,6 +27,7 @@ from paca.engine.llm.base import (
     TextDelta,
     Thinking,
     ThinkingDelta,
+    TimedOut,
     ToolResult,
     Unreachable,
     UsageSeen,
@@ -113,7 +114,7 @@ ERRORS = {
     "nostop": StreamBroken,
     "midover": Overloaded,
     "midrate": RateLimited,
-    "hang": Unreachable,
+    "hang": TimedOut,
     "stall": StreamBroken,
 }
 PASSING = {RateLimited, Overloaded, StreamBroken, Unreachable}
@@ -213,7 +214,7 @@ async def test_anthropic_adapter_limits_the_time_of_the_whole_answer(server):
     limits = TimeLimits(first_token=1, gap=1, total=0.6)
     llm = AnthropicLLM("k", base_url=server.base_url, limits=limits)
     server.script([says("word " * 100).slowly(tps=20)])
-    with pytest.raises(StreamBroken, match="in total"):
+    with pytest.raises(TimedOut, match="in total"):
         await chunks_of(llm, request_with("Hi"))
 
 

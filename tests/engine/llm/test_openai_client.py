@@ -22,6 +22,7 @@ from paca.engine.llm.base import (
     Text,
     TextDelta,
     ThinkingDelta,
+    TimedOut,
     ToolResult,
     Unreachable,
     Usage,
@@ -148,7 +149,7 @@ ERRORS = {
     "nostop": StreamBroken,
     "midover": Overloaded,
     "midrate": RateLimited,
-    "hang": Unreachable,
+    "hang": TimedOut,
     "stall": StreamBroken,
 }
 PASSING = {RateLimited, Overloaded, StreamBroken, Unreachable}
@@ -234,7 +235,7 @@ async def test_openai_adapter_limits_the_time_of_the_whole_answer(server):
     async with new_pool() as http:
         limits = TimeLimits(first_token=1, gap=1, total=0.6)
         server.script([says("word " * 100).slowly(tps=20)])
-        with pytest.raises(StreamBroken, match="in total"):
+        with pytest.raises(TimedOut, match="in total"):
             await chunks_of(opened(server, limits=limits, http=http), request_with("Hi"))
 
 

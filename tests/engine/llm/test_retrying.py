@@ -10,6 +10,7 @@ from paca.engine.llm.base import (
     EmptyReply,
     KeyRefused,
     ModelError,
+    ModelLoading,
     Overloaded,
     RateLimited,
     Reply,
@@ -230,7 +231,7 @@ async def test_retrying_makes_no_attempt_after_a_cancelled_wait():
 
 async def test_retrying_handles_faults_over_real_http(server, llm):
     """T-33 and T-65 for one request: each fault is reported and the answer is whole."""
-    faults = ("429", "529", "503", "reset", "cut", "cuttool", "midover", "html", "hang")
+    faults = ("429", "529", "503", "reset", "cut", "cuttool", "midover", "html")
     server.script([*(replace(fails(kind), retry_after="0") for kind in faults), calls(bash="ls")])
     steps, error = await steps_of(llm, Clock(), retries=len(faults))
     assert error is None
@@ -239,3 +240,25 @@ async def test_retrying_handles_faults_over_real_http(server, llm):
     assert len(steps[-1].reply.calls) == 1
     assert len({request.raw for request in server.requests}) == 1
     assert server.wait_until_idle()
+
+
+def loading(seconds):
+    error = ModelLoading("Loading model")
+    error.patience_seconds = seconds
+    return error
+
+
+async def test_retrying_waits_for_a_model_that_loads_however_many_attempts_that_takes():
+    clock = Clock()
+    replies = [*(loading(300) for _ in range(20)), says("Hello.")]
+    steps, error = await steps_of(ScriptedLLM(replies), clock, retries=3)
+    assert error is None
+    assert kinds(steps)[-1] is Answered
+    assert max(clock.waits) == 10
+
+
+async def test_retrying_gives_up_a_model_that_never_loads():
+    clock = Clock()
+    _, error = await steps_of(ScriptedLLM([loading(60) for _ in range(50)]), clock, retries=3)
+    assert isinstance(error, ModelLoading)
+    assert 60 <= sum(clock.waits) <= 70

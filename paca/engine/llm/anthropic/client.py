@@ -16,7 +16,6 @@ from paca.engine.llm.base import (
     Request,
     RequestRefused,
     StreamBroken,
-    Unreachable,
 )
 from paca.engine.llm.http_pool import TimeLimits, pool
 from paca.engine.llm.provider_errors import without_key
@@ -107,7 +106,7 @@ class AnthropicLLM:
                     stream_cls=anthropic.AsyncStream[object],
                 )
         except TimeoutError:
-            raise Unreachable(f"{self._base_url}: {budget.timeout_text()}") from None
+            raise budget.timeout_error(self._base_url) from None
         except anthropic.APIStatusError as error:
             body = error.body if error.body is not None else error.response.content
             refusal = provider_errors.from_status(
@@ -115,7 +114,8 @@ class AnthropicLLM:
             )
             raise without_key(refusal, self._key) from None
         except anthropic.APIConnectionError as error:
-            raise provider_errors.from_transport(error, self._base_url) from None
+            failure = provider_errors.from_transport(error, self._base_url)
+            raise budget.with_patience(failure) from None
         return stream.response
 
     def _sdk_client(self) -> "anthropic.AsyncAnthropic":

@@ -14,7 +14,6 @@ from paca.engine.llm.base import (
     ModelMisconfigured,
     Reply,
     Request,
-    Unreachable,
     UsageSeen,
 )
 from paca.engine.llm.http_pool import TimeLimits, pool
@@ -132,15 +131,16 @@ class OpenAILLM:
                     return response, len(content)
                 body = await _read_refusal(response)
         except TimeoutError:
-            raise Unreachable(f"{self._address}: {budget.timeout_text()}") from None
+            raise budget.timeout_error(self._address) from None
         except httpx2.InvalidURL as error:
             raise ModelMisconfigured(f"The base URL is not valid: {error}") from None
         except UnicodeEncodeError:
             raise ModelMisconfigured("The key has characters that cannot be sent.") from None
         except connection_errors() as error:
-            raise without_key(from_transport(error, self._address), self._key) from None
+            failure = without_key(from_transport(error, self._address), self._key)
+            raise budget.with_patience(failure) from None
         refusal = errors.from_status(response.status_code, body, response.headers)
-        raise without_key(refusal, self._key)
+        raise budget.with_patience(without_key(refusal, self._key))
 
 
 async def _read_refusal(response: httpx2.Response) -> bytes:
