@@ -50,6 +50,13 @@ def test_compose_stack_answers_with_commands_in_docker(stack, client):
     wait_until(lambda: set(stack.health("worker")) == {"healthy"}, 60)
 
 
+def test_compose_web_server_believes_a_proxy_on_its_host(stack, client):
+    """Published on loopback only, so connections from the host are those of its proxy."""
+    forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.7"}
+    assert "Strict-Transport-Security" in stack.web.get("/accounts/login/", **forwarded).headers
+    assert "Strict-Transport-Security" not in stack.web.get("/accounts/login/").headers
+
+
 def test_compose_worker_answers_messages_that_came_while_it_was_stopped(stack, client):
     conversation = client.guide().start_conversation(LOOK_AROUND)
     conversation.wait_until_idle(120)

@@ -1,5 +1,8 @@
 """The lines in which ``up`` and ``run_worker`` report each part as it starts, in the format of the log."""
 
+import logging
+import sys
+
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
@@ -8,6 +11,11 @@ from paca.common import logs
 
 class StatusLines(BaseCommand):
     """A command that prints one line for each part."""
+
+    def prepare_output(self) -> None:
+        """Write each line at once, and warnings of Python in the format of the log."""
+        sys.stdout.reconfigure(line_buffering=True, errors="replace")  # type: ignore[union-attr]
+        logging.captureWarnings(True)
 
     def print_done(self, part: str, meaning: str) -> None:
         """Report a part that works."""

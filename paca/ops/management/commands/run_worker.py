@@ -3,7 +3,6 @@
 import os
 import select
 import signal
-import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from types import FrameType
 from typing import Any
@@ -49,7 +48,7 @@ class Command(StatusLines):
         )
 
     def handle(self, *, concurrency: int, **options: Any) -> None:
-        sys.stdout.reconfigure(line_buffering=True, errors="replace")  # type: ignore[union-attr]
+        self.prepare_output()
         process_tuning.limit_malloc_arenas()
         process_tuning.lower_priority()
         shutdown = ShutdownSignal()

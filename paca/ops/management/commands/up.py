@@ -1,7 +1,6 @@
 """The command that starts Paca: ``manage.py up``."""
 
 import socket
-import sys
 from argparse import ArgumentParser
 from collections.abc import Callable
 from typing import Any
@@ -35,7 +34,7 @@ class Command(StatusLines):
         )
 
     def handle(self, *, no_worker: bool, prepare_only: bool, **options: Any) -> None:
-        sys.stdout.reconfigure(line_buffering=True, errors="replace")  # type: ignore[union-attr]
+        self.prepare_output()
         process_tuning.limit_malloc_arenas()
         if no_worker:
             split_deployment.check_services()
