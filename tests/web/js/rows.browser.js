@@ -152,6 +152,17 @@ test("live output follows its end until the reader scrolls up", async () => {
   print(20);
   await settled();
   same(area.scrollTop, 0);
+  print(100);
+  area.scrollTop = 2000;
+  await settled();
+  const atTop = () => {
+    const line = Math.floor(area.scrollTop / parseFloat(getComputedStyle(area).lineHeight));
+    return area.textContent.split("\n")[line];
+  };
+  const read = atTop();
+  print(30);
+  await settled();
+  same(atTop(), read, "the lines that are read stay in place");
   area.scrollTop = area.scrollHeight;
   await settled();
   print(20);

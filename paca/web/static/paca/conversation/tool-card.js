@@ -83,10 +83,10 @@ function argument({ arguments: given }, name) {
 function printed(entry) {
   const isLive = entry.state === "running";
   if (!(isLive ? entry.live.length : entry.output)) return nothing;
-  const text = isLive ? liveTail(entry) : readable(entry.output);
+  const { text, removed } = isLive ? liveTail(entry) : { text: readable(entry.output), removed: 0 };
   const told = TOLD.has(entry.cause);
   return html`${told ? html`<div class="tool-told">Told to the agent:</div>` : nothing}
-    <paca-follow-end class=${told ? "is-told" : ""} ?live=${isLive}><pre tabindex="0" role="group" aria-label=${isLive ? "Live output" : "Output"}>${text}${
+    <paca-follow-end class=${told ? "is-told" : ""} ?live=${isLive} .removed=${removed}><pre tabindex="0" role="group" aria-label=${isLive ? "Live output" : "Output"}>${text}${
       isLive ? html`<span class="caret"></span>` : nothing}</pre></paca-follow-end>`;
 }
 
@@ -100,7 +100,9 @@ function command(entry) {
 
 function liveTail({ live }) {
   const { text, cut } = tail(readable(live.text), LIVE_LINES);
-  return cut || live.start ? html`<span class="out-dim">The last ${LIVE_LINES} lines</span>\n${text}` : text;
+  if (!cut && !live.start) return { text, removed: 0 };
+  // The line that says so stands in place of one.
+  return { text: html`<span class="out-dim">The last ${LIVE_LINES} lines</span>\n${text}`, removed: Math.max(0, cut - 1) };
 }
 
 function argumentsOf(entry) {

@@ -1,8 +1,12 @@
-// <paca-follow-end>: its scroll area stays at the end while it grows, until the reader scrolls up.
+// <paca-follow-end>: its scroll area stays at the end while it grows, until the reader scrolls up. Then the
+// lines they read stay in place, also while lines before them are taken away.
 
 const AT_END_PX = 12;
 
 class FollowEnd extends HTMLElement {
+  /** How many lines were taken away at the beginning; set before the content changes. */
+  removed = 0;
+  #removedBefore = 0;
   #atEnd = true;
   #observer = new MutationObserver(() => this.#follow());
 
@@ -29,7 +33,10 @@ class FollowEnd extends HTMLElement {
   // Without `live` the content does not grow: the only change is from live output to the result.
   #follow() {
     const area = this.#area;
-    if (this.#atEnd && area) area.scrollTop = area.scrollHeight;
+    if (!area) return;
+    if (this.#atEnd) area.scrollTop = area.scrollHeight;
+    else if (this.hasAttribute("live")) area.scrollTop -= (this.removed - this.#removedBefore) * parseFloat(getComputedStyle(area).lineHeight);
+    this.#removedBefore = this.removed;
   }
 }
 
