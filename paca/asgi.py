@@ -26,7 +26,7 @@ from paca.web.middleware.concurrency_limit import ConcurrencyLimit  # noqa: E402
 from paca.web.middleware.forwarded_headers import ForwardedHeaders  # noqa: E402
 
 # Any server may import this module, and only `manage.py up` saves generated secrets.
-split_deployment.check_served_secrets()
+split_deployment.check_served_installation()
 
 
 def make_relay() -> Relay:

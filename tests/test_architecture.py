@@ -43,6 +43,8 @@ MAY_USE_SQL = {
     "paca/ops/database_rights.py": "what the account may do, in the words of each database",
     "paca/bus/redis/publisher.py": "no SQL: a pipeline of Redis commands",
     "paca/bus/redis/consumer_group.py": "no SQL: a pipeline of Redis commands",
+    "paca/bus/redis/dead_triggers.py": "no SQL: a pipeline of Redis commands",
+    "paca/bus/redis/server_state.py": "no SQL: a pipeline of Redis commands",
 }
 MAY_READ_THE_ENVIRONMENT = {
     "paca/env.py": "the one reader",

@@ -1,6 +1,7 @@
 """The only code that writes the audit trail of people, permissions and agents."""
 
 import uuid
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from django.db import models
@@ -17,12 +18,21 @@ class HasActor(Protocol):
     def actor(self) -> Actor: ...
 
 
+@dataclass(frozen=True, slots=True)
+class OutsideObject:
+    """The object of an audit entry that is no row, such as an entry of a stream."""
+
+    kind: str
+    id: str
+    name: str
+
+
 SYSTEM = Actor(AuditEntry.ActorKind.SYSTEM, None, "system")
 
 
 def record(
     action: str,
-    subject: models.Model,
+    subject: models.Model | OutsideObject,
     *,
     by: HasActor | None,
     project_id: uuid.UUID | None = None,
@@ -38,15 +48,19 @@ def record(
     if context.token_id is not None:
         facts["acting_for"] = actor.name
         actor = Actor(AuditEntry.ActorKind.TOKEN, context.token_id, context.token_name)
+    if isinstance(subject, OutsideObject):
+        kind, subject_id, name = subject.kind, subject.id, subject.name
+    else:
+        kind, subject_id, name = subject._meta.label_lower, str(subject.pk), str(subject)
     return AuditEntry.objects.create(
         actor=actor.kind,
         actor_id=actor.id,
         actor_name=actor.name[:150],
         action=action,
         project_id=project_id,
-        object_type=subject._meta.label_lower,
-        object_id=str(subject.pk),
-        object_name=str(subject)[:200],
+        object_type=kind,
+        object_id=subject_id,
+        object_name=name[:200],
         facts=facts,
         request_id=context.request_id,
         ip=context.ip,

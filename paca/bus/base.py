@@ -3,7 +3,7 @@
 import enum
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -89,10 +89,15 @@ class EntryStatus(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class EntryResult:
-    """The status of an entry, and the reason as a sentence for a person."""
+    """The status of an entry, the reason as a sentence for a person, and its code for a program.
+
+    ``facts`` of an accepted entry are told to its program.
+    """
 
     status: EntryStatus
     reason: str = ""
+    code: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 class TriggerHandler(Protocol):

@@ -1,6 +1,6 @@
 """The figures of the whole installation, for the first page of the admin and for the metrics.
 
-All of them come from the database, so every web process reports the same.
+They come from the database and from Redis, so every web process reports the same.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from django.db.models import Count, QuerySet, Sum
 from django.http import HttpRequest
 
-from paca.conversations import sandbox_queries, usage_text
+from paca.common.errors import PacaError
+from paca.conversations import refused_entries, sandbox_queries, usage_text
 from paca.conversations.models import (
     Conversation,
     ConversationStatus,
@@ -26,6 +27,7 @@ class InstallationFigures:
     """Workers, queue, conversations by status, and sandboxes by backend and state.
 
     ``reaped`` counts the unused and orphaned sandboxes that the present workers have removed.
+    ``refused_entries`` of other programs is None if Redis does not tell.
     """
 
     workers: worker_status.WorkerCounts
@@ -33,6 +35,7 @@ class InstallationFigures:
     statuses: dict[str, int]
     parked: int
     dead_triggers: int
+    refused_entries: int | None
     sandboxes: dict[tuple[str, ...], int]
     reaped: int
 
@@ -66,9 +69,18 @@ def installation_figures() -> InstallationFigures:
         statuses=dict.fromkeys(ConversationStatus.values, 0) | dict(counted),
         parked=parked_conversations().count(),
         dead_triggers=Trigger.objects.filter(state=TriggerState.DEAD).count(),
+        refused_entries=count_refused_entries(),
         sandboxes=sandbox_queries.count_by_backend_and_state(),
         reaped=Worker.objects.aggregate(n=Sum("sandboxes_reaped", default=0))["n"],
     )
+
+
+def count_refused_entries() -> int | None:
+    """How many refused entries of other programs are kept; None if Redis does not tell."""
+    try:
+        return refused_entries.count()
+    except PacaError:
+        return None
 
 
 def model_spending() -> ModelSpending:

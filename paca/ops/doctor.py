@@ -9,13 +9,14 @@ from django.conf import settings
 from django.db import DatabaseError
 
 from paca.common import disk_space
-from paca.common.errors import ConfigurationError
+from paca.common.errors import ConfigurationError, PacaError
 from paca.common.trusted_proxies import TrustedProxies
+from paca.conversations import refused_entries
 from paca.ops import (
     database_check,
     database_state,
-    health,
     proxy_check,
+    redis_check,
     sandbox_factory,
     startup_checks,
     worker_status,
@@ -56,7 +57,7 @@ def check_installation() -> list[CheckResult]:
             _run_check("Queue", _queue),
         ]
     results += [
-        _run_check("Bus", _bus),
+        *_bus_and_its_entries(),
         _run_check("Sandbox", _sandbox),
         _run_check("Server", _server),
         _run_check("Connections", _connections),
@@ -74,7 +75,7 @@ def check_running_installation() -> list[CheckResult]:
         _passed(
             "Database", f"{database_check.engine_and_version()}, {database_check.display_name()}"
         ),
-        _run_check("Bus", _bus),
+        *_bus_and_its_entries(),
         _run_check("Workers", _workers),
         _run_check("Queue", _queue),
         _run_check("Sandbox", _sandbox_of_workers),
@@ -271,14 +272,44 @@ def _queue() -> CheckResult:
     return _passed("Queue", f"{queue.waiting} waiting, the oldest for {queue.oldest_seconds:.0f} s")
 
 
+def _bus_and_its_entries() -> list[CheckResult]:
+    """The bus, and with Redis the entries that other programs have put there."""
+    bus = _run_check("Bus", _bus)
+    return [bus, _run_check("Triggers", _refused_entries)] if settings.REDIS_URL else [bus]
+
+
 def _bus() -> CheckResult:
     if not settings.REDIS_URL:
         return _passed("Bus", "in memory: one process")
-    if fault := health.bus_fault():
+    if fault := redis_check.find_fault():
         return CheckResult(
             "Bus",
             "broken",
-            f"Redis {fault}: text is not streamed, and answers appear up to 2 s late",
-            "start Redis, or correct REDIS_URL",
+            f"Redis {fault.meaning}: text is not streamed, and answers appear up to 2 s late",
+            fault.next_step,
         )
-    return _passed("Bus", "Redis answers")
+    if risks := redis_check.find_risks():
+        meanings, next_steps = zip(*risks, strict=True)
+        return CheckResult(
+            "Bus", "todo", f"Redis answers, but {'; '.join(meanings)}", "; ".join(next_steps)
+        )
+    return _passed("Bus", "Redis answers and accepts entries")
+
+
+def _refused_entries() -> CheckResult:
+    """Entries of other programs that no worker could take."""
+    try:
+        latest = refused_entries.newest(1)
+        count = refused_entries.count()
+    except PacaError:
+        return CheckResult("Triggers", "todo", "not known: Redis does not tell", "repair the bus")
+    if not latest:
+        return _passed("Triggers", "no entry of another program is refused")
+    return CheckResult(
+        "Triggers",
+        "todo",
+        f"{count} entr{'y' if count == 1 else 'ies'} of other programs refused; the newest: "
+        f"{latest[0].reason or 'without a reason'}",
+        "read the reasons, and retry or drop them: Admin, Triggers, Refused entries "
+        "(/admin/conversations/trigger/refused/)",
+    )

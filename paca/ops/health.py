@@ -10,7 +10,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from paca.common import disk_space
-from paca.ops import worker_status
+from paca.ops import redis_check, worker_status
 
 
 @require_safe
@@ -36,21 +36,12 @@ def readiness(request: HttpRequest) -> JsonResponse:
             numbers = _workers_and_queue(parts)
     except DatabaseError:
         parts["database"] = "cannot be opened"
-    parts |= {"bus": bus_fault() or "ok", "disk": _disk()}
+    parts |= {"bus": redis_check.bus_fault() or "ok", "disk": _disk()}
     is_ready = all(state == "ok" for state in parts.values())
     return JsonResponse(
         {"status": "ready" if is_ready else "not ready", "parts": parts, **numbers},
         status=200 if is_ready else 503,
     )
-
-
-def bus_fault() -> str:
-    """Why hints do not travel between processes; empty if they do, or if there is only one process."""
-    if not settings.REDIS_URL:
-        return ""
-    from paca.bus.redis import connection  # redis is imported only where it is used
-
-    return connection.find_fault(settings.REDIS_URL)
 
 
 def _migrations() -> str:

@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from paca.common import best_effort, disk_space
-from paca.ops import dashboard, health, worker_status
+from paca.ops import dashboard, redis_check, worker_status
 
 if TYPE_CHECKING:  # prometheus_client is imported by the first request
     from prometheus_client.metrics_core import Metric
@@ -82,7 +82,12 @@ class InstallationCollector:
             "Conversations paused because the same step failed, or its worker was lost, several times in a row.",
             figures.parked,
         )
-        yield _gauge("triggers_dead", "Triggers that were given up.", figures.dead_triggers)
+        if figures.refused_entries is not None:  # else Redis does not tell, and bus_up is 0
+            yield _gauge(
+                "triggers_dead",
+                "Triggers that were given up, and refused entries of other programs.",
+                figures.dead_triggers + figures.refused_entries,
+            )
         yield _gauges(
             "sandboxes", "Sandboxes by backend and state.", figures.sandboxes, "backend", "state"
         )
@@ -98,7 +103,7 @@ class InstallationCollector:
 def _availability() -> Iterator[Metric]:
     can_run_commands = bool(worker_status.available_backends())
     yield _gauge("sandbox_available", "1 if a worker can run commands.", can_run_commands)
-    yield _gauge("bus_up", "1 if hints travel between processes.", not health.bus_fault())
+    yield _gauge("bus_up", "1 if hints travel between processes.", not redis_check.bus_fault())
     free = disk_space.free_mib(settings.PACA_DATA_DIR) * 1024 * 1024
     yield _gauge(
         "disk_free_bytes", "Free space on the disk of this web process's data folder.", free

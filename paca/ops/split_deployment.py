@@ -12,7 +12,7 @@ from paca.accounts.models import Installation
 from paca.agents import encryption
 from paca.common.errors import ConfigurationError
 from paca.installation_keys import ENCRYPTION_KEY_FILE, SECRET_KEY_FILE
-from paca.ops import database_check
+from paca.ops import database_check, redis_check
 
 ONE_PROCESS_HINT = "or run both in one process, which needs neither: manage.py up"
 GENERATE_COMMANDS = "openssl rand -base64 48; openssl rand -base64 32 | tr '+/' '-_'"
@@ -94,13 +94,15 @@ def check_web_secrets() -> None:
     _refuse(file for file in _differing_secrets() if file in settings.PACA_KEYS.from_files)
 
 
-def check_served_secrets() -> None:
-    """Check the secrets when a server imports the ASGI application, whichever server it is.
+def check_served_installation() -> None:
+    """Check secrets and Redis when a server imports the ASGI application, whichever server it is.
 
-    Raises ``ConfigurationError`` like ``check_secrets_are_saved`` and ``check_web_secrets``.
+    Raises ``ConfigurationError`` like ``check_secrets_are_saved``, ``check_web_secrets`` and
+    ``redis_check.check_access``.
     """
     try:
         check_secrets_are_saved()
+        redis_check.check_access()
         with ThreadPoolExecutor(1) as executor:  # a server may import in its event loop
             executor.submit(_check_web_secrets_once).result()
     except ConfigurationError as error:

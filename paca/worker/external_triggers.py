@@ -74,18 +74,20 @@ class ExternalTriggerHandler:
         error = done.exception()
         match error:
             case None:
-                return EntryResult(EntryStatus.ACCEPTED)
+                conversation = {"conversation_id": str(_uuid(fields, "conversation_id"))}
+                return EntryResult(EntryStatus.ACCEPTED, facts=conversation)
             case OperationalError() | InterfaceError() | disk_space.DiskFull():
                 logger.warning("trigger waits for the database", extra={"entry": entry_id})
                 return EntryResult(
                     EntryStatus.RETRY_LATER, "the database cannot be reached, or its disk is full"
                 )
             case TriggerTooEarly():
-                return EntryResult(EntryStatus.FAILED, error.detail)
+                return EntryResult(EntryStatus.FAILED, error.detail, error.code)
             case PacaError():
-                return EntryResult(EntryStatus.REJECTED, error.detail)
+                return EntryResult(EntryStatus.REJECTED, error.detail, error.code)
         logger.error("trigger could not be stored", exc_info=error, extra={"entry": entry_id})
-        return EntryResult(EntryStatus.FAILED, f"{type(error).__name__}, see the worker's log")
+        reason = f"{type(error).__name__}, see the worker's log"
+        return EntryResult(EntryStatus.FAILED, reason, "internal")
 
 
 @transaction.atomic

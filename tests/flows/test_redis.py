@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.test import Client
 from redis.exceptions import ResponseError
 
 import paca.bus
@@ -210,6 +211,13 @@ def test_external_trigger_whose_worker_dies_before_the_acknowledgement_starts_on
 # --- events for other programs ---------------------------------------------------------------
 
 
+def fetch(flow: Flow, path: str) -> list[dict]:
+    """The results that the API gives the person at this address."""
+    client = Client()
+    client.force_login(flow.world.user)
+    return client.get(path).json()["results"]
+
+
 def test_redis_events_show_a_conversation_and_no_secret(flow, valkey):
     published: list[dict] = []
     with valkey.client() as program:
@@ -230,6 +238,10 @@ def test_redis_events_show_a_conversation_and_no_secret(flow, valkey):
         everything = json.dumps([mirror, program.xrange(STREAM), published])
     for fields, frame in zip(mirror, log, strict=True):
         payload = fields.pop("payload")
+        large = len(json.dumps(frame["data"])) > 16_000
+        if large:
+            assert int(fields.pop("payload_bytes")) > 16_000
+            assert fetch(flow, fields.pop("payload_path")) == [frame]
         assert fields == {
             "conversation_id": str(conversation.id),
             "project_id": str(flow.world.project.pk),
@@ -238,7 +250,6 @@ def test_redis_events_show_a_conversation_and_no_secret(flow, valkey):
             "event_index": str(frame["seq"]),
             "status": fields["status"],
         }
-        large = len(json.dumps(frame["data"])) > 16_000
         assert (payload == "") if large else (json.loads(payload) == frame["data"])
     assert [fields["status"] for fields in mirror][:1] == ["queued"]
     assert mirror[-1]["status"] == "finished"

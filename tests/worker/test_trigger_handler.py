@@ -1,6 +1,7 @@
 """The worker stores external triggers, and tells the bus whether it accepted, rejected or kept each."""
 
 from collections.abc import Callable, Iterator
+from uuid import uuid4
 
 import pytest
 from django.db import OperationalError, connections
@@ -8,6 +9,7 @@ from django.db import OperationalError, connections
 from paca.bus.base import EntryResult, EntryStatus
 from paca.worker.database import Database
 from paca.worker.external_triggers import ExternalTriggerHandler
+from tests.support.world import make_world
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,6 +25,23 @@ def test_external_trigger_of_unknown_type_is_rejected_with_the_reason(handle):
     result = handle({"type": "agent.dance"})
     assert result.status is EntryStatus.REJECTED
     assert result.reason.startswith("type is 'agent.dance'")
+    assert result.code == "trigger_refused"
+
+
+def test_external_trigger_that_is_accepted_names_its_conversation(handle):
+    here, conversation = make_world(), uuid4()
+    result = handle(
+        {
+            "type": "agent.chat_message",
+            "conversation_id": str(conversation).upper(),
+            "project_id": str(here.project.pk),
+            "agent_id": str(here.agent.pk),
+            "actor_member_id": str(here.owner.pk),
+            "message": "Hello",
+        }
+    )
+    assert result.status is EntryStatus.ACCEPTED
+    assert result.facts == {"conversation_id": str(conversation)}
 
 
 def test_external_trigger_for_an_unknown_conversation_fails_and_may_be_retried(handle):

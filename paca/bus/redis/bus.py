@@ -24,26 +24,33 @@ from paca.bus.base import (
 )
 from paca.bus.listener import Listener
 from paca.bus.redis.consumer_group import ConsumerSettings
+from paca.bus.redis.names import (
+    CONTROL_CHANNEL,
+    DEAD_TRIGGERS,
+    EVENTS,
+    EVENTS_CHANNEL,
+    GROUP,
+    LIVE_CHANNEL,
+    TRIGGER_RESULTS,
+    TRIGGERS,
+)
 from paca.bus.redis.publisher import Command, Publisher
 from paca.bus.redis.subscriber import Decode, Subscriber
 from paca.bus.redis.trigger_stream import TriggerStreamReader
 from paca.common.frames import StoredEvent
 from paca.common.text import to_utf8
 
-# Streams, and the consumer group of the workers.
-TRIGGERS = "paca:agent:triggers"
-DEAD_TRIGGERS = "paca:agent:triggers:dead"
-GROUP = "ai-agent-workers"
-EVENTS = "paca:agent:events"
-# Channels. `paca.live` is only for Paca: streamed text would flood programs that want events.
-EVENTS_CHANNEL = "paca.events"
-LIVE_CHANNEL = "paca.live"
-CONTROL_CHANNEL = "paca.control"
-
-# Bounds, not sizes: a stream grows this long only if it has not been read for a long time.
+# Bounds, not sizes: `stream_bounds` bounds the bytes.
 MAX_TRIGGERS = 100_000
 MAX_EVENTS = 100_000
 MAX_PAYLOAD_CHARACTERS = 16 * 1024  # in the mirror; the API gives larger payloads too
+
+# The stream holds entries of other programs too, which are never dropped to make room for a hint.
+_ADD_UNLESS_LONG = """
+if redis.call('XLEN', KEYS[1]) < tonumber(ARGV[1]) then
+    redis.call('XADD', KEYS[1], '*', unpack(ARGV, 2))
+end
+"""
 
 SUBSCRIBE_SECONDS = 1.0
 STOP_SECONDS = 1.0
@@ -72,6 +79,7 @@ class RedisBus:
             TRIGGERS,
             GROUP,
             DEAD_TRIGGERS,
+            TRIGGER_RESULTS,
             consumer or f"worker-{socket.gethostname()}-{os.getpid()}",
             abandoned_seconds,
             gone_seconds,
@@ -84,7 +92,7 @@ class RedisBus:
     def wake(self, trigger_id: UUID, facts: Mapping[str, str] | None = None) -> None:
         """Add the trigger to the stream that the workers read."""
         fields = {"trigger_id": str(trigger_id), **(facts or {})}
-        self._send(_add_to_stream(TRIGGERS, MAX_TRIGGERS, fields))
+        self._send(("EVAL", _ADD_UNLESS_LONG, 1, TRIGGERS, MAX_TRIGGERS, *_flatten(fields)))
 
     def announce(self, topic: str, seq: int, batch: CommittedBatch | None = None) -> None:
         """Publish committed rows. A newer announcement of a type replaces one that still waits."""
@@ -168,23 +176,32 @@ class RedisBus:
             await asyncio.to_thread(reader.join, 2 * STOP_SECONDS)
 
 
-def _add_to_stream(stream: str, max_length: int, fields: Mapping[str, str]) -> Command:
+def _flatten(fields: Mapping[str, str]) -> list[bytes]:
     # A lone surrogate in a text must not stop the commands that wait behind it.
-    parts = [to_utf8(part) for field in fields.items() for part in field]
-    return ("XADD", stream, "MAXLEN", "~", max_length, "*", *parts)
+    return [to_utf8(part) for field in fields.items() for part in field]
 
 
 def _mirror_event(conversation_id: str, batch: CommittedBatch, event: StoredEvent) -> Command:
+    is_large = len(event.payload) > MAX_PAYLOAD_CHARACTERS
     fields = {
         "conversation_id": conversation_id,
         "project_id": batch.project_id,
         "event_type": event.type,
         "event_source": event.source,
         "event_index": str(event.seq),
-        "payload": event.payload if len(event.payload) <= MAX_PAYLOAD_CHARACTERS else "",
+        "payload": "" if is_large else event.payload,
         "status": batch.status,
     }
-    return _add_to_stream(EVENTS, MAX_EVENTS, fields)
+    if is_large:
+        fields["payload_bytes"] = str(len(to_utf8(event.payload)))
+        fields["payload_path"] = _event_path(batch.project_id, conversation_id, event.seq)
+    return ("XADD", EVENTS, "MAXLEN", "~", MAX_EVENTS, "*", *_flatten(fields))
+
+
+def _event_path(project_id: str, conversation_id: str, seq: int) -> str:
+    """The address of the API, without its host, that gives this event as its only result."""
+    conversation = f"/api/v1/projects/{project_id}/conversations/{conversation_id}"
+    return f"{conversation}/events/?after={seq - 1}&limit=1"
 
 
 def _encode_message(kind: str, payload: dict[str, Any]) -> str:

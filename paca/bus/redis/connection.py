@@ -1,4 +1,4 @@
-"""Connections to Redis: one command, or a thread that keeps one and reconnects after any loss."""
+"""Connections to Redis, and a thread that keeps one and reconnects after any loss."""
 
 import logging
 import random
@@ -94,13 +94,3 @@ def _reconnect_delay(failures: int) -> float:
     """
     longest = min(LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0 ** min(failures - 1, 10))
     return longest * _random.uniform(0.5, 1)
-
-
-def find_fault(url: str) -> str:
-    """Why this process cannot reach the others; empty if it can. Asks once, on a connection of its own."""
-    try:
-        with closing(connect(url, name="paca-health")) as client:
-            client.ping()
-    except (redis.RedisError, OSError):
-        return "does not answer"
-    return ""

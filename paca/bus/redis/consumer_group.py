@@ -1,10 +1,16 @@
 """The commands with which one consumer of a group reads a Redis stream."""
 
-from collections.abc import Callable
+import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import redis
+
+from paca.bus.redis.stream_bounds import StreamBounds
+from paca.common.text import to_utf8
+
+logger = logging.getLogger(__name__)
 
 Fields = dict[bytes, bytes]
 Entry = tuple[bytes, Fields]
@@ -12,6 +18,20 @@ Entry = tuple[bytes, Fields]
 BLOCK_SECONDS = 1.0  # well below the time after which an answer counts as lost
 MAX_PEEKED = 100
 MAX_DEAD = 10_000
+MAX_RESULTS = 10_000
+# A refused entry that is larger than this keeps only the start of its long fields.
+MAX_DEAD_ENTRY_BYTES = 1024 * 1024
+CUT_FIELD_BYTES = 4096
+# Set on an entry that was added to the stream again: the id under which its program knows it.
+FIRST_ENTRY_ID = b"first_entry_id"
+
+# One script, so that an entry is either unacknowledged or gone. Another consumer group, of another
+# program, may still have to read it; then it is trimmed when that group has.
+_REMOVE = """
+redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])
+local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
+if not groups.err and #groups == 1 then redis.call('XDEL', KEYS[1], ARGV[2]) end
+"""
 
 # One script, so that no entry can be delivered to a consumer between the check and its removal:
 # Redis would forget that entry together with the consumer.
@@ -38,6 +58,7 @@ class ConsumerSettings:
     stream: str
     group: str
     dead: str
+    results: str
     consumer: str
     abandoned_seconds: float = 5.0
     gone_seconds: float = 600.0
@@ -50,6 +71,7 @@ class ConsumerGroup:
         self._client = client
         self._settings = settings
         self._stream_and_group = (settings.stream, settings.group)
+        self._bounds = StreamBounds(client)
 
     def create(self) -> None:
         """Create the group if it is missing. It starts at the beginning of the stream, so that entries
@@ -57,9 +79,20 @@ class ConsumerGroup:
         """
         try:
             self._client.xgroup_create(*self._stream_and_group, id="0", mkstream=True)
+        except redis.exceptions.OutOfMemoryError:
+            # A Redis that is full refuses this even if there is nothing to create.
+            if not self._exists():
+                raise
         except redis.ResponseError as error:
             if not str(error).startswith("BUSYGROUP"):
                 raise
+
+    def _exists(self) -> bool:
+        try:
+            groups: Any = self._client.xinfo_groups(self._settings.stream)
+        except redis.ResponseError:  # there is no stream
+            return False
+        return any(each["name"] == self._settings.group.encode() for each in groups)
 
     def read_new(self, limit: int) -> list[Entry]:
         """At most ``limit`` entries that no consumer has read. Waits up to a second for one."""
@@ -115,23 +148,91 @@ class ConsumerGroup:
         self._client.xclaim(*self._stream_and_group, consumer, 0, entry_ids, idle=0, justid=True)
 
     def acknowledge(self, entry_id: bytes) -> None:
-        """Mark the entry as done."""
+        """Mark the entry as done. It is removed by the next ``trim_to_unread``."""
         self._client.xack(*self._stream_and_group, entry_id)
 
+    def accept(self, entry: Entry, result: Mapping[str, str]) -> None:
+        """Remove the entry, whose rows are committed, and tell its program the result."""
+        self._finish(entry, {self._settings.results: _encode(result)})
+
+    def refuse(self, entry: Entry, result: Mapping[str, str]) -> None:
+        """Move the entry with the reason to the dead stream, and tell its program the result."""
+        reason = {b"reason": result["reason"].encode(), b"entry_id": original_id(entry).encode()}
+        fields = {**_shorten(entry[1]), **reason}
+        fields.pop(FIRST_ENTRY_ID, None)
+        self._finish(entry, {self._settings.dead: fields, self._settings.results: _encode(result)})
+
+    def _finish(self, entry: Entry, copies: Mapping[str, Fields]) -> None:
+        """Write the copies and remove the entry.
+
+        If Redis or the process ends in between, the entry is delivered again, and copies are written
+        twice. A Redis that is full refuses the copies; then the removal makes room for them.
+        """
+        batch = self._client.pipeline(transaction=False)
+        for stream, fields in copies.items():
+            self._add_copy(batch, stream, fields)
+        batch.eval(_REMOVE, 1, *self._stream_and_group, entry[0])
+        *added, removed = batch.execute(raise_on_error=False)
+        if isinstance(removed, redis.RedisError):
+            raise removed
+        for (stream, fields), answer in zip(copies.items(), added, strict=True):
+            if isinstance(answer, redis.RedisError):
+                self._add_copy_again(stream, fields, original_id(entry))
+            self._bounds.note_growth(stream, sum(map(len, (*fields, *fields.values()))))
+
+    def _add_copy(self, to: Any, stream: str, fields: Fields) -> None:
+        to.xadd(stream, fields, maxlen=MAX_DEAD if stream == self._settings.dead else MAX_RESULTS)
+
+    def _add_copy_again(self, stream: str, fields: Fields, entry_id: str) -> None:
+        try:
+            self._add_copy(self._client, stream, fields)
+        except redis.ResponseError as error:
+            reason = fields.get(b"reason", b"").decode()
+            facts = {"key": stream, "entry": entry_id, "reason": reason, "cause": str(error)}
+            logger.warning("Redis refused the outcome of an entry", extra=facts)
+
     def requeue(self, entry: Entry) -> None:
-        """Add the entry to the end of the stream, so that another worker reads it now."""
-        self._move(entry[0], lambda to: to.xadd(self._settings.stream, dict(entry[1])))
+        """Add the entry to the end of the stream, so that another worker reads it now.
 
-    def move_to_dead(self, entry: Entry, reason: str) -> None:
-        """Move the entry, with the reason, to the stream of dead triggers for a person to look at."""
-        fields = {**entry[1], b"reason": reason.encode(), b"entry_id": entry[0]}
-        self._move(entry[0], lambda to: to.xadd(self._settings.dead, fields, maxlen=MAX_DEAD))
+        A Redis that is full refuses that; then another worker claims the entry a little later.
+        """
+        fields = entry[1]
+        if b"trigger_id" not in fields:  # an entry of another program
+            fields = {**fields, FIRST_ENTRY_ID: original_id(entry).encode()}
+        move: Any = self._client.pipeline(transaction=True)
+        move.xadd(self._settings.stream, fields)
+        move.eval(_REMOVE, 1, *self._stream_and_group, entry[0])
+        try:
+            move.execute()
+        except (redis.exceptions.OutOfMemoryError, redis.exceptions.ExecAbortError) as error:
+            facts = {"entry": original_id(entry), "cause": str(error)}
+            logger.warning("Redis refused to requeue an entry", extra=facts)
 
-    def _move(self, entry_id: bytes, add: Callable[[Any], object]) -> None:
-        move = self._client.pipeline(transaction=True)
-        add(move)
-        move.xack(*self._stream_and_group, entry_id)
-        move.execute()
+    def trim_to_unread(self) -> None:
+        """Remove the entries that no consumer group has to read any more.
+
+        Groups of other programs are waited for until the stream is larger than its bound.
+        """
+        stream = self._settings.stream
+        groups: Any = self._client.xinfo_groups(stream)
+        if len(groups) > 1 and self._bounds.exceeds(stream):
+            groups = [each for each in groups if each["name"] == self._settings.group.encode()]
+        if groups:
+            first = min(self._first_unread(each) for each in groups)
+            self._client.xtrim(stream, minid=f"{first[0]}-{first[1]}", approximate=False)
+
+    def _first_unread(self, group: Mapping[str, Any]) -> tuple[int, int]:
+        """The first id that a consumer of the group may still read or acknowledge."""
+        if group["pending"]:
+            pending: Any = self._client.xpending(self._settings.stream, group["name"])
+            if pending["min"] is not None:
+                return _parse_id(pending["min"])
+        last = _parse_id(group["last-delivered-id"])
+        return (last[0], last[1] + 1)
+
+    def remove_old_dead_triggers(self) -> None:
+        """Remove the refused entries that are older than a month."""
+        self._bounds.remove_old_dead_triggers()
 
     def remove_idle_consumers(self) -> None:
         """Remove the consumers of processes that are gone."""
@@ -144,3 +245,26 @@ class ConsumerGroup:
     def _remove_consumers(self, *, name: str) -> None:
         idle = int(self._settings.gone_seconds * 1000)
         self._client.eval(_REMOVE_CONSUMERS, 1, *self._stream_and_group, name, idle)
+
+
+def original_id(entry: Entry) -> str:
+    """The id that the entry had when its program added it."""
+    return entry[1].get(FIRST_ENTRY_ID, entry[0]).decode(errors="replace")
+
+
+def _shorten(fields: Fields) -> Fields:
+    """The fields. Of a huge entry the long ones are cut, and ``cut`` names them."""
+    if sum(map(len, fields.values())) <= MAX_DEAD_ENTRY_BYTES:
+        return fields
+    cut = [name for name, value in fields.items() if len(value) > CUT_FIELD_BYTES]
+    shortened = {name: value[:CUT_FIELD_BYTES] for name, value in fields.items()}
+    return {**shortened, b"cut": b",".join(cut)[:CUT_FIELD_BYTES]}
+
+
+def _encode(fields: Mapping[str, str]) -> Fields:
+    return {name.encode(): to_utf8(value) for name, value in fields.items()}
+
+
+def _parse_id(entry_id: bytes) -> tuple[int, int]:
+    milliseconds, _, number = entry_id.partition(b"-")
+    return int(milliseconds), int(number)

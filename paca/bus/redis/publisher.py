@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import redis
 
+from paca.bus.redis import names
 from paca.bus.redis.connection import ConnectionThread
+from paca.bus.redis.stream_bounds import StreamBounds
 
 logger = logging.getLogger(__name__)
 
@@ -16,7 +18,9 @@ Command = tuple[str | bytes | int, ...]
 MAX_PENDING = 10_000
 MAX_PENDING_BYTES = 32 * 1024 * 1024
 MAX_BATCH = 500
+MAX_BATCH_BYTES = 1024 * 1024  # the mirror is trimmed after each batch
 IDLE_SECONDS = 1.0
+MIRRORED = ("XADD", names.EVENTS)  # the first parts of a command that adds to the mirror
 
 
 @dataclass(slots=True)
@@ -64,11 +68,19 @@ class Outbox:
         with self._changed:
             if not self._pending:
                 self._changed.wait(seconds)
-            taken = [self._pop().command for _ in range(min(MAX_BATCH, len(self._pending)))]
+            taken = self._take_batch()
             if taken and self._dropped:
                 logger.warning("hints were dropped", extra={"count": self._dropped})
                 self._dropped = 0
             return taken
+
+    def _take_batch(self) -> list[Command]:
+        taken: list[Command] = []
+        size = 0
+        while self._pending and len(taken) < MAX_BATCH and size < MAX_BATCH_BYTES:
+            size += self._pending[0].size
+            taken.append(self._pop().command)
+        return taken
 
     def stop_waiting(self) -> None:
         """Let a ``take`` that waits return at once."""
@@ -106,15 +118,19 @@ class Publisher(ConnectionThread):
         super().__init__(url, name="publisher")
         self.outbox = Outbox()
         self._unsent: list[Command] = []
+        self._is_refused = False
 
     def session(self, client: redis.Redis) -> None:
         """Send what waits. After ``stop``, end as soon as the outbox is empty."""
+        bounds = StreamBounds(client)
         while True:
             batch = self._unsent or self.outbox.take(IDLE_SECONDS)
             self._unsent = []
             if batch:
                 self._send(client, batch)
                 self.report_connected()
+                if size := sum(_size(each) for each in batch if each[:2] == MIRRORED):
+                    bounds.note_growth(names.EVENTS, size)
             elif self.stopping.is_set():
                 return
 
@@ -132,12 +148,19 @@ class Publisher(ConnectionThread):
         except (redis.RedisError, OSError):
             self._unsent = batch
             raise
-        for answer in answers:
-            if isinstance(answer, redis.ConnectionError | redis.exceptions.ReadOnlyError):
+        refusals = [answer for answer in answers if isinstance(answer, redis.RedisError)]
+        for refusal in refusals:
+            if isinstance(refusal, redis.ConnectionError | redis.exceptions.ReadOnlyError):
                 self._unsent = batch
-                raise answer  # Redis is loading its data, or another server has taken over
-            if isinstance(answer, redis.RedisError):
-                logger.warning("Redis refused a hint", extra={"cause": str(answer)})
+                raise refusal  # Redis is loading its data, or another server has taken over
+        self._report_refusals(refusals)
+
+    def _report_refusals(self, refusals: list[redis.RedisError]) -> None:
+        """Log the first refusal of a series: a Redis that is full refuses everything for a while."""
+        if refusals and not self._is_refused:
+            facts = {"count": len(refusals), "cause": str(refusals[0])}
+            logger.warning("Redis refuses hints; work goes on, up to two seconds late", extra=facts)
+        self._is_refused = bool(refusals)
 
 
 def _size(command: Command) -> int:

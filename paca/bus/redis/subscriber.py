@@ -56,7 +56,12 @@ class Subscriber(ConnectionThread):
                 ping_sent = True
 
     def _receive(self, connection: ConnectionInterface) -> None:
-        kind, channel, content = (*connection.read_response(), None)[:3]
+        try:
+            kind, channel, content = (*connection.read_response(), None)[:3]
+        except redis.ResponseError as error:
+            if not str(error).startswith("MISCONF"):
+                raise
+            return  # a server that cannot save to its disk answers so to a PING, and still publishes
         if kind == b"message":
             hint = self._channels[channel](content)
             if hint is not None and not self._listener.offer(hint):

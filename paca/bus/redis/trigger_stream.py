@@ -1,5 +1,6 @@
 """Reads the trigger stream for one worker. Each entry goes to one worker, and none is lost."""
 
+from collections.abc import Mapping
 from uuid import UUID
 
 import redis
@@ -7,19 +8,31 @@ import redis
 from paca.bus.base import STOP, EntryResult, EntryStatus, HintsLost, TriggerDue, TriggerHandler
 from paca.bus.listener import Listener
 from paca.bus.redis.connection import ConnectionThread
-from paca.bus.redis.consumer_group import ConsumerGroup, ConsumerSettings, Entry, Fields
+from paca.bus.redis.consumer_group import (
+    FIRST_ENTRY_ID,
+    ConsumerGroup,
+    ConsumerSettings,
+    Entry,
+    Fields,
+    original_id,
+)
 from paca.common import clock
 
 MAX_BATCH = 10
 BUSY_SECONDS = 0.1
 RETRY_SECONDS = 0.5
+TRIM_SECONDS = 5.0
 MAX_DELIVERIES = 5
+# The fields of an entry that its result repeats, so that its program knows it again.
+RESULT_NAMES = ("type", "conversation_id", "client_id")
+MAX_RESULT_CHARACTERS = 500
 
 
 class TriggerStreamReader(ConnectionThread):
     """Reads entries while the worker has capacity, and peeks for stops while it has none.
 
-    An entry is acknowledged when it is accepted.
+    An entry of another program is removed when its rows are committed. If the worker dies between the
+    two, the entry is delivered again, and its ids show that it is stored.
     """
 
     def __init__(
@@ -34,6 +47,7 @@ class TriggerStreamReader(ConnectionThread):
         # Every stop up to this entry was handled; empty: not known.
         self._peeked_to = b""
         self._next_claim = self._next_cleaning = 0.0
+        self._next_trim = clock.monotonic() + TRIM_SECONDS
         self.client_id: int | None = None
 
     # --- the connection -----------------------------------------------------------------------
@@ -60,23 +74,31 @@ class TriggerStreamReader(ConnectionThread):
         group.leave()
 
     def _read(self, group: ConsumerGroup) -> None:
+        now = clock.monotonic()
+        self._tidy(group, now)
         limit = min(self._handler.capacity(), MAX_BATCH)
         if limit <= 0:
             self._handle_stops(group)
             self.stopping.wait(BUSY_SECONDS)
             return
-        now = clock.monotonic()
         if now >= self._next_claim:
             self._next_claim = now + self._settings.abandoned_seconds / 2
             self._handle_all(group, group.claim_abandoned(limit))
-        if now >= self._next_cleaning:
-            self._next_cleaning = now + self._settings.gone_seconds / 10
-            group.remove_idle_consumers()
         entries = group.read_new(limit)
         if entries:
             # Entries after these are peeked at again: a stop may have come before what it stops.
             self._peeked_to = entries[-1][0]
         self._handle_all(group, entries, are_new=True)
+
+    def _tidy(self, group: ConsumerGroup, now: float) -> None:
+        """Remove what nothing reads any more, from time to time."""
+        if now >= self._next_trim:
+            self._next_trim = now + TRIM_SECONDS
+            group.trim_to_unread()
+        if now >= self._next_cleaning:
+            self._next_cleaning = now + self._settings.gone_seconds / 10
+            group.remove_idle_consumers()
+            group.remove_old_dead_triggers()
 
     def _handle_stops(self, group: ConsumerGroup) -> None:
         """Handle the stops among the entries that wait. The conversation that such an entry stops may
@@ -114,7 +136,7 @@ class TriggerStreamReader(ConnectionThread):
             group.requeue(entry)
         elif deliveries > MAX_DELIVERIES + 1:
             reason = f"It was delivered {deliveries} times, and each time the worker died."
-            group.move_to_dead(entry, reason)
+            _refuse(group, entry, "internal", reason)
         else:
             self._handle_external(group, entry, deliveries)
 
@@ -123,7 +145,7 @@ class TriggerStreamReader(ConnectionThread):
             trigger_id = UUID(entry[1][b"trigger_id"].decode("ascii"))
         except ValueError:
             reason = "trigger_id is not a UUID; programs other than Paca leave it out."
-            group.move_to_dead(entry, reason)
+            _refuse(group, entry, "trigger_refused", reason)
             return
         if self.stopping.is_set() or self._handler.capacity() <= 0:
             group.requeue(entry)
@@ -135,17 +157,17 @@ class TriggerStreamReader(ConnectionThread):
         entry_id, fields = entry
         texts = _decode(fields)
         if texts is None:
-            group.move_to_dead(entry, "A field is not UTF-8 text.")
+            _refuse(group, entry, "trigger_refused", "A field is not UTF-8 text.")
             return
         result = self._handle_until_database_answers(group, entry_id, texts)
         match result.status:
             case EntryStatus.ACCEPTED:
-                group.acknowledge(entry_id)
+                group.accept(entry, _describe(entry, "accepted", result.facts))
             case EntryStatus.REJECTED:
-                group.move_to_dead(entry, result.reason)
+                _refuse(group, entry, result.code, result.reason)
             case EntryStatus.FAILED if deliveries > MAX_DELIVERIES:
                 reason = f"Given up after {deliveries} attempts: {result.reason}"
-                group.move_to_dead(entry, reason)
+                _refuse(group, entry, result.code, reason)
             case EntryStatus.RETRY_LATER:
                 group.requeue(entry)  # this worker stops; another may reach the database
 
@@ -168,10 +190,28 @@ class TriggerStreamReader(ConnectionThread):
             self.stopping.set()  # the worker's event loop is closed
 
 
+def _refuse(group: ConsumerGroup, entry: Entry, code: str, reason: str) -> None:
+    group.refuse(entry, _describe(entry, "refused", {"code": code, "reason": reason}))
+
+
+def _describe(entry: Entry, status: str, facts: Mapping[str, str]) -> dict[str, str]:
+    """The fields of the entry in the stream of results: which entry it was, and what became of it."""
+    named = {
+        name: entry[1].get(name.encode(), b"").decode(errors="replace")[:MAX_RESULT_CHARACTERS]
+        for name in RESULT_NAMES
+    }
+    told = {"entry_id": original_id(entry), "status": status, **named, **facts}
+    return {name: value[:MAX_RESULT_CHARACTERS] for name, value in told.items() if value}
+
+
 def _decode(fields: Fields) -> dict[str, str] | None:
     """The fields of an entry as texts, or None if one is not UTF-8."""
     try:
-        return {name.decode(): value.decode() for name, value in fields.items()}
+        return {
+            name.decode(): value.decode()
+            for name, value in fields.items()
+            if name != FIRST_ENTRY_ID
+        }
     except UnicodeDecodeError:
         return None
 

@@ -5,12 +5,13 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils.text import Truncator
-from unfold.decorators import display
+from unfold.decorators import action, display
 
 from paca.common.admin import ReadOnlyAdmin
 from paca.conversations import usage_text
+from paca.conversations.admin import refused_entries
 from paca.conversations.admin.base import (
     COLOURS,
     ConversationRowAdmin,
@@ -36,6 +37,7 @@ class TriggerAdmin(ConversationRowAdmin):
     list_filter = ("state", "kind", "control", "source")
     search_fields = ("by", "last_error", "conversation__title")
     ordering = ("-created_at",)
+    actions_list = ("refused_entries",)
     fields = (
         "conversation",
         ("kind", "control"),
@@ -54,6 +56,14 @@ class TriggerAdmin(ConversationRowAdmin):
     @display(description="Last error", ordering="last_error")  # type: ignore[untyped-decorator]
     def error(self, trigger: Trigger) -> str:
         return Truncator(trigger.last_error).chars(80)
+
+    @action(  # type: ignore[untyped-decorator]
+        description="Refused entries of other programs", url_path="refused/", permissions=["view"]
+    )
+    def refused_entries(self, request: HttpRequest) -> HttpResponse:
+        """The page of entries that no worker could take."""
+        context = {**self.admin_site.each_context(request), "opts": self.opts}
+        return refused_entries.respond(request, context)
 
 
 @admin.register(ModelCall)

@@ -16,6 +16,7 @@ from paca.conversations.models import Worker
 from paca.ops import (
     database_check,
     database_state,
+    redis_check,
     sandbox_factory,
     split_deployment,
     startup_checks,
@@ -54,6 +55,8 @@ class Command(StatusLines):
         shutdown = ShutdownSignal()
         split_deployment.check_services()
         split_deployment.check_secrets_are_given()
+        if fault := redis_check.check_access():
+            self.print_todo("Redis", fault)
         self._create_data_folder()
         if not self._wait_for_tables(shutdown):
             return

@@ -10,7 +10,13 @@ from django.db import connection
 
 from paca.common import process_tuning
 from paca.common.errors import ConfigurationError
-from paca.ops import database_check, database_state, split_deployment, startup_checks
+from paca.ops import (
+    database_check,
+    database_state,
+    redis_check,
+    split_deployment,
+    startup_checks,
+)
 from paca.ops.management.status_lines import StatusLines
 
 
@@ -43,13 +49,13 @@ class Command(StatusLines):
         shared = no_worker or (prepare_only and not database_check.is_sqlite())
         self._check_host(shared=shared)
         if prepare_only:
-            self._check_database()
+            self._check_services()
             self._create_missing(shared=shared)
             self._report_split_services()
             return
         listener = startup_checks.bind_listener(settings.PACA_BIND, settings.PACA_PORT)
         port = listener.getsockname()[1]
-        exposure = self._check_database()
+        exposure = self._check_services()
         self.print_done("Port", f"{port}, {exposure}")
         address = f"http://{_host_name(settings.PACA_BIND)}:{port}"
         self._create_missing(shared=shared, address=address)
@@ -70,10 +76,12 @@ class Command(StatusLines):
             startup_checks.lock_data_folder(folder, shared=shared)
         self.print_done("Data", description)
 
-    def _check_database(self) -> str:
-        """Check the database, before anything is created; gives who may reach the server."""
+    def _check_services(self) -> str:
+        """Check database and Redis, before anything is created; gives who may reach the server."""
         migrations = database_state.read_migration_state()
         split_deployment.check_web_secrets()
+        if fault := redis_check.check_access():
+            self.print_todo("Redis", fault)
         if migrations.is_current:
             database_state.check_encryption_key()
         has_password = migrations.is_current and database_state.admin_has_a_password()

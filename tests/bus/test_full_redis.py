@@ -1,0 +1,159 @@
+"""A Redis with little memory: entries that were taken in leave it, and Paca's copies leave room for others."""
+
+from uuid import uuid4
+
+import pytest
+import redis
+
+from paca.bus.base import CommittedBatch, EntryResult, EntryStatus, TriggerDue
+from paca.bus.redis import names, stream_bounds, trigger_stream
+from tests.bus.helpers import RecordingHandler
+from tests.bus.test_redis_messages import stored_events
+from tests.support.valkey_server import lost_links
+from tests.support.waiting import until
+
+pytestmark = [pytest.mark.anyio, pytest.mark.service]
+
+GROUP = names.GROUP
+MIB = 1024 * 1024
+LONG = {"type": "agent.chat_message", "message": "x" * 90_000}
+REFUSED = EntryResult(EntryStatus.REJECTED, "There is no such agent.", "trigger_refused")
+
+
+@pytest.fixture
+def program(own_valkey):
+    """Another program, in a Redis of this test."""
+    with own_valkey.client() as client:
+        yield client
+
+
+def fill(program) -> None:
+    """Use up the memory with data that is not Paca's."""
+    program.set("filler", "x" * MIB)
+    program.config_set("maxmemory", program.info("memory")["used_memory"] - MIB // 2)
+
+
+def pending(program) -> int:
+    return program.xpending(names.TRIGGERS, GROUP)["pending"]
+
+
+async def test_entries_that_were_taken_in_make_room_for_the_next(own_valkey, program, connect):
+    """300 entries of 90 kB pass through a Redis of 20 MB, and no text of them stays in it."""
+    program.config_set("maxmemory", 20 * MIB)
+    handler = RecordingHandler()
+    with lost_links() as lost:
+        async with connect(own_valkey).consume_triggers(lambda _: None, handler):
+            for sent in range(1, 301):
+                program.xadd(names.TRIGGERS, LONG)
+                if sent % 20 == 0:
+                    await until(lambda sent=sent: len(handler.handled) >= sent, 30)
+            await until(lambda: program.xlen(names.TRIGGERS) == 0)
+    assert not lost
+    assert program.memory_usage(names.TRIGGERS) < 100_000
+
+
+async def test_full_redis_does_not_cut_the_reader_off(own_valkey, program, connect):
+    """Accepted and refused entries leave a full Redis, and the reader keeps its connection."""
+    handler = RecordingHandler(free_capacity=0, result=REFUSED)
+    for _ in range(10):
+        program.xadd(names.TRIGGERS, LONG)
+    program.xgroup_create(names.TRIGGERS, GROUP, id="0")
+    fill(program)
+    with pytest.raises(redis.exceptions.OutOfMemoryError):
+        program.xadd(names.TRIGGERS, LONG)
+    with lost_links() as lost:
+        async with connect(own_valkey).consume_triggers(lambda _: None, handler):
+            handler.free_capacity = 10
+            await until(lambda: len(handler.handled) >= 10)
+            await until(lambda: pending(program) == program.xlen(names.TRIGGERS) == 0)
+    assert not lost
+    assert len(handler.handled) == 10
+
+
+async def test_refused_entries_are_bounded_by_bytes(own_valkey, program, connect):
+    program.config_set("maxmemory", 20 * MIB)
+    handler = RecordingHandler(result=REFUSED)
+    async with connect(own_valkey).consume_triggers(lambda _: None, handler):
+        for sent in range(1, 101):
+            program.xadd(names.TRIGGERS, LONG)
+            if sent % 20 == 0:
+                await until(lambda sent=sent: len(handler.handled) >= sent, 30)
+        newest = program.xadd(names.TRIGGERS, LONG)
+        await until(
+            lambda: (
+                [each["entry_id"] for _, each in program.xrevrange(names.DEAD_TRIGGERS, count=1)]
+                == [newest]
+            )
+        )
+    assert program.memory_usage(names.DEAD_TRIGGERS, samples=0) < 2 * MIB
+
+
+async def test_copies_of_events_are_bounded_by_bytes(own_valkey, program, connect):
+    program.config_set("maxmemory", 20 * MIB)
+    bus = connect(own_valkey)
+    events = stored_events(*["agent.tool.returned"] * 1000)
+    large = tuple(each._replace(payload='"' + "x" * 16_000 + '"') for each in events)
+    bus.announce("conversation:c", 1000, CommittedBatch("p", "running", large))
+    newest = lambda: program.xrevrange(names.EVENTS, count=1)  # noqa: E731
+    await until(lambda: newest() and newest()[0][1]["event_index"] == "1000", 30)
+    assert program.memory_usage(names.EVENTS, samples=0) < 7 * MIB
+
+
+async def test_refused_entry_of_many_megabytes_keeps_the_start_of_its_fields(
+    own_valkey, program, connect
+):
+    handler = RecordingHandler(result=REFUSED)
+    program.xadd(names.TRIGGERS, {"type": "agent.chat_message", "message": "x" * 5 * MIB})
+    async with connect(own_valkey).consume_triggers(lambda _: None, handler):
+        await until(lambda: program.xlen(names.DEAD_TRIGGERS))
+    ((_, kept),) = program.xrange(names.DEAD_TRIGGERS)
+    assert (len(kept["message"]), kept["cut"]) == (4096, "message")
+
+
+async def test_entries_that_every_group_has_read_are_trimmed(
+    own_valkey, program, connect, monkeypatch
+):
+    """A program with a group of its own reads each entry too; only then is it removed."""
+    monkeypatch.setattr(trigger_stream, "TRIM_SECONDS", 0.1)
+    program.xgroup_create(names.TRIGGERS, "audit", id="0", mkstream=True)
+    handler, due = RecordingHandler(), []
+    bus = connect(own_valkey)
+    async with bus.consume_triggers(due.append, handler):
+        for _ in range(3):
+            program.xadd(names.TRIGGERS, LONG)
+        await until(lambda: len(handler.handled) == 3)
+        trigger = uuid4()
+        bus.wake(trigger)
+        await until(lambda: TriggerDue(trigger) in due)
+        await until(lambda: pending(program) == 0)
+        assert program.xlen(names.TRIGGERS) == 4
+        ((_, read),) = program.xreadgroup("audit", "a", {names.TRIGGERS: ">"}, count=2)
+        program.xack(names.TRIGGERS, "audit", read[0][0])
+        await until(lambda: program.xlen(names.TRIGGERS) == 3)
+        program.xack(names.TRIGGERS, "audit", read[1][0])
+        program.xreadgroup("audit", "a", {names.TRIGGERS: ">"}, noack=True)
+        await until(lambda: program.xlen(names.TRIGGERS) == 0)
+
+
+async def test_group_that_reads_nothing_is_not_waited_for_without_end(
+    own_valkey, program, connect, monkeypatch
+):
+    monkeypatch.setattr(trigger_stream, "TRIM_SECONDS", 0.1)
+    monkeypatch.setitem(stream_bounds.BOUNDS, names.TRIGGERS, stream_bounds.Bound(200_000, parts=4))
+    program.xgroup_create(names.TRIGGERS, "asleep", id="0", mkstream=True)
+    async with connect(own_valkey).consume_triggers(lambda _: None, RecordingHandler()):
+        for _ in range(5):
+            program.xadd(names.TRIGGERS, LONG)
+        await until(lambda: program.xlen(names.TRIGGERS) == 0)
+
+
+async def test_hint_drops_no_entry_of_another_program(valkey, connect, monkeypatch):
+    monkeypatch.setattr("paca.bus.redis.bus.MAX_TRIGGERS", 2)
+    with valkey.client() as program:
+        first = program.xadd(names.TRIGGERS, LONG)
+        bus = connect(valkey)
+        for _ in range(500):
+            bus.wake(uuid4())
+        bus.close()
+        assert program.xlen(names.TRIGGERS) == 2
+        assert program.xrange(names.TRIGGERS, count=1)[0][0] == first
