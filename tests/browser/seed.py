@@ -10,10 +10,12 @@ from paca import events
 from paca.agents.models import Agent
 from paca.conversations import services, store
 from paca.conversations.models import Conversation, Trigger
+from paca.engine.turn import ModelCallStarted, TurnOutcome
 from paca.projects.models import Member
-from paca.worker import claim
+from paca.worker import claim, turn_end
 
 EVENTS_A_TURN = 50
+OTHER_WORKER = "a worker elsewhere"
 
 
 def long_conversation(count: int) -> UUID:
@@ -42,6 +44,29 @@ def parked_conversation() -> UUID:
         claim.claim("a worker that dies", lease_seconds=30, limit=1)
         mine.filter(status="running").update(lease_until=timezone.now() - timedelta(seconds=1))
     return sent.conversation_id
+
+
+@transaction.atomic
+def long_run(steps: int) -> UUID:
+    """A conversation whose agent has made this many steps of its first turn, and is still at work."""
+    agent = Agent.objects.get(handle="guide")
+    me = Member.objects.get(project=agent.project, user__isnull=False)
+    sent = services.start_chat(agent, text="A long run", by=me)
+    (claimed,) = claim.claim(OTHER_WORKER, lease_seconds=600, limit=1)
+    for step in range(steps):
+        call = uuid4()
+        usage = events.UsageRecorded(call_id=str(call), model="demo/guide", input=1000, cost_usd=0)
+        said = events.MessageSpoken(text=f"Step {step}", call_id=str(call), demo=True)
+        entries = (ModelCallStarted(call_id=str(call), model="demo/guide"), usage, said)
+        store.append(sent.conversation_id, *entries, lease=claimed.lease)
+    return sent.conversation_id
+
+
+def end_long_run(conversation_id: str) -> None:
+    """The agent of ``long_run`` answers."""
+    row = Conversation.objects.get(pk=conversation_id)
+    lease = store.Lease(row.pk, row.lease_owner, row.lease_epoch)
+    turn_end.end_turn(lease, (), TurnOutcome("finished", "answered"), steps=190)
 
 
 def _turn(number: int) -> list[events.Event]:

@@ -72,8 +72,9 @@ def test_message_written_after_a_sign_out_elsewhere_is_sent_after_the_next_sign_
     field.press("Enter")
     expect(first.get_by_text("Your message is kept")).to_be_visible()
     field.press_sequentially("and a draft")
-    first.get_by_role("link", name="Sign in").click()
-    fill_in(first)
+    expect(first.get_by_role("link", name="Sign in")).to_be_visible()
+    sign_in(second, "/")
+    first.evaluate("dispatchEvent(new Event('focus'))")  # the person comes back to this tab
     expect(first.locator(".bubble").get_by_text("Kept over the sign-out.")).to_have_count(1)
     expect(field_of(first)).to_have_value("and a draft")
 

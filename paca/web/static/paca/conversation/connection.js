@@ -51,6 +51,11 @@ export class Connection {
     return call("GET", `${this.#base}events/?limit=${PAGE_EVENTS}${query}`);
   }
 
+  /** The conversation as it is now. Throws ApiError. */
+  describe() {
+    return call("GET", this.#base);
+  }
+
   rename(title) {
     return call("PATCH", this.#base, { title });
   }

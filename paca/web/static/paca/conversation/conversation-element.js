@@ -59,6 +59,7 @@ export class PacaConversation extends PacaElement {
       onDescribed: (known) => this.store.dispatch({ act: "described", conversation: known }),
     });
     this.workerWatch.onActivity(this.run.status);
+    addEventListener("focus", this.#returned);
     this.connection = this.connect();
     this.flush();
     this.#start();
@@ -67,6 +68,7 @@ export class PacaConversation extends PacaElement {
   disconnectedCallback() {
     this.workerWatch.stop();
     this.backgroundEnd.stop();
+    removeEventListener("focus", this.#returned);
     this.connection.close();
     this.scrollFollower?.disconnect();
   }
@@ -247,6 +249,17 @@ export class PacaConversation extends PacaElement {
     this.field.value = this.unsent.draft;
     this.field.focus();
   }
+
+  // Whoever signed out may have signed in again in another tab; the page then begins anew, with their rights.
+  #returned = async () => {
+    if (this.run.connection !== "signed-out") return;
+    try {
+      await this.connection.describe();
+      location.reload();
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error; // still signed out: the notice stays
+    }
+  };
 
   // The notice appears only if the reconnect takes longer than a second.
   #connectionChanged(value) {
