@@ -82,8 +82,8 @@ class ConversationStarted(Event):
 @event("agent.conversation.paused")
 class ConversationPaused(Event):
     """The conversation is paused until a message or Continue. ``reason`` is one of by_person,
-    step_limit, token_budget, cost_budget, time_limit, rate_limited, model_unavailable, stuck (the same
-    step was repeated without progress), parked (the same step failed, or its
+    step_limit, token_budget, cost_budget, time_limit, rate_limited, model_unavailable, context_full (the
+    conversation is longer than the model's window), stuck (the same step was repeated without progress), parked (the same step failed, or its
     worker was lost, several times in a row). ``limit`` is the amount of the limit that was reached: steps,
     tokens, dollars or seconds. Continue or a message gives the same amount again."""
 
@@ -378,6 +378,17 @@ class ToolOutcomeUnknown(Event):
 
 
 # --- context ------------------------------------------------------------------------------------
+
+
+@event("agent.context.trimmed")
+class ContextTrimmed(Event):
+    """The conversation did not fit into the model's window. From here on the oldest ``results`` tool results
+    before this event are left out of the model's requests; the log keeps them. ``window``: the size of the
+    window in tokens, if the server or the settings told it."""
+
+    results: int
+    window: int | None = None
+    model: str = ""
 
 
 @event("agent.limit.neared")

@@ -222,7 +222,8 @@ def _models(costs: dict[str, dict[str, Any]], providers: list[str]) -> dict[str,
         name = key.removeprefix(f"{provider}/").removeprefix("cohere_chat/")
         if provider not in providers or not usable or name.startswith("ft:"):
             continue
-        found[f"{provider}/{name}"] = _price(facts)
+        window = facts.get("max_input_tokens") or 0
+        found[f"{provider}/{name}"] = _price(facts) | ({"window": int(window)} if window else {})
     return found
 
 

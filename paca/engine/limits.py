@@ -42,6 +42,7 @@ class TurnProgress:
     summarising: bool = False
     corrected: bool = False
     nudged: bool = False
+    window_of_model: tuple[str, int | None] = ("", None)
     loop_guard: LoopGuard = LoopGuard()
 
     def advance(self, event: Event) -> TurnProgress:
@@ -67,17 +68,21 @@ class TurnProgress:
                 return replace(self, warned=True)
             case events.LimitReached(which=which):
                 return replace(self, summarising=True, used_budget=which)
-            case events.GuardNoticed(guard="text_tool_call"):
-                return replace(self, corrected=True)
-            case events.GuardNoticed(guard="only_reasoning"):
-                return replace(self, nudged=True)
+            case events.GuardNoticed(guard=guard):
+                return self._notice(guard)
+            case events.ContextTrimmed(model=model, window=window) if window:
+                return replace(self, window_of_model=(model, window))
         return self
+
+    def _notice(self, guard: str) -> TurnProgress:
+        corrected = self.corrected or guard == "text_tool_call"
+        return replace(self, corrected=corrected, nudged=self.nudged or guard == "only_reasoning")
 
     def _begin_turn(self) -> TurnProgress:
         # guard: engine-next-budget
         tokens = 0 if self.used_budget == "token_budget" else self.tokens
         cost_usd = 0.0 if self.used_budget == "cost_budget" else self.cost_usd
-        return TurnProgress(tokens=tokens, cost_usd=cost_usd)
+        return TurnProgress(tokens=tokens, cost_usd=cost_usd, window_of_model=self.window_of_model)
 
 
 def _tokens(event: events.UsageRecorded) -> int:

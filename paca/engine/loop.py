@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from paca import events
 from paca.engine import acting, limits
 from paca.engine.context.history import OpenCall
+from paca.engine.context_window import think_within_window
 from paca.engine.llm.base import ModelError, StopReason, Usage
 from paca.engine.llm.prices import cost_usd
 from paca.engine.llm.text_tool_calls.parser import ends_with_unreadable_call, trailing_call
@@ -45,7 +46,7 @@ async def run_until_done(turn: ActiveTurn, services: TurnServices) -> TurnOutcom
         while True:
             if outcome := await _end_before_call(turn, services):
                 return outcome
-            recorded = await _within_time(turn, think(turn, services))
+            recorded = await _within_time(turn, think_within_window(turn, services))
             # guard: engine-text-call-correction
             if _correct_text_call(recorded, turn, services) or _ask_for_answer(recorded, services):
                 continue

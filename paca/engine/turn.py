@@ -72,6 +72,12 @@ class ActiveTurn:
         return clock.monotonic() - self.started_at
 
 
+CONTEXT_FULL = (
+    "Old tool results were left out, and it still does not fit. Write a shorter message, give the agent a"
+    " model with a larger window, or start a new conversation with a summary of this one."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class TurnOutcome:
     """The status and reason that end a turn, with the texts that people read about it.
@@ -91,9 +97,9 @@ def outcome_of_model_error(error: ModelError, profile: AgentProfile) -> TurnOutc
     if error.retryable or isinstance(error, TimedOut):
         reason = "rate_limited" if isinstance(error, RateLimited) else "model_unavailable"
         return TurnOutcome("paused", reason, error.detail)
-    if isinstance(error, RequestRefused | ContextExceeded) and not isinstance(
-        error, ToolsUnsupported
-    ):
+    if isinstance(error, ContextExceeded):
+        return TurnOutcome("paused", "context_full", f"{error.detail} {CONTEXT_FULL}")
+    if isinstance(error, RequestRefused) and not isinstance(error, ToolsUnsupported):
         return TurnOutcome(
             "failed", "model_refused", error.detail, "Change the request, then try again."
         )

@@ -45,6 +45,7 @@ REASONS = {
     "rate_limited": "rate limit",
     "model_unavailable": "model unavailable",
     "stuck": "no progress",
+    "context_full": "conversation too long",
     "parked": "parked",
     "configuration": "settings",
     "model_refused": "model refused",

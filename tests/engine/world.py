@@ -42,6 +42,7 @@ NEXT_TURN_MAY_FOLLOW = (
     "finished/answered",
     "stopped/interrupted",
     "paused/step_limit",
+    "paused/context_full",
     "paused/stuck",
 )
 

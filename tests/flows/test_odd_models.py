@@ -208,3 +208,18 @@ def test_model_that_is_still_loading_is_waited_for(flow):
     assert (conversation.status, conversation.answers) == ("finished/answered", ["Hello."])
     (retried,) = conversation.event_data("model.retried")
     assert (retried["code"], "Loading model" in retried["cause"]) == ("model_loading", True)
+
+
+@OPENAI
+def test_conversation_longer_than_the_window_is_shortened_or_pauses_with_the_ways_on(flow):
+    long = [calls(bash=f"seq {n} 2000") for n in (1, 2, 3)]
+    shortened = flow.ask("Go", [*long, fails("ctx"), says("Done.")])
+    assert (shortened.status, shortened.answers) == ("finished/answered", ["Done."])
+    assert shortened.event_data("context.trimmed")[0]["window"] == 8192
+    assert "was left out" in flow.model.requests[-1].raw.decode()
+    assert_replay_matches(shortened)
+    full = flow.ask("Hi", [fails("ctx")])
+    assert full.status == "paused/context_full"
+    assert "larger window" in full.event_data("conversation.paused")[0]["detail"]
+    assert flow.ask("Hi", [says("Hello.")], after=full).status == "finished/answered"
+    assert_replay_matches(full)

@@ -217,6 +217,12 @@ MUTANTS = (
         ("tests/engine/llm/test_response_body.py",),
     ),
     Mutant("engine-patience-while-loading", value("False"), ("tests/engine/llm/test_retrying.py",)),
+    Mutant(
+        "engine-newest-results-are-kept",
+        value("[results for results in by_message if results]"),
+        ("tests/engine/test_context_window.py",),
+    ),
+    Mutant("engine-trim-after-refusal", always, ("tests/engine/test_context_window.py",)),
     Mutant("engine-byte-order-mark", removed, (ODDITIES,)),
     Mutant("engine-unknown-lines-are-told", never, (ODDITIES,)),
     Mutant("engine-arguments-encoded-twice", never, (ODDITIES,)),

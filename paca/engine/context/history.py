@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from paca import events
+from paca.engine.context import trimming
 from paca.engine.llm.base import Block, Message, Text, Thinking, ToolResult, ToolUse
 from paca.events import Event
 
@@ -101,11 +102,19 @@ def advance(history: History, event: Event, seq: int) -> History:
             return _end_turn(history, event)
         case events.ThoughtRecorded() | events.MessageSpoken() | events.ToolCalled():
             return _add_reply_event(history, event)
-        case events.ToolStarted():
-            return _mark_started(history, event)
-        case events.ToolReturned() | events.ToolOutcomeUnknown():
-            return _add_result(history, event)
+        case events.ToolStarted() | events.ToolReturned() | events.ToolOutcomeUnknown():
+            return _add_call_event(history, event)
+        case events.ContextTrimmed(results=count):
+            return replace(history, closed=trimming.leave_out(history.closed, count))
     return history
+
+
+def _add_call_event(
+    history: History, event: events.ToolStarted | events.ToolReturned | events.ToolOutcomeUnknown
+) -> History:
+    if isinstance(event, events.ToolStarted):
+        return _mark_started(history, event)
+    return _add_result(history, event)
 
 
 def _end_turn(history: History, event: Event) -> History:

@@ -1,5 +1,6 @@
 """The interface of a model: a request, a stream of chunks, and the whole reply as the last chunk."""
 
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -103,6 +104,13 @@ class Usage:
     cache_read: int = 0
     cache_write: int = 0
     estimated: bool = False
+
+
+# The size of a window in a refusal, such as "maximum context length is 8192 tokens" and "> 200000 maximum".
+WINDOW = re.compile(
+    r"(?:> |(?:max(?:imum)?|context (?:size|length|window)|limit|allowed)[^.\d]{0,40}?)(\d[\d,]{2,})"
+    r"(?! tokens? >)"
+)
 
 
 class StopReason(StrEnum):
@@ -254,6 +262,12 @@ class ContextExceeded(ModelError):
     """The conversation is longer than the model's window."""
 
     code = "context_exceeded"
+
+    @property
+    def window(self) -> int | None:
+        """The size of the window in tokens, if the provider's words tell it."""
+        found = WINDOW.search(self.detail)
+        return int(found[1].replace(",", "")) if found else None
 
 
 class KeyRefused(ModelError):

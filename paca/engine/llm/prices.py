@@ -110,7 +110,7 @@ def cost_usd(model: str, usage: Usage, *, base_url: str = "") -> float | None:
 def _listed_tariff(model: str) -> Tariff | None:
     """The tariff from ``models.json``, or None."""
     facts = providers.models().get(model)
-    if not facts:
+    if not facts or "input" not in facts:
         return None
     long = facts.get("long")
     long_price = _listed_price({**facts, **long}) if long else None

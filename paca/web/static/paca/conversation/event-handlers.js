@@ -269,6 +269,7 @@ export const eventHandlers = new Map(Object.entries({
   "agent.limit.neared": addNote,
   "agent.limit.reached": addNote,
   "agent.guard.noticed": addNote,
+  "agent.context.trimmed": addNote,
   "agent.model.noticed": addNote,
   "agent.sandbox.starting": (draft, frame, { backend }) => {
     draft.sandbox = { backend, at: frame.at };

@@ -90,6 +90,10 @@ const NOTES = new Map(Object.entries({
   "agent.limit.reached": ({ which, limit }) => ({
     look: "slim", icon: "gauge", fact: `${capital(REASONS.get(which) ?? which)} reached: ${amount(which, limit)}`,
   }),
+  "agent.context.trimmed": ({ results }) => ({
+    look: "slim", icon: "gauge",
+    fact: `The conversation is longer than the model takes: its oldest ${results === 1 ? "tool result is" : `${results} tool results are`} left out of requests`,
+  }),
   "agent.model.noticed": ({ code, text }) => ({
     look: "notice", tone: "wait", icon: code === "only_reasoning" ? "brain" : "circle-alert", fact: text,
   }),

@@ -42,6 +42,7 @@ export const REASONS = new Map(Object.entries({
   "rate_limited": "rate limit",
   "model_unavailable": "model unavailable",
   "stuck": "no progress",
+  "context_full": "conversation too long",
   "parked": "parked",
   "configuration": "settings",
   "model_refused": "model refused",

@@ -1,0 +1,99 @@
+"""Makes a history fit into the model's window: old tool results are left out of the request.
+
+What is left out is an event of the log, so that each later request has the same bytes. The newest step
+keeps its results.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+
+from paca.engine.llm.base import Message, Text, ToolResult, ToolUse
+
+CHARACTERS_PER_TOKEN = 4
+# A result that is shorter than the note about it is kept.
+LEAST_CHARACTERS = 300
+# How much of the window, or of the history if the window is unknown, is filled after a trim.
+KEPT_PART = 0.5
+NOTE = (
+    "[This result of {tool} ({length:,} characters) was left out, so that the conversation fits into the "
+    "model's window. Call the tool again if you need it.]"
+)
+
+
+def estimate_tokens(messages: Iterable[Message]) -> int:
+    """The tokens of the messages, at four characters a token."""
+    return sum(map(_length, messages)) // CHARACTERS_PER_TOKEN
+
+
+def results_to_leave_out(messages: tuple[Message, ...], *, window: int | None) -> int:
+    """How many tool results, counted from the oldest, to leave out; 0 if that would free nothing.
+
+    ``window`` is the model's window in tokens, or None if it is unknown.
+    """
+    total = sum(map(_length, messages))
+    target = KEPT_PART * min(total, total if window is None else window * CHARACTERS_PER_TOKEN)
+    results = _old_results(messages)
+    freed = count = 0
+    for number, result in enumerate(results, 1):
+        if total - freed <= target:
+            break
+        if _can_be_left_out(result):
+            freed += len(result.output) - len(NOTE)
+            count = number
+    return count
+
+
+def leave_out(messages: tuple[Message, ...], count: int) -> tuple[Message, ...]:
+    """The messages with notes in place of the oldest ``count`` tool results."""
+    tools: dict[str, str] = {}
+    trimmed = []
+    for message in messages:
+        tools |= {b.call_id: b.tool for b in message.blocks if isinstance(b, ToolUse)}
+        results = sum(isinstance(block, ToolResult) for block in message.blocks)
+        trimmed.append(_without(message, count, tools) if results and count > 0 else message)
+        count -= results
+    return tuple(trimmed)
+
+
+def _without(message: Message, count: int, tools: dict[str, str]) -> Message:
+    blocks = []
+    for block in message.blocks:
+        if isinstance(block, ToolResult):
+            if count > 0 and _can_be_left_out(block):
+                tool = tools.get(block.call_id, "a tool")
+                block = replace(block, output=NOTE.format(tool=tool, length=len(block.output)))
+            count -= 1
+        blocks.append(block)
+    return replace(message, blocks=tuple(blocks))
+
+
+def _can_be_left_out(result: ToolResult) -> bool:
+    return len(result.output) >= LEAST_CHARACTERS
+
+
+def _old_results(messages: tuple[Message, ...]) -> list[ToolResult]:
+    """All results but those of the newest step, which the model has not answered yet."""
+    by_message = [
+        [block for block in message.blocks if isinstance(block, ToolResult)] for message in messages
+    ]
+    # guard: engine-newest-results-are-kept
+    steps = [results for results in by_message if results][:-1]
+    return [result for results in steps for result in results]
+
+
+def _length(message: Message) -> int:
+    return sum(map(_length_of_block, message.blocks))
+
+
+def _length_of_block(block: object) -> int:
+    match block:
+        case Text(text):
+            return len(text)
+        case ToolUse(arguments=arguments):
+            return len(json.dumps(arguments))
+        case ToolResult(output=output):
+            return len(output)
+    return 0
