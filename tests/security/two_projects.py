@@ -1,11 +1,13 @@
 """Two projects in two workspaces with an object of every kind, and the principals of the access table."""
 
 from dataclasses import dataclass
-from uuid import UUID
+from uuid import UUID, uuid4
 
+from paca import events
 from paca.accounts.models import User
 from paca.accounts.services import tokens
 from paca.agents import services as agents
+from paca.conversations import full_outputs, store
 from paca.conversations import services as conversations
 from paca.projects import permissions
 from paca.projects.models import Project
@@ -78,8 +80,19 @@ def _make_project(owner_name: str) -> ProjectObjects:
         "agent_id": agent.pk,
         "conversation_id": chat.conversation_id,
         "session_id": chat.session_id,
+        "call_id": _call_with_a_kept_output(chat.conversation_id),
     }
     return ProjectObjects(owner, project, ids)
+
+
+def _call_with_a_kept_output(conversation_id: UUID) -> UUID:
+    call = uuid4()
+    called = events.ToolCalled(call_id=str(call), tool="bash", arguments={}, subject="")
+    store.append(conversation_id, called)
+    full_outputs.begin(call)
+    full_outputs.add_part(call, 0, b"a secret of this project")
+    full_outputs.finish(call, size_bytes=24)
+    return call
 
 
 def _person(name: str) -> User:
