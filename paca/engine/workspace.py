@@ -73,7 +73,8 @@ class FileLines:
 
     ``text`` holds the lines ``first`` to ``last``, which count from 1, of ``total`` lines. ``size``
     is in bytes, ``digest`` is the sha256 of the whole file. ``binary`` names the type of a binary
-    file ("PDF", "PNG image", ...); ``text`` is then empty.
+    file ("PDF", "PNG image", ...); ``text`` is then empty. ``encoding`` is empty for UTF-8 without BOM,
+    ``line_ends`` is CRLF, CR or mixed, and empty if all lines end with LF.
     """
 
     path: str
@@ -85,13 +86,16 @@ class FileLines:
     digest: str
     truncated: bool = False
     binary: str = ""
+    encoding: str = ""
+    line_ends: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
     """The change by a write. ``added`` and ``removed`` count lines; ``diff`` is a unified diff, cut if long.
 
-    ``digest`` is the sha256 of the new content.
+    ``digest`` is the sha256 of the new content. ``encoding`` and ``line_ends`` are those of
+    ``FileLines``. ``changed`` is false if the file already had this content.
     """
 
     path: str
@@ -100,6 +104,9 @@ class FileChange:
     added: int
     removed: int
     diff: str = ""
+    encoding: str = ""
+    line_ends: str = ""
+    changed: bool = True
 
 
 class SandboxWorkspace(Protocol):
@@ -147,12 +154,20 @@ class SandboxWorkspace(Protocol):
         ...
 
     async def write(
-        self, call_id: str, path: str, content: bytes, *, expected_digest: str | None = None
+        self,
+        call_id: str,
+        path: str,
+        content: bytes,
+        *,
+        expected_digest: str | None = None,
+        keep_form: bool = False,
     ) -> FileChange:
         """Replace the whole file atomically and create its folders.
 
-        A repeated ``call_id`` gets the answer of the first. Raises ``FileChanged`` if the file's
-        sha256 is not ``expected_digest``, ``NotAFile`` or ``FileTooLarge``.
+        A repeated ``call_id`` gets the answer of the first. With ``keep_form`` the content is text in
+        UTF-8, and a text file that it replaces keeps its encoding, byte order mark and line ends.
+        Raises ``FileChanged`` if the file has another content and its sha256 is not
+        ``expected_digest``, ``TextNotEncodable``, ``NotAFile`` or ``FileTooLarge``.
         """
         ...
 
@@ -168,8 +183,9 @@ class SandboxWorkspace(Protocol):
     ) -> FileChange:
         """Replace ``old``, which must occur exactly once unless ``every`` is set.
 
-        A repeated ``call_id`` gets the answer of the first. Raises ``NoSuchText``,
-        ``TextNotUnique``, ``FileChanged``, ``NoSuchFile`` or ``NotAFile``.
+        The file keeps its encoding, byte order mark and line ends. A repeated ``call_id`` gets the
+        answer of the first. Raises ``NoSuchText``, ``TextNotUnique``, ``TextNotEncodable``,
+        ``FileChanged``, ``NoSuchFile`` or ``NotAFile``.
         """
         ...
 
@@ -214,6 +230,12 @@ class TextNotUnique(WorkspaceError):
     """The text to replace occurs more than once; give more of its surroundings."""
 
     code = "text_not_unique"
+
+
+class TextNotEncodable(WorkspaceError):
+    """The encoding of the file does not have a character of the text."""
+
+    code = "text_not_encodable"
 
 
 class FileTooLarge(WorkspaceError):

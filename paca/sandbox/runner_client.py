@@ -24,6 +24,7 @@ ERRORS_BY_CODE: dict[str, type[PacaError]] = {
         workspace.FileChanged,
         workspace.NoSuchText,
         workspace.TextNotUnique,
+        workspace.TextNotEncodable,
         workspace.FileTooLarge,
         workspace.CallUnknown,
     )

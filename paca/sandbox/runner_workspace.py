@@ -86,11 +86,21 @@ class RunnerWorkspace:
         return [_parse(FileInfo, entry) for entry in entries]
 
     async def write(
-        self, call_id: str, path: str, content: bytes, *, expected_digest: str | None = None
+        self,
+        call_id: str,
+        path: str,
+        content: bytes,
+        *,
+        expected_digest: str | None = None,
+        keep_form: bool = False,
     ) -> FileChange:
-        encoded = b64encode(content).decode("ascii")
         change = await self._attachment.request(
-            "write", call_id=call_id, path=path, content=encoded, expected=expected_digest
+            "write",
+            call_id=call_id,
+            path=path,
+            content=b64encode(content).decode("ascii"),
+            expected=expected_digest,
+            keep_form=keep_form,
         )
         return _parse(FileChange, change)
 

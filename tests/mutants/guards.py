@@ -58,6 +58,7 @@ MUTANTS = (
     ),
     Mutant("runner-written-files", never, ("tests/sandbox/test_files.py",)),
     Mutant("runner-attachment-epoch", last_operand_dropped, ("tests/sandbox/test_attachments.py",)),
+    Mutant("runner-text-encoding", removed, ("tests/engine/tools/test_text_forms.py",)),
     Mutant("runner-expected-digest", never, ("tests/sandbox/test_files.py",)),
     Mutant(
         "engine-unknown-outcome",

@@ -177,7 +177,9 @@ def test_a_diff_of_huge_files_is_not_computed():
         (bytes(range(128, 256)), "binary data"),
         (b"%PDF-1.4", "PDF"),
         (b"PK\x03\x04rest", "zip archive"),
-        ("text".encode("utf-16"), "UTF-16 text"),
+        ("text".encode("utf-16"), ""),
+        ("text\n".encode("utf-16-le"), ""),
+        (b"\xff\xfe\0\xd8", "binary data"),
     ],
 )
 def test_text_is_distinguished_from_binary_data(start, kind):

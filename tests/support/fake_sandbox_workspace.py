@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 import posixpath
 from collections.abc import Callable
-from dataclasses import replace
 
 from paca.engine.workspace import (
     CallUnknown,
@@ -15,15 +14,18 @@ from paca.engine.workspace import (
     FileInfo,
     FileLines,
     NoSuchFile,
-    NoSuchText,
     NotAFile,
     OnOutput,
     OutsideWorkspace,
     SandboxGone,
-    TextNotUnique,
 )
-from paca.sandbox.runner.file_type import SNIFF_BYTES, binary_kind
-from paca.sandbox.runner.textdiff import compare
+from paca.sandbox.runner.errors import RequestError
+from paca.sandbox.runner.file_type import binary_kind
+from paca.sandbox.runner.files import describe_change
+from paca.sandbox.runner.line_window import line_window
+from paca.sandbox.runner.text_edit import TextContent, replace_text, rewrite_text
+from paca.sandbox.runner.text_encoding import SAMPLE_BYTES
+from paca.sandbox.runner_client import ERRORS_BY_CODE
 
 
 class RunningCommand:
@@ -112,14 +114,17 @@ class FakeSandboxWorkspace:
     async def read_lines(self, path: str, *, first: int = 1, count: int = 2000) -> FileLines:
         plain, data = self._file(path)
         digest = hashlib.sha256(data).hexdigest()
-        binary = binary_kind(data[:SNIFF_BYTES])
+        binary = binary_kind(data[:SAMPLE_BYTES])
         if binary:
             return FileLines(plain, "", 0, 0, 0, len(data), digest, binary=binary)
-        lines = data.decode("utf-8", "replace").split("\n")
-        lines = [f"{line}\n" for line in lines[:-1]] + lines[-1:] * bool(lines[-1])
-        taken = lines[first - 1 : first - 1 + count]
+        content = TextContent(data)
         return FileLines(
-            plain, "".join(taken), first, first + len(taken) - 1, len(lines), len(data), digest
+            plain,
+            size=len(data),
+            digest=digest,
+            encoding=content.encoding.name,
+            line_ends=content.line_ends,
+            **line_window(content.lines(), first, count),
         )
 
     async def read(self, path: str, *, offset: int = 0, limit: int = 1 << 20) -> bytes:
@@ -150,9 +155,18 @@ class FakeSandboxWorkspace:
         return [await self.stat(name) for name in near[:limit]]
 
     async def write(
-        self, call_id: str, path: str, content: bytes, *, expected_digest: str | None = None
+        self,
+        call_id: str,
+        path: str,
+        content: bytes,
+        *,
+        expected_digest: str | None = None,
+        keep_form: bool = False,
     ) -> FileChange:
-        return self._change(call_id, path, lambda _: content, expected_digest, make=True)
+        def edit(data: bytes) -> bytes:
+            return rewrite_text(data, content) if keep_form else content
+
+        return self._change(call_id, path, edit, expected_digest, make=True)
 
     async def replace(
         self,
@@ -165,12 +179,7 @@ class FakeSandboxWorkspace:
         expected_digest: str | None = None,
     ) -> FileChange:
         def edit(data: bytes) -> bytes:
-            times = data.count(old.encode()) if old else 0
-            if times == 0:
-                raise NoSuchText()
-            if times > 1 and not every:
-                raise TextNotUnique()
-            return data.replace(old.encode(), new.encode())
+            return replace_text(data, old, new, every=every)
 
         return self._change(call_id, path, edit, expected_digest, make=False)
 
@@ -195,14 +204,12 @@ class FakeSandboxWorkspace:
             before is None or hashlib.sha256(before).hexdigest() != expected
         ):
             raise FileChanged()
-        after = edit(before or b"")
+        try:
+            after = edit(before or b"")
+        except RequestError as error:
+            raise ERRORS_BY_CODE[error.code](error.detail or None) from None
         self.files[plain] = after
-        made = FileChange(plain, before is None, hashlib.sha256(after).hexdigest(), 0, 0)
-        if not binary_kind(after[:SNIFF_BYTES]):
-            added, removed, diff = compare(
-                (before or b"").decode("utf-8", "replace"), after.decode("utf-8", "replace"), plain
-            )
-            made = replace(made, added=added, removed=removed, diff=diff)
+        made = FileChange(**describe_change(plain, before, after))
         self._changes[call_id] = made
         return made
 

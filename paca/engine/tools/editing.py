@@ -1,7 +1,5 @@
 """The tools that write a whole file or edit a part of it."""
 
-import hashlib
-
 from pydantic import Field
 
 from paca.engine.tools.base import (
@@ -14,6 +12,7 @@ from paca.engine.tools.base import (
     ToolOutput,
 )
 from paca.engine.tools.files import (
+    form_parts,
     no_such_file_output,
     normalize_path,
     not_a_file_output,
@@ -36,8 +35,8 @@ MAX_WRITE_CHARACTERS = 1_000_000
 class WriteFile(Tool["WriteFile.Arguments"]):
     """Write a whole text file, replacing what is there. Missing folders are made.
 
-    To change a part of a file use edit_file. A file that has changed since you read it is not
-    overwritten.
+    A text file that is replaced keeps its encoding and line ends. To change a part of a file use
+    edit_file. A file that has changed since you read it is not overwritten.
     """
 
     name = "write_file"
@@ -56,19 +55,19 @@ class WriteFile(Tool["WriteFile.Arguments"]):
         try:
             change = await self._write(arguments, context, workspace, content)
         except FileChanged:
-            # If a new runner repeats the call, the first execution has already written this content.
-            there = await workspace.read_lines(arguments.path, count=1)
-            if there.digest != hashlib.sha256(content).hexdigest():
-                return _file_changed_output(arguments.path)
-            record_digest(context, arguments.path, there.path, there.digest)
-            return ToolOutput(f"{arguments.path} already has this content.")
+            return _file_changed_output(arguments.path)
         except NotAFile as error:
             return await not_a_file_output(workspace, arguments.path, error)
         record_digest(context, arguments.path, change.path, change.digest)
+        if not change.changed:
+            return ToolOutput(f"{change.path} already has this content.")
         verb = "Created" if change.created else "Replaced"
-        size = f"{pluralize(_lines_in(arguments.content), 'line')}, {format_size(len(content))}"
+        size = pluralize(_lines_in(arguments.content), "line")
+        if not change.encoding:
+            size += f", {format_size(len(content))}"
         return _change_output(
-            f"{verb} {change.path}: {size}.", "" if change.created else change.diff
+            f"{verb} {change.path}: {size}{_kept_form(change)}.",
+            "" if change.created else change.diff,
         )
 
     async def _write(
@@ -86,7 +85,7 @@ class WriteFile(Tool["WriteFile.Arguments"]):
                 # The file was deleted since it was read, so nothing can be overwritten.
                 known = None
         return await workspace.write(
-            context.call_id, arguments.path, content, expected_digest=known
+            context.call_id, arguments.path, content, expected_digest=known, keep_form=True
         )
 
 
@@ -94,8 +93,9 @@ class EditFile(Tool["EditFile.Arguments"]):
     """Replace a piece of text in a file with another.
 
     `old` must be copied exactly from the file, with its blanks and without line numbers, and must
-    occur exactly once: add lines around it until it does, or set `every` to replace all. A file
-    that has changed since you read it is left alone: read it again.
+    occur exactly once: add lines around it until it does, or set `every` to replace all. The file
+    keeps its encoding and line ends. If it has changed since you read it, it is left alone: read
+    it again.
     """
 
     name = "edit_file"
@@ -129,7 +129,8 @@ class EditFile(Tool["EditFile.Arguments"]):
             lines = await _similar_lines(workspace, arguments.path, arguments.old)
             return _not_replaced(arguments.path, error, lines)
         record_digest(context, arguments.path, change.path, change.digest)
-        return _change_output(f"Edited {change.path}: {_line_counts(change)}.", change.diff)
+        sentence = f"Edited {change.path}: {_line_counts(change)}{_kept_form(change)}."
+        return _change_output(sentence, change.diff)
 
     async def _replace(
         self, arguments: Arguments, context: ToolContext, workspace: SandboxWorkspace
@@ -154,6 +155,11 @@ def _file_changed_output(path: str) -> ToolOutput:
 def _change_output(sentence: str, diff: str) -> ToolOutput:
     shown, cut = truncate_middle(diff.rstrip("\n"), MAX_DIFF_BYTES)
     return ToolOutput(f"{sentence}\n{shown}" if shown else sentence, truncated=cut)
+
+
+def _kept_form(change: FileChange) -> str:
+    parts = [] if change.created else form_parts(change)
+    return f" (kept: {', '.join(parts)})" if parts else ""
 
 
 def _line_counts(change: FileChange) -> str:

@@ -15,7 +15,7 @@ from paca.engine.tools.base import (
     ToolOutput,
 )
 from paca.engine.tools.formatting import MAX_OUTPUT_BYTES, format_size, pluralize, truncate_line
-from paca.engine.workspace import FileLines, NoSuchFile, NotAFile, SandboxWorkspace
+from paca.engine.workspace import FileChange, FileLines, NoSuchFile, NotAFile, SandboxWorkspace
 
 MAX_LINES = 2000
 
@@ -73,14 +73,24 @@ def _numbered(lines: FileLines, first_line: int) -> ToolOutput:
         )
     rows, last = _rows(lines)
     text = "\n".join(rows)
-    ends = "; lines end with CRLF" if "\r\n" in lines.text else ""
+    form = "".join(f"; {part}" for part in form_parts(lines))
     if lines.first == 1 and last >= lines.total:
-        remark = f"{pluralize(lines.total, 'line')}, {format_size(lines.size)}{ends}"
+        remark = f"{pluralize(lines.total, 'line')}, {format_size(lines.size)}{form}"
         return ToolOutput(f"{text}\n[{remark}]")
-    remark = f"lines {lines.first:,} to {last:,} of {lines.total:,}{ends}"
+    remark = f"lines {lines.first:,} to {last:,} of {lines.total:,}{form}"
     if last < lines.total:
         remark += f"; go on with first_line={last + 1}"
     return ToolOutput(f"{text}\n[{remark}]", truncated=last < lines.total)
+
+
+def form_parts(file: FileLines | FileChange) -> list[str]:
+    """What the model must know of the stored form of a text; nothing if it is UTF-8 with LF."""
+    ends = "CRLF or LF" if file.line_ends == "mixed" else file.line_ends
+    parts = [
+        f"encoding {file.encoding}" if file.encoding else "",
+        f"lines end with {ends}" if ends else "",
+    ]
+    return [part for part in parts if part]
 
 
 def _rows(lines: FileLines) -> tuple[list[str], int]:

@@ -1,6 +1,7 @@
 """Globs and the folders that searches skip, for the tools that find files."""
 
 import re
+import unicodedata
 import warnings
 from typing import Annotated
 
@@ -51,12 +52,18 @@ def find_command(path: str, glob: str | None) -> tuple[str, ...]:
     return tuple(words)
 
 
+def unicode_forms(glob: str) -> tuple[str, ...]:
+    """The glob in the Unicode forms that file names use; one glob if they are the same."""
+    return tuple(dict.fromkeys(unicodedata.normalize(form, glob) for form in ("NFC", "NFD")))
+
+
 def glob_to_regex(glob: str) -> str:
     """A regular expression for whole paths, which `find` and Python read in the same way.
 
-    As in ripgrep and git, a glob without a slash matches the name in any folder.
+    As in ripgrep and git, a glob without a slash matches the name in any folder. A letter with a mark
+    matches in both Unicode forms, as one character and as two.
     """
-    body = "".join(_translate(glob.strip("/")))
+    body = "".join(_translate(unicodedata.normalize("NFC", glob).strip("/")))
     return body if "/" in glob.rstrip("/") else f"(.*/)?{body}"
 
 
@@ -78,6 +85,9 @@ def _escape(word: str) -> str:
     if word[0] == "[" and len(word) > 1:
         return "[^" + word[2:] if word.startswith("[!") else word
     character = word[-1]
+    decomposed = unicodedata.normalize("NFD", character)
+    if decomposed != character:
+        return f"({character}|{decomposed})"
     return f"\\{character}" if character in r".[\()*+?{|^$" else character
 
 

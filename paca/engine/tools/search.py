@@ -29,6 +29,7 @@ from paca.engine.tools.globs import (
     find_command,
     find_environment,
     skipped_folders,
+    unicode_forms,
 )
 from paca.engine.workspace import Command, CommandOutcome
 
@@ -47,6 +48,13 @@ problem=$(printf '' | "${try[@]}" -e "$pattern" 2>&1)
 if [ $? -gt 1 ]; then printf '%s\n' "$problem"; exit 2; fi
 "$@" 2>/dev/null | cut -b "1-$width" | head -n "$limit"
 exit 0
+"""
+
+# grep leaves out files with NUL only: with -I in a UTF-8 locale it would also leave out lines of files in
+# other encodings. The parameters are the number of its options, these options, and the files.
+GREP_SCRIPT = r"""
+options=("${@:2:$1}"); shift "$(($1 + 1))"
+LC_ALL=C grep -lIZ -e '' -- "$@" | xargs -0r grep -anHP "${options[@]}" --
 """
 
 
@@ -104,17 +112,17 @@ def _search_command(arguments: SearchFiles.Arguments, path: str) -> tuple[str, .
         *("rg", "--no-config", "--no-ignore", "--hidden", "--no-messages", "--sort=path"),
         *("--line-number", "--with-filename", "--no-heading", "--color=never"),
         *(["--ignore-case"] if arguments.ignore_case else []),
-        *([f"--glob={arguments.glob}"] if arguments.glob else []),
+        *(f"--glob={glob}" for glob in unicode_forms(arguments.glob or "") if glob),
         *(f"--glob=!{name}" for name in skipped_folders(path)),
         *("-e", arguments.pattern, "--", as_argument(path)),
     )
     # find is used since grep's --include knows no folders and no braces. With -P grep reads the
     # dialect closest to ripgrep's, in which \d is a digit.
+    options = (*(["-i"] if arguments.ignore_case else []), "-e", arguments.pattern)
     grep = (
         *find_command(path, arguments.glob),
-        *("-type", "f", "-exec", "env", TEXT_LOCALE, "grep", "-InHP"),
-        *(["-i"] if arguments.ignore_case else []),
-        *("-e", arguments.pattern, "--", "{}", "+"),
+        *("-type", "f", "-exec", "env", TEXT_LOCALE, "/bin/bash", "-c", GREP_SCRIPT, "grep"),
+        *(str(len(options)), *options, "{}", "+"),
     )
     head = (str(arguments.limit + 1), str(MAX_MATCH_BYTES), arguments.pattern, str(len(ripgrep)))
     return ("/bin/bash", "-c", SEARCH_SCRIPT, "search", *head, *ripgrep, *grep)

@@ -15,5 +15,6 @@ UNATTENDED_SECONDS_KEY = "orphan_seconds"
 TMP, SHARED_MEMORY = "/tmp", "/dev/shm"  # noqa: S108 - each sandbox has its own
 # What a worker says of itself when it attaches. A worker that does not say it has protocol 1.
 # Protocol 2: the outcome of a command names its processes that live on and those that were ended.
-PROTOCOL_KEY, PROTOCOL = "protocol", 2
+# Protocol 3: answers on files name the encoding and the line ends, and whether a write changed anything.
+PROTOCOL_KEY, PROTOCOL = "protocol", 3
 EXHAUSTED_EXIT_CODE = 75  # of a runner that can start no command any more

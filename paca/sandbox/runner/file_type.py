@@ -1,6 +1,7 @@
 """Distinguishes text files from binary ones, and names the kind of a binary file."""
 
-SNIFF_BYTES = 8192
+from paca.sandbox.runner.text_encoding import SAMPLE_BYTES, find_encoding
+
 SIGNATURES = (
     (0, b"%PDF-", "PDF"),
     (0, b"\x89PNG\r\n\x1a\n", "PNG image"),
@@ -19,20 +20,13 @@ SIGNATURES = (
     (4, b"ftyp", "MP4 video"),
     (0, b"OggS", "Ogg media"),
     (0, b"ID3", "MP3 audio"),
-    (0, b"\xff\xfe", "UTF-16 text"),
-    (0, b"\xfe\xff", "UTF-16 text"),
 )
-CONTROL_CHARACTERS = bytes(set(range(32)) - set(b"\t\n\v\f\r\b\x1b"))
 
 
 def binary_kind(start: bytes) -> str:
-    """The kind of a binary file from its first bytes; empty for text."""
+    """The kind of a binary file from its first ``SAMPLE_BYTES``; empty for text."""
     for offset, signature, name in SIGNATURES:
         if start[offset : offset + len(signature)] == signature:
             return name
-    if b"\0" in start:
-        return "binary data"
-    controls = len(start) - len(start.translate(None, CONTROL_CHARACTERS))
-    decodable = start.decode("utf-8", "ignore").encode()
-    undecodable = len(start) - len(decodable)
-    return "binary data" if controls * 10 > len(start) or undecodable * 10 > 3 * len(start) else ""
+    is_sample = len(start) >= SAMPLE_BYTES
+    return "" if find_encoding(start, is_sample=is_sample) else "binary data"

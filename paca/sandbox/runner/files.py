@@ -7,11 +7,19 @@ import stat
 
 from paca.sandbox.runner import file_io
 from paca.sandbox.runner.errors import RequestError
-from paca.sandbox.runner.file_type import SNIFF_BYTES, binary_kind
+from paca.sandbox.runner.file_type import binary_kind
 from paca.sandbox.runner.line_window import MAX_LINES, file_answer, line_window
 from paca.sandbox.runner.listing import MAX_ENTRIES, collect_entries, describe_entry
 from paca.sandbox.runner.output import OutputFile
 from paca.sandbox.runner.safe_path import SafePath
+from paca.sandbox.runner.text_edit import (
+    TextContent,
+    describe_form,
+    replace_text,
+    rewrite_text,
+    to_comparable,
+)
+from paca.sandbox.runner.text_encoding import SAMPLE_BYTES
 from paca.sandbox.runner.textdiff import compare
 
 TYPE_CHECKING = False
@@ -80,7 +88,7 @@ class WorkspaceFiles:
             name = target.path
         try:
             size = os.fstat(fd).st_size
-            binary = binary_kind(os.pread(fd, SNIFF_BYTES, 0))
+            binary = binary_kind(os.pread(fd, SAMPLE_BYTES, 0))
             if size > file_io.MAX_FILE_BYTES:
                 if binary:
                     return file_answer(name, size, "", binary=binary)
@@ -94,20 +102,32 @@ class WorkspaceFiles:
         digest = sha256(data)
         if binary:
             return file_answer(name, size, digest, binary=binary)
-        return file_answer(
-            name, size, digest, **line_window(data, max(1, first), max(0, min(count, MAX_LINES)))
-        )
+        content = TextContent(data)
+        window = line_window(content.lines(), max(1, first), max(0, min(count, MAX_LINES)))
+        form = {"encoding": content.encoding.name, "line_ends": content.line_ends}
+        return file_answer(name, size, digest, **window, **form)
 
     # --- writing ----------------------------------------------------------------------------------
 
     def write(
-        self, call_id: str, path: str, content: bytes, expected: str | None
+        self,
+        call_id: str,
+        path: str,
+        content: bytes,
+        expected: str | None,
+        *,
+        keep_form: bool = False,
     ) -> dict[str, Any]:
         """Write a whole file. A repeated ``call_id`` gets the first answer and writes nothing.
 
-        ``expected``: the sha256 that the file must have now, if any.
+        ``expected``: the sha256 that the file must have now, if any. ``keep_form``: the content is text
+        in UTF-8, and a text file that it replaces keeps its encoding, byte order mark and line ends.
         """
-        return self._change(call_id, path, lambda _: content, expected, create=True)
+
+        def edit(data: bytes | None) -> bytes:
+            return rewrite_text(data, content) if keep_form else content
+
+        return self._change(call_id, path, edit, expected, create=True)
 
     def replace(
         self, call_id: str, path: str, old: str, new: str, every: bool, expected: str | None
@@ -117,7 +137,7 @@ class WorkspaceFiles:
         def edit(data: bytes | None) -> bytes:
             if data is None:
                 raise RequestError("no_such_file")
-            return _replace_text(data, _text(old), _text(new), every=every)
+            return replace_text(data, old, new, every=every)
 
         return self._change(call_id, path, edit, expected, create=False)
 
@@ -137,12 +157,15 @@ class WorkspaceFiles:
             before, mode = file_io.read_if_exists(target)
             # guard: runner-expected-digest
             if expected is not None and (before is None or sha256(before) != expected):
-                raise RequestError("file_changed")
+                # A worker may repeat a write that another runner has carried out.
+                is_repeated = before is not None and create and edit(before) == before
+                if not is_repeated:
+                    raise RequestError("file_changed")
             after = edit(before)
             if len(after) > file_io.MAX_FILE_BYTES:
                 raise RequestError("file_too_large")
             file_io.write_atomically(target, after, mode)
-            change = _describe_change(target.path, before, after)
+            change = describe_change(target.path, before, after)
         self._written[call_id] = change
         if len(self._written) > MAX_REMEMBERED_WRITES:
             del self._written[next(iter(self._written))]
@@ -185,48 +208,24 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _text(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _replace_text(data: bytes, old: bytes, new: bytes, *, every: bool) -> bytes:
-    if not old:
-        raise RequestError("no_such_text", "The text to replace is empty.")
-    if old not in data and b"\r\n" in data:  # the model does not see carriage returns
-        old, new = (_with_crlf(old), _with_crlf(new))
-    times = data.count(old)
-    if times == 0:
-        raise RequestError("no_such_text")
-    if times > 1 and not every:
-        raise RequestError(
-            "text_not_unique", f"The text occurs {times} times; give more of its surroundings."
-        )
-    return data.replace(old, new)
-
-
-def _with_crlf(text: bytes) -> bytes:
-    return text.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
-
-
-def _describe_change(path: str, before: bytes | None, after: bytes) -> dict[str, Any]:
-    old, binary = (
-        before or b"",
-        binary_kind((before or b"")[:SNIFF_BYTES]) or binary_kind(after[:SNIFF_BYTES]),
-    )
+def describe_change(path: str, before: bytes | None, after: bytes) -> dict[str, Any]:
+    """The answer to a write that made ``after`` of ``before``, which is None for a new file."""
     added = removed = 0
     diff = ""
-    if not binary and max(len(old), len(after)) <= MAX_DIFF_BYTES:
-        added, removed, diff = compare(
-            old.decode("utf-8", "replace"), after.decode("utf-8", "replace"), path
-        )
+    if max(len(before or b""), len(after)) <= MAX_DIFF_BYTES:
+        old, new = to_comparable(before or b""), to_comparable(after)
+        if old is not None and new is not None:
+            added, removed, diff = compare(old, new, path)
     digest = sha256(after)
     return {
         "path": path,
         "created": before is None,
+        "changed": before != after,
         "digest": digest,
         "added": added,
         "removed": removed,
         "diff": diff.replace("\0", "␀"),
+        **describe_form(after),
     }
 
 

@@ -14,7 +14,8 @@ MAX_LINE_CHARACTERS = 4000
 def file_answer(path: str, size: int, digest: str, **content: Any) -> dict[str, Any]:
     """The answer to ``read_lines``. ``content``: the fields of a text, or ``binary`` for another kind of file."""
     empty = {"text": "", "first": 0, "last": 0, "total": 0, "truncated": False, "binary": ""}
-    return {"path": path, "size": size, "digest": digest, **empty, **content}
+    form = {"encoding": "", "line_ends": ""}
+    return {"path": path, "size": size, "digest": digest, **empty, **form, **content}
 
 
 def line_window(data: bytes, first: int, count: int) -> dict[str, Any]:

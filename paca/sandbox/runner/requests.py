@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 MAX_TIMEOUT_SECONDS = 86_400.0
 SPAWN_SECONDS = 3.0
+FORM_FIELDS = ("encoding", "line_ends", "changed")
 CANNOT_START = "The sandbox could not start this command: {}"
 
 
@@ -82,7 +83,7 @@ class RequestHandler:
             "list": lambda m, reply: reply(self._files.list(m["path"], m["depth"], m["limit"])),
             "read": self._read,
             "read_lines": lambda m, reply: reply(
-                self._files.read_lines(m["path"], m["first"], m["count"])
+                self._with_form(self._files.read_lines(m["path"], m["first"], m["count"]))
             ),
             "write": self._write,
             "replace": self._replace,
@@ -242,19 +243,31 @@ class RequestHandler:
 
     def _write(self, message: dict[str, Any], reply: Reply) -> None:
         content = a2b_base64(message["content"], strict_mode=True)
-        reply(self._files.write(message["call_id"], message["path"], content, message["expected"]))
+        change = self._files.write(
+            message["call_id"],
+            message["path"],
+            content,
+            message["expected"],
+            keep_form=message.get("keep_form", False),  # an older worker does not say it
+        )
+        reply(self._with_form(change))
 
     def _replace(self, message: dict[str, Any], reply: Reply) -> None:
-        reply(
-            self._files.replace(
-                message["call_id"],
-                message["path"],
-                message["old"],
-                message["new"],
-                message["every"],
-                message["expected"],
-            )
+        change = self._files.replace(
+            message["call_id"],
+            message["path"],
+            message["old"],
+            message["new"],
+            message["every"],
+            message["expected"],
         )
+        reply(self._with_form(change))
+
+    def _with_form(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """The answer on a file; a worker of an older version does not know ``FORM_FIELDS``."""
+        if self._settings.get(PROTOCOL_KEY, 1) >= 3:
+            return answer
+        return {key: answer[key] for key in answer if key not in FORM_FIELDS}
 
 
 def _encode(text: str) -> bytes:

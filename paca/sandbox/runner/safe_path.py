@@ -32,6 +32,15 @@ def display_name(name: bytes) -> str:
     return name.decode("utf-8", "replace")
 
 
+def comparable_name(name: bytes) -> str:
+    """The name as it is compared with others: as it is shown, in the composed Unicode form."""
+    if name.isascii():
+        return name.decode()
+    from unicodedata import normalize  # names are seldom anything but ASCII
+
+    return normalize("NFC", display_name(name))
+
+
 def _parts(path: bytes) -> list[bytes]:
     return [part for part in path.split(b"/") if part not in (b"", b".")]
 
@@ -109,17 +118,22 @@ class SafePath:
             return None
 
     def _actual_name(self, part: bytes) -> bytes:
-        """The name of the entry that is shown as ``part``: a � may stand for undecodable bytes."""
-        if "�".encode() not in part or self._stat(part) is not None:
+        """The name of the entry that looks like ``part``, if only one does.
+
+        A � may stand for undecodable bytes, and a letter with a mark may be stored as one character or as
+        two: file systems tell these names apart, readers do not.
+        """
+        if part.isascii() or self._stat(part) is not None:
             return part
         fd = os.open(b".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self.folder_fd)
         try:
             names = os.listdir(fd)  # noqa: PTH208 - of a descriptor
-            meant = [
-                name for name in names if display_name(os.fsencode(name)) == display_name(part)
-            ]
+        except OSError:  # the folder may be entered, not read
+            return part
         finally:
             os.close(fd)
+        wanted = comparable_name(part)
+        meant = [name for name in names if comparable_name(os.fsencode(name)) == wanted]
         return os.fsencode(meant[0]) if len(meant) == 1 else part
 
     def _read_link(self, part: bytes) -> list[bytes]:

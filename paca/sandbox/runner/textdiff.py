@@ -10,7 +10,7 @@ def compare(old: str, new: str, path: str) -> tuple[int, int, str]:
     """The number of added lines, the number of removed lines, and the diff."""
     import difflib  # slow to load, and most requests need no diff
 
-    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    before, after = _lines(old), _lines(new)
     same_start = _count_common(before, after)
     same_end = _count_common(before[same_start:][::-1], after[same_start:][::-1])
     old_middle = before[same_start : len(before) - same_end]
@@ -36,6 +36,13 @@ def compare(old: str, new: str, path: str) -> tuple[int, int, str]:
     added = sum(line.startswith("+") for line in lines[2:])
     removed = sum(line.startswith("-") for line in lines[2:])
     return added, removed, _cut([_renumber(line, first) for line in lines])
+
+
+def _lines(text: str) -> list[str]:
+    """The lines with their ends. Only LF ends a line: a form feed or a lone CR is part of one."""
+    lines = [f"{line}\n" for line in text.split("\n")]
+    lines[-1] = lines[-1][:-1]
+    return lines if lines[-1] else lines[:-1]
 
 
 def _count_common(left: list[str], right: list[str]) -> int:

@@ -1,35 +1,30 @@
 """A workspace without a sandbox, for the tools' tests: real files and commands in a temporary folder."""
 
 import asyncio
-import difflib
-import hashlib
 import os
 import signal
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from paca.engine.workspace import (
     CallUnknown,
     Command,
     CommandOutcome,
     FileChange,
-    FileChanged,
     FileInfo,
     FileLines,
     NoSuchFile,
-    NoSuchText,
-    NotAFile,
     OnOutput,
     OutsideWorkspace,
-    TextNotUnique,
 )
+from paca.sandbox.runner.errors import RequestError
+from paca.sandbox.runner.files import WorkspaceFiles
+from paca.sandbox.runner_client import ERRORS_BY_CODE
 
 KEPT = 40_000
-KINDS = {b"%PDF": "PDF", b"\x89PNG": "PNG image", b"\x1f\x8b": "gzip"}
-
-
-def digest_of(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 class HostSandboxWorkspace:
@@ -41,7 +36,7 @@ class HostSandboxWorkspace:
         self.executed: list[Command] = []
         self.killed: list[str] = []
         self._calls: dict[str, asyncio.Task[CommandOutcome]] = {}
-        self._changes: dict[str, FileChange] = {}
+        self._files = WorkspaceFiles(str(self.root))
 
     def locate(self, path: str) -> Path:
         inside = (
@@ -51,9 +46,6 @@ class HostSandboxWorkspace:
         if not found.is_relative_to(self.root):
             raise OutsideWorkspace
         return found
-
-    def plain(self, path: Path) -> str:
-        return str(path.relative_to(self.root))
 
     async def run(self, command: Command, on_output: OnOutput | None = None) -> CommandOutcome:
         if command.call_id not in self._calls:
@@ -102,75 +94,30 @@ class HostSandboxWorkspace:
         return CommandOutcome(code, short, seconds, truncated=True, file="all.txt", cause=cause)
 
     async def read_lines(self, path: str, *, first: int = 1, count: int = 2000) -> FileLines:
-        file = self._file(path)
-        raw = file.read_bytes()
-        digest = digest_of(raw)
-        name, size = self.plain(file), len(raw)
-        binary = next((kind for magic, kind in KINDS.items() if raw.startswith(magic)), "")
-        if binary or b"\0" in raw:
-            return FileLines(name, "", 0, 0, 0, size, digest, binary=binary or "unknown kind")
-        lines = raw.decode(errors="replace").splitlines(keepends=True)
-        shown = lines[first - 1 : first - 1 + count]
-        last = first + len(shown) - 1
-        text = "".join(shown)
-        return FileLines(name, text, first, last, len(lines), size, digest, last < len(lines))
-
-    def _file(self, path: str) -> Path:
-        file = self.locate(path)
-        if not file.exists():
-            raise NoSuchFile
-        if not file.is_file():
-            raise NotAFile
-        return file
+        return FileLines(**self._carry_out(self._files.read_lines, path, first, count))
 
     async def read(self, path: str, *, offset: int = 0, limit: int = 1 << 20) -> bytes:
-        return self._file(path).read_bytes()[offset : offset + limit]
+        return self._carry_out(self._files.read, path, offset, limit)
 
     async def stat(self, path: str) -> FileInfo:
-        file = self.locate(path)
-        if not file.exists():
-            raise NoSuchFile
-        return self._info(file)
-
-    def _info(self, file: Path) -> FileInfo:
-        facts = file.lstat()
-        kind = "link" if file.is_symlink() else "file" if file.is_file() else "other"
-        kind = "directory" if kind == "other" and file.is_dir() else kind
-        return FileInfo(self.plain(file), kind, facts.st_size, facts.st_mtime)
+        return FileInfo(**self._carry_out(self._files.stat, path))
 
     async def list(self, path: str = ".", *, depth: int = 1, limit: int = 500) -> list[FileInfo]:
-        folder = self.locate(path)
-        if not folder.exists():
-            raise NoSuchFile
-        if not folder.is_dir():
-            raise NotAFile
-        below = [f for f in sorted(folder.rglob("*")) if len(f.relative_to(folder).parts) <= depth]
-        return [self._info(file) for file in below[:limit]]
+        return [
+            FileInfo(**entry) for entry in self._carry_out(self._files.list, path, depth, limit)
+        ]
 
     async def write(
-        self, call_id: str, path: str, content: bytes, *, expected_digest: str | None = None
+        self,
+        call_id: str,
+        path: str,
+        content: bytes,
+        *,
+        expected_digest: str | None = None,
+        keep_form: bool = False,
     ) -> FileChange:
-        if call_id in self._changes:
-            return self._changes[call_id]
-        file = self.locate(path)
-        if file.is_dir():
-            raise NotAFile
-        old = file.read_bytes() if file.exists() else None
-        if expected_digest and (old is None or digest_of(old) != expected_digest):
-            raise FileChanged
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content)
-        change = self._change(file, old, content)
-        self._changes[call_id] = change
-        return change
-
-    def _change(self, file: Path, old: bytes | None, new: bytes) -> FileChange:
-        before, after = (old or b"").decode(errors="replace"), new.decode(errors="replace")
-        rows = list(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm=""))
-        added = sum(row.startswith("+") and not row.startswith("+++") for row in rows)
-        removed = sum(row.startswith("-") and not row.startswith("---") for row in rows)
-        digest = digest_of(new)
-        return FileChange(self.plain(file), old is None, digest, added, removed, "\n".join(rows))
+        write = partial(self._files.write, keep_form=keep_form)
+        return FileChange(**self._carry_out(write, call_id, path, content, expected_digest))
 
     async def replace(
         self,
@@ -182,13 +129,19 @@ class HostSandboxWorkspace:
         every: bool = False,
         expected_digest: str | None = None,
     ) -> FileChange:
-        if call_id in self._changes:
-            return self._changes[call_id]
-        text = self._file(path).read_bytes().decode(errors="replace")
-        if expected_digest and digest_of(text.encode()) != expected_digest:
-            raise FileChanged
-        if old not in text:
-            raise NoSuchText
-        if text.count(old) > 1 and not every:
-            raise TextNotUnique
-        return await self.write(call_id, path, text.replace(old, new).encode())
+        replace = self._files.replace
+        return FileChange(
+            **self._carry_out(replace, call_id, path, old, new, every, expected_digest)
+        )
+
+    def forget_calls(self) -> None:
+        """Forget the earlier writes, as a new runner does."""
+        self._files = WorkspaceFiles(str(self.root))
+
+    def _carry_out(self, act: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return act(*arguments)
+        except FileNotFoundError:
+            raise NoSuchFile from None
+        except RequestError as error:
+            raise ERRORS_BY_CODE[error.code](error.detail or None) from None

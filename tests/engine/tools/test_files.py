@@ -66,7 +66,10 @@ async def test_read_file_fails_for_a_line_beyond_the_end(session: ToolSession):
             b"\x89PNG\r\n\x1a\n" + bytes(3000),
             "file is binary (PNG image, 2.9 KiB); it is not shown as text.",
         ),
-        (b"\x1f\x8b\x08\x00abc", "file is binary (gzip, 7 bytes); it is not shown as text."),
+        (
+            b"\x1f\x8b\x08\x00abc",
+            "file is binary (gzip archive, 7 bytes); it is not shown as text.",
+        ),
         (b"", "file is empty."),
         (b"a\r\nb\r\n", "     1\ta\n     2\tb\n[2 lines, 6 bytes; lines end with CRLF]"),
     ],
@@ -144,11 +147,13 @@ async def test_edit_file_shows_a_short_diff(session: ToolSession):
 
 
 async def test_edit_file_cuts_a_long_diff(session: ToolSession):
-    session.put("n.txt", "x\n" * 5000)
+    session.put("n.txt", "a much longer row of such words: x\n" * 500)
     result = await session.call("edit_file", path="n.txt", old="x", new="y", every=True)
     assert result.truncated
     assert len(result.output) < 4500
-    assert (session.workspace.root / "n.txt").read_text() == "y\n" * 5000
+    assert (
+        session.workspace.root / "n.txt"
+    ).read_text() == "a much longer row of such words: y\n" * 500
 
 
 @pytest.mark.parametrize(
@@ -156,7 +161,7 @@ async def test_edit_file_cuts_a_long_diff(session: ToolSession):
     [
         (
             "return",
-            "occurs more than once; give more of its surroundings. It begins at lines 2, 5.",
+            "occurs 2 times; give more of its surroundings. It begins at lines 2, 5.",
         ),
         ("def  a():", "does not occur in the file. A similar first line is at line 1"),
         ("return 3", "Read the file and copy the text exactly, without the line numbers."),
@@ -239,6 +244,7 @@ async def test_write_file_recognizes_its_own_content_in_a_new_runner(session: To
     before = dict(session.seen_files)
     await session.call("write_file", path="a.txt", content="new")
     session.seen_files.clear()
+    session.workspace.forget_calls()
     # As a worker has it that took over before the outcome was stored.
     session.seen_files.update(before)
     result = await session.call("write_file", path="a.txt", content="new")
