@@ -75,6 +75,7 @@ MUTANTS = (
     ),
     Mutant("engine-polling-is-no-loop", value("0.0"), ("tests/engine/test_loop_guard.py",)),
     Mutant("engine-polling-limit", value("False"), ("tests/engine/test_loop_guard.py",)),
+    Mutant("engine-results-are-data", always, ("tests/engine/context/test_history.py",)),
     Mutant("engine-next-budget", value("self.tokens"), ("tests/engine/test_limits.py",)),
     Mutant("engine-limits-are-read-again", never, ("tests/engine/test_loop.py",)),
     Mutant("engine-limits-of-an-attempt", never, ("tests/engine/test_loop.py",)),

@@ -21,6 +21,7 @@ CUT_TO_NOTHING = (
 )
 NO_RESULT = "No result was recorded for this call; its outcome is unknown. Check before repeating."
 NO_OUTPUT = "(no output)"
+OWN_WORDS = ("invalid", "unknown_tool", "refused")  # causes of results that no tool has written
 STOPPED = "[A person stopped you here.]"
 
 
@@ -246,12 +247,20 @@ def _add_result(
 ) -> History:
     """Add the first result of an open call. A second result, or one without a call, is ignored."""
     # guard: history-first-result-counts
-    if not any(open_call.call.call_id == event.call_id for open_call in history.open_calls()):
+    found = [each.call for each in history.open_calls() if each.call.call_id == event.call_id]
+    if not found:
         return history
     failed = isinstance(event, events.ToolOutcomeUnknown) or event.failed
     output = event.output if event.output.strip() else NO_OUTPUT
-    result = ToolResult(event.call_id, output, failed)
+    result = ToolResult(event.call_id, output, failed, _source(event, found[0]))
     return replace(history, results=(*history.results, result))
+
+
+def _source(event: events.ToolReturned | events.ToolOutcomeUnknown, call: ToolUse) -> str:
+    """The tool whose output the result holds; empty if it holds only words of Paca."""
+    if isinstance(event, events.ToolOutcomeUnknown) or not event.output.strip():
+        return ""
+    return "" if event.cause in OWN_WORDS or call.tool == "think" else call.tool
 
 
 def _needs_user_message(messages: tuple[Message, ...]) -> bool:

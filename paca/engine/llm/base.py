@@ -1,5 +1,6 @@
 """The interface of a model: a request, a stream of chunks, and the whole reply as the last chunk."""
 
+import hashlib
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -48,11 +49,27 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The result of a tool call."""
+    """The result of a tool call. ``source`` is the tool that the output comes from; it is empty if Paca
+    itself says why there is none.
+    """
 
     call_id: str
     output: str
     failed: bool = False
+    source: str = ""
+
+    @property
+    def text(self) -> str:
+        """What the model reads: the output, marked as data with its source.
+
+        The mark holds a digest of the output, so that no output can contain its own end. It is the same
+        in each request, so that prompts stay cached.
+        """
+        # guard: engine-results-are-data
+        if not self.source:
+            return self.output
+        mark = hashlib.sha256(self.output.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+        return f"<data {mark} from {self.source}>\n{self.output}\n</data {mark}>"
 
 
 Block = Text | Thinking | ToolUse | ToolResult

@@ -105,7 +105,7 @@ def _texts(blocks: tuple[Block, ...], tools: dict[str, str]) -> Iterator[Block]:
                 yield Text(f"```tool_call\n{written}\n```")
             case ToolResult():
                 outcome = "failed" if block.failed else "result"
-                yield Text(f"[{outcome} of {tools.get(block.call_id, 'a call')}]\n{block.output}")
+                yield Text(f"[{outcome} of {tools.get(block.call_id, 'a call')}]\n{block.text}")
             case Thinking():
                 continue
             case Text():

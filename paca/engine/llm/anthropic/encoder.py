@@ -137,9 +137,10 @@ def _block(block: Block, *, thinking: bool) -> dict[str, Any] | None:
             return {"type": "text", "text": text}
         case ToolUse(call_id, tool, arguments):
             return {"type": "tool_use", "id": call_id, "name": tool, "input": arguments}
-        case ToolResult(call_id, output, failed):
-            result = {"type": "tool_result", "tool_use_id": call_id, "content": output or NO_OUTPUT}
-            return {**result, "is_error": True} if failed else result
+        case ToolResult():
+            content = block.text or NO_OUTPUT
+            result = {"type": "tool_result", "tool_use_id": block.call_id, "content": content}
+            return {**result, "is_error": True} if block.failed else result
         case Thinking():
             return _thinking(block) if thinking else None
 

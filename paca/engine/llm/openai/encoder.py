@@ -91,7 +91,7 @@ def _message(message: Message, form: ServerForm, family: str) -> Iterator[dict[s
         return
     results = [block for block in message.blocks if isinstance(block, ToolResult)]
     for result in results:
-        output = result.output or NO_OUTPUT
+        output = result.text or NO_OUTPUT
         content = f"Failed: {output}" if result.failed else output
         call_id = result.call_id[: form.call_id_length]
         yield {"role": "tool", "tool_call_id": call_id, "content": content}
