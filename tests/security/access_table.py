@@ -100,6 +100,10 @@ ROWS: dict[str, tuple[int, ...]] = {
                                        (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
     f"DELETE {C}workspace/":           (401, 404, 403, 409, 409, 409, 404, 403, 401, 404),
     f"POST {C}messages/":              (401, 404, 403, 202, 202, 202, 404, 403, 401, 404),
+    f"PATCH {C}messages/{{event_seq}}/":
+                                       (401, 404, 403, 403, 403, 202, 404, 403, 401, 404),
+    f"DELETE {C}messages/{{event_seq}}/":
+                                       (401, 404, 403, 403, 403, 202, 404, 403, 401, 404),
     f"POST {C}stop/":                  (401, 404, 403, 202, 202, 202, 404, 403, 401, 404),
     f"POST {C}pause/":                 (401, 404, 403, 409, 409, 409, 404, 403, 401, 404),
     f"POST {C}resume/":                (401, 404, 403, 409, 409, 409, 404, 403, 401, 404),
@@ -155,4 +159,5 @@ def bodies(target: ProjectObjects) -> dict[str, Any]:
         f"POST {P}agents/{{agent_id}}/chat-sessions/{{session_id}}/messages/": {"text": "Hello"},
         f"PATCH {C}": {"title": "Renamed"},
         f"POST {C}messages/": {"text": "Hello"},
+        f"PATCH {C}messages/{{event_seq}}/": {"text": "Hello again"},
     }

@@ -14,7 +14,7 @@ from tests.security.two_projects import ProjectObjects, TwoProjects
 from tests.support.api import Api
 
 # Parameters without an object of another project. Requests to project B are those of the stranger.
-WITHOUT_FOREIGN_OBJECT = {"project", "rest", "secret"}
+WITHOUT_FOREIGN_OBJECT = {"project", "rest", "secret", "event_seq"}
 
 pytestmark = pytest.mark.django_db
 

@@ -18,6 +18,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 #             nobody outs  view       memb     mana     owne     stra  scop  revo  root
 _READS = (4401, 4404, "accepted", "accepted", "accepted", "accepted", 4404, 4403, 4401, 4404)
 _WRITES = (4401, 4404, "refused", "accepted", "accepted", "accepted", 4404, 4403, 4401, 4404)
+# The message is the owner's.
+_OF_THEIR_OWN = (4401, 4404, "refused", "refused", "refused", "accepted", 4404, 4403, 4401, 4404)
 
 CONVERSATION = {
     "message": _WRITES,
@@ -27,10 +29,17 @@ CONVERSATION = {
     "resume": _WRITES,
     "continue": _WRITES,
     "clear": _WRITES,
+    "withdraw": _OF_THEIR_OWN,
+    "edit": _OF_THEIR_OWN,
     "ping": _READS,
 }
 PROJECT = {"ping": _READS}
-FIELDS = {"message": {"text": "Hello"}, "interrupt": {"text": "Hello"}}
+FIELDS = {
+    "message": {"text": "Hello"},
+    "interrupt": {"text": "Hello"},
+    "withdraw": {"event_seq": 1},
+    "edit": {"event_seq": 1, "text": "Hello again"},
+}
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ class ProjectObjects:
 
     owner: User
     project: Project
-    ids: dict[str, UUID]
+    ids: dict[str, UUID | int]
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,7 @@ def _make_project(owner_name: str) -> ProjectObjects:
         "agent_id": agent.pk,
         "conversation_id": chat.conversation_id,
         "session_id": chat.session_id,
+        "event_seq": chat.event_seq,
         "call_id": _call_with_a_kept_output(chat.conversation_id),
     }
     return ProjectObjects(owner, project, ids)
