@@ -44,6 +44,9 @@ Everything that happens in a conversation is an event: a type and facts. A *stor
 conversation's log with a number (`seq`). A *live* event is shown to open pages and never stored. An event has
 the same type in the log, in frames of the socket, in the API and in the page.
 
+Programs find the types of all facts as JSON Schema in [events.schema.json](events.schema.json), and at
+`GET /api/v1/events/schema/` without signing in.
+
 """
 
 
@@ -83,6 +86,15 @@ def events_for_the_page() -> str:
     return json.dumps(listed, indent=1) + "\n"
 
 
+def event_schema() -> str:
+    import django
+
+    django.setup()
+    from paca.conversations.api.event_schema import schema_as_json
+
+    return schema_as_json().decode()
+
+
 def status_labels_for_the_page() -> str:
     import django
 
@@ -104,6 +116,7 @@ def limits_for_the_page() -> str:
 PAGES = {
     "docs/configuration.md": configuration,
     "docs/events.md": events,
+    "docs/events.schema.json": event_schema,
     "paca/web/static/paca/events.json": events_for_the_page,
     "paca/web/static/paca/conversation/status-labels.js": status_labels_for_the_page,
     "paca/web/static/paca/core/limits.js": limits_for_the_page,

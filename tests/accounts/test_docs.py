@@ -28,7 +28,11 @@ def test_openapi_schema_has_every_route_of_the_api(openapi: dict) -> None:
         for method in methods
     }
     routes = {row for row in all_routes() if " /api/v1/" in row}
-    assert in_schema == routes - {"GET /api/v1/schema/", "GET /api/v1/docs/"}
+    assert in_schema == routes - {
+        "GET /api/v1/schema/",
+        "GET /api/v1/docs/",
+        "GET /api/v1/events/schema/",
+    }
 
 
 def test_openapi_schema_describes_lists_with_their_pages(openapi: dict) -> None:

@@ -66,17 +66,18 @@ async def test_trigger_is_added_to_the_stream_with_its_facts_and_acknowledged(
 ):
     bus, due = connect(valkey), []
     trigger = uuid4()
-    async with bus.consume_triggers(due.append, RecordingHandler()):
-        bus.wake(trigger, {"type": "agent.chat_message", "conversation_id": "c"})
-        await until(lambda: due)
-        assert consumers(program) == [f"worker-{socket.gethostname()}-{os.getpid()}"]
-        await until(lambda: pending(program) == 0)
+    bus.wake(trigger, {"type": "agent.chat_message", "conversation_id": "c"})
+    await until(lambda: program.xlen(STREAM))
     ((_, fields),) = program.xrange(STREAM)
     assert fields == {
         "trigger_id": str(trigger),
         "type": "agent.chat_message",
         "conversation_id": "c",
     }
+    async with bus.consume_triggers(due.append, RecordingHandler()):
+        await until(lambda: due)
+        assert consumers(program) == [f"worker-{socket.gethostname()}-{os.getpid()}"]
+        await until(lambda: pending(program) == unread(program) == 0)
 
 
 async def test_worker_that_stops_leaves_the_consumer_group_at_once(

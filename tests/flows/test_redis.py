@@ -12,11 +12,13 @@ from uuid import UUID, uuid4
 
 import pytest
 from django.test import Client
+from jsonschema import Draft202012Validator
 from redis.exceptions import ResponseError
 
 import paca.bus
 from paca.bus.base import EntryStatus
 from paca.bus.redis.bus import RedisBus
+from paca.conversations import event_schema
 from paca.conversations.models import Conversation, Trigger
 from paca.worker.database import Database
 from paca.worker.external_triggers import ExternalTriggerHandler
@@ -32,6 +34,7 @@ from tests.support.valkey_server import running as valkey_running
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
 STREAM, DEAD, MIRROR = "paca:agent:triggers", "paca:agent:triggers:dead", "paca:agent:events"
+RESULTS = "paca:agent:triggers:results"
 
 
 @pytest.fixture
@@ -94,13 +97,19 @@ def test_external_trigger_sent_three_times_is_answered_once(flow, valkey):
     flow.model.script([says("It is green.")])
     fields = message_fields(flow)
     with valkey.client() as program:
-        for _ in range(3):
-            program.xadd(STREAM, fields)
+        entries = [program.xadd(STREAM, fields) for _ in range(3)]
         conversation = ObservedConversation(UUID(fields["conversation_id"]))
         wait_until(lambda: Conversation.objects.filter(pk=conversation.id).exists())
         flow.wait_until_idle(conversation)
         wait_until(lambda: all_acknowledged(program))
         assert program.xlen(DEAD) == 0
+        assert fields["message"] not in str(program.xrange(STREAM))
+        results = [each for _, each in program.xrange(RESULTS)]
+    assert {each["entry_id"] for each in results} == set(entries)
+    for each in results:
+        Draft202012Validator(definition("TriggerResult")).validate(each)
+        assert each["status"] == "accepted"
+        assert each["conversation_id"] == str(conversation.id)
     assert conversation.answers == ["It is green."]
     assert conversation.row.turn_number == 1
     assert len(flow.model.requests) == 1
@@ -183,6 +192,9 @@ def test_external_trigger_that_is_invalid_goes_to_the_dead_stream_with_the_reaso
             reason, fields = sent[dead["entry_id"]]
             assert reason in dead["reason"]
             assert dead == {**fields, "reason": dead["reason"], "entry_id": dead["entry_id"]}
+        codes = {each["entry_id"]: each["code"] for _, each in program.xrange(RESULTS)}
+        assert codes.keys() == sent.keys()
+        assert set(codes.values()) == {"trigger_refused", "invalid", "trigger_too_early"}
     assert not Trigger.objects.exists()
 
 
@@ -211,6 +223,11 @@ def test_external_trigger_whose_worker_dies_before_the_acknowledgement_starts_on
 # --- events for other programs ---------------------------------------------------------------
 
 
+def definition(name: str) -> dict[str, Any]:
+    """The part of the published schema with this name."""
+    return {**event_schema.document(), "$ref": f"#/$defs/{name}"}
+
+
 def fetch(flow: Flow, path: str) -> list[dict]:
     """The results that the API gives the person at this address."""
     client = Client()
@@ -237,6 +254,8 @@ def test_redis_events_show_a_conversation_and_no_secret(flow, valkey):
         channel.close()
         everything = json.dumps([mirror, program.xrange(STREAM), published])
     for fields, frame in zip(mirror, log, strict=True):
+        Draft202012Validator(definition("EventEntry")).validate(fields)
+        Draft202012Validator(definition("Frame")).validate(frame)
         payload = fields.pop("payload")
         large = len(json.dumps(frame["data"])) > 16_000
         if large:

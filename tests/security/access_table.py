@@ -51,6 +51,7 @@ ROWS: dict[str, tuple[int, ...]] = {
     # -- public on purpose: they show no data ---------------------------
     "GET /api/v1/schema/": (200,) * 10,
     "GET /api/v1/docs/": (200,) * 10,
+    "GET /api/v1/events/schema/": (200,) * 10,
     # -- workspaces ------------------------------------------------------------------------
     "GET /api/v1/workspaces/":         (401, 200, 200, 200, 200, 200, 200, 403, 401, 200),
     "GET /api/v1/workspaces/{workspace_id}/": (401, 200, 200, 200, 200, 200, 404, 403, 401, 404),

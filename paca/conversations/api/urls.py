@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from paca.conversations.api import chats, conversations, log, workers
+from paca.conversations.api import chats, conversations, event_schema, log, workers
 
 chat_sessions = [
     path("", chats.ChatSessions.as_view(), name="chat-sessions"),
@@ -29,6 +29,7 @@ conversation = [
 ]
 
 urlpatterns = [
+    path("events/schema/", event_schema.schema, name="event-schema"),
     path("workers/", workers.Workers.as_view(), name="workers"),
     path(
         "projects/<uuid:project>/",
