@@ -9,6 +9,8 @@ from uuid import UUID
 from paca.engine.workspace import SandboxWorkspace
 from paca.sandbox.exit_cause import ExitCause
 
+FILES_PER_MIB = 128
+
 
 @dataclass(frozen=True, slots=True)
 class SandboxLimits:
@@ -19,6 +21,11 @@ class SandboxLimits:
     processes: int = 256
     workspace_mib: int = 2048
     open_files: int = 1024
+
+    @property
+    def workspace_files(self) -> int:
+        """How many files and folders the workspace may have: small files take an inode each, and hardly space."""
+        return self.workspace_mib * FILES_PER_MIB
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,10 +59,10 @@ class RunnerWorkspace:
             timeout=command.timeout_seconds,
             env={**self._environment, **command.env},
         )
-        return _parse_outcome(outcome)
+        return parse_outcome(outcome)
 
     async def attach(self, call_id: str, on_output: OnOutput | None = None) -> CommandOutcome:
-        return _parse_outcome(await self._attachment.request_outcome("follow", call_id, on_output))
+        return parse_outcome(await self._attachment.request_outcome("follow", call_id, on_output))
 
     async def kill(self, call_id: str) -> None:
         await self._attachment.request("kill", call_id=call_id)
@@ -130,7 +130,7 @@ class RunnerWorkspace:
         self._attachment.close()
 
 
-def _parse_outcome(fields: Any) -> CommandOutcome:
+def parse_outcome(fields: Any) -> CommandOutcome:
     """The outcome of a command. Raises ``SandboxGone`` if the runner's fields do not fit."""
     lists = {"living": (), "killed": (), **fields} if isinstance(fields, dict) else {}
     try:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from paca.sandbox.bubblewrap import host_process
+from paca.sandbox.bubblewrap.file_tree import remove_tree
 from paca.sandbox.bubblewrap.host_process import RunnerProcess
-from paca.sandbox.bubblewrap.sandbox_directory import remove_tree
 from paca.sandbox.runner import proc
 from tests.support.waiting import until
 

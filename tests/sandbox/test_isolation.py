@@ -187,9 +187,13 @@ async def test_the_agents_files_belong_to_its_own_user_and_are_closed_to_others(
     open_sandbox, folder_of
 ):
     handle = await open_sandbox()
-    await handle.bash("touch x")
-    workspace = folder_of(handle)
-    owner = (workspace / "x").stat().st_uid
+    owner, mode, user = (
+        await handle.bash("touch x; stat -c %u x; stat -c %a .; id -u")
+    ).output.split()
     # As root each conversation has a user of its own; else there is only ours.
-    assert owner > 10_000 if os.geteuid() == 0 else owner == os.geteuid()
-    assert workspace.stat().st_mode & 0o077 == 0
+    assert int(owner) > 10_000 if os.geteuid() == 0 else int(owner) == os.geteuid()
+    assert (owner, mode) == (user, "700")
+    outside = folder_of(handle)  # it is empty if the workspace has a file system of its own
+    assert outside.stat().st_mode & 0o077 == 0
+    for image in outside.parent.glob("*.img"):
+        assert (image.stat().st_uid, image.stat().st_mode & 0o077) == (os.geteuid(), 0)

@@ -13,6 +13,18 @@ from tests.support.waiting import until
 
 pytestmark = [pytest.mark.service, pytest.mark.anyio]
 
+# Memory that belongs to no process alone: without a name, of System V, and shared by a fork.
+SHARED_HOGS = {
+    "memfd": "import os; fds = [os.memfd_create('x') for _ in range(MIB // 40)]; "
+    "[os.write(fd, b'x' * (1 << 20)) for fd in fds for _ in range(40)]",
+    "mapped memfd": "import mmap, os; fd = os.memfd_create('x'); os.ftruncate(fd, MIB << 20); "
+    "m = mmap.mmap(fd, MIB << 20); os.close(fd); [m.write(b'x' * (1 << 20)) for _ in range(MIB)]",
+    "shared anonymous": "import mmap; m = mmap.mmap(-1, MIB << 20); [m.write(b'x' * (1 << 20)) for _ in range(MIB)]",
+    "System V": "import ctypes; l = ctypes.CDLL(None); l.shmat.restype = ctypes.c_void_p; "
+    "s = l.shmget(0, MIB << 20, 0o1600); a = l.shmat(s, None, 0); ctypes.memset(a, 1, MIB << 20); l.shmdt(ctypes.c_void_p(a))",
+    "forked": "import mmap, os, time; m = mmap.mmap(-1, MIB << 20); [m.write(b'x' * (1 << 20)) for _ in range(MIB)]; "
+    "[os.fork() or time.sleep(SECONDS) for _ in range(2)]",
+}
 HOG = "python3 -c 'x = bytearray(600 << 20); print(len(x))'"
 MANY_HOGS = "for i in 1 2 3 4; do python3 -c 'import time; x = bytearray(100 << 20); time.sleep(4)' & done; wait"
 BOMB = ":(){ :|:& };:; sleep 20"
@@ -55,6 +67,54 @@ async def test_a_memory_hog_is_ended_for_lack_of_memory(memory_limiter, open_san
     assert await alive(neighbour)
     assert handle.sandbox.boot_id == boot_id
     assert (await handle.bash("cat kept.txt")).output == "kept"
+
+
+def shared_hog(program: str, mib: int, seconds: float) -> str:
+    program = program.replace("MIB", str(mib)).replace("SECONDS", str(seconds))
+    return f'python3 -c "{program}; print(1); import time; time.sleep({seconds})"'
+
+
+@with_each_memory_limiter
+@pytest.mark.parametrize("program", SHARED_HOGS.values(), ids=SHARED_HOGS)
+async def test_memory_that_processes_share_is_limited_too(memory_limiter, open_sandbox, program):
+    handle = await open_sandbox(memory_mib=256)
+    outcome = await handle.bash(shared_hog(program, 800, 15))
+    assert (outcome.cause, outcome.exit_code) == ("out_of_memory", 137)
+    assert await alive(handle)
+    await handle.bash("ipcrm --all=shm")
+    # With less the same program ends by itself, so it was the limit.
+    outcome = await handle.bash(shared_hog(program, 120, 0.5))
+    assert (outcome.cause, set(outcome.output.split())) == ("", {"1"})
+
+
+@with_each_memory_limiter
+async def test_files_in_memory_count_once_when_they_are_mapped(memory_limiter, open_sandbox):
+    handle = await open_sandbox(memory_mib=256)
+    line = (
+        'head -c 60M /dev/zero > /dev/shm/x; python3 -c \'import mmap, time; f = open("/dev/shm/x", "r+b"); '
+        "m = mmap.mmap(f.fileno(), 0); sum(m[::4096]); time.sleep(1); print(1)' & "
+        "python3 -c 'import time; x = bytearray(120 << 20); time.sleep(1)'; wait"
+    )
+    outcome = await handle.bash(line)
+    assert (outcome.cause, outcome.output) == ("", "1\n")
+
+
+@only_bubblewrap
+async def test_a_sandbox_without_control_groups_keeps_its_commands_on_its_cores(
+    backend, open_sandbox, monkeypatch
+):
+    monkeypatch.setattr(sandbox_directory.ControlGroup, "create", lambda self, limits: False)
+    handle = await open_sandbox(cpus=1)
+    line = "nproc; taskset -cp 0-63 $$ > /dev/null 2>&1; nproc"
+    assert (await handle.bash(line)).output == "1\n1\n"
+
+
+@only_bubblewrap
+async def test_a_sandbox_in_a_control_group_lets_commands_choose_cores(backend, open_sandbox):
+    handle = await open_sandbox(cpus=1)
+    if (await handle.bash("nproc")).output == "1\n":
+        pytest.skip("this machine has one core, or control groups cannot be made")
+    assert (await handle.bash("taskset -cp 0 $$ > /dev/null; nproc")).output == "1\n"
 
 
 @with_each_memory_limiter

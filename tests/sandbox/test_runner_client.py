@@ -5,8 +5,10 @@ import socket
 
 import pytest
 
+from paca.engine.workspace import ProcessInfo, SandboxGone
 from paca.sandbox.runner.frames import FrameParser, encode
 from paca.sandbox.runner_client import Attachment
+from paca.sandbox.runner_workspace import parse_outcome
 
 pytestmark = pytest.mark.anyio
 
@@ -24,10 +26,34 @@ async def test_attachment_sends_the_keys_that_runners_of_older_versions_read():
     while not frames:
         frames += parser.feed(await loop.sock_recv(runner_end, 4096))
     ((nonce, message),) = frames
-    assert message == {"op": "attach", "id": 1, "epoch": 3, "orphan_seconds": 7.5}
+    assert message == {
+        "op": "attach",
+        "id": 1,
+        "epoch": 3,
+        "orphan_seconds": 7.5,
+        "protocol": 2,
+    }
     answer = encode(nonce, {"re": 1, "ok": {"boot_id": "first"}})
     await loop.sock_sendall(runner_end, answer)
     attachment = await attaching
     assert attachment.boot_id == "first"
     attachment.close()
     runner_end.close()
+
+
+def test_outcomes_of_runners_of_older_versions_are_read():
+    fields = {
+        "exit_code": 0,
+        "output": "x",
+        "seconds": 0.1,
+        "truncated": False,
+        "file": "",
+        "cause": "",
+    }
+    assert parse_outcome(fields).living == ()
+    newer = parse_outcome({**fields, "living": [[7, "sleep 9"]], "killed": []})
+    assert newer.living == (ProcessInfo(7, "sleep 9"),)
+    with pytest.raises(SandboxGone):
+        parse_outcome({**fields, "living": [7]})
+    with pytest.raises(SandboxGone):
+        parse_outcome("nonsense")

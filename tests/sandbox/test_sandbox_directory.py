@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from paca.sandbox.bubblewrap.sandbox_directory import remove_tree
+from paca.sandbox.bubblewrap.file_tree import remove_tree
 
 
 def test_remove_tree_neither_follows_a_link_nor_changes_the_folder_around_it(tmp_path):

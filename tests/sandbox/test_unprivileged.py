@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.sandbox import storing
+from tests.sandbox.test_limits import SHARED_HOGS, shared_hog
+
 pytestmark = pytest.mark.service
 ROOT = Path(__file__).resolve().parents[2]
 NOBODY = 65_534
@@ -74,6 +77,32 @@ def test_the_limits_hold_without_root(run_as_nobody):
     )
     assert (hog["cause"], hog["exit_code"]) == ("out_of_memory", 137)
     assert bomb["cause"] == "too_many_processes"
+    assert alive["output"] == "alive\n"
+
+
+def test_what_is_stored_and_shared_is_limited_without_root(run_as_nobody):
+    hogs = [shared_hog(SHARED_HOGS[name], 800, 15) for name in ("memfd", "shared anonymous")]
+    ways = [storing.line(way, 300, 15) for way in ("unlinked", "closed folder", "mapped")]
+    fits = storing.line("unlinked", 24), shared_hog(SHARED_HOGS["memfd"], 100, 0)
+    *ended, freed, stored, shared = run_as_nobody(
+        *hogs, *ways, "chmod -R u+rwx .; rm -rf *; sleep 1; echo freed", *fits
+    )
+    assert freed["output"] == "freed\n"
+    causes = [outcome["cause"] for outcome in ended]
+    assert causes == ["out_of_memory"] * len(hogs) + ["disk_full"] * len(ways)
+    assert (stored["output"], shared["output"]) == ("stored\n", "1\n")
+
+
+def test_commands_cannot_act_on_the_runner_or_choose_cores_without_root(run_as_nobody):
+    attack, own, cores, alive = run_as_nobody(
+        "prlimit --nproc=1 --pid 1; chrt --idle --pid 0 1; renice -n 19 -p 1; kill -9 1",
+        "prlimit --nofile=100 --pid $$ && renice -n 19 -p $$ && echo done",
+        "nproc; taskset -cp 0-63 $$ > /dev/null 2>&1; nproc",
+        "echo alive",
+    )
+    assert attack["output"].count("ermitted") == 4
+    assert own["output"].endswith("done\n")
+    assert cores["output"] == "1\n1\n"
     assert alive["output"] == "alive\n"
 
 

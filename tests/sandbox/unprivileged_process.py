@@ -17,7 +17,7 @@ async def run_commands(data_dir: str, lines: list[str]) -> None:
     reason = await manager.unavailable_reason()
     outcomes = []
     if reason is None:
-        limits = SandboxLimits(memory_mib=256, processes=64)
+        limits = SandboxLimits(memory_mib=256, processes=64, workspace_mib=64)
         sandbox = await manager.open(SandboxSpec(uuid.uuid4(), limits=limits), epoch=1)
         for line in lines:
             outcome = await sandbox.run(Command(line, shell=line, timeout_seconds=20))

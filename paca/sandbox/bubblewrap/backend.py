@@ -32,7 +32,6 @@ from paca.sandbox.bubblewrap.launcher import (
 from paca.sandbox.bubblewrap.sandbox_directory import (
     SandboxDirectory,
     conversation_ids,
-    remove_tree,
     short_folder_path,
 )
 from paca.sandbox.exit_cause import ExitCause, ExitKind, classify_exit
@@ -127,6 +126,7 @@ class Bubblewrap:
                     directory, runner, epoch, unattended_seconds, may_replace
                 )
                 if attachment is None:
+                    await asyncio.to_thread(directory.give_to_user)
                     attachment = await self._start(directory, spec, epoch)
         except OSError as error:
             raise SandboxUnavailable(f"The sandbox could not be started: {error}.") from error
@@ -228,7 +228,7 @@ class Bubblewrap:
             if host_process.read_record(directory.folder).is_alive:
                 return False
             try:
-                await asyncio.to_thread(remove_tree, directory.workspace)
+                await asyncio.to_thread(directory.remove_files)
             except OSError as error:
                 raise SandboxUnavailable(NOT_REMOVED.format(error)) from error
             directory.create()

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from paca.engine.workspace import SandboxBroken, SandboxUnavailable
 from paca.sandbox import runner_bundle, seccomp
-from paca.sandbox.base import IdlePolicy, SandboxSpec
-from paca.sandbox.bubblewrap import bwrap_arguments
+from paca.sandbox.base import IdlePolicy, SandboxLimits, SandboxSpec
+from paca.sandbox.bubblewrap import bwrap_arguments, mounts, workspace_image
 from paca.sandbox.bubblewrap.host_process import RunnerProcess
 from paca.sandbox.bubblewrap.sandbox_directory import SandboxDirectory, short_folder_path
 from paca.sandbox.runner import UNATTENDED_SECONDS_KEY, proc
@@ -37,9 +37,18 @@ class Launcher:
     """Starts sandboxes from the programs and folders that were found or prepared on this machine."""
 
     def __init__(
-        self, bwrap: str, interpreter: Interpreter, runner: Path, etc: Path, idle_policy: IdlePolicy
+        self,
+        bwrap: str,
+        interpreter: Interpreter,
+        *,
+        folder: Path,
+        runner: Path,
+        etc: Path,
+        idle_policy: IdlePolicy,
     ) -> None:
         self._bwrap = bwrap
+        self._folder = folder
+        self._image_problem: str | None = None
         self._interpreter = interpreter
         self._runner = runner
         self._etc = etc
@@ -51,12 +60,27 @@ class Launcher:
         Raises ``SandboxUnavailable`` if bwrap fails, ``OSError`` if files or processes cannot be made.
         """
         bwrap_arguments.write_user_files(directory.folder, directory.user)
+        self._prepare_image(directory, spec)
         for _ in range(GROUP_ATTEMPTS):
             if not directory.control_group.create(spec.limits):
                 break
             if (runner := self._launch_in_group(directory, spec, epoch)) is not None:
                 return runner
         return self._launch(directory, spec, epoch, grouped=False)
+
+    def image_problem(self, limits: SandboxLimits) -> str:
+        """Why workspaces cannot have file systems of their own here; empty if they can. Tried once."""
+        if self._image_problem is None:
+            self._image_problem = workspace_image.find_problem(self._folder, limits)
+        return self._image_problem
+
+    def _prepare_image(self, directory: SandboxDirectory, spec: SandboxSpec) -> None:
+        """Make a file system for a new workspace. One that has files already stays what it is."""
+        if directory.image.exists() or any(directory.workspace.iterdir()):
+            return
+        if not self.image_problem(spec.limits):
+            template = workspace_image.prepare_template(self._folder, spec.limits)
+            workspace_image.create_image(directory.image, template)
 
     def _launch_in_group(
         self, directory: SandboxDirectory, spec: SandboxSpec, epoch: int
@@ -82,6 +106,9 @@ class Launcher:
             listener = stack.enter_context(_listen(directory))
             filter_fd = _seccomp(stack)
             oom_fd = _open(stack, directory.control_group.oom_counter) if grouped else None
+            image = workspace_image.find(directory.image)
+            # The descriptor tells the free space of the disk that stores the image, and opens nothing.
+            disk_fd = None if image is None else _open(stack, image, os.O_PATH)
             info_read, info_write = os.pipe()
             stack.callback(os.close, info_read)
             status = stack.enter_context(directory.status.open("wb"))
@@ -91,11 +118,25 @@ class Launcher:
                     *self._bwrap_arguments(directory, spec, filter_fd),
                     *("--info-fd", str(info_write), "--json-status-fd", str(status.fileno()), "--"),
                     *self._runner_command(
-                        directory, spec, epoch, listener=listener.fileno(), oom_fd=oom_fd
+                        directory,
+                        spec,
+                        epoch,
+                        listener=listener.fileno(),
+                        oom_fd=oom_fd,
+                        disk_fd=disk_fd,
                     ),
                 ]
-                passed = [listener.fileno(), info_write, status.fileno(), filter_fd, oom_fd]
-                _spawn(argv, directory.log, [fd for fd in passed if fd is not None])
+                passed = [
+                    listener.fileno(),
+                    info_write,
+                    status.fileno(),
+                    filter_fd,
+                    oom_fd,
+                    disk_fd,
+                ]
+                _spawn_on(
+                    directory, argv, [fd for fd in passed if fd is not None], image is not None
+                )
             return _wait_for_runner(info_read, directory.log, epoch)
 
     def _bwrap_arguments(
@@ -120,11 +161,14 @@ class Launcher:
         *,
         listener: int,
         oom_fd: int | None,
+        disk_fd: int | None,
     ) -> list[str]:
         settings = {
             **asdict(spec.limits),
+            "workspace_files": spec.limits.workspace_files,
             "listener": listener,
             "oom_fd": oom_fd,
+            "disk_fd": disk_fd,
             "uid": directory.user.uid if directory.user.drop_privileges else None,
             "epoch": epoch,
             UNATTENDED_SECONDS_KEY: self._idle_policy.unattended_seconds(spec),
@@ -147,9 +191,10 @@ def prepare_launcher(folder: Path, idle_policy: IdlePolicy) -> Launcher:
     return Launcher(
         bwrap,
         runner_bundle.find_interpreter(),
-        runner_bundle.prepare_runner(folder),
-        runner_bundle.prepare_etc(folder),
-        idle_policy,
+        folder=folder,
+        runner=runner_bundle.prepare_runner(folder),
+        etc=runner_bundle.prepare_etc(folder),
+        idle_policy=idle_policy,
     )
 
 
@@ -178,8 +223,8 @@ def _listen(directory: SandboxDirectory) -> socket.socket:
     return listener
 
 
-def _open(stack: ExitStack, path: Path) -> int:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+def _open(stack: ExitStack, path: Path, mode: int = os.O_RDONLY) -> int:
+    descriptor = os.open(path, mode | os.O_CLOEXEC)
     stack.callback(os.close, descriptor)
     return descriptor
 
@@ -193,6 +238,21 @@ def _seccomp(stack: ExitStack) -> int | None:
     os.write(descriptor, program)
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
+
+
+def _spawn_on(
+    directory: SandboxDirectory, argv: list[str], passed: list[int], has_image: bool
+) -> None:
+    """Start bwrap; if the workspace has a file system of its own, it is mounted for bwrap alone."""
+    if not has_image:
+        _spawn(argv, directory.log, passed)
+        return
+
+    def mount_and_spawn() -> None:
+        workspace_image.mount_workspace(directory.image, directory.workspace, directory.user.uid)
+        _spawn(argv, directory.log, passed)
+
+    mounts.run_with_private_mounts(mount_and_spawn)
 
 
 def _spawn(argv: list[str], log: Path, passed: list[int]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from paca.sandbox import runner_bundle
 from paca.sandbox.bubblewrap import cgroups
-from paca.sandbox.bubblewrap.sandbox_directory import remove_tree
+from paca.sandbox.bubblewrap.file_tree import remove_tree
 
 LEFTOVER_SECONDS = 3600.0
 PROBE_PREFIX = "paca-probe-"

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import UUID
 
-from paca.sandbox.bubblewrap import bwrap_arguments, host_process
+from paca.sandbox.bubblewrap import bwrap_arguments, file_tree, host_process, workspace_image
 from paca.sandbox.bubblewrap.cgroups import ControlGroup
 from paca.sandbox.bubblewrap.host_process import RunnerProcess
 
@@ -21,6 +21,8 @@ class SandboxDirectory:
     def __init__(self, data_dir: Path, install_id: str, conversation_id: UUID) -> None:
         self.folder = sandboxes_folder(data_dir) / str(conversation_id)
         self.workspace = data_dir / "workspaces" / str(conversation_id)
+        # The file with the workspace's file system, if it has one of its own; the folder is then empty.
+        self.image = self.workspace.with_name(f"{conversation_id}.img")
         self.user = bwrap_arguments.user_for(conversation_id)
         self.control_group = ControlGroup(f"{install_id}-{conversation_id}")
         self._install_id = install_id
@@ -41,7 +43,7 @@ class SandboxDirectory:
         return self.folder / "status"
 
     def create(self) -> None:
-        """Make both folders, give the workspace to the sandbox's user, and record the installation.
+        """Make both folders and record the installation.
 
         Raises ``OSError`` if that is not possible.
         """
@@ -51,8 +53,19 @@ class SandboxDirectory:
         self.workspace.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
             self.workspace.mkdir(mode=0o700)
-        if self.user.drop_privileges and self.workspace.stat().st_uid != self.user.uid:
-            _change_owner(self.workspace, self.user.uid)
+
+    def give_to_user(self) -> None:
+        """Give the workspace to the sandbox's user: it is new, or Paca did not run as root before.
+
+        No sandbox may run in it. Raises ``OSError``.
+        """
+        if self.user.drop_privileges and self.workspace.lstat().st_uid != self.user.uid:
+            file_tree.give_tree(self.workspace, self.user.uid)
+
+    def remove_files(self) -> None:
+        """Remove the workspace with all that is stored in it. Raises ``OSError``."""
+        file_tree.remove_tree(self.workspace)
+        workspace_image.remove_image(self.image)
 
     @property
     def belongs_to_installation(self) -> bool:
@@ -71,7 +84,7 @@ class SandboxDirectory:
         removed.
         """
         if not self.folder.is_dir():
-            if keep_files or not self.workspace.exists():
+            if keep_files or not (self.workspace.exists() or self.image.exists()):
                 return True
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         async with host_process.directory_lock(self.folder):
@@ -85,8 +98,8 @@ class SandboxDirectory:
             if keep_files:
                 host_process.write_record(self.folder, RunnerProcess(epoch=runner.epoch))
             else:
-                await asyncio.to_thread(remove_tree, self.workspace)
-                await asyncio.to_thread(remove_tree, self.folder)
+                await asyncio.to_thread(self.remove_files)
+                await asyncio.to_thread(file_tree.remove_tree, self.folder)
         return True
 
 
@@ -113,65 +126,3 @@ def short_folder_path(folder: Path) -> Iterator[str]:
         yield f"/proc/self/fd/{descriptor}"
     finally:
         os.close(descriptor)
-
-
-def _change_owner(tree: Path, uid: int) -> None:
-    """Give the whole tree to a user: it is new, or Paca did not run as root before."""
-    for folder, _, files in os.walk(tree):
-        for path in (folder, *(f"{folder}/{name}" for name in files)):
-            os.lchown(path, uid, uid)
-
-
-def remove_tree(tree: Path) -> None:
-    """Remove a folder with everything in it. Links are never followed.
-
-    Folders that the agent made unwritable are removed as well, and so are trees that are nested deeper
-    than a path or a stack may be long: the folders in a folder are moved to the top before it is removed.
-    Another process may remove the same tree meanwhile. Raises ``OSError`` if something cannot be removed.
-    """
-    with suppress(FileNotFoundError, NotADirectoryError), _open_folder(tree) as top:
-        while folders := _remove_files_in(top):
-            for name in folders:
-                with suppress(FileNotFoundError), _open_folder(name, top) as folder:
-                    _move_folders_up(folder, top)
-                    os.rmdir(name, dir_fd=top)
-        tree.rmdir()
-
-
-@contextmanager
-def _open_folder(folder: Path | str, parent: int | None = None) -> Iterator[int]:
-    """A descriptor of a folder whose entries may be changed. A link to a folder is not opened."""
-    path_only = os.open(
-        folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent
-    )
-    try:
-        same = Path(f"/proc/self/fd/{path_only}")
-        same.chmod(0o700)
-        descriptor = os.open(same, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    finally:
-        os.close(path_only)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _remove_files_in(folder: int) -> list[str]:
-    """Remove everything in a folder except its folders, and give the names of those."""
-    folders = []
-    with os.scandir(folder) as found:
-        entries = list(found)
-    for entry in entries:
-        if entry.is_dir(follow_symlinks=False):
-            folders.append(entry.name)
-        else:
-            with suppress(FileNotFoundError):
-                os.unlink(entry.name, dir_fd=folder)
-    return folders
-
-
-def _move_folders_up(folder: int, top: int) -> None:
-    for name in _remove_files_in(folder):
-        # Opening makes the folder writable; one that is not cannot be moved.
-        with suppress(FileNotFoundError), _open_folder(name, folder):
-            os.rename(name, os.urandom(12).hex(), src_dir_fd=folder, dst_dir_fd=top)

@@ -210,6 +210,7 @@ def _runner_settings(spec: SandboxSpec, epoch: int, unattended_seconds: float) -
     return json.dumps(
         {
             **asdict(spec.limits),
+            "workspace_files": spec.limits.workspace_files,
             "epoch": epoch,
             UNATTENDED_SECONDS_KEY: unattended_seconds,
             "git_name": spec.git_name,

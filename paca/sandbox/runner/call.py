@@ -33,6 +33,7 @@ class Call:
         self.exited_at = 0.0
         self.kill_at = 0.0  # when KILL follows TERM; 0 if the call is not being ended
         self.check_at = 0.0
+        self.empty_checks = 0  # how often in a row no process of it was found after KILL or TERM
         self.live_at = 0.0
         self.seconds = 0.0
         self.ended = False

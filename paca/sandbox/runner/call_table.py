@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 
 LINGER_SECONDS = 0.1  # for output that arrives just after the command's end
 RECHECK_SECONDS = 0.02
+EMPTY_CHECKS = 3
 LIVE_SECONDS = 0.05
 MAX_KEPT_OUTPUTS = 64
 MAX_RUNNING = 32
 MAX_ABANDONED_PIPES = 128
+NO_SPACE = os.strerror(errno.ENOSPC)
 # Errors that no command causes: no process, descriptor or memory is left.
 EXHAUSTED = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
@@ -32,7 +34,8 @@ class CallTable:
     """Starts, follows and ends calls.
 
     ``on_live`` is called when a call has new output, ``on_end`` when it has ended. ``oom_kills`` gives how
-    many processes the kernel has ended for lack of memory.
+    many processes the kernel has ended for lack of memory. ``disk_is_full``: whether nothing more can be
+    stored in the workspace.
     """
 
     def __init__(
@@ -42,11 +45,13 @@ class CallTable:
         on_live: Callable[[Call], None],
         on_end: Callable[[Call], None],
         oom_kills: Callable[[], int],
+        disk_is_full: Callable[[], bool],
     ) -> None:
         self._poll = poll
         self._on_live = on_live
         self._on_end = on_end
         self._oom_kills = oom_kills
+        self._disk_is_full = disk_is_full
         self.all: dict[str, Call] = {}
         self.running: dict[str, Call] = {}
         self._by_fd: dict[int, Call] = {}
@@ -202,7 +207,11 @@ class CallTable:
         call.check_at = now + RECHECK_SECONDS
         tree = self.tree(call)
         left = tree.kill() if now >= call.kill_at else len(tree.pids())
-        if left == 0 and (call.exited_at or now > call.kill_at + GRACE_SECONDS):
+        call.empty_checks = 0 if left else call.empty_checks + 1
+        if left or not (call.exited_at or now > call.kill_at + GRACE_SECONDS):
+            return
+        # A list of processes takes time: one that forks and ends meanwhile may hide its child from it.
+        if call.empty_checks >= EMPTY_CHECKS or not _has_children():
             self._finish(call)
 
     def _finish(self, call: Call) -> None:
@@ -244,7 +253,12 @@ class CallTable:
     def _set_cause(self, call: Call) -> None:
         if call.cause:
             return
-        if call.exit_code == 153:  # SIGXFSZ: a file has reached the size limit of the workspace
+        if (
+            call.exit_code == 153
+            or call.exit_code
+            and NO_SPACE in call.output.text()
+            and self._disk_is_full()
+        ):  # SIGXFSZ: a file has reached the size limit of the workspace
             call.cause = "disk_full"
         elif self._oom_kills() > call.oom_kills and (call.exit_code or len(self.running) <= 1):
             call.cause = "out_of_memory"

@@ -35,6 +35,8 @@ def main() -> None:
         return
     listener: int = settings["listener"]
     os.set_inheritable(listener, False)
+    if settings["disk_fd"] is not None:
+        os.set_inheritable(settings["disk_fd"], False)
     if settings["oom_fd"] is None:
         _pin_to_cores(settings["cpus"])
     _drop_root(settings.get("uid"))

@@ -82,3 +82,20 @@ def read_file(path: str, limit: int) -> bytes:
         return b""
     finally:
         os.close(fd)
+
+
+def read_whole(path: str, limit: int) -> bytes:
+    """A file in /proc up to ``limit`` bytes, which the kernel gives in pieces; empty if it cannot be read."""
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except OSError:
+        return b""
+    data = bytearray()
+    try:
+        while len(data) < limit and (piece := os.read(fd, 1 << 16)):
+            data += piece
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
+    return bytes(data)

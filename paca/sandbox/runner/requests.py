@@ -10,8 +10,10 @@ from binascii import a2b_base64, b2a_base64
 from paca.sandbox.runner import HOME, PROTOCOL_KEY, SHARED_MEMORY, TMP, WORKSPACE
 from paca.sandbox.runner.call import Call
 from paca.sandbox.runner.call_table import EXHAUSTED, CallTable
+from paca.sandbox.runner.disk_usage import CountedUsage, QuotaUsage
 from paca.sandbox.runner.errors import RequestError, RunnerExhausted
 from paca.sandbox.runner.files import WorkspaceFiles
+from paca.sandbox.runner.memory_usage import MemoryUsage
 from paca.sandbox.runner.output import CallOutput
 from paca.sandbox.runner.runner_protection import protect_runner
 from paca.sandbox.runner.spawn import (
@@ -59,18 +61,21 @@ class RequestHandler:
         self._null: int = settings["null"]
         self._send_update = send_update
         self._files = WorkspaceFiles(WORKSPACE)
+        disk_fd: int | None = settings.get("disk_fd")
+        disk = (CountedUsage if disk_fd is None else QuotaUsage)(WORKSPACE, settings)
         self._calls = CallTable(
             poll=poll,
             on_live=self._send_live_output,
             on_end=self._on_call_end,
             oom_kills=settings["oom_kills"],
+            disk_is_full=disk.is_full,
         )
         self._watchdog = Watchdog(
             self._calls,
             settings,
-            root=WORKSPACE,
-            in_memory=[TMP, HOME, SHARED_MEMORY],
-            has_cgroup=settings["cgroup"],
+            disk=disk,
+            disk_fd=self._files.root if disk_fd is None else disk_fd,
+            memory=None if settings["cgroup"] else MemoryUsage([TMP, HOME, SHARED_MEMORY]),
         )
         self._followed: set[str] = set()
         self._kill_replies: dict[str, list[Reply]] = {}

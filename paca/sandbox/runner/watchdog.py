@@ -7,6 +7,8 @@ import time
 
 from paca.sandbox.runner import processes
 from paca.sandbox.runner.call_table import CallTable
+from paca.sandbox.runner.disk_usage import CountedUsage, QuotaUsage
+from paca.sandbox.runner.memory_usage import MemoryUsage
 from paca.sandbox.runner.ownership import find_owners
 from paca.sandbox.runner.signals import SIGKILL
 
@@ -15,19 +17,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from paca.sandbox.runner.disk_usage import Usage
+
 BUSY_SECONDS = 0.1
 IDLE_SECONDS = 1.0
-SLICE_SECONDS = 0.005  # the runner's time for one slice of a scan of the workspace
+SLICE_SECONDS = 0.005  # the runner's time for one slice of a measurement of the workspace
 MAX_CROWDED_CHECKS = 10  # many processes for a moment (make -j) are no fork bomb
+MAX_FULL_CHECKS = 3  # a command may notice a full workspace itself, and clean up
 GROWTH_SLACK_BYTES = 1 << 20
-# Deleted files that are still open fill the host's disk, but no scan finds them.
+GROWTH_SLACK_FILES = 256
 MIN_FREE_BYTES = 256 << 20
 
 
 class Watchdog:
     """Enforces the limits of the sandbox that the kernel does not.
 
-    ``in_memory``: the paths of file systems in memory. ``has_cgroup``: the kernel limits the memory.
+    ``disk``: measures the workspace. ``disk_fd``: a descriptor on the host's disk that stores it. ``memory``: measures
+    the memory, unless the kernel limits it.
     """
 
     def __init__(
@@ -35,23 +41,27 @@ class Watchdog:
         calls: CallTable,
         limits: dict[str, Any],
         *,
-        root: str,
-        in_memory: list[str],
-        has_cgroup: bool,
+        disk: QuotaUsage | CountedUsage,
+        disk_fd: int,
+        memory: MemoryUsage | None,
     ) -> None:
         self._calls = calls
-        self._memory = limits["memory_mib"] << 20
+        self._memory_limit = limits["memory_mib"] << 20
         self._processes = limits["processes"]
-        self._disk = limits["workspace_mib"] << 20
-        self._root = root
-        self._in_memory = in_memory
-        self._has_cgroup = has_cgroup
+        self._disk_limit = limits["workspace_mib"] << 20
+        self._files_limit = limits["workspace_files"]
+        self._disk = disk
+        self._disk_fd = disk_fd
+        self._memory = memory
         self._due = 0.0
         self._crowded_checks = 0
-        self._disk_scan: Iterator[int] | None = None
-        self._scan_started = 0.0
-        self._scan_due = 0.0
-        self._last_size: int | None = None
+        self._full_checks = 0
+        self._is_settling = False
+        self._measuring: Iterator[Usage | None] | None = None
+        self._measuring_since = 0.0
+        self._measure_due = 0.0
+        self._last_usage: Usage | None = None
+        self._ticks_before: dict[int, int] = {}
 
     def tick(self, now: float) -> float | None:
         """Check if it is time. Gives the seconds until the next check, or None if no command runs."""
@@ -62,11 +72,13 @@ class Watchdog:
                 return None
             self._check(alive)
             self._due = now + (BUSY_SECONDS if self._calls.running else IDLE_SECONDS)
-            if self._disk_scan is None and now >= self._scan_due:
-                self._disk_scan, self._scan_started = scan_size(self._root), now
-        if self._disk_scan is not None:
-            self._continue_scan(self._disk_scan)
-        return SLICE_SECONDS if self._disk_scan is not None else max(self._due - now, SLICE_SECONDS)
+            if self._measuring is None and (now >= self._measure_due or self._disk.is_urgent()):
+                self._measuring, self._measuring_since = self._disk.measure(), now
+        if self._measuring is not None:
+            self._continue_measuring(self._measuring)
+        if self._measuring is None:
+            return max(self._due - now, SLICE_SECONDS)
+        return 0.0 if self._disk.is_urgent() else SLICE_SECONDS
 
     def relieve_process_limit(self) -> None:
         """End the call with the most processes, because no process can be started any more."""
@@ -80,17 +92,10 @@ class Watchdog:
                 self._crowded_checks = 0
         else:
             self._crowded_checks = 0
-        if not self._has_cgroup:
-            self._check_memory(alive)
-
-    def _check_memory(self, alive: list[int]) -> None:
-        files = sum(_used_bytes(path) for path in self._in_memory)
-        held = {pid: processes.private_memory(pid) for pid in alive}
-        if files + sum(held.values()) <= self._memory:
-            return
-        held = {pid: processes.proportional_memory(pid) for pid in alive}
-        if files + sum(held.values()) > self._memory:
-            self._end_largest(held, "out_of_memory")
+        if self._memory is not None and self._memory.quick_total(alive) > self._memory_limit:
+            total, held = self._memory.measure(alive)
+            if total > self._memory_limit:
+                self._end_largest(held, "out_of_memory")
 
     def _end_largest(self, weight: dict[int, int], cause: str) -> None:
         """End the call whose processes have the highest sum of ``weight``.
@@ -119,56 +124,63 @@ class Watchdog:
         found = find_owners(processes.living_processes(), self._calls.all.values())
         return {pid: (found.get(pid) or ("",))[-1] for pid in weight}
 
-    def _continue_scan(self, scan: Iterator[int]) -> None:
-        """Continue the scan of the workspace for one slice of time, and check the size when it is complete."""
+    def _continue_measuring(self, steps: Iterator[Usage | None]) -> None:
+        """Measure the workspace for one slice of time, and check the result when it is complete."""
         end = time.monotonic() + SLICE_SECONDS
-        for size in scan:
-            if size >= 0:
+        for usage in steps:
+            if usage is not None:
                 now = time.monotonic()
-                self._disk_scan = None
-                self._scan_due = now + max(0.2, 10 * (now - self._scan_started))
-                self._check_disk(size)
+                self._measuring = None
+                self._measure_due = now + max(0.2, 10 * (now - self._measuring_since))
+                self._check_disk(usage)
             elif time.monotonic() > end:
                 return
 
-    def _check_disk(self, size: int) -> None:
-        before, self._last_size = self._last_size, size
-        # Only growth beyond the limit is ended: deleting files must stay possible.
-        too_large = size > self._disk and (before is None or size > before + GROWTH_SLACK_BYTES)
-        if too_large or _free_bytes(self._root) < MIN_FREE_BYTES:
-            written = {pid: processes.bytes_written(pid) for pid in processes.command_pids()}
-            if max(written.values(), default=0) > GROWTH_SLACK_BYTES:
-                self._end_largest(written, "disk_full")
+    def _check_disk(self, usage: Usage) -> None:
+        self._full_checks = self._full_checks + 1 if self._disk.is_full() else 0
+        too_large = self._full_checks >= MAX_FULL_CHECKS
+        if not self._disk.enforced:
+            too_large = self._passes_limit(usage)
+        self._last_usage = usage
+        active = self._active_processes()
+        if self._is_settling:  # what was stored until a call was ended is no fault of the others
+            self._is_settling = False
+        elif too_large or self._free_bytes() < MIN_FREE_BYTES:
+            self._is_settling = self._end_writer(active)
 
+    def _passes_limit(self, usage: Usage) -> bool:
+        """Whether more is stored than allowed. Only growth counts: deleting files must stay possible."""
+        before = self._last_usage
+        if usage.size > self._disk_limit:
+            return before is None or usage.size > before.size + GROWTH_SLACK_BYTES
+        if usage.files > self._files_limit:
+            return before is None or usage.files > before.files + GROWTH_SLACK_FILES
+        return False
 
-def _free_bytes(path: str) -> int:
-    found = os.statvfs(path)
-    return found.f_bavail * found.f_frsize
+    def _active_processes(self) -> dict[int, int]:
+        """The processes that have run since the last measurement, with the processor time of each."""
+        before = self._ticks_before
+        self._ticks_before = {pid: processes.cpu_ticks(pid) for pid in processes.command_pids()}
+        spent = {pid: ticks - before.get(pid, 0) for pid, ticks in self._ticks_before.items()}
+        return {pid: ticks for pid, ticks in spent.items() if ticks > 0}
 
+    def _end_writer(self, active: dict[int, int]) -> bool:
+        """End the call that has written or holds most; gives whether one was ended.
 
-def _used_bytes(path: str) -> int:
-    try:
-        found = os.statvfs(path)
-    except OSError:
-        return 0
-    return (found.f_blocks - found.f_bfree) * found.f_frsize
+        If none has, one of the active processes makes files or space in another way.
+        """
+        held = self._disk.holders
+        written = {
+            pid: processes.bytes_written(pid) + held.get(pid, 0)
+            for pid in {*active, *held} or self._ticks_before
+        }
+        if max(written.values(), default=0) <= GROWTH_SLACK_BYTES:
+            if self._disk.enforced:
+                return False
+            written = active or dict.fromkeys(self._ticks_before, 1)
+        self._end_largest(written, "disk_full")
+        return bool(written)
 
-
-def scan_size(root: str) -> Iterator[int]:
-    """Add up the bytes below a folder. Yields -1 after each entry, so that the caller can pause, then the sum."""
-    total = 0
-    waiting = [root]
-    while waiting:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    try:
-                        total += entry.stat(follow_symlinks=False).st_blocks * 512
-                        if entry.is_dir(follow_symlinks=False):
-                            waiting.append(entry.path)
-                    except OSError:  # it was removed meanwhile
-                        continue
-                    yield -1
-        except OSError:  # it was removed, or its permissions forbid reading
-            continue
-    yield total
+    def _free_bytes(self) -> int:
+        found = os.fstatvfs(self._disk_fd)
+        return found.f_bavail * found.f_frsize

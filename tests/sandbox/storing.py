@@ -1,0 +1,81 @@
+"""Programs that try to store more than a workspace may hold, each in a way that is hard to see."""
+
+# Each stores about ``mib`` MiB, slowly enough that the sandbox can notice, says so, and keeps it for a while.
+PROGRAM = """
+import array, mmap, os, socket, sys, time
+way, mib, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+PIECE, kept = b"x" * (4 << 20), []
+
+def write(fd):
+    view = memoryview(PIECE)
+    while view:
+        view = view[os.write(fd, view):]
+    time.sleep(0.03)
+
+def unlinked(number):
+    fd = os.open(f"u{number}", os.O_RDWR | os.O_CREAT)
+    os.unlink(f"u{number}")
+    write(fd)
+    return fd
+
+def closed_folder(number):
+    if number == 0:
+        os.mkdir("closed", 0o300)
+    fd = os.open(f"closed/{number}", os.O_WRONLY | os.O_CREAT)
+    write(fd)
+    os.close(fd)
+
+def deep(number):
+    if number == 0:
+        for _ in range(60):
+            os.mkdir("d" * 100)
+            os.chdir("d" * 100)
+    fd = os.open(f"{number}", os.O_WRONLY | os.O_CREAT)
+    write(fd)
+    os.close(fd)
+
+def mapped(number):
+    fd = unlinked(number)
+    kept.append(mmap.mmap(fd, 4096))
+    os.close(fd)
+
+def sent(number):
+    fd = unlinked(number)
+    pair = socket.socketpair()
+    kept.extend(pair)
+    socket.send_fds(pair[0], [b"x"], [fd])
+    os.close(fd)
+
+def allocated(number):
+    fd = os.open(f"a{number}", os.O_RDWR | os.O_CREAT)
+    os.unlink(f"a{number}")
+    os.posix_fallocate(fd, 0, len(PIECE))
+    kept.append(fd)
+    time.sleep(0.03)
+
+def hidden(number):
+    if number == 0:
+        import ctypes
+        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
+    unlinked(number)
+
+ways = {"unlinked": unlinked, "closed folder": closed_folder, "deep": deep, "mapped": mapped,
+        "sent": sent, "allocated": allocated, "hidden": hidden}
+for number in range(mib // 4):
+    ways[way](number)
+print("stored", flush=True)
+time.sleep(seconds)
+"""
+WAYS = ["unlinked", "closed folder", "deep", "mapped", "sent", "allocated", "hidden"]
+# A program that nobody may read hides its open files as well.
+UNREADABLE = (
+    "cp /bin/bash unreadable && chmod 0111 unreadable && ./unreadable -c '"
+    "exec 5> x && rm x && for i in $(seq 75); do head -c 4M /dev/zero >&5 || exit; sleep 0.03; done; "
+    "echo stored; sleep 20'"
+)
+EMPTY_FILES = "mkdir -p many && cd many && for i in $(seq {}); do : > $i || exit; done; echo stored"
+
+
+def line(way: str, mib: int, seconds: float = 0) -> str:
+    """The command line that stores ``mib`` MiB in this way and then waits."""
+    return f"python3 - '{way}' {mib} {seconds} <<'END'\n{PROGRAM}\nEND"

@@ -1,0 +1,254 @@
+"""The limits of a workspace hold however files are stored: in bytes, and in the number of files."""
+
+import asyncio
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from paca.sandbox.bubblewrap import file_tree, mounts
+from paca.sandbox.bubblewrap.launcher import Launcher
+from tests.sandbox import storing
+from tests.sandbox.conftest import only_bubblewrap
+from tests.support import runners
+
+pytestmark = [pytest.mark.service, pytest.mark.anyio]
+LIMIT_MIB = 64
+
+# The kernel limits a workspace with a file system of its own. Elsewhere the runner counts.
+with_each_disk_limiter = pytest.mark.parametrize(
+    ("backend", "disk_limiter"),
+    [
+        ("bubblewrap", "kernel"),
+        ("bubblewrap", "runner"),
+        pytest.param("docker", "runner", marks=pytest.mark.docker),
+    ],
+    indirect=True,
+)
+
+
+@pytest.fixture
+def disk_limiter(request, monkeypatch) -> str:
+    if request.param == "kernel" and os.geteuid() != 0:
+        pytest.skip("only root may make file systems")
+    if request.param == "runner":
+        monkeypatch.setattr(Launcher, "image_problem", lambda self, limits: "not in this test")
+    return request.param
+
+
+@with_each_disk_limiter
+async def test_a_workspace_limit_holds_however_bytes_are_stored(
+    backend, disk_limiter, open_sandbox
+):
+    handles = await asyncio.gather(*(open_sandbox(workspace_mib=LIMIT_MIB) for _ in storing.WAYS))
+    outcomes = await asyncio.gather(
+        *(
+            handle.bash(storing.line(way, 300, 40), seconds=60)
+            for handle, way in zip(handles, storing.WAYS, strict=True)
+        )
+    )
+    for handle, way, outcome in zip(handles, storing.WAYS, outcomes, strict=True):
+        if disk_limiter == "kernel":
+            assert "stored" not in outcome.output, way
+        noticed = disk_limiter == "kernel" and "No space left on device" in outcome.output
+        assert noticed or outcome.cause == "disk_full", (way, outcome)
+        assert (await handle.bash("echo alive")).output == "alive\n", way
+
+
+@with_each_disk_limiter
+async def test_a_workspace_takes_what_its_limit_allows(disk_limiter, open_sandbox):
+    """The same programs as in the attacks, with less: so it is the limit that ends those."""
+    handle = await open_sandbox(workspace_mib=LIMIT_MIB)
+    for way in storing.WAYS:
+        outcome = await handle.bash(storing.line(way, 24, 0.5))
+        assert (outcome.output, outcome.cause, outcome.exit_code) == ("stored\n", "", 0), way
+        await handle.bash("chmod -R u+rwx .; rm -rf *")
+
+
+@with_each_disk_limiter
+async def test_a_process_that_nobody_may_look_at_stores_no_more(disk_limiter, open_sandbox):
+    handle = await open_sandbox(workspace_mib=LIMIT_MIB)
+    outcome = await handle.bash(storing.UNREADABLE, seconds=60)
+    assert outcome.exit_code != 0
+    assert "stored" not in outcome.output
+
+
+@with_each_disk_limiter
+async def test_a_workspace_limits_the_number_of_files(disk_limiter, open_sandbox):
+    handle = await open_sandbox(workspace_mib=LIMIT_MIB)
+    outcome = await handle.bash(storing.EMPTY_FILES.format(4000), seconds=60)
+    assert outcome.output == "stored\n"
+    outcome = await handle.bash(storing.EMPTY_FILES.format(60_000), seconds=60)
+    assert (outcome.cause, "stored" in outcome.output) == ("disk_full", False)
+    assert (await handle.bash("rm -rf many && mkdir many && ls many")).exit_code == 0
+
+
+@with_each_disk_limiter
+async def test_files_stay_in_a_workspace_when_its_sandbox_ends(disk_limiter, open_sandbox):
+    first = await open_sandbox(workspace_mib=LIMIT_MIB)
+    await first.bash("mkdir -m 0300 closed; echo kept > closed/x; ls -A > list.txt")
+    await first.sandbox.end(keep_files=True)
+    second = await open_sandbox(conversation=first.spec.conversation_id, workspace_mib=LIMIT_MIB)
+    outcome = await second.bash("stat -c %a closed; cat closed/x list.txt")
+    assert outcome.output == "300\nkept\nclosed\nlist.txt\n"
+
+
+# --- the file system of a workspace ---------------------------------------------------------------
+
+
+@pytest.fixture
+def as_root() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root may make file systems")
+
+
+def attached_files() -> str:
+    """The files that are attached to loop devices of this machine."""
+    paths = Path("/sys/block").glob("loop*/loop/backing_file")
+    return " ".join(path.read_text() for path in paths)
+
+
+async def detached(name: str) -> None:
+    """Wait until no loop device has a file of this name."""
+    for _ in range(1500):
+        if name not in attached_files():
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"{name} is still attached")
+
+
+@only_bubblewrap
+async def test_the_file_system_of_a_workspace_is_released_when_its_processes_are_killed(
+    backend, open_sandbox, as_root
+):
+    handle = await open_sandbox(workspace_mib=LIMIT_MIB)
+    name = str(handle.spec.conversation_id)
+    await handle.bash("echo kept > x; sleep 1000 &")
+    assert name in attached_files()
+    assert name not in Path("/proc/mounts").read_text(), "other processes see the mount"
+    os.kill(runners.pid(backend, handle.spec.conversation_id), 9)
+    await handle.sandbox.wait_until_lost()
+    again = await open_sandbox(conversation=handle.spec.conversation_id, workspace_mib=LIMIT_MIB)
+    assert (await again.bash("cat x")).output == "kept\n"
+    await again.sandbox.end(keep_files=False)
+    await detached(name)
+
+
+@only_bubblewrap
+async def test_a_workspace_with_files_from_before_keeps_them(
+    backend, open_sandbox, as_root, monkeypatch
+):
+    with monkeypatch.context() as patch:
+        patch.setattr(Launcher, "image_problem", lambda self, limits: "an older version of Paca")
+        old = await open_sandbox()
+        await old.bash("echo kept > x")
+        await old.sandbox.end()
+    new = await open_sandbox(conversation=old.spec.conversation_id)
+    assert (await new.bash("cat x")).output == "kept\n"
+
+
+@only_bubblewrap
+async def test_an_image_that_a_killed_worker_left_half_made_is_made_again(
+    backend, open_sandbox, as_root
+):
+    first = await open_sandbox()
+    directory = runners.sandbox_directory(backend, first.spec.conversation_id)
+    await first.sandbox.end(keep_files=False)
+    directory.create()
+    directory.image.with_suffix(".new").write_bytes(b"half of an image")
+    second = await open_sandbox(conversation=first.spec.conversation_id)
+    assert (await second.bash("echo works > x; cat x")).output == "works\n"
+
+
+@only_bubblewrap
+async def test_space_of_deleted_files_is_given_back_to_the_disk(backend, open_sandbox, as_root):
+    handle = await open_sandbox(workspace_mib=256)
+    image = runners.sandbox_directory(backend, handle.spec.conversation_id).image
+    await handle.bash("head -c 100M /dev/urandom > big; sync")
+    assert image.stat().st_blocks * 512 > 100 << 20
+    await handle.bash("rm big; sync; sync")
+    for _ in range(600):
+        if image.stat().st_blocks * 512 < 50 << 20:
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError("the image has not become smaller")
+
+
+def test_an_image_is_mounted_once_at_a_time(tmp_path, as_root, monkeypatch):
+    monkeypatch.setattr(mounts, "DETACH_SECONDS", 0.1)
+    image = tmp_path / "image"
+    image.write_bytes(b"")
+    descriptor = os.open(image, os.O_RDWR)
+    mounts._wait_for_lock(descriptor)
+    with pytest.raises(BlockingIOError):
+        mounts.mount_image(image, tmp_path, is_new=False)
+    os.close(descriptor)
+
+
+# --- the owner of a workspace ---------------------------------------------------------------------
+
+
+def test_the_owner_of_a_workspace_changes_without_following_links(tmp_path, as_root):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "file").write_text("of the host")
+    tree = tmp_path / "tree"
+    (tree / "a" / "b").mkdir(parents=True)
+    (tree / "a" / "b" / "c").write_text("x")
+    (tree / "link").symlink_to(outside)
+    (tree / "file-link").symlink_to(outside / "file")
+    file_tree.give_tree(tree, 12345)
+    changed = [tree, *tree.rglob("*")]
+    assert {path.lstat().st_uid for path in changed} == {12345}
+    assert {path.stat().st_uid for path in (outside, outside / "file")} == {0}
+
+
+def test_the_owner_of_a_workspace_changes_nothing_outside_while_folders_are_exchanged(
+    tmp_path, as_root
+):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "file").write_text("of the host")
+    tree, ended = tmp_path / "tree", threading.Event()
+    (tree / "folder").mkdir(parents=True)
+    (tree / "folder" / "file").write_text("x")
+    (tree / "link").symlink_to(outside)
+
+    def exchange() -> None:
+        while not ended.is_set():
+            for one, other in (
+                ("folder", "aside"),
+                ("link", "folder"),
+                ("folder", "link"),
+                ("aside", "folder"),
+            ):
+                (tree / one).rename(tree / other)
+
+    thread = threading.Thread(target=exchange)
+    thread.start()
+    try:
+        for _ in range(300):
+            try:
+                file_tree.give_tree(tree, 12345)
+            except OSError:  # an entry is gone, or is a link now
+                continue
+    finally:
+        ended.set()
+        thread.join()
+    assert {path.stat().st_uid for path in (outside, outside / "file")} == {0}
+
+
+def test_the_owner_of_a_workspace_of_any_depth_changes(tmp_path, as_root):
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    folder = os.open(tree, os.O_RDONLY)
+    for _ in range(1100):
+        os.mkdir("d" * 20, dir_fd=folder)
+        inner = os.open("d" * 20, os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = inner
+    file_tree.give_tree(tree, 12345)
+    assert os.fstat(folder).st_uid == 12345
+    os.close(folder)
+    file_tree.remove_tree(tree)
