@@ -340,7 +340,11 @@ class ToolStarted(Event):
 
 @event("agent.tool.progressed", durable=False)
 class ToolProgressed(Event):
-    """New output of a running command, at ``offset`` characters of its output."""
+    """New output of a running command, at ``offset`` characters of its output.
+
+    Output that comes faster than people read is left out, up to its newest lines: the next ``offset`` is then
+    beyond the end of the text before. The result has the output.
+    """
 
     call_id: str
     offset: int
