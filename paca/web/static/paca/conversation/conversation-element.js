@@ -373,7 +373,9 @@ export class PacaConversation extends PacaElement {
 }
 
 function earlyWords(field) {
-  return { text: field?.value ?? "", focused: field !== null && document.activeElement === field };
+  // The browser may not have come to the field's `autofocus` yet.
+  const focused = field !== null && (document.activeElement === field || location.search === "?write");
+  return { text: field?.value ?? "", focused };
 }
 
 customElements.define("paca-conversation", PacaConversation);

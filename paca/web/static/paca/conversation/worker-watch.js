@@ -39,7 +39,7 @@ export class WorkerWatch {
   }
 
   #checkIn(ms) {
-    if (this.#urls) this.#timer = setTimeout(this.#check, ms);
+    if (this.#urls?.workers) this.#timer = setTimeout(this.#check, ms);
   }
 
   #check = async () => {
