@@ -10,6 +10,7 @@ from typing import Any
 from paca import events
 from paca.common.errors import PacaError
 from paca.engine import limits
+from paca.engine.context.history import History
 from paca.engine.llm import retrying
 from paca.engine.llm.base import (
     ModelError,
@@ -64,7 +65,7 @@ async def think(
     call = _ModelCall(services, turn)
     try:
         await call.begin()
-        request = _request(turn, services, may_call=may_call)
+        request = _request(turn, call.history, may_call=may_call)
         async with retrying.stream_with_retries(
             services.llm, request, retries=turn.profile.retries, sleep=services.wait
         ) as stream:
@@ -80,7 +81,7 @@ async def think(
                         await call.begin_retry(step)
                         # The commit has claimed the messages that came meanwhile for this turn.
                         # guard: engine-retry-reads-messages
-                        stream.request = _request(turn, services, may_call=may_call)
+                        stream.request = _request(turn, call.history, may_call=may_call)
                     case retrying.Answered(attempt=attempt, reply=reply):
                         call.record_usage(attempt)
                         return call.record_reply(reply, may_call=may_call)
@@ -89,11 +90,11 @@ async def think(
     raise ModelError  # the iteration above ends with an answer or an error
 
 
-def _request(turn: ActiveTurn, services: TurnServices, *, may_call: bool) -> Request:
+def _request(turn: ActiveTurn, history: History, *, may_call: bool) -> Request:
     return Request(
         model=turn.profile.model,
         system=turn.profile.system,
-        messages=services.log.history.messages(),
+        messages=history.messages(),
         tools=turn.toolbox.specs(),
         max_tokens=turn.profile.max_tokens,
         parameters=turn.profile.parameters,
@@ -103,13 +104,15 @@ def _request(turn: ActiveTurn, services: TurnServices, *, may_call: bool) -> Req
 
 @dataclass(slots=True)
 class _ModelCall:
-    """The current attempt: its id, the offsets of its live text, and whether its usage is recorded."""
+    """The current attempt: its id, the history that it reads, the offsets of its live text, and whether its
+    usage is recorded.
+    """
 
     services: TurnServices
     turn: ActiveTurn
     stream: retrying.RetryingStream | None = None
     attempt: int = 1
-    seen_seq: int = 0
+    history: History = History()
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     text_length: int = 0
     thought_length: int = 0
@@ -122,8 +125,7 @@ class _ModelCall:
 
     async def _commit_row(self, *entries: events.Event) -> None:
         row = ModelCallStarted(call_id=self.id, model=self.turn.profile.model, attempt=self.attempt)
-        await self.services.log.commit(*entries, row)
-        self.seen_seq = self.services.log.history.seq
+        self.history = await self.services.log.commit(*entries, row)
 
     def live_event(self, delta: TextDelta | ThinkingDelta) -> events.Event:
         """The live event of a streamed piece, with its offset in the whole text."""
@@ -142,7 +144,7 @@ class _ModelCall:
                 model=self.turn.profile.model,
                 attempt=attempt.number,
                 outcome=attempt.outcome,
-                seen_seq=self.seen_seq,
+                seen_seq=self.history.seq,
                 seconds=round(attempt.seconds, 3),
                 **_usage_fields(attempt.usage, self.turn.profile),
             )

@@ -147,9 +147,11 @@ class EventLog(Protocol):
         """Keep the entries for the next commit."""
         ...
 
-    async def commit(self, *entries: LogEntry) -> None:
-        """Store the added entries and then these in one transaction, and read what others wrote.
+    async def commit(self, *entries: LogEntry) -> History:
+        """Store the added entries and then these in one transaction, and read what others wrote before.
 
+        Gives the history up to these entries. A message in it belongs to the running turn if a model call
+        starts with them.
         Raises an error of the implementation if the conversation is no longer this worker's.
         """
         ...

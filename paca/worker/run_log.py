@@ -83,24 +83,24 @@ class RunLog:
         pending, self._pending = tuple(self._pending), []
         return () if self._refused is not None else pending
 
-    async def commit(self, *entries: LogEntry) -> None:
+    async def commit(self, *entries: LogEntry) -> History:
         """Store the pending entries and these in one transaction, even if the caller is cancelled meanwhile.
 
+        Gives the history up to them: another task may commit before the caller goes on.
         Raises ``Fenced`` if the lease is lost, ``IllegalStatusMove`` or a database error. Every later
         commit raises the same error. If the entries were refused for good, the caller may still store
         the end of the turn.
         """
         self.add(*entries)
-        if self._pending:
-            await run_to_end(self._commit())
+        return await run_to_end(self._commit()) if self._pending else self._history
 
-    async def _commit(self) -> None:
+    async def _commit(self) -> History:
         async with self._commit_lock:
             if self._refused is not None:
                 raise self._refused
             pending = self.take_pending()
             if not pending:
-                return
+                return self._history
             try:
                 appended = await self._database.call(
                     store.append,
@@ -118,6 +118,7 @@ class RunLog:
             if store.starts_model_call(pending) or appended.first_seq == self._claimed_seq + 1:
                 self._claimed_seq = appended.last_seq
             await self._apply_appended(appended)
+            return self._history
 
     async def _apply_appended(self, appended: AppendResult) -> None:
         if appended.first_seq == self._history.seq + 1:

@@ -7,7 +7,7 @@ import asyncio
 from paca import events
 from paca.engine.context.history import History, advance
 from paca.engine.limits import TurnProgress
-from paca.engine.turn import LogEntry
+from paca.engine.turn import LogEntry, ModelCallStarted
 from paca.engine.workspace import WorkspaceError
 from paca.events import Event
 from tests.support.fake_sandbox_workspace import FakeSandboxWorkspace
@@ -28,14 +28,16 @@ class ListLog:
     def add(self, *entries: LogEntry) -> None:
         self._added.extend(entries)
 
-    async def commit(self, *entries: LogEntry) -> None:
+    async def commit(self, *entries: LogEntry) -> History:
         self.add(*entries)
         if self._added:
-            # The running turn claims the messages that were queued since its last commit.
-            self.inbox = [message for message in self.inbox if message.on_busy == "interrupt"]
+            if any(isinstance(entry, ModelCallStarted) for entry in self._added):
+                self.inbox.clear()  # the running turn answers what this model call reads
             self.append(*self.take_added())
             self.catch_up()
+        history = self.history
         await asyncio.sleep(0)  # others run here, as during a transaction
+        return history
 
     def show_live(self, event: Event) -> None:
         self.live.append(event)

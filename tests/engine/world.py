@@ -38,13 +38,6 @@ PROFILE = AgentProfile(
     limits=TurnLimits(steps=50),
     key_last4="1234",
 )
-NEXT_TURN_MAY_FOLLOW = (
-    "finished/answered",
-    "stopped/interrupted",
-    "paused/step_limit",
-    "paused/context_full",
-    "paused/stuck",
-)
 
 
 class World:
@@ -90,6 +83,8 @@ class World:
         await self.wait_until_idle()
 
     def stop(self) -> None:
+        """End the turn and the messages that wait. A later message starts the next turn."""
+        self.log.inbox.clear()
         self._end_turn_early(TurnOutcome("stopped", "by_person"))
 
     def interrupt(self, text: str) -> None:
@@ -180,9 +175,7 @@ class World:
                     number=self.turns, status=outcome.status, reason=outcome.reason
                 ),
             )
-            if self.status == "stopped/by_person":
-                self.log.inbox.clear()
-            if not (self.log.inbox and self.status in NEXT_TURN_MAY_FOLLOW):
+            if not self.log.inbox or self.status == "paused/by_person":
                 break
         self.check()
 

@@ -96,6 +96,28 @@ def test_concurrent_copies_of_a_message_start_one_conversation(harbor: World):
     assert Trigger.objects.count() == 1
 
 
+@pytest.mark.django_db(transaction=True)
+def test_concurrent_messages_with_one_new_id_start_one_conversation_and_lose_none(harbor: World):
+    fields, refused = message_fields(harbor), []
+
+    def take(number: int) -> None:
+        try:
+            handle({**fields, "message": f"Message {number}"}, f"{number}-0")
+        except external_triggers.TriggerRefused as reason:
+            refused.append(reason.detail)
+        finally:
+            connection.close()
+
+    together = [threading.Thread(target=take, args=[number]) for number in range(4)]
+    for thread in together:
+        thread.start()
+    for thread in together:
+        thread.join()
+    assert Trigger.objects.count() == 1
+    assert len(refused) == 3
+    assert {"Choose a new UUID" in reason for reason in refused} == {True}
+
+
 @pytest.mark.parametrize("in_one_chat", [True, False])
 def test_message_whose_id_another_one_takes_at_the_same_moment_is_refused(
     harbor: World, monkeypatch, in_one_chat: bool
