@@ -74,7 +74,7 @@ const NOTES = new Map(Object.entries({
     look: "divider", fact: `Interrupted by ${by || "a person"}`,
   }),
   "agent.conversation.waiting": ({ detail }, { agent }) => ({
-    look: "notice", tone: "wait", icon: "hand",
+    look: "notice", icon: "clock",
     fact: "The sandbox cannot be reached for now.",
     more: sentence(detail, `Nothing is lost. ${agent} continues automatically.`),
   }),

@@ -59,7 +59,9 @@ export class QueueEditing {
     else if (!saving) {
       // The agent has read the message, or a person took it back elsewhere, while it was being edited.
       this.#set(null);
-      if (text !== was) this.#view.restoreDraft(text);
+      if (text === was) return;
+      this.#view.restoreDraft(text);
+      this.#view.showError("The message was read or taken back before you saved it. Your words are in the field.");
     }
   }
 
