@@ -11,13 +11,13 @@ from scripts import make_docs
 from tests.test_architecture import modules, nodes, text_of
 
 ROOT = Path(__file__).resolve().parent.parent
-SETTINGS = "paca/settings.py"
+SETTINGS = ("paca/settings.py", "paca/model_settings.py")
 
 
 def read_from_the_environment() -> dict[str, str]:
-    """Variable -> the name under which ``settings.py`` keeps it."""
+    """Variable -> the name under which the settings keep it."""
     found = {}
-    for statement in nodes(SETTINGS, ast.Assign):
+    for statement in (each for file in SETTINGS for each in nodes(file, ast.Assign)):
         for call in ast.walk(statement.value):
             if (
                 isinstance(call, ast.Call)
@@ -29,13 +29,15 @@ def read_from_the_environment() -> dict[str, str]:
 
 def used_in_settings(name: str) -> bool:
     return any(
-        node.id == name and isinstance(node.ctx, ast.Load) for node in nodes(SETTINGS, ast.Name)
+        node.id == name and isinstance(node.ctx, ast.Load)
+        for file in SETTINGS
+        for node in nodes(file, ast.Name)
     )
 
 
 def used_by_the_code(name: str) -> bool:
     wanted = re.compile(rf"\bsettings\.{name}\b")
-    return any(wanted.search(text_of(module)) for module in modules() if module != SETTINGS)
+    return any(wanted.search(text_of(module)) for module in modules() if module not in SETTINGS)
 
 
 def test_settings_read_every_variable_once():
