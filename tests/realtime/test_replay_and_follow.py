@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator
+from datetime import datetime
 
 import pytest
 from django.utils import timezone
@@ -30,6 +31,7 @@ def test_socket_sends_stored_events_then_ready_then_new_events(server, chat):
         ready = page.until("ready")
         assert page.seqs == list(range(1, last + 1))
         assert ready["seq"] == last
+        assert datetime.fromisoformat(ready["at"]) <= timezone.now()
         assert ready["conversation"]["id"] == str(chat.id)
         assert ready["conversation"]["last_seq"] == last
         new = chat.append_messages()
