@@ -18,6 +18,7 @@ from paca.ops import (
     proxy_check,
     redis_check,
     sandbox_factory,
+    sandbox_limits,
     startup_checks,
     worker_status,
 )
@@ -39,8 +40,11 @@ class CheckResult:
     next_step: str = ""
 
 
-def check_installation() -> list[CheckResult]:
-    """Check every part, in order of dependency. May start a sandbox."""
+def check_installation(*, with_limits: bool = False) -> list[CheckResult]:
+    """Check every part, in order of dependency. May start a sandbox.
+
+    ``with_limits``: the limits of a sandbox are tried too, which takes some seconds.
+    """
     results = [
         _run_check("Python", lambda: _passed("Python", startup_checks.check_python())),
         _run_check("Data", _data),
@@ -59,6 +63,7 @@ def check_installation() -> list[CheckResult]:
     results += [
         *_bus_and_its_entries(),
         _run_check("Sandbox", _sandbox),
+        *([_run_check("Limits", _sandbox_limits)] if with_limits else []),
         _run_check("Server", _server),
         _run_check("Connections", _connections),
         _run_check("Proxy", _proxy),
@@ -188,6 +193,14 @@ def _sandbox() -> CheckResult:
     if reason:
         return CheckResult("Sandbox", "broken", reason)
     return _passed("Sandbox", sandbox_factory.summary())
+
+
+def _sandbox_limits() -> CheckResult:
+    hold, meaning = sandbox_limits.try_limits()
+    if hold:
+        return _passed("Limits", meaning)
+    advice = "see Limits of a sandbox in docs/deployment.md"
+    return CheckResult("Limits", "todo", meaning, advice)
 
 
 def _sandbox_of_workers() -> CheckResult:

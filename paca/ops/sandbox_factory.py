@@ -10,6 +10,8 @@ from paca.accounts.services import installation
 from paca.common import clock
 from paca.conversations import sandbox_queries
 from paca.ops import database_check
+from paca.sandbox import limit_trials
+from paca.sandbox.limit_trials import LimitTrials
 from paca.sandbox.manager import DockerAddress, SandboxManager
 
 RECHECK_SECONDS = 30.0
@@ -83,6 +85,18 @@ def unavailable_reason() -> str | None:
     Starts a sandbox the first time, which may take seconds.
     """
     return _availability.unavailable_reason()
+
+
+def try_limits() -> LimitTrials:
+    """Try the limits of a sandbox on this host, for some seconds.
+
+    Raises ``SandboxUnavailable`` or ``SandboxGone`` if no sandbox runs that long.
+    """
+
+    async def try_on_best_backend() -> LimitTrials:
+        return await limit_trials.try_limits(await new_manager().choose_backend())
+
+    return asyncio.run(try_on_best_backend())
 
 
 def summary() -> str:

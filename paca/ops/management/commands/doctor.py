@@ -18,9 +18,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true", help="one JSON object")
+        parser.add_argument(
+            "--limits", action="store_true", help="try the limits of a sandbox, for some seconds"
+        )
 
     def handle(self, **options: Any) -> None:
-        results = doctor.check_installation()
+        results = doctor.check_installation(with_limits=options["limits"])
         broken = any(result.state == "broken" for result in results)
         if options["json"]:
             parts = {result.part.lower(): _as_json(result) for result in results}

@@ -1,0 +1,39 @@
+"""Limits are tried by going beyond them, so what does not hold is found."""
+
+import pytest
+
+from paca.ops import doctor, sandbox_factory, sandbox_limits
+from paca.sandbox import limit_trials
+from paca.sandbox.base import SandboxLimits
+from paca.sandbox.limit_trials import LimitTrials
+from tests.sandbox.conftest import only_bubblewrap
+
+pytestmark = [pytest.mark.service, pytest.mark.anyio]
+
+
+async def test_trials_find_that_all_limits_hold(backend):
+    found = await limit_trials.try_limits(backend)
+    assert found.broken == ()
+    assert backend.list_started() == {}
+
+
+@only_bubblewrap
+async def test_trials_find_limits_that_do_not_hold(backend, monkeypatch):
+    generous = SandboxLimits(memory_mib=2048, processes=256, workspace_mib=2048, cpus=64)
+    monkeypatch.setattr(limit_trials, "LIMITS", generous)
+    found = await limit_trials.try_limits(backend)
+    assert set(found.broken) >= {"disk space", "files", "memory", "processes"}
+    assert "the runner" not in found.broken
+
+
+def test_doctor_names_a_limit_that_does_not_hold(monkeypatch):
+    trials = LimitTrials(("memory", "files"), disk_by_kernel=False)
+    monkeypatch.setattr(sandbox_factory, "try_limits", lambda: trials)
+    result = doctor._sandbox_limits()
+    assert (result.state, result.meaning) == ("todo", "not held here: memory, files")
+    assert "docs/deployment.md" in result.next_step
+
+
+def test_doctor_says_how_the_disk_is_limited():
+    assert "by the kernel" in sandbox_limits.describe(LimitTrials((), disk_by_kernel=True))
+    assert "by counting" in sandbox_limits.describe(LimitTrials((), disk_by_kernel=False))
