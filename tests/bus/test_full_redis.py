@@ -33,6 +33,11 @@ def fill(program) -> None:
     program.config_set("maxmemory", program.info("memory")["used_memory"] - MIB // 2)
 
 
+def calls_of(program, command: str) -> int:
+    """How many of these commands the server has carried out."""
+    return program.info("commandstats").get(f"cmdstat_{command}", {"calls": 0})["calls"]
+
+
 def pending(program) -> int:
     return program.xpending(names.TRIGGERS, GROUP)["pending"]
 
@@ -68,6 +73,41 @@ async def test_full_redis_does_not_cut_the_reader_off(own_valkey, program, conne
             await until(lambda: pending(program) == program.xlen(names.TRIGGERS) == 0)
     assert not lost
     assert len(handler.handled) == 10
+
+
+async def test_entries_that_fill_the_memory_become_rows_though_no_worker_has_capacity(
+    own_valkey, program, connect, monkeypatch
+):
+    """Rows are kept on a disk: there they can wait, while other programs go on adding entries."""
+    monkeypatch.setattr(trigger_stream, "TRIM_SECONDS", 0.1)
+    program.config_set("maxmemory", 20 * MIB)
+    handler, due = RecordingHandler(free_capacity=0), []
+    bus = connect(own_valkey)
+    async with bus.consume_triggers(due.append, handler):
+        few = [program.xadd(names.TRIGGERS, LONG) for _ in range(10)]
+        peeked = calls_of(program, "memory|usage")
+        await until(lambda: calls_of(program, "memory|usage") >= peeked + 3)
+        assert program.xlen(names.TRIGGERS) == 10
+        assert handler.handled == []
+        many = [program.xadd(names.TRIGGERS, LONG) for _ in range(100)]
+        await until(lambda: len(handler.handled) >= 80)
+        assert [entry for entry, _ in handler.handled[:80]] == [*few, *many][:80]
+
+
+async def test_entry_that_a_full_redis_does_not_requeue_is_taken_up_by_the_next_worker(
+    own_valkey, program, connect
+):
+    entry = program.xadd(names.TRIGGERS, LONG)
+    waiting = RecordingHandler(result=EntryResult(EntryStatus.RETRY_LATER))
+    async with connect(own_valkey).consume_triggers(lambda _: None, waiting):
+        await until(lambda: waiting.handled)
+        fill(program)
+    handler = RecordingHandler()
+    next_worker = connect(own_valkey, consumer="another", abandoned_seconds=0.2)
+    async with next_worker.consume_triggers(lambda _: None, handler):
+        await until(lambda: handler.handled)
+        await until(lambda: program.xlen(names.TRIGGERS) == 0)
+    assert handler.handled == [(entry, LONG)]
 
 
 async def test_refused_entries_are_bounded_by_bytes(own_valkey, program, connect):

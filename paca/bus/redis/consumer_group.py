@@ -1,6 +1,7 @@
 """The commands with which one consumer of a group reads a Redis stream."""
 
 import logging
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,8 @@ MAX_DEAD_ENTRY_BYTES = 1024 * 1024
 CUT_FIELD_BYTES = 4096
 # Set on an entry that was added to the stream again: the id under which its program knows it.
 FIRST_ENTRY_ID = b"first_entry_id"
+ENTRY_ID = re.compile(rb"\d{1,20}-\d{1,20}")
+CROWDED_PART = 0.5  # of the bound of the stream
 
 # One script, so that an entry is either unacknowledged or gone. Another consumer group, of another
 # program, may still have to read it; then it is trimmed when that group has.
@@ -221,6 +224,10 @@ class ConsumerGroup:
             first = min(self._first_unread(each) for each in groups)
             self._client.xtrim(stream, minid=f"{first[0]}-{first[1]}", approximate=False)
 
+    def is_crowded(self) -> bool:
+        """Whether so many bytes wait in the stream that Redis may run out of memory."""
+        return self._bounds.exceeds(self._settings.stream, part=CROWDED_PART)
+
     def _first_unread(self, group: Mapping[str, Any]) -> tuple[int, int]:
         """The first id that a consumer of the group may still read or acknowledge."""
         if group["pending"]:
@@ -249,7 +256,8 @@ class ConsumerGroup:
 
 def original_id(entry: Entry) -> str:
     """The id that the entry had when its program added it."""
-    return entry[1].get(FIRST_ENTRY_ID, entry[0]).decode(errors="replace")
+    first = entry[1].get(FIRST_ENTRY_ID, b"")
+    return (first if ENTRY_ID.fullmatch(first) else entry[0]).decode()
 
 
 def _shorten(fields: Fields) -> Fields:

@@ -148,19 +148,24 @@ class Publisher(ConnectionThread):
         except (redis.RedisError, OSError):
             self._unsent = batch
             raise
-        refusals = [answer for answer in answers if isinstance(answer, redis.RedisError)]
-        for refusal in refusals:
-            if isinstance(refusal, redis.ConnectionError | redis.exceptions.ReadOnlyError):
+        for answer in answers:
+            if isinstance(answer, redis.ConnectionError | redis.exceptions.ReadOnlyError):
                 self._unsent = batch
-                raise refusal  # Redis is loading its data, or another server has taken over
-        self._report_refusals(refusals)
+                raise answer  # Redis is loading its data, or another server has taken over
+        for command, answer in zip(batch, answers, strict=True):
+            self._report_refusal(command, answer)
 
-    def _report_refusals(self, refusals: list[redis.RedisError]) -> None:
-        """Log the first refusal of a series: a Redis that is full refuses everything for a while."""
-        if refusals and not self._is_refused:
-            facts = {"count": len(refusals), "cause": str(refusals[0])}
-            logger.warning("Redis refuses hints; work goes on, up to two seconds late", extra=facts)
-        self._is_refused = bool(refusals)
+    def _report_refusal(self, command: Command, answer: object) -> None:
+        """Log the first refusal of a series: a Redis that is full refuses every entry for a while."""
+        if isinstance(answer, redis.RedisError):
+            if not self._is_refused:
+                facts = {"command": command[0], "cause": str(answer)}
+                logger.warning(
+                    "Redis refuses hints; work goes on, up to two seconds late", extra=facts
+                )
+            self._is_refused = True
+        elif command[0] != "PUBLISH":  # which a Redis that is full accepts
+            self._is_refused = False
 
 
 def _size(command: Command) -> int:

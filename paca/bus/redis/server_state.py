@@ -89,6 +89,7 @@ def _find_refusal(client: redis.Redis) -> RedisFault | None:
     probe = client.pipeline(transaction=False)
     for stream in PROBED_STREAMS:
         probe.xadd(stream, {"probe": "1"}, id=IMPOSSIBLE_ID)
+    probe.eval("return 1", 1, names.TRIGGERS)
     probe.publish(names.CONTROL_CHANNEL, "{}")
     for answer in probe.execute(raise_on_error=False):
         if isinstance(answer, ResponseError) and IMPOSSIBLE_ID_REFUSED not in str(answer):

@@ -72,14 +72,14 @@ class StreamBounds:
         except redis.ResponseError as error:  # this user of Redis may not measure or trim
             logger.warning("a stream is not bounded", extra={"key": stream, "cause": str(error)})
 
-    def exceeds(self, stream: str) -> bool:
-        """Whether the stream is larger than its bound; False if Redis does not tell."""
+    def exceeds(self, stream: str, *, part: float = 1.0) -> bool:
+        """Whether the stream is larger than this part of its bound; False if Redis does not tell."""
         self._read_maxmemory()
         try:
             used = self._client.memory_usage(stream, samples=SAMPLES) or 0
         except redis.ResponseError:
             return False
-        return bool(used > self._limit(stream))
+        return bool(used > part * self._limit(stream))
 
     def remove_old_dead_triggers(self) -> None:
         """Remove refused entries that nobody has looked at for a month: they hold texts of people."""

@@ -31,6 +31,8 @@ MAX_RESULT_CHARACTERS = 500
 class TriggerStreamReader(ConnectionThread):
     """Reads entries while the worker has capacity, and peeks for stops while it has none.
 
+    If entries fill the memory of Redis, they are read without capacity too.
+
     An entry of another program is removed when its rows are committed. If the worker dies between the
     two, the entry is delivered again, and its ids show that it is stored.
     """
@@ -48,6 +50,8 @@ class TriggerStreamReader(ConnectionThread):
         self._peeked_to = b""
         self._next_claim = self._next_cleaning = 0.0
         self._next_trim = clock.monotonic() + TRIM_SECONDS
+        # Waiting entries take much memory: then they become rows even if no worker has capacity.
+        self._is_crowded = False
         self.client_id: int | None = None
 
     # --- the connection -----------------------------------------------------------------------
@@ -77,10 +81,11 @@ class TriggerStreamReader(ConnectionThread):
         now = clock.monotonic()
         self._tidy(group, now)
         limit = min(self._handler.capacity(), MAX_BATCH)
-        if limit <= 0:
+        if limit <= 0 and not self._is_crowded:
             self._handle_stops(group)
             self.stopping.wait(BUSY_SECONDS)
             return
+        limit = limit if limit > 0 else MAX_BATCH
         if now >= self._next_claim:
             self._next_claim = now + self._settings.abandoned_seconds / 2
             self._handle_all(group, group.claim_abandoned(limit))
@@ -95,6 +100,7 @@ class TriggerStreamReader(ConnectionThread):
         if now >= self._next_trim:
             self._next_trim = now + TRIM_SECONDS
             group.trim_to_unread()
+            self._is_crowded = group.is_crowded()
         if now >= self._next_cleaning:
             self._next_cleaning = now + self._settings.gone_seconds / 10
             group.remove_idle_consumers()
@@ -147,7 +153,7 @@ class TriggerStreamReader(ConnectionThread):
             reason = "trigger_id is not a UUID; programs other than Paca leave it out."
             _refuse(group, entry, "trigger_refused", reason)
             return
-        if self.stopping.is_set() or self._handler.capacity() <= 0:
+        if self.stopping.is_set() or (self._handler.capacity() <= 0 and not self._is_crowded):
             group.requeue(entry)
             return
         self._offer(TriggerDue(trigger_id))

@@ -60,14 +60,17 @@ def _carry_out(request: HttpRequest) -> None:
     if not request.user.has_perm(permission):
         raise PermissionDenied
     assert isinstance(request.user, User)
-    done = 0
-    for dead_id in filter(_is_id, request.POST.getlist("entry")):
+    selected, done = list(filter(_is_id, request.POST.getlist("entry"))), 0
+    if not selected:
+        messages.error(request, "Select at least one entry.")
+    for dead_id in selected:
         try:
             act(dead_id, by=request.user)
             done += 1
         except PacaError as error:
             messages.error(request, error.detail)
-    messages.success(request, said.format(f"{done} {'entry' if done == 1 else 'entries'}"))
+    if done:
+        messages.success(request, said.format(f"{done} {'entry' if done == 1 else 'entries'}"))
 
 
 def _is_id(text: str) -> bool:
