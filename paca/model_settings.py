@@ -8,6 +8,7 @@ __all__ = [
     "LLM_MAX_RETRIES",
     "LLM_SECONDS",
     "LOCAL_LLM_SECONDS",
+    "PRIVATE_MODEL_SERVERS",
 ]
 
 LLM_MAX_RETRIES = env.integer("LLM_MAX_RETRIES", 3, meaning="Retries of a failed model call.")
@@ -50,4 +51,10 @@ LLM_LOADING_SECONDS = env.seconds(
     300,
     meaning="A server that is still loading its model, or a local one that does not listen yet, is asked again "
     "for this time.",
+)
+PRIVATE_MODEL_SERVERS = env.comma_separated(
+    "PRIVATE_MODEL_SERVERS",
+    meaning="Private model servers that agents may use, as host:port or host:*, comma separated. The word local "
+    "stands for Ollama, vLLM, llama.cpp, LM Studio and the like on this machine at their usual ports. "
+    "All other private addresses are refused.",
 )

@@ -9,6 +9,8 @@ os.environ.setdefault("SECRET_KEY", "tests-only-0123456789abcdefghijklmnopqrstuv
 os.environ.setdefault("PACA_SANDBOX", "bubblewrap")
 # A server that does not listen is a fault here, and not one that still loads its model.
 os.environ.setdefault("LLM_LOADING_SECONDS", "0.1")
+# The scripted model servers of tests.
+os.environ.setdefault("PRIVATE_MODEL_SERVERS", "127.0.0.1:*,localhost:*,[::1]:*")
 os.environ.setdefault("ENCRYPTION_KEY", "iF5gV2d3cXh1eWJtdmF3cXJ0c2x6a2puZ2h1aW9wYXM=")
 
 from paca.settings import *  # noqa: F403

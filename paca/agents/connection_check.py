@@ -8,7 +8,7 @@ from paca.agents import encryption
 from paca.agents.models import Agent
 from paca.engine.llm import connection_check
 
-# Most checks run in a child process that loads a large library: many at once would fill the memory.
+# A check waits for another server: many at once would occupy the slots of requests.
 _SLOTS = threading.BoundedSemaphore(2)
 # A waiting check occupies a request slot of paca/web/middleware/concurrency_limit.py.
 QUEUE_TIMEOUT_SECONDS = 5.0
@@ -29,7 +29,11 @@ def run(agent: Agent) -> connection_check.ConnectionCheck:
         return connection_check.ConnectionCheck(False, BUSY, "busy")
     try:
         return ask(
-            agent.model, base_url=agent.base_url, api_key=key, parameters=dict(agent.parameters)
+            agent.model,
+            base_url=agent.base_url,
+            api_key=key,
+            parameters=dict(agent.parameters),
+            text_tool_calls=agent.text_tool_calls,
         )
     finally:
         _SLOTS.release()

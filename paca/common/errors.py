@@ -1,5 +1,7 @@
 """The base classes of errors that people and programs see: one sentence each, and a stable code."""
 
+from paca.common.text import to_storable
+
 
 class PacaError(Exception):
     """Something went wrong."""
@@ -9,7 +11,9 @@ class PacaError(Exception):
 
     def __init__(self, detail: str | None = None, **facts: object) -> None:
         """``detail`` replaces the class's sentence. ``facts`` go to the log and never to a page."""
-        self.detail = detail or (type(self).__doc__ or "").strip().partition("\n")[0]
+        # The one door for words from outside: whatever a server said becomes a row somewhere.
+        # guard: common-storable-errors
+        self.detail = to_storable(detail or (type(self).__doc__ or "").strip().partition("\n")[0])
         self.facts = facts
         super().__init__(self.detail)
 

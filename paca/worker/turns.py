@@ -19,6 +19,7 @@ from paca.conversations.models.statuses import IllegalStatusMove
 from paca.conversations.store import Fenced, Lease
 from paca.engine import acting
 from paca.engine.llm.base import LLM
+from paca.engine.llm.key_mask import masked
 from paca.engine.llm.registry import open_llm
 from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
 from paca.engine.loop import run_until_done
@@ -315,4 +316,5 @@ def _open_llm(turn: AssembledTurn) -> LLM:
     llm = open_llm(
         profile.model, base_url=profile.base_url, api_key=turn.api_key, limits=profile.time_limits
     )
+    llm = masked(llm, turn.api_key)
     return TextCallingLLM(llm) if profile.text_tool_calls else llm

@@ -39,7 +39,11 @@ def clean_environment() -> dict[str, str]:
         for name, value in os.environ.items()
         if name not in NAMED and not name.startswith(OURS)
     }
-    return kept | {"DOCKER_HOST": "unix:///nowhere/docker.sock", "LOG_FORMAT": "text"}
+    return kept | {
+        "DOCKER_HOST": "unix:///nowhere/docker.sock",
+        "LOG_FORMAT": "text",
+        "PRIVATE_MODEL_SERVERS": "127.0.0.1:*",  # the scripted model servers
+    }
 
 
 @dataclass

@@ -30,3 +30,23 @@ def test_docker_engine_closes_its_socket_if_the_daemon_goes_away_after_the_first
         engine.call_sync(lambda client: client.ping(), seconds=20)
     daemon.join()
     gc.collect()
+
+
+def test_docker_engine_ignores_the_proxies_of_the_environment(monkeypatch: pytest.MonkeyPatch):
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "")
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def answer_once() -> None:
+        with listener, listener.accept()[0] as connection:
+            connection.recv(65_536)
+            body = b'{"ApiVersion": "1.44", "MinAPIVersion": "1.24"}'
+            head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
+            connection.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+    daemon = threading.Thread(target=answer_once)
+    daemon.start()
+    engine = DockerEngine(f"tcp://127.0.0.1:{listener.getsockname()[1]}")
+    assert engine.call_sync(lambda client: client.api_version, seconds=20) == "1.44"
+    daemon.join()

@@ -61,7 +61,10 @@ def _check_key(agent: Agent, new_key: str | None) -> str:
     if stored is None or _destination(stored) == _destination(agent):
         return ""
     server = urlsplit(stored.base_url).netloc or _destination(stored)[0]
-    return f"Type the key again: the stored one was given for {server} and is not sent elsewhere."
+    text = f"Type the key again: the stored one was given for {server} and is not sent elsewhere."
+    if registry.is_own_server(agent.model, agent.base_url):
+        text += " If the new server needs no key, switch Delete the stored key on; by the API, send an empty key."
+    return text
 
 
 def _destination(agent: Agent) -> tuple[str, str]:

@@ -8,10 +8,11 @@ import asyncio
 import dataclasses
 import json
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paca.common import clock
-from paca.engine.llm import http_pool, providers
+from paca.common.text import to_storable
+from paca.engine.llm import http_pool, own_parameters, providers
 from paca.engine.llm.base import (
     Message,
     ModelError,
@@ -19,16 +20,30 @@ from paca.engine.llm.base import (
     Reply,
     Request,
     Text,
+    ToolSpec,
+    ToolsUnsupported,
     Unreachable,
 )
 from paca.engine.llm.demo import scripted_model
 from paca.engine.llm.http_pool import TimeLimits
 from paca.engine.llm.provider_errors import from_transport, without_key
-from paca.engine.llm.registry import PROVIDERS, open_llm
+from paca.engine.llm.registry import PROVIDERS, is_own_server, open_llm
+
+if TYPE_CHECKING:
+    import httpx2
 
 LIMITS = TimeLimits(connect=10, first_token=30, gap=20, total=45)
 OWN_SERVER_LIMITS = TimeLimits(connect=10, first_token=55, gap=55, total=60, own_server=True)
 LISTING_SECONDS = 10.0
+TLS_SECONDS = 3.0  # a handshake that takes longer is no handshake
+PLAIN_SECONDS = 2.0
+PLAIN_HTTP = (
+    "{address} speaks http and not https (TLS) at this port. Write http:// in the base URL."
+)
+READY = ToolSpec(
+    "ready", "Say that you are ready.", {"type": "object", "properties": {}, "required": []}
+)
+SWITCH_ON = "Switch Tool calls as text on for this agent."
 QUESTION = "Answer with the single word: ready"
 MAX_ANSWER_TOKENS = 64
 MAX_LISTED_MODELS = 200
@@ -51,21 +66,33 @@ class ConnectionCheck:
 
 
 async def check_connection(
-    model: str, *, base_url: str = "", api_key: str = "", parameters: dict[str, Any] | None = None
+    model: str,
+    *,
+    base_url: str = "",
+    api_key: str = "",
+    parameters: dict[str, Any] | None = None,
+    text_tool_calls: bool = False,
 ) -> ConnectionCheck:
-    """Ask the model for one word. A failure is in the result and not raised."""
+    """Ask the model for one word, with a tool as in a run. A failure is in the result and not raised.
+
+    ``text_tool_calls``: the model gets no tool, since its calls are written as text.
+    """
     if model == scripted_model.MODEL:
         return ConnectionCheck(True, "The demo answers by itself and needs no connection.")
     provider = providers.find(model.partition("/")[0])
+    tools = () if text_tool_calls else (READY,)
+    how = (model, base_url, api_key, parameters or {}, tools)
     if provider is None or provider.name in PROVIDERS:
-        return await _call_model(model, base_url, api_key, parameters or {})
+        return await _call_model(*how)
     try:
+        # An address that cannot be reached is the first cause to name, also where a key is missing.
+        models = await served_models(provider.address(base_url), api_key) if base_url else ()
         open_llm(model, base_url=base_url, api_key=api_key)
-        address = provider.address(base_url)
-        models = await served_models(address, api_key) if address else ()
+        if not base_url:
+            models = await served_models(provider.address(base_url), api_key)
     except (ModelMisconfigured, Unreachable) as error:
         return ConnectionCheck(False, error.detail, error.code)
-    found = await _call_model(model, base_url, api_key, parameters or {})
+    found = await _call_model(*how)
     return _with_models(found, model.partition("/")[2], models)
 
 
@@ -76,19 +103,38 @@ async def served_models(address: str, api_key: str) -> tuple[str, ...]:
     """
     import httpx2
 
+    timeout = httpx2.Timeout(None, connect=TLS_SECONDS)
     headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
     async with http_pool.new_pool() as http:
         try:
             async with (
                 asyncio.timeout(LISTING_SECONDS),
-                http.stream("GET", f"{address}/models", headers=headers) as answer,
+                http.stream("GET", f"{address}/models", headers=headers, timeout=timeout) as answer,
             ):
                 body = await _read_at_most(answer.aiter_bytes())
         except TimeoutError:
+            if await _speaks_http(http, address):
+                raise ModelMisconfigured(PLAIN_HTTP.format(address=address)) from None
             raise Unreachable(f"{address} did not answer within {LISTING_SECONDS:g} s.") from None
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            if await _speaks_http(http, address):
+                raise ModelMisconfigured(PLAIN_HTTP.format(address=address)) from None
             raise without_key(from_transport(error, address), api_key) from None
     return _names(body) if answer.is_success else ()
+
+
+async def _speaks_http(http: "httpx2.AsyncClient", address: str) -> bool:
+    """Whether the server at an address with https speaks plain http at this port."""
+    import httpx2
+
+    if not address.lower().startswith("https:"):
+        return False
+    try:
+        async with asyncio.timeout(PLAIN_SECONDS):
+            await http.head(f"http:{address[6:]}")
+    except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, OSError):
+        return False
+    return True
 
 
 async def _read_at_most(pieces: AsyncIterator[bytes]) -> bytes:
@@ -104,7 +150,7 @@ async def _read_at_most(pieces: AsyncIterator[bytes]) -> bytes:
 def _names(body: bytes) -> tuple[str, ...]:
     try:
         listed = json.loads(body)["data"]
-        return tuple(str(one["id"])[:200] for one in listed[:MAX_LISTED_MODELS])
+        return tuple(to_storable(str(one["id"]))[:200] for one in listed[:MAX_LISTED_MODELS])
     except (ValueError, KeyError, TypeError):
         return ()
 
@@ -121,18 +167,29 @@ def _with_models(found: ConnectionCheck, name: str, models: tuple[str, ...]) -> 
 
 
 async def _call_model(
-    model: str, base_url: str, api_key: str, parameters: dict[str, Any]
+    model: str, base_url: str, api_key: str, parameters: dict[str, Any], tools: tuple[ToolSpec, ...]
 ) -> ConnectionCheck:
     question = Message("user", (Text(QUESTION),))
-    request = Request(model, "", (question,), max_tokens=MAX_ANSWER_TOKENS, parameters=parameters)
+    request = Request(
+        model,
+        "",
+        (question,),
+        tools=tools,
+        max_tokens=MAX_ANSWER_TOKENS,
+        parameters=own_parameters.without(parameters),
+    )
+    limits = OWN_SERVER_LIMITS if is_own_server(model, base_url) else LIMITS
     began = clock.monotonic()
     try:
         # The pool is closed here, since the event loop may end with this call.
         async with http_pool.new_pool() as http:
-            llm = open_llm(model, base_url=base_url, api_key=api_key, limits=LIMITS, http=http)
+            llm = open_llm(model, base_url=base_url, api_key=api_key, limits=limits, http=http)
             async for chunk in llm.stream(request):
                 if isinstance(chunk, Reply):
                     break
+    except ToolsUnsupported as error:
+        detail = f"{error.detail} {SWITCH_ON}"
+        return ConnectionCheck(False, detail, error.code, clock.monotonic() - began)
     except ModelError as error:
         return ConnectionCheck(False, error.detail, error.code, clock.monotonic() - began)
     finally:

@@ -1,9 +1,11 @@
 """The HTTP connection pools for model providers: one for each event loop, shared by all adapters."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
+
+from paca.engine.llm.address_check import AllowedServers
 
 if TYPE_CHECKING:
     import httpx2
@@ -25,6 +27,14 @@ class TimeLimits:
     own_server: bool = False
 
 
+@dataclass(slots=True)
+class _Allowed:
+    """None until the process is told by its settings: an unknown decision is a refusal."""
+
+    servers: AllowedServers = field(default_factory=AllowedServers)
+
+
+_allowed = _Allowed()
 _pools: WeakKeyDictionary[asyncio.AbstractEventLoop, "httpx2.AsyncClient"] = WeakKeyDictionary()
 
 
@@ -44,11 +54,25 @@ def new_pool() -> "httpx2.AsyncClient":
     """
     import httpx2
 
+    from paca.engine.llm.transport import ModelTransport
+
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=20)
     return httpx2.AsyncClient(
+        transport=ModelTransport(_allowed.servers, limits),
         timeout=None,
-        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
         follow_redirects=False,
+        trust_env=False,
     )
+
+
+def allow_private_servers(servers: AllowedServers) -> None:
+    """Let the pools that are made from now on connect to these private servers."""
+    _allowed.servers = servers
+
+
+def allowed_servers() -> AllowedServers:
+    """The private servers that model calls of this process may connect to."""
+    return _allowed.servers
 
 
 async def close_connections() -> None:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from paca.engine.llm.address_check import AddressRefused
 from paca.engine.llm.base import (
     ContextExceeded,
     KeyRefused,
@@ -216,9 +217,14 @@ def redirect_error(status: int, headers: Mapping[str, str]) -> ModelError:
 def from_transport(error: BaseException, address: str) -> ModelError:
     """The error for a connection that failed before the answer began."""
     found = list(causes(error))
-    misconfigured = any(type(cause).__name__ in INVALID_ADDRESS_ERRORS for cause in found)
+    misconfigured = any(
+        type(cause).__name__ in INVALID_ADDRESS_ERRORS or isinstance(cause, AddressRefused)
+        for cause in found
+    )
     cls = ModelMisconfigured if misconfigured else Unreachable
-    return cls(f"{address} could not be reached: {_describe(found)}")
+    notes = (note for cause in found for note in getattr(cause, "__notes__", ()))
+    proxy = next((f" {note}" for note in notes if "proxy" in note), "")
+    return cls(f"{address} could not be reached{proxy}: {_describe(found)}")
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
@@ -254,6 +260,8 @@ def sentence(cls: type[ModelError]) -> str:
 def _describe(chain: list[BaseException]) -> str:
     """The text for the first known exception among the causes, else the text of the innermost one."""
     for cause in chain:
+        if isinstance(cause, AddressRefused):
+            return str(cause)
         for kind, words in TEXT_BY_TYPE.items():
             if isinstance(cause, kind):
                 return words.format(reason=getattr(cause, "verify_message", "") or cause)

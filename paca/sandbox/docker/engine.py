@@ -32,6 +32,12 @@ class DockerRefused(SandboxUnavailable):
         self.http_status = http_status
 
 
+def _without_proxies(client: type[Any]) -> type[Any]:
+    """The class of a client that ignores the proxies of the environment, which do not lead to the daemon."""
+    ignored = property(lambda self: False, lambda self, value: None)
+    return type("Client", (client,), {"trust_env": ignored})
+
+
 class DockerEngine:
     """One Docker daemon. ``host``: its address in the form of DOCKER_HOST.
 
@@ -136,7 +142,7 @@ class DockerEngine:
             if self._certificates is not None and host.startswith("tcp://"):
                 ca, cert, key = self._certificate_files()
                 tls = TLSConfig(client_cert=(cert, key), ca_cert=ca, verify=True)
-            client = docker.APIClient(
+            client = _without_proxies(docker.APIClient)(
                 host, version=self._version or "auto", timeout=seconds, tls=tls
             )
             self._version = client.api_version

@@ -14,7 +14,8 @@ from paca.engine.llm.base import ModelMisconfigured
 from paca.engine.llm.demo import scripted_model
 from paca.engine.llm.http_pool import close_connections
 from tests.engine.llm.request_builders import reply_of, request_with
-from tests.support.model_script import fails, says
+from tests.support import openai_dialect
+from tests.support.model_script import Raw, fails, says
 
 OPENAI = "openai/gpt-test"
 LAZY = ("anthropic", "openai", "litellm", "mcp", "httpx2", "django")
@@ -253,3 +254,44 @@ async def test_provider_address_of_ollama_gets_v1_if_it_is_missing(server):
 def test_registry_refuses_providers_that_would_use_this_servers_credentials(model):
     with pytest.raises(ModelMisconfigured, match=r"Use .*(base URL|gateway)"):
         registry.open_llm(model, api_key="k")
+
+
+@pytest.mark.anyio
+async def test_connection_check_asks_with_a_tool_and_names_the_switch_if_it_is_refused(server):
+    words = "registry.ollama.ai/library/gemma:2b does not support tools"
+    refusal = openai_dialect.error_body("api_error", words)
+    result = await tried_elsewhere(server, Raw(refusal, status=400))
+    assert (result.works, result.code) == (False, "tools_unsupported")
+    assert "Tool calls as text" in result.detail
+    assert words in result.detail
+    assert len(server.requests[0].body["tools"]) == 1
+    assert (await tried_elsewhere(server, says("ready"), text_tool_calls=True)).works
+    assert "tools" not in server.requests[-1].body
+
+
+@pytest.mark.anyio
+async def test_connection_check_names_http_behind_an_address_with_https():
+    """The server waits for a line that never ends, as many do, and never answers a TLS handshake."""
+
+    async def patient(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert head.startswith(b"HEAD")
+            writer.write(b"HTTP/1.1 404 X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(patient, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    address = f"https://127.0.0.1:{port}/v1"
+    result = await connection_check.check_connection(OPENAI, base_url=address, api_key="k")
+    assert (result.works, result.code) == (False, "model_misconfigured")
+    assert "speaks http and not https" in result.detail
+    server.close()
+
+
+@pytest.mark.anyio
+async def test_connection_check_names_an_unresolved_host_before_a_missing_key():
+    address = "https://no-such-host.invalid/v1"
+    result = await connection_check.check_connection(OPENAI, base_url=address)
+    assert "cannot be resolved" in result.detail

@@ -1,0 +1,83 @@
+"""Which addresses model calls may connect to: public ones, and private ones that the operator has listed.
+
+Anybody who may change an agent can set its base URL. Without this check they could reach every server in
+the network of this one.
+"""
+
+import ipaddress
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+# ``local`` in the setting: model servers on this machine at their usual ports.
+LOCAL = "local"
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "host.docker.internal")
+LOCAL_PORTS = (11434, 8000, 8080, 1234, 4000, 5000, 30000)
+ANY_PORT = 0
+
+
+class AddressRefused(OSError):
+    """A private address that the operator has not listed."""
+
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__(
+            f"it is in the private network of this server. If {host}:{port} is a model server, the operator can "
+            f"allow it: PRIVATE_MODEL_SERVERS={host}:{port}"
+            + (f", or {LOCAL} for the usual ports on this machine." if host in LOCAL_HOSTS else ".")
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedServers:
+    """The private servers that model calls may connect to. ``listed`` are hosts with a port, or any port.
+
+    ``local``: also model servers on this machine at their usual ports.
+    """
+
+    listed: frozenset[tuple[str, int]] = frozenset()
+    local: bool = False
+
+    @classmethod
+    def parse(cls, entries: Iterable[str]) -> "AllowedServers":
+        """From entries such as ``ollama:11434``, ``10.0.0.7:*``, ``[::1]:8000`` and ``local``.
+
+        Raises ``ValueError`` for an entry without a port.
+        """
+        listed, local = set(), False
+        for entry in entries:
+            if entry == LOCAL:
+                local = True
+                continue
+            host, colon, port = entry.rpartition(":")
+            if not colon or not host or not (port == "*" or port.isdigit()):
+                raise ValueError(f"{entry} is not host:port, host:* or {LOCAL}")
+            listed.add((host.strip("[]").lower(), ANY_PORT if port == "*" else int(port)))
+        return cls(frozenset(listed), local)
+
+    def is_listed(self, host: str, port: int, address: Address | None = None) -> bool:
+        """Whether the operator has listed this host by its name or address."""
+        names = {host.strip("[]").lower(), str(address)}
+        return any((name, p) in self.listed for name in names for p in (port, ANY_PORT))
+
+    def allows(self, host: str, port: int, address: Address) -> bool:
+        """Whether a connection to this address, to which the host resolves, is allowed."""
+        if not is_private(address):
+            return True
+        if self.local and port in LOCAL_PORTS and host.strip("[]").lower() in LOCAL_HOSTS:
+            return True
+        # guard: engine-private-addresses
+        return self.is_listed(host, port, address)
+
+
+def is_private(address: Address) -> bool:
+    """Whether the address is anything but one of the public network."""
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return not (mapped or address).is_global or (mapped or address).is_multicast
+
+
+def literal(host: str) -> Address | None:
+    """The address that a host is written as; None for a name."""
+    try:
+        return ipaddress.ip_address(host.strip("[]").partition("%")[0])
+    except ValueError:
+        return None

@@ -1,0 +1,99 @@
+"""Removes the agent's key from what a model says, wherever the stream cuts it.
+
+A model server that repeats the key would otherwise put it into the log, onto the page and into prompts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import replace
+from typing import cast
+
+from paca.engine.llm.base import (
+    LLM,
+    Chunk,
+    Reply,
+    Request,
+    Text,
+    TextDelta,
+    Thinking,
+    ThinkingDelta,
+    ToolUse,
+)
+from paca.engine.llm.provider_errors import MIN_KEY_CHARACTERS
+
+MASK = "***"
+
+
+class KeyMaskingLLM:
+    """Wraps an adapter. A piece of text that may be the beginning of the key waits for the next one."""
+
+    def __init__(self, llm: LLM, key: str) -> None:
+        self._llm = llm
+        self._key = key
+
+    async def stream(self, request: Request) -> AsyncIterator[Chunk]:
+        """Stream the chunks with ``***`` in place of the key."""
+        text, thought = _Masked(self._key), _Masked(self._key)
+        chunks = cast(AsyncGenerator[Chunk, None], self._llm.stream(request))
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                if isinstance(chunk, Reply):
+                    for rest in (ThinkingDelta(thought.close()), TextDelta(text.close())):
+                        if rest.text:
+                            yield rest
+                    yield _masked_reply(chunk, self._key)
+                elif isinstance(chunk, TextDelta | ThinkingDelta):
+                    held = text if isinstance(chunk, TextDelta) else thought
+                    if shown := held.feed(chunk.text):
+                        yield replace(chunk, text=shown)
+                else:
+                    yield chunk
+
+
+class _Masked:
+    """A text that comes in pieces."""
+
+    def __init__(self, key: str) -> None:
+        self._key, self._held = key, ""
+
+    def feed(self, piece: str) -> str:
+        """What is certain to hold no part of the key."""
+        text = (self._held + piece).replace(self._key, MASK)
+        held = 0
+        for length in range(min(len(self._key) - 1, len(text)), 0, -1):
+            if self._key.startswith(text[-length:]):
+                held = length
+                break
+        self._held = text[len(text) - held :]
+        return text[: len(text) - held]
+
+    def close(self) -> str:
+        rest, self._held = self._held, ""
+        return rest
+
+
+def _masked_reply(reply: Reply, key: str) -> Reply:
+    return replace(reply, blocks=tuple(_masked_block(block, key) for block in reply.blocks))
+
+
+def _masked_block(block: Text | Thinking | ToolUse, key: str) -> Text | Thinking | ToolUse:
+    # guard: engine-key-in-answers
+    if key not in str(block):
+        return block
+    match block:
+        case ToolUse():
+            written = json.dumps(block.arguments, ensure_ascii=False).replace(key, MASK)
+            problem = block.problem.replace(key, MASK)
+            return replace(block, arguments=json.loads(written), problem=problem, attached={})
+        case Thinking():
+            return replace(block, text=block.text.replace(key, MASK), attached={})
+        case Text():
+            return replace(block, text=block.text.replace(key, MASK))
+
+
+def masked(llm: LLM, key: str) -> LLM:
+    """The adapter, whose answers hold no key. A short key is no secret, and may be part of any word."""
+    return KeyMaskingLLM(llm, key) if len(key) >= MIN_KEY_CHARACTERS else llm

@@ -1,0 +1,118 @@
+"""The addresses that model calls connect to: what is refused, what is allowed, and what is proxied."""
+
+import ipaddress
+import socket
+
+import pytest
+
+from paca.engine.llm import http_pool, registry, transport
+from paca.engine.llm.address_check import AddressRefused, AllowedServers
+from paca.engine.llm.base import ModelMisconfigured, Unreachable
+from paca.engine.llm.http_pool import new_pool
+from tests.engine.llm.request_builders import chunks_of, reply_of, request_with
+from tests.support.model_script import says
+
+pytestmark = pytest.mark.anyio
+PROXY = "http://user:secret-word@127.0.0.1:9"  # nothing listens there
+
+
+@pytest.fixture
+def nothing_allowed(monkeypatch):
+    monkeypatch.setattr(http_pool._allowed, "servers", AllowedServers())
+
+
+@pytest.fixture
+async def opened():
+    """Opens an adapter at a base URL, with a pool that is closed after the test."""
+    pools = []
+
+    def open_at(base_url, dialect="openai"):
+        pools.append(new_pool())
+        return registry.open_llm(
+            f"{dialect}/m", base_url=base_url, api_key="sk-test-key", http=pools[-1]
+        )
+
+    yield open_at
+    for pool in pools:
+        await pool.aclose()
+
+
+@pytest.mark.parametrize("dialect", ["openai", "anthropic"])
+@pytest.mark.usefixtures("nothing_allowed")
+async def test_private_address_is_refused_before_a_connection_and_the_setting_is_named(
+    server, opened, dialect
+):
+    with pytest.raises(ModelMisconfigured, match="PRIVATE_MODEL_SERVERS=127.0.0.1"):
+        await chunks_of(opened(server.base_url, dialect), request_with("Hi"))
+    assert server.connections == 0
+
+
+@pytest.mark.usefixtures("nothing_allowed")
+async def test_name_that_resolves_to_a_private_address_is_refused(server, monkeypatch):
+    """Also if it resolved to a public one before: the address that was checked is the one connected to."""
+    backend = transport.CheckedBackend(AllowedServers())
+    with pytest.raises(AddressRefused):
+        await backend.connect_tcp("localhost", server.port)
+    assert server.connections == 0
+
+
+@pytest.mark.parametrize(
+    ("address", "allowed"),
+    [
+        ("93.184.216.34", True),
+        ("2606:2800:220:1:248:1893:25c8:1946", True),
+        ("127.0.0.1", False),
+        ("10.1.2.3", False),
+        ("192.168.0.7", False),
+        ("100.64.0.1", False),
+        ("169.254.169.254", False),
+        ("0.0.0.0", False),
+        ("::1", False),
+        ("fe80::1", False),
+        ("fd00::1", False),
+        ("::ffff:127.0.0.1", False),
+        ("::ffff:93.184.216.34", True),
+        ("224.0.0.1", False),
+    ],
+)
+def test_only_public_addresses_are_allowed_unless_listed(address, allowed):
+    found = ipaddress.ip_address(address)
+    assert AllowedServers().allows(address, 443, found) == allowed
+    assert AllowedServers.parse([f"[{address}]:443"]).allows(address, 443, found)
+    assert AllowedServers.parse([f"[{address}]:80"]).allows(address, 443, found) == allowed
+
+
+def test_listed_name_and_the_word_local_are_allowed_at_their_ports():
+    inside, here = ipaddress.ip_address("172.18.0.5"), ipaddress.ip_address("127.0.0.1")
+    named = AllowedServers.parse(["ollama:11434"])
+    assert named.allows("ollama", 11434, inside)
+    assert not named.allows("ollama", 22, inside)
+    assert not named.allows("other", 11434, inside)
+    local = AllowedServers.parse(["local"])
+    assert local.allows("127.0.0.1", 11434, here)
+    assert not local.allows("127.0.0.1", 6379, here)
+    assert not local.allows("ollama", 11434, inside)
+
+
+@pytest.mark.parametrize("entry", ["ollama", "host:", ":80", "host:x"])
+def test_malformed_entry_of_the_list_is_refused(entry):
+    with pytest.raises(ValueError, match="host:port"):
+        AllowedServers.parse([entry])
+
+
+async def test_loopback_is_never_proxied(server, opened, monkeypatch):
+    monkeypatch.setenv("http_proxy", PROXY)
+    server.script([says("Hello.")])
+    assert (await reply_of(opened(f"{server.base_url}/v1"), request_with("Hi"))).text == "Hello."
+
+
+async def test_error_of_a_proxied_call_names_the_proxy_without_its_password(opened, monkeypatch):
+    monkeypatch.setenv("https_proxy", PROXY)
+
+    async def unresolved(host, port):
+        raise socket.gaierror
+
+    monkeypatch.setattr(transport, "resolve", unresolved)
+    with pytest.raises(Unreachable, match=r"through the proxy 127\.0\.0\.1:9") as caught:
+        await chunks_of(opened("https://models.example.org/v1"), request_with("Hi"))
+    assert "secret-word" not in caught.value.detail

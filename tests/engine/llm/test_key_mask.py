@@ -1,0 +1,38 @@
+"""A model that says the agent's key: it is masked like in a refusal, wherever the stream cuts it."""
+
+import pytest
+
+from paca.engine.llm.base import Text, TextDelta, Thinking, ThinkingDelta, ToolUse
+from paca.engine.llm.key_mask import masked
+from tests.engine.llm.request_builders import chunks_of, request_with
+from tests.support.model_script import calls, says, thinks
+from tests.support.scripted_llm import ScriptedLLM
+
+pytestmark = pytest.mark.anyio
+KEY = "sk-very-secret-1"
+
+
+async def test_key_in_an_answer_is_masked_in_pieces_and_whole():
+    said = (
+        thinks(f"It is {KEY}.")
+        + says(f"Your key is {KEY}, keep {KEY[:5]}!")
+        + calls(bash=f"echo {KEY}")
+    )
+    chunks = await chunks_of(masked(ScriptedLLM([said]), KEY), request_with("Hi"))
+    text = "".join(chunk.text for chunk in chunks if isinstance(chunk, TextDelta))
+    thought = "".join(chunk.text for chunk in chunks if isinstance(chunk, ThinkingDelta))
+    assert (text, thought) == (f"Your key is ***, keep {KEY[:5]}!", "It is ***.")
+    by_kind = {type(block): block for block in chunks[-1].blocks}
+    assert by_kind[Text].text == text
+    assert by_kind[Thinking].text == thought
+    assert by_kind[ToolUse].arguments == {"command": "echo ***"}
+
+
+async def test_answer_without_the_key_is_left_as_it_is():
+    chunks = await chunks_of(masked(ScriptedLLM([says("s sk sk-")]), KEY), request_with("Hi"))
+    assert "".join(chunk.text for chunk in chunks if isinstance(chunk, TextDelta)) == "s sk sk-"
+
+
+def test_short_key_is_no_secret():
+    llm = ScriptedLLM([])
+    assert masked(llm, "none") is llm
