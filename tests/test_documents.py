@@ -11,7 +11,7 @@ from scripts import make_docs
 from tests.test_architecture import modules, nodes, text_of
 
 ROOT = Path(__file__).resolve().parent.parent
-SETTINGS = ("paca/settings.py", "paca/model_settings.py")
+SETTINGS = ("paca/settings.py", "paca/keep_settings.py", "paca/model_settings.py")
 
 
 def read_from_the_environment() -> dict[str, str]:
@@ -54,7 +54,18 @@ def test_settings_each_have_an_effect():
 
 
 def test_settings_have_a_meaning_and_their_unit_in_their_name():
-    units = ("SECONDS", "MIB", "MINUTE", "CPUS", "STEPS", "RETRIES", "CONCURRENCY", "PORT", "SIZE")
+    units = (
+        "DAYS",
+        "SECONDS",
+        "MIB",
+        "MINUTE",
+        "CPUS",
+        "STEPS",
+        "RETRIES",
+        "CONCURRENCY",
+        "PORT",
+        "SIZE",
+    )
     units += ("CONNECTIONS", "CONNECTIONS_PER_ADDRESS")
     for variable in VARIABLES.values():
         assert variable.meaning.endswith("."), variable.name

@@ -1,5 +1,7 @@
 """Deletes conversations, and the files in their sandboxes."""
 
+from datetime import datetime
+
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -17,7 +19,7 @@ from paca.conversations.models import (
     SandboxState,
     Trigger,
 )
-from paca.conversations.models.statuses import ACTIVE_STATUSES
+from paca.conversations.models.statuses import ACTIVE_STATUSES, ENDED_STATUSES
 from paca.projects.models import Member
 
 
@@ -28,17 +30,17 @@ class ConversationRunning(Conflict):
 
 
 @transaction.atomic
-def delete(conversation: Conversation, *, by: Member) -> None:
+def delete(
+    conversation: Conversation, *, by: Member | None, if_unused_since: datetime | None = None
+) -> None:
     """Delete log, title, inbox and chat at once. A worker's sweep deletes the sandbox and the files.
 
-    The row, its turns and its calls stay as figures: they hold costs, and nothing that was said.
-    Raises ``ConversationRunning`` while a turn runs, because the worker could then store neither the
-    end nor the cost of the running calls; ``NotFound`` if the conversation is deleted already.
+    The row, its turns and its calls stay as figures: they hold costs, and nothing that was said. ``by``
+    is None for the system. Raises what ``lock`` raises: the worker of a running turn could store neither
+    the end nor the cost of its calls.
     """
-    current = _lock(conversation)
-    if current.status in ACTIVE_STATUSES:
-        raise ConversationRunning
-    services.stop(current, by=by)
+    current = lock(conversation, if_unused_since=if_unused_since)
+    services.stop(current, by=by or audit.SYSTEM)
     ChatSession.objects.filter(conversation=current).delete()
     current.deleted_at, current.title, current.detail = timezone.now(), "", ""
     current.save(update_fields=["deleted_at", "title", "detail", "updated_at"])
@@ -57,25 +59,33 @@ class NoFiles(Conflict):
 
 
 @transaction.atomic
-def delete_files(conversation: Conversation, *, by: Member) -> None:
+def delete_files(
+    conversation: Conversation, *, by: Member | None, if_unused_since: datetime | None = None
+) -> None:
     """Have the files in the sandbox deleted for good, by a worker's sweep or before the next turn.
 
-    The log stays. Raises ``ConversationRunning`` while a turn runs, because its commands use the
-    files; ``NoFiles`` if the conversation has no sandbox; ``NotFound`` if it is deleted.
+    The log stays. ``by`` is None for the system. Raises what ``lock`` raises, because commands of a
+    running turn use the files, and ``NoFiles`` if the conversation has no sandbox.
     """
-    current = _lock(conversation)
-    if current.status in ACTIVE_STATUSES:
-        raise ConversationRunning
+    current = lock(conversation, if_unused_since=if_unused_since)
     if not sandbox_queries.of_conversation(current.pk).exists():
         raise NoFiles
     sandbox_lifecycle.move(current.pk, SandboxState.FILES_TO_DELETE)
     audit.record("conversation.workspace_freed", current, by=by, project_id=current.project_id)
 
 
-def _lock(conversation: Conversation) -> Conversation:
+class ConversationUsed(Conflict):
+    """This conversation was used a moment ago."""
+
+    code = "conversation_used"
+
+
+def lock(conversation: Conversation, *, if_unused_since: datetime | None = None) -> Conversation:
     """Lock the chat and then its conversations, as every writer of a chat does; read the conversation.
 
-    The earlier conversations of the chat are locked too, because they lose their chat.
+    The earlier conversations of the chat are locked too, because they lose their chat. Raises
+    ``ConversationRunning`` while a turn runs, ``NotFound`` if the conversation is deleted, and
+    ``ConversationUsed`` if it has not ended, or was used since ``if_unused_since``.
     """
     chats = ChatSession.objects.select_for_update(no_key=True).filter(conversation=conversation)
     of_chats = Q(session__in=[chat.pk for chat in chats])
@@ -83,6 +93,12 @@ def _lock(conversation: Conversation) -> Conversation:
     current = next((each for each in locked if each.pk == conversation.pk), None)
     if current is None or current.deleted_at is not None:
         raise NotFound("There is no conversation at this address.")
+    if current.status in ACTIVE_STATUSES:
+        raise ConversationRunning
+    if if_unused_since is not None and (
+        current.status not in ENDED_STATUSES or current.last_activity_at >= if_unused_since
+    ):
+        raise ConversationUsed
     return current
 
 

@@ -20,6 +20,7 @@ from paca.ops import (
     sandbox_factory,
     sandbox_limits,
     startup_checks,
+    storage,
     worker_status,
 )
 from paca.ops.connections import limits
@@ -59,6 +60,7 @@ def check_installation(*, with_limits: bool = False) -> list[CheckResult]:
             _run_check("Model", _model),
             _run_check("Workers", _workers),
             _run_check("Queue", _queue),
+            _run_check("Storage", _storage),
         ]
     results += [
         *_bus_and_its_entries(),
@@ -85,6 +87,7 @@ def check_running_installation() -> list[CheckResult]:
         _run_check("Queue", _queue),
         _run_check("Sandbox", _sandbox_of_workers),
         _run_check("Data", _data),
+        _run_check("Storage", _storage),
     ]
 
 
@@ -291,6 +294,10 @@ def _bus_and_its_entries() -> list[CheckResult]:
     if not settings.REDIS_URL or "does not answer" in bus.meaning:
         return [bus]
     return [bus, _run_check("Triggers", _refused_entries)]
+
+
+def _storage() -> CheckResult:
+    return _passed("Storage", storage.summary())
 
 
 def _bus() -> CheckResult:

@@ -23,6 +23,7 @@ from paca.engine.llm.http_pool import close_connections
 from paca.sandbox.base import IdlePolicy
 from paca.sandbox.manager import SandboxManager
 from paca.worker import lease as leases
+from paca.worker import old_data
 from paca.worker.assembly import default_sandbox_spec
 from paca.worker.claim import claim
 from paca.worker.control_protocol import pending_requests
@@ -122,6 +123,9 @@ class Worker:
             background = [
                 group.create_task(self._report_sandbox_availability()),
                 group.create_task(self._warm_pool.keep_filled()),
+                group.create_task(
+                    old_data.remove_repeatedly(self._database, self._draining.is_set)
+                ),
                 *(
                     group.create_task(self._sweeper(each).sweep_repeatedly(lambda: set(self._runs)))
                     for each in managers

@@ -39,6 +39,7 @@ def test_doctor_prints_one_json_object_with_every_part(stopped_installation: Ins
         "model",
         "workers",
         "queue",
+        "storage",
         "bus",
         "sandbox",
         "server",

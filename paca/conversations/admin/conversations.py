@@ -8,6 +8,7 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.db.models.functions import Substr
 from django.http import HttpRequest
+from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -17,7 +18,7 @@ from unfold.decorators import action, display
 
 from paca.accounts.models import User
 from paca.common.errors import PacaError
-from paca.conversations import services, usage_text
+from paca.conversations import retention, sandbox_queries, services, usage_text
 from paca.conversations.admin.base import (
     COLOURS,
     ConversationRowAdmin,
@@ -107,6 +108,7 @@ class ConversationAdmin(SearchByIdAdmin):
         ("activity", "turn_number"),
         "detail",
         ("tokens", "cost"),
+        "stored",
         ("lease_owner", "lease_epoch"),
         ("created_at", "lease_until"),
         ("started_at", "finished_at"),
@@ -131,6 +133,18 @@ class ConversationAdmin(SearchByIdAdmin):
     @display(description="Cost", ordering="cost_usd")  # type: ignore[untyped-decorator]
     def cost(self, conversation: Conversation) -> str:
         return usage_text.format_cost(conversation.cost_usd, conversation.unpriced_calls)
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Conversation | None:
+        found: Conversation | None = super().get_object(request, object_id, from_field)
+        if found is not None:  # read once: a page asks several times for a field
+            found.stored_text = _stored_text(found)  # type: ignore[attr-defined]
+        return found
+
+    @display(description="Stored")  # type: ignore[untyped-decorator]
+    def stored(self, conversation: Any) -> str:
+        return str(conversation.stored_text)
 
     def has_stop_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("conversations.change_conversation")
@@ -158,6 +172,16 @@ class ConversationAdmin(SearchByIdAdmin):
                 failed += 1
                 self.message_user(request, f"{conversation}: {error.detail}", messages.ERROR)
         self.message_user(request, f"{len(parked) - failed} conversations were resumed.")
+
+
+def _stored_text(conversation: Conversation) -> str:
+    """What the conversation takes in the database, and whether its sandbox has files."""
+    size = retention.stored_bytes(Conversation.objects.filter(pk=conversation.pk))
+    sandbox = sandbox_queries.of_conversation(conversation.pk).first()
+    if sandbox is None:
+        return f"{filesizeformat(size)}; no files"
+    used = f"{sandbox.last_used_at:%Y-%m-%d %H:%M} UTC"
+    return f"{filesizeformat(size)}; files last used {used}"
 
 
 @admin.register(Event)

@@ -1,0 +1,36 @@
+"""Removes data that is older than its keep time, each hour, in a task of the worker."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from paca.common.best_effort import tolerated
+from paca.conversations import retention
+from paca.worker.database import Database
+
+logger = logging.getLogger(__name__)
+
+PERIOD_SECONDS = 3600.0
+
+
+async def remove_repeatedly(database: Database, is_draining: Callable[[], bool]) -> None:
+    """Remove old data now and every hour. Workers do it side by side: each looks again before it removes."""
+    task = asyncio.current_task()
+    while True:
+        with tolerated("removal of old data"):
+            await remove(database, is_draining)
+        # ``tolerated`` also hides an error of the cleanup after a cancellation.
+        if task is not None and task.cancelling():
+            return
+        await asyncio.sleep(PERIOD_SECONDS)
+
+
+async def remove(database: Database, is_draining: Callable[[], bool]) -> None:
+    """Remove by the configured keep times; stops at the next conversation if the worker drains."""
+    removed = await database.call(
+        retention.remove_old_data,
+        retention.KeepTimes.from_settings(),
+        may_go_on=lambda: not is_draining(),
+    )
+    if any(removed.values()):
+        logger.info("old data removed", extra={"removed": removed})
