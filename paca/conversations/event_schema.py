@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from paca.conversations.models.statuses import ConversationStatus
+from paca.conversations.services.messages import MAX_MESSAGE_CHARACTERS, ON_BUSY_CHOICES
 from paca.events import EVENT_TYPES, Event
 
 ADDRESS = "/api/v1/events/schema/"
@@ -111,53 +112,66 @@ def _announcement() -> dict[str, Any]:
 
 def _stream_entries() -> dict[str, Any]:
     """The entries of the streams of ``docs/other-programs.md``."""
-    head = ("conversation_id", "project_id", "event_type", "event_source", "event_index")
-    event_entry = {
-        **dict.fromkeys(head, TEXT),
-        "conversation_id": UUID_TEXT,
-        "project_id": UUID_TEXT,
-        "event_type": {"enum": [name for name, cls in EVENT_TYPES.items() if cls.durable]},
-        "event_index": {"type": "string", "pattern": "^[1-9][0-9]*$", "description": "the seq"},
-        "payload": {
-            "type": "string",
-            "description": "the facts as JSON text; empty if they are longer than 16 KiB",
-        },
-        "status": {"enum": list(ConversationStatus.values)},
-        "payload_bytes": {"type": "string", "pattern": "^[0-9]+$", "description": "if empty"},
-        "payload_path": {"type": "string", "description": "if empty: the address of the event"},
-    }
-    message = {
-        "type": {"const": "agent.chat_message"},
-        "trigger_type": {"const": "chat_message"},
-        **dict.fromkeys(
-            ("conversation_id", "project_id", "agent_id", "actor_member_id"), UUID_TEXT
-        ),
-        "message": {"type": "string", "maxLength": 100_000},
-        "chat_session_id": UUID_TEXT,
-        "continue": {"enum": ["true", "false"]},
-        "client_id": {"type": "string", "pattern": "^[A-Za-z0-9_.:-]{1,100}$"},
-        "on_busy": {"enum": ["queue", "interrupt", "reject"]},
-    }
-    needed = ["type", "conversation_id", "project_id", "agent_id", "actor_member_id", "message"]
-    stop = {name: message[name] for name in needed if name not in ("type", "message")}
     result = {
         "entry_id": {"type": "string", "description": "what XADD gave the program"},
         "status": {"enum": ["accepted", "refused"]},
         **dict.fromkeys(("type", "conversation_id", "client_id", "code", "reason"), TEXT),
     }
     return {
-        "EventEntry": _object(
-            event_entry, [*head, "payload", "status"], description="Of paca:agent:events."
-        ),
-        "MessageEntry": _object(message, needed, description="Of paca:agent:triggers."),
-        "StopEntry": _object(
-            {"type": {"const": "agent.stop"}, **stop},
-            ["type", "conversation_id"],
-            description="Of paca:agent:triggers.",
-        ),
+        "EventEntry": _event_entry(),
+        **_trigger_entries(),
         "TriggerResult": _object(
             result, ["entry_id", "status"], description="Of paca:agent:triggers:results."
         ),
+    }
+
+
+def _event_entry() -> dict[str, Any]:
+    properties = {
+        "conversation_id": UUID_TEXT,
+        "project_id": UUID_TEXT,
+        "event_type": {"enum": [name for name, cls in EVENT_TYPES.items() if cls.durable]},
+        "event_source": TEXT,
+        "event_index": {"type": "string", "pattern": "^[1-9][0-9]*$", "description": "the seq"},
+        "payload": {
+            "type": "string",
+            "description": "the facts as JSON text; empty if they are longer than 16 KiB",
+        },
+        "status": {"enum": list(ConversationStatus.values)},
+    }
+    if_empty = {
+        "payload_bytes": {
+            "type": "string",
+            "pattern": "^[0-9]+$",
+            "description": "if payload is empty: its size",
+        },
+        "payload_path": {
+            "type": "string",
+            "description": "if payload is empty: the address of the API that gives the event",
+        },
+    }
+    return _object(
+        {**properties, **if_empty}, list(properties), description="Of paca:agent:events."
+    )
+
+
+def _trigger_entries() -> dict[str, Any]:
+    ids = ("conversation_id", "project_id", "agent_id", "actor_member_id")
+    message = {
+        "type": {"const": "agent.chat_message"},
+        "trigger_type": {"const": "chat_message"},
+        **dict.fromkeys(ids, UUID_TEXT),
+        "message": {"type": "string", "maxLength": MAX_MESSAGE_CHARACTERS},
+        "chat_session_id": UUID_TEXT,
+        "continue": {"enum": ["true", "false"]},
+        "client_id": {"type": "string", "pattern": "^[A-Za-z0-9_.:-]{1,100}$"},
+        "on_busy": {"enum": list(ON_BUSY_CHOICES)},
+    }
+    stop = {"type": {"const": "agent.stop"}, **dict.fromkeys(ids, UUID_TEXT)}
+    said = "Of paca:agent:triggers."
+    return {
+        "MessageEntry": _object(message, ["type", *ids, "message"], description=said),
+        "StopEntry": _object(stop, ["type", "conversation_id"], description=said),
     }
 
 

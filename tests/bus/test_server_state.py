@@ -72,6 +72,17 @@ def test_fault_names_a_password_that_no_redis_asked_for(valkey):
     assert (fault.meaning, fault.for_good) == ("rejects the user or the password", True)
 
 
+def test_fault_names_a_redis_without_the_database(valkey):
+    fault = server_state.find_fault(valkey.url.removesuffix("0") + "99")
+    assert (fault.meaning, fault.for_good) == ("refuses the connection", True)
+    assert "out of range" in fault.detail
+
+
+def test_fault_names_a_redis_that_is_too_old(valkey, monkeypatch):
+    monkeypatch.setattr(server_state, "MIN_VERSION", (99, 0))
+    assert "and Paca needs 6.2 or newer" in meaning(valkey)
+
+
 def test_fault_of_a_redis_that_is_away_is_not_for_good():
     fault = server_state.find_fault("redis://127.0.0.1:1/0")
     assert (fault.meaning, fault.for_good) == ("does not answer", False)

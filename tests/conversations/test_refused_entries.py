@@ -101,6 +101,12 @@ def test_refused_entry_that_is_gone_or_was_cut_is_not_retried(admin_client, prog
     assert not AuditEntry.objects.filter(action__startswith="trigger.").exists()
 
 
+def test_refused_entries_ask_for_a_selection(admin_client, program):
+    refuse(program)
+    assert "Select at least one entry" in press(admin_client, "drop")
+    assert "Choose retry or drop" in press(admin_client, "dance")
+
+
 def test_refused_entries_can_be_changed_only_with_the_permission(program):
     dead = refuse(program)
     assert Client().get(PAGE).status_code == 302
@@ -119,6 +125,8 @@ def test_refused_entries_are_closed_to_staff_without_the_permission(program):
 
 def test_refused_entries_say_that_redis_does_not_answer(admin_client, settings):
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    assert "Redis does not do this" in admin_client.get(PAGE).content.decode()
+    page = admin_client.get(PAGE).content.decode()
+    assert "Redis does not do this" in page
+    assert "data-empty" not in page
     assert "unknown" in admin_client.get("/admin/").content.decode()
     assert "Nothing was changed" in press(admin_client, "drop", "1-1")

@@ -16,6 +16,7 @@ from redis.exceptions import (
 from paca.bus.redis import names
 from paca.bus.redis.connection import connect
 
+MIN_VERSION = (6, 2)
 NEARLY_FULL = 0.9
 # Redis looks at the rights, its role, its memory and its disk before it looks at the id, which no
 # stream can have. So this shows whether it accepts entries, and adds none.
@@ -50,6 +51,10 @@ def find_fault(url: str) -> RedisFault | None:
             str(error),
             for_good=True,
         )
+    except NoPermissionError as error:
+        return _explain(error)
+    except ResponseError as error:  # such as a number of a database that it does not have
+        return RedisFault("refuses the connection", "correct REDIS_URL", str(error), for_good=True)
     except (redis.RedisError, OSError) as error:
         return RedisFault("does not answer", "start Redis, or correct REDIS_URL", str(error))
 
@@ -82,7 +87,7 @@ def find_risks(url: str) -> list[tuple[str, str]]:
 
 
 def _find_refusal(client: redis.Redis) -> RedisFault | None:
-    """Why Redis accepts no entries or messages of Paca.
+    """Why Redis accepts no entries or messages of Paca, or is too old for its commands.
 
     The message on the control channel names no conversation, so every process ignores it.
     """
@@ -91,12 +96,28 @@ def _find_refusal(client: redis.Redis) -> RedisFault | None:
         probe.xadd(stream, {"probe": "1"}, id=IMPOSSIBLE_ID)
     probe.eval("return 1", 1, names.TRIGGERS)
     probe.publish(names.CONTROL_CHANNEL, "{}")
-    for answer in probe.execute(raise_on_error=False):
+    probe.info("server")
+    *answers, server = probe.execute(raise_on_error=False)
+    for answer in answers:
         if isinstance(answer, ResponseError) and IMPOSSIBLE_ID_REFUSED not in str(answer):
             return _explain(answer)
         if isinstance(answer, redis.RedisError) and not isinstance(answer, ResponseError):
             raise answer
-    return None
+    return _find_old_version(server)
+
+
+def _find_old_version(server: Any) -> RedisFault | None:
+    """A fault if Redis tells a version that lacks commands. A hosted Redis may tell none."""
+    version = str(server.get("redis_version", "")) if isinstance(server, dict) else ""
+    numbers = [int(part) for part in version.split(".") if part.isdecimal()]
+    if not numbers or tuple(numbers) >= MIN_VERSION:
+        return None
+    return RedisFault(
+        f"is version {version}, and Paca needs 6.2 or newer",
+        "update Redis, or use another one: REDIS_URL=redis://user:password@host:6379/0",
+        "commands are missing",
+        for_good=True,
+    )
 
 
 def _explain(refusal: ResponseError) -> RedisFault:

@@ -36,16 +36,18 @@ def respond(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
         _carry_out(request)
         return HttpResponseRedirect(request.get_full_path())
     before = request.GET.get("before", "")
-    shown, total = [], 0
+    shown, total, is_known = [], 0, True
     try:
         shown = refused_entries.newest(PER_PAGE, before=before if _is_id(before) else "")
         total = refused_entries.count()
     except PacaError as error:
         messages.error(request, error.detail)
+        is_known = False
     context |= {
         "title": "Refused entries of other programs",
         "entries": shown,
         "total": total,
+        "is_known": is_known,
         "oldest": shown[-1].id if len(shown) == PER_PAGE else "",
         "may": {name: request.user.has_perm(needed) for name, (_, needed, _) in COMMANDS.items()},
     }
