@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from paca.conversations.models import Conversation
 from paca.sandbox.bubblewrap.backend import Bubblewrap
 from tests.support import runners
 from tests.support.flow import Flow, assert_replay_matches, wait_until
-from tests.support.model_script import calls, says
+from tests.support.model_script import calls, fails, says
 from tests.support.worker_process import WorkerProcess
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
@@ -88,6 +89,18 @@ def test_message_after_a_kill_in_a_model_call_is_answered_by_the_repeated_call(k
     assert conversation.answers == ["Both done."]
     assert len(flow.model.requests) == 2
     assert set(conversation.row.triggers.values_list("state", "turn")) == {("done", 1)}
+
+
+def test_run_that_waited_between_two_attempts_is_carried_on_after_its_worker_was_killed(killable):
+    flow, process = killable
+    replies = [replace(fails("429"), retry_after="60"), says("Here.")]
+    conversation = flow.begin("Hello", replies)
+    wait_until(lambda: conversation.has_event("model.retried"))
+    process.kill()
+    process.start()
+    flow.wait_until_idle(conversation)
+    assert conversation.answers == ["Here."]
+    assert_replay_matches(conversation)
 
 
 def test_dead_worker_on_this_host_is_noticed_before_its_lease_ends(flow):
