@@ -6,6 +6,7 @@ import functools
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -17,10 +18,11 @@ from paca.conversations import event_log, services
 from paca.conversations.models import Conversation, Event, Worker
 from paca.conversations.services import MessageReceipt
 from paca.engine.context.history import History, advance
+from paca.sandbox.bubblewrap.backend import Bubblewrap
 from paca.sandbox.manager import DockerAddress, SandboxManager
 from paca.worker.main import WorkerSettings
 from paca.worker.thread import WorkerThread
-from tests.support import docker_backend
+from tests.support import docker_backend, runners
 from tests.support.frames import frames_of
 from tests.support.model_script import Scripted
 from tests.support.model_server import ModelServer
@@ -177,14 +179,27 @@ class Flow:
     # --- files, as this machine sees them ---------------------------------------------------------
 
     def file_of(self, conversation: ObservedConversation, name: str) -> Path:
-        """The path on this machine of a file in the workspace of a bubblewrap sandbox."""
+        """The path on this machine of a file in the workspace of a bubblewrap sandbox.
+
+        While the sandbox runs, its workspace may be mounted for it alone: the path then leads through its
+        process 1.
+        """
+        with suppress(OSError, ValueError):
+            pid = runners.pid(Bubblewrap(self.folder, "any"), conversation.id)
+            root = Path(f"/proc/{pid}/root/workspace")
+            if root.exists():
+                return root / name
         return self.folder / "workspaces" / str(conversation.id) / name
 
     def wait_until_written(self, conversation: ObservedConversation, name: str) -> None:
         """Wait until a command has written this file. The start of its call is too early a sign."""
-        file = self.file_of(conversation, name)
+
+        def content() -> str:
+            file = self.file_of(conversation, name)
+            return file.read_text() if file.exists() else ""
+
         wait_until(
-            lambda: file.exists() and file.read_text(),
+            content,
             describe=lambda: str(conversation.event_types),
         )
 
