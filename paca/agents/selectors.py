@@ -19,3 +19,8 @@ def get(project: Project, agent_id: UUID, *, for_update: bool = False) -> Agent:
         return found.get(pk=agent_id)
     except Agent.DoesNotExist:
         raise NotFound from None
+
+
+def models_in_use() -> set[str]:
+    """The models of all agents that are not retired, as ``provider/model``."""
+    return set(Agent.objects.live().order_by().values_list("model", flat=True).distinct())

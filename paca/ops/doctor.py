@@ -12,6 +12,7 @@ from paca.common import disk_space
 from paca.common.errors import ConfigurationError, PacaError
 from paca.common.trusted_proxies import TrustedProxies
 from paca.conversations import refused_entries
+from paca.engine.llm import proxies
 from paca.ops import (
     database_check,
     database_state,
@@ -176,7 +177,9 @@ def _model() -> CheckResult:
             "demo only: a script answers, not a model",
             "open Agents, choose an agent, set its model and key, and press Save and test connection",
         )
-    return _passed("Model", f"{real} agent{'s' if real > 1 else ''} with a real model")
+    used = proxies.in_use()
+    by_proxy = f", public servers through the proxy {' and '.join(used)}" if used else ""
+    return _passed("Model", f"{real} agent{'s' if real > 1 else ''} with a real model{by_proxy}")
 
 
 def _sandbox() -> CheckResult:

@@ -14,11 +14,13 @@ from uuid import UUID
 from django.conf import settings
 from django.db import Error as DatabaseError
 
+from paca.agents import selectors
 from paca.bus import get_bus
 from paca.bus.base import ConversationSignal, Hint, HintsLost, Signal, TriggerDue
 from paca.common import clock, disk_space
 from paca.common.best_effort import tolerated
 from paca.conversations.store import Lease
+from paca.engine.llm import registry
 from paca.engine.llm.http_pool import close_connections
 from paca.sandbox.base import IdlePolicy
 from paca.sandbox.manager import SandboxManager
@@ -126,6 +128,7 @@ class Worker:
                 group.create_task(
                     old_data.remove_repeatedly(self._database, self._draining.is_set)
                 ),
+                group.create_task(self._warm_models()),
                 *(
                     group.create_task(self._sweeper(each).sweep_repeatedly(lambda: set(self._runs)))
                     for each in managers
@@ -140,6 +143,11 @@ class Worker:
             await asyncio.wait(working)
             for task in background:
                 task.cancel()
+
+    async def _warm_models(self) -> None:
+        """Import what the models of this installation need, so that the first answer does not wait for it."""
+        with tolerated("import for models"):
+            await registry.warm(await self._database.call(selectors.models_in_use))
 
     def _sweeper(self, sandbox_manager: SandboxManager) -> sweeper.Sweeper:
         idle, paused = self._settings.sandbox_idle_seconds, self._settings.sandbox_paused_seconds

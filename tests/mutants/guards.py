@@ -233,6 +233,7 @@ MUTANTS = (
     ),
     Mutant("engine-key-in-answers", always, ("tests/engine/llm/test_key_mask.py",)),
     Mutant("common-storable-errors", value("detail or ''"), ("tests/common/test_errors.py",)),
+    Mutant("engine-words-of-private-servers", never, ("tests/engine/llm/test_registry.py",)),
     Mutant("engine-byte-order-mark", removed, (ODDITIES,)),
     Mutant("engine-unknown-lines-are-told", never, (ODDITIES,)),
     Mutant("engine-arguments-encoded-twice", never, (ODDITIES,)),

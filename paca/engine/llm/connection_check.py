@@ -9,6 +9,7 @@ import dataclasses
 import json
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from paca.common import clock
 from paca.common.text import to_storable
@@ -19,6 +20,7 @@ from paca.engine.llm.base import (
     ModelMisconfigured,
     Reply,
     Request,
+    StreamBroken,
     Text,
     ToolSpec,
     ToolsUnsupported,
@@ -26,7 +28,7 @@ from paca.engine.llm.base import (
 )
 from paca.engine.llm.demo import scripted_model
 from paca.engine.llm.http_pool import TimeLimits
-from paca.engine.llm.provider_errors import from_transport, without_key
+from paca.engine.llm.provider_errors import from_transport, sentence, without_key
 from paca.engine.llm.registry import PROVIDERS, is_own_server, open_llm
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ PLAIN_HTTP = (
 READY = ToolSpec(
     "ready", "Say that you are ready.", {"type": "object", "properties": {}, "required": []}
 )
+QUOTE = " The provider says"
 SWITCH_ON = "Switch Tool calls as text on for this agent."
 QUESTION = "Answer with the single word: ready"
 MAX_ANSWER_TOKENS = 64
@@ -166,6 +169,25 @@ def _with_models(found: ConnectionCheck, name: str, models: tuple[str, ...]) -> 
     return dataclasses.replace(found, detail=detail, models=models)
 
 
+def _detail(error: ModelError, model: str, base_url: str) -> str:
+    """The error in words, without those of a private server that the operator has not listed by name."""
+    detail = error.detail
+    # guard: engine-words-of-private-servers
+    if not _may_quote(model, base_url):
+        detail = detail.partition(QUOTE)[0] if QUOTE in detail else detail
+        detail = sentence(type(error)) if isinstance(error, StreamBroken) else detail
+    return f"{detail} {SWITCH_ON}" if isinstance(error, ToolsUnsupported) else detail
+
+
+def _may_quote(model: str, base_url: str) -> bool:
+    """Whether the words of the server may be shown: it is a public one, or one that the operator listed."""
+    if not is_own_server(model, base_url):
+        return True
+    url = urlsplit(base_url)
+    port = url.port or (443 if url.scheme == "https" else 80)
+    return http_pool.allowed_servers().is_listed(url.hostname or "", port)
+
+
 async def _call_model(
     model: str, base_url: str, api_key: str, parameters: dict[str, Any], tools: tuple[ToolSpec, ...]
 ) -> ConnectionCheck:
@@ -187,11 +209,9 @@ async def _call_model(
             async for chunk in llm.stream(request):
                 if isinstance(chunk, Reply):
                     break
-    except ToolsUnsupported as error:
-        detail = f"{error.detail} {SWITCH_ON}"
-        return ConnectionCheck(False, detail, error.code, clock.monotonic() - began)
     except ModelError as error:
-        return ConnectionCheck(False, error.detail, error.code, clock.monotonic() - began)
+        detail = _detail(error, model, base_url)
+        return ConnectionCheck(False, detail, error.code, clock.monotonic() - began)
     finally:
         await http_pool.close_connections()
     seconds = clock.monotonic() - began

@@ -1,11 +1,12 @@
 """Opens the adapter for a ``provider/model``, and lists the models that pages offer."""
 
 import functools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from paca.engine.llm import providers
-from paca.engine.llm.anthropic.client import AnthropicLLM
+from paca.engine.llm.anthropic.client import AnthropicLLM, import_sdk
 from paca.engine.llm.base import LLM, ModelMisconfigured
 from paca.engine.llm.demo import scripted_model
 from paca.engine.llm.http_pool import TimeLimits
@@ -66,6 +67,12 @@ def is_own_server(model: str, base_url: str) -> bool:
         return providers.is_local(provider.address(base_url) if provider else base_url)
     except ModelMisconfigured:
         return False
+
+
+async def warm(models: Iterable[str]) -> None:
+    """Import in the background what the first call to these models would otherwise wait for."""
+    if any(model.startswith("anthropic/") for model in models):
+        await import_sdk()
 
 
 def _unknown_model_text(model: str, provider: str) -> str:

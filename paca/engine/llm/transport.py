@@ -7,12 +7,11 @@ import ipaddress
 import socket
 from collections.abc import Iterable
 from typing import Any
-from urllib import request as urllib_request
-from urllib.parse import urlsplit
 
 import httpcore2
 import httpx2
 
+from paca.engine.llm import proxies
 from paca.engine.llm.address_check import Address, AddressRefused, AllowedServers, literal
 
 LOOPBACK_NAMES = ("localhost", "localhost.localdomain")
@@ -85,7 +84,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         try:
             return await self._proxied[proxy].handle_async_request(request)
         except httpx2.TransportError as error:
-            error.add_note(f"through the proxy {urlsplit(proxy).hostname}:{urlsplit(proxy).port}")
+            error.add_note(f"through the proxy {proxies.name_of(proxy)}")
             raise
 
     async def aclose(self) -> None:
@@ -94,13 +93,12 @@ class ModelTransport(httpx2.AsyncBaseTransport):
 
     async def _proxy_for(self, url: httpx2.URL) -> str:
         """The proxy for this address; empty for a direct connection."""
-        proxies = urllib_request.getproxies()
-        proxy = proxies.get(url.scheme) or proxies.get("all") or ""
-        host, port = url.host, url.port or (443 if url.scheme == "https" else 80)
+        proxy = proxies.proxy_for(url.scheme, url.host)
+        port = url.port or (443 if url.scheme == "https" else 80)
         # guard: engine-loopback-is-not-proxied
-        if not proxy or urllib_request.proxy_bypass(host) or await self._is_near(host, port):
+        if not proxy or await self._is_near(url.host, port):
             return ""
-        return proxy if "://" in proxy else f"http://{proxy}"
+        return proxy
 
     async def _is_near(self, host: str, port: int) -> bool:
         """Whether the host is this machine or in a private network: a proxy must not reach it for anybody."""

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from paca.engine.llm import http_pool, registry, transport
+from paca.engine.llm import http_pool, proxies, registry, transport
 from paca.engine.llm.address_check import AddressRefused, AllowedServers
 from paca.engine.llm.base import ModelMisconfigured, Unreachable
 from paca.engine.llm.http_pool import new_pool
@@ -116,3 +116,14 @@ async def test_error_of_a_proxied_call_names_the_proxy_without_its_password(open
     with pytest.raises(Unreachable, match=r"through the proxy 127\.0\.0\.1:9") as caught:
         await chunks_of(opened("https://models.example.org/v1"), request_with("Hi"))
     assert "secret-word" not in caught.value.detail
+
+
+def test_proxies_of_the_environment_are_named_without_their_passwords(monkeypatch):
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    assert proxies.in_use() == []
+    monkeypatch.setenv("https_proxy", PROXY)
+    assert proxies.in_use() == ["127.0.0.1:9"]
+    monkeypatch.setenv("no_proxy", "*")
+    assert proxies.in_use() == []

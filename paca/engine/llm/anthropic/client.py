@@ -55,7 +55,7 @@ class AnthropicLLM:
     async def stream(self, request: Request) -> AsyncIterator[Chunk]:
         """Yield the chunks of one attempt, as ``LLM`` describes. Raises ``ModelError``; its
         kind ``StreamBroken`` if the stream ends early."""
-        await _import_sdk()
+        await import_sdk()
         budget = AttemptBudget(self._limits)
         response = await self._open(request, budget)
         try:
@@ -163,7 +163,7 @@ async def _read(response: "httpx2.Response", budget: AttemptBudget) -> AsyncGene
 _sdk_is_imported = False
 
 
-async def _import_sdk() -> None:
+async def import_sdk() -> None:
     """Import the SDK in a thread: it takes seconds, and other runs go on meanwhile."""
     global _sdk_is_imported
     if not _sdk_is_imported:
