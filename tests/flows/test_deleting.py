@@ -1,6 +1,7 @@
 """A conversation is deleted: its sandbox ends, and its files are deleted."""
 
 import asyncio
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -35,15 +36,21 @@ def delete(flow: Flow, conversation: ObservedConversation) -> None:
     deletion.delete(conversation.row, by=flow.world.owner)
 
 
+def has_files(workspaces: Path, conversation: ObservedConversation) -> bool:
+    """Whether files of the conversation are stored: in a file system of their own, or in a folder."""
+    image = workspaces / f"{conversation.id}.img"
+    return image.exists() or (workspaces / str(conversation.id) / "note.txt").exists()
+
+
 def test_deleted_conversation_loses_its_files_and_others_keep_theirs(flow):
     replies = [calls(bash="echo x > note.txt; chmod 500 ."), says("Done.")]
     conversation, other = flow.ask("Write", replies), flow.ask("Write too", replies)
     workspaces = flow.folder / "workspaces"
-    assert (workspaces / str(conversation.id) / "note.txt").exists()
+    assert has_files(workspaces, conversation)
     delete(flow, conversation)
     sweep(flow)
-    assert not (workspaces / str(conversation.id)).exists()
-    assert (workspaces / str(other.id) / "note.txt").exists()
+    assert not list(workspaces.glob(f"{conversation.id}*"))
+    assert has_files(workspaces, other)
     assert list(Sandbox.objects.values_list("conversation", flat=True)) == [other.id]
 
 
@@ -54,7 +61,7 @@ def test_deleted_files_wait_for_a_worker_with_the_right_backend(flow):
     sweep(flow, kind="none")
     assert Sandbox.objects.filter(conversation=conversation.id).exists()
     sweep(flow)
-    assert not (flow.folder / "workspaces" / str(conversation.id)).exists()
+    assert not list((flow.folder / "workspaces").glob(f"{conversation.id}*"))
 
 
 class FirstDeletionFails(SandboxManager):
@@ -78,5 +85,5 @@ def test_sweep_goes_on_after_files_that_cannot_be_removed(flow):
     manager = FirstDeletionFails(kind="bubblewrap", data_dir=flow.folder, install_id="any")
     sweep(flow, manager=manager)
     assert list(Sandbox.objects.values_list("conversation", flat=True)) == [manager.stuck]
-    left = {path.name for path in (flow.folder / "workspaces").iterdir()}
+    left = {path.name.removesuffix(".img") for path in (flow.folder / "workspaces").iterdir()}
     assert left == {str(manager.stuck)}

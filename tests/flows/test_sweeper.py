@@ -178,7 +178,7 @@ def test_sweep_removes_and_counts_workspaces_without_a_conversation(flow):
     (flow.folder / "workspaces" / "notes of a person").mkdir()
     result = sweep(flow.sandboxes(), by="counts")
     assert (result.ended, result.workspaces) == (0, 2)
-    left = {path.name for path in (flow.folder / "workspaces").iterdir()}
+    left = {path.name.removesuffix(".img") for path in (flow.folder / "workspaces").iterdir()}
     assert left == {str(conversation.id), str(foreign), "notes of a person"}
     directories = {path.name for path in (flow.folder / "run" / "sandboxes").iterdir()}
     assert directories == {str(conversation.id), str(foreign)}
@@ -193,7 +193,7 @@ def test_sweep_removes_files_of_a_deleted_conversation_without_a_sandbox_row(flo
     assert sweep(flow.sandboxes()).workspaces == 0
     deletion.delete(conversation.row, by=flow.world.owner)
     assert sweep(flow.sandboxes()).workspaces == 1
-    assert not (flow.folder / "workspaces" / str(conversation.id)).exists()
+    assert not list((flow.folder / "workspaces").glob(f"{conversation.id}*"))
 
 
 def test_sweep_removes_no_files_if_the_database_has_no_conversations(transactional_db, tmp_path):

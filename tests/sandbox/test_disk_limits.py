@@ -182,7 +182,7 @@ def test_an_image_is_mounted_once_at_a_time(tmp_path, as_root, monkeypatch):
     descriptor = os.open(image, os.O_RDWR)
     mounts._wait_for_lock(descriptor)
     with pytest.raises(BlockingIOError):
-        mounts.mount_image(image, tmp_path, is_new=False)
+        mounts.mount_image(image, tmp_path)
     os.close(descriptor)
 
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 Result = TypeVar("Result")
 CLONE_NEWNS = 0x20000
-MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_REC, MS_PRIVATE = 2, 4, 32, 16384, 1 << 18
+MS_NOSUID, MS_NODEV, MS_REC, MS_PRIVATE = 2, 4, 16384, 1 << 18
 LOOP_GET_FREE, LOOP_CONFIGURE, LOOP_AUTOCLEAR = 0x4C82, 0x4C0A, 4
 BLOCK_BYTES = 4096
 LOOP_ATTEMPTS = 50
@@ -38,11 +38,10 @@ def run_with_private_mounts(function: Callable[[], Result]) -> Result:
         return thread.submit(run).result()
 
 
-def mount_image(image: Path, folder: Path, *, is_new: bool) -> None:
+def mount_image(image: Path, folder: Path) -> None:
     """Mount the ext4 file system in a file, here and for nobody outside of this mount namespace.
 
-    ``is_new``: nothing was stored in it yet, so that mounting need not wait for the disk. The file is
-    locked as long as it is mounted anywhere: two mounts would destroy it. Raises ``OSError``.
+    The file is locked as long as it is mounted anywhere: two mounts would destroy it. Raises ``OSError``.
     """
     backing = os.open(image, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
@@ -55,11 +54,7 @@ def mount_image(image: Path, folder: Path, *, is_new: bool) -> None:
             f"/dev/loop{os.minor(os.fstat(device).st_rdev)}".encode(),
             os.fsencode(folder),
         )
-        flags = MS_NOSUID | MS_NODEV
-        options = b"discard,noinit_itable"
-        _mount(source, target, b"ext4", flags, options + b",barrier=0" * is_new)
-        if is_new:
-            _mount(source, target, b"ext4", flags | MS_REMOUNT, options + b",barrier=1")
+        _mount(source, target, b"ext4", MS_NOSUID | MS_NODEV, b"discard,noinit_itable")
     finally:
         os.close(device)  # the mount keeps the device, which the kernel frees after it
 

@@ -121,9 +121,9 @@ def mount_workspace(image: Path, folder: Path, uid: int) -> None:
     """
     fresh = image.with_suffix(f".{NEVER_USED}")
     if image.exists():
-        mounts.mount_image(image, folder, is_new=False)
+        mounts.mount_image(image, folder)
         return
-    mounts.mount_image(fresh, folder, is_new=True)
+    mounts.mount_image(fresh, folder)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         with suppress(FileNotFoundError):
