@@ -24,6 +24,20 @@ def stop_service(cause, next_step):
     sys.exit(1)
 
 
+def run_with_packages():
+    """The next step for a Python that lacks the packages: those of a clone and of the image have them."""
+    from pathlib import Path
+
+    ours = Path(__file__).resolve().parent / ".venv/bin/python"
+    for python, name in ((ours, ".venv/bin/python"), (Path("/opt/paca/bin/python"), "python")):
+        if python.exists() and Path(sys.executable) != python:
+            return "run it with the Python that has them: %s manage.py %s" % (
+                name,
+                " ".join(sys.argv[1:]),
+            )
+    return "run `make run`, or: python3 -m pip install --require-hashes -r requirements.txt"
+
+
 def main():
     if sys.version_info < (3, 11):
         stop(
@@ -35,10 +49,7 @@ def main():
     try:
         from django.core.management import execute_from_command_line
     except ImportError as error:
-        stop(
-            "a package is missing (%s)." % error,
-            "run `make run`, or: python3 -m pip install --require-hashes -r requirements.txt",
-        )
+        stop("a package is missing (%s)." % error, run_with_packages())
     from paca.common.errors import ConfigurationError
 
     try:

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import connection
 
 from paca.common.errors import ConfigurationError
+from paca.ops import advice
 
 MIN_POSTGRESQL_VERSION = 14  # the oldest that Django runs on
 # The advisory lock held by the process that migrates a database: "paca" as a number.
@@ -103,8 +104,8 @@ def engine_and_version() -> str:
 def choose_another_hint() -> str:
     """The next step for a database that belongs to another program."""
     if is_sqlite():
-        return "choose another file: DATABASE_URL=sqlite:////path/to/paca.sqlite3 make run"
-    return f"choose an empty database: {URL_EXAMPLE} make run"
+        return f"choose another file: {advice.start_command('DATABASE_URL=sqlite:////path/to/paca.sqlite3')}"
+    return f"choose an empty database: {advice.start_command(URL_EXAMPLE)}"
 
 
 def restore_hint() -> str:

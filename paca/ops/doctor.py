@@ -14,6 +14,7 @@ from paca.common.trusted_proxies import TrustedProxies
 from paca.conversations import refused_entries
 from paca.engine.llm import proxies
 from paca.ops import (
+    advice,
     database_check,
     database_state,
     proxy_check,
@@ -28,7 +29,6 @@ from paca.ops.connections import limits
 
 State = Literal["ok", "todo", "broken"]
 
-START_COMMAND = "make run"
 MIN_CONNECTIONS = 256  # fewer are used up by a team with a few open pages each
 
 
@@ -111,7 +111,7 @@ def _data() -> CheckResult:
     folder = settings.PACA_DATA_DIR
     meaning = startup_checks.check_data_folder(folder)
     if not folder.exists():
-        return CheckResult("Data", "todo", f"{folder} does not exist yet", START_COMMAND)
+        return CheckResult("Data", "todo", f"{folder} does not exist yet", advice.start_command())
     if stat.S_IMODE(folder.stat().st_mode) & 0o077:
         return CheckResult(
             "Data", "todo", f"{folder} is open to other accounts", f"chmod 700 {folder}"
@@ -131,7 +131,7 @@ def _secrets() -> CheckResult:
     # Reading the settings has already refused weak, malformed and world-readable secrets.
     if settings.PACA_KEYS.unsaved:
         names = " and ".join(sorted(settings.PACA_KEYS.unsaved))
-        return CheckResult("Secrets", "todo", f"{names} do not exist yet", START_COMMAND)
+        return CheckResult("Secrets", "todo", f"{names} do not exist yet", advice.start_command())
     return _passed("Secrets", "stored, readable by this account only")
 
 
@@ -139,11 +139,17 @@ def _database() -> CheckResult:
     state = database_state.read_migration_state()
     if state.applied == 0:
         return CheckResult(
-            "Database", "todo", f"{database_check.display_name()} has no tables yet", START_COMMAND
+            "Database",
+            "todo",
+            f"{database_check.display_name()} has no tables yet",
+            advice.start_command(),
         )
     if not state.is_current:
         return CheckResult(
-            "Database", "todo", f"{state.pending} migrations are not applied", START_COMMAND
+            "Database",
+            "todo",
+            f"{state.pending} migrations are not applied",
+            advice.start_command(),
         )
     return _passed(
         "Database", f"{database_check.engine_and_version()}, {database_check.display_name()}"
@@ -163,7 +169,7 @@ def _access() -> CheckResult:
             "Access",
             "todo",
             f"{meaning}; no administrator has a password",
-            startup_checks.manage_command("sign_in_link admin"),
+            advice.manage_command("sign_in_link admin"),
         )
     return _passed("Access", meaning)
 
@@ -225,7 +231,9 @@ def _sandbox_of_workers() -> CheckResult:
 def _server() -> CheckResult:
     process = startup_checks.lock_holder(settings.PACA_DATA_DIR)
     if process is None:
-        return CheckResult("Server", "todo", "not running on this data folder", START_COMMAND)
+        return CheckResult(
+            "Server", "todo", "not running on this data folder", advice.start_command()
+        )
     return _passed("Server", f"running (process {process})")
 
 
@@ -266,13 +274,10 @@ def _workers() -> CheckResult:
     counts = worker_status.count_workers()
     fault = worker_status.workers_fault(counts)
     if fault and startup_checks.lock_holder(settings.PACA_DATA_DIR) is None and not counts.draining:
-        return CheckResult("Workers", "todo", "none is running", START_COMMAND)
+        return CheckResult("Workers", "todo", "none is running", advice.start_command())
     if fault:
-        restart = (
-            START_COMMAND
-            if database_check.is_sqlite()
-            else startup_checks.manage_command("run_worker")
-        )
+        is_sqlite = database_check.is_sqlite()
+        restart = advice.start_command() if is_sqlite else advice.worker_command()
         return CheckResult("Workers", "broken", fault, f"start one, or restart it: {restart}")
     meaning = f"{counts.working} running, capacity for {counts.room} more conversations"
     if counts.draining:

@@ -6,7 +6,6 @@ import ipaddress
 import os
 import platform
 import socket
-import sys
 import tempfile
 from pathlib import Path
 
@@ -16,16 +15,9 @@ from django.core.exceptions import ValidationError
 from django.db import connection
 
 from paca.common.errors import ConfigurationError
-from paca.ops import database_check
+from paca.ops import advice, database_check
 
 MIN_SQLITE_VERSION = (3, 35, 0)  # the first with RETURNING, which the event log uses
-
-
-def manage_command(command: str) -> str:
-    """The command line that runs a ``manage.py`` command with this installation's Python."""
-    venv = settings.BASE_DIR / ".venv"
-    in_venv = Path(sys.prefix) == venv
-    return f"{'.venv/bin/python' if in_venv else 'python3'} manage.py {command}"
 
 
 def check_python() -> str:
@@ -49,7 +41,8 @@ def check_data_folder(folder: Path) -> str:
 
     Raises ``ConfigurationError`` if it cannot.
     """
-    next_step = "make it writable for this account, or choose another: PACA_DATA_DIR=/path make run"
+    another = advice.start_command("PACA_DATA_DIR=/path")
+    next_step = f"make it writable for this account, or choose another: {another}"
     if folder.exists():
         try:
             with tempfile.TemporaryFile(dir=folder):
@@ -78,7 +71,7 @@ def create_data_folder(folder: Path) -> None:
     except OSError as error:
         raise ConfigurationError(
             f"the data folder {folder} cannot be created ({error.strerror}).",
-            next_step="choose another: PACA_DATA_DIR=/path make run",
+            next_step=f"choose another: {advice.start_command('PACA_DATA_DIR=/path')}",
         ) from error
 
 
@@ -96,7 +89,8 @@ def lock_data_folder(folder: Path, *, shared: bool = False) -> int:
         os.close(handle)
         raise ConfigurationError(
             f"another Paca (process {holder}) already uses the data folder {folder}.",
-            next_step="use that one, stop it first, or use another data folder: PACA_DATA_DIR=/path make run",
+            next_step="use that one, stop it first, or use another data folder: "
+            + advice.start_command("PACA_DATA_DIR=/path"),
         ) from None
     os.ftruncate(handle, 0)
     os.pwrite(handle, str(os.getpid()).encode(), 0)
@@ -145,7 +139,8 @@ def bind_listener(bind: str, port: int) -> socket.socket:
 
 
 def _port_error(bind: str, port: int, error: OSError) -> ConfigurationError:
-    another = f"PACA_PORT={port + 1 if 1024 <= port < 65535 else 8000} make run"
+    free = port + 1 if 1024 <= port < 65535 else 8000
+    another = advice.start_command(f"PACA_PORT={free}")
     if error.errno == errno.EADDRINUSE:
         return ConfigurationError(
             f"port {port} on {bind} is in use by another program.",

@@ -92,6 +92,14 @@ def test_compose_web_server_cannot_reach_docker_and_no_service_is_root(stack, cl
         assert "PACA_ADMIN_PASSWORD" not in str(container["Config"]["Env"]) or container == web
 
 
+def test_compose_services_run_doctor_with_advice_that_fits(stack, client):
+    """An option of Compose 1.29 keeps ``exec`` from asking for a terminal."""
+    for service in ("web", "worker"):
+        said = stack("exec", "-T", service, "python", "manage.py", "doctor")
+        assert "ok      Database" in said
+        assert "make run" not in said
+
+
 def test_compose_image_contains_no_secret(stack):
     described = stacks.run("docker", "image", "inspect", stacks.PACA_IMAGE)
     history = stacks.run("docker", "history", "--no-trunc", stacks.PACA_IMAGE)

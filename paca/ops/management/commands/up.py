@@ -11,6 +11,7 @@ from django.db import connection
 from paca.common import process_tuning
 from paca.common.errors import ConfigurationError
 from paca.ops import (
+    advice,
     database_check,
     database_state,
     redis_check,
@@ -123,7 +124,7 @@ class Command(StatusLines):
 
         if admin is None:
             if not database_state.admin_has_a_password():
-                command = startup_checks.manage_command("sign_in_link admin")
+                command = advice.manage_command("sign_in_link admin")
                 self.print_todo("Admin", f"has no password yet; for a new link: {command}")
             return
         if settings.PACA_ADMIN_PASSWORD:
