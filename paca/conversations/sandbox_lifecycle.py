@@ -67,6 +67,12 @@ def record_use(conversation_id: UUID) -> None:
     Sandbox.objects.filter(conversation=conversation_id).update(last_used_at=Now())
 
 
+def forget_all() -> None:
+    """Delete the rows of all sandboxes, which were removed with their files while no worker ran."""
+    Sandbox.objects.all().delete()
+    ReadySandbox.objects.all().delete()
+
+
 # --- the warm pool --------------------------------------------------------------------------------
 
 

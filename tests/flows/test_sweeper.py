@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.models.functions import Now
 
@@ -281,6 +281,26 @@ def test_reap_sandboxes_command_prints_what_it_has_removed(flow, settings):
     output = StringIO()
     call_command("reap_sandboxes", stdout=output)
     assert "1 unused sandboxes ended, 1 workspaces removed" in output.getvalue()
+
+
+def test_reap_sandboxes_removes_all_of_an_installation_that_ends(flow, settings):
+    conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
+    settings.PACA_DATA_DIR, settings.PACA_SANDBOX = flow.folder, "bubblewrap"
+
+    def reap(*options: str) -> str:
+        output = StringIO()
+        call_command("reap_sandboxes", "--all", *options, stdout=output)
+        return output.getvalue()
+
+    with pytest.raises(CommandError, match="Stop the workers first"):
+        reap("--yes")
+    flow.stop_worker()
+    directory = SandboxDirectory(flow.folder, install_id(), uuid.UUID(str(conversation.id)))
+    assert "1 sandboxes with their files" in reap()
+    assert directory.workspace.exists(), "without --yes nothing is removed"
+    assert "1 sandboxes were removed" in reap("--yes")
+    assert "0 sandboxes with their files" in reap()
+    assert not Sandbox.objects.exists()
 
 
 def test_sweep_of_bubblewrap_goes_on_while_docker_hangs(flow, tmp_path):

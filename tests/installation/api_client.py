@@ -23,6 +23,12 @@ class ApiClient:
     def get(self, path: str) -> dict:
         return self._running.get(path, Authorization=f"Bearer {self._token}").json()
 
+    def create_agent(self, name: str, *, model: str) -> None:
+        roles = self.get(f"{self.project}roles/")["results"]
+        role = next(each["id"] for each in roles if each["name"] == "Agent")
+        facts = {"name": name, "handle": name.lower(), "model": model, "role_id": role}
+        assert self._post(f"{self.project}agents/", facts).status == 201
+
     def begin(self, text: str) -> Answer:
         return self._post(f"{self.project}agents/{self.agent}/chat-sessions/", {"message": text})
 

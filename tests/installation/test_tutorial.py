@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from tests.installation.api_client import ApiClient
 from tests.installation.manage_process import ROOT, Installation, Running
 
 pytestmark = pytest.mark.service
@@ -31,7 +32,11 @@ def test_tutorial_shows_the_output_of_the_first_start(first_start: tuple[Install
 
 
 def test_tutorial_commands_work(stopped_installation: Installation):
+    """After the fourth step: the fifth must not use the own agent, whose key costs money."""
     running = stopped_installation.up()
+    ApiClient(stopped_installation, running).create_agent(
+        "Ada", model="anthropic/claude-sonnet-4-5"
+    )
     commands = [text for text in blocks("sh") if "make run" not in text]
     assert len(commands) == 4
     script = "set -eu\n" + "".join(commands)
@@ -49,5 +54,6 @@ def test_tutorial_commands_work(stopped_installation: Installation):
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "/link/" in ended.stdout
+    assert '"handle":"guide"' in ended.stdout
     assert '"agent.tool.returned"' in ended.stdout
     assert "ok      Server" in ended.stdout

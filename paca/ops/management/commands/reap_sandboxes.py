@@ -1,15 +1,19 @@
 """The command that runs the sandbox sweeper once: ``manage.py reap_sandboxes``. Workers do it each minute."""
 
 import asyncio
+from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
+from paca.conversations import sandbox_lifecycle
+from paca.ops import worker_status
 from paca.ops.sandbox_factory import new_manager
 from paca.sandbox.base import IdlePolicy
 from paca.sandbox.manager import SandboxManager
 from paca.worker.database import Database
+from paca.worker.sandboxes import removal
 from paca.worker.sandboxes.sweeper import Sweeper, SweepResult
 
 
@@ -18,13 +22,46 @@ class Command(BaseCommand):
 
     help = "End unused sandboxes, and remove those that belong to no conversation."
 
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--all",
+            action="store_true",
+            help="show all sandboxes of this installation, before you remove it; with --yes remove them",
+        )
+        parser.add_argument(
+            "--yes", action="store_true", help="with --all: remove them and their files"
+        )
+
     def handle(self, **options: Any) -> None:
+        if options["all"]:
+            self._remove_all(new_manager(), confirmed=options["yes"])
+            return
         database = Database()
         try:
             result = asyncio.run(_sweep(database, new_manager()))
         finally:
             database.close()
         self.stdout.write(f"{result}.")
+
+    def _remove_all(self, manager: SandboxManager, *, confirmed: bool) -> None:
+        found = removal.find_all(manager)
+        for backend in found.unreachable:
+            self.stderr.write(f"{backend} does not answer; its sandboxes are not counted.")
+        if not confirmed:
+            self.stdout.write(
+                f"{found.number} sandboxes with their files. Remove them with --all --yes."
+            )
+            return
+        workers = worker_status.count_workers()
+        if workers.working or workers.draining:
+            raise CommandError("A worker is running, and uses them. Stop the workers first.")
+        left = asyncio.run(removal.remove_all(manager))
+        self.stdout.write(f"{found.number - left} sandboxes were removed with their files.")
+        if left or found.unreachable:
+            raise CommandError(
+                "Some could not be removed. Run this again when their backend answers."
+            )
+        sandbox_lifecycle.forget_all()
 
 
 async def _sweep(database: Database, sandboxes: SandboxManager) -> SweepResult:
