@@ -3,6 +3,7 @@
 import dataclasses
 import json
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ NO_FACT = [[1]]  # no fact has a value of this type
 EXAMPLES = {"string": "x", "integer": 7, "number": 0.5, "boolean": True, "array": ["x"]}
 
 
+@cache
 def validator(definition: str = "") -> Draft202012Validator:
     """Checks values of a definition, or frames."""
     document = event_schema.document()
