@@ -5,8 +5,15 @@ from uuid import uuid4
 import pytest
 import redis
 
-from paca.bus.base import CommittedBatch, EntryResult, EntryStatus, TriggerDue
-from paca.bus.redis import names, stream_bounds, trigger_stream
+from paca.bus.base import (
+    CommittedBatch,
+    EntryResult,
+    EntryStatus,
+    EventsCommitted,
+    HintsLost,
+    TriggerDue,
+)
+from paca.bus.redis import consumer_group, names, stream_bounds, subscriber, trigger_stream
 from tests.bus.helpers import RecordingHandler
 from tests.bus.test_redis_messages import stored_events
 from tests.support.valkey_server import lost_links
@@ -80,6 +87,7 @@ async def test_entries_that_fill_the_memory_become_rows_though_no_worker_has_cap
 ):
     """Rows are kept on a disk: there they can wait, while other programs go on adding entries."""
     monkeypatch.setattr(trigger_stream, "TRIM_SECONDS", 0.1)
+    monkeypatch.setattr(consumer_group, "BLOCK_SECONDS", 0.05)
     program.config_set("maxmemory", 20 * MIB)
     handler, due = RecordingHandler(free_capacity=0), []
     bus = connect(own_valkey)
@@ -155,6 +163,7 @@ async def test_entries_that_every_group_has_read_are_trimmed(
 ):
     """A program with a group of its own reads each entry too; only then is it removed."""
     monkeypatch.setattr(trigger_stream, "TRIM_SECONDS", 0.1)
+    monkeypatch.setattr(consumer_group, "BLOCK_SECONDS", 0.05)
     program.xgroup_create(names.TRIGGERS, "audit", id="0", mkstream=True)
     handler, due = RecordingHandler(), []
     bus = connect(own_valkey)
@@ -179,6 +188,7 @@ async def test_group_that_reads_nothing_is_not_waited_for_without_end(
     own_valkey, program, connect, monkeypatch
 ):
     monkeypatch.setattr(trigger_stream, "TRIM_SECONDS", 0.1)
+    monkeypatch.setattr(consumer_group, "BLOCK_SECONDS", 0.05)
     monkeypatch.setitem(stream_bounds.BOUNDS, names.TRIGGERS, stream_bounds.Bound(200_000, parts=4))
     program.xgroup_create(names.TRIGGERS, "asleep", id="0", mkstream=True)
     async with connect(own_valkey).consume_triggers(lambda _: None, RecordingHandler()):
@@ -187,13 +197,42 @@ async def test_group_that_reads_nothing_is_not_waited_for_without_end(
         await until(lambda: program.xlen(names.TRIGGERS) == 0)
 
 
-async def test_hint_drops_no_entry_of_another_program(valkey, connect, monkeypatch):
+async def test_hint_drops_no_entry_of_another_program(own_valkey, program, connect, monkeypatch):
     monkeypatch.setattr("paca.bus.redis.bus.MAX_TRIGGERS", 2)
-    with valkey.client() as program:
-        first = program.xadd(names.TRIGGERS, LONG)
-        bus = connect(valkey)
-        for _ in range(500):
-            bus.wake(uuid4())
-        bus.close()
-        assert program.xlen(names.TRIGGERS) == 2
-        assert program.xrange(names.TRIGGERS, count=1)[0][0] == first
+    first = program.xadd(names.TRIGGERS, LONG)
+    bus = connect(own_valkey)
+    for _ in range(500):
+        bus.wake(uuid4())
+    await until(lambda: calls_of(program, "eval") >= 500)
+    assert program.xlen(names.TRIGGERS) == 2
+    assert program.xrange(names.TRIGGERS, count=1)[0][0] == first
+
+
+async def test_refused_entries_are_kept_for_a_month(own_valkey, program, connect):
+    seconds, _ = program.time()
+    kept = f"{(seconds - 29 * 86_400) * 1000}-0"
+    for entry in (f"{(seconds - 31 * 86_400) * 1000}-0", kept):
+        program.xadd(names.DEAD_TRIGGERS, LONG, id=entry)
+    async with connect(own_valkey).consume_triggers(lambda _: None, RecordingHandler()):
+        await until(lambda: program.xlen(names.DEAD_TRIGGERS) == 1)
+    assert [entry for entry, _ in program.xrange(names.DEAD_TRIGGERS)] == [kept]
+
+
+async def test_redis_that_cannot_save_to_its_disk_keeps_its_listeners(
+    own_valkey, program, connect, monkeypatch
+):
+    """It refuses a PING, and still passes hints on."""
+    monkeypatch.setattr(subscriber, "SILENCE_SECONDS", 0.05)
+    program.config_set("save", "3600 1000")
+    (own_valkey._folder / "dump.rdb").mkdir()
+    program.bgsave()
+    await until(lambda: program.info("persistence")["rdb_last_bgsave_status"] == "err")
+    bus, heard = connect(own_valkey), []
+    with lost_links() as lost:
+        async with bus.listen((EventsCommitted, HintsLost), heard.append):
+            refused = lambda: program.info("commandstats").get("cmdstat_ping", {})  # noqa: E731
+            await until(lambda: refused().get("rejected_calls", 0) >= 3)
+            bus.announce("conversation:c", 7)
+            await until(lambda: EventsCommitted("conversation:c", 7) in heard)
+    assert "paca-bus-subscriber" not in lost
+    assert HintsLost() not in heard
