@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -35,12 +34,11 @@ def find_all(manager: SandboxManager) -> AllSandboxes:
     return AllSandboxes(workspaces, tuple(manager.list_warm()), unreachable)
 
 
-async def remove_all(manager: SandboxManager) -> int:
-    """End and remove every sandbox with its files; gives the number that could not be removed.
+async def remove_all(manager: SandboxManager, found: AllSandboxes) -> int:
+    """End and remove these sandboxes with their files; gives the number that could not be removed.
 
     It can be repeated: a process that dies here leaves whole sandboxes, which the next removal finds.
     """
-    found = await asyncio.to_thread(find_all, manager)
     left = 0
     for backend, volumes in found.workspaces.items():
         for conversation_id, volume in volumes.items():
@@ -48,5 +46,4 @@ async def remove_all(manager: SandboxManager) -> int:
     for volume in found.warm:
         await manager.warm_sandboxes.remove_container(volume)
         await manager.warm_sandboxes.remove_volume(volume)
-    await asyncio.to_thread(manager.remove_leftovers)
     return left

@@ -55,7 +55,8 @@ class Command(BaseCommand):
         workers = worker_status.count_workers()
         if workers.working or workers.draining:
             raise CommandError("A worker is running, and uses them. Stop the workers first.")
-        left = asyncio.run(removal.remove_all(manager))
+        left = asyncio.run(removal.remove_all(manager, found))
+        manager.remove_leftovers()
         self.stdout.write(f"{found.number - left} sandboxes were removed with their files.")
         if left or found.unreachable:
             raise CommandError(
