@@ -154,6 +154,16 @@ def test_stored_key_is_not_sent_to_another_server(elsewhere: dict[str, str], wor
     assert agent.base_url == elsewhere["base_url"]
 
 
+def test_stored_key_that_a_local_server_does_not_need_names_the_way_out(world: World) -> None:
+    agent = make_agent(world, model="openai/gpt-5", llm_api_key=KEY)
+    with pytest.raises(Invalid) as refused:
+        agents.configure(agent, by=world.owner, model="ollama/qwen3")
+    (text,) = refused.value.fields["llm_api_key"]
+    assert "Delete the stored key" in text
+    agents.configure(agent, by=world.owner, model="ollama/qwen3", llm_api_key="")
+    assert (agent.model, agent.has_key) == ("ollama/qwen3", False)
+
+
 def test_stored_key_stays_for_another_path_or_model_of_the_same_server(world: World) -> None:
     agent = make_agent(world, model=MODEL, base_url="https://good.example/v1", llm_api_key=KEY)
     agents.configure(

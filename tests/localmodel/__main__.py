@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from paca.engine.llm import connection_check, http_pool
+from paca.engine.llm.address_check import AllowedServers
 from paca.engine.llm.base import LLM, Reply, Request, StopReason, TextDelta
 from paca.engine.llm.http_pool import TimeLimits
 from paca.engine.llm.registry import open_llm
@@ -95,6 +96,7 @@ TRIALS: tuple[Callable[[str], Awaitable[str]], ...] = (
 
 
 async def main(python: str) -> None:
+    http_pool.allow_private_servers(AllowedServers.parse(["127.0.0.1:*"]))
     with served(python) as address:
         for trial in TRIALS:
             found = await trial(address)
