@@ -52,17 +52,33 @@ def test_server_answers_while_more_slow_bodies_are_held_than_it_has_descriptors(
         assert running.get("/healthz").status == 200
 
 
+CHUNKED = b"POST /accounts/login/ HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
 @pytest.mark.parametrize(
     ("sent", "status"),
     [
         (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 96 * 1024 * 1024, 431),
+        (CHUNKED + b"1\r\na\r\n0\r\nX: " + b"a" * 16 * 1024 * 1024, 431),
+        (CHUNKED + b"1\r\na\r\n0\r\n" + b"X: a\r\n" * 100_000, 431),
+        (CHUNKED + b"1;" + b"a" * 1024 * 1024, 431),
         (b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"X: a\r\n" * 100_000, 431),
         (b"GET /" + b"a" * 100_000, 414),
         (raw_http.HANDSHAKE + b"X: " + b"a" * 100_000, 431),
         (raw_http.HANDSHAKE + b"X: " + b"a" * 30_000 + b"\r\n\r\n", 431),
         (raw_http.HANDSHAKE + b"X: a\r\n" * 200 + b"\r\n", 431),
     ],
-    ids=["large header", "many headers", "long url", "large handshake", "long line", "many lines"],
+    ids=[
+        "large header",
+        "large trailer",
+        "many trailers",
+        "large chunk extension",
+        "many headers",
+        "long url",
+        "large handshake",
+        "long line",
+        "many lines",
+    ],
 )
 def test_head_above_the_limit_is_refused_and_not_kept(running: Running, sent: bytes, status: int):
     process = psutil.Process(running.process.pid)
@@ -89,8 +105,21 @@ def test_head_below_the_limit_is_read(running: Running):
             b"HTTP/1.1 408 ",
         ),
         (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", b"HTTP/1.1 200 "),
+        (
+            b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            b"POST /accounts/login/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\na",
+            b"HTTP/1.1 200 ",
+        ),
+        (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HT", b"HTTP/1.1 200 "),
     ],
-    ids=["nothing", "half a head", "half a body", "a request and no more"],
+    ids=[
+        "nothing",
+        "half a head",
+        "half a body",
+        "a request and no more",
+        "half a body behind a request",
+        "half a head behind a request",
+    ],
 )
 def test_connection_ends_when_its_client_sends_nothing_more(
     running: Running, sent: bytes, answer: bytes

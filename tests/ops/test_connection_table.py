@@ -62,6 +62,23 @@ def test_table_refuses_a_connection_only_while_all_others_are_in_use(moved):
     assert peers.ended == []
 
 
+def test_table_closes_a_download_only_when_nothing_else_waits(moved):
+    peers = Peers(per_address=4)
+    downloads = {name: peers.open(name, f"192.0.2.{name}") for name in ("1", "2")}
+    for each in downloads.values():
+        each.works()
+        each.waits_for_reader()
+    for name in ("3", "4"):
+        peers.open(name, f"192.0.2.{name}")
+    assert peers.open("5", "192.0.2.5")
+    assert peers.open("6", "192.0.2.6")
+    assert peers.ended == ["3", "4"]
+    peers.open("more of a downloader", "192.0.2.1")
+    peers.open("and more", "192.0.2.1")
+    peers.open("7", "192.0.2.7")
+    assert "1" not in peers.ended
+
+
 def test_address_cannot_use_more_than_its_share(moved):
     peers = Peers()
     for number in range(3):

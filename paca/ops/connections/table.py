@@ -25,7 +25,16 @@ REPORT_SECONDS = 10.0
 class Connection:
     """One connection. It has a deadline while the server waits for its client, and none while it works."""
 
-    __slots__ = ("_body_bytes", "_body_began", "_table", "abort", "address", "deadline", "time_out")
+    __slots__ = (
+        "_body_bytes",
+        "_body_began",
+        "_table",
+        "abort",
+        "address",
+        "deadline",
+        "is_read",
+        "time_out",
+    )
 
     def __init__(self, table: "ConnectionTable", address: str) -> None:
         self._table = table
@@ -35,6 +44,8 @@ class Connection:
         # What happens at the deadline.
         self.time_out: Callable[[], object] = _not_open
         self.deadline: float | None = None
+        # Whether it waits for a client that reads a response: a download over a slow line.
+        self.is_read = False
         self._body_began = 0.0
         self._body_bytes = 0
 
@@ -65,11 +76,12 @@ class Connection:
     def waits_for_reader(self) -> None:
         """The client reads the response too slowly, and more than the server buffers is unsent."""
         self._wait(SEND_TIMEOUT_SECONDS)
+        self.is_read = True
 
-    def waits_for_close(self) -> None:
+    def waits_for_close(self, seconds: float = CLOSE_TIMEOUT_SECONDS) -> None:
         """The server has closed the connection, and the last bytes are on their way."""
         self.time_out = self.abort
-        self._wait(CLOSE_TIMEOUT_SECONDS)
+        self._wait(seconds)
 
     def works(self) -> None:
         """The server handles a request, or the connection is a socket with limits of its own."""
@@ -81,7 +93,7 @@ class Connection:
         self._table.remove(self)
 
     def _wait(self, seconds: float) -> None:
-        self.deadline = clock.monotonic() + seconds
+        self.deadline, self.is_read = clock.monotonic() + seconds, False
         self._table.began_waiting(self)
 
 
@@ -89,8 +101,8 @@ class ConnectionTable:
     """Admits connections up to a number in all and for each address.
 
     Above it, the server closes a connection that only waits for its client, in favour of the new one: of
-    the address with most of them, the one that has waited longest. So half requests, of any number, keep
-    nobody out. A new connection is refused only while all others are in use.
+    the address with most of them, the one that has waited longest, and a download last. So half requests,
+    of any number, keep nobody out. A new connection is refused only while all others are in use.
 
     ``trusted``: the addresses of proxies. All people behind a proxy share its address, and the head that
     names theirs has not been read yet, so a proxy may use all connections and must limit people itself.
@@ -124,7 +136,11 @@ class ConnectionTable:
         """Close a connection that waits for its client; False if there is none."""
         if not self._waiting:
             return False
-        return self._close_one_of(max(self._waiting, key=lambda each: len(self._waiting[each])))
+        return self._close_one_of(max(self._waiting, key=self._rank))
+
+    def _rank(self, address: str) -> tuple[int, bool]:
+        waiting = self._waiting[address]
+        return len(waiting), not all(each.is_read for each in waiting)
 
     def sweep(self) -> None:
         """End the connections whose deadline has passed. A server calls this about each second."""
@@ -174,9 +190,11 @@ class ConnectionTable:
         return True
 
     def _close_one_of(self, address: str) -> bool:
-        connection = next(iter(self._waiting.get(address, ())), None)
-        if connection is None:
+        waiting = self._waiting.get(address)
+        if not waiting:
             return False
+        # guard: connections-downloads-last
+        connection = next((each for each in waiting if not each.is_read), next(iter(waiting)))
         self._closed += 1
         self.remove(connection)
         connection.abort()

@@ -1,6 +1,7 @@
 """uvicorn's HTTP connection, with limits for everything that a client can send or leave unsent."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -19,8 +20,12 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def __init__(self, *, connection: Connection, **of_uvicorn: Any) -> None:
         super().__init__(**of_uvicorn)
         self.connection = connection
-        self._in_head = False
+        self._receiving: Literal["", "head", "body"] = (
+            ""  # the unfinished part of the newest request
+        )
+        # What has come of a head, or since the last piece of a body: a body ends with trailers.
         self._head_bytes = 0
+        self._state: Callable[[Connection], None] = Connection.waits_for_head
 
     def connection_made(self, transport: Any) -> None:
         """The connection is open, and its client must send a head."""
@@ -37,10 +42,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._head_bytes += len(piece)
             super().data_received(piece)
             # guard: web-head-bytes
-            if self._in_head and self._head_bytes >= MAX_HEAD_BYTES:
+            if self._receiving and self._head_bytes >= MAX_HEAD_BYTES:
                 is_long_url = 2 * len(self.url) > MAX_HEAD_BYTES
                 self._refuse("414 URI Too Long" if is_long_url else HEAD_TOO_LARGE)
-            elif not self._in_head:
+            elif not self._receiving:
                 self._head_bytes = 0
             if self.transport.get_protocol() is not self:
                 return  # a socket; uvicorn has handed the head over, and a client waits for the answer
@@ -48,56 +53,75 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A head begins; while an earlier response is not sent, it has time."""
         super().on_message_begin()
-        self._in_head = True
-        if not self._is_responding:
-            self.connection.waits_for_head()
+        self._receiving = "head"
+        self._tell_connection()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header. Those behind the body are dropped: the application has read the head before."""
+        # guard: web-trailers
+        if self._receiving == "head":
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """The body follows, or nothing."""
-        self._in_head = False
-        is_pipelined = self._is_responding
+        self._receiving, self._head_bytes = "body", 0
         super().on_headers_complete()
-        if not is_pipelined:
-            self.connection.waits_for_body()
+        self._tell_connection()
 
     def on_body(self, body: bytes) -> None:
         """A piece of the body has come."""
+        self._head_bytes = 0
         super().on_body(body)
-        if self.connection.deadline is not None:
+        if self._state is Connection.waits_for_body:
             self.connection.received_body(len(body))
 
     def on_message_complete(self) -> None:
         """The request is complete, and its client need not do anything."""
+        self._receiving = ""
         super().on_message_complete()
-        self.connection.works()
+        self._tell_connection()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP, and close."""
+        super().send_400_response(msg)
+        self.connection.waits_for_close()
 
     # --- what is sent ---------------------------------------------------------------------------
 
     def pause_writing(self) -> None:
         """The client reads too slowly."""
         super().pause_writing()
-        self.connection.waits_for_reader()
+        self._tell_connection()
 
     def resume_writing(self) -> None:
         """The client has read."""
         super().resume_writing()
-        self._wait_for_next()
+        self._tell_connection()
 
     def on_response_complete(self) -> None:
         """The response is written, though perhaps not sent."""
         super().on_response_complete()
-        if not self.flow.write_paused:
-            self._wait_for_next()
+        self._tell_connection()
 
-    def _wait_for_next(self) -> None:
-        if self.transport.is_closing():
-            self.connection.waits_for_close()
-        elif self._is_responding:
-            self.connection.works()
-        elif self._in_head:
-            self.connection.waits_for_head()
-        else:
-            self.connection.waits_for_request()
+    def _tell_connection(self) -> None:
+        """Tell the connection what it waits for, if that has changed; its time begins anew then."""
+        state = self._find_state()
+        if state is not self._state:
+            self._state = state
+            state(self.connection)
+
+    def _find_state(self) -> Callable[[Connection], None]:
+        is_closing = self.transport.is_closing()
+        if self.flow.write_paused or (is_closing and self.transport.get_write_buffer_size()):
+            return Connection.waits_for_reader
+        if is_closing:
+            return Connection.waits_for_close
+        # guard: web-pipelined-body
+        if self._receiving == "body" and not self.pipeline:
+            return Connection.waits_for_body
+        if self._is_responding:
+            return Connection.works
+        return Connection.waits_for_head if self._receiving else Connection.waits_for_request
 
     @property
     def _is_responding(self) -> bool:
@@ -126,17 +150,23 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         """Say 408 to a client that has begun a request, and close."""
         if self.flow.write_paused:
             self.transport.abort()
-        elif self._in_head or self._is_responding:
+        elif self._receiving:
             self._refuse("408 Request Timeout")
         else:
             self.transport.close()
             self.connection.waits_for_close()
 
     def _refuse(self, status: str) -> None:
-        if not (self._is_responding and self.cycle.response_started):
+        if self._may_answer():
             self.transport.write(answer(status))
         self.transport.close()
         self.connection.waits_for_close()
+
+    def _may_answer(self) -> bool:
+        """Whether the answer to the newest request comes next, so that the client takes none for another."""
+        if self._receiving == "body" and not self.pipeline:
+            return not (self.cycle and self.cycle.response_started)
+        return not self._is_responding
 
 
 HEAD_TOO_LARGE = "431 Request Header Fields Too Large"

@@ -81,6 +81,10 @@ class BoundedWebSocketProtocol(WebSocketsSansIOProtocol):
     def _abort_after_close_timeout(self) -> None:
         if self.close_timer is not None:
             self.close_timer.cancel()
+        if self.connection is not None:
+            # A stranger's socket is closed at once, and its place is free for others from now on.
+            # guard: web-closed-sockets
+            self.connection.waits_for_close(self.close_timeout_seconds)
         self.close_timer = self.loop.call_later(self.close_timeout_seconds, self.transport.abort)
 
 
