@@ -39,25 +39,31 @@ async def run_until_done(turn: ActiveTurn, services: TurnServices) -> TurnOutcom
     sandbox, and the errors of ``EventLog.commit``.
     """
     try:
-        if outcome := _refuse_unknown_price(turn):
-            return outcome
-        open_calls = services.log.history.open_calls()
-        await _within_time(turn, acting.run_calls(open_calls, turn, services))
-        while True:
-            if outcome := await _end_before_call(turn, services):
-                return outcome
-            recorded = await _within_time(turn, think_within_window(turn, services))
-            # guard: engine-text-call-correction
-            if _correct_text_call(recorded, turn, services) or _ask_for_answer(recorded, services):
-                continue
-            if outcome := _end_after_reply(recorded):
-                return outcome
-            calls = [OpenCall(call) for call in recorded.reply.calls]
-            await _within_time(turn, acting.run_calls(calls, turn, services))
-    except limits.TurnLimitReached as reached:
-        return await _end_at_limit(reached.limit, turn, services)
-    except ModelError as error:
+        try:
+            return await _take_steps(turn, services)
+        except limits.TurnLimitReached as reached:
+            return await _end_at_limit(reached.limit, turn, services)
+    except ModelError as error:  # also of the summary at the limit
         return outcome_of_model_error(error, turn.profile)
+
+
+async def _take_steps(turn: ActiveTurn, services: TurnServices) -> TurnOutcome:
+    """Think and act until the turn ends. Raises ``TurnLimitReached`` or the last ``ModelError``."""
+    if outcome := _refuse_unknown_price(turn):
+        return outcome
+    open_calls = services.log.history.open_calls()
+    await _within_time(turn, acting.run_calls(open_calls, turn, services))
+    while True:
+        if outcome := await _end_before_call(turn, services):
+            return outcome
+        recorded = await _within_time(turn, think_within_window(turn, services))
+        # guard: engine-text-call-correction
+        if _correct_text_call(recorded, turn, services) or _ask_for_answer(recorded, services):
+            continue
+        if outcome := _end_after_reply(recorded):
+            return outcome
+        calls = [OpenCall(call) for call in recorded.reply.calls]
+        await _within_time(turn, acting.run_calls(calls, turn, services))
 
 
 async def _within_time(turn: ActiveTurn, work: Coroutine[Any, Any, T]) -> T:

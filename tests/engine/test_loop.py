@@ -321,6 +321,13 @@ async def test_limit_is_asked_before_each_attempt():
     assert (world.status, len(world.llm.requests)) == ("paused/token_budget", 1)
 
 
+async def test_key_refused_for_the_summary_at_a_limit_lowered_during_a_retry_is_said():
+    world = World(*tool_steps(2), fails("cut"), fails("401"), commands=any_command())
+    world.new_limits = {3: TurnLimits(steps=2)}
+    await world.ask("Go")
+    assert world.status == "failed/configuration"
+
+
 async def test_time_limit_ends_a_running_command_and_gives_it_a_result():
     command = RunningCommand("begun\n")
     world = World(
