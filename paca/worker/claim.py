@@ -44,9 +44,16 @@ from paca.conversations.models.statuses import (
     statuses_before,
 )
 from paca.conversations.services import stop_agent_conversations
+from paca.conversations.services.inbox import queue_for_waiting_messages
 from paca.conversations.store import Lease
 from paca.worker import assembly, turn_totals
-from paca.worker.turn_end import end_stopped_messages, start_turn, take_commands
+from paca.worker.turn_end import (
+    end_stopped_messages,
+    give_back,
+    start_turn,
+    take_commands,
+    waiting_messages,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -211,6 +218,9 @@ def _park(conversation: Conversation, lease: Lease) -> None:
     """Pause a conversation whose step kills its workers, until a person tries it again."""
     _mark_model_calls_abandoned(lease)
     number = conversation.turn_number
+    commands = take_commands(lease.conversation_id)
+    if commands.stop is not None:
+        give_back(lease.conversation_id, number, after=commands.stop.event_seq)
     Trigger.objects.filter(conversation=lease.conversation_id, turn=number).move(
         TriggerState.DEAD, last_error=PARKED_DETAIL
     )
@@ -221,12 +231,15 @@ def _park(conversation: Conversation, lease: Lease) -> None:
     )
     turn_has_ended = turn.exclude(status=TurnStatus.RUNNING).exists()
     store.append(lease.conversation_id, *([] if turn_has_ended else [finished]), lease=lease)
-    commands = take_commands(lease.conversation_id)
     end_stopped_messages(lease.conversation_id, commands)
     last: events.Event = events.ConversationPaused(reason="parked", detail=PARKED_DETAIL)
     if commands.stop is not None:
         last = events.ConversationStopped(reason=commands.stop.kind, by=commands.stop.by)
     store.append(lease.conversation_id, last, lease=lease)
+    # A message after a stop is a new request. One before the pause waits until a person tries again.
+    # guard: worker-parked-stop-leaves-newer-messages
+    if commands.stop is not None and waiting_messages(lease.conversation_id).exists():
+        queue_for_waiting_messages(lease.conversation_id)
 
 
 def _mark_model_calls_abandoned(lease: Lease) -> None:

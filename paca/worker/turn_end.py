@@ -52,10 +52,10 @@ def end_turn(
     store.append(conversation_id, *pending, lease=lease)
     number = Conversation.objects.values_list("turn_number", flat=True).get(pk=conversation_id)
     commands = take_commands(conversation_id)
-    if (outcome.status, outcome.reason) == BY_PERSON and commands.pause is not None:
-        command_seq = commands.pause.event_seq
+    if command_seq is None and outcome.status == "paused":
+        command_seq = _end_of_paused_messages(outcome, commands)
     if command_seq is not None:
-        _give_back(conversation_id, number, after=command_seq)
+        give_back(conversation_id, number, after=command_seq)
     interrupted = [events.ConversationInterrupted(by=by)] if _is_interrupted(outcome) else []
     finished = events.TurnFinished(
         number=number,
@@ -75,7 +75,7 @@ def _finish(
     lease: Lease, outcome: TurnOutcome, commands: EndingCommands, *, next_turn: int, by: str
 ) -> bool:
     """Start the next turn for messages that wait, or give the conversation its last status."""
-    waiting = _waiting(lease.conversation_id)
+    waiting = waiting_messages(lease.conversation_id)
     if waiting.exists() and _are_paused(waiting, commands.pause):
         if outcome.status != "failed":
             assert commands.pause is not None
@@ -106,7 +106,8 @@ def _new(conversation_id: UUID) -> TriggerQuerySet:
     return Trigger.objects.filter(conversation=conversation_id, state=TriggerState.NEW)
 
 
-def _waiting(conversation_id: UUID) -> TriggerQuerySet:
+def waiting_messages(conversation_id: UUID) -> TriggerQuerySet:
+    """The messages and requests to continue that no turn has taken up."""
     return _new(conversation_id).filter(control__in=(ControlCommand.NONE, ControlCommand.INTERRUPT))
 
 
@@ -123,19 +124,32 @@ def end_stopped_messages(conversation_id: UUID, commands: EndingCommands) -> int
     """Mark the messages that waited when the stop came as done; gives their number."""
     if commands.stop is None:
         return 0
-    stopped = _waiting(conversation_id)
+    stopped = waiting_messages(conversation_id)
     # guard: worker-stop-ends-older-messages-only
     stopped = stopped.filter(event_seq__lte=commands.stop.event_seq)
     return stopped.move(TriggerState.DONE)
 
 
-def _give_back(conversation_id: UUID, turn: int, *, after: int) -> None:
+def give_back(conversation_id: UUID, turn: int, *, after: int) -> None:
     """Let the next turn answer the messages that are newer than the command that ends this one."""
     claimed = Trigger.objects.filter(
         conversation=conversation_id, turn=turn, state=TriggerState.CLAIMED
     )
     # guard: worker-newer-messages-are-given-back
     claimed.filter(event_seq__gt=after).move(TriggerState.NEW, turn=None)
+
+
+def _end_of_paused_messages(outcome: TurnOutcome, commands: EndingCommands) -> int | None:
+    """The place of the command that ends a turn which did not come to its answer; None if there is none.
+
+    The messages after it are for the next turn, also if the turn has taken them up meanwhile.
+    """
+    # guard: worker-late-stop-ends-older-messages-only
+    if commands.stop is not None:
+        return commands.stop.event_seq
+    if (outcome.status, outcome.reason) == BY_PERSON and commands.pause is not None:
+        return commands.pause.event_seq
+    return None
 
 
 def _are_paused(waiting: TriggerQuerySet, pause: Trigger | None) -> bool:

@@ -86,6 +86,48 @@ def test_pause_at_the_end_of_a_turn_keeps_new_messages_waiting():
     assert conversation.row.triggers.filter(state="new").count() == 0
 
 
+@pytest.mark.parametrize("reason", ["step_limit", "stuck", "by_person"])
+def test_message_after_a_late_stop_is_answered_although_the_paused_turn_has_read_it(reason):
+    conversation = start_conversation()
+    (claimed,) = claim_all()
+    by = conversation.row.session.member
+    services.stop(conversation.row, by=by)
+    services.send(conversation.row, text="This instead", by=by)
+    call = ModelCallStarted(call_id=uuid4().hex, model="m")
+    store.append(conversation.id, call, lease=claimed.lease)
+    turn_end.end_turn(claimed.lease, [], turn_end.TurnOutcome("paused", reason), steps=1)
+    assert conversation.status == "queued/"
+    (following,) = claim_all()
+    assert following.rows.conversation.turn_number == 2
+    assert [
+        (each.kind, each.turn) for each in conversation.row.triggers.filter(state="claimed")
+    ] == [("chat_message", 2)]
+
+
+def test_message_after_the_stop_of_a_conversation_that_kills_its_workers_is_answered():
+    conversation = start_conversation()
+    by = conversation.row.session.member
+    claim_all()
+    services.stop(conversation.row, by=by)
+    for text in ("This instead", "And this"):
+        services.send(conversation.row, text=text, by=by)
+        (lease,) = Conversation.objects.values_list("lease_owner", "lease_epoch")
+        call = ModelCallStarted(call_id=uuid4().hex, model="m")
+        if text == "This instead":  # a turn has read the first one
+            store.append(conversation.id, call, lease=store.Lease(conversation.id, *lease))
+    for _ in range(MAX_LOST_WORKERS):
+        expire_leases()
+        claim_all()
+    assert conversation.status == "queued/"
+    assert [each["type"] for each in conversation.frames[-2:]] == [
+        "agent.conversation.stopped",
+        "agent.conversation.queued",
+    ]
+    claim_all()
+    claimed = conversation.row.triggers.filter(state="claimed")
+    assert [each.turn for each in claimed] == [2, 2]
+
+
 def test_claim_parks_a_conversation_whose_turn_has_ended_already():
     conversation = start_conversation()
     for _ in range(MAX_LOST_WORKERS):
