@@ -146,14 +146,20 @@ def _continue_conversation(agent: Agent, by: Member, fields: Mapping[str, str]) 
         raise TriggerTooEarly("conversation_id names no conversation.")
     if current.agent_id != agent.pk:
         raise TriggerRefused("conversation_id is no conversation of this agent.")
-    services.send(
+    text = fields.get("message", "")
+    sent = services.send(
         current,
-        text=fields.get("message", ""),
+        text=text,
         by=by,
         on_busy=fields.get("on_busy") or "queue",
         source=SOURCE,
         client_id=client_id,
     )
+    # guard: trigger-client-id-is-one-text
+    if sent.duplicate and not _is_text_of(current, sent.event_seq, text):
+        raise TriggerRefused(
+            "client_id was used before, with another message. Choose a new one for each message."
+        )
 
 
 def _start_conversation(agent: Agent, by: Member, fields: Mapping[str, str]) -> None:
@@ -203,12 +209,17 @@ def _check_same_message(existing: Conversation, agent: Agent, by: Member, text: 
     ).first()
     if first is None or existing.agent_id != agent.pk:
         raise TriggerRefused("conversation_id is taken. Choose a new UUID for each trigger.")
-    (message,) = event_log.page_after(existing.pk, first.event_seq - 1, 1)
-    if message.data()["text"] != to_storable(text):
+    if not _is_text_of(existing, first.event_seq, text):
         raise TriggerRefused(
             "conversation_id was used before, with another message. "
             "Choose a new UUID for each trigger."
         )
+
+
+def _is_text_of(conversation: Conversation, event_seq: int, text: str) -> bool:
+    """Whether this was the text of the message, before its author may have changed it."""
+    (message,) = event_log.page_after(conversation.pk, event_seq - 1, 1)
+    return bool(message.data()["text"] == to_storable(text))
 
 
 def _find_agent(project_id: UUID, agent_id: UUID) -> Agent:

@@ -84,6 +84,7 @@ MUTANTS = (
     Mutant(
         "trigger-id-starts-one-conversation", never, ("tests/worker/test_external_triggers.py",)
     ),
+    Mutant("trigger-client-id-is-one-text", never, ("tests/worker/test_external_triggers.py",)),
     Mutant(
         "store-call-claims-messages", never, ("tests/worker/test_messages_are_answered_once.py",)
     ),
@@ -117,6 +118,8 @@ MUTANTS = (
         ("tests/conversations/test_status_moves.py::test_trigger_moves_only_as_the_table_allows",),
     ),
     Mutant("sandbox-moves-as-allowed", never, ("tests/conversations/test_sandbox_lifecycle.py",)),
+    Mutant("worker-late-stop-ends-older-messages-only", never, ("tests/worker/test_claim.py",)),
+    Mutant("worker-parked-stop-leaves-newer-messages", never, ("tests/worker/test_claim.py",)),
     Mutant("worker-parks-deadly-step", never, ("tests/worker/test_claim.py",)),
     Mutant(
         "worker-reused-pid",

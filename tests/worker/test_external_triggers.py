@@ -159,6 +159,15 @@ def test_message_goes_on_in_the_conversation_that_it_names(harbor: World):
     assert texts == [started["message"], "And now?"]
 
 
+def test_message_that_goes_on_with_a_used_client_id_and_another_text_is_refused(harbor: World):
+    started = message_fields(harbor)
+    handle(started)
+    handle(follow_up(started), "2-0")
+    with pytest.raises(external_triggers.TriggerRefused, match="client_id was used before"):
+        handle(follow_up(started, message="Something else"), "3-0")
+    assert Conversation.objects.get().triggers.count() == 2
+
+
 def test_message_to_a_conversation_that_does_not_exist_yet_is_too_early(harbor: World):
     with pytest.raises(external_triggers.TriggerTooEarly):
         handle(follow_up(message_fields(harbor)))
