@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connections
 from django.utils import timezone
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -116,6 +117,12 @@ class Interleaving:
 
     async def drive(self) -> None:
         """Work until nothing waits, people have acted, and every pause is left."""
+        try:
+            await self._drive()
+        finally:
+            connections.close_all()  # those of this event loop
+
+    async def _drive(self) -> None:
         for _ in range(200):
             claimed = claim.claim("w", lease_seconds=60, limit=1)
             if claimed:
