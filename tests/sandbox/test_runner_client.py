@@ -31,7 +31,7 @@ async def test_attachment_sends_the_keys_that_runners_of_older_versions_read():
         "id": 1,
         "epoch": 3,
         "orphan_seconds": 7.5,
-        "protocol": 2,
+        "protocol": 3,
     }
     answer = encode(nonce, {"re": 1, "ok": {"boot_id": "first"}})
     await loop.sock_sendall(runner_end, answer)

@@ -186,7 +186,7 @@ class Flow:
         """
         with suppress(OSError, ValueError):
             pid = runners.pid(Bubblewrap(self.folder, "any"), conversation.id)
-            root = Path(f"/proc/{pid}/root/workspace")
+            root = Path("/proc", str(pid), "root", "workspace")
             if root.exists():
                 return root / name
         return self.folder / "workspaces" / str(conversation.id) / name
