@@ -61,7 +61,7 @@ async def test_a_workspace_takes_what_its_limit_allows(disk_limiter, open_sandbo
     """The same programs as in the attacks, with less: so it is the limit that ends those."""
     handle = await open_sandbox(workspace_mib=LIMIT_MIB)
     for way in storing.WAYS:
-        outcome = await handle.bash(storing.line(way, 24, 0.5))
+        outcome = await handle.bash(storing.line(way, 16, 0.2))
         assert (outcome.output, outcome.cause, outcome.exit_code) == ("stored\n", "", 0), way
         await handle.bash("chmod -R u+rwx .; rm -rf *")
 
@@ -77,7 +77,7 @@ async def test_a_process_that_nobody_may_look_at_stores_no_more(disk_limiter, op
 @with_each_disk_limiter
 async def test_a_workspace_limits_the_number_of_files(disk_limiter, open_sandbox):
     handle = await open_sandbox(workspace_mib=LIMIT_MIB)
-    outcome = await handle.bash(storing.EMPTY_FILES.format(4000), seconds=60)
+    outcome = await handle.bash(storing.EMPTY_FILES.format(1000), seconds=60)
     assert outcome.output == "stored\n"
     outcome = await handle.bash(storing.EMPTY_FILES.format(60_000), seconds=60)
     assert (outcome.cause, "stored" in outcome.output) == ("disk_full", False)
@@ -243,7 +243,7 @@ def test_the_owner_of_a_workspace_of_any_depth_changes(tmp_path, as_root):
     tree = tmp_path / "tree"
     tree.mkdir()
     folder = os.open(tree, os.O_RDONLY)
-    for _ in range(1100):
+    for _ in range(300):  # a path of more than 4,096 bytes
         os.mkdir("d" * 20, dir_fd=folder)
         inner = os.open("d" * 20, os.O_RDONLY, dir_fd=folder)
         os.close(folder)
