@@ -34,7 +34,8 @@ def measure(names: list[str], database: str) -> int:
         return 0
     service = postgres_server.running() if database == "postgresql" else nullcontext()
     with service as server:
-        variables = os.environ | {"DATABASE_URL": server.url if server else ""}
+        quiet = {"LOG_LEVEL": os.environ.get("LOG_LEVEL") or "ERROR"}  # the table is what is read
+        variables = os.environ | quiet | {"DATABASE_URL": server.url if server else ""}
         command = [sys.executable, "-m", "tests.bench.run_rows", *names]
         return subprocess.run(command, env=variables, check=False).returncode
 

@@ -168,6 +168,7 @@ async def _removals() -> tuple[float, float]:
 
 
 def _backend() -> Docker:
+    docker_backend.skip_without()
     return Docker(DockerEngine(), f"bench-{uuid4().hex[:8]}", image=docker_backend.IMAGE)
 
 

@@ -51,6 +51,11 @@ class Figure:
         )
 
 
+def not_taken(name: str, reason: str) -> tuple[str, ...]:
+    """The cells of a figure that this machine cannot measure; the reason is one line."""
+    return (name, "not taken", "", "", "", " ".join(reason.split()))
+
+
 def row(cells: Sequence[str]) -> str:
     """Cells under one another, also when each row is printed as it comes."""
     return "  ".join(cell.ljust(width) for cell, width in zip(cells, WIDTHS, strict=True)).rstrip()

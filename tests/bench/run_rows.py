@@ -8,8 +8,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from paca.engine.workspace import SandboxUnavailable
 from tests.bench import environment
-from tests.bench.figures import Figure, row
+from tests.bench.figures import Figure, not_taken, row
 from tests.bench.rows import ROWS
 
 
@@ -17,8 +20,12 @@ def main(names: list[str]) -> int:
     figures = []
     with environment.migrated_database() as folder:
         for name in names:
-            figures.append(replace(_bench(name)(folder / name), name=name))
-            print(row(figures[-1].cells()), flush=True)
+            try:
+                figures.append(replace(_bench(name)(folder / name), name=name))
+                cells = figures[-1].cells()
+            except (SandboxUnavailable, pytest.skip.Exception) as reason:
+                cells = not_taken(name, getattr(reason, "detail", None) or str(reason))
+            print(row(cells), flush=True)
     return verdict(figures)
 
 

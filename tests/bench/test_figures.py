@@ -1,9 +1,11 @@
 """The bench names each figure over its bar, and then ends with exit code 1."""
 
 import importlib
+from contextlib import nullcontext
 
 import pytest
 
+from tests.bench import containers, run_rows
 from tests.bench.figures import Figure, percentile, row
 from tests.bench.rows import ROWS, chosen
 from tests.bench.run_rows import verdict
@@ -43,6 +45,18 @@ def test_bench_row_shows_both_sides_their_ratio_and_the_bar():
         "/",
         "bare",
     ]
+
+
+def test_bench_shows_a_row_for_a_figure_that_this_machine_cannot_measure(
+    capsys, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(run_rows.environment, "migrated_database", lambda: nullcontext(tmp_path))
+    monkeypatch.setattr(
+        containers.docker_backend, "reason_against", lambda: "Docker does not\nanswer."
+    )
+    assert run_rows.main(["echo-docker"]) == 0
+    said = capsys.readouterr().out
+    assert said.split() == ["echo-docker", "not", "taken", "Docker", "does", "not", "answer."]
 
 
 def test_percentile_95_of_100_values_is_exceeded_by_five():

@@ -16,7 +16,7 @@ from tests.support.world import make_world
 
 pytestmark = pytest.mark.django_db
 
-PARTS = {"Database", "Bus", "Workers", "Queue", "Sandbox", "Data"}
+PARTS = {"Database", "Bus", "Workers", "Queue", "Sandbox", "Data", "Storage"}
 
 
 def a_worker(**facts: object) -> None:

@@ -2,10 +2,8 @@
 
 import asyncio
 import email.utils
-import gc
 import socket
 import time
-import tracemalloc
 from contextlib import aclosing
 
 import pytest
@@ -42,6 +40,7 @@ from tests.engine.llm.request_builders import (
     user_message,
 )
 from tests.support import anthropic_dialect as dialect
+from tests.support.memory import kept_bytes_each
 from tests.support.model_script import Raw, calls, fails, says, thinks
 
 pytestmark = pytest.mark.anyio
@@ -314,18 +313,8 @@ async def test_anthropic_adapter_does_not_leak_memory_in_a_thousand_turns(server
             await reply_of(fresh, request_with(*tool_steps(5)))
 
     await some_turns(10)
-    gc.collect()
-    tracemalloc.start()
-    try:
-        await some_turns(5)
-        gc.collect()
-        before = tracemalloc.get_traced_memory()[0]
-        await some_turns(40)
-        gc.collect()
-        grown = tracemalloc.get_traced_memory()[0] - before
-    finally:
-        tracemalloc.stop()
-    assert grown / 40 < 2_000
+    # A connection that was left open would be 15,000 bytes a turn.
+    assert await kept_bytes_each(some_turns, count=40, below=2_000) < 2_000
 
 
 async def test_anthropic_adapter_ends_an_answer_that_is_too_long(server, llm, monkeypatch):
