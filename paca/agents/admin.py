@@ -19,6 +19,7 @@ from paca.agents import connection_check
 from paca.agents import services as agents
 from paca.agents.model_parameters import NAMES
 from paca.agents.models import Agent
+from paca.agents.services.checks import MAX_KEY_CHARACTERS
 from paca.common.admin import ServiceAdmin, error_text
 from paca.common.errors import PacaError
 from paca.projects.models import Role
@@ -42,7 +43,7 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
     new_llm_key = forms.CharField(
         required=False,
         label="New key",
-        max_length=1000,
+        max_length=MAX_KEY_CHARACTERS,
         widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"}),
         help_text="Stored encrypted and never shown again. Empty: the stored key stays.",
     )

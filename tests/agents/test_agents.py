@@ -1,5 +1,6 @@
 """The services of agents, and the database constraints."""
 
+import json
 from typing import Any
 
 import pytest
@@ -119,6 +120,17 @@ def test_key_is_stored_encrypted_and_shown_by_its_last_four_characters(world: Wo
 
 def test_key_that_is_short_shows_no_characters(world: World) -> None:
     assert make_agent(world, llm_api_key="ollama").key_last4 == ""
+
+
+def test_key_of_an_agent_can_be_a_json_object_for_clouds(world):
+    """Such as the file of a service account, which is long and has spaces."""
+    key = json.dumps({"project_id": "p", "private_key": "-----BEGIN\n" + "x" * 3000}, indent=2)
+    agent = make_agent(world, model="vertex_ai/gemini-2.5-pro", llm_api_key=key)
+    assert encryption.decrypt(agent.encrypted_key) == key
+    assert agent.key_last4 == ""
+    with pytest.raises(Invalid) as caught:
+        agents.configure(agent, by=world.owner, llm_api_key="{broken")
+    assert "no valid JSON" in caught.value.fields["llm_api_key"][0]
 
 
 def test_key_of_three_stars_keeps_the_stored_key_and_an_empty_one_deletes_it(world: World) -> None:

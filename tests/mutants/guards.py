@@ -37,6 +37,7 @@ class Mutant:
     on_services: bool = False
 
 
+CLOUDS = "tests/engine/llm/test_clouds.py"
 ODDITIES = "tests/engine/llm/oddities/test_oddities.py"
 MUTANTS = (
     Mutant(
@@ -237,6 +238,10 @@ MUTANTS = (
     Mutant("engine-key-in-answers", always, ("tests/engine/llm/test_key_mask.py",)),
     Mutant("common-storable-errors", value("detail or ''"), ("tests/common/test_errors.py",)),
     Mutant("engine-words-of-private-servers", never, ("tests/engine/llm/test_registry.py",)),
+    Mutant("engine-ibm-key-stays", never, (CLOUDS,)),
+    Mutant("engine-cloud-region", never, (CLOUDS,)),
+    Mutant("engine-aws-region", never, (CLOUDS,)),
+    Mutant("engine-prediction-id", never, (CLOUDS,)),
     Mutant("engine-byte-order-mark", removed, (ODDITIES,)),
     Mutant("engine-unknown-lines-are-told", never, (ODDITIES,)),
     Mutant("engine-arguments-encoded-twice", never, (ODDITIES,)),

@@ -8,13 +8,12 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tests.support import anthropic_dialect, openai_dialect
+from tests.support import anthropic_dialect, model_routes, openai_dialect
 from tests.support.model_script import Raw, Scripted
 
 if TYPE_CHECKING:
     from tests.support.model_server import ModelServer
 
-DIALECTS: dict[str, Any] = {module.PATH: module for module in (anthropic_dialect, openai_dialect)}
 HTML = b"<!doctype html><html><body><h1>Sign in to the guest network</h1></body></html>"
 
 
@@ -69,7 +68,8 @@ class Connection(asyncio.Protocol):
             return
         self.buffer = rest[length:]
         method, path, _ = first.split(" ", 2)
-        self.key = headers.get("authorization", "").removeprefix("Bearer ")
+        given = headers.get("authorization") or headers.get("api-key") or ""
+        self.key = given.removeprefix("Bearer ")
         if method == "GET":
             self.list_models(path, headers)
             return
@@ -91,7 +91,7 @@ class Connection(asyncio.Protocol):
     async def answer(self, path: str, headers: dict[str, str], raw: bytes) -> None:
         self.server.in_flight += 1
         try:
-            dialect = DIALECTS.get(path.partition("?")[0])
+            dialect = model_routes.dialect_of(path)
             if dialect is None:
                 self.respond(404, b"Not found", {"content-type": "text/plain"})
                 return
@@ -151,7 +151,7 @@ class Connection(asyncio.Protocol):
             # One write: a bench measures its client, not this server.
             parts = [
                 opening,
-                *dialect.content(reply, body["model"], grain=64),
+                *dialect.content(reply, body.get("model", ""), grain=64),
                 dialect.closing(reply),
             ]
             self.chunk(b"".join(parts))
@@ -159,7 +159,7 @@ class Connection(asyncio.Protocol):
             return
         self.chunk(opening)
         await asyncio.sleep(reply.first_token_ms / 1000)
-        frames = list(dialect.content(reply, body["model"], grain=4))
+        frames = list(dialect.content(reply, body.get("model", ""), grain=4))
         marks = (dialect.TEXT_MARK, dialect.ARGUMENTS_MARK, dialect.THOUGHT_MARK)
         pause = 1 / reply.tokens_per_second if reply.tokens_per_second else 0
         for one in frames[: _frames_before_fault(reply.fault, frames, dialect)]:

@@ -7,6 +7,7 @@ from rest_framework import serializers
 
 from paca.agents.models import Agent
 from paca.agents.services import UNCHANGED_KEY
+from paca.agents.services.checks import MAX_KEY_CHARACTERS
 from paca.common.api.serializers import InputSerializer
 
 
@@ -162,7 +163,7 @@ class AgentInput(InputSerializer):
     llm_api_key = serializers.CharField(
         required=False,
         allow_blank=True,
-        max_length=1000,
+        max_length=MAX_KEY_CHARACTERS,
         write_only=True,
         help_text=f"Never shown again. {UNCHANGED_KEY} keeps the stored one, empty deletes it.",
     )

@@ -145,8 +145,8 @@ def _key_to_store(given: str | None) -> str | None:
 
 def _store_key(agent: Agent, key: str) -> None:
     agent.encrypted_key = encryption.encrypt(key) if key else ""
-    # Four characters would reveal too much of a short key.
-    agent.key_last4 = key[-4:] if len(key) >= 12 else ""
+    # Four characters would reveal too much of a short key, and say nothing of a JSON object.
+    agent.key_last4 = key[-4:] if len(key) >= 12 and not key.startswith("{") else ""
 
 
 def _validate(agent: Agent, new_key: str | None) -> None:

@@ -8,9 +8,12 @@ from paca.common import validation
 from paca.common.errors import Invalid
 from paca.engine.llm import registry
 from paca.engine.llm.base import ModelMisconfigured
+from paca.engine.llm.credentials import Credentials
 from paca.projects.models import Member
 
 Errors = dict[str, list[str]]
+# The JSON key of a service account of Google has about 2,400.
+MAX_KEY_CHARACTERS = 8000
 
 
 def find_errors(agent: Agent, *, new_key: str | None = None) -> Errors:
@@ -54,9 +57,7 @@ def _check_key(agent: Agent, new_key: str | None) -> str:
     Otherwise anybody who may change the base URL could have the key sent to a server of their own.
     """
     if new_key is not None:
-        if not (new_key.isascii() and new_key.isprintable()) or " " in new_key:
-            return "A key has no spaces and only plain characters."
-        return ""
+        return _check_form_of_key(new_key)
     stored = Agent.objects.filter(pk=agent.pk).exclude(encrypted_key="").first()
     if stored is None or _destination(stored) == _destination(agent):
         return ""
@@ -65,6 +66,18 @@ def _check_key(agent: Agent, new_key: str | None) -> str:
     if registry.is_own_server(agent.model, agent.base_url):
         text += " If the new server needs no key, switch Delete the stored key on; by the API, send an empty key."
     return text
+
+
+def _check_form_of_key(key: str) -> str:
+    if key.startswith("{"):
+        try:
+            Credentials.parse("this model", key)
+        except ModelMisconfigured as error:
+            return error.detail
+        return ""
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        return "A key has no spaces and only plain characters."
+    return ""
 
 
 def _destination(agent: Agent) -> tuple[str, str]:

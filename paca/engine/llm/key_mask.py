@@ -22,6 +22,7 @@ from paca.engine.llm.base import (
     ThinkingDelta,
     ToolUse,
 )
+from paca.engine.llm.credentials import secrets_of
 from paca.engine.llm.provider_errors import MIN_KEY_CHARACTERS
 
 MASK = "***"
@@ -95,5 +96,8 @@ def _masked_block(block: Text | Thinking | ToolUse, key: str) -> Text | Thinking
 
 
 def masked(llm: LLM, key: str) -> LLM:
-    """The adapter, whose answers hold no key. A short key is no secret, and may be part of any word."""
-    return KeyMaskingLLM(llm, key) if len(key) >= MIN_KEY_CHARACTERS else llm
+    """The adapter, whose answers hold no secret of the key. A short one may be part of any word."""
+    for secret in secrets_of(key):
+        if len(secret) >= MIN_KEY_CHARACTERS:
+            llm = KeyMaskingLLM(llm, secret)
+    return llm

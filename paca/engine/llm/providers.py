@@ -28,13 +28,18 @@ OPENAI_COMPATIBLE = {
     "gemini": "https://generativelanguage.googleapis.com/v1beta/openai",
     "cohere": "https://api.cohere.ai/compatibility/v1",
 }
-# These need more than a key and an address, or use credentials of the machine, which were never given
-# to the agent.
+# litellm reaches these with credentials of the machine or of a person, which were never given to the agent,
+# or by a protocol that is not HTTP.
 UNSUPPORTED = {
-    "azure": "Use openai/<deployment> with the base URL https://<resource>.openai.azure.com/openai/v1.",
-    "bedrock": "Use bedrock_mantle/<model> with a Bedrock API key, or a gateway.",
-    "vertex_ai": "Use gemini/<model> with an API key, or a gateway.",
     "sagemaker": "Use a gateway with an OpenAI-compatible address.",
+    "sagemaker_chat": "Use a gateway with an OpenAI-compatible address.",
+    "oci": "Use a gateway with an OpenAI-compatible address.",
+    "sap": "Use a gateway with an OpenAI-compatible address.",
+    "gigachat": "Use a gateway with an OpenAI-compatible address.",
+    "vertex_ai_beta": "Use vertex_ai/<model>.",
+    "azure_text": "Use azure/<deployment>.",
+    "watsonx_text": "Use watsonx/<model>.",
+    "bedrock_converse": "Use bedrock/<model>.",
     "github_copilot": "Use github/<model> with a token.",
 }
 LOCAL_ENDINGS = (".local", ".localhost", ".internal", ".lan", ".home.arpa")

@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from paca.engine.llm import providers
+from paca.engine.llm import cloud_openers, providers
 from paca.engine.llm.anthropic.client import AnthropicLLM, import_sdk
 from paca.engine.llm.base import LLM, ModelMisconfigured
 from paca.engine.llm.demo import scripted_model
 from paca.engine.llm.http_pool import TimeLimits
+from paca.engine.llm.litellm import library
 from paca.engine.llm.openai.client import OpenAILLM
 from paca.engine.llm.prices import TARIFFS
 
@@ -32,7 +33,8 @@ def known_models() -> list[KnownModel]:
     """The demo model, then Anthropic's models, then those of the other providers, by provider."""
     by_provider = providers.names()
     others = sorted(providers.models(), key=lambda name: by_provider.index(name.partition("/")[0]))
-    listed = [KnownModel(name, _label(name), needs_key=True) for name in (*TARIFFS, *others)]
+    names = (*TARIFFS, *others, *cloud_openers.SUGGESTED)
+    listed = [KnownModel(name, _label(name), needs_key=True) for name in names]
     return [
         KnownModel(scripted_model.MODEL, "Demo guide (no real model)", needs_key=False),
         *listed,
@@ -71,17 +73,22 @@ def is_own_server(model: str, base_url: str) -> bool:
 
 async def warm(models: Iterable[str]) -> None:
     """Import in the background what the first call to these models would otherwise wait for."""
-    if any(model.startswith("anthropic/") for model in models):
+    used = {model.partition("/")[0] for model in models}
+    if "anthropic" in used:
         await import_sdk()
+    if used & cloud_openers.WITH_LITELLM:
+        await library.load()
 
 
 def _unknown_model_text(model: str, provider: str) -> str:
     if instead := providers.UNSUPPORTED.get(provider):
-        return f"{provider} needs more than a key and an address. {instead}"
-    some = ", ".join([*PROVIDERS, *providers.names()][:MAX_SUGGESTED_PROVIDERS])
+        return f"{provider} cannot be used. {instead}"
+    usual = [name for name in PROVIDERS if name not in cloud_openers.OPENERS]
+    some = ", ".join([*usual, *providers.names()][:MAX_SUGGESTED_PROVIDERS])
     return (
         f'"{model}" is not a known model. Write it as provider/model, such as one of '
-        f"{some}; for a server of your own openai/model with its base URL."
+        f"{some}, or of the clouds {', '.join(cloud_openers.OPENERS)}; "
+        "for a server of your own openai/model with its base URL."
     )
 
 
@@ -139,7 +146,7 @@ def _openai(
     return OpenAILLM(provider, name, api_key, base_url=base_url, limits=limits, http=http)
 
 
-PROVIDERS: dict[str, Opener] = {"anthropic": _anthropic, "demo": _demo}
+PROVIDERS: dict[str, Opener] = {"anthropic": _anthropic, "demo": _demo, **cloud_openers.OPENERS}
 
 
 def _label(model: str) -> str:

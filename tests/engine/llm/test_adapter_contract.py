@@ -4,6 +4,7 @@ A new adapter joins by one line in ``ADAPTERS``; its dialect needs a module in `
 """
 
 import asyncio
+import json
 from contextlib import aclosing
 
 import pytest
@@ -28,7 +29,7 @@ from tests.engine.llm.request_builders import (
     request_with,
     user_message,
 )
-from tests.support import anthropic_dialect, openai_dialect
+from tests.support import anthropic_dialect, bedrock_dialect, cohere_dialect, openai_dialect
 from tests.support.model_script import Raw, calls, fails, says, thinks
 
 pytestmark = pytest.mark.anyio
@@ -37,6 +38,17 @@ KEY = "sk-test-very-secret"
 ADAPTERS = {
     "openai": ("openai/gpt-test", "/v1", openai_dialect),
     "anthropic": ("anthropic/claude-test", "", anthropic_dialect),
+    "azure": ("azure/gpt-test", "", openai_dialect),
+    "bedrock": ("bedrock/us.anthropic.claude-test-v1:0", "", bedrock_dialect),
+    "cohere": ("cohere_chat/command-test", "", cohere_dialect),
+    "vertex": ("vertex_ai/gemini-test", "", openai_dialect),
+    "vertex-claude": ("vertex_ai/claude-test", "", anthropic_dialect),
+    "watsonx": ("watsonx/ibm/granite-test", "", openai_dialect),
+}
+# Clouds whose key is more than one value.
+KEYS = {
+    "vertex_ai": json.dumps({"access_token": KEY, "project_id": "test"}),
+    "watsonx": json.dumps({"access_token": KEY, "project_id": "test"}),
 }
 RETRIED = ("429", "500", "503", "529", "reset", "cut", "midover", "midrate", "nostop", "html")
 FINAL = ("401", "403", "404", "nocredit", "badrequest", "ctx", "redirect", "echokey")
@@ -53,7 +65,8 @@ async def llm(server, adapter):
     model, path, _ = adapter
     async with new_pool() as http:
         address = f"{server.base_url}{path}"
-        yield registry.open_llm(model, base_url=address, api_key=KEY, limits=SHORT, http=http)
+        key = KEYS.get(model.partition("/")[0], KEY)
+        yield registry.open_llm(model, base_url=address, api_key=key, limits=SHORT, http=http)
 
 
 async def test_adapter_streams_pieces_and_ends_with_the_whole_reply(server, llm):

@@ -36,3 +36,10 @@ async def test_answer_without_the_key_is_left_as_it_is():
 def test_short_key_is_no_secret():
     llm = ScriptedLLM([])
     assert masked(llm, "none") is llm
+
+
+async def test_each_secret_of_a_key_with_more_than_one_value_is_masked():
+    key = '{"access_key_id": "AKIAOWNKEY", "secret_access_key": "own/secret/1", "region": "eu-central-1"}'
+    said = says("AKIAOWNKEY and own/secret/1 in eu-central-1")
+    chunks = await chunks_of(masked(ScriptedLLM([said]), key), request_with("Hi"))
+    assert chunks[-1].text == "*** and *** in eu-central-1"

@@ -7,9 +7,12 @@ import importlib
 import logging
 import os
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
+Given = TypeVar("Given")
+T = TypeVar("T")
 _lock = threading.Lock()
 _is_loaded = False
 
@@ -18,6 +21,11 @@ async def load() -> None:
     """Import litellm in a thread: it takes seconds, and leases and other runs go on meanwhile."""
     if not _is_loaded:
         await asyncio.to_thread(_load)
+
+
+async def in_thread(translate: Callable[[Given], T], given: Given) -> T:
+    """The result of a translation, which takes a while for a long history."""
+    return await asyncio.to_thread(translate, given)
 
 
 def _load() -> None:

@@ -55,6 +55,7 @@ class OpenAILLM:
         """``http`` is a pool that the caller closes; the default is the pool of the event loop."""
         self._key = api_key
         self._address = provider.address(base_url)
+        self._url = f"{self._address}/chat/completions"
         self._model = model
         self._headers = {"content-type": "application/json", **dict(provider.headers)}
         if api_key:
@@ -120,7 +121,7 @@ class OpenAILLM:
         try:
             sent = http.build_request(
                 "POST",
-                f"{self._address}/chat/completions",
+                self._url,
                 content=content,
                 headers=self._headers,
                 timeout=httpx2.Timeout(None, connect=self._limits.connect),

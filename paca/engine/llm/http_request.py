@@ -1,0 +1,95 @@
+"""Sends one request to a model service: within time limits, without redirects, with errors in its words."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from paca.engine.llm import provider_errors
+from paca.engine.llm.base import ModelError, ModelMisconfigured
+from paca.engine.llm.http_pool import TimeLimits, pool
+from paca.engine.llm.response_body import AttemptBudget, connection_errors
+
+if TYPE_CHECKING:
+    import httpx2
+
+MAX_REFUSAL_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """A request with its credentials in the headers."""
+
+    url: str
+    headers: dict[str, str] = field(repr=False)
+    content: bytes = b""
+    method: str = "POST"
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Sends the requests of one adapter. ``mask`` removes the agent's credentials from an error.
+
+    ``no_service`` is the text for a path that the server does not have.
+    """
+
+    limits: TimeLimits
+    http: httpx2.AsyncClient | None
+    no_service: str
+    mask: Callable[[ModelError], ModelError]
+
+    async def send(self, request: HttpRequest, budget: AttemptBudget) -> httpx2.Response:
+        """The response when the headers of a successful one are there. Its body is not read yet.
+
+        Raises ``ModelError`` for every other status, a redirect and a failed connection; its kind
+        ``ModelMisconfigured`` for an address or a key that cannot be sent.
+        """
+        import httpx2
+
+        http = self.http or pool()
+        address = request.url.partition("?")[0]
+        try:
+            sent = http.build_request(
+                request.method,
+                request.url,
+                content=request.content,
+                headers=request.headers,
+                timeout=httpx2.Timeout(None, connect=self.limits.connect),
+            )
+            async with asyncio.timeout(budget.seconds_left()):
+                response = await http.send(sent, stream=True)
+                if response.is_success:
+                    return response
+                body = await read_at_most(response, MAX_REFUSAL_BYTES)
+        except TimeoutError:
+            raise budget.timeout_error(address) from None
+        except httpx2.InvalidURL as error:
+            raise ModelMisconfigured(f"The base URL is not valid: {error}") from None
+        except UnicodeEncodeError:
+            raise ModelMisconfigured("The key has characters that cannot be sent.") from None
+        except connection_errors() as error:
+            failure = provider_errors.from_transport(error, address)
+            raise budget.with_patience(self.mask(failure)) from None
+        refusal = provider_errors.from_status(
+            # Amazon's services write Message with a capital.
+            response.status_code,
+            body.replace(b'"Message"', b'"message"'),
+            response.headers,
+            no_service=self.no_service,
+        )
+        raise budget.with_patience(self.mask(refusal))
+
+
+async def read_at_most(response: httpx2.Response, limit: int) -> bytes:
+    """The first bytes of the body; the response is closed afterwards."""
+    body = bytearray()
+    with suppress(*connection_errors()):
+        async for piece in response.aiter_bytes():
+            body += piece
+            if len(body) > limit:
+                break
+    await response.aclose()
+    return bytes(body)
