@@ -65,6 +65,7 @@ WAITS_FOR = {
 # What a running conversation does now.
 ACTIVITIES = {
     "starting_sandbox": "Starting the sandbox",
+    "waiting_for_model": "Waiting for the model",
     "thinking": "Thinking",
     "running_tool": "Running a tool",
     "retrying": "Retrying the model",

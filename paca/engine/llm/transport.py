@@ -68,7 +68,8 @@ class ModelTransport(httpx2.AsyncBaseTransport):
     def __init__(self, allowed: AllowedServers, limits: httpx2.Limits) -> None:
         self._allowed = allowed
         self._limits = limits
-        self._direct = httpx2.AsyncHTTPTransport(trust_env=False, limits=limits)
+        # Of the environment, a transport takes only SSL_CERT_FILE and SSL_CERT_DIR.
+        self._direct = httpx2.AsyncHTTPTransport(limits=limits)
         self._direct._pool._network_backend = CheckedBackend(allowed)
         self._proxied: dict[str, httpx2.AsyncHTTPTransport] = {}
 
@@ -79,7 +80,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
             return await self._direct.handle_async_request(request)
         if proxy not in self._proxied:
             self._proxied[proxy] = httpx2.AsyncHTTPTransport(
-                trust_env=False, limits=self._limits, proxy=httpx2.Proxy(proxy)
+                limits=self._limits, proxy=httpx2.Proxy(proxy)
             )
         try:
             return await self._proxied[proxy].handle_async_request(request)

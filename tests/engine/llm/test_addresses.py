@@ -11,6 +11,7 @@ from paca.engine.llm.base import ModelMisconfigured, Unreachable
 from paca.engine.llm.http_pool import new_pool
 from tests.engine.llm.request_builders import chunks_of, reply_of, request_with
 from tests.support.model_script import says
+from tests.support.tls_proxy import TlsProxy
 
 pytestmark = pytest.mark.anyio
 PROXY = "http://user:secret-word@127.0.0.1:9"  # nothing listens there
@@ -127,3 +128,14 @@ def test_proxies_of_the_environment_are_named_without_their_passwords(monkeypatc
     assert proxies.in_use() == ["127.0.0.1:9"]
     monkeypatch.setenv("no_proxy", "*")
     assert proxies.in_use() == []
+
+
+async def test_certificate_is_checked_against_those_that_the_operator_trusts(
+    server, opened, monkeypatch, tmp_path
+):
+    """Also though the connection goes to an address, since the host was resolved before."""
+    with TlsProxy(tmp_path, server.port) as proxy:
+        with pytest.raises(Unreachable, match="TLS"):
+            await reply_of(opened(f"https://localhost:{proxy.port}/v1"), request_with("Hi"))
+        monkeypatch.setenv("SSL_CERT_FILE", str(proxy.certificate))
+        await reply_of(opened(f"https://localhost:{proxy.port}/v1"), request_with("Hi"))

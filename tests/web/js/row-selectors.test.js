@@ -56,7 +56,7 @@ test("activity row is shown while the agent works and no other row shows progres
   const last = () => rows(state(log)).at(-1);
   same(last().activity, "Waiting for a worker");
   log.start();
-  same([last().kind, last().activity], ["now", "Thinking"]);
+  same([last().kind, last().activity], ["now", "Waiting for the model"]);
   check(last().since);
   log.add("sandbox.starting", { backend: "bubblewrap" });
   same(last().activity, "Starting the sandbox");
@@ -84,10 +84,10 @@ test("failed sandbox start ends the activity of starting", () => {
   const log = new Log().message("Hi").begin();
   log.add("sandbox.starting", { backend: "docker" });
   log.use("bash", { command: "ls" }, { failed: true, cause: "refused" });
-  same(rows(state(log)).at(-1).activity, "Thinking");
+  same(rows(state(log)).at(-1).activity, "Waiting for the model");
   log.add("sandbox.starting", { backend: "docker" });
   log.finish("failed", "sandbox_error").begin();
-  same(rows(state(log)).at(-1).activity, "Thinking");
+  same(rows(state(log)).at(-1).activity, "Waiting for the model");
 });
 
 test("continue buttons are offered at the last stop only", () => {

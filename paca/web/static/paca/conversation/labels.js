@@ -22,7 +22,8 @@ export function activityOf(state, toolPhrase) {
   if (state.retry) return ACTIVITIES.get("retrying");
   if (toolPhrase) return toolPhrase;
   const newest = [...state.live.values()].at(-1);
-  return newest?.kind === "said" ? "Writing" : ACTIVITIES.get("thinking");
+  if (!newest) return ACTIVITIES.get("waiting_for_model");
+  return newest.kind === "said" ? "Writing" : ACTIVITIES.get("thinking");
 }
 
 function startingInWords({ phase }) {
@@ -46,6 +47,7 @@ const PAUSED = new Map(Object.entries({
   time_limit: () => "Paused at the time limit of one turn.",
   rate_limited: () => "Paused: the model's provider limits the number of requests.",
   model_unavailable: () => "Paused: the model does not answer.",
+  context_full: () => "Paused: the conversation is longer than the model takes.",
   stuck: () => "Paused: the agent repeated the same step without progress.",
   parked: () => "Parked: the same step failed several times in a row.",
 }));
