@@ -102,6 +102,11 @@ def orphans(volumes: dict[UUID, str]) -> set[UUID]:
     return {each for each, volume in others.items() if volume not in recorded}
 
 
+def count() -> int:
+    """The number of sandboxes, those with nothing but files included."""
+    return Sandbox.objects.count()
+
+
 def count_by_backend_and_state() -> dict[tuple[str, ...], int]:
     """Number of sandboxes for each pair of backend and state. Those of the warm pool are ready."""
     counted = Sandbox.objects.order_by().values_list("backend", "state").annotate(n=Count("pk"))

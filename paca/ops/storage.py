@@ -1,7 +1,7 @@
 """The keep times of an installation in words, for doctor, the admin's first page and ``remove_old``."""
 
-from paca.conversations import retention
-from paca.conversations.models import Conversation, FullOutput, Sandbox
+from paca.conversations import retention, sandbox_queries
+from paca.conversations.models import Conversation, FullOutput
 from paca.conversations.retention import OldData
 from paca.engine.tools.formatting import format_size, pluralize
 
@@ -20,7 +20,7 @@ def summary() -> str:
     outputs = FullOutput.objects.count()
     stored = (
         f"{pluralize(Conversation.objects.filter(deleted_at=None).count(), 'conversation')}, "
-        f"{pluralize(Sandbox.objects.count(), 'sandbox', 'sandboxes')} with files, "
+        f"{pluralize(sandbox_queries.count(), 'sandbox', 'sandboxes')} with files, "
         f"{pluralize(outputs, 'full output')}"
     )
     found = retention.find_old_data(retention.KeepTimes.from_settings())
