@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db.models import BigIntegerField, QuerySet, UUIDField
@@ -15,6 +15,7 @@ from paca.common.prepared_queries import Parameter, Select
 from paca.conversations.models import Conversation, Event
 
 PAGE_EVENTS = 200
+E = TypeVar("E", bound=events.Event)
 
 _COLUMNS = ("seq", "type", "source", "turn", "at", "payload", "blob__body")
 
@@ -85,6 +86,13 @@ def page(
     # The log may have grown since the conversation's row was read.
     last_seq = max(conversation.last_seq, found[-1].seq if found else 0)
     return LogPage(found, first_seq=min(1, last_seq), last_seq=last_seq)
+
+
+def of_type(conversation_id: UUID, type_: type[E], *, after: int) -> list[E]:
+    """The events of one type above ``after``, in order."""
+    rows = _rows(conversation_id).filter(type=type_.type, seq__gt=after).order_by("seq")
+    loaded = (_stored(row).load() for row in rows)
+    return [event for event in loaded if isinstance(event, type_)]
 
 
 def all_events(conversation_id: UUID) -> Iterator[StoredEvent]:

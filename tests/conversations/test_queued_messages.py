@@ -64,6 +64,20 @@ def test_agent_that_was_first_keeps_the_message():
     assert Trigger.objects.get(event_seq=seq).state == "claimed"
 
 
+def test_change_that_is_sent_again_after_a_lost_answer_counts_once_also_if_the_agent_has_read_it():
+    chat = Chat()
+    started, seq = queued(chat)
+    change = chat.url(started, f"messages/{seq}/"), {"text": "And the README"}
+    for _ in range(2):
+        assert chat.api.patch(*change).status_code == 202
+    started_call = ModelCallStarted(call_id=str(uuid4()), model="m")
+    store.append(chat.row(started).pk, started_call, lease=chat.lease)
+    assert chat.api.patch(*change).status_code == 202
+    assert len(event_log.of_type(chat.row(started).pk, events.MessageEdited, after=0)) == 1
+    other = chat.api.patch(change[0], {"text": "Too late"})
+    assert error_of(other)[:2] == (409, "message_taken")
+
+
 def test_conversation_that_waits_for_nothing_else_stops_when_its_message_is_taken_back():
     chat = Chat()
     started = chat.start("Never mind")["conversation"]
@@ -86,7 +100,7 @@ def test_message_of_another_person_cannot_be_changed():
 def test_what_is_no_message_cannot_be_changed():
     chat = Chat()
     started, seq = queued(chat)
-    for number in (seq - 1, seq + 7):
+    for number in (seq - 1, seq + 7, 10**30):
         answer = chat.api.delete(chat.url(started, f"messages/{number}/"))
         assert error_of(answer)[:2] == (404, "not_found")
     empty = chat.api.patch(chat.url(started, f"messages/{seq}/"), {"text": "  "})

@@ -85,6 +85,9 @@ MUTANTS = (
     Mutant(
         "trigger-id-starts-one-conversation", never, ("tests/worker/test_external_triggers.py",)
     ),
+    Mutant(
+        "queued-message-is-changed-once", never, ("tests/conversations/test_queued_messages.py",)
+    ),
     Mutant("trigger-client-id-is-one-text", never, ("tests/worker/test_external_triggers.py",)),
     Mutant(
         "store-call-claims-messages", never, ("tests/worker/test_messages_are_answered_once.py",)

@@ -7,6 +7,7 @@ from django.db.models.functions import Now
 
 from paca import events
 from paca.common.errors import Conflict, NotAllowed, NotFound
+from paca.common.text import to_storable
 from paca.conversations import event_log, store
 from paca.conversations.models import (
     ControlCommand,
@@ -32,15 +33,19 @@ class MessageTaken(Conflict):
 def edit(conversation: Conversation, *, event_seq: int, text: str, by: Member) -> None:
     """Replace the text of a message that the agent has not read. ``event_seq`` is the message's event.
 
-    Raises ``Invalid`` for an empty or too long text, ``NotFound`` if there is no such message,
+    To give it the text that it has changes nothing: a page repeats a command whose answer was lost. Raises ``Invalid`` for an empty or too long text, ``NotFound`` if there is no such message,
     ``NotAllowed`` if another person wrote it, and ``MessageTaken`` if the agent was faster.
     """
     check_text(text)
     current, waiting = _waiting_trigger(conversation, event_seq, by)
     # The worker takes a message by the same column: whichever update comes first decides.
-    if not waiting.update(updated_at=Now()):
-        if _is_withdrawn(current, event_seq):
-            raise MessageTaken("This message was taken back before.")
+    is_waiting = waiting.update(updated_at=Now())
+    if _is_withdrawn(current, event_seq):
+        raise MessageTaken("This message was taken back before.")
+    # guard: queued-message-is-changed-once
+    if _text_of_last_edit(current, event_seq) == to_storable(text):
+        return
+    if not is_waiting:
         raise _taken(current)
     edited = events.MessageEdited(event_seq=event_seq, text=text, by=by.name)
     store.append(current.id, edited)
@@ -78,6 +83,13 @@ def _waiting_trigger(
     # A message that interrupts has its effect at once, so it does not wait.
     waiting = {"state": TriggerState.NEW, "control": ControlCommand.NONE}
     return current, _triggers(current, event_seq).filter(**waiting)
+
+
+def _text_of_last_edit(current: Conversation, event_seq: int) -> str | None:
+    """The text that the author gave the message last; None if it was not changed."""
+    edits = event_log.of_type(current.id, events.MessageEdited, after=event_seq)
+    texts = [edit.text for edit in edits if edit.event_seq == event_seq]
+    return texts[-1] if texts else None
 
 
 def _triggers(current: Conversation, event_seq: int) -> TriggerQuerySet:
