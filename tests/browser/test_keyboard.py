@@ -1,5 +1,6 @@
 """The pages by keyboard: send, open, move, stop, the list of shortcuts, and the focus afterwards."""
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import actions
@@ -119,3 +120,12 @@ def test_scroll_position_stays_and_the_jump_button_counts_new_rows(page: Page) -
     actions.wait_until(page, "finished")
     expect(page.locator(".jump")).to_have_count(0)
     assert scroller.evaluate("(s) => s.scrollHeight - s.scrollTop - s.clientHeight") < 50
+
+
+@pytest.mark.parametrize("words", ["is it done", "I can also", "in short"])
+def test_words_typed_beside_the_composer_keep_their_first_letter(page: Page, words: str) -> None:
+    actions.start(page)
+    actions.wait_until(page, "finished")
+    page.locator(".thread-scroll").focus()
+    page.keyboard.type(words)
+    expect(page.get_by_role("textbox", name="Message")).to_have_value(words)

@@ -66,7 +66,8 @@ function isWord(key, found) {
   const now = performance.now();
   const before = now - typed.at < WORDS_MS ? typed.text : "";
   const second = found.some(({ keys: names }) => names.length > 1);
-  typed = { text: key.length === 1 && key !== " " && !second ? key : "", at: now };
+  const scrolls = key === " " && (!before || MOVES.has(before)); // after another letter it is part of the words
+  typed = { text: key.length === 1 && !scrolls && !second ? key : "", at: now };
   const field = composer();
   if (!before || !typed.text || second || (MOVES.has(before) && MOVES.has(key)) || !field) return false;
   clearTimeout(patient);

@@ -13,7 +13,7 @@ keys("Conversation", [
     const { field } = view();
     field?.focus();
     return Boolean(field);
-  }],
+  }, true],
   ["Enter", "Send, or queue while the agent works"],
   ["Shift Enter", "New line"],
   ["ArrowUp", "In an empty field: edit your last queued message"],
