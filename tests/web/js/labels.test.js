@@ -1,5 +1,5 @@
 import { same, test } from "./harness.js";
-import { stateOf } from "../../../paca/web/static/paca/conversation/labels.js";
+import { goesOnByItself, stateOf } from "../../../paca/web/static/paca/conversation/labels.js";
 
 test("stateOf gives label, icon, tone and the reason in words", () => {
   same(stateOf({ status: "paused", reason: "step_limit" }), { label: "Paused", icon: "pause", tone: "paused", reason: "step limit" });
@@ -26,4 +26,10 @@ test("stateOf shows no reason that it does not know", () => {
 
 test("stateOf shows a status that it does not know as it is", () => {
   same(stateOf({ status: "dreaming" }), { label: "dreaming", icon: "circle-help", tone: "dreaming", reason: "" });
+});
+
+test("conversation that waits for its sandbox goes on by itself, and one that waits for a person does not", () => {
+  const found = ["queued", "running", "paused", "finished"].filter((status) => goesOnByItself({ status }));
+  same(found, ["queued", "running"]);
+  same(["sandbox", "approval"].map((reason) => goesOnByItself({ status: "waiting", reason })), [true, false]);
 });

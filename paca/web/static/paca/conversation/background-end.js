@@ -1,9 +1,8 @@
 // Tells that a run has ended while its tab was in the background: tab title, icon, and a notification if wanted.
 
-import { stateOf } from "./labels.js";
+import { goesOnByItself, stateOf } from "./labels.js";
 
 const WANTED = "notify"; // "on", "off", or nothing: not asked yet
-const ACTIVE = new Set(["queued", "running"]);
 
 export class BackgroundEnd {
   offer = false; // whether to ask, for once, if notifications are wanted
@@ -43,7 +42,7 @@ export class BackgroundEnd {
   }
 
   changed(after, before) {
-    if (document.hidden && ACTIVE.has(before.status) && !ACTIVE.has(after.status)) this.#ended(after);
+    if (document.hidden && goesOnByItself(before) && !goesOnByItself(after)) this.#ended(after);
     const title = after.title || "New conversation";
     document.title = `${this.#prefix}${title} · Paca`;
   }
@@ -57,11 +56,15 @@ export class BackgroundEnd {
 
   #notify(state, title) {
     const { agent, conversation } = this.#view.page;
-    const shown = new Notification(`${agent.name}: ${state}`, { body: title, tag: conversation.id });
-    shown.onclick = () => {
-      window.focus();
-      shown.close();
-    };
+    try {
+      const shown = new Notification(`${agent.name}: ${state}`, { body: title, tag: conversation.id });
+      shown.onclick = () => {
+        window.focus();
+        shown.close();
+      };
+    } catch {
+      // Chrome on Android has the permission and not the notification; title and icon tell it.
+    }
   }
 
   #seen = () => {

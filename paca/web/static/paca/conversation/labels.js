@@ -13,6 +13,11 @@ export function stateOf({ status, reason = "", waitsFor = "" }) {
   return { ...state, tone: "queued", reason: shownReason };
 }
 
+/** Whether the agent works or will work without a person: it is queued, works, or waits for its sandbox. */
+export function goesOnByItself({ status, reason = "" }) {
+  return ["queued", "running"].includes(status) || (status === "waiting" && !WAITS_FOR_PEOPLE.includes(reason));
+}
+
 /** The present activity of the agent, as a phrase. */
 export function activityOf(state, toolPhrase) {
   if (state.stopping) return "Stopping";
