@@ -70,12 +70,14 @@ class ConversationConsumer(Consumer):
         return authorize_conversation(self.credential, self.id)
 
     def describe(self) -> Frame:
-        """The conversation as it is now, and the turn that runs. Runs in a database thread.
+        """The member whose socket it is, the conversation as it is now, and the turn that runs.
 
-        Raises ``CloseSocket``.
+        Runs in a database thread. Raises ``CloseSocket``.
         """
-        conversation = self.authorize().conversation
+        access = self.authorize()
+        conversation = access.conversation
         return {
+            "member": str(access.member.pk),
             "conversation": conversation_object(conversation),
             "turn": selectors.running_turn(conversation),
         }

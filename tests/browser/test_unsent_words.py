@@ -1,9 +1,11 @@
 """Words that were written and not sent: they outlast a limit, a lost or silent link, a sign-out and a reload."""
 
+import json
 import re
 from collections.abc import Callable
+from uuid import uuid4
 
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, WebSocketRoute, expect
 
 from tests.browser import actions
 from tests.browser.conftest import PASSWORD
@@ -77,6 +79,44 @@ def test_message_written_after_a_sign_out_elsewhere_is_sent_after_the_next_sign_
     first.evaluate("dispatchEvent(new Event('focus'))")  # the person comes back to this tab
     expect(first.locator(".bubble").get_by_text("Kept over the sign-out.")).to_have_count(1)
     expect(field_of(first)).to_have_value("and a draft")
+
+
+class SocketsOfAnotherPerson(PageSockets):
+    """The first socket after ``cut`` is that of another person, who has signed in meanwhile in this browser."""
+
+    def __init__(self, page: Page) -> None:
+        super().__init__(page)
+        self.of_another: WebSocketRoute | None = None
+        self.sent_as_another: list[str] = []
+
+    def _open(self, line: WebSocketRoute) -> None:
+        if self.refuse_with or self.of_another is not None or not self.opened:
+            super()._open(line)
+            return
+        self.of_another = line
+        server = line.connect_to_server()
+        server.on_message(lambda message: line.send(self._as_another(json.loads(message))))
+        line.on_message(lambda message: self.sent_as_another.append(str(message)))
+
+    def _as_another(self, frame: dict[str, object]) -> str:
+        other = {"member": str(uuid4())} if frame["type"] == "ready" else {}
+        return json.dumps({**frame, **other})
+
+
+def test_words_of_one_person_are_not_sent_for_another_who_has_signed_in(page: Page) -> None:
+    sockets = SocketsOfAnotherPerson(page)
+    actions.start(page)
+    actions.wait_until(page, "finished")
+    sockets.refuse_with = 1012
+    sockets.cut()
+    actions.write(page, "These are my words.")
+    expect(page.get_by_text("not sent yet")).to_be_visible()
+    sockets.refuse_with = 0
+    # The page is loaded again. Here that is by the author of the words, so that they are sent then.
+    expect(page.locator(".bubble").get_by_text("These are my words.")).to_have_count(1)
+    expect(page.get_by_role("list", name="Queued messages")).to_have_count(0)
+    assert sockets.of_another is not None
+    assert sockets.sent_as_another == []
 
 
 def sign_in(page: Page, address: str) -> None:

@@ -38,6 +38,11 @@ def page(server, chat):
         yield opened
 
 
+def test_socket_says_whose_it_is(server, chat):
+    with conversation_page(server, chat.id, session_headers(server, chat.owner)) as opened:
+        assert opened.until("ready")["member"] == str(chat.world.owner.pk)
+
+
 def test_message_command_is_acknowledged_stored_and_shown(page, chat):
     answer = page.ask("message", client_id="m-1", text="How deep is the harbour?")
     assert answer["type"] == "ack"

@@ -16,18 +16,23 @@ export class Connection {
   #socket;
   #unsent;
   #unacked = new Map(); // client_id -> frame, sent again after a reconnect; the server drops duplicates
+  #ready = false; // the socket is open, and as the person of this page
+  #me;
   #gapTimer = 0;
 
   /**
-   * `base`: "/api/v1/projects/<p>/conversations/<c>/"; `unsent`: the UnsentWords of the composer;
-   * `onError(text)` gets errors that belong to no message, `onEditRefused(text)` the words of a refused edit.
+   * `base`: "/api/v1/projects/<p>/conversations/<c>/"; `unsent`: the UnsentWords of the composer; `me`: the id of
+   * the member who writes. `onError(text)` gets errors that belong to no message, `onEditRefused(text)` the words
+   * of a refused edit, and `onOtherPerson()` is called if another person has signed in since: nothing is sent then.
    */
-  constructor(store, { base, socketPath, unsent, onError, onEditRefused }) {
+  constructor(store, { base, socketPath, unsent, me, onError, onEditRefused, onOtherPerson }) {
     this.#store = store;
     this.#base = base;
     this.#unsent = unsent;
+    this.#me = me;
     this.onError = onError;
     this.onEditRefused = onEditRefused;
+    this.onOtherPerson = onOtherPerson;
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
     this.#socket = new Socket(
       () => `${scheme}//${location.host}${socketPath}?after=${store.state.run.seq}`,
@@ -80,7 +85,7 @@ export class Connection {
   sendMessage(text, onBusy) {
     const message = { client_id: newClientId(), text, on_busy: onBusy, at: serverNow().toISOString() };
     this.#unsent.add(message);
-    this.#socket.send(this.#keep(message));
+    this.#transmit(this.#keep(message));
   }
 
   /** Do not send a message that has not been sent yet. Gives its text, or "" if the server has it. */
@@ -109,7 +114,12 @@ export class Connection {
 
   #send(frame) {
     this.#unacked.set(frame.client_id, frame);
-    this.#socket.send(frame);
+    this.#transmit(frame);
+  }
+
+  /** Send a frame once. Before the server is ready it only waits: `ready` sends all that is not confirmed. */
+  #transmit(frame) {
+    if (this.#ready) this.#socket.send(frame);
   }
 
   /** Show a message as pending, and keep its frame until it is confirmed. Gives the frame. */
@@ -126,7 +136,7 @@ export class Connection {
   }
 
   #receive(frame) {
-    if (frame.type === "ready") return this.#ready(frame);
+    if (frame.type === "ready") return this.#begin(frame);
     if (frame.type === "ack") return this.#acked(frame);
     if (frame.type === "error") return this.#refused(frame);
     this.#store.dispatch(frame);
@@ -134,7 +144,15 @@ export class Connection {
     return undefined;
   }
 
-  #ready(frame) {
+  #begin(frame) {
+    // A new connection has the session that the browser has now, which may be another person's. A server of an
+    // earlier version does not say whose it is.
+    if (frame.member && frame.member !== this.#me) {
+      this.close();
+      this.onOtherPerson();
+      return;
+    }
+    this.#ready = true;
     this.#store.dispatch({ act: "ready", conversation: frame.conversation, turn: frame.turn });
     for (const waiting of this.#unacked.values()) this.#socket.send(waiting);
   }
@@ -148,7 +166,7 @@ export class Connection {
   #refused({ client_id: clientId, code, detail }) {
     const frame = this.#unacked.get(clientId);
     if (frame && code === "rate_limited") {
-      setTimeout(() => this.#unacked.has(clientId) && this.#socket.send(frame), REPEAT_MS);
+      setTimeout(() => this.#unacked.has(clientId) && this.#transmit(frame), REPEAT_MS);
       return;
     }
     if (frame?.type === "message") this.#store.dispatch({ act: "refuse", client_id: clientId, detail });
@@ -159,6 +177,7 @@ export class Connection {
   }
 
   #state(value) {
+    this.#ready = false; // each state of the socket tells that it has closed
     this.#store.dispatch({ act: "connection", value });
   }
 

@@ -76,8 +76,10 @@ export class PacaConversation extends PacaElement {
   /** The connection to the server; the style guide overrides it to play recorded frames. */
   connect() {
     const { api, socket } = this.page.urls;
-    return new Connection(this.store, { base: api, socketPath: socket, unsent: this.unsent, onError: this.showError,
-      onEditRefused: (text) => this.queueEditing.refused(text) });
+    return new Connection(this.store, {
+      base: api, socketPath: socket, unsent: this.unsent, me: this.page.me.id, onError: this.showError,
+      onEditRefused: (text) => this.queueEditing.refused(text), onOtherPerson: () => location.reload(),
+    });
   }
 
   async #start() {
