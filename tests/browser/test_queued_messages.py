@@ -1,5 +1,6 @@
 """A message that waits for its agent: the page says why, and the author changes it or takes it back."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -44,3 +45,20 @@ def test_message_that_waits_for_a_paused_agent_is_changed_and_taken_back(page: P
     actions.wait_until(page, "stopped")
     expect(page.locator(".bubble")).to_have_count(0)
     expect(queued).to_have_count(0)
+
+
+@pytest.mark.usefixtures("paused_guide")
+def test_composer_sends_its_own_words_while_a_queued_message_is_edited(page: Page) -> None:
+    actions.start(page)
+    field = page.get_by_role("textbox", name="Message", exact=True)
+    field.press("ArrowUp")
+    editor = page.get_by_role("textbox", name="Queued message")
+    editor.fill("Half a thou")
+    field.fill("And the changelog.")
+    field.press("Enter")
+    expect(field).to_have_value("")
+    expect(editor).to_have_value("Half a thou")
+    expect(page.locator(".bubble")).to_have_text([re.compile("Look around"), "And the changelog."])
+    editor.press("Escape")
+    expect(field).to_be_focused()
+    expect(field).to_have_value("")

@@ -97,8 +97,9 @@ export class PacaConversation extends PacaElement {
     return this.store.state.run;
   }
 
+  /** The field of the composer; null for somebody who may only read. */
   get field() {
-    return this.querySelector("textarea");
+    return this.querySelector(".composer textarea");
   }
 
   /** Whether the reader has left the end of the flow. */
