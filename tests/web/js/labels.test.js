@@ -1,5 +1,5 @@
 import { same, test } from "./harness.js";
-import { goesOnByItself, stateOf } from "../../../paca/web/static/paca/conversation/labels.js";
+import { goesOnByItself, resumeLabel, stateOf } from "../../../paca/web/static/paca/conversation/labels.js";
 
 test("stateOf gives label, icon, tone and the reason in words", () => {
   same(stateOf({ status: "paused", reason: "step_limit" }), { label: "Paused", icon: "pause", tone: "paused", reason: "step limit" });
@@ -32,4 +32,13 @@ test("conversation that waits for its sandbox goes on by itself, and one that wa
   const found = ["queued", "running", "paused", "finished"].filter((status) => goesOnByItself({ status }));
   same(found, ["queued", "running"]);
   same(["sandbox", "approval"].map((reason) => goesOnByItself({ status: "waiting", reason })), [true, false]);
+});
+
+test("resumeLabel says what Continue gives at a limit", () => {
+  const label = (reason, limit) => resumeLabel({ type: "agent.conversation.paused", data: { reason, limit } });
+  same(label("token_budget", 1000000), "Continue with 1,000,000 tokens more");
+  same(label("cost_budget", 2), "Continue with $2.00 more");
+  same(label("by_person", null), "Continue");
+  same(label("parked", null), "Try again");
+  same(resumeLabel({ type: "agent.conversation.failed", data: {} }), "Try again");
 });

@@ -66,7 +66,8 @@ const NOTES = new Map(Object.entries({
   "agent.conversation.paused": (data) => ({
     look: "notice", tone: "hold", icon: "pause",
     fact: (PAUSED.get(data.reason) ?? (() => "Paused."))(data),
-    more: sentence(data.detail, NEXT_STEPS.get(data.reason) ?? "Nothing is lost. Continue, or write a message to go on."),
+    // The detail of a limit says what Continue gives.
+    more: sentence(data.detail, data.limit ? "" : NEXT_STEPS.get(data.reason) ?? "Nothing is lost. Continue, or write a message to go on."),
   }),
   "agent.conversation.failed": ({ code, message, next_step: next }, { agent }) => ({
     look: "notice", tone: "bad", icon: "circle-x",
@@ -151,6 +152,12 @@ export function retryInWords({ cause, attempt, answered }) {
 /** "3 steps". */
 export function steps(count) {
   return count === 1 ? "1 step" : `${count} steps`;
+}
+
+/** The label of the button that lets a conversation go on: at a limit it says what the click gives. */
+export function resumeLabel({ type, data }) {
+  if (type === "agent.conversation.failed" || data.reason === "parked") return "Try again";
+  return data.limit ? `Continue with ${amount(data.reason, data.limit)} more` : "Continue";
 }
 
 // --- small parts ----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import { plainRow } from "./plain-row.js";
 import { toolCard } from "./tool-card.js";
 import { groupInWords, outcome, toolOf } from "./tools.js";
 import { costInWords, tokensInWords } from "./usage.js";
-import { noteInWords, retryInWords, steps } from "./labels.js";
+import { noteInWords, resumeLabel, retryInWords, steps } from "./labels.js";
 
 /** `context`: agent, me, members, model, isOpen(entry), onToggle, prose(key, text, done), acts. */
 export function rowTemplate(row, context) {
@@ -227,12 +227,12 @@ function note(row, context) {
 }
 
 function continueButtons(row, context) {
-  const { type, data } = row.entry;
+  const { data } = row.entry;
   const settings = data.code === "configuration" && context.settingsUrl;
   const parked = data.reason === "parked";
   return html`<span class="notice-acts">
     ${settings ? html`<a class="btn btn-s" href=${context.settingsUrl}>Open settings</a>` : nothing}
-    <button type="button" class="btn btn-s" @click=${context.acts.resume}>${parked || type === "agent.conversation.failed" ? "Try again" : "Continue"}</button>
+    <button type="button" class="btn btn-s" @click=${context.acts.resume}>${resumeLabel(row.entry)}</button>
     ${parked ? html`<button type="button" class="btn btn-s" @click=${context.acts.stop}>Stop</button>` : nothing}</span>`;
 }
 
