@@ -18,7 +18,7 @@ from paca.engine.llm.base import (
     ToolResult,
     ToolUse,
 )
-from paca.engine.llm.http_pool import new_pool
+from paca.engine.llm.http_pool import TimeLimits, new_pool
 from tests.engine.llm.conftest import SHORT
 from tests.engine.llm.request_builders import (
     BASH,
@@ -200,6 +200,13 @@ async def test_azure_serves_also_at_the_path_of_version_1(server, opened):
     assert server.requests[0].headers["api-key"] == KEY
 
 
+async def test_vertex_takes_a_budget_of_reasoning_for_gemini(server, opened):
+    llm = opened("vertex_ai/gemini-test", json.dumps(TOKEN))
+    await reply_of(llm, request_with("Hi", parameters={"thinking_budget": 512}))
+    google = server.requests[0].body["extra_body"]["google"]
+    assert google == {"thinking_config": {"thinking_budget": 512}}
+
+
 # --- tokens -------------------------------------------------------------------------------------
 
 
@@ -373,6 +380,7 @@ async def test_usage_of_bedrock_counts_tokens_of_the_cache_apart(server, opened)
         ("bedrock/some.new-model", {"top_k": 5}, "top_k"),
         ("cohere_chat/command-test", {"effort": "high"}, "effort"),
         (BEDROCK, {"color": "red"}, "color"),
+        ("azure/gpt-test", {"thinking_budget": 512}, "effort"),
     ],
 )
 async def test_parameter_that_a_model_does_not_take_is_refused_and_not_dropped(
@@ -464,6 +472,17 @@ async def test_replicate_prediction_is_cancelled_with_its_call(opened):
                 break
         await stream.aclose()
         assert prediction.cancelled
+
+
+@pytest.mark.usefixtures("fast_polls")
+async def test_replicate_prediction_that_is_silent_for_too_long_is_cancelled(http):
+    prediction = Prediction(GROWING)
+    limits = TimeLimits(connect=5, first_token=5, gap=0.05, total=10)
+    with JsonServer(prediction) as replicate:
+        llm = registry.open_llm("replicate/meta/m", base_url=replicate.base_url, api_key=KEY, limits=limits, http=http)  # fmt: skip
+        with pytest.raises(StreamBroken, match="nothing came for"):
+            await reply_of(llm, request_with("Hi", tools=()))
+    assert prediction.cancelled
 
 
 async def test_replicate_has_no_tool_calls_and_names_the_setting_for_it(opened):

@@ -48,7 +48,8 @@ class CloudLLM(OpenAILLM):
         self._provider = provider.name
         self._base, _, self._query = base_url.strip().partition("?")
         self._base = self._base.rstrip("/")
-        self._connected = False
+        # The cloud is known whatever its address is, and so are its parameters.
+        self._encoder = Encoder(provider, model, own_address=False, family=self._family)
 
     async def stream(self, request: Request) -> AsyncIterator[Chunk]:
         """Yield the chunks of one attempt, as ``LLM`` describes. Raises ``ModelError``."""

@@ -11,6 +11,7 @@ from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from paca.common import clock
 from paca.engine.llm.base import (
     Chunk,
     ModelError,
@@ -78,7 +79,6 @@ class ReplicateLLM:
                 for chunk in assembler.take(_event(facts, text[len(shown) :])):
                     yield chunk
                 shown = text
-                budget.begun = bool(shown)
         for chunk in assembler.close():
             yield chunk
         yield assembler.finish()
@@ -89,12 +89,16 @@ class ReplicateLLM:
         """The prediction as it grows, up to its end. One that has not ended is cancelled on the way out."""
         address = ""
         try:
-            facts = await self._ask("POST", self._url(), budget, content)
-            address = self._address(facts)
+            facts = await self._ask("POST", self._url(), content)
+            address, changed_at = self._address(facts), clock.monotonic()
             while facts["status"] not in ENDED:
                 yield facts
+                budget.begun = bool(_output(facts))
+                self._check_time(budget, changed_at)
                 await asyncio.sleep(min(POLL_SECONDS, budget.seconds_left()))
-                facts = await self._ask("GET", address, budget)
+                before, facts = facts, await self._ask("GET", address)
+                if _output(facts) != _output(before):
+                    changed_at = clock.monotonic()
             address = ""
             if facts["status"] == "failed":
                 words = {"error": facts.get("error") or "failed"}
@@ -105,6 +109,12 @@ class ReplicateLLM:
         finally:
             if address:
                 await self._cancel(address)
+
+    def _check_time(self, budget: AttemptBudget, changed_at: float) -> None:
+        """Polls are short, so the limits of an attempt are checked between them."""
+        silent = budget.begun and clock.monotonic() - changed_at >= self._limits.gap
+        if silent or budget.seconds_left() <= 0:
+            raise budget.timeout_error("Replicate")
 
     def _url(self) -> str:
         owner, _, rest = self._model.partition("/")
@@ -130,20 +140,17 @@ class ReplicateLLM:
             encoded["version"] = version
         return json.dumps(encoded, ensure_ascii=False).encode(errors="replace")
 
-    async def _ask(
-        self, method: str, url: str, budget: AttemptBudget, content: bytes = b""
-    ) -> dict[str, Any]:
+    async def _ask(self, method: str, url: str, content: bytes = b"") -> dict[str, Any]:
         """The prediction as the server describes it. Raises ``ModelError``."""
+        budget, body = AttemptBudget(self._limits), b""
         sent = HttpRequest(url, self._headers, content, method)
         response = await self._sender.send(sent, budget)
-        begun, body = budget.begun, b""
         try:
             pieces = response.aiter_bytes()
             while data := await read(pieces, budget):
                 body += data
         finally:
             await response.aclose()
-        budget.begun = begun
         try:
             facts = json.loads(body)
         except ValueError:

@@ -7,7 +7,9 @@ from paca.engine.llm.base import ModelMisconfigured
 SAME_NAME = ("temperature", "top_p", "top_k")
 KNOWN = frozenset({*SAME_NAME, "max_tokens", "thinking_budget", "effort"})
 # Services that have no field for a budget of reasoning, but one for its effort.
-WITHOUT_BUDGET = ("openai", "mistral", "groq", "xai", "cerebras", "cohere")
+WITHOUT_BUDGET = (
+    "openai", "mistral", "groq", "xai", "cerebras", "cohere", "azure", "azure_ai", "watsonx",
+)  # fmt: skip
 QWEN = ("dashscope", "qwencloud", "qwen_ai_platform", "modelscope")
 
 
@@ -48,7 +50,7 @@ def _thinking(budget: int, provider: str) -> dict[str, Any]:
         raise ModelMisconfigured(
             "This model does not take the parameter thinking_budget. Set effort in place of it."
         )
-    if provider == "gemini":
+    if provider in ("gemini", "vertex_ai"):
         return {"extra_body": {"google": {"thinking_config": {"thinking_budget": budget}}}}
     if provider == "openrouter":
         return {"reasoning": {"max_tokens": budget}}
