@@ -14,6 +14,20 @@ LOCAL = "local"
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "host.docker.internal")
 LOCAL_PORTS = (11434, 8000, 8080, 1234, 4000, 5000, 30000)
 ANY_PORT = 0
+# Addresses of these networks hold an address of the old network in bits 0 to 31, counted after this shift.
+# A gateway in the network of this server would carry a connection there.
+EMBEDDING_NETWORKS = (
+    (ipaddress.IPv6Network("::ffff:0:0/96"), 0),  # mapped
+    (ipaddress.IPv6Network("::/96"), 0),  # compatible
+    (ipaddress.IPv6Network("::ffff:0:0:0/96"), 0),  # translated
+    (ipaddress.IPv6Network("64:ff9b::/96"), 0),  # NAT64
+    (ipaddress.IPv6Network("2002::/16"), 80),  # 6to4
+)
+# Private networks that the standard library takes for public ones.
+OTHER_PRIVATE_NETWORKS = (
+    ipaddress.IPv6Network("64:ff9b:1::/48"),  # NAT64 with an own prefix
+    ipaddress.IPv6Network("fec0::/10"),  # site-local
+)
 
 
 class AddressRefused(OSError):
@@ -71,8 +85,21 @@ class AllowedServers:
 
 def is_private(address: Address) -> bool:
     """Whether the address is anything but one of the public network."""
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return not (mapped or address).is_global or (mapped or address).is_multicast
+    if isinstance(address, ipaddress.IPv6Address):
+        # guard: engine-embedded-addresses
+        if (embedded := _embedded(address)) is not None:
+            return is_private(embedded)
+        if any(address in network for network in OTHER_PRIVATE_NETWORKS):
+            return True
+    return not address.is_global or address.is_multicast
+
+
+def _embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """The address of the old network to which a gateway would carry a connection to this one."""
+    for network, shift in EMBEDDING_NETWORKS:
+        if address in network:
+            return ipaddress.IPv4Address((int(address) >> shift) & 0xFFFFFFFF)
+    return None
 
 
 def literal(host: str) -> Address | None:

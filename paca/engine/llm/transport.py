@@ -12,7 +12,13 @@ import httpcore2
 import httpx2
 
 from paca.engine.llm import proxies
-from paca.engine.llm.address_check import Address, AddressRefused, AllowedServers, literal
+from paca.engine.llm.address_check import (
+    Address,
+    AddressRefused,
+    AllowedServers,
+    is_private,
+    literal,
+)
 
 LOOPBACK_NAMES = ("localhost", "localhost.localdomain")
 
@@ -109,4 +115,4 @@ class ModelTransport(httpx2.AsyncBaseTransport):
             addresses = await resolve(host, port)
         except OSError:
             return False  # only the proxy knows this name
-        return any(not address.is_global for address in addresses)
+        return any(map(is_private, addresses))

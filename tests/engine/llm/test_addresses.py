@@ -74,6 +74,14 @@ async def test_name_that_resolves_to_a_private_address_is_refused(server, monkey
         ("::ffff:127.0.0.1", False),
         ("::ffff:93.184.216.34", True),
         ("224.0.0.1", False),
+        ("::127.0.0.1", False),
+        ("::ffff:0:10.0.0.1", False),
+        ("64:ff9b::10.0.0.1", False),
+        ("64:ff9b::93.184.216.34", True),
+        ("64:ff9b:1::1", False),
+        ("2002:a00:1::", False),
+        ("2002:5db8:d822::1", True),
+        ("fec0::1", False),
     ],
 )
 def test_only_public_addresses_are_allowed_unless_listed(address, allowed):
