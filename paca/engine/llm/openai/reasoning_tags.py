@@ -11,7 +11,9 @@ TAGS = {
     "[THINK]": "[/THINK]",
     "◁think▷": "◁/think▷",
 }
+OPENING = re.compile("|".join(map(re.escape, TAGS)))
 CLOSING = re.compile("|".join(map(re.escape, TAGS.values())))
+FENCES = ("```", "~~~")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,8 @@ class Piece:
 class ReasoningTags:
     """Splits the content of one reply. Only tags at its beginning count, or a closing tag alone.
 
-    A tag in a sentence or in code is text. A template may have written the opening tag into the prompt;
+    A tag in a sentence or in code is text, and so is one that ends what an opening tag in the text began: a
+    person may have asked about the tags. A template may have written the opening tag into the prompt;
     the content then begins with reasoning, and only the closing tag comes.
     """
 
@@ -37,6 +40,7 @@ class ReasoningTags:
         self._follows_tag = False  # line feeds after a tag belong to it
         self._may_close_alone = True
         self._line = ""  # the text of the current line before what is held
+        self._in_code = False  # between two fences, at the beginning of that line
 
     def feed(self, text: str) -> list[Piece]:
         """The pieces that are certain now. A possible part of a tag is held back."""
@@ -101,17 +105,28 @@ class ReasoningTags:
             self._held[: len(self._held) - held],
             self._held[len(self._held) - held :],
         )
-        self._line = (self._line + shown)[-2000:].rpartition("\n")[2]
+        self._may_close_alone &= OPENING.search(self._line + shown) is None
+        self._in_code, self._line = self._place_after(shown)
         yield Piece(shown)
 
     def _closing_alone(self, is_end: bool) -> re.Match[str] | None:
-        """A closing tag without an opening one, at the beginning or the end of a line."""
+        """A closing tag without an opening one, at the beginning or the end of a line outside of code."""
         for found in CLOSING.finditer(self._held):
-            line = (self._line + self._held[: found.start()]).rpartition("\n")[2]
+            before = self._held[: found.start()]
+            in_code, line = self._place_after(before)
+            # guard: engine-tags-in-code
+            if in_code or OPENING.search(self._line + before):
+                return None
             after = self._held[found.end() : found.end() + 1]
             if "`" not in line and (not line.strip() or after == "\n" or (not after and is_end)):
                 return found
         return None
+
+    def _place_after(self, text: str) -> tuple[bool, str]:
+        """Whether the line that this text ends in is code, and that line, as far as it is needed."""
+        *lines, last = (self._line + text).split("\n")
+        fences = sum(line.lstrip().startswith(FENCES) for line in lines)
+        return self._in_code ^ bool(fences % 2), last[-2000:]
 
     def _held_length(self) -> int:
         """The length of the end of the text that may be a closing tag, or a part of one."""
