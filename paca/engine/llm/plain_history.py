@@ -2,7 +2,7 @@
 
 A server may refuse a history for reasons that nobody can list: an order of roles, a missing field, a tool
 call of another model. The adapter then asks once more in this form, before anything fails, and keeps
-to it in this conversation as long as the process lives.
+to it in this conversation until the process ends or the server refuses this form.
 """
 
 import hashlib
@@ -37,13 +37,18 @@ T = TypeVar("T")
 
 
 async def send(request: Request, *, address: str, post: Callable[[Request], Awaitable[T]]) -> T:
-    """Send the request by ``post``, and a history that is refused once more in the strictest form.
+    """Send the request by ``post``, and a history that is refused once more in the other form.
 
     Raises the ``ModelError`` of ``post``; that of the usual form if both forms are refused.
     """
     key = _key(address, request)
     if key in _remembered:
-        return await post(strictest(request))
+        try:
+            return await post(strictest(request))
+        except RequestRefused:
+            # guard: engine-strictest-form-is-left
+            _remembered.pop(key, None)
+        return await post(request)
     try:
         return await post(request)
     except ModelError as refusal:

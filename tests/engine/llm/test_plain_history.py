@@ -83,6 +83,15 @@ async def test_refused_history_stays_in_the_strictest_form_in_its_conversation(
     assert len(server.requests) == 6
 
 
+async def test_strictest_form_that_a_server_refuses_later_is_left(server, llm, dialect):
+    server.script([refusal(dialect, "odd one"), says("One."), refusal(dialect, "odd two"), says("Two."), says("Three.")])  # fmt: skip
+    assert (await reply_of(llm, history("Left."))).text == "One."
+    assert (await reply_of(llm, history("Left."))).text == "Two."
+    assert (await reply_of(llm, history("Left."))).text == "Three."
+    usual = [json.dumps(each.body["messages"]) for each in server.requests]
+    assert usual[0] == usual[3] == usual[4] != usual[1] == usual[2]
+
+
 async def test_history_that_is_refused_in_every_form_fails_in_the_words_of_the_first_refusal(
     server, llm, dialect
 ):
