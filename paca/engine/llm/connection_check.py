@@ -28,7 +28,7 @@ from paca.engine.llm.base import (
 )
 from paca.engine.llm.demo import scripted_model
 from paca.engine.llm.http_pool import TimeLimits
-from paca.engine.llm.provider_errors import from_transport, sentence, without_key
+from paca.engine.llm.provider_errors import from_transport, sentence, without_key, without_key_text
 from paca.engine.llm.registry import PROVIDERS, is_own_server, open_llm
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ async def served_models(address: str, api_key: str) -> tuple[str, ...]:
             if await _speaks_http(http, address):
                 raise ModelMisconfigured(PLAIN_HTTP.format(address=address)) from None
             raise without_key(from_transport(error, address), api_key) from None
-    return _names(body) if answer.is_success else ()
+    return _names(body, api_key) if answer.is_success else ()
 
 
 async def _speaks_http(http: "httpx2.AsyncClient", address: str) -> bool:
@@ -150,12 +150,13 @@ async def _read_at_most(pieces: AsyncIterator[bytes]) -> bytes:
     return bytes(body)
 
 
-def _names(body: bytes) -> tuple[str, ...]:
+def _names(body: bytes, api_key: str) -> tuple[str, ...]:
+    """The names in the list, without the key: a server may repeat it."""
     try:
-        listed = json.loads(body)["data"]
-        return tuple(to_storable(str(one["id"]))[:200] for one in listed[:MAX_LISTED_MODELS])
-    except (ValueError, KeyError, TypeError):
+        names = [str(one["id"]) for one in json.loads(body)["data"][:MAX_LISTED_MODELS]]
+    except (ValueError, KeyError, TypeError, RecursionError):
         return ()
+    return tuple(to_storable(without_key_text(name, api_key))[:200] for name in names)
 
 
 def _with_models(found: ConnectionCheck, name: str, models: tuple[str, ...]) -> ConnectionCheck:

@@ -26,6 +26,7 @@ from paca.engine.llm.credentials import secrets_of
 from paca.engine.llm.provider_errors import MIN_KEY_CHARACTERS
 
 MASK = "***"
+NAME_MASK = "___"  # in the name of a tool, which has no stars
 
 
 class KeyMaskingLLM:
@@ -77,7 +78,12 @@ class _Masked:
 
 
 def _masked_reply(reply: Reply, key: str) -> Reply:
-    return replace(reply, blocks=tuple(_masked_block(block, key) for block in reply.blocks))
+    """The reply without the key in its blocks and notices, which may quote the server."""
+    notices = tuple(
+        replace(notice, text=notice.text.replace(key, MASK)) for notice in reply.notices
+    )
+    blocks = tuple(_masked_block(block, key) for block in reply.blocks)
+    return replace(reply, blocks=blocks, notices=notices)
 
 
 def _masked_block(block: Text | Thinking | ToolUse, key: str) -> Text | Thinking | ToolUse:
@@ -88,7 +94,13 @@ def _masked_block(block: Text | Thinking | ToolUse, key: str) -> Text | Thinking
         case ToolUse():
             written = json.dumps(block.arguments, ensure_ascii=False).replace(key, MASK)
             problem = block.problem.replace(key, MASK)
-            return replace(block, arguments=json.loads(written), problem=problem, attached={})
+            return replace(
+                block,
+                tool=block.tool.replace(key, NAME_MASK),
+                arguments=json.loads(written),
+                problem=problem,
+                attached={},
+            )
         case Thinking():
             return replace(block, text=block.text.replace(key, MASK), attached={})
         case Text():

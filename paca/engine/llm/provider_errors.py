@@ -244,10 +244,16 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
 
 def without_key(error: ModelError, key: str) -> ModelError:
     """The error without the key in its text. Some gateways repeat the key in their answer."""
-    detail = error.detail.replace(key, "***") if len(key) >= MIN_KEY_CHARACTERS else error.detail
-    masked = type(error)(detail, retry_after_seconds=error.retry_after_seconds)
+    masked = type(error)(
+        without_key_text(error.detail, key), retry_after_seconds=error.retry_after_seconds
+    )
     masked.patience_seconds = error.patience_seconds
     return masked
+
+
+def without_key_text(text: str, key: str) -> str:
+    """The text with ``***`` in place of the key. A short key is no secret."""
+    return text.replace(key, "***") if len(key) >= MIN_KEY_CHARACTERS else text
 
 
 def sentence(cls: type[ModelError]) -> str:

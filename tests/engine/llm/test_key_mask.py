@@ -2,7 +2,17 @@
 
 import pytest
 
-from paca.engine.llm.base import Text, TextDelta, Thinking, ThinkingDelta, ToolUse
+from paca.engine.llm.base import (
+    Notice,
+    Reply,
+    StopReason,
+    Text,
+    TextDelta,
+    Thinking,
+    ThinkingDelta,
+    ToolUse,
+    Usage,
+)
 from paca.engine.llm.key_mask import masked
 from tests.engine.llm.request_builders import chunks_of, request_with
 from tests.support.model_script import calls, says, thinks
@@ -26,6 +36,20 @@ async def test_key_in_an_answer_is_masked_in_pieces_and_whole():
     assert by_kind[Text].text == text
     assert by_kind[Thinking].text == thought
     assert by_kind[ToolUse].arguments == {"command": "echo ***"}
+
+
+async def test_key_in_the_name_of_a_tool_and_in_a_notice_is_masked():
+    use = ToolUse("call1", f"run_{KEY}", {})
+    notice = Notice("unknown_stop", f"The model stopped for an unknown reason ({KEY}).")
+    said = Reply((use,), StopReason.TOOLS, Usage(), (notice,))
+
+    class Saying:
+        async def stream(self, request):
+            yield said
+
+    (reply,) = await chunks_of(masked(Saying(), KEY), request_with("Hi"))
+    assert KEY not in str(reply)
+    assert reply.calls[0].tool == "run____"
 
 
 async def test_answer_without_the_key_is_left_as_it_is():

@@ -173,6 +173,14 @@ async def test_connection_check_reports_a_wrong_key_without_showing_it(server):
 
 
 @pytest.mark.anyio
+async def test_connection_check_masks_the_key_in_the_list_of_models(server):
+    server.served = ["m-sk-very-secret-1"]
+    result = await tried_elsewhere(server, fails("404"), api_key="sk-very-secret-1")
+    assert result.models == ("m-***",)
+    assert "sk-very-secret-1" not in str(result)
+
+
+@pytest.mark.anyio
 async def test_connection_check_finds_an_unsupported_parameter(server):
     result = await tried_elsewhere(server, fails("badrequest"), parameters={"temperature": 0.5})
     assert (result.works, result.code) == (False, "request_refused")
