@@ -6,13 +6,26 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 
 from paca.common import clock
-from paca.engine.llm.base import ModelError, ModelLoading, StreamBroken, TimedOut, Unreachable
+from paca.engine.llm.base import (
+    ModelError,
+    ModelLoading,
+    Overloaded,
+    StreamBroken,
+    TimedOut,
+    Unreachable,
+)
 from paca.engine.llm.http_pool import TimeLimits
 
 # After its last event a stream should end at once. Its connection can then be used again.
 DRAIN_SECONDS = 0.5
 # Several times the longest answers of the largest models, including their event framing.
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
+# Under these a proxy says that the server behind it has not answered yet.
+GATEWAY_TIMEOUTS = (408, 504, 524)
+GATEWAY_GAVE_UP = (
+    "A proxy before the model's server gave up waiting for it (HTTP {status}). Let it wait longer, as nginx "
+    "does with proxy_read_timeout."
+)
 
 
 class AttemptBudget:
@@ -44,6 +57,16 @@ class AttemptBudget:
         if restarts or isinstance(error, ModelLoading):
             error.patience_seconds = self._limits.loading
         return error
+
+    def refusal(self, error: ModelError, status: int) -> ModelError:
+        """The error of a response with this HTTP status, for this server.
+
+        A server in the own network may still be working on a request that its proxy gave up.
+        """
+        # guard: engine-no-repeat-behind-a-proxy
+        if self._limits.own_server and type(error) is Overloaded and status in GATEWAY_TIMEOUTS:
+            return TimedOut(GATEWAY_GAVE_UP.format(status=status))
+        return self.with_patience(error)
 
     def timeout_error(self, address: str = "") -> ModelError:
         """The error for the time limit that ended the attempt. It names what allows more time.

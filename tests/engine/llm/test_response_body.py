@@ -2,11 +2,20 @@
 
 import pytest
 
-from paca.engine.llm import own_parameters
-from paca.engine.llm.base import ModelLoading, RateLimited, StreamBroken, TimedOut, Unreachable
-from paca.engine.llm.http_pool import TimeLimits
+from paca.engine.llm import own_parameters, registry
+from paca.engine.llm.base import (
+    ModelLoading,
+    Overloaded,
+    RateLimited,
+    StreamBroken,
+    TimedOut,
+    Unreachable,
+)
+from paca.engine.llm.http_pool import TimeLimits, new_pool
 from paca.engine.llm.response_body import AttemptBudget
+from tests.engine.llm.request_builders import chunks_of, request_with
 from tests.support.fake_clock import FakeClock
+from tests.support.model_script import Raw
 
 OWN = TimeLimits(own_server=True, loading=300)
 
@@ -46,6 +55,29 @@ def test_own_server_that_does_not_listen_yet_is_asked_again_for_a_while():
         (OWN, RateLimited("slow"), 0),
     ):
         assert AttemptBudget(limits).with_patience(error).patience_seconds == patience
+
+
+@pytest.mark.parametrize("status", [408, 504, 524])
+def test_request_that_a_proxy_of_an_own_server_gave_up_is_not_sent_again(status):
+    gave_up = AttemptBudget(OWN).refusal(Overloaded("Gateway Time-out"), status)
+    assert (type(gave_up), "proxy_read_timeout" in gave_up.detail) == (TimedOut, True)
+    elsewhere = AttemptBudget(TimeLimits()).refusal(Overloaded("Gateway Time-out"), status)
+    assert elsewhere.retryable
+    assert AttemptBudget(OWN).refusal(Overloaded("busy"), 503).retryable
+    assert type(AttemptBudget(OWN).refusal(ModelLoading("loading"), status)) is ModelLoading
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("dialect", ["openai", "anthropic"])
+async def test_adapter_does_not_repeat_a_request_that_a_proxy_gave_up(server, dialect):
+    base_url = server.base_url if dialect == "anthropic" else f"{server.base_url}/v1"
+    server.script([Raw(b"<h1>504 Gateway Time-out</h1>", status=504)])
+    async with new_pool() as http:
+        llm = registry.open_llm(
+            f"{dialect}/m", base_url=base_url, api_key="k", limits=OWN, http=http
+        )
+        with pytest.raises(TimedOut):
+            await chunks_of(llm, request_with("Hi"))
 
 
 def test_agents_own_time_limits_replace_those_of_the_installation():

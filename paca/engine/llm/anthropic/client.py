@@ -112,7 +112,8 @@ class AnthropicLLM:
             refusal = provider_errors.from_status(
                 error.status_code, body, error.response.headers, no_service=NO_API
             )
-            raise without_key(refusal, self._key) from None
+            refusal = without_key(refusal, self._key)
+            raise budget.refusal(refusal, error.status_code) from None
         except anthropic.APIConnectionError as error:
             failure = provider_errors.from_transport(error, self._base_url)
             raise budget.with_patience(failure) from None

@@ -141,7 +141,7 @@ class OpenAILLM:
             failure = without_key(from_transport(error, self._address), self._key)
             raise budget.with_patience(failure) from None
         refusal = errors.from_status(response.status_code, body, response.headers)
-        raise budget.with_patience(without_key(refusal, self._key))
+        raise budget.refusal(without_key(refusal, self._key), response.status_code)
 
 
 async def _read_refusal(response: httpx2.Response) -> bytes:
