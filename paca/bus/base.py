@@ -108,7 +108,10 @@ class TriggerHandler(Protocol):
         ...
 
     def handle(self, entry_id: str, fields: Mapping[str, str]) -> EntryResult:
-        """Store the rows that another program asks for. May be called twice with the same entry."""
+        """Store the rows that another program asks for. May be called twice with the same entry.
+
+        ``entry_id`` is the id under which its program added it, also if it was added again since.
+        """
         ...
 
 

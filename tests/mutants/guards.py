@@ -232,6 +232,19 @@ MUTANTS = (
         ("tests/engine/test_context_window.py",),
     ),
     Mutant("engine-trim-after-refusal", always, ("tests/engine/test_context_window.py",)),
+    Mutant("engine-strictest-form-is-left", removed, ("tests/engine/llm/test_plain_history.py",)),
+    Mutant("engine-no-repeat-behind-a-proxy", never, ("tests/engine/llm/test_response_body.py",)),
+    Mutant("engine-embedded-addresses", never, ("tests/engine/llm/test_addresses.py",)),
+    Mutant("engine-tags-in-code", never, (ODDITIES,)),
+    Mutant(
+        "bus-first-id-of-an-entry",
+        value("entry[0].decode()"),
+        (
+            "tests/bus/test_trigger_stream.py::"
+            "test_entry_that_a_stopping_worker_requeues_is_handled_under_its_first_id",
+        ),
+        on_services=True,
+    ),
     Mutant("engine-private-addresses", value("True"), ("tests/engine/llm/test_addresses.py",)),
     Mutant(
         "engine-loopback-is-not-proxied",

@@ -116,7 +116,8 @@ class TriggerStreamReader(ConnectionThread):
         for entry_id, fields in group.peek(self._peeked_to):
             if fields.get(b"type") == STOP.encode() and b"trigger_id" not in fields:
                 texts = _decode(fields)
-                result = texts and self._handler.handle(entry_id.decode(), texts)
+                first_id = original_id((entry_id, fields))
+                result = texts and self._handler.handle(first_id, texts)
                 if result and result.status is EntryStatus.RETRY_LATER:
                     return
             self._peeked_to = entry_id
@@ -160,12 +161,11 @@ class TriggerStreamReader(ConnectionThread):
         group.acknowledge(entry[0])
 
     def _handle_external(self, group: ConsumerGroup, entry: Entry, deliveries: int) -> None:
-        entry_id, fields = entry
-        texts = _decode(fields)
+        texts = _decode(entry[1])
         if texts is None:
             _refuse(group, entry, "trigger_refused", "A field is not UTF-8 text.")
             return
-        result = self._handle_until_database_answers(group, entry_id, texts)
+        result = self._handle_until_database_answers(group, entry, texts)
         match result.status:
             case EntryStatus.ACCEPTED:
                 group.accept(entry, _describe(entry, "accepted", result.facts))
@@ -178,17 +178,20 @@ class TriggerStreamReader(ConnectionThread):
                 group.requeue(entry)  # this worker stops; another may reach the database
 
     def _handle_until_database_answers(
-        self, group: ConsumerGroup, entry_id: bytes, texts: dict[str, str]
+        self, group: ConsumerGroup, entry: Entry, texts: dict[str, str]
     ) -> EntryResult:
-        result = self._handler.handle(entry_id.decode(), texts)
+        # A stop that was peeked at counts once, also if its entry was requeued since.
+        # guard: bus-first-id-of-an-entry
+        first_id = original_id(entry)
+        result = self._handler.handle(first_id, texts)
         if result.status is EntryStatus.RETRY_LATER:
             # A stop behind this entry is not handled yet, even if it is in the same batch.
-            self._peeked_to = entry_id
+            self._peeked_to = entry[0]
         while result.status is EntryStatus.RETRY_LATER and not self.stopping.wait(RETRY_SECONDS):
             group.keep(self._batch_ids)
             if self._handler.capacity() <= 0:  # a disk may stay full for a long time
                 self._handle_stops(group)
-            result = self._handler.handle(entry_id.decode(), texts)
+            result = self._handler.handle(first_id, texts)
         return result
 
     def _offer(self, hint: TriggerDue | HintsLost) -> None:
