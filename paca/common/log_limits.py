@@ -2,12 +2,14 @@
 
 import logging
 import threading
+import traceback
 from collections import Counter
+from dataclasses import dataclass
 
 from paca.common import clock
 
 WINDOW_SECONDS = 10.0
-MAX_LINES = 20  # of one logger and level in one window
+MAX_LINES = 20  # of one kind in one window
 # Requests and connections cause the records of these loggers. Those of workers are not limited.
 LIMITED_LOGGERS = (
     "asyncio",
@@ -41,14 +43,32 @@ class ClientErrorFilter(logging.Filter):
         return True
 
 
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Where in the code a record was logged, and where its error was raised: a flood hides only its like."""
+
+    logger: str
+    level: int
+    logged: tuple[str, int]
+    raised: tuple[str, int] | None
+
+    @classmethod
+    def of(cls, record: logging.LogRecord) -> "_Kind":
+        raised = None
+        if record.exc_info and (frames := list(traceback.walk_tb(record.exc_info[2]))):
+            frame, line = frames[-1]
+            raised = (frame.f_code.co_filename, line)
+        return cls(record.name, record.levelno, (record.pathname, record.lineno), raised)
+
+
 class LimitedHandler(logging.StreamHandler):  # type: ignore[type-arg] # stderr, as the original
-    """Writes to stderr; of many records of one logger and level it writes some, and then their number."""
+    """Writes to stderr; of many records of one kind it writes some, and then their number."""
 
     def __init__(self, *, window_seconds: float = WINDOW_SECONDS) -> None:
         super().__init__()
         self._window_seconds = window_seconds
         self._window_end = 0.0
-        self._counts: Counter[tuple[str, int]] = Counter()
+        self._counts: Counter[_Kind] = Counter()
         self._timer: threading.Timer | None = None
         self._counting = threading.RLock()
 
@@ -67,22 +87,24 @@ class LimitedHandler(logging.StreamHandler):  # type: ignore[type-arg] # stderr,
         super().close()
 
     def write_summary(self) -> None:
-        """Write how many records of each logger were left out, and begin to count anew."""
+        """Write how many records of each kind were left out, and begin to count anew."""
         with self._counting:
             counts, self._counts, self._timer = self._counts, Counter(), None
-        for (name, level), count in counts.items():
+        for kind, count in counts.items():
             if count > MAX_LINES:
                 text = f"{count - MAX_LINES} more such lines within {self._window_seconds:g} s"
-                super().handle(logging.LogRecord(name, level, __file__, 0, text, (), None))
+                super().handle(
+                    logging.LogRecord(kind.logger, kind.level, *kind.logged, text, (), None)
+                )
 
     def _has_room(self, record: logging.LogRecord) -> bool:
         if clock.monotonic() >= self._window_end:
             self.write_summary()
             self._window_end = clock.monotonic() + self._window_seconds
-        key = (record.name, record.levelno)
+        kind = _Kind.of(record)
         with self._counting:
-            self._counts[key] += 1
-            if self._counts[key] <= MAX_LINES:
+            self._counts[kind] += 1
+            if self._counts[kind] <= MAX_LINES:
                 return True
             self._write_summary_later()
             return False

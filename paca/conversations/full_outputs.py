@@ -41,8 +41,11 @@ def add_part(call_id: UUID, number: int, data: bytes) -> None:
 
 
 @transaction.atomic
-def finish(call_id: UUID, *, size_bytes: int) -> None:
-    """Say that every part is stored, and drop the oldest outputs of the conversation above the limit."""
+def finish(call_id: UUID, *, size_bytes: int) -> bool:
+    """Say that every part is stored, and drop the oldest outputs of the conversation above the limit.
+
+    Gives whether this one is kept: alone it may be larger than the limit.
+    """
     FullOutput.objects.filter(pk=call_id).update(size_bytes=size_bytes)
     kept = FullOutput.objects.filter(call__conversation__tool_calls=call_id).order_by("-created_at")
     total, dropped = 0, []
@@ -51,6 +54,7 @@ def finish(call_id: UUID, *, size_bytes: int) -> None:
         if total > settings.CONVERSATION_OUTPUT_MIB << 20:
             dropped.append(output_id)
     FullOutput.objects.filter(pk__in=dropped).delete()
+    return call_id not in dropped
 
 
 def delete_all(conversation: Conversation) -> None:
@@ -69,7 +73,13 @@ def to_file(conversation: Conversation, call_id: UUID) -> ExportFile:
     if found is None:
         raise NotFound("The full output of this call is not kept.")
     name = f"output-{found.call_id.hex[:12]}.txt"
-    return write_file(_parts(found), name, "text/plain; charset=utf-8")
+    written = write_file(_parts(found), name, "text/plain; charset=utf-8")
+    # It was dropped meanwhile, or a worker that was taken for dead has finished what another began again.
+    # guard: full-output-is-whole
+    if written.size != found.size_bytes:
+        written.file.close()
+        raise NotFound("The full output of this call is not kept.")
+    return written
 
 
 def _parts(output: FullOutput) -> Iterator[bytes]:

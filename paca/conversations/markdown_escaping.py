@@ -7,16 +7,18 @@ read as a tag, which could hide the rest of the text, and keeps a viewer from fe
 import re
 from collections.abc import Iterator
 
+# The line ends of Markdown. ``splitlines`` knows more, and would see a fence where a viewer sees text.
+LINE_END = re.compile(r"\r\n|\r|\n")
 FENCE = re.compile(r"(`{3,}(?=[^`]*$)|~{3,})")
 # A code span, the beginning of a tag, or that of an image.
-SPAN_TAG_OR_IMAGE = re.compile(r"(?<![\\`])(`+)(?!`).+?(?<!`)\1(?!`)|<(?=[A-Za-z/!?])|!(?=\[)")
+SPAN_TAG_OR_IMAGE = re.compile(r"(?<![\\`])(`+)(?!`).+?(?<!`)\1(?!`)|<(?=[A-Za-z/!?])|!+(?=\[)")
 TAG_OR_IMAGE = re.compile(r"([<!])(?=(?<=<)[A-Za-z/!?]|(?<=!)\[)")
 
 
 def escape_markdown(text: str) -> str:
     """The text with tags and images escaped outside code blocks, and every fenced block closed at the end."""
     lines: list[str] = []
-    for paragraph, fence in _parts(text.rstrip().splitlines()):
+    for paragraph, fence in _parts(LINE_END.split(text.rstrip())):
         lines += paragraph if fence else _escape_paragraph(paragraph)
         if fence and not (len(paragraph) > 1 and _closes_fence(paragraph[-1], fence)):
             lines.append(fence)
@@ -38,7 +40,7 @@ def _parts(lines: list[str]) -> Iterator[tuple[list[str], str]]:
             part, fence = [line], found[0]
         else:
             part.append(line)
-            if not line.strip():
+            if not line.strip(" \t"):
                 yield part, ""
                 part = []
     yield part, fence
@@ -46,8 +48,9 @@ def _parts(lines: list[str]) -> Iterator[tuple[list[str], str]]:
 
 def _closes_fence(line: str, fence: str) -> bool:
     """Whether the line ends the fenced block: the same mark at least as often, hardly indented."""
-    mark = line.strip()
-    return mark.startswith(fence) and not mark.strip(fence[0]) and not line.startswith(" " * 4)
+    mark = line.lstrip(" ")  # a tab before it is as wide as four spaces
+    is_mark = mark.startswith(fence) and not mark.rstrip(" \t").strip(fence[0])
+    return is_mark and len(line) - len(mark) < 4
 
 
 def _escape_paragraph(lines: list[str]) -> list[str]:
@@ -64,7 +67,7 @@ def _escape_paragraph(lines: list[str]) -> list[str]:
 def _escape(found: str) -> str:
     if found == "<":
         return "&lt;"
-    return "" if found == "!" else found
+    return "" if found.startswith("!") else found
 
 
 def _has_whole_spans(line: str) -> bool:

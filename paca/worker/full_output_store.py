@@ -49,5 +49,5 @@ class FullOutputStore:
         ):
             await call(full_outputs.add_part, call_id, number, data)
             size, number = size + len(data), number + 1
-        await call(full_outputs.finish, call_id, size_bytes=size)
-        return size
+        is_kept = await call(full_outputs.finish, call_id, size_bytes=size)
+        return size if is_kept else 0

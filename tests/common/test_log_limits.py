@@ -3,7 +3,8 @@
 import io
 import json
 import logging
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -78,3 +79,29 @@ def test_error_of_a_client_is_a_warning_without_a_traceback(handler):
     (line,) = lines(handler)
     assert line["level"] == "warning"
     assert "exception" not in line
+
+
+def test_flood_of_one_line_hides_no_other_line_of_its_logger(handler):
+    for number in range(10 * MAX_LINES):
+        handler.handle(said("django.request", f"Not Found: /{number}"))
+    other = said("django.request", "Internal Server Error: /tasks")
+    other.lineno = 2
+    handler.handle(other)
+    assert lines(handler)[-1]["message"] == "Internal Server Error: /tasks"
+
+
+def test_flood_of_one_error_hides_no_other_error_of_its_place(handler):
+    for _ in range(10 * MAX_LINES):
+        handler.handle(failed(lambda: [][0]))
+    handler.handle(failed(lambda: {}["missing"]))
+    assert "KeyError" in lines(handler)[-1]["exception"]
+
+
+def failed(act: Callable[[], object]) -> logging.LogRecord:
+    """A record of the error that the call raises."""
+    record = said("django.request", "Internal Server Error")
+    try:
+        act()
+    except LookupError:
+        record.exc_info = sys.exc_info()
+    return record

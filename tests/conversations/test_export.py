@@ -309,6 +309,12 @@ async def test_export_is_streamed_in_pieces_by_the_async_server(anyio_backend):
         ("a ` b\n- c ![d](e) ` f", "a ` b\n- c [d](e) ` f"),
         ("\\\\`a` ![c](d) `", "\\\\`a` ! [c](d) `"),
         ("\\\\![c](d)", "\\\\[c](d)"),
+        ("!![a](b)", "[a](b)"),
+        # What looks like a fence to Python, and to no viewer.
+        ("a\u2028~~~\n![b](c)", "a\u2028~~~\n[b](c)"),
+        ("~~~\n\t~~~\n~~~\n![b](c)", "~~~\n\t~~~\n~~~\n[b](c)"),
+        ("~~~\n\u3000~~~\n~~~\n![b](c)", "~~~\n\u3000~~~\n~~~\n[b](c)"),
+        ("a ` b\n\u3000\n`![c](d)`", "a ` b\n\u3000\n`! [c](d)`"),
     ],
 )
 def test_export_shows_foreign_images_as_links(written, shown):

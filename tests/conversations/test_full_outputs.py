@@ -103,6 +103,21 @@ def test_oldest_full_outputs_are_dropped_above_the_limit(chat, conversation, set
     assert statuses == [404, 404, 200]
 
 
+def test_full_output_above_the_limit_alone_is_not_kept(conversation, settings):
+    settings.CONVERSATION_OUTPUT_MIB = 1
+    full_outputs.begin(UUID(CALL))
+    full_outputs.add_part(UUID(CALL), 0, os.urandom(1_200_000))
+    assert not full_outputs.finish(UUID(CALL), size_bytes=1_200_000)
+    assert not FullOutput.objects.exists()
+
+
+def test_half_of_a_full_output_is_never_shown_as_a_whole(chat, conversation):
+    full_outputs.begin(UUID(CALL))
+    full_outputs.add_part(UUID(CALL), 0, b"half")
+    full_outputs.finish(UUID(CALL), size_bytes=8)  # by a worker that was taken for dead
+    assert chat.api.get(address(chat, conversation)).status_code == 404
+
+
 def test_full_outputs_are_deleted_with_their_conversation(chat, conversation):
     keep()
     deletion.delete(Conversation.objects.get(pk=conversation), by=chat.world.owner)

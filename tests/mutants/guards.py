@@ -302,5 +302,7 @@ MUTANTS = (
         never,
         ("tests/ops/test_daphne.py::test_daphne_serves_pages_api_and_sockets",),
     ),
+    Mutant("daphne-slow-reader", always, ("tests/ops/test_daphne_connections.py",)),
+    Mutant("full-output-is-whole", never, ("tests/conversations/test_full_outputs.py",)),
     Mutant("daphne-unsent-bytes", always, ("tests/ops/test_daphne.py",)),
 )

@@ -49,14 +49,14 @@ async def _wait_until_drained(protocol: Any) -> None:
     if protocol.state != protocol.STATE_OPEN:
         raise ConnectionError("the viewer has closed the connection")
     # guard: daphne-unsent-bytes
-    if _unsent_bytes(protocol) <= MAX_UNSENT_BYTES:
+    if unsent_bytes(protocol) <= MAX_UNSENT_BYTES:
         return
     async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
-        while _unsent_bytes(protocol) > MAX_UNSENT_BYTES:  # noqa: ASYNC110 - Twisted has no event for it
+        while unsent_bytes(protocol) > MAX_UNSENT_BYTES:  # noqa: ASYNC110 - Twisted has no event for it
             await asyncio.sleep(POLL_SECONDS)
 
 
-def _unsent_bytes(protocol: Any) -> int:
+def unsent_bytes(protocol: Any) -> int:
     """The size of Twisted's write buffer. With TLS it belongs to the transport below."""
     transport = protocol.transport
     while not hasattr(transport, "dataBuffer") and hasattr(transport, "transport"):

@@ -15,7 +15,11 @@ from paca.common.request_body import MAX_BODY_BYTES
 from paca.common.trusted_proxies import TrustedProxies
 from paca.ops.connections.limits import configured_limits
 from paca.ops.connections.table import SWEEP_SECONDS, Connection, ConnectionTable
+from paca.ops.daphne.backpressure import unsent_bytes
 from paca.web.middleware.body_size_limit import too_large_body
+
+# What a client must read of a response each minute, as on uvicorn.
+MIN_READ_BYTES = 48 * 1024
 
 CombinedWithTwisted: Any = object
 
@@ -45,10 +49,10 @@ class BoundedRequest(CombinedWithTwisted):  # type: ignore[misc] # of any type
         super().requestReceived(*request)
 
     def finish(self) -> None:
-        connection = self.channel and self.channel.transport.connection
+        bounded = self.channel and self.channel.transport
         super().finish()
-        if connection:
-            connection.waits_for_request()
+        if bounded:
+            bounded.wait_for_client()
 
     def _count(self, length: int) -> None:
         # guard: daphne-body-length
@@ -63,6 +67,7 @@ class BoundedConnection(CombinedWithTwisted):  # type: ignore[misc]
     def __init__(self, factory: Any, wrapped: Any, connection: Connection) -> None:
         super().__init__(factory, wrapped)
         self.connection = connection
+        self._unsent = 0  # bytes of the last response, when the client was last looked at
 
     def makeConnection(self, transport: Any) -> None:
         self.connection.opened(abort=transport.abortConnection, time_out=self._time_out)
@@ -87,8 +92,22 @@ class BoundedConnection(CombinedWithTwisted):  # type: ignore[misc]
         self.loseConnection()
         self.connection.waits_for_close()
 
+    def wait_for_client(self) -> None:
+        """The response is written: the client must read what is unsent of it, and may ask again then."""
+        self._unsent = unsent_bytes(self)
+        if self._unsent:
+            self.connection.waits_for_reader()
+        else:
+            self.connection.waits_for_request()
+
     def _time_out(self) -> None:
-        self.refuse(b"408 Request Timeout")
+        # guard: daphne-slow-reader
+        if not self._unsent:
+            self.refuse(b"408 Request Timeout")
+        elif unsent_bytes(self) > max(self._unsent - MIN_READ_BYTES, 0):
+            self.connection.abort()
+        else:
+            self.wait_for_client()
 
 
 class BoundedFactory(CombinedWithTwisted):  # type: ignore[misc]
