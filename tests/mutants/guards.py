@@ -234,6 +234,7 @@ MUTANTS = (
     Mutant("engine-trim-after-refusal", always, ("tests/engine/test_context_window.py",)),
     Mutant("engine-strictest-form-is-left", removed, ("tests/engine/llm/test_plain_history.py",)),
     Mutant("engine-no-repeat-behind-a-proxy", never, ("tests/engine/llm/test_response_body.py",)),
+    Mutant("engine-attached-growth", never, ("tests/engine/llm/test_openai_attachments.py",)),
     Mutant("engine-embedded-addresses", never, ("tests/engine/llm/test_addresses.py",)),
     Mutant("engine-tags-in-code", never, (ODDITIES,)),
     Mutant(

@@ -102,7 +102,8 @@ def _masked_block(block: Text | Thinking | ToolUse, key: str) -> Text | Thinking
                 attached={},
             )
         case Thinking():
-            return replace(block, text=block.text.replace(key, MASK), attached={})
+            # A signature of the text as it was would be refused, and may hold the key itself.
+            return Thinking(block.text.replace(key, MASK))
         case Text():
             return replace(block, text=block.text.replace(key, MASK))
 

@@ -101,3 +101,21 @@ def test_attachments_are_storable():
 )  # fmt: skip
 def test_family_is_the_provider_the_address_and_the_beginning_of_the_name(one, other, same):
     assert (attachments.family_of(*one) == attachments.family_of(*other)) == same
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        {"reasoning_details": [{"data": "x" * 1000}]},
+        {"reasoning_details": [{"data": "x" * 1000, "index": 0}]},
+        {"thoughts": {"signature": [{}]}},
+    ],
+)
+def test_fields_that_grow_for_ever_stop_to_grow_and_are_not_kept(piece, monkeypatch):
+    monkeypatch.setattr(attachments, "MAX_PARTS", 20)
+    monkeypatch.setattr(attachments, "MAX_BYTES", 20_000)
+    known: dict = {}
+    for _ in range(100):
+        attachments.merge(known, json.loads(json.dumps(piece)))
+    assert attachments.TOO_LONG in json.dumps(known)
+    assert attachments.storable(FAMILY, known) == {}

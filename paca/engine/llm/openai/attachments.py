@@ -12,6 +12,8 @@ from typing import Any
 from paca.common.text import to_storable_json
 
 MAX_BYTES = 256 * 1024  # of one block; more is dropped whole, since a part would be refused
+MAX_PARTS = 4096  # of one list or object
+TOO_LONG = " " * (MAX_BYTES + 1)  # in place of a value that grew beyond these: its block is dropped
 REPLY_FIELD = re.compile(
     r"reason|think|thought|signature|encrypt|extra_content|provider_specific", re.I
 )
@@ -39,6 +41,10 @@ def merge(known: Fields, new: Fields) -> None:
 
 
 def _merged(name: str, old: Any, new: Any) -> Any:
+    # Each piece is a copy of all before it: without a bound a long stream would take hours of computing.
+    # guard: engine-attached-growth
+    if len(old) > MAX_BYTES if isinstance(old, str) else _is_large(old):
+        return TOO_LONG
     if isinstance(old, dict) and isinstance(new, dict):
         merged = dict(old)
         merge(merged, new)
@@ -48,6 +54,10 @@ def _merged(name: str, old: Any, new: Any) -> Any:
     if isinstance(old, str) and isinstance(new, str) and name in STREAMED:
         return old + new
     return new
+
+
+def _is_large(value: Any) -> bool:
+    return isinstance(value, dict | list) and len(value) > MAX_PARTS
 
 
 def _merged_lists(old: list[Any], new: list[Any]) -> list[Any]:
