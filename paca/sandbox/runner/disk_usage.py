@@ -7,6 +7,7 @@ import stat
 from collections import deque
 
 from paca.sandbox.runner import open_files, processes
+from paca.sandbox.runner.safe_path import keep_usable
 from paca.sandbox.runner.signals import SIGKILL
 
 TYPE_CHECKING = False
@@ -141,16 +142,18 @@ class CountedUsage:
         Each folder is opened from the one above it: so no path becomes too long. At some depth a folder
         is put aside and walked later, so that few are open at a time.
         """
-        waiting = deque([os.open(self._root, os.O_RDONLY | FOLDER_FLAGS)])
+        waiting: deque[_Level] = deque()
+        keep_usable(self._root)
+        self._put_aside(waiting, _open_level(None, self._root, OWNER_MAY_LIST))
         try:
             while waiting:
                 yield from self._walk_below(waiting.popleft(), waiting)
         finally:
-            for folder in waiting:
-                os.close(folder)
+            for level in waiting:
+                level.close()
 
-    def _walk_below(self, top: int, waiting: deque[int]) -> Iterator[os.stat_result | None]:
-        levels = [_Level(top, None)]
+    def _walk_below(self, top: _Level, waiting: deque[_Level]) -> Iterator[os.stat_result | None]:
+        levels = [top]
         try:
             while levels:
                 found = levels[-1].next_entry()
@@ -169,17 +172,22 @@ class CountedUsage:
             for level in levels:
                 level.close()
 
-    def _enter(self, levels: list[_Level], waiting: deque[int], name: str, mode: int) -> None:
+    def _enter(self, levels: list[_Level], waiting: deque[_Level], name: str, mode: int) -> None:
         level = _open_level(levels[-1].folder, name, mode)
         if level is None:
             return
         if len(levels) < MAX_OPEN_FOLDERS:
             levels.append(level)
-        elif len(waiting) < MAX_WAITING_FOLDERS:
-            waiting.append(os.dup(level.folder))
-            level.close()
         else:
-            self._immeasurable = True
+            self._put_aside(waiting, level)
+
+    def _put_aside(self, waiting: deque[_Level], level: _Level | None) -> None:
+        """Walk a folder later. It stays open until then, with the mode that makes it listable."""
+        if level is not None and len(waiting) < MAX_WAITING_FOLDERS:
+            waiting.append(level)
+            return
+        self._immeasurable = True
+        if level is not None:
             level.close()
 
 
@@ -213,7 +221,7 @@ class _Level:
         os.close(self.folder)
 
 
-def _open_level(parent: int, name: str, mode: int) -> _Level | None:
+def _open_level(parent: int | None, name: str, mode: int) -> _Level | None:
     """Open a folder. One that its owner may not list is made listable until it is closed."""
     try:
         if mode & OWNER_MAY_LIST == OWNER_MAY_LIST:

@@ -11,7 +11,7 @@ from paca.sandbox.runner.file_type import binary_kind
 from paca.sandbox.runner.line_window import MAX_LINES, file_answer, line_window
 from paca.sandbox.runner.listing import MAX_ENTRIES, collect_entries, describe_entry
 from paca.sandbox.runner.output import OutputFile
-from paca.sandbox.runner.safe_path import SafePath
+from paca.sandbox.runner.safe_path import SafePath, keep_usable
 from paca.sandbox.runner.text_edit import (
     TextContent,
     describe_form,
@@ -58,6 +58,7 @@ class WorkspaceFiles:
         Raises ``RequestError`` if the path is no folder.
         """
         limit = max(1, min(limit, MAX_ENTRIES))
+        keep_usable(f"/proc/self/fd/{self.root}")
         with SafePath(self.root, path) as target:
             if not stat.S_ISDIR(file_io.stat_target(target).st_mode):
                 raise RequestError("not_a_file", "This is not a directory.")
@@ -175,6 +176,7 @@ class WorkspaceFiles:
 
     def open_folder(self, path: str) -> int:
         """A descriptor of a folder in which a command is started. Raises ``RequestError`` if it is none."""
+        keep_usable(f"/proc/self/fd/{self.root}")
         with SafePath(self.root, path) as target:
             if not stat.S_ISDIR(file_io.stat_target(target).st_mode):
                 raise RequestError("no_such_file", "The working directory is not a directory.")

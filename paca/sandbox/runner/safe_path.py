@@ -20,6 +20,19 @@ MAX_LINKS = 40
 FOLDER_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+def keep_usable(root: str) -> None:
+    """Give the owner of the workspace all rights on its folder, which a command may have taken away.
+
+    Without them no command, tool or measurement could go on, and no later sandbox could start.
+    """
+    try:
+        mode = stat.S_IMODE(os.stat(root).st_mode)  # noqa: PTH116 - pathlib is slow to import
+        if mode & stat.S_IRWXU != stat.S_IRWXU:
+            os.chmod(root, mode | stat.S_IRWXU)  # noqa: PTH101 - as above
+    except OSError:  # the workspace belongs to another user
+        return
+
+
 def to_bytes(path: str) -> bytes:
     """A path from the model as bytes, also with lone surrogates. Raises ``RequestError`` if it contains NUL."""
     if "\0" in path:
