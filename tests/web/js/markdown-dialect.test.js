@@ -10,8 +10,8 @@ test("texts of markers nest to a bounded depth and need no deep stack", () => {
     numbered: `${"1. ".repeat(20_000)}x`, both: `${"> - ".repeat(5000)}x`,
     emphasis: `${"*".repeat(50_000)}a${"*".repeat(50_000)}`, alternating: `${"*a **b ".repeat(9000)}${"c** d* ".repeat(9000)}`,
     underscores: "__a".repeat(30_000), tildes: "~~a ".repeat(25_000), brackets: "[".repeat(50_000),
-    images: "![".repeat(50_000), links: "[a](".repeat(25_000), formulas: "\\[ ".repeat(20_000), lines: "\\[\n".repeat(20_000),
-    dollars: "$a_ ".repeat(25_000), backticks: "`a``b```".repeat(10_000), words: "漢".repeat(90_000),
+    images: "![".repeat(50_000), links: "[a](".repeat(25_000), addresses: `${"[a](".repeat(25_000)})`, formulas: "\\[ ".repeat(20_000), lines: "\\[\n".repeat(20_000),
+    dollars: "$a_ ".repeat(25_000), onlyDollars: `${"$".repeat(100_000)}*`, backticks: "`a``b```".repeat(10_000), words: "漢".repeat(90_000),
   };
   for (const [name, text] of Object.entries(texts)) {
     const found = markup(text);

@@ -6,8 +6,8 @@ import { visible } from "./terminal.js";
 
 // Deeper quotes, lists and emphasis stay as written. Parsing is recursive, so depth costs stack.
 const MAX_DEPTH = 12;
-// The search for the end of emphasis costs as much as the text is long. A text of delimiters would cost
-// the square of that, so each text has a budget; what is found after its end stays as written.
+// The search for the end of emphasis or of a link costs as much as the text is long. A text of delimiters
+// would cost the square of that, so each text has a budget; what is found after its end stays as written.
 const MAX_SEARCHED = 4_000_000; // characters
 // Longer formulas are not looked for, so that a lone delimiter costs little.
 const MAX_FORMULA = 2000; // characters
@@ -35,11 +35,12 @@ class BoundedTokenizer extends Tokenizer {
 
   emStrong(source, ...rest) {
     if (source[0] !== "*" && source[0] !== "_") return undefined;
-    return this.#search(source, () => super.emStrong(source, ...rest));
+    return this.#search(source.length, () => super.emStrong(source, ...rest));
   }
 
-  link(...args) {
-    return this.#nested(() => super.link(...args));
+  link(source, ...rest) {
+    if (this.#searched > MAX_SEARCHED) return undefined;
+    return this.#search(addressLength(source), () => super.link(source, ...rest));
   }
 
   reflink(...args) {
@@ -49,11 +50,14 @@ class BoundedTokenizer extends Tokenizer {
   /** One tilde means "about", so only two strike out. */
   del(source, ...rest) {
     if (!source.startsWith("~~")) return undefined;
-    return this.#search(source, () => super.del(source, ...rest));
+    return this.#search(source.length, () => super.del(source, ...rest));
   }
 
   /** Running text also ends where a formula may begin. */
   inlineText(source) {
+    // The rule for text looks far ahead, so it gets no more than it may take.
+    const near = source.slice(0, MAX_FORMULA).indexOf("$", 1);
+    if (near > 0) return super.inlineText(source.slice(0, near));
     const token = super.inlineText(source);
     const end = token ? token.raw.indexOf("$", 1) : -1;
     return end < 0 ? token : super.inlineText(source.slice(0, end));
@@ -65,8 +69,8 @@ class BoundedTokenizer extends Tokenizer {
     return end < 0 ? link : super.url(source.slice(0, end));
   }
 
-  #search(source, read) {
-    this.#searched += source.length;
+  #search(length, read) {
+    this.#searched += length;
     return this.#searched > MAX_SEARCHED ? undefined : this.#nested(read);
   }
 
@@ -79,6 +83,15 @@ class BoundedTokenizer extends Tokenizer {
       this.#depth -= 1;
     }
   }
+}
+
+/** How far the address of a link may go: up to a space, or to the end of its title. */
+function addressLength(source) {
+  const start = source.indexOf("](");
+  if (start < 0) return 0;
+  const end = /\S*(?:\s+(?:"[^"]*|'[^']*|\([^)]*))?/y;
+  end.lastIndex = start + 2;
+  return end.exec(source)[0].length;
 }
 
 // --- emphasis -------------------------------------------------------------------------------------
