@@ -4,7 +4,7 @@ import { QueueEditing } from "../../../paca/web/static/paca/conversation/queue-e
 /** What QueueEditing uses of the page; `sent` are the commands and `drafts` the words put into the composer. */
 class FakeView {
   unsent = { edit: null };
-  run = { seq: 9 };
+  run = { seq: 9, entries: new Map() };
   sent = [];
   drafts = [];
   connection = {
@@ -31,8 +31,13 @@ class FakeView {
 
 const MESSAGE = { seq: 7, text: "And the changelog" };
 
+function store(view, changes = {}) {
+  view.run.entries.set(`message:${MESSAGE.seq}`, { ...MESSAGE, ...changes });
+}
+
 function editing(text) {
   const view = new FakeView();
+  store(view);
   const editor = new QueueEditing(view);
   editor.start(MESSAGE);
   editor.change(text);
@@ -45,6 +50,7 @@ test("edit of a queued message ends when its new text is in the log", () => {
   same([view.sent, editor.edit.saving], [[["edit", 7, "And the README"]], true]);
   editor.changed([MESSAGE]);
   same(editor.edit.saving, true, "not yet");
+  store(view, { text: "And the README" });
   editor.changed([{ ...MESSAGE, text: "And the README" }]);
   same([editor.edit, view.unsent.edit, view.drafts], [null, null, []]);
 });
@@ -79,4 +85,13 @@ test("edit outlasts a reload, before any message is loaded", () => {
   const after = new QueueEditing(view);
   after.changed([]);
   same([after.edit.text, view.drafts], ["Half a thou", []]);
+});
+
+test("edit that was saved just before a reload and then read by the agent is over", () => {
+  const { view } = editing("And the README");
+  view.unsent.edit.saving = true;
+  store(view, { text: "And the README" });
+  const after = new QueueEditing(view);
+  after.changed([]);
+  same([after.edit, view.drafts, view.error ?? ""], [null, [], ""]);
 });

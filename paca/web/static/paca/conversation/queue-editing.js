@@ -51,12 +51,13 @@ export class QueueEditing {
 
   /** The conversation has changed; `waiting` are the messages that the agent has not read. */
   changed(waiting) {
-    if (!this.edit || !this.#view.run.seq) return; // nothing to edit, or nothing loaded yet
-    const message = waiting.find(({ seq }) => seq === this.edit.seq);
-    if (message && !(this.edit.saving && message.text === this.edit.text)) return;
-    const { text, was, saving } = this.edit;
-    if (message) this.end(); // saved
-    else if (!saving) {
+    const { run } = this.#view;
+    if (!this.edit || !run.seq) return; // nothing to edit, or nothing loaded yet
+    const { seq, text, was, saving } = this.edit;
+    const isWaiting = waiting.some((message) => message.seq === seq);
+    if (run.entries.get(`message:${seq}`)?.text === text && (saving || (!isWaiting && text !== was))) {
+      this.end(); // saved, maybe by the page before a reload
+    } else if (!isWaiting && !saving) {
       // The agent has read the message, or a person took it back elsewhere, while it was being edited.
       this.#set(null);
       if (text === was) return;
