@@ -1,4 +1,4 @@
-"""Property: messages, stops, interrupts, pauses, kills and take-overs, in any order: one turn answers each message.
+"""Property: messages, their changes and withdrawals, stops, interrupts, pauses, kills and take-overs, in any order: one turn answers each message.
 
 The store, the inbox, the worker's turns and the engine are the real ones. Only the model is scripted. Other
 people and other workers act between any two transactions, and between any two pieces of a reply.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,10 @@ from tests.support.world import World, make_world
 pytestmark = pytest.mark.django_db(transaction=True)
 
 REPLIES = {"answer": says("A whole answer."), "step": says("I think.") + calls(think="Hm.")}
-ACTIONS = ("message", "message", "interrupt", "stop", "pause", "continue", "deliver", "kill")
+ACTIONS = (
+    *("message", "message", "edit", "withdraw", "interrupt", "stop", "pause", "continue"),
+    *("deliver", "kill"),
+)
 # Each action comes after so many chances to act.
 STEPS = st.tuples(st.integers(0, 5), st.sampled_from(ACTIONS))
 
@@ -57,7 +61,11 @@ class Interleaving:
         self.llm = ScriptedLLM([self._reply] * 500)
         self.ended_until = 0
         self.sent = 1
-        sent = services.start_chat(self.world.agent, text="Message 1", by=self.world.owner)
+        self.withdrawn: set[int] = set()
+        self.edited: dict[int, str] = {}
+        # A text that the model must not see any more, and the number of requests until then.
+        self.gone: list[tuple[str, int]] = []
+        sent = services.start_chat(self.world.agent, text="Message 1.", by=self.world.owner)
         self.id = sent.conversation_id
 
     @property
@@ -101,7 +109,10 @@ class Interleaving:
             case "message" | "interrupt":
                 self.sent += 1
                 busy = "interrupt" if action == "interrupt" else "queue"
-                services.send(current, text=f"Message {self.sent}", by=by, on_busy=busy)
+                services.send(current, text=f"Message {self.sent}.", by=by, on_busy=busy)
+            case "edit" | "withdraw":
+                with suppress(services.MessageTaken):
+                    self._change_last_message(action)
             case "stop" if current.status in (*ACTIVE_STATUSES, "queued", "paused"):
                 self.ended_until = current.last_seq
                 services.stop(current, by=by)
@@ -114,6 +125,20 @@ class Interleaving:
                     self._run.receive(request)
             case "kill" if self._run is not None:
                 self._killed = True
+
+    def _change_last_message(self, action: str) -> None:
+        current, by = self.row, self.world.owner
+        log = event_log.load_after(self.id, 0)
+        seq, message = [each for each in log if isinstance(each[1], events.MessageReceived)][-1]
+        before = self.edited.get(seq, message.text)
+        if action == "withdraw":
+            services.withdraw(current, event_seq=seq, by=by)
+            self.withdrawn.add(seq)
+        else:
+            text = f"Change {len(log)} of message {seq}."
+            services.edit(current, event_seq=seq, text=text, by=by)
+            self.edited[seq] = text
+        self.gone.append((before, len(self.llm.requests)))
 
     async def drive(self) -> None:
         """Work until nothing waits, people have acted, and every pause is left."""
@@ -169,9 +194,18 @@ class Interleaving:
                     assert new.exists(), f"turn {turn} answers nothing: {told}"
                     read_until = seen
         messages = [seq for seq, event in log if isinstance(event, events.MessageReceived)]
-        unread = [seq for seq in messages if seq > max(read_until, self.ended_until)]
+        waiting = [seq for seq in messages if seq not in self.withdrawn]
+        unread = [seq for seq in waiting if seq > max(read_until, self.ended_until)]
         assert not unread, f"{unread} are not answered: {told}"
-        texts = str(self.llm.requests[-1].messages)
+        requests = [str(request.messages) for request in self.llm.requests]
+        for text, known in self.gone:
+            # The model has read it before only if a command gave it back to the next turn.
+            if not any(text in request for request in requests[:known]):
+                assert not any(text in request for request in requests[known:]), f"{text}: {told}"
+        for seq, text in self.edited.items():
+            if seq in waiting and seq <= read_until:
+                assert text in requests[-1], f"{text} is not known: {told}"
+        texts = requests[-1] if requests else ""
         assert "Go on." not in texts or self.row.triggers.filter(kind="continue").exists(), told
 
 
@@ -193,6 +227,8 @@ def here(transactional_db: None) -> World:
 @example(
     steps=[*[(0, "message")] * 2, (0, "stop"), (0, "message"), (5, "deliver")], replies=["step"]
 )
+@example(steps=[(3, "message"), (0, "edit"), (0, "message"), (0, "withdraw")], replies=["step"])
+@example(steps=[(3, "message"), (0, "kill"), (0, "edit"), (0, "edit")], replies=["step"])
 def test_each_message_is_answered_by_one_turn_in_any_interleaving(here, tmp_path, steps, replies):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
