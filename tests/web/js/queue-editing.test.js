@@ -95,3 +95,13 @@ test("edit that was saved just before a reload and then read by the agent is ove
   after.changed([]);
   same([after.edit, view.drafts, view.error ?? ""], [null, [], ""]);
 });
+
+test("edit ends when the server has it, also if it stores other characters", () => {
+  const { view, editor } = editing("Half a pair: \ud83d");
+  editor.save();
+  store(view, { text: "Half a pair: \ufffd" });
+  editor.changed([{ ...MESSAGE, text: "Half a pair: \ufffd" }]);
+  same(editor.edit.saving, true, "the text tells nothing");
+  editor.saved(MESSAGE.seq);
+  same([editor.edit, view.unsent.edit], [null, null]);
+});

@@ -22,15 +22,16 @@ export class Connection {
 
   /**
    * `base`: "/api/v1/projects/<p>/conversations/<c>/"; `unsent`: the UnsentWords of the composer; `me`: the id of
-   * the member who writes. `onError(text)` gets errors that belong to no message, `onEditRefused(text)` the words
-   * of a refused edit, and `onOtherPerson()` is called if another person has signed in since: nothing is sent then.
+   * the member who writes. `onError(text)` gets errors that belong to no message, `onEditSaved(seq)` is called
+   * when the server has an edit, `onEditRefused(text)` gets the words of a refused one, and `onOtherPerson()` is called if another person has signed in since: nothing is sent then.
    */
-  constructor(store, { base, socketPath, unsent, me, onError, onEditRefused, onOtherPerson }) {
+  constructor(store, { base, socketPath, unsent, me, onError, onEditSaved, onEditRefused, onOtherPerson }) {
     this.#store = store;
     this.#base = base;
     this.#unsent = unsent;
     this.#me = me;
     this.onError = onError;
+    this.onEditSaved = onEditSaved;
     this.onEditRefused = onEditRefused;
     this.onOtherPerson = onOtherPerson;
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
@@ -159,6 +160,7 @@ export class Connection {
 
   #acked(frame) {
     if (frame.command === "clear") this.onCleared?.(frame.conversation);
+    if (frame.command === "edit") this.onEditSaved(frame.event_seq);
     this.#forget(frame.client_id);
     this.#store.dispatch({ act: "ack", ...frame });
   }

@@ -78,7 +78,8 @@ export class PacaConversation extends PacaElement {
     const { api, socket } = this.page.urls;
     return new Connection(this.store, {
       base: api, socketPath: socket, unsent: this.unsent, me: this.page.me.id, onError: this.showError,
-      onEditRefused: (text) => this.queueEditing.refused(text), onOtherPerson: () => location.reload(),
+      onEditSaved: (seq) => this.queueEditing.saved(seq), onEditRefused: (text) => this.queueEditing.refused(text),
+      onOtherPerson: () => location.reload(),
     });
   }
 

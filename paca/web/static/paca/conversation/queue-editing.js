@@ -43,6 +43,11 @@ export class QueueEditing {
 
   withdraw = (seq) => this.#view.connection.withdrawMessage(seq);
 
+  /** The server has the change, maybe with other characters where a text cannot hold those that were typed. */
+  saved(seq) {
+    if (this.edit?.saving && this.edit.seq === seq) this.end();
+  }
+
   /** The server refused to change the message; its words go to the composer. */
   refused(text) {
     if (this.edit) this.#set(null);
