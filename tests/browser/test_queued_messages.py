@@ -50,6 +50,8 @@ def test_message_that_waits_for_a_paused_agent_is_changed_and_taken_back(page: P
 @pytest.mark.usefixtures("paused_guide")
 def test_composer_sends_its_own_words_while_a_queued_message_is_edited(page: Page) -> None:
     actions.start(page)
+    queued = page.get_by_role("list", name="Queued messages")
+    expect(queued).to_contain_text("will be read when the agent begins")
     field = page.get_by_role("textbox", name="Message", exact=True)
     field.press("ArrowUp")
     editor = page.get_by_role("textbox", name="Queued message")

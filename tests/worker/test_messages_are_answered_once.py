@@ -106,13 +106,8 @@ class Interleaving:
     def _act(self, action: str) -> None:
         current, by = self.row, self.world.owner
         match action:
-            case "message" | "interrupt":
-                self.sent += 1
-                busy = "interrupt" if action == "interrupt" else "queue"
-                services.send(current, text=f"Message {self.sent}.", by=by, on_busy=busy)
-            case "edit" | "withdraw":
-                with suppress(services.MessageTaken):
-                    self._change_last_message(action)
+            case "message" | "interrupt" | "edit" | "withdraw":
+                self._write(action)
             case "stop" if current.status in (*ACTIVE_STATUSES, "queued", "paused"):
                 self.ended_until = current.last_seq
                 services.stop(current, by=by)
@@ -125,6 +120,16 @@ class Interleaving:
                     self._run.receive(request)
             case "kill" if self._run is not None:
                 self._killed = True
+
+    def _write(self, action: str) -> None:
+        if action in ("edit", "withdraw"):
+            with suppress(services.MessageTaken):
+                self._change_last_message(action)
+            return
+        self.sent += 1
+        busy = "interrupt" if action == "interrupt" else "queue"
+        text = f"Message {self.sent}."
+        services.send(self.row, text=text, by=self.world.owner, on_busy=busy)
 
     def _change_last_message(self, action: str) -> None:
         current, by = self.row, self.world.owner
@@ -198,15 +203,18 @@ class Interleaving:
         unread = [seq for seq in waiting if seq > max(read_until, self.ended_until)]
         assert not unread, f"{unread} are not answered: {told}"
         requests = [str(request.messages) for request in self.llm.requests]
+        self._check_changes(requests, read_until, told)
+        texts = requests[-1] if requests else ""
+        assert "Go on." not in texts or self.row.triggers.filter(kind="continue").exists(), told
+
+    def _check_changes(self, requests: list[str], read_until: int, told: str) -> None:
         for text, known in self.gone:
             # The model has read it before only if a command gave it back to the next turn.
             if not any(text in request for request in requests[:known]):
                 assert not any(text in request for request in requests[known:]), f"{text}: {told}"
         for seq, text in self.edited.items():
-            if seq in waiting and seq <= read_until:
+            if seq not in self.withdrawn and seq <= read_until:
                 assert text in requests[-1], f"{text} is not known: {told}"
-        texts = requests[-1] if requests else ""
-        assert "Go on." not in texts or self.row.triggers.filter(kind="continue").exists(), told
 
 
 @pytest.fixture
