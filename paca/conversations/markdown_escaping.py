@@ -11,7 +11,9 @@ from collections.abc import Iterator
 LINE_END = re.compile(r"\r\n|\r|\n")
 FENCE = re.compile(r"(`{3,}(?=[^`]*$)|~{3,})")
 # A code span, the beginning of a tag, or that of an image.
-SPAN_TAG_OR_IMAGE = re.compile(r"(?<![\\`])(`+)(?!`).+?(?<!`)\1(?!`)|<(?=[A-Za-z/!?])|!+(?=\[)")
+SPAN_TAG_OR_IMAGE = re.compile(
+    r"(?<![\\`])(`+)(?!`).+?(?<!`)\1(?!`)|<(?=[A-Za-z/!?])|(?<!!)!++(?=\[)"
+)
 TAG_OR_IMAGE = re.compile(r"([<!])(?=(?<=<)[A-Za-z/!?]|(?<=!)\[)")
 
 

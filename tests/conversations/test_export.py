@@ -310,6 +310,8 @@ async def test_export_is_streamed_in_pieces_by_the_async_server(anyio_backend):
         ("\\\\`a` ![c](d) `", "\\\\`a` ! [c](d) `"),
         ("\\\\![c](d)", "\\\\[c](d)"),
         ("!![a](b)", "[a](b)"),
+        # Not in the square of its length, which would be hours.
+        pytest.param("!" * 1_000_000 + "x", "!" * 1_000_000 + "x", id="a million marks"),
         # What looks like a fence to Python, and to no viewer.
         ("a\u2028~~~\n![b](c)", "a\u2028~~~\n[b](c)"),
         ("~~~\n\t~~~\n~~~\n![b](c)", "~~~\n\t~~~\n~~~\n[b](c)"),
