@@ -5,11 +5,10 @@ A model server that repeats the key would otherwise put it into the log, onto th
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 from paca.engine.llm.base import (
     LLM,
@@ -87,25 +86,38 @@ def _masked_reply(reply: Reply, key: str) -> Reply:
 
 
 def _masked_block(block: Text | Thinking | ToolUse, key: str) -> Text | Thinking | ToolUse:
-    # guard: engine-key-in-answers
-    if key not in str(block):
-        return block
     match block:
         case ToolUse():
-            written = json.dumps(block.arguments, ensure_ascii=False).replace(key, MASK)
-            problem = block.problem.replace(key, MASK)
             return replace(
                 block,
                 tool=block.tool.replace(key, NAME_MASK),
-                arguments=json.loads(written),
-                problem=problem,
-                attached={},
+                arguments=_without(block.arguments, key),
+                problem=block.problem.replace(key, MASK),
+                attached={} if _holds(block.attached, key) else block.attached,
             )
-        case Thinking():
-            # A signature of the text as it was would be refused, and may hold the key itself.
+        case Thinking() if _holds([block.text, block.signature, block.redacted], key):
+            # A signature of the text as it was would be refused.
             return Thinking(block.text.replace(key, MASK))
+        case Thinking():
+            return replace(block, attached={} if _holds(block.attached, key) else block.attached)
         case Text():
             return replace(block, text=block.text.replace(key, MASK))
+
+
+def _without(value: Any, key: str) -> Any:
+    """The value with the mask in its texts and names. A key may have line feeds and quotes."""
+    # guard: engine-key-in-answers
+    if isinstance(value, str):
+        return value.replace(key, MASK)
+    if isinstance(value, dict):
+        return {_without(name, key): _without(entry, key) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [_without(entry, key) for entry in value]
+    return value
+
+
+def _holds(value: Any, key: str) -> bool:
+    return bool(_without(value, key) != value)
 
 
 def masked(llm: LLM, key: str) -> LLM:

@@ -38,6 +38,25 @@ async def test_key_in_an_answer_is_masked_in_pieces_and_whole():
     assert by_kind[ToolUse].arguments == {"command": "echo ***"}
 
 
+@pytest.mark.parametrize("key", [KEY, "-----BEGIN KEY-----\nab'c\"d\n", "back\\slash-key"])
+async def test_key_of_any_characters_is_masked_in_arguments_and_attached_fields(key):
+    use = ToolUse("call1", "bash", {"command": [f"echo {key}"], key: 1}, attached={"f": {"s": key}})
+    thought = Thinking("Hm.", attached={"f": {"s": [key]}})
+    signed = Thinking(f"It is {key}.", signature="SIG")
+    said = Reply((thought, signed, use), StopReason.TOOLS, Usage())
+
+    class Saying:
+        async def stream(self, request):
+            yield said
+
+    (reply,) = await chunks_of(masked(Saying(), key), request_with("Hi"))
+    assert reply.blocks == (
+        Thinking("Hm."),
+        Thinking("It is ***."),
+        ToolUse("call1", "bash", {"command": ["echo ***"], "***": 1}),
+    )
+
+
 async def test_key_in_the_name_of_a_tool_and_in_a_notice_is_masked():
     use = ToolUse("call1", f"run_{KEY}", {})
     notice = Notice("unknown_stop", f"The model stopped for an unknown reason ({KEY}).")
