@@ -29,6 +29,7 @@ LONG_FUNCTIONS: dict[str, str] = {}
 
 MAY_CATCH_EVERYTHING = {
     "paca/worker/turns.py": "the top of a run",
+    "paca/engine/llm/litellm/library.py": "litellm raises errors of every kind, also a plain Exception",
     "paca/engine/llm/litellm/translation.py": "litellm raises errors of every kind, also a plain Exception",
     "paca/engine/acting.py": "a failing tool is a result for the model",
     "paca/realtime/base_consumer.py": "a failing command is an error frame, the socket stays",

@@ -28,7 +28,7 @@ class Credentials:
             return cls(service, {PLAIN: key} if key else {})
         try:
             found = json.loads(key)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ModelMisconfigured(f"The key for {service} is no valid JSON object.") from None
         values = {name: str(value).strip() for name, value in found.items() if value}
         return cls(service, values)

@@ -80,7 +80,7 @@ class Sender:
             response.headers,
             no_service=self.no_service,
         )
-        raise budget.with_patience(self.mask(refusal))
+        raise budget.refusal(self.mask(refusal), response.status_code)
 
 
 async def read_at_most(response: httpx2.Response, limit: int) -> bytes:

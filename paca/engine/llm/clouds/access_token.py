@@ -58,7 +58,7 @@ async def _exchanged(address: str, grant: dict[str, str], secret: str, sender: S
         token, seconds = str(answer["access_token"]), float(answer.get("expires_in", 0))
     except TimeoutError:
         raise budget.timeout_error(address) from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise StreamBroken(f"{address} answered without an access token.") from None
     finally:
         await response.aclose()

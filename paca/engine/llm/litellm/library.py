@@ -10,7 +10,12 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from paca.engine.llm.base import ModelError, RequestRefused
+
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
+UNTRANSLATABLE = (
+    "The conversation cannot be written in the dialect of this provider ({kind} of litellm)."
+)
 Given = TypeVar("Given")
 T = TypeVar("T")
 _lock = threading.Lock()
@@ -24,8 +29,17 @@ async def load() -> None:
 
 
 async def in_thread(translate: Callable[[Given], T], given: Given) -> T:
-    """The result of a translation, which takes a while for a long history."""
-    return await asyncio.to_thread(translate, given)
+    """The request that litellm makes of a history, which takes a while for a long one.
+
+    Raises ``RequestRefused`` if litellm cannot, so that the history is tried in the strictest form. Its words
+    are not told: they may hold parts of the history.
+    """
+    try:
+        return await asyncio.to_thread(translate, given)
+    except ModelError:
+        raise
+    except Exception as error:  # noqa: BLE001 - litellm raises errors of many kinds
+        raise RequestRefused(UNTRANSLATABLE.format(kind=type(error).__name__)) from None
 
 
 def _load() -> None:

@@ -153,7 +153,7 @@ class ReplicateLLM:
             await response.aclose()
         try:
             facts = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             facts = None
         if not isinstance(facts, dict) or not isinstance(facts.get("status"), str):
             raise StreamBroken("Replicate's answer is no prediction.")

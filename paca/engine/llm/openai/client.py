@@ -104,10 +104,12 @@ class OpenAILLM:
         try:
             return await self._post(request, budget)
         except ModelError as refusal:
+            if refusal.retryable:
+                raise
             learned = server_form.learn(
                 self._form, refusal.detail, model=self._model, address=self._address
             )
-            if refusal.retryable or learned is None:
+            if learned is None:
                 raise
             self._form = learned
         return await self._post(request, budget)
