@@ -76,6 +76,11 @@ MUTANTS = (
     ),
     Mutant("engine-polling-is-no-loop", value("0.0"), ("tests/engine/test_loop_guard.py",)),
     Mutant("engine-polling-limit", value("False"), ("tests/engine/test_loop_guard.py",)),
+    Mutant(
+        "engine-output-cannot-end-its-mark",
+        value("digest[:8]"),
+        ("tests/engine/context/test_history.py",),
+    ),
     Mutant("engine-results-are-data", always, ("tests/engine/context/test_history.py",)),
     Mutant("engine-next-budget", value("self.tokens"), ("tests/engine/test_limits.py",)),
     Mutant("engine-limits-are-read-again", never, ("tests/engine/test_loop.py",)),

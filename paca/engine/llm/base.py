@@ -68,7 +68,10 @@ class ToolResult:
         # guard: engine-results-are-data
         if not self.source:
             return self.output
-        mark = hashlib.sha256(self.output.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+        digest = hashlib.sha256(self.output.encode("utf-8", "surrogatepass")).hexdigest()
+        # An output can be made to contain a few digits of its own digest, and not many.
+        # guard: engine-output-cannot-end-its-mark
+        mark = next((digest[:n] for n in (8, 16, 32) if digest[:n] not in self.output), digest)
         return f"<data {mark} from {self.source}>\n{self.output}\n</data {mark}>"
 
 
