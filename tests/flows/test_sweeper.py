@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 
 from paca.conversations import deletion
 from paca.conversations.models import Conversation, Sandbox, Worker
-from paca.ops.sandbox_factory import install_id
+from paca.ops import sandbox_factory
 from paca.sandbox.base import IdlePolicy, SandboxSpec
 from paca.sandbox.bubblewrap.backend import Bubblewrap
 from paca.sandbox.bubblewrap.sandbox_directory import SandboxDirectory
@@ -272,18 +272,26 @@ def test_sweep_records_no_exit_for_a_newer_boot_id(flow):
     assert conversation.has_event("sandbox.lost"), "the end of the recorded boot id is stored"
 
 
-def test_reap_sandboxes_command_prints_what_it_has_removed(flow, settings):
+@pytest.fixture
+def install_id(flow, monkeypatch) -> str:
+    """The installation of the flow's worker, for commands too."""
+    own = docker_backend.install_id(flow.folder)
+    monkeypatch.setattr(sandbox_factory, "install_id", lambda: own)
+    return own
+
+
+def test_reap_sandboxes_command_prints_what_it_has_removed(flow, settings, install_id):
     conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     flow.stop_worker()
     set_last_use(flow, conversation, 3600)
-    make_workspace(flow.folder, install_id(), uuid.uuid4())
+    make_workspace(flow.folder, install_id, uuid.uuid4())
     settings.PACA_DATA_DIR, settings.PACA_SANDBOX = flow.folder, "bubblewrap"
     output = StringIO()
     call_command("reap_sandboxes", stdout=output)
     assert "1 unused sandboxes ended, 1 workspaces removed" in output.getvalue()
 
 
-def test_reap_sandboxes_removes_all_of_an_installation_that_ends(flow, settings):
+def test_reap_sandboxes_removes_all_of_an_installation_that_ends(flow, settings, install_id):
     conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
     settings.PACA_DATA_DIR, settings.PACA_SANDBOX = flow.folder, "bubblewrap"
 
@@ -295,7 +303,7 @@ def test_reap_sandboxes_removes_all_of_an_installation_that_ends(flow, settings)
     with pytest.raises(CommandError, match="Stop the workers first"):
         reap("--yes")
     flow.stop_worker()
-    directory = SandboxDirectory(flow.folder, install_id(), uuid.UUID(str(conversation.id)))
+    directory = SandboxDirectory(flow.folder, install_id, uuid.UUID(str(conversation.id)))
     assert "1 sandboxes with their files" in reap()
     assert directory.workspace.exists(), "without --yes nothing is removed"
     assert "1 sandboxes were removed" in reap("--yes")

@@ -1,12 +1,15 @@
 """Limits are tried by going beyond them, so what does not hold is found."""
 
+import os
+
 import pytest
 
 from paca.ops import doctor, sandbox_factory, sandbox_limits
 from paca.sandbox import limit_trials
-from paca.sandbox.base import SandboxLimits
+from paca.sandbox.base import SandboxLimits, SandboxSpec, new_probe_id
 from paca.sandbox.limit_trials import LimitTrials
 from tests.sandbox.conftest import only_bubblewrap
+from tests.support import runners
 
 pytestmark = [pytest.mark.service, pytest.mark.anyio]
 
@@ -37,3 +40,16 @@ def test_doctor_names_a_limit_that_does_not_hold(monkeypatch):
 def test_doctor_says_how_the_disk_is_limited():
     assert "by the kernel" in sandbox_limits.describe(LimitTrials((), disk_by_kernel=True))
     assert "by counting" in sandbox_limits.describe(LimitTrials((), disk_by_kernel=False))
+
+
+@only_bubblewrap
+async def test_a_sweep_leaves_a_trial_alone_until_it_is_old(backend):
+    spec = SandboxSpec(new_probe_id())
+    sandbox = await backend.open(spec, epoch=1)
+    try:
+        assert (backend.list_started(), backend.list_workspaces()) == ({}, {})
+        folder = runners.sandbox_directory(backend, spec.conversation_id).folder
+        os.utime(folder, (0, 0))
+        assert [*backend.list_started()] == [*backend.list_workspaces()] == [spec.conversation_id]
+    finally:
+        await sandbox.end(keep_files=False)

@@ -12,6 +12,7 @@ from paca.sandbox.base import SandboxSpec
 from paca.sandbox.bubblewrap import launcher
 from paca.sandbox.bubblewrap.backend import Bubblewrap
 from paca.sandbox.manager import DockerAddress, SandboxManager
+from paca.worker.sandboxes import removal
 
 pytestmark = [pytest.mark.service, pytest.mark.anyio]
 NO_DOCKER = DockerAddress(host="unix:///nowhere/docker.sock")
@@ -101,3 +102,27 @@ def test_the_folder_of_an_interrupted_probe_is_removed_and_no_other_of_its_name(
     assert not left.exists()
     assert link.is_symlink()
     assert all((folder / "inside").exists() for folder in (precious, new))
+
+
+async def test_the_removal_of_an_installation_spares_others_that_share_its_data_folder(tmp_path):
+    leaving, staying = (
+        SandboxManager(kind="bubblewrap", data_dir=tmp_path, install_id=name)
+        for name in ("leaving", "staying")
+    )
+    own, foreign = SandboxSpec(uuid.uuid4()), SandboxSpec(uuid.uuid4())
+    await leaving.open(own, epoch=1)
+    sandbox = await staying.open(foreign, epoch=1)
+    try:
+        found = removal.find_all(leaving)
+        assert found.workspaces == {"bubblewrap": {own.conversation_id: ""}}
+        assert await removal.remove_all(leaving, found) == 0
+        assert await leaving.sweep(set()) == []
+        outcome = await sandbox.run(Command("call", shell="echo alive", timeout_seconds=20))
+        assert outcome.output == "alive\n"
+    finally:
+        await staying.remove(foreign.conversation_id)
+
+
+async def test_the_removal_of_an_installation_counts_what_its_backend_does_not_remove(tmp_path):
+    manager = make_manager("auto", tmp_path)
+    assert await removal.remove_all(manager, removal.AllSandboxes({}, ("volume",), ())) == 1

@@ -2,10 +2,21 @@
 
 import os
 import stat
+import uuid
 
 import pytest
 
 from paca.sandbox.bubblewrap.file_tree import remove_tree
+from paca.sandbox.bubblewrap.sandbox_directory import MADE_BY, SandboxDirectory
+
+
+def test_a_folder_belongs_to_the_installation_that_made_it_also_after_a_death_half_way(tmp_path):
+    own = SandboxDirectory(tmp_path, "own", uuid.uuid4())
+    own.folder.mkdir(parents=True)
+    (own.folder / MADE_BY).touch()
+    own.create()
+    SandboxDirectory(tmp_path, "foreign", uuid.UUID(own.folder.name)).create()
+    assert own.belongs_to_installation
 
 
 def test_remove_tree_neither_follows_a_link_nor_changes_the_folder_around_it(tmp_path):

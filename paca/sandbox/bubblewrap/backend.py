@@ -18,6 +18,7 @@ from paca.sandbox.base import (
     Sandbox,
     SandboxSpec,
     always_replace,
+    is_probe_id,
     new_probe_id,
 )
 from paca.sandbox.bubblewrap import bwrap_arguments, host_process, leftovers
@@ -158,7 +159,7 @@ class Bubblewrap:
         """The sandboxes with a recorded runner, also an ended one, each with the epoch that opened it last."""
         runners = {
             conversation_id: host_process.read_record(self._directory(conversation_id).folder)
-            for conversation_id in conversation_ids(self._data_dir)
+            for conversation_id in self._own_conversations()
         }
         return {
             conversation_id: runner.epoch
@@ -206,11 +207,7 @@ class Bubblewrap:
 
     def list_workspaces(self) -> dict[UUID, str]:
         """The conversations for which this installation made folders, each with an empty volume name."""
-        return {
-            conversation_id: ""
-            for conversation_id in conversation_ids(self._data_dir)
-            if self._directory(conversation_id).belongs_to_installation
-        }
+        return dict.fromkeys(self._own_conversations(), "")
 
     def remove_leftovers(self) -> int:
         """Remove what ended processes left half-made; gives the number of things."""
@@ -240,6 +237,16 @@ class Bubblewrap:
             await self._directory(conversation_id).end(keep_files=False)
         except OSError as error:
             raise SandboxUnavailable(NOT_REMOVED.format(error)) from error
+
+    def _own_conversations(self) -> list[UUID]:
+        """The conversations for which this installation made folders, without probes that may still run."""
+        return [
+            conversation_id
+            for conversation_id in conversation_ids(self._data_dir)
+            if self._directory(conversation_id).belongs_to_installation
+            if not is_probe_id(conversation_id)
+            or leftovers.is_old(self._directory(conversation_id).folder)
+        ]
 
     # --- one sandbox ------------------------------------------------------------------------------
 

@@ -28,6 +28,14 @@ def remove_leftovers(data_dir: Path) -> int:
     return removed
 
 
+def is_old(folder: Path) -> bool:
+    """Whether nothing was made in this folder for long: its probe has ended. False if it is gone."""
+    try:
+        return time.time() - folder.lstat().st_mtime > LEFTOVER_SECONDS
+    except FileNotFoundError:
+        return False
+
+
 def _is_own_leftover(folder: Path) -> bool:
     """Whether this user made the folder long ago: in /tmp any user may make a folder of this name."""
     status = folder.lstat()

@@ -48,8 +48,8 @@ class SandboxDirectory:
         Raises ``OSError`` if that is not possible.
         """
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with suppress(FileExistsError), (self.folder / MADE_BY).open("x") as mark:
-            mark.write(self._install_id)
+        if not self._made_by():  # it is empty if a process died before it wrote
+            (self.folder / MADE_BY).write_text(self._install_id)
         self.workspace.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
             self.workspace.mkdir(mode=0o700)
@@ -70,10 +70,13 @@ class SandboxDirectory:
     @property
     def belongs_to_installation(self) -> bool:
         """Whether this installation made the folders: another database may share the data folder."""
+        return self._made_by() == self._install_id
+
+    def _made_by(self) -> str:
         try:
-            return (self.folder / MADE_BY).read_text() == self._install_id
+            return (self.folder / MADE_BY).read_text()
         except OSError:
-            return False
+            return ""
 
     async def end(self, *, keep_files: bool, only_epoch: int | None = None) -> bool:
         """End the sandbox and remove its socket and control groups, and unless ``keep_files`` its files.

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from uuid import UUID
 
+from paca.engine.workspace import SandboxUnavailable
 from paca.sandbox.manager import SandboxManager
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,10 @@ async def remove_all(manager: SandboxManager, found: AllSandboxes) -> int:
         for conversation_id, volume in volumes.items():
             left += not await manager.remove(conversation_id, backend, volume)
     for volume in found.warm:
-        await manager.warm_sandboxes.remove_container(volume)
-        await manager.warm_sandboxes.remove_volume(volume)
+        try:
+            await manager.warm_sandboxes.remove_container(volume)
+            await manager.warm_sandboxes.remove_volume(volume)
+        except SandboxUnavailable as reason:
+            logger.warning("a volume cannot be removed now", extra={"reason": reason.detail})
+            left += 1
     return left
