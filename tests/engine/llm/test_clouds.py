@@ -2,6 +2,7 @@
 
 import base64
 import json
+import socket
 from urllib.parse import parse_qs
 
 import pytest
@@ -16,6 +17,7 @@ from paca.engine.llm.base import (
     StreamBroken,
     Text,
     ToolResult,
+    ToolsUnsupported,
     ToolUse,
 )
 from paca.engine.llm.http_pool import TimeLimits, new_pool
@@ -129,6 +131,20 @@ def opened(server, http):
     return open_
 
 
+def watch_names(monkeypatch):
+    """The hosts that are looked up from now on, in vain. Addresses of this machine are none."""
+    hosts, resolve = [], socket.getaddrinfo
+
+    def getaddrinfo(host, *more, **options):
+        if host != "127.0.0.1":
+            hosts.append(host)
+            raise socket.gaierror("no names in this test")
+        return resolve(host, *more, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    return hosts
+
+
 @pytest.fixture
 def planted(monkeypatch, tmp_path):
     """Credentials of this server in all places where libraries look; gives the server that must hear nothing."""
@@ -146,7 +162,9 @@ def planted(monkeypatch, tmp_path):
         account.write_text(json.dumps({"project_id": PLANTED, "token_uri": trap.base_url}))
         monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(account))
         monkeypatch.setenv("HOME", str(tmp_path))
+        looked_up = watch_names(monkeypatch)
         yield trap
+        assert looked_up == []
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -304,6 +322,12 @@ async def test_bedrock_request_without_calls_has_no_tools_and_calls_as_text(serv
     assert server.violations == []
 
 
+async def test_bedrock_model_without_tool_calls_is_named_with_the_switch_that_helps(server, opened):
+    with pytest.raises(ToolsUnsupported, match="Tool calls as text"):
+        await chunks_of(opened("bedrock/deepseek.r1-v1:0"), request_with("Hi"))
+    assert server.requests == []
+
+
 async def test_cohere_request_without_calls_forbids_them(server, opened):
     await reply_of(opened("cohere_chat/command-test"), request_with(*tool_steps(2), may_call=False))
     assert server.requests[-1].body["tool_choice"] == "NONE"
@@ -433,10 +457,12 @@ async def test_replicate_answer_is_streamed_from_the_polls_of_its_prediction(ope
     with JsonServer(Prediction(WORKING, GROWING, DONE)) as replicate:
         llm = opened("replicate/meta/llama-test", base_url=replicate.base_url)
         reply = await reply_of(llm, request_with("Hi", tools=()))
+    given = json.loads(replicate.asked[0].body)["input"]
+    assert (given["prompt"], given["system_prompt"]) == ("Hi", "Be brief.")
     assert (reply.blocks, reply.usage.input, reply.usage.output) == ((Text("Hello."),), 9, 3)
     begun, *polls = replicate.asked
     assert begun.path == "/v1/models/meta/llama-test/predictions"
-    assert json.loads(begun.body)["input"]["prompt"]
+    assert begun.headers["cancel-after"] == f"{SHORT.total}s"  # also if the worker dies
     # The key goes to the address that it was given for, whatever the answer names.
     assert {poll.path for poll in polls} == {"/v1/predictions/pred1"}
     assert all(KEY in asked.headers["authorization"] for asked in replicate.asked)

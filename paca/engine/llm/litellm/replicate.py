@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import json
+import math
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
@@ -17,6 +17,7 @@ from paca.engine.llm.base import (
     ModelError,
     Request,
     StreamBroken,
+    Text,
     ToolsUnsupported,
     UsageSeen,
 )
@@ -36,6 +37,7 @@ NO_SERVICE = "Replicate does not have this model (HTTP 404)."
 PREDICTION_ID = re.compile(r"[A-Za-z0-9_-]{1,80}")
 POLL_SECONDS = 0.5
 CANCEL_SECONDS = 5.0
+LEAST_SECONDS = 5  # the shortest time that Replicate takes
 ENDED = {"succeeded": "stop", "canceled": "cancelled", "aborted": "aborted", "failed": "error"}
 
 
@@ -128,14 +130,10 @@ class ReplicateLLM:
     def _encode(self, request: Request) -> bytes:
         body = translation.openai_body(request, provider="replicate", model=self._model, family="")
         optional = translation.optional_parameters("replicate", self._model, body)
-        litellm: Any = importlib.import_module("litellm")
-        encoded = litellm.ReplicateConfig().transform_request(
-            model=self._model,
-            messages=body["messages"],
-            optional_params=optional,
-            litellm_params={},
-            headers={},
-        )
+        system = {"system_prompt": request.system} if request.system else {}
+        # litellm would fetch a template for the prompt from another host. The models have their own.
+        given = {"prompt": _prompt(request), **system, **optional}
+        encoded: dict[str, Any] = {"input": given}
         if version := self._model.partition(":")[2]:
             encoded["version"] = version
         return json.dumps(encoded, ensure_ascii=False).encode(errors="replace")
@@ -143,7 +141,11 @@ class ReplicateLLM:
     async def _ask(self, method: str, url: str, content: bytes = b"") -> dict[str, Any]:
         """The prediction as the server describes it. Raises ``ModelError``."""
         budget, body = AttemptBudget(self._limits), b""
-        sent = HttpRequest(url, self._headers, content, method)
+        headers = dict(self._headers)
+        if method == "POST":
+            # If this process dies, nobody cancels the prediction: Replicate then ends it by itself.
+            headers["cancel-after"] = f"{max(LEAST_SECONDS, math.ceil(self._limits.total))}s"
+        sent = HttpRequest(url, headers, content, method)
         response = await self._sender.send(sent, budget)
         try:
             pieces = response.aiter_bytes()
@@ -174,6 +176,17 @@ class ReplicateLLM:
             async with asyncio.timeout(CANCEL_SECONDS):
                 answer = await self._sender.send(sent, AttemptBudget(self._limits))
                 await answer.aclose()
+
+
+def _prompt(request: Request) -> str:
+    """The conversation as one text: a single message as it is, several with the names of their roles."""
+    texts = [
+        (message.role, "\n\n".join(b.text for b in message.blocks if isinstance(b, Text)))
+        for message in request.messages
+    ]
+    if len(texts) == 1:
+        return texts[0][1]
+    return "\n\n".join(f"{role.capitalize()}: {text}" for role, text in texts) + "\n\nAssistant:"
 
 
 def _output(facts: dict[str, Any]) -> str:

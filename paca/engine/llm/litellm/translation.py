@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from paca.engine.llm import plain_history
-from paca.engine.llm.base import ModelMisconfigured, Request, StreamBroken
+from paca.engine.llm.base import ModelMisconfigured, Request, StreamBroken, ToolsUnsupported
 from paca.engine.llm.openai.encoder import Encoder
 from paca.engine.llm.openai.server_form import ServerForm
 from paca.engine.llm.providers import Provider
@@ -25,6 +25,7 @@ REASONS = {
     "malformed_tool_use": "error",
     "timeout": "error",
 }
+NO_TOOLS = "This model does not support tool calls. Switch Tool calls as text on for this agent."
 T = TypeVar("T")
 
 
@@ -43,7 +44,7 @@ def without_calls(request: Request) -> Request:
 def optional_parameters(provider: str, model: str, body: dict[str, Any]) -> dict[str, Any]:
     """The parameters and tools of a body in the provider's form, by litellm.
 
-    Raises ``ModelMisconfigured`` for one that the model does not take.
+    Raises ``ModelMisconfigured`` for one that the model does not take; ``ToolsUnsupported`` if that is the tools.
     """
     utils: Any = importlib.import_module("litellm.utils")
     given = {k: v for k, v in body.items() if k not in ("model", "stream", "messages")}
@@ -53,6 +54,8 @@ def optional_parameters(provider: str, model: str, body: dict[str, Any]) -> dict
         )
     except Exception as error:  # noqa: BLE001 - litellm raises errors of many kinds
         words = str(getattr(error, "message", "") or error).partition("To drop")[0]
+        if "'tools'" in words:
+            raise ToolsUnsupported(NO_TOOLS) from None
         raise ModelMisconfigured(f"This model does not take these parameters: {words.strip()[:300]}") from None  # fmt: skip
     found.pop("stream", None)
     return found
