@@ -153,7 +153,10 @@ def test_sandbox_paused_during_a_claim_is_resumed(transactional_db, tmp_path):
         set_last_use(flow, conversation, 61)
         sweep(ClaimedMeanwhile(kind="bubblewrap", data_dir=tmp_path, install_id="any"))
         assert not conversation.has_event("sandbox.paused")
-        assert runners.state(runner_of(flow, conversation)) in {"S", "R"}
+        try:
+            assert runners.state(runner_of(flow, conversation)) in {"S", "R"}
+        finally:
+            kill_runner(flow, conversation)
 
 
 # --- orphans and leftovers -----------------------------------------------------------
