@@ -1,15 +1,18 @@
 """The launcher of bubblewrap as the product prepares it; the other tests share one prepared folder."""
 
 import asyncio
+import threading
 import uuid
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from paca.sandbox import runner_bundle
 from paca.sandbox.base import SandboxSpec
-from paca.sandbox.bubblewrap import backend, launcher
+from paca.sandbox.bubblewrap import backend, host_process, launcher
 from paca.sandbox.bubblewrap.backend import Bubblewrap
+from paca.sandbox.bubblewrap.host_process import RunnerProcess
 from tests.sandbox.conftest import SandboxHandle
 
 pytestmark = [pytest.mark.anyio, pytest.mark.service]
@@ -33,3 +36,36 @@ async def test_launchers_of_two_workers_prepare_one_data_folder_at_the_same_time
     prepared = sorted(path.name.partition("-")[0] for path in (tmp_path / "run").iterdir())
     assert [name for name in prepared if name in {"etc", "runner"}] == ["etc", "runner"]
     assert not list((tmp_path / "run").glob(f"{runner_bundle.UNFINISHED_PREFIX}*"))
+
+
+async def test_start_that_is_cancelled_ends_at_once_and_leaves_the_sandbox_to_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """An interrupt in the first second of a run cancels the start at any point, also beside a made runner."""
+    worker, spec = Bubblewrap(tmp_path, "tests", idle_seconds=30), SandboxSpec(uuid.uuid4())
+    launched, may_go_on = threading.Event(), threading.Event()
+    made: list[RunnerProcess] = []
+    wait_for_runner = launcher._wait_for_runner
+
+    def wait_and_hold(*arguments: Any) -> RunnerProcess:
+        made.append(wait_for_runner(*arguments))
+        launched.set()
+        assert may_go_on.wait(20)
+        return made[-1]
+
+    monkeypatch.setattr(launcher, "_wait_for_runner", wait_and_hold)
+    opening = asyncio.create_task(worker.open(spec, epoch=1))
+    assert await asyncio.to_thread(launched.wait, 20)
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    may_go_on.set()
+    sandbox = await worker.open(spec, epoch=2)
+    try:
+        assert (await SandboxHandle(sandbox, spec).bash("echo works")).output == "works\n"
+        recorded = host_process.read_record(
+            tmp_path / "run" / "sandboxes" / str(spec.conversation_id)
+        )
+        assert [each.pid for each in made] == [recorded.pid]
+    finally:
+        await sandbox.end(keep_files=False)

@@ -58,6 +58,10 @@ class BubblewrapSandbox(RunnerWorkspace):
         super().__init__(attachment, spec.environment)
         self._directory = directory
 
+    def close(self) -> None:
+        """Disconnect from the runner at once; it and its calls continue."""
+        self._attachment.close()
+
     async def end(self, *, keep_files: bool = True) -> None:
         """End the sandbox, with ``keep_files=False`` also its workspace.
 
@@ -86,6 +90,7 @@ class Bubblewrap:
         self._install_id = install_id
         self._idle_policy = IdlePolicy(idle_seconds, paused_seconds)
         self._cached_launcher: Launcher | None = None
+        self._openings: set[asyncio.Task[BubblewrapSandbox]] = set()
 
     # --- Backend ----------------------------------------------------------------------------------
 
@@ -109,8 +114,23 @@ class Bubblewrap:
     ) -> Sandbox:
         """Attach to the running sandbox, or start one on the kept files. See ``Backend.open``.
 
+        A start that has begun goes on if the caller is cancelled: a runner that no record names would
+        keep the workspace from the next one. That one finds the started sandbox and attaches to it.
+
         Raises ``SandboxUnavailable`` if none can be started, and ``Superseded`` if a newer worker has it.
         """
+        opening = asyncio.create_task(self._open(spec, epoch, may_replace))
+        self._openings.add(opening)
+        opening.add_done_callback(self._openings.discard)
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            opening.add_done_callback(_detach_unused)
+            raise
+
+    async def _open(
+        self, spec: SandboxSpec, epoch: int, may_replace: MayReplace
+    ) -> BubblewrapSandbox:
         if bwrap_arguments.is_visible_inside(self._data_dir):
             raise SandboxUnavailable(DATA_WOULD_SHOW)
         reap_children()
@@ -289,10 +309,7 @@ class Bubblewrap:
         self, directory: SandboxDirectory, spec: SandboxSpec, epoch: int
     ) -> Attachment:
         start_phases.enter("create")
-        launcher = await asyncio.to_thread(self._launcher)
-        runner = await asyncio.to_thread(launcher.launch, directory, spec, epoch)
-        oom_kills = directory.control_group.oom_kills()
-        host_process.write_record(directory.folder, replace(runner, oom_kills=oom_kills))
+        runner = await asyncio.to_thread(self._launch, directory, spec, epoch)
         start_phases.enter("start")
         try:
             return await _attach(directory, epoch)
@@ -300,10 +317,23 @@ class Bubblewrap:
             await runner.kill_and_wait()
             raise start_error(directory.log) from None
 
+    def _launch(self, directory: SandboxDirectory, spec: SandboxSpec, epoch: int) -> RunnerProcess:
+        """Start a runner and record it, in one thread: it is recorded also if the event loop ends meanwhile."""
+        runner = self._launcher().launch(directory, spec, epoch)
+        oom_kills = directory.control_group.oom_kills()
+        host_process.write_record(directory.folder, replace(runner, oom_kills=oom_kills))
+        return runner
+
     def _launcher(self) -> Launcher:
         if self._cached_launcher is None:
             self._cached_launcher = prepare_launcher(self._data_dir / "run", self._idle_policy)
         return self._cached_launcher
+
+
+def _detach_unused(opening: asyncio.Task[BubblewrapSandbox]) -> None:
+    """Disconnect from a sandbox whose caller was cancelled. An error of its start concerns nobody now."""
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().close()
 
 
 async def _attach(
