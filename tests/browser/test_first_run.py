@@ -88,7 +88,8 @@ def test_interrupt_starts_a_new_turn_with_the_message(page: Page) -> None:
     page.get_by_role("button", name="Queue, or interrupt now").click()
     page.get_by_role("menuitem", name="Interrupt now").click()
     expect(page.locator(".divider", has_text="Interrupted by admin")).to_be_visible()
-    expect(page.locator(".prose .code").last).to_contain_text("entr")
+    # The interrupt may come before or after the first file is written.
+    expect(page.locator(".prose .code").last).to_contain_text(re.compile("entr|folder is empty"))
     actions.wait_until(page, "finished")
 
 

@@ -65,7 +65,9 @@ async def test_kill_ends_one_call_and_leaves_the_others(handle):
 
 
 async def test_a_call_that_ends_by_itself_leaves_what_it_started_in_the_background(handle):
-    outcome = await handle.bash("sleep 1234 > /dev/null 2>&1 & echo started")
+    outcome = await handle.bash(
+        f"sleep 1234 > /dev/null 2>&1 & {runners.until_executed('sleep')}; echo started"
+    )
     assert (outcome.cause, outcome.output) == ("", "started\n")
     assert [process.line for process in outcome.living] == ["sleep 1234"]
     assert (await handle.bash(f"kill {outcome.living[0].pid}")).exit_code == 0
@@ -75,7 +77,7 @@ async def test_a_call_that_ends_by_itself_leaves_what_it_started_in_the_backgrou
 async def test_a_process_of_an_earlier_call_is_not_named_again(handle):
     await handle.bash("setsid sleep 1234 & true")
     assert (await handle.bash("sleep 0.1")).living == ()
-    later = await handle.bash("setsid sleep 4321 & true")
+    later = await handle.bash(f"setsid sleep 4321 & {runners.until_executed('sleep')}")
     assert [process.line for process in later.living] == ["sleep 4321"]
 
 

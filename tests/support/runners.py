@@ -60,3 +60,8 @@ def silenced(backend: Backend, conversation_id: UUID) -> Iterator[None]:
 def state(runner: int) -> str:
     """The process state in /proc: S is sleeping, T is stopped."""
     return proc.state(runner)
+
+
+def until_executed(program: str) -> str:
+    """Shell words that wait until the last background job is this program, and no longer a copy of the shell."""
+    return f"until grep -aq '^{program}' /proc/$!/cmdline; do :; done"

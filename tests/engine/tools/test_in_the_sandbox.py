@@ -9,6 +9,7 @@ import pytest
 from paca.sandbox.base import SandboxLimits, SandboxSpec
 from paca.sandbox.bubblewrap.backend import Bubblewrap
 from tests.engine.tools.conftest import ToolSession
+from tests.support import runners
 
 pytestmark = [pytest.mark.anyio, pytest.mark.service]
 
@@ -180,7 +181,9 @@ async def test_bash_runs_a_script_with_a_long_here_document(boxed: ToolSession):
 
 async def test_bash_names_a_server_that_lives_on(boxed: ToolSession):
     started = await boxed.call(
-        "bash", command="python3 -m http.server 8765 > log.txt 2>&1 & echo started"
+        "bash",
+        command="python3 -m http.server 8765 > log.txt 2>&1 &"
+        f" {runners.until_executed('python3')}; echo started",
     )
     assert started.output.startswith("started\n[exit 0")
     assert "Still running after its end: " in started.output
