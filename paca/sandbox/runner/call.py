@@ -38,8 +38,19 @@ class Call:
         self.seconds = 0.0
         self.ended = False
         self.oom_kills = 0
+        self.left: frozenset[int] | None = None  # the pids of its processes at its end
         self.living: list[tuple[int, str]] = []
         self.killed: list[tuple[int, str]] = []
+
+    def may_own(self, pid: int, start_time: int) -> bool:
+        """Whether the process began during this call.
+
+        A tick of the clock is 10 ms, and the next call may begin in it. So of the processes that began in
+        the last tick only those count that lived at the call's end.
+        """
+        if start_time == self.ended_ticks and self.left is not None and pid not in self.left:
+            return False
+        return self.started_ticks <= start_time <= self.ended_ticks
 
     @property
     def seconds_left(self) -> float:

@@ -230,8 +230,9 @@ class CallTable:
         call.output.close()
         self._set_cause(call)
         self.running.pop(call.id, None)
-        if call.pid and _has_children():
-            call.living = self.tree(call).describe()
+        tree = self.tree(call)
+        call.left = frozenset(tree.pids()) if call.pid and _has_children() else frozenset()
+        call.living = tree.describe() if call.left else []
         self._ended.append(call)
         if len(self._ended) > MAX_KEPT_OUTPUTS:
             self._ended.pop(0).output.shrink()

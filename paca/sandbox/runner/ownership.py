@@ -46,9 +46,7 @@ def _owners_of_root(
 ) -> tuple[str, ...]:
     if process.session in by_leader:
         return (by_leader[process.session],)
-    ids = [
-        call.id for call in calls if call.started_ticks <= process.start_time <= call.ended_ticks
-    ]
+    ids = [call.id for call in calls if call.may_own(process.pid, process.start_time)]
     if len(ids) > 1 and (named := processes.call_id_of(process.pid)) in ids:
         return (named,)
     return tuple(ids)
