@@ -78,6 +78,10 @@ class PageWatcher:
         page.on("pageerror", lambda error: self.problems.append(f"exception: {error}"))
         page.on("response", self._answered)
 
+    def leave_out(self, status: int) -> None:
+        """Leave out responses of this status, which the test itself brings about."""
+        self.problems = [each for each in self.problems if str(status) not in each]
+
     def _said(self, message) -> None:
         if message.type in {"error", "warning"}:
             self.problems.append(f"{message.type}: {message.text}")
