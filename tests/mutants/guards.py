@@ -110,7 +110,7 @@ MUTANTS = (
     Mutant(
         "worker-newer-messages-are-given-back",
         removed,
-        ("tests/worker/test_messages_are_answered_once.py",),
+        ("tests/worker/test_claim.py",),
     ),
     Mutant(
         "worker-commands-wait-for-their-phase", never, ("tests/worker/test_control_protocol.py",)
