@@ -1,6 +1,7 @@
 """Receivers of the signals of ``paca/projects/signals.py``."""
 
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.dispatch import receiver
@@ -9,7 +10,7 @@ from paca.bus import get_bus
 from paca.bus.base import project_topic
 from paca.conversations import services
 from paca.projects.models import Member
-from paca.projects.signals import members_changed
+from paca.projects.signals import members_changed, project_changed
 
 
 @receiver(members_changed)
@@ -19,6 +20,16 @@ def on_members_changed(member: Member, change: str, by: Any, **_: Any) -> None:
         services.stop_agent_conversations(
             member.agent_id, by=getattr(by, "name", "") or str(by or "")
         )
-    frame = {"type": "member.changed", "id": str(member.pk), "version": 0}
-    topic = project_topic(member.project_id)
+    _tell_pages(member.project_id, "member", member.pk)
+
+
+@receiver(project_changed)
+def on_project_changed(project_id: UUID, noun: str, id: Any, **_: Any) -> None:  # the frame's
+    """Tell open pages of the project that something changed which they may show."""
+    _tell_pages(project_id, noun, id)
+
+
+def _tell_pages(project_id: UUID, noun: str, key: Any) -> None:
+    frame = {"type": f"{noun}.changed", "id": str(key), "version": 0}
+    topic = project_topic(project_id)
     transaction.on_commit(lambda: get_bus().live(topic, frame))

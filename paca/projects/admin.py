@@ -50,10 +50,20 @@ class WorkspaceAdmin(ServiceAdmin):
             workspaces.remove_person(entry, by=request.user)
 
 
+class ProjectForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run time
+    """Lets the prefix of a new project be empty; it is then derived from the name."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.instance._state.adding:
+            self.fields["prefix"].required = False
+
+
 @admin.register(Project)
 class ProjectAdmin(ServiceAdmin):
     """Projects of all workspaces. The person who makes a project becomes its owner."""
 
+    form = ProjectForm
     list_display = ("name", "workspace", "created_at")
     list_filter = ("workspace",)
     search_fields = ("name",)
@@ -70,7 +80,11 @@ class ProjectAdmin(ServiceAdmin):
             projects.change(obj, by=request.user, **given)
         else:
             made = projects.create(
-                obj.workspace, obj.name, by=request.user, description=obj.description
+                obj.workspace,
+                obj.name,
+                by=request.user,
+                description=obj.description,
+                prefix=obj.prefix,
             )
             obj.__dict__.update(made.__dict__)
 

@@ -17,9 +17,9 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
         for name in permission_patterns.PERMISSIONS
         if name not in {"roles:write", "projects:delete"}
     ),
-    MEMBER: (*_READ, "conversations:write"),
+    MEMBER: (*_READ, "tasks:write", "docs:write", "conversations:write"),
     VIEWER: _READ,
-    AGENT: (*_READ, "conversations:write"),
+    AGENT: (*_READ, "tasks:write", "docs:write", "conversations:write"),
 }
 
 

@@ -1,6 +1,7 @@
 """Signals to ``paca/conversations/receivers.py``: the only way in which a lower app calls a higher one.
 
 They are sent inside the transaction with ``send``, so an error in a receiver rolls everything back.
+A signal that asks gets its answer from what its receivers return.
 """
 
 from django.dispatch import Signal
@@ -8,3 +9,19 @@ from django.dispatch import Signal
 # A member was added or removed, or was given another role.
 # Arguments: member, change ("added", "removed" or "role_changed"), by.
 members_changed = Signal()
+
+# A task was assigned to a member.
+# Arguments: task, member, by (the assigning member, None for the system).
+task_assigned = Signal()
+
+# A comment mentions a member for the first time.
+# Arguments: comment, member (the mentioned one), by (the author).
+member_mentioned = Signal()
+
+# A row changed that open pages show. Pages fetch it again.
+# Arguments: project_id, noun ("task", "comment", "doc", "sprint" ...), id (what the address of it names).
+project_changed = Signal()
+
+# The API shows tasks. A receiver returns {task id: agent state}, for those that an agent works on.
+# Arguments: task_ids. An agent state is {conversation, agent, status, activity} as CONTRACTS says.
+agent_states_asked = Signal()

@@ -155,7 +155,7 @@ def test_token_can_read_while_its_last_use_cannot_be_stored() -> None:
 def test_token_whose_only_scope_no_longer_exists_allows_nothing() -> None:
     world = make_world()
     token, secret = tokens.create(world.user, name="old", by=world.user)
-    ApiToken.objects.filter(pk=token.pk).update(scopes=["tasks:read"])
+    ApiToken.objects.filter(pk=token.pk).update(scopes=["deploys:read"])
     api = Api(token=secret)
     for path in ("/projects/", f"/projects/{world.project.pk}/", "/workspaces/"):
         refused = api.get(path)

@@ -165,13 +165,13 @@ def test_role_change_takes_effect_with_the_next_request(world: World) -> None:
 def test_role_keeps_stored_permissions_that_no_longer_exist(world: World) -> None:
     api = Api(world.user)
     role = world.role("viewer")
-    stored = [*role.permissions, "tasks:read", "traces:*"]
+    stored = [*role.permissions, "deploys:read", "traces:*"]
     Role.objects.filter(pk=role.pk).update(permissions=stored)
     path = f"/projects/{world.project.pk}/roles/{role.pk}/"
     assert api.patch(path, {"name": "Reader"}).status_code == 200
     assert api.patch(path, {"permissions": stored}).json()["permissions"] == sorted(stored)
-    refused = api.patch(path, {"permissions": [*stored, "docs:read"]})
-    assert refused.json()["fields"] == {"permissions": ["docs:read: no such permission."]}
+    refused = api.patch(path, {"permissions": [*stored, "pages:read"]})
+    assert refused.json()["fields"] == {"permissions": ["pages:read: no such permission."]}
     assert api.patch(path, {"permissions": ["agents:read"]}).status_code == 200
     assert api.patch(path, {"permissions": stored}).status_code == 400
 

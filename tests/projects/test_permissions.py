@@ -32,7 +32,7 @@ ROLES = (
     permissions.AGENT,
 )
 # Stored patterns of another version of Paca, which are no permissions now.
-UNKNOWN_STORED = ("tasks:write", "docs:*", "conversations:approve")
+UNKNOWN_STORED = ("deploys:write", "pages:*", "conversations:approve")
 
 
 def member(*patterns: str) -> Member:
@@ -94,8 +94,8 @@ def test_unknown_stored_patterns_allow_nothing() -> None:
         (["agents:read"], ["agents:read", "conversations:approve"], False),
         (["conversations:write"], ["conversations:approve"], False),
         (["conversations:*"], ["conversations:approve"], True),
-        (["docs:read"], ["docs:*"], False),
-        (["docs:*"], ["docs:read"], True),
+        (["pages:read"], ["pages:*"], False),
+        (["pages:*"], ["pages:read"], True),
     ],
 )
 def test_grant_of_more_permissions_than_held_is_refused(

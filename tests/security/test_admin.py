@@ -149,12 +149,12 @@ def test_admin_saves_a_role_with_a_stored_permission_that_no_longer_exists(
     world: World, admin: Client
 ) -> None:
     role = world.role("viewer")
-    Role.objects.filter(pk=role.pk).update(permissions=["agents:read", "tasks:read"])
-    body = {"name": "Reader", "permissions": "agents:read\ntasks:read"}
+    Role.objects.filter(pk=role.pk).update(permissions=["agents:read", "deploys:read"])
+    body = {"name": "Reader", "permissions": "agents:read\ndeploys:read"}
     answer = admin.post(f"/admin/projects/role/{role.pk}/change/", body)
     assert answer.status_code == 302, answer.context["adminform"].form.errors
     role.refresh_from_db()
-    assert (role.name, role.permissions) == ("Reader", ["agents:read", "tasks:read"])
+    assert (role.name, role.permissions) == ("Reader", ["agents:read", "deploys:read"])
 
 
 def test_admin_adds_changes_and_removes_members(world: World, admin: Client) -> None:

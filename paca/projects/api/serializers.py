@@ -28,13 +28,22 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
 
     class Meta:
         model = Project
-        fields = ("id", "workspace_id", "name", "description", "created_at", "updated_at")
+        fields = (
+            "id",
+            "workspace_id",
+            "name",
+            "prefix",
+            "description",
+            "created_at",
+            "updated_at",
+        )
 
 
 class ProjectInput(InputSerializer):
     """The input to change a project."""
 
     name = serializers.CharField(max_length=100)
+    prefix = serializers.CharField(max_length=10, required=False)
     description = serializers.CharField(max_length=10_000, required=False, allow_blank=True)
 
 

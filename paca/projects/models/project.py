@@ -2,12 +2,16 @@
 
 from typing import Self
 
-from django.core.validators import MaxLengthValidator
+from django.core.validators import MaxLengthValidator, RegexValidator
 from django.db import models
 
 from paca.accounts.models import User
 from paca.common.models import BaseModel
 from paca.projects.models.workspace import Workspace
+
+prefix_validator = RegexValidator(
+    r"^[A-Z][A-Z0-9]{0,9}\Z", "Use 1 to 10 capital letters and digits; begin with a letter."
+)
 
 
 class ProjectQuerySet(models.QuerySet["Project"]):
@@ -23,11 +27,21 @@ class ProjectQuerySet(models.QuerySet["Project"]):
 
 
 class Project(BaseModel):
-    """Belongs to one workspace. A deleted project is hidden; its rows stay."""
+    """Belongs to one workspace. A deleted project is hidden; its rows stay.
+
+    ``prefix`` and the number of a task make its key, such as ``PACA-42``. ``last_task_number`` only
+    grows, so that no number is given twice.
+    """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.PROTECT, related_name="projects")
     name = models.CharField(max_length=100)
+    prefix = models.CharField(
+        max_length=10,
+        validators=[prefix_validator],
+        help_text="The beginning of the keys of its tasks: PACA gives PACA-1, PACA-2.",
+    )
     description = models.TextField(blank=True, validators=[MaxLengthValidator(10_000)])
+    last_task_number = models.PositiveIntegerField(default=0, editable=False)
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = ProjectQuerySet.as_manager()
@@ -40,7 +54,13 @@ class Project(BaseModel):
                 condition=models.Q(deleted_at__isnull=True),
                 name="project_name_is_unique_in_its_workspace",
                 violation_error_message="The workspace has a project of this name.",
-            )
+            ),
+            models.UniqueConstraint(
+                fields=["workspace", "prefix"],
+                condition=models.Q(deleted_at__isnull=True),
+                name="project_prefix_is_unique_in_its_workspace",
+                violation_error_message="The workspace has a project with this prefix.",
+            ),
         ]
 
     def __str__(self) -> str:

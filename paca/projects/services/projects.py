@@ -1,5 +1,6 @@
 """Services for projects."""
 
+import re
 from typing import Any
 
 from django.db import transaction
@@ -9,31 +10,80 @@ from paca.accounts import audit
 from paca.accounts.models import User
 from paca.common import validation
 from paca.projects import permissions
-from paca.projects.models import Member, Project, Role, Workspace
+from paca.projects.models import (
+    Member,
+    Project,
+    Role,
+    StatusCategory,
+    TaskStatus,
+    TaskType,
+    Workspace,
+)
 from paca.projects.services import members
 
-CHANGEABLE = ("name", "description")
+CHANGEABLE = ("name", "prefix", "description")
+MAX_DERIVED_PREFIX = 4
+
+# What a new project begins with; its members change it as they like.
+STATUSES = (
+    ("Backlog", StatusCategory.BACKLOG),
+    ("To do", StatusCategory.TODO),
+    ("In progress", StatusCategory.IN_PROGRESS),
+    ("In review", StatusCategory.IN_PROGRESS),
+    ("Done", StatusCategory.DONE),
+)
+TASK_TYPES = ("Task", "Bug", "Feature")
 
 
 @transaction.atomic
-def create(workspace: Workspace, name: str, *, by: User, description: str = "") -> Project:
-    """Make a project with the template roles. Its creator becomes its owner.
+def create(
+    workspace: Workspace, name: str, *, by: User, description: str = "", prefix: str = ""
+) -> Project:
+    """Make a project with the template roles, statuses and task types. Its creator becomes its owner.
 
-    Raises ``Invalid`` if the name is taken, empty or too long.
+    An empty ``prefix`` is derived from the name. Raises ``Invalid`` if the name or the prefix is taken
+    or not valid.
     """
-    project = Project(workspace=workspace, name=name, description=description)
+    project = Project(
+        workspace=workspace,
+        name=name,
+        prefix=prefix or derive_prefix(workspace, name),
+        description=description,
+    )
     validation.check(project)
     project.save()
     audit.record("project.created", project, by=by, project_id=project.pk)
+    _create_task_settings(project)
     for role_name, patterns in permissions.TEMPLATES.items():
         Role.objects.create(project=project, name=role_name, permissions=list(patterns))
     members.add_person(project, user=by, role=project.roles.get(name=permissions.OWNER), by=by)
     return project
 
 
+def _create_task_settings(project: Project) -> None:
+    for position, (name, category) in enumerate(STATUSES):
+        TaskStatus.objects.create(project=project, name=name, category=category, position=position)
+    for position, name in enumerate(TASK_TYPES):
+        TaskType.objects.create(project=project, name=name, position=position)
+
+
+def derive_prefix(workspace: Workspace, name: str) -> str:
+    """A prefix that no project of the workspace has: the first letters of the name, then a number."""
+    letters = re.sub(r"[^A-Z0-9]", "", name.upper()).lstrip("0123456789")[:MAX_DERIVED_PREFIX]
+    base = letters or "P"
+    taken = set(workspace.projects.live().values_list("prefix", flat=True))
+    number, prefix = 2, base
+    while prefix in taken:
+        prefix, number = f"{base}{number}", number + 1
+    return prefix
+
+
 @transaction.atomic
 def change(project: Project, *, by: Member, **changes: Any) -> Project:
-    """Change the name or the description. Raises ``Invalid`` if the name is taken or empty.
+    """Change the name, the prefix or the description.
+
+    Keys in texts written before a change of the prefix keep the former one. Raises ``Invalid`` if the
+    name or the prefix is taken or not valid.
 
     Raises ``TypeError`` for any other field.
     """
