@@ -259,7 +259,7 @@ MUTANTS = (
     ),
     Mutant("engine-key-in-answers", never, ("tests/engine/llm/test_key_mask.py",)),
     Mutant("common-storable-errors", value("detail or ''"), ("tests/common/test_errors.py",)),
-    Mutant("engine-words-of-private-servers", never, ("tests/engine/llm/test_registry.py",)),
+    Mutant("engine-words-of-private-servers", always, ("tests/engine/llm/test_server_words.py",)),
     Mutant("engine-ibm-key-stays", never, (CLOUDS,)),
     Mutant("engine-cloud-region", never, (CLOUDS,)),
     Mutant("engine-aws-region", never, (CLOUDS,)),

@@ -85,7 +85,8 @@ class Connection(asyncio.Protocol):
         elif self.server.wants_key and self.key != self.server.wants_key:
             self.respond(401, openai_dialect.error_body("invalid_api_key", "Incorrect API key."))
         else:
-            listed = [{"id": name, "object": "model"} for name in self.server.served]
+            kind = self.server.served_object
+            listed = [{"id": name, "object": kind} for name in self.server.served]
             self.respond(200, json.dumps({"object": "list", "data": listed}).encode())
 
     async def answer(self, path: str, headers: dict[str, str], raw: bytes) -> None:

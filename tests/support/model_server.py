@@ -34,6 +34,7 @@ class ModelServer:
         self.closed_by_client = 0
         self.connections = 0
         self.served: list[str] | None = ["gpt-test", "other-test"]
+        self.served_object = "model"  # the kind of each entry of that list
         self.wants_key = ""  # only for the list of models
         self.listed = 0
         self.record = True  # off in long benches, where keeping each body would cost memory

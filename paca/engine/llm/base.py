@@ -2,12 +2,14 @@
 
 import hashlib
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from copy import copy
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, Self
 
 from paca.common.errors import PacaError
+from paca.common.text import to_storable
 
 # What a provider attached to a reply or a call, by the family of models that it goes back to unread.
 Attached = dict[str, Any]
@@ -225,10 +227,35 @@ class ModelError(PacaError):
     patience_seconds: float = 0.0
 
     def __init__(
-        self, detail: str | None = None, *, retry_after_seconds: float | None = None
+        self,
+        detail: str | None = None,
+        *,
+        said: str = "",
+        retry_after_seconds: float | None = None,
     ) -> None:
+        """``said`` has the words of the server, which the detail ends with."""
         super().__init__(detail)
+        self._own_detail = self.detail
+        self.said = to_storable(said)
         self.retry_after_seconds = retry_after_seconds
+        self._set_detail(self.said)
+
+    def changed(self, change: Callable[[str], str]) -> Self:
+        """The same error with its words changed, those of the server too."""
+        other = copy(self)
+        other._own_detail, other.said = change(self._own_detail), change(self.said)
+        other._set_detail(other.said)
+        return other
+
+    def without_said(self, instead: str) -> Self:
+        """The same error for people who must not read the words. Programs still find them in ``said``."""
+        other = copy(self)
+        other._set_detail(instead)
+        return other
+
+    def _set_detail(self, end: str) -> None:
+        self.detail = f"{self._own_detail} {end}".rstrip()
+        self.args = (self.detail,)
 
 
 class RateLimited(ModelError):
@@ -286,7 +313,7 @@ class ContextExceeded(ModelError):
     @property
     def window(self) -> int | None:
         """The size of the window in tokens, if the provider's words tell it."""
-        found = WINDOW.search(self.detail)
+        found = WINDOW.search(f"{self._own_detail} {self.said}")
         return int(found[1].replace(",", "")) if found else None
 
 

@@ -9,18 +9,16 @@ import dataclasses
 import json
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from paca.common import clock
 from paca.common.text import to_storable
-from paca.engine.llm import http_pool, own_parameters, providers
+from paca.engine.llm import http_pool, own_parameters, providers, server_words
 from paca.engine.llm.base import (
     Message,
     ModelError,
     ModelMisconfigured,
     Reply,
     Request,
-    StreamBroken,
     Text,
     ToolSpec,
     ToolsUnsupported,
@@ -28,7 +26,7 @@ from paca.engine.llm.base import (
 )
 from paca.engine.llm.demo import scripted_model
 from paca.engine.llm.http_pool import TimeLimits
-from paca.engine.llm.provider_errors import from_transport, sentence, without_key, without_key_text
+from paca.engine.llm.provider_errors import from_transport, without_key, without_key_text
 from paca.engine.llm.registry import PROVIDERS, is_own_server, open_llm
 
 if TYPE_CHECKING:
@@ -45,7 +43,6 @@ PLAIN_HTTP = (
 READY = ToolSpec(
     "ready", "Say that you are ready.", {"type": "object", "properties": {}, "required": []}
 )
-QUOTE = " The provider says"
 SWITCH_ON = "Switch Tool calls as text on for this agent."
 QUESTION = "Answer with the single word: ready"
 MAX_ANSWER_TOKENS = 64
@@ -123,7 +120,9 @@ async def served_models(address: str, api_key: str) -> tuple[str, ...]:
             if await _speaks_http(http, address):
                 raise ModelMisconfigured(PLAIN_HTTP.format(address=address)) from None
             raise without_key(from_transport(error, address), api_key) from None
-    return _names(body, api_key) if answer.is_success else ()
+    if not answer.is_success:
+        return ()
+    return _names(body, api_key, any_entry=server_words.may_be_read(address))
 
 
 async def _speaks_http(http: "httpx2.AsyncClient", address: str) -> bool:
@@ -150,10 +149,14 @@ async def _read_at_most(pieces: AsyncIterator[bytes]) -> bytes:
     return bytes(body)
 
 
-def _names(body: bytes, api_key: str) -> tuple[str, ...]:
-    """The names in the list, without the key: a server may repeat it."""
+def _names(body: bytes, api_key: str, *, any_entry: bool) -> tuple[str, ...]:
+    """The names in the list, without the key: a server may repeat it.
+
+    ``any_entry``: also of entries that do not say that they are models, as another program's would.
+    """
     try:
-        names = [str(one["id"]) for one in json.loads(body)["data"][:MAX_LISTED_MODELS]]
+        listed = json.loads(body)["data"][:MAX_LISTED_MODELS]
+        names = [str(one["id"]) for one in listed if any_entry or one["object"] == "model"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return ()
     return tuple(to_storable(without_key_text(name, api_key))[:200] for name in names)
@@ -170,23 +173,9 @@ def _with_models(found: ConnectionCheck, name: str, models: tuple[str, ...]) -> 
     return dataclasses.replace(found, detail=detail, models=models)
 
 
-def _detail(error: ModelError, model: str, base_url: str) -> str:
-    """The error in words, without those of a private server that the operator has not listed by name."""
-    detail = error.detail
-    # guard: engine-words-of-private-servers
-    if not _may_quote(model, base_url):
-        detail = detail.partition(QUOTE)[0] if QUOTE in detail else detail
-        detail = sentence(type(error)) if isinstance(error, StreamBroken) else detail
-    return f"{detail} {SWITCH_ON}" if isinstance(error, ToolsUnsupported) else detail
-
-
-def _may_quote(model: str, base_url: str) -> bool:
-    """Whether the words of the server may be shown: it is a public one, or one that the operator listed."""
-    if not is_own_server(model, base_url):
-        return True
-    url = urlsplit(base_url)
-    port = url.port or (443 if url.scheme == "https" else 80)
-    return http_pool.allowed_servers().is_listed(url.hostname or "", port)
+def _detail(error: ModelError) -> str:
+    """The error in words, with the switch that mends it if there is one."""
+    return f"{error.detail} {SWITCH_ON}" if isinstance(error, ToolsUnsupported) else error.detail
 
 
 async def _call_model(
@@ -211,8 +200,7 @@ async def _call_model(
                 if isinstance(chunk, Reply):
                     break
     except ModelError as error:
-        detail = _detail(error, model, base_url)
-        return ConnectionCheck(False, detail, error.code, clock.monotonic() - began)
+        return ConnectionCheck(False, _detail(error), error.code, clock.monotonic() - began)
     finally:
         await http_pool.close_connections()
     seconds = clock.monotonic() - began

@@ -106,7 +106,7 @@ BY_WORDS: tuple[tuple[type[ModelError], tuple[str, ...]], ...] = (
 # Some services tell a rate limit in the words of a used-up quota.
 SHORT_QUOTA = re.compile(r"per[ _-]?(minute|second)|retry in|retrydelay|try again in")
 NO_STREAM = (
-    "The server answered with a page for browsers in place of a stream of events: {words} "
+    "The server answered with a page for browsers in place of a stream of events. "
     "Is the base URL right, and no sign-in page in between?"
 )
 MIN_KEY_CHARACTERS = 8  # a shorter key is no secret, and may be part of any word
@@ -143,8 +143,9 @@ def from_status(
         return ModelMisconfigured(no_service)
     cls = error_class(status, words, codes)
     text = sentence(cls)
-    detail = f"{text} The provider says: {words}" if words else f"{text} (HTTP {status})"
-    return cls(detail, retry_after_seconds=retry_after_seconds(headers) if cls.retryable else None)
+    retry_after = retry_after_seconds(headers) if cls.retryable else None
+    said = f"The provider says: {words}" if words else f"(HTTP {status})"
+    return cls(text, said=said, retry_after_seconds=retry_after)
 
 
 def from_event(event: dict[str, Any], *, has_begun: bool) -> ModelError:
@@ -155,7 +156,7 @@ def from_event(event: dict[str, Any], *, has_begun: bool) -> ModelError:
     """
     words, codes = words_of(event), codes_of(event)
     if is_page(event.get("error")):
-        return StreamBroken(NO_STREAM.format(words=words))
+        return StreamBroken(NO_STREAM, said=f"The page says: {words}")
     status = next((int(code) for code in codes if code.isdigit() and 400 <= int(code) < 600), None)
     cls = (
         _class_by_words(None, words.lower())
@@ -166,7 +167,7 @@ def from_event(event: dict[str, Any], *, has_begun: bool) -> ModelError:
     )
     when = "in mid-answer" if has_begun else "in place of an answer"
     said = words or ", ".join(codes) or "an error without a text"
-    return cls(f"{sentence(cls)} The provider says, {when}: {said}")
+    return cls(sentence(cls), said=f"The provider says, {when}: {said}")
 
 
 def _is_about_model(body: object, text: str) -> bool:
@@ -209,8 +210,8 @@ def _class_by_hints(text: str) -> type[ModelError] | None:
 def redirect_error(status: int, headers: Mapping[str, str]) -> ModelError:
     """The error for a redirect."""
     return ModelMisconfigured(
-        f"The base URL answers with a redirect (HTTP {status}) to "
-        f"{headers.get('location', 'somewhere else')[:200]}. It is not followed: set the final address."
+        f"The base URL answers with a redirect (HTTP {status}). It is not followed: set the final address.",
+        said=f"The redirect leads to {headers.get('location', 'no address')[:200]}",
     )
 
 
@@ -244,11 +245,7 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
 
 def without_key(error: ModelError, key: str) -> ModelError:
     """The error without the key in its text. Some gateways repeat the key in their answer."""
-    masked = type(error)(
-        without_key_text(error.detail, key), retry_after_seconds=error.retry_after_seconds
-    )
-    masked.patience_seconds = error.patience_seconds
-    return masked
+    return error.changed(lambda text: without_key_text(text, key))
 
 
 def without_key_text(text: str, key: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from paca.engine.llm import cloud_openers, providers
+from paca.engine.llm import cloud_openers, providers, server_words
 from paca.engine.llm.anthropic.client import AnthropicLLM, import_sdk
 from paca.engine.llm.base import LLM, ModelMisconfigured
 from paca.engine.llm.demo import scripted_model
@@ -59,16 +59,13 @@ def open_llm(
     opener = PROVIDERS.get(provider) or _openai_opener(provider)
     if not slash or not name or opener is None:
         raise ModelMisconfigured(_unknown_model_text(model, provider))
-    return opener(name, base_url=base_url, api_key=api_key, limits=limits, http=http)
+    llm = opener(name, base_url=base_url, api_key=api_key, limits=limits, http=http)
+    return server_words.guarded(llm, model, base_url)
 
 
 def is_own_server(model: str, base_url: str) -> bool:
     """Whether the model runs on a server in the own network, which is slower and needs no key."""
-    provider = providers.find(model.partition("/")[0])
-    try:
-        return providers.is_local(provider.address(base_url) if provider else base_url)
-    except ModelMisconfigured:
-        return False
+    return providers.is_local(server_words.address_of(model, base_url))
 
 
 async def warm(models: Iterable[str]) -> None:

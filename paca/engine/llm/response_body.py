@@ -104,7 +104,8 @@ async def read(body: AsyncIterator[bytes], budget: AttemptBudget) -> bytes:
         raise budget.timeout_error() from None
     except connection_errors() as error:
         cause = str(error) or type(error).__name__
-        raise StreamBroken(f"The connection broke in mid-answer ({cause}).") from None
+        # The library quotes what it could not read.
+        raise StreamBroken("The connection broke in mid-answer.", said=f"({cause})") from None
     budget.count(data)
     return data
 

@@ -10,6 +10,7 @@ from paca.engine.llm.base import StreamBroken
 
 MAX_EVENT_BYTES = 8 * 1024 * 1024
 MAX_QUOTE_BYTES = 300
+NO_JSON = "The model's answer has an event that is no JSON."
 MAX_QUOTE_CHARACTERS = 2000
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 END_MARK = b"[DONE]"
@@ -153,7 +154,7 @@ def _event(payload: bytes) -> dict[str, Any]:
     event = _json(payload)
     if event is None:
         said = to_storable(payload[:MAX_QUOTE_BYTES].decode(errors="replace"))
-        raise StreamBroken(f"The model's answer has an event that is no JSON: {said}")
+        raise StreamBroken(NO_JSON, said=f"The server sent: {said}")
     if not isinstance(event, dict):
         raise StreamBroken("The model's answer has an event that is no object.")
     return event

@@ -9,7 +9,6 @@ from contextlib import suppress
 import pytest
 
 from paca.engine.llm import connection_check, http_pool, registry
-from paca.engine.llm.address_check import AllowedServers
 from paca.engine.llm.anthropic.client import AnthropicLLM
 from paca.engine.llm.base import ModelMisconfigured
 from paca.engine.llm.demo import scripted_model
@@ -321,20 +320,3 @@ def test_registry_imports_an_sdk_in_advance_only_for_models_that_use_it(models, 
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == imported
-
-
-@pytest.mark.anyio
-async def test_connection_check_shows_no_words_of_a_private_server_that_is_not_listed(
-    server, monkeypatch
-):
-    class Allowed(AllowedServers):
-        def allows(self, host, port, address):
-            return True  # as the word local does
-
-    monkeypatch.setattr(http_pool._allowed, "servers", Allowed())
-    secret = openai_dialect.error_body("invalid_request_error", "inner secret")
-    for answer in (Raw(secret, status=400), Raw(b"<title>inner secret</title>")):
-        result = await tried_elsewhere(server, answer)
-        assert not result.works
-        assert "secret" not in result.detail
-        assert len(result.detail) > 20

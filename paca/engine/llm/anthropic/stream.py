@@ -31,6 +31,8 @@ STOPS = {
     "max_tokens": StopReason.OUTPUT_LIMIT,
     "refusal": StopReason.REFUSED,
 }
+UNKNOWN_STOP = "The model stopped for an unknown reason."
+MALFORMED_EVENT = "The model's answer has a malformed event."
 
 
 @dataclass(slots=True)
@@ -71,7 +73,7 @@ class ReplyAssembler:
             return [] if chunk is None else [chunk]
         except (KeyError, TypeError, AttributeError):
             kind = str(event.get("type"))[:40]
-            raise StreamBroken(f"The model's answer has a malformed event ({kind}).") from None
+            raise StreamBroken(MALFORMED_EVENT, said=f"({kind})") from None
 
     def _take(self, event: dict[str, Any]) -> Chunk | None:
         match event["type"]:
@@ -162,7 +164,7 @@ class ReplyAssembler:
             if (finished := _finished_block(block, with_calls=with_calls)) is not None
         )
         if notices and not _is_whole_text(blocks):
-            raise StreamBroken(notices[0].text)
+            raise StreamBroken(UNKNOWN_STOP, said=self._named_stop())
         return Reply(blocks, _stop_reason(stop, blocks), self.usage, notices)
 
     def _stop_and_notices(self) -> tuple[StopReason, tuple[Notice, ...]]:
@@ -176,8 +178,11 @@ class ReplyAssembler:
             return StopReason.END, ()  # the end mark alone ends the answer
         if stop := STOPS.get(reason):
             return stop, ()
-        named = f"The model stopped for an unknown reason ({to_encodable(reason)[:40]})."
-        return StopReason.END, (Notice("unknown_stop", f"{named} Its answer was taken as whole."),)
+        notice = f"{UNKNOWN_STOP} {self._named_stop()} Its answer was taken as whole."
+        return StopReason.END, (Notice("unknown_stop", notice),)
+
+    def _named_stop(self) -> str:
+        return f"({to_encodable((self._stop or '').lower())[:40]})"
 
 
 def _is_whole_text(blocks: tuple[Text | Thinking | ToolUse, ...]) -> bool:

@@ -116,7 +116,9 @@ class BedrockEvents:
                 yield from self._take(message.headers, message.payload)
         except self._broken:
             said = data[:200].decode(errors="replace")
-            raise StreamBroken(f"The answer is no event stream of Bedrock: {said}") from None
+            raise StreamBroken(
+                "The answer is no event stream of Bedrock.", said=f"The server sent: {said}"
+            ) from None
         if self._unread > MAX_FRAME_BYTES:
             raise StreamBroken("The model's answer has an event without an end.")
 

@@ -53,6 +53,7 @@ STOPS = {
     "sensitive": StopReason.REFUSED,
 }
 # Reasons that say that the answer is not whole.
+UNKNOWN_STOP = "The model stopped for an unknown reason."
 BROKEN = {
     "insufficient_system_resource": Overloaded,
     "error": StreamBroken,
@@ -211,10 +212,11 @@ class ReplyAssembler:
             if not (has_end_mark and self._has_begun):
                 raise StreamBroken("The model's answer ended without its end mark.")
             return StopReason.REFUSED if self._refused else StopReason.END, ()
-        named = f"The model stopped for an unknown reason ({to_encodable(reason)[:40]})."
+        named = f"({to_encodable(reason)[:40]})"
         if reason in BROKEN or self._calls or not "".join(self._text).strip():
-            raise BROKEN.get(reason, StreamBroken)(named)
-        return StopReason.END, (Notice("unknown_stop", f"{named} Its answer was taken as whole."),)
+            raise BROKEN.get(reason, StreamBroken)(UNKNOWN_STOP, said=named)
+        notice = f"{UNKNOWN_STOP} {named} Its answer was taken as whole."
+        return StopReason.END, (Notice("unknown_stop", notice),)
 
     def _usage_notices(self) -> tuple[Notice, ...]:
         """A notice if the server has read only a part of the request, as Ollama does by default."""
