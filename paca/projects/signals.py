@@ -12,10 +12,13 @@ members_changed = Signal()
 
 # A task was assigned to a member.
 # Arguments: task, member, by (the assigning member, None for the system).
+# If an agent assigned it with its tools, by.acting_in is the id of its conversation: it tells how many
+# agents in a row have called one another.
 task_assigned = Signal()
 
 # A comment mentions a member for the first time.
-# Arguments: comment, member (the mentioned one), by (the author).
+# Arguments: comment, member (the mentioned one), by (the author). As above, by.acting_in is the
+# conversation of an agent that wrote it.
 member_mentioned = Signal()
 
 # A row changed that open pages show. Pages fetch it again.

@@ -1,6 +1,7 @@
 """Members of a project, people and agents, and their roles."""
 
 from typing import Self
+from uuid import UUID
 
 from django.db import models
 from django.db.models import Q
@@ -45,7 +46,14 @@ class MemberQuerySet(models.QuerySet["Member"]):
 
 
 class Member(BaseModel):
-    """A person or an agent in a project. A removed member keeps its row and can come back."""
+    """A person or an agent in a project. A removed member keeps its row and can come back.
+
+    ``acting_in`` is no column: an agent's tools set it to the id of the conversation in which the agent
+    acts. A service gets the member as ``by`` and so knows where a write, a mention or an assignment
+    comes from. None for people.
+    """
+
+    acting_in: UUID | None = None
 
     class Kind(models.TextChoices):
         """Kinds of members."""
