@@ -57,7 +57,11 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
         labels = {
             "base_url": "Base URL",
             "text_tool_calls": "Tool calls as text",
+            "task_assigned_prompt": "When a task is assigned",
+            "comment_mention_prompt": "When it is mentioned",
             "chat_message_prompt": "In a chat",
+            "description_write_prompt": "When it writes a description",
+            "execute_prompt": "When a program starts it",
             "system_prompt": "System prompt",
             "limit_steps": "Steps",
             "limit_tokens": "Tokens",
@@ -144,7 +148,20 @@ class AgentAdmin(ServiceAdmin):
                 ),
             },
         ),
-        ("Prompts", {"classes": ["tab"], "fields": ("system_prompt", "chat_message_prompt")}),
+        (
+            "Prompts",
+            {
+                "classes": ["tab"],
+                "fields": (
+                    "system_prompt",
+                    "task_assigned_prompt",
+                    "comment_mention_prompt",
+                    "chat_message_prompt",
+                    "description_write_prompt",
+                    "execute_prompt",
+                ),
+            },
+        ),
         (
             "Limits",
             {

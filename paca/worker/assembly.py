@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -14,14 +14,15 @@ from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Model, QuerySet, UUIDField
 
-from paca.agents import encryption
+from paca.agents import encryption, prompts
 from paca.agents.models import Agent
 from paca.common.prepared_queries import Parameter, Select
 from paca.conversations import event_log
 from paca.conversations.models import Conversation, Sandbox, SandboxState, Turn
 from paca.conversations.models.statuses import LIVING_SANDBOX_STATES
 from paca.conversations.store import Fenced, Lease
-from paca.engine.context.prompt import AgentIdentity, assemble_system_prompt
+from paca.engine.context.prompt import join_parts
+from paca.engine.context.skills import SkillSummary
 from paca.engine.limits import TurnLimits
 from paca.engine.llm import own_parameters
 from paca.engine.llm.http_pool import TimeLimits
@@ -74,7 +75,7 @@ def _columns(model: type[Model], *wanted: str) -> tuple[str, ...]:
 
 
 _CONVERSATION_COLUMNS = _columns(
-    Conversation, "id", "agent_id", "project_id", "next_seq", "turn_number"
+    Conversation, "id", "agent_id", "project_id", "trigger_type", "next_seq", "turn_number"
 )
 _PROJECT_COLUMNS = _columns(Project, "id", "name")
 _SANDBOX_COLUMNS = _columns(
@@ -84,7 +85,9 @@ _AGENT_COLUMNS = _columns(
     Agent,
     *("id", "name", "handle", "description", "git_name", "git_email"),
     *("model", "base_url", "encrypted_key", "key_last4", "parameters", "text_tool_calls"),
-    *("system_prompt", "chat_message_prompt", "sandbox_memory_mib", "sandbox_cpus"),
+    *("system_prompt", "task_assigned_prompt", "comment_mention_prompt"),
+    *("chat_message_prompt", "description_write_prompt", "execute_prompt"),
+    *("sandbox_memory_mib", "sandbox_cpus"),
     *("sandbox_life",),
     *("limit_steps", "limit_tokens", "limit_cost_usd", "limit_seconds"),
 )
@@ -143,8 +146,9 @@ def assemble_turn(
     if cached.history.seq > conversation.last_seq:
         cached = CachedHistory()  # the database is an older copy of what this worker has seen
     spec = _sandbox_spec(conversation, agent, sandbox)
+    skills = prompts.read_skills(agent.pk)
     return AssembledTurn(
-        profile=_profile(rows, spec),
+        profile=_profile(rows, spec, skills),
         encrypted_key=agent.encrypted_key,
         cached=cached,
         new_events=event_log.load_after(conversation.pk, cached.history.seq),
@@ -156,9 +160,10 @@ def assemble_turn(
     )
 
 
-def _profile(rows: ConversationRows, spec: SandboxSpec) -> AgentProfile:
+def _profile(
+    rows: ConversationRows, spec: SandboxSpec, skills: Sequence[SkillSummary]
+) -> AgentProfile:
     agent = rows.agent
-    identity = AgentIdentity(agent.name, agent.handle, rows.project.name, agent.description)
     parameters = dict(agent.parameters)
     return AgentProfile(
         name=agent.name,
@@ -167,8 +172,13 @@ def _profile(rows: ConversationRows, spec: SandboxSpec) -> AgentProfile:
         base_url=agent.base_url,
         demo=agent.is_demo,
         text_tool_calls=agent.text_tool_calls,
-        system=assemble_system_prompt(
-            identity, system=agent.system_prompt, trigger=agent.chat_message_prompt
+        system=join_parts(
+            prompts.assemble(
+                agent,
+                project=rows.project.name,
+                trigger_type=rows.conversation.trigger_type,
+                skills=skills,
+            )
         ),
         limits=_limits(agent),
         max_tokens=parameters.pop("max_tokens", DEFAULT_MAX_TOKENS),

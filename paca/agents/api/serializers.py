@@ -19,10 +19,14 @@ class KeySerializer(serializers.Serializer[Any]):
 
 
 class PromptsSerializer(serializers.Serializer[Any]):
-    """The instructions of the agent."""
+    """The instructions of the agent. An empty prompt of a trigger type is the default one."""
 
     system = serializers.CharField(source="system_prompt")
+    task_assigned = serializers.CharField(source="task_assigned_prompt")
+    comment_mention = serializers.CharField(source="comment_mention_prompt")
     chat_message = serializers.CharField(source="chat_message_prompt")
+    description_write = serializers.CharField(source="description_write_prompt")
+    execute = serializers.CharField(source="execute_prompt")
 
 
 class LimitsSerializer(serializers.Serializer[Any]):
@@ -101,15 +105,21 @@ class ConnectionCheckSerializer(serializers.Serializer[Any]):
     )
 
 
-class PromptsInput(InputSerializer):
-    """The instructions of the agent."""
+def _prompt_field(source: str, **options: Any) -> serializers.CharField:
+    return serializers.CharField(
+        source=source, required=False, allow_blank=True, trim_whitespace=False, **options
+    )
 
-    system = serializers.CharField(
-        source="system_prompt", required=False, allow_blank=True, trim_whitespace=False
-    )
-    chat_message = serializers.CharField(
-        source="chat_message_prompt", required=False, allow_blank=True, trim_whitespace=False
-    )
+
+class PromptsInput(InputSerializer):
+    """The instructions of the agent. An empty prompt of a trigger type is the default one."""
+
+    system = _prompt_field("system_prompt", help_text="{workspace} becomes the path of its files.")
+    task_assigned = _prompt_field("task_assigned_prompt")
+    comment_mention = _prompt_field("comment_mention_prompt")
+    chat_message = _prompt_field("chat_message_prompt")
+    description_write = _prompt_field("description_write_prompt")
+    execute = _prompt_field("execute_prompt")
 
 
 class LimitsInput(InputSerializer):

@@ -1,5 +1,6 @@
-"""Agents, the members of a project that work by themselves."""
+"""Agents, the members of a project that work by themselves, and their skills."""
 
 from paca.agents.models.agent import Agent, AgentStatus
+from paca.agents.models.skill import Skill, SkillFile
 
-__all__ = ["Agent", "AgentStatus"]
+__all__ = ["Agent", "AgentStatus", "Skill", "SkillFile"]

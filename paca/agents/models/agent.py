@@ -44,6 +44,14 @@ def check_base_url(address: str) -> None:
 MIN_COST_USD = Decimal("0.01")
 
 
+def _trigger_prompt(when: str) -> "models.TextField[str, str]":
+    return models.TextField(
+        blank=True,
+        validators=[MaxLengthValidator(20_000)],
+        help_text=f"Replaces the default prompt when {when}. Empty: the default.",
+    )
+
+
 class SandboxLife(models.TextChoices):
     """What happens to the processes of an unused sandbox. Its files are kept either way."""
 
@@ -110,13 +118,13 @@ class Agent(BaseModel):
     system_prompt = models.TextField(
         blank=True,
         validators=[MaxLengthValidator(50_000)],
-        help_text="Describes who the agent is and how it works.",
+        help_text="Describes who the agent is and how it works. {workspace} becomes the path of its files.",
     )
-    chat_message_prompt = models.TextField(
-        blank=True,
-        validators=[MaxLengthValidator(20_000)],
-        help_text="Added to the system prompt in a chat.",
-    )
+    task_assigned_prompt = _trigger_prompt("a task is assigned to it")
+    comment_mention_prompt = _trigger_prompt("a comment mentions it")
+    chat_message_prompt = _trigger_prompt("it is in a chat")
+    description_write_prompt = _trigger_prompt("it writes the description of a task")
+    execute_prompt = _trigger_prompt("a program or a schedule starts it")
 
     limit_steps = models.PositiveIntegerField(
         null=True,
@@ -238,3 +246,8 @@ class Agent(BaseModel):
     def has_key(self) -> bool:
         """Whether an API key is stored."""
         return bool(self.encrypted_key)
+
+    def prompt_of(self, trigger_type: str) -> str:
+        """Its own prompt for a trigger type; empty if it has none."""
+        own: str = getattr(self, f"{trigger_type}_prompt", "")
+        return own

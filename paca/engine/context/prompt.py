@@ -1,6 +1,10 @@
 """Assembles the system prompt, in a fixed order, so that it is the same at every step and is cached."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from paca.engine.context.skills import SkillSummary, format_always_on, format_index
+from paca.engine.context.trigger_prompts import fill_placeholders
 
 RULES = """\
 How you work here:
@@ -24,12 +28,38 @@ class AgentIdentity:
     description: str = ""
 
 
-def assemble_system_prompt(identity: AgentIdentity, *, system: str, trigger: str) -> str:
-    """The system prompt: the agent's own prompt, its identity, the rules, and the trigger's prompt."""
+@dataclass(frozen=True, slots=True)
+class PromptPart:
+    """A part of the system prompt, such as ``identity`` or ``skill_index``, with its text."""
+
+    name: str
+    text: str
+
+
+def assemble_system_prompt(
+    identity: AgentIdentity, *, system: str, trigger: str, skills: Sequence[SkillSummary] = ()
+) -> tuple[PromptPart, ...]:
+    """The parts of the system prompt in their fixed order, without empty ones.
+
+    ``system`` is the agent's own prompt, ``trigger`` that of the conversation's trigger type, ``skills``
+    are the enabled ones in the order of their names.
+    """
     introduction = (
         f"You are {identity.name} (@{identity.handle}), a member of the project {identity.project}."
     )
     if identity.description.strip():
         introduction += f" {identity.description.strip()}"
-    parts = (system.strip(), introduction, RULES, trigger.strip())
-    return "\n\n".join(part for part in parts if part)
+    parts = (
+        PromptPart("system", fill_placeholders(system.strip())),
+        PromptPart("identity", introduction),
+        PromptPart("skills", format_always_on(skills)),
+        PromptPart("skill_index", format_index(skills)),
+        PromptPart("rules", RULES),
+        PromptPart("trigger", fill_placeholders(trigger.strip())),
+    )
+    return tuple(part for part in parts if part.text)
+
+
+def join_parts(parts: Iterable[PromptPart]) -> str:
+    """The system prompt as it is sent."""
+    return "\n\n".join(part.text for part in parts)

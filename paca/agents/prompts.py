@@ -1,0 +1,50 @@
+"""Assembles the system prompt of an agent: for its runs, and for the preview on its page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.db.models import Case, TextField, UUIDField, Value, When
+
+from paca.agents.models import Agent, Skill
+from paca.common.prepared_queries import Parameter, Select
+from paca.engine.context import trigger_prompts
+from paca.engine.context.prompt import AgentIdentity, PromptPart, assemble_system_prompt
+from paca.engine.context.skills import SkillSummary
+
+
+def assemble(
+    agent: Agent, *, project: str, trigger_type: str, skills: Sequence[SkillSummary]
+) -> tuple[PromptPart, ...]:
+    """The parts of the agent's system prompt in a conversation that was started by ``trigger_type``.
+
+    ``project`` is the project's name, ``skills`` are those of ``read_skills``.
+    """
+    own = agent.prompt_of(trigger_type)
+    return assemble_system_prompt(
+        AgentIdentity(agent.name, agent.handle, project, agent.description),
+        system=agent.system_prompt,
+        trigger=trigger_prompts.prompt_for(trigger_type, own),
+        skills=skills,
+    )
+
+
+# Prepared: each turn of each conversation asks.
+_ENABLED_SKILLS = Select(
+    lambda: (
+        Skill.objects.enabled()
+        .filter(agent=Parameter("agent", UUIDField()))
+        .order_by("name")
+        .values_list(
+            "name",
+            "description",
+            Case(When(always_on=True, then="content"), default=Value(""), output_field=TextField()),
+        )
+    )
+)
+
+
+def read_skills(agent_id: UUID) -> tuple[SkillSummary, ...]:
+    """The enabled skills of an agent as its prompt shows them, in the order of their names."""
+    return tuple(SkillSummary(*row) for row in _ENABLED_SKILLS.rows(agent=agent_id))
