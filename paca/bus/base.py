@@ -158,3 +158,8 @@ def conversation_topic(conversation_id: UUID) -> str:
 def project_topic(project_id: UUID) -> str:
     """The topic on which changes to a project's objects are announced."""
     return f"project:{project_id}"
+
+
+def person_topic(user_id: UUID) -> str:
+    """The topic on which a person's own pages are told of changes, whatever project they show."""
+    return f"person:{user_id}"

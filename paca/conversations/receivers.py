@@ -24,12 +24,18 @@ def on_members_changed(member: Member, change: str, by: Any, **_: Any) -> None:
 
 
 @receiver(project_changed)
-def on_project_changed(project_id: UUID, noun: str, id: Any, **_: Any) -> None:  # the frame's
+def on_project_changed(
+    project_id: UUID,
+    noun: str,
+    id: Any,  # the frame's
+    facts: dict[str, Any] | None = None,
+    **_: Any,
+) -> None:
     """Tell open pages of the project that something changed which they may show."""
-    _tell_pages(project_id, noun, id)
+    _tell_pages(project_id, noun, id, **(facts or {}))
 
 
-def _tell_pages(project_id: UUID, noun: str, key: Any) -> None:
-    frame = {"type": f"{noun}.changed", "id": str(key), "version": 0}
+def _tell_pages(project_id: UUID, noun: str, key: Any, **facts: Any) -> None:
+    frame = {"type": f"{noun}.changed", "id": str(key), "version": 0, **facts}
     topic = project_topic(project_id)
     transaction.on_commit(lambda: get_bus().live(topic, frame))

@@ -22,7 +22,8 @@ task_assigned = Signal()
 member_mentioned = Signal()
 
 # A row changed that open pages show. Pages fetch it again.
-# Arguments: project_id, noun ("task", "comment", "doc", "sprint" ...), id (what the address of it names).
+# Arguments: project_id, noun ("task", "comment", "doc", "sprint" ...), id (what the address of it names),
+# facts (optional; more of the frame, such as the task of a comment).
 project_changed = Signal()
 
 # The API shows tasks. A receiver returns {task id: agent state}, for those that an agent works on.

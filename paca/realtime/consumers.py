@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from paca.bus.base import EventsCommitted, HintsLost, LiveFrame
+from paca.bus.base import EventsCommitted, HintsLost, LiveFrame, person_topic
 from paca.common.errors import Conflict
 from paca.conversations import selectors, services
 from paca.conversations.api.serializers import conversation_object
@@ -119,6 +119,13 @@ class ProjectConsumer(Consumer):
 
     def authorize(self) -> SocketAccess:
         return authorize_project(self.credential, self.id)
+
+    @contextmanager
+    def subscribe(self, access: SocketAccess) -> Iterator[None]:
+        # The person's notifications are told on each of their pages, and to nobody else.
+        own = person_topic(access.principal.user.pk)
+        with super().subscribe(access), self.relay.subscribe(own, self.on_project_hint):
+            yield
 
     def on_project_hint(self, hint: EventsCommitted | LiveFrame | HintsLost) -> None:
         super().on_project_hint(hint)

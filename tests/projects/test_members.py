@@ -179,3 +179,15 @@ def test_membership_changes_are_audited(world: World, bob: User) -> None:
     last = AuditEntry.objects.order_by("-created_at").first()
     assert last is not None
     assert (last.actor, last.actor_name, last.object_name) == ("person", "ada-harbor", "Bob")
+
+
+def test_handle_of_a_member_is_nobody_elses(world: World) -> None:
+    """A mention must mean one member."""
+    namesake = User.objects.create_user("Rosa")
+    with pytest.raises(Invalid) as refused:
+        members.add_person(world.project, user=namesake, role=world.role("member"), by=world.owner)
+    assert "username" in refused.value.fields
+    with pytest.raises(Invalid):
+        agents.configure(world.agent, handle=world.user.username, by=world.owner)
+    agents.retire(world.agent, by=world.owner)
+    members.add_person(world.project, user=namesake, role=world.role("member"), by=world.owner)

@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from paca.accounts import audit
@@ -24,7 +25,8 @@ class LastOwner(Conflict):
 def add_person(project: Project, *, user: User, role: Role, by: audit.HasActor) -> Member:
     """Make the person a member. A removed member becomes the same member again.
 
-    Raises ``Invalid`` if the person is a member already or the role is of another project.
+    Raises ``Invalid`` if the person is a member already, if an agent of the project has their username
+    as its handle, or if the role is of another project.
     """
     _require_role_of(project, role)
     former = Member.objects.filter(project=project, user=user, deleted_at__isnull=False).first()
@@ -93,10 +95,22 @@ def end_membership(member: Member, *, by: audit.HasActor | None) -> None:
 
 def _save_added(member: Member, *, by: audit.HasActor | None) -> Member:
     validation.check(member)
+    _require_free_handle(member)
     member.save()
     audit.record("member.added", member, by=by, project_id=member.project_id, role=member.role.name)
     signals.members_changed.send(sender=Member, member=member, change="added", by=by)
     return member
+
+
+def _require_free_handle(member: Member) -> None:
+    """Raises ``Invalid`` if another member has the handle: a mention must mean one member."""
+    # The lock prevents that a person and an agent of the same handle are added at the same time.
+    Project.objects.select_for_update(no_key=True).get(pk=member.project_id)
+    others = Member.objects.live().filter(project_id=member.project_id).exclude(pk=member.pk)
+    handle = member.handle
+    if others.filter(Q(user__username__iexact=handle) | Q(agent__handle=handle.lower())).exists():
+        field = "handle" if member.kind == Member.Kind.AGENT else "username"
+        raise Invalid(fields={field: [f"Another member has the handle @{handle}."]})
 
 
 def _require_role_of(project: Project, role: Role) -> None:
