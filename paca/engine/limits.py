@@ -47,8 +47,9 @@ class TurnProgress:
 
     def advance(self, event: Event) -> TurnProgress:
         """The progress after one more event."""
-        counted = self._count(event)
-        return replace(counted, loop_guard=self.loop_guard.advance(event))
+        counted, guard = self._count(event), self.loop_guard.advance(event)
+        # A copy costs as much as the rest, and most events change no guard.
+        return counted if guard is counted.loop_guard else replace(counted, loop_guard=guard)
 
     def _count(self, event: Event) -> TurnProgress:
         match event:

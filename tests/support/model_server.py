@@ -122,6 +122,16 @@ class ModelServer:
         """True once an answer is in flight."""
         return _wait(lambda: self.in_flight > 0, seconds)
 
+    def close_connections(self) -> None:
+        """Close every connection, as a server does with one that was idle for long."""
+
+        def close() -> None:
+            for connection in list(self.open_connections):
+                connection.transport.close()
+
+        self._loop.call_soon_threadsafe(close)
+        assert _wait(lambda: not self.open_connections, 5)
+
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._loop.run_until_complete(self._main())

@@ -1,14 +1,19 @@
 """The proxies that the environment names for model calls."""
 
+from collections.abc import Mapping
 from urllib import request as urllib_request
 from urllib.parse import urlsplit
 
 SCHEMES = ("https", "http", "all")
 
 
-def proxy_for(scheme: str, host: str) -> str:
-    """The proxy for addresses with this scheme and host; empty if there is none."""
-    proxies = urllib_request.getproxies()
+def of_environment() -> Mapping[str, str]:
+    """The proxy of each scheme. It reads every variable of the environment, which takes a while."""
+    return urllib_request.getproxies()
+
+
+def proxy_for(scheme: str, host: str, proxies: Mapping[str, str]) -> str:
+    """The one of these proxies for addresses with this scheme and host; empty if there is none."""
     proxy = proxies.get(scheme) or proxies.get("all") or ""
     if not proxy or urllib_request.proxy_bypass(host):
         return ""
@@ -23,5 +28,6 @@ def name_of(proxy: str) -> str:
 
 def in_use() -> list[str]:
     """Host and port of each proxy of the environment."""
-    proxies = (proxy_for(scheme, "host.invalid") for scheme in SCHEMES)
-    return list(dict.fromkeys(name_of(proxy) for proxy in proxies if proxy))
+    known = of_environment()
+    found = (proxy_for(scheme, "host.invalid", known) for scheme in SCHEMES)
+    return list(dict.fromkeys(name_of(proxy) for proxy in found if proxy))

@@ -127,6 +127,29 @@ async def test_error_of_a_proxied_call_names_the_proxy_without_its_password(open
     assert "secret-word" not in caught.value.detail
 
 
+async def test_pool_keeps_the_proxies_that_the_environment_named_when_it_was_made(
+    opened, monkeypatch
+):
+    """Reading the environment took a tenth of a model call."""
+    monkeypatch.setenv("https_proxy", PROXY)
+    llm = opened("https://93.184.216.34/v1")
+    monkeypatch.delenv("https_proxy")
+    with pytest.raises(Unreachable, match=r"through the proxy 127\.0\.0\.1:9"):
+        await chunks_of(llm, request_with("Hi"))
+
+
+@pytest.mark.parametrize("dialect", ["openai", "anthropic"])
+async def test_connection_that_the_server_has_closed_is_not_used_again(server, opened, dialect):
+    llm = opened(server.base_url if dialect == "anthropic" else f"{server.base_url}/v1", dialect)
+    server.script([says("One."), says("Two."), says("Three.")])
+    assert (await reply_of(llm, request_with("Hi"))).text == "One."
+    assert (await reply_of(llm, request_with("Hi"))).text == "Two."
+    assert server.connections == 1
+    server.close_connections()
+    assert (await reply_of(llm, request_with("Hi"))).text == "Three."
+    assert server.connections == 2
+
+
 def test_proxies_of_the_environment_are_named_without_their_passwords(monkeypatch):
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
