@@ -1,9 +1,39 @@
-"""The keep times, which ``settings.py`` takes over. All are off; ``manage.py remove_old`` shows what each removes."""
+"""Size limits and keep times of what is stored, which ``settings.py`` takes over.
+
+The keep times are all off; ``manage.py remove_old`` shows what each removes.
+"""
 
 from paca import env
 
-__all__ = ["KEEP_CONVERSATION_DAYS", "KEEP_OUTPUT_DAYS", "KEEP_WORKSPACE_DAYS"]
+__all__ = [
+    "ATTACHMENTS_PER_TASK_MIB",
+    "ATTACHMENT_MIB",
+    "CONVERSATION_OUTPUT_MIB",
+    "KEEP_CONVERSATION_DAYS",
+    "KEEP_OUTPUT_DAYS",
+    "KEEP_WORKSPACE_DAYS",
+]
 
+ATTACHMENT_MIB = env.integer(
+    "ATTACHMENT_MIB",
+    10,
+    at_least=1,
+    at_most=200,
+    meaning="Size limit of a file attached to a task.",
+)
+ATTACHMENTS_PER_TASK_MIB = env.integer(
+    "ATTACHMENTS_PER_TASK_MIB",
+    100,
+    at_least=1,
+    meaning="Size limit of all files attached to one task; they are stored in the database.",
+)
+CONVERSATION_OUTPUT_MIB = env.integer(
+    "CONVERSATION_OUTPUT_MIB",
+    200,
+    at_least=0,
+    meaning="Space in the database for the full outputs of one conversation, compressed; the oldest are "
+    "dropped. With 0 none is kept, and only the beginning and the end of a long output can be read.",
+)
 KEEP_WORKSPACE_DAYS = env.integer(
     "KEEP_WORKSPACE_DAYS",
     0,

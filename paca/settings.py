@@ -186,13 +186,6 @@ AGENT_MAX_STEPS = env.integer(
     at_least=1,
     meaning="Model calls in one turn, unless the agent has its own limit.",
 )
-CONVERSATION_OUTPUT_MIB = env.integer(
-    "CONVERSATION_OUTPUT_MIB",
-    200,
-    at_least=0,
-    meaning="Space in the database for the full outputs of one conversation, compressed; the oldest are "
-    "dropped. With 0 none is kept, and only the beginning and the end of a long output can be read.",
-)
 
 # --- Django -----------------------------------------------------------------------------------------
 

@@ -1,5 +1,7 @@
 """Validates a row against its fields and constraints before it is saved, for useful error messages."""
 
+from collections.abc import Collection
+
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import models
 from django.db.models.constraints import BaseConstraint
@@ -7,35 +9,48 @@ from django.db.models.constraints import BaseConstraint
 from paca.common.errors import Invalid
 
 
-def check(row: models.Model) -> None:
+def check(row: models.Model, *, exclude: Collection[str] = ()) -> None:
     """Raises ``Invalid``, with a list of errors for each field, if the row is not valid.
+
+    Fields in ``exclude``, and constraints that name one, are not checked: the caller has checked them,
+    without the queries that a check here takes.
 
     The database enforces the same constraints; this check only gives better messages. A change by
     another transaction between the check and the save is refused by the database.
     """
     errors: dict[str, list[str]] = {}
     try:
-        row.full_clean(validate_unique=False, validate_constraints=False)
+        row.full_clean(exclude, validate_unique=False, validate_constraints=False)
     except ValidationError as error:
         errors.update(error.message_dict)
     try:
-        row.validate_unique(exclude=set(errors))
+        row.validate_unique(exclude={*errors, *exclude})
     except ValidationError as error:
         errors.update(error.message_dict)
     for constraint in row._meta.constraints:
-        _check_constraint(row, constraint, errors)
+        _check_constraint(row, constraint, errors, exclude)
     if errors:
         raise Invalid(fields=errors)
 
 
+def require_order(row: models.Model, first: str, last: str) -> None:
+    """Raises ``Invalid`` if the field ``last`` has a date before that of the field ``first``."""
+    begin, end = getattr(row, first), getattr(row, last)
+    if begin is not None and end is not None and end < begin:
+        raise Invalid(fields={last: [f"This is before the {first.replace('_', ' ')}."]})
+
+
 def _check_constraint(
-    row: models.Model, constraint: BaseConstraint, errors: dict[str, list[str]]
+    row: models.Model,
+    constraint: BaseConstraint,
+    errors: dict[str, list[str]],
+    exclude: Collection[str],
 ) -> None:
     field = _field_of(constraint)
     if field in errors:
         return
     try:
-        constraint.validate(type(row), row, exclude=set(errors))
+        constraint.validate(type(row), row, exclude={*errors, *exclude})
     except ValidationError as error:
         errors.setdefault(field, []).extend(error.messages)
 

@@ -1,12 +1,24 @@
 """Reads of projects, each limited to what the person may see."""
 
+from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
 
 from paca.accounts.models import User
 from paca.common.errors import Invalid, NotFound
-from paca.projects.models import Member, Project, Role, Workspace, WorkspaceMember
+from paca.projects.models import (
+    Attachment,
+    Member,
+    Project,
+    Role,
+    Sprint,
+    Task,
+    TaskStatus,
+    TaskType,
+    Workspace,
+    WorkspaceMember,
+)
 
 
 def get_membership(user: User, project_id: UUID | str) -> Member:
@@ -65,3 +77,59 @@ def get_workspace_person(project: Project, username: str) -> User:
     if found is None:
         raise Invalid(fields={"username": ["The workspace has no person of this name."]})
     return found.user
+
+
+def describe_member(member: Member) -> dict[str, Any]:
+    """A member as tasks, comments and timelines show it; JSON values only."""
+    return {
+        "id": str(member.pk),
+        "kind": member.kind,
+        "name": member.name,
+        "handle": member.handle,
+        "agent_id": None if member.agent_id is None else str(member.agent_id),
+    }
+
+
+def get_task(project: Project, number: int, *, deleted: bool = False) -> Task:
+    """A task of the project by its number, with all that the API shows of it.
+
+    Raises ``NotFound`` if there is none, or if it is deleted and ``deleted`` does not allow that.
+    """
+    task = Task.objects.filter(project=project, number=number).with_details().first()
+    if task is None or (task.deleted_at is not None and not deleted):
+        raise NotFound(f"There is no task {project.prefix}-{number}.")
+    return task
+
+
+def get_status(project: Project, status_id: UUID) -> TaskStatus:
+    """A status of the project. Raises ``NotFound`` if there is none of this id."""
+    found = project.statuses.filter(pk=status_id).first()
+    if found is None:
+        raise NotFound("The project has no status of this id.")
+    return found
+
+
+def get_type(project: Project, type_id: UUID) -> TaskType:
+    """A task type of the project. Raises ``NotFound`` if there is none of this id."""
+    found = project.task_types.filter(pk=type_id).first()
+    if found is None:
+        raise NotFound("The project has no task type of this id.")
+    return found
+
+
+def get_sprint(project: Project, sprint_id: UUID) -> Sprint:
+    """A sprint of the project. Raises ``NotFound`` if there is none of this id."""
+    found = project.sprints.filter(pk=sprint_id).first()
+    if found is None:
+        raise NotFound("The project has no sprint of this id.")
+    return found
+
+
+def get_attachment(task: Task, attachment_id: UUID) -> Attachment:
+    """A file of the task. Raises ``NotFound`` if there is none of this id."""
+    found = (
+        task.attachments.filter(pk=attachment_id).select_related("by__user", "by__agent").first()
+    )
+    if found is None:
+        raise NotFound("The task has no file of this id.")
+    return found

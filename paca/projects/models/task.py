@@ -32,6 +32,18 @@ class TaskQuerySet(models.QuerySet["Task"]):
         """The project's tasks that are not deleted."""
         return self.filter(project=project, deleted_at__isnull=True)
 
+    def with_details(self) -> Self:
+        """Loads all that the API shows of tasks, in a constant number of queries."""
+        return self.select_related(
+            "project", "status", "type", "parent", "sprint", "reporter__user", "reporter__agent"
+        ).prefetch_related(
+            models.Prefetch(
+                "assignments", TaskAssignee.objects.select_related("member__user", "member__agent")
+            ),
+            models.Prefetch("dependencies", TaskDependency.objects.select_related("blocked_by")),
+            "labels",
+        )
+
     def open(self) -> Self:
         """Tasks whose status does not mean that they are done."""
         return self.exclude(status__category="done")
@@ -130,7 +142,7 @@ class TaskAssignee(BaseModel):
 
 
 class TaskDependency(BaseModel):
-    """``task`` cannot be finished before ``blocked_by``. The services refuse circles."""
+    """``task`` waits for ``blocked_by``: people and agents see it. The services refuse circles."""
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="dependencies")
     blocked_by = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="blocks")
