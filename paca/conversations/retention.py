@@ -31,7 +31,7 @@ MAX_DAYS = 36_500
 class OldData:
     """What one keep time would remove. ``days`` is 0 if there is no keep time: nothing is removed.
 
-    ``conversations`` is their number, ``size_bytes`` the space in the database; null where it is not known.
+    ``conversations`` is their number, ``size_bytes`` the space of these data; null where it is not known.
     """
 
     kind: str
@@ -69,6 +69,7 @@ def find_old_data(keep: KeepTimes) -> list[OldData]:
             "KEEP_WORKSPACE_DAYS",
             keep.workspaces,
             _with_old_workspace(keep.workspaces).count(),
+            _workspace_bytes(_with_old_workspace(keep.workspaces)),
         ),
         OldData(
             "full outputs",
@@ -140,6 +141,12 @@ def _with_old_workspace(days: int) -> QuerySet[Conversation]:
     used_before = Q(sandbox__last_used_at__lt=_before(days))
     rows = _old(days).filter(used_before, sandbox__isnull=False)
     return rows.exclude(sandbox__state=SandboxState.FILES_TO_DELETE)
+
+
+def _workspace_bytes(conversations: QuerySet[Conversation]) -> int | None:
+    """What these workspaces held when they were last used; None if that of none was measured."""
+    found: int | None = conversations.aggregate(n=Sum("sandbox__workspace_bytes"))["n"]
+    return found
 
 
 def _with_old_outputs(days: int) -> QuerySet[Conversation]:

@@ -62,9 +62,14 @@ def _state(conversation_id: UUID) -> SandboxState:
     return SandboxState(next(iter(rows.values_list("state", flat=True)), SandboxState.ABSENT))
 
 
-def record_use(conversation_id: UUID) -> None:
-    """Record that the sandbox was used until now."""
-    Sandbox.objects.filter(conversation=conversation_id).update(last_used_at=Now())
+def record_use(conversation_id: UUID, *, size: int | None = None, limit: int | None = None) -> None:
+    """Record that the sandbox was used until now, and how many bytes of how many its workspace holds.
+
+    None leaves the recorded size: it was not measured.
+    """
+    measured = {} if size is None else {"workspace_bytes": size, "workspace_limit_bytes": limit}
+    rows = Sandbox.objects.filter(conversation=conversation_id)
+    rows.update(last_used_at=Now(), **measured)
 
 
 def forget_all() -> None:

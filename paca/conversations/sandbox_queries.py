@@ -39,6 +39,12 @@ def of_conversation(conversation_id: UUID) -> QuerySet[Sandbox]:
     return Sandbox.objects.filter(conversation=conversation_id)
 
 
+def with_files(conversation_id: UUID) -> Sandbox | None:
+    """The conversation's sandbox, unless it has none, or a person has asked to delete its files."""
+    rows = of_conversation(conversation_id).exclude(state=SandboxState.FILES_TO_DELETE)
+    return rows.first()
+
+
 def same_life(record: SandboxRecord, states: Collection[SandboxState]) -> bool:
     """Whether the sandbox has the boot id of the record and one of these states."""
     rows = of_conversation(record.conversation_id).filter(boot_id=record.boot_id)

@@ -96,6 +96,15 @@ def is_probe_id(conversation_id: UUID) -> bool:
     return conversation_id.version == PROBE_VERSION
 
 
+@dataclass(frozen=True, slots=True)
+class WorkspaceUsage:
+    """What is stored in a workspace: ``size`` in bytes of at most ``limit``, in so many ``files``."""
+
+    size: int
+    files: int
+    limit: int
+
+
 class Sandbox(SandboxWorkspace, Protocol):
     """A running sandbox, used by one worker at a time."""
 
@@ -111,6 +120,13 @@ class Sandbox(SandboxWorkspace, Protocol):
 
     async def wait_until_lost(self) -> None:
         """Wait until ``lost`` is true, which is at most two seconds after the end of the sandbox."""
+        ...
+
+    async def usage(self) -> WorkspaceUsage:
+        """How much is stored in the workspace, measured now.
+
+        Raises ``WorkspaceError`` if the runner is of an older version that cannot tell.
+        """
         ...
 
     async def detach(self) -> None:

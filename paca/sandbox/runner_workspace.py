@@ -13,6 +13,7 @@ from paca.engine.workspace import (
     ProcessInfo,
     SandboxGone,
 )
+from paca.sandbox.base import WorkspaceUsage
 from paca.sandbox.runner_client import Attachment
 
 Answer = TypeVar("Answer")
@@ -125,6 +126,17 @@ class RunnerWorkspace:
         )
         return _parse(FileChange, change)
 
+    async def usage(self) -> WorkspaceUsage:
+        """How much is stored in the workspace, measured now.
+
+        Raises ``WorkspaceError`` if the runner is of an older version, and ``SandboxGone`` for numbers that do
+        not fit.
+        """
+        usage = _parse(WorkspaceUsage, await self._attachment.request("usage"))
+        if not all(_is_count(count) for count in (usage.size, usage.files, usage.limit)):
+            raise SandboxGone(MISFIT)
+        return usage
+
     async def detach(self) -> None:
         """Disconnect; the runner and its calls continue."""
         self._attachment.close()
@@ -141,6 +153,11 @@ def parse_outcome(fields: Any) -> CommandOutcome:
     except (KeyError, TypeError, ValueError):
         raise SandboxGone(MISFIT) from None
     return _parse(CommandOutcome, {**lists, **processes})
+
+
+def _is_count(value: Any) -> bool:
+    """Whether a number of the runner, which is not trusted, fits a column of the database."""
+    return type(value) is int and 0 <= value < 1 << 63
 
 
 def _parse(cls: type[Answer], fields: Any) -> Answer:

@@ -1,9 +1,10 @@
-"""Removes data that is older than its keep time, each hour, in a task of the worker."""
+"""Removes data that is older than its keep time, and expired sign-ins, each hour, in a task of the worker."""
 
 import asyncio
 import logging
 from collections.abc import Callable
 
+from paca.accounts.services import people
 from paca.common.best_effort import tolerated
 from paca.conversations import retention
 from paca.worker.database import Database
@@ -26,7 +27,8 @@ async def remove_repeatedly(database: Database, is_draining: Callable[[], bool])
 
 
 async def remove(database: Database, is_draining: Callable[[], bool]) -> None:
-    """Remove by the configured keep times; stops at the next conversation if the worker drains."""
+    """Remove expired sign-ins, and data by the configured keep times; stops at the next conversation if the worker drains."""
+    await database.call(people.remove_expired_sign_ins)
     removed = await database.call(
         retention.remove_old_data,
         retention.KeepTimes.from_settings(),

@@ -4,6 +4,8 @@ from datetime import timedelta
 from io import StringIO
 
 import pytest
+from asgiref.sync import async_to_sync, sync_to_async
+from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
@@ -14,6 +16,8 @@ from paca.accounts.models.audit import AuditEntryIsImmutable
 from paca.accounts.services.people import LinkNotUsable
 from paca.common import validation
 from paca.common.errors import Invalid
+from paca.worker import old_data
+from paca.worker.database import Database
 
 pytestmark = pytest.mark.django_db
 
@@ -31,6 +35,27 @@ def test_first_admin_can_have_a_password() -> None:
     admin = services.make_first_admin(password="correct horse battery")
     assert admin is not None
     assert admin.check_password("correct horse battery")
+
+
+def test_expired_sessions_and_links_are_removed_and_valid_ones_stay(client) -> None:
+    ada, bob = User.objects.create_user("ada"), User.objects.create_user("bob")
+    for user in (ada, bob):
+        client.cookies.clear()
+        client.force_login(user)
+        services.create_one_time_link(user)
+    past = timezone.now() - timedelta(seconds=1)
+    Session.objects.exclude(pk=client.session.session_key).update(expire_date=past)
+    OneTimeLink.objects.filter(user=ada).update(expires_at=past)
+    async_to_sync(old_data.remove)(DatabaseOfTest(), lambda: False)
+    assert list(Session.objects.values_list("pk", flat=True)) == [client.session.session_key]
+    assert OneTimeLink.objects.get().user == bob
+
+
+class DatabaseOfTest(Database):
+    """Calls in the thread and transaction of the test."""
+
+    async def call(self, function, *args, **options):
+        return await sync_to_async(function)(*args, **options)
 
 
 def test_link_is_used_up_by_redeeming_and_not_by_viewing() -> None:

@@ -1,12 +1,14 @@
 """Deletion of conversations over the API: the messages are deleted, the figures are kept."""
 
+from uuid import UUID
+
 import pytest
 
 from paca import events
 from paca.accounts.models import AuditEntry
 from paca.bus import get_bus
 from paca.bus.base import project_topic
-from paca.conversations import deletion, services, store
+from paca.conversations import deletion, sandbox_lifecycle, services, store
 from paca.conversations.models import (
     Blob,
     ChatSession,
@@ -177,3 +179,31 @@ def test_files_that_do_not_exist_or_are_in_use_are_not_deleted(chat):
         {},
     )
     assert Sandbox.objects.get(conversation=running).state == SandboxState.RUNNING
+
+
+# --- the size of files ---------------------------------------------------------------------------
+
+
+def test_size_of_files_is_shown_as_measured_at_the_last_use(chat):
+    started = with_files(chat)
+    address = chat.url(started, "workspace/")
+    before = chat.api.get(address).data
+    assert (before["exists"], before["bytes"], before["limit_bytes"]) == (True, None, None)
+    sandbox_lifecycle.record_use(UUID(started), size=12_400_000, limit=1 << 31)
+    sandbox_lifecycle.record_use(UUID(started))  # it was not measured this time
+    after = chat.api.get(address).data
+    assert (after["bytes"], after["limit_bytes"]) == (12_400_000, 1 << 31)
+    assert after["last_used_at"] > before["last_used_at"]
+    chat.api.delete(address)
+    assert chat.api.get(address).data == {
+        "exists": False, "bytes": None, "limit_bytes": None, "last_used_at": None,
+    }  # fmt: skip
+
+
+def test_size_of_files_is_shown_to_readers_and_to_nobody_of_another_project(chat):
+    started = with_files(chat)
+    reader = chat.api_of(chat.add_member("rea", role="viewer"))
+    assert reader.get(chat.url(started, "workspace/")).status_code == 200
+    assert reader.delete(chat.url(started, "workspace/")).status_code == 403
+    stranger = Chat("Other").api
+    assert stranger.get(chat.url(started, "workspace/")).status_code == 404

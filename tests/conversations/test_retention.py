@@ -45,8 +45,9 @@ def used(chat: Chat, *, days_ago: int, words: str = "Hello") -> Conversation:
     )
     FullOutput.objects.create(call=call, size_bytes=9, stored_bytes=5000)
     Sandbox.objects.create(
-        conversation_id=started, backend="docker", state=SandboxState.ENDED, last_used_at=at
-    )
+        conversation_id=started, backend="docker", state=SandboxState.ENDED, last_used_at=at,
+        workspace_bytes=3000, workspace_limit_bytes=1 << 31,
+    )  # fmt: skip
     Conversation.objects.filter(pk=started).update(last_activity_at=at)
     return Conversation.objects.get(pk=started)
 
@@ -67,7 +68,7 @@ def test_remove_old_shows_what_it_would_remove_and_changes_nothing(chat):
     used(chat, days_ago=40)
     said = remove_old("--workspaces=30", "--outputs=30", "--conversations=60")
     old = "of 1 conversation, unused for more than 30 days"
-    assert f"files of sandboxes: {old}" in said
+    assert f"files of sandboxes: {old}, about 2.9 KiB" in said
     assert f"full outputs: {old}, about 4.9 KiB" in said
     assert "conversations: of 0 conversations, unused for more than 60 days" in said
     assert "Nothing was removed" in said
@@ -132,4 +133,4 @@ def test_admin_shows_what_a_conversation_stores(chat, admin_client):
     old = used(chat, days_ago=40)
     page = admin_client.get(f"/admin/conversations/conversation/{old.pk}/change/").content.decode()
     assert "KB" in page
-    assert "last used" in page
+    assert "files: 2.9\xa0KB of 2.0\xa0GB, last used" in page

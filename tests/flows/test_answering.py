@@ -4,6 +4,7 @@ import pytest
 
 from paca.agents.models import Agent
 from paca.conversations import services
+from paca.conversations.models import Sandbox
 from tests.support.flow import Flow, assert_replay_matches, wait_until
 from tests.support.model_script import calls, fails, says, thinks
 
@@ -47,6 +48,7 @@ def test_follow_up_message_has_the_same_files_and_the_whole_history(flow):
     flow.ask("Is it there?", [calls(bash="cat n.txt"), says("Yes.")], after=conversation)
     assert conversation.answers == ["Done", "Yes."]
     assert conversation.outputs[-1].startswith("x")
+    wait_until(lambda: Sandbox.objects.get(conversation=conversation.id).workspace_bytes)
     assert [turn.number for turn in conversation.row.turns.order_by("number")] == [1, 2]
     first, last = flow.model.requests[0].body, flow.model.requests[-1].body
     assert last["tools"] == first["tools"]

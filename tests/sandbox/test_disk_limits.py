@@ -39,6 +39,22 @@ def disk_limiter(request, monkeypatch) -> str:
 
 
 @with_each_disk_limiter
+async def test_a_workspace_tells_its_size_and_limit_also_while_nothing_runs(
+    backend, disk_limiter, open_sandbox
+):
+    handle = await open_sandbox(workspace_mib=LIMIT_MIB)
+    empty = await handle.sandbox.usage()
+    assert empty.limit == LIMIT_MIB << 20
+    await handle.bash("head -c 9000000 /dev/urandom > data && sync data")
+    full, again = await asyncio.gather(handle.sandbox.usage(), handle.sandbox.usage())
+    assert full == again
+    assert 9_000_000 <= full.size - empty.size < 9_500_000
+    assert full.files - empty.files == 1
+    await handle.bash("rm data && sync .")
+    assert (await handle.sandbox.usage()).size - empty.size < 500_000
+
+
+@with_each_disk_limiter
 async def test_a_workspace_limit_holds_however_bytes_are_stored(
     backend, disk_limiter, open_sandbox
 ):

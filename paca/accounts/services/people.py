@@ -4,6 +4,7 @@ import hashlib
 import secrets
 from datetime import timedelta
 
+from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.utils import timezone
 
@@ -43,6 +44,12 @@ def create_one_time_link(user: User, *, by: audit.HasActor | None = None) -> str
     )
     audit.record("link.created", user, by=by)
     return secret
+
+
+def remove_expired_sign_ins() -> None:
+    """Delete the sessions and one-time links whose time is over. They would sign nobody in."""
+    Session.objects.filter(expire_date__lt=timezone.now()).delete()
+    OneTimeLink.objects.filter(expires_at__lt=timezone.now()).delete()
 
 
 def get_link_user(secret: str) -> User:

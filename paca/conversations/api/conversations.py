@@ -10,8 +10,9 @@ from rest_framework.response import Response
 
 from paca.accounts.api.idempotency import idempotent
 from paca.common.api.preconditions import require_unchanged
-from paca.conversations import deletion, selectors, services
+from paca.conversations import deletion, sandbox_queries, selectors, services
 from paca.conversations.api.serializers import (
+    NO_WORKSPACE,
     ConversationSerializer,
     ConversationsQuery,
     EmptyInput,
@@ -20,6 +21,7 @@ from paca.conversations.api.serializers import (
     RecentActivityPagination,
     TextInput,
     TitleInput,
+    WorkspaceSerializer,
     conversation_object,
 )
 from paca.projects.api.base import ProjectView
@@ -90,7 +92,14 @@ class OneConversation(ProjectView):
 class ConversationFiles(ProjectView):
     """The files in the sandbox of a conversation."""
 
-    required_permission = "conversations:write"
+    required_permission = {"GET": "conversations:read", "DELETE": "conversations:write"}
+
+    @extend_schema(responses=WorkspaceSerializer, tags=["conversations"])
+    def get(self, request: Request, conversation_id: UUID) -> Response:
+        """Show how much is stored in its workspace, as measured when the agent last used it."""
+        conversation = selectors.get(self.project, conversation_id)
+        sandbox = sandbox_queries.with_files(conversation.pk)
+        return Response(WorkspaceSerializer(sandbox).data if sandbox else NO_WORKSPACE)
 
     @extend_schema(responses={202: ConversationSerializer}, tags=["conversations"])
     def delete(self, request: Request, conversation_id: UUID) -> Response:

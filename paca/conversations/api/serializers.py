@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from paca.common.api.pagination import NewestFirstPagination
 from paca.common.api.serializers import InputSerializer
 from paca.conversations import event_log
-from paca.conversations.models import ChatSession, Conversation, ConversationStatus
+from paca.conversations.models import ChatSession, Conversation, ConversationStatus, Sandbox
 from paca.conversations.services import ON_BUSY_CHOICES, MessageReceipt
 
 # The same pattern as on the socket: a message sent over both with one id is stored once.
@@ -127,6 +127,20 @@ class MessageReceiptSerializer(serializers.Serializer[MessageReceipt]):
     conversation = serializers.UUIDField(source="conversation_id")
     turn = serializers.IntegerField(allow_null=True)
     event_seq = serializers.IntegerField(help_text="Number of the event of the message.")
+
+
+class WorkspaceSerializer(serializers.Serializer[Sandbox]):
+    """The workspace of a conversation. All fields but ``exists`` are null if there is none."""
+
+    exists = serializers.BooleanField(default=True)
+    bytes = serializers.IntegerField(
+        source="workspace_bytes", allow_null=True, help_text="Null if it was never measured."
+    )
+    limit_bytes = serializers.IntegerField(source="workspace_limit_bytes", allow_null=True)
+    last_used_at = OffsetDateTimeField(allow_null=True)
+
+
+NO_WORKSPACE = {"exists": False, "bytes": None, "limit_bytes": None, "last_used_at": None}
 
 
 class FrameSerializer(serializers.Serializer[Any]):

@@ -24,6 +24,9 @@ class Sandbox(BaseModel):
     # The Docker volume of its files. Blank: the volume that is named after the conversation.
     volume = models.CharField(max_length=120, blank=True, db_default="")
     last_used_at = models.DateTimeField()
+    # What the workspace held at the end of the last run, and its limit; null if it was not measured.
+    workspace_bytes = models.BigIntegerField(null=True)
+    workspace_limit_bytes = models.BigIntegerField(null=True)
 
     class Meta:
         constraints = [

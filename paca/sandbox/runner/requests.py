@@ -92,6 +92,7 @@ class RequestHandler:
             ),
             "write": self._write,
             "replace": self._replace,
+            "usage": self._usage,
         }
 
     def handle(self, message: dict[str, Any], reply: Reply) -> None:
@@ -129,6 +130,7 @@ class RequestHandler:
         """Stop sending updates, because the worker is gone. Its calls continue."""
         self._followed.clear()
         self._kill_replies.clear()
+        self._watchdog.forget_requests()
 
     # --- calls ------------------------------------------------------------------------------------
 
@@ -267,6 +269,12 @@ class RequestHandler:
             message["expected"],
         )
         reply(self._with_form(change))
+
+    def _usage(self, message: dict[str, Any], reply: Reply) -> None:
+        limit = self._settings["workspace_mib"] << 20
+        self._watchdog.request_usage(
+            lambda usage: reply({"size": usage.size, "files": usage.files, "limit": limit})
+        )
 
     def _with_form(self, answer: dict[str, Any]) -> dict[str, Any]:
         """The answer on a file; a worker of an older version does not know ``FORM_FIELDS``."""

@@ -14,7 +14,7 @@ from paca.sandbox.runner.signals import SIGKILL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from paca.sandbox.runner.disk_usage import Usage
@@ -62,23 +62,34 @@ class Watchdog:
         self._measure_due = 0.0
         self._last_usage: Usage | None = None
         self._ticks_before: dict[int, int] = {}
+        self._asked: list[Callable[[Usage], None]] = []  # for the next measurement
+        self._answering: list[Callable[[Usage], None]] = []  # when the running one is complete
 
     def tick(self, now: float) -> float | None:
-        """Check if it is time. Gives the seconds until the next check, or None if no command runs."""
+        """Check if it is time. Gives the seconds until the next check, or None if there is nothing to do."""
         if now >= self._due:
             alive = processes.command_pids()
-            if not alive:
+            if alive:
+                self._check(alive)
+                self._due = now + (BUSY_SECONDS if self._calls.running else IDLE_SECONDS)
+            elif self._measuring is None and not self._asked:
                 self._crowded_checks = 0
                 return None
-            self._check(alive)
-            self._due = now + (BUSY_SECONDS if self._calls.running else IDLE_SECONDS)
-            if self._measuring is None and (now >= self._measure_due or self._disk.is_urgent()):
-                self._measuring, self._measuring_since = self._disk.measure(), now
+            self._begin_measuring(now)
         if self._measuring is not None:
             self._continue_measuring(self._measuring)
         if self._measuring is None:
             return max(self._due - now, SLICE_SECONDS)
         return 0.0 if self._disk.is_urgent() else SLICE_SECONDS
+
+    def request_usage(self, answer: Callable[[Usage], None]) -> None:
+        """Measure the workspace anew, and call ``answer`` with the usage."""
+        self._asked.append(answer)
+        self._due = 0.0
+
+    def forget_requests(self) -> None:
+        """Answer nobody who has asked for the usage, because the worker is gone."""
+        self._asked, self._answering = [], []
 
     def relieve_process_limit(self) -> None:
         """End the call with the most processes, because no process can be started any more."""
@@ -124,6 +135,13 @@ class Watchdog:
         found = find_owners(processes.living_processes(), self._calls.all.values())
         return {pid: (found.get(pid) or ("",))[-1] for pid in weight}
 
+    def _begin_measuring(self, now: float) -> None:
+        if self._measuring is not None:
+            return
+        if self._asked or now >= self._measure_due or self._disk.is_urgent():
+            self._measuring, self._measuring_since = self._disk.measure(), now
+            self._answering, self._asked = self._asked, []
+
     def _continue_measuring(self, steps: Iterator[Usage | None]) -> None:
         """Measure the workspace for one slice of time, and check the result when it is complete."""
         end = time.monotonic() + SLICE_SECONDS
@@ -133,6 +151,9 @@ class Watchdog:
                 self._measuring = None
                 self._measure_due = now + max(0.2, 10 * (now - self._measuring_since))
                 self._check_disk(usage)
+                answering, self._answering = self._answering, []
+                for answer in answering:
+                    answer(usage)
             elif time.monotonic() > end:
                 return
 

@@ -24,7 +24,7 @@ from paca.engine.workspace import (
     WorkspaceError,
 )
 from paca.sandbox import start_phases
-from paca.sandbox.base import Backend, Sandbox, SandboxSpec
+from paca.sandbox.base import Backend, Sandbox, SandboxSpec, WorkspaceUsage
 from paca.sandbox.exit_cause import ExitCause, ExitKind
 from paca.sandbox.manager import SandboxManager
 from paca.sandbox.start_phases import StartPhases
@@ -35,6 +35,7 @@ from paca.worker.sandboxes.warm_pool import WarmPool
 
 FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS = 0.5, 15.0
 MAX_WAIT_SECONDS = 1800.0
+MAX_USAGE_SECONDS = 2.0  # the end of a run must not wait for a count of very many files
 SLOW_PHASE_SECONDS, LOOK_SECONDS = 2.0, 0.25
 GAVE_UP = (
     "Commands cannot run on this server for now: its sandboxes have not answered for half an hour."
@@ -272,8 +273,24 @@ class RunSandbox:
         await self._end_watch()
         if self._sandbox is not None:
             sandbox, self._sandbox = self._sandbox, None
+            usage = await _usage_of(sandbox)
             await sandbox.detach()
-            await self._database.call(sandbox_lifecycle.record_use, self._spec.conversation_id)
+            await self._database.call(
+                sandbox_lifecycle.record_use,
+                self._spec.conversation_id,
+                size=usage.size if usage else None,
+                limit=usage.limit if usage else None,
+            )
+
+
+async def _usage_of(sandbox: Sandbox) -> WorkspaceUsage | None:
+    """How much the workspace holds at the end of a run; None if the sandbox does not tell in time."""
+    if sandbox.lost:
+        return None
+    with suppress(WorkspaceError, Superseded, TimeoutError):
+        async with asyncio.timeout(MAX_USAGE_SECONDS):
+            return await sandbox.usage()
+    return None
 
 
 def _lease_is_valid(lease: Lease) -> bool:

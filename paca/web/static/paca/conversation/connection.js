@@ -66,6 +66,11 @@ export class Connection {
     return call("PATCH", this.#base, { title });
   }
 
+  /** How much is stored in the workspace: {exists, bytes, limit_bytes, last_used_at}. */
+  workspace() {
+    return call("GET", `${this.#base}workspace/`);
+  }
+
   /** Ask the server to remove the sandbox's files for good; an event tells when it is done. */
   removeFiles() {
     return call("DELETE", `${this.#base}workspace/`);

@@ -31,6 +31,7 @@ export class PacaConversation extends PacaElement {
   renaming = false;
   unseen = 0; // rows that were added while the reader was away from the end
   error = ""; // an error that belongs to no row or message
+  workspace = null; // its size, once the menu was opened
   disconnected = false; // the connection has been lost for longer than a second
   #loading = "first"; // first, older, failed or ""
   #window = NEWEST;

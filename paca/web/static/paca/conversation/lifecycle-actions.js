@@ -1,6 +1,14 @@
 // What the menu of a conversation does with the whole of it: pause, start over, remove, delete, notify.
 
+import { ApiError } from "../core/api.js";
 import { ask } from "../core/dialog.js";
+import { sizeInWords } from "../core/sizes.js";
+
+/** "12.0 MB of 2.1 GB", as measured when the agent last used them; empty if that is not known. */
+export function filesInWords(workspace) {
+  if (workspace?.bytes == null) return "";
+  return `${sizeInWords(workspace.bytes)} of ${sizeInWords(workspace.limit_bytes)}`;
+}
 
 /** The actions of `view`, the <paca-conversation>. What cannot be undone is asked first. */
 export function lifecycleActions(view) {
@@ -21,10 +29,21 @@ export function lifecycleActions(view) {
       if (sure) view.connection.clear((id) => location.assign(`${urls.next.replace("CONVERSATION", id)}?write`));
     },
 
+    /** Load the size of the files, for the menu that opens. It is no error if the server does not tell it. */
+    async measureFiles() {
+      try {
+        view.workspace = await view.connection.workspace();
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error;
+      }
+      view.update();
+    },
+
     async removeFiles() {
+      const size = filesInWords(view.workspace);
       const sure = await ask({
         title: "Remove the files of this conversation?", yes: "Remove files",
-        text: "All files in its sandbox are removed for good. Its messages stay.",
+        text: `All files in its sandbox${size ? ` (${size})` : ""} are removed for good. Its messages stay.`,
       });
       if (sure) await view.reportErrors(() => view.connection.removeFiles());
     },

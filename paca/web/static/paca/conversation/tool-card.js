@@ -5,6 +5,7 @@ import { copyFrom } from "../core/copy.js";
 import { countChanges, parseDiff } from "../core/diff.js";
 import "../core/follow-end.js";
 import { icon } from "../core/icons.js";
+import { sizeInWords } from "../core/sizes.js";
 import { readable, readableProse, tail, visible } from "../core/terminal.js";
 import { duration } from "../core/time.js";
 import { outcome, reading, toolOf, verb, what } from "./tools.js";
@@ -149,14 +150,7 @@ function foot(entry, agent, api) {
 function download(entry, api) {
   if (!(entry.full_output_bytes > 0)) return nothing;
   return html`<a class="btn btn-quiet btn-s" target="_blank" rel="noopener" title="Download the full output"
-    href="${api}calls/${encodeURIComponent(entry.call_id)}/output/">${icon("download")}<span>Full output, ${size(entry.full_output_bytes)}</span></a>`;
-}
-
-/** "512 bytes", "12 KB", "50.1 MB". */
-function size(bytes) {
-  if (bytes < 1000) return `${bytes} bytes`;
-  if (bytes < 1_000_000) return `${Math.round(bytes / 1000)} KB`;
-  return `${(bytes / 1_000_000).toFixed(1)} MB`;
+    href="${api}calls/${encodeURIComponent(entry.call_id)}/output/">${icon("download")}<span>Full output, ${sizeInWords(entry.full_output_bytes)}</span></a>`;
 }
 
 function cutNote(entry) {

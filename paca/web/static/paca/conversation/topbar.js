@@ -5,6 +5,7 @@ import { icon } from "../core/icons.js";
 import { MAX_TITLE_CHARACTERS } from "../core/limits.js";
 import { visible } from "../core/terminal.js";
 import { stateOf } from "./labels.js";
+import { filesInWords } from "./lifecycle-actions.js";
 
 const STOPPABLE = new Set(["queued", "running", "waiting"]);
 
@@ -54,7 +55,7 @@ function titleField(run, { rename, stopRenaming }) {
 function menu(view) {
   const { page, run } = view;
   const separator = html`<div class="menu-sep" role="separator"></div>`;
-  return html`<paca-menu class="opens-left">
+  return html`<paca-menu class="opens-left" @open=${view.acts.measureFiles}>
     ${menuButton()}
     <div class="popup" role="menu" aria-label="This conversation" hidden>
       ${page.mayWrite ? html`${run.status === "running" && !run.stopping && !run.pausing
@@ -68,9 +69,17 @@ function menu(view) {
       <a class="menu-item" role="menuitem" href=${page.urls.exportJson} download>${icon("download")}Export as JSON</a>
       ${page.mayWrite ? html`${separator}${page.conversation.chat_session_id && !page.agent.retired
         ? item("rotate-ccw", "Start over…", view.acts.clear) : nothing}
-      ${STOPPABLE.has(run.status) ? nothing : html`${item("trash-2", "Delete…", view.acts.delete)}
-      ${item("box", "Remove files…", view.acts.removeFiles)}`}` : nothing}
+      ${STOPPABLE.has(run.status) ? nothing : item("trash-2", "Delete…", view.acts.delete)}` : nothing}
+      ${files(view)}
     </div></paca-menu>`;
+}
+
+/** The entry that removes the files, with their size; the size alone where they cannot be removed. */
+function files({ page, run, acts, workspace }) {
+  const size = filesInWords(workspace);
+  const sub = size ? html` <span class="sub num">${size}</span>` : nothing;
+  if (page.mayWrite && !STOPPABLE.has(run.status)) return item("box", html`Remove files…${sub}`, acts.removeFiles);
+  return size ? html`<div class="menu-item" role="menuitem" aria-disabled="true" tabindex="-1">${icon("box")}Files${sub}</div>` : nothing;
 }
 
 function item(picture, text, onClick) {

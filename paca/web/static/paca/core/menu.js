@@ -1,5 +1,5 @@
 // <paca-menu>: a button and its menu, by the ARIA pattern. Its two children come from a template:
-// a button with aria-haspopup="menu", and after it an element with role="menu".
+// a button with aria-haspopup="menu", and after it an element with role="menu". It fires "open".
 
 export class PacaMenu extends HTMLElement {
   connectedCallback() {
@@ -27,6 +27,7 @@ export class PacaMenu extends HTMLElement {
   }
 
   open(index = 0) {
+    if (this.menu.hidden) this.dispatchEvent(new Event("open"));
     this.menu.hidden = false;
     this.button.setAttribute("aria-expanded", "true");
     this.items.at(index)?.focus();

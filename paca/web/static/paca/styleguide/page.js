@@ -92,6 +92,10 @@ class Player {
     this.#arrive("title.changed", { title });
   }
 
+  async workspace() {
+    return { exists: true, bytes: 12_400_000, limit_bytes: 2 ** 31 };
+  }
+
   async removeFiles() {
     this.#arrive("sandbox.removed", { kept: false });
   }

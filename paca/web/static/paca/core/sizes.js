@@ -1,0 +1,9 @@
+// Sizes in bytes, as people read them.
+
+/** "512 bytes", "12 KB", "50.1 MB", "2.1 GB". */
+export function sizeInWords(bytes) {
+  if (bytes < 1000) return `${bytes} bytes`;
+  if (bytes < 1_000_000) return `${Math.round(bytes / 1000)} KB`;
+  if (bytes < 1_000_000_000) return `${(bytes / 1_000_000).toFixed(1)} MB`;
+  return `${(bytes / 1_000_000_000).toFixed(1)} GB`;
+}
