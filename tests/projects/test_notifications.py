@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from paca.bus import get_bus
 from paca.projects.models import Member, Notification, NotificationKind, Task, TaskAssignee
-from paca.projects.services import comments, notifications
+from paca.projects.services import comments, notifications, tasks
 from tests.projects.support import make_member, make_task
 from tests.support.world import World, make_world
 
@@ -71,10 +71,17 @@ def test_person_who_is_gone_is_told_nothing(gone: str, bob: Member, task: Task) 
 def test_each_assignment_is_told_once(world: World, bob: Member, task: Task) -> None:
     for _ in range(2):
         assignment = TaskAssignee.objects.create(task=task, member=bob)
-        notifications.tell_assigned(assignment, by=world.owner)
-        notifications.tell_assigned(assignment, by=world.owner)
+        notifications.tell_assigned(task, member=bob, by=world.owner)
+        notifications.tell_assigned(task, member=bob, by=world.owner)
         assignment.delete()
     assert Notification.objects.filter(kind="assigned", task=task).count() == 2
+
+
+def test_assignment_by_a_service_notifies_people_and_not_agents(
+    world: World, bob: Member, task: Task
+) -> None:
+    tasks.change(task, assignees=[bob, world.agent.member, world.owner], by=world.owner)
+    assert [row.recipient for row in Notification.objects.all()] == [bob.user]
 
 
 def test_mention_notifies_the_person(world: World, bob: Member, task: Task) -> None:

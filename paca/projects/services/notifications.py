@@ -61,15 +61,13 @@ def tell(
     return notification
 
 
-def tell_assigned(assignment: TaskAssignee, *, by: Member | None) -> Notification | None:
+def tell_assigned(task: Task, *, member: Member, by: Member | None) -> Notification | None:
     """Notify a person that a task was assigned to them; once for each assignment."""
-    return tell(
-        assignment.member,
-        NotificationKind.ASSIGNED,
-        key=f"assigned:{assignment.pk}",
-        actor=by,
-        task=assignment.task,
-    )
+    assignment = TaskAssignee.objects.filter(task=task, member=member).first()
+    if assignment is None:
+        return None
+    key = f"assigned:{assignment.pk}"
+    return tell(member, NotificationKind.ASSIGNED, key=key, actor=by, task=task)
 
 
 def tell_mentioned(comment: Comment, *, member: Member) -> Notification | None:

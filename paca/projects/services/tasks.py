@@ -10,7 +10,7 @@ from django.utils import timezone
 from paca.common import validation
 from paca.common.errors import Invalid, NotFound
 from paca.common.text import to_storable
-from paca.projects import signals
+from paca.projects import search, signals
 from paca.projects.models import (
     ActivityKind,
     Member,
@@ -20,7 +20,7 @@ from paca.projects.models import (
     TaskStatus,
     TaskType,
 )
-from paca.projects.services import task_links, task_positions, timeline
+from paca.projects.services import notifications, task_links, task_positions, timeline
 from paca.projects.services.timeline import Change, change_of
 
 Row = TypeVar("Row", TaskStatus, TaskType)
@@ -68,6 +68,7 @@ def create(project: Project, *, title: str, by: Member | None, **fields: Any) ->
     task.save(force_insert=True)
     added, _ = _set_links(task, fields)
     timeline.record(task, ActivityKind.TASK_CREATED, actor=by)
+    search.index(task)
     _tell(task, added, by=by)
     return task
 
@@ -101,6 +102,8 @@ def change(task: Task, *, by: Member | None, **fields: Any) -> Task:
     elif is_moved:
         # A place is no content: somebody who edits the text meanwhile may save it.
         task.save(update_fields=["position"])
+    if any(each["field"] in ("title", "description") for each in changes):
+        search.index(task)
     if changes or told or is_moved:
         _tell(task, added, by=by)
     return task
@@ -131,6 +134,7 @@ def delete(task: Task, *, by: Member | None) -> None:
     task.deleted_at = timezone.now()
     task.save(update_fields=["deleted_at", "updated_at"])
     timeline.record(task, ActivityKind.TASK_DELETED, actor=by)
+    search.remove(task)
     _tell(task, [], by=by)
 
 
@@ -142,6 +146,7 @@ def restore(task: Task, *, by: Member | None) -> Task:
         task.deleted_at = None
         task.save(update_fields=["deleted_at", "updated_at"])
         timeline.record(task, ActivityKind.TASK_RESTORED, actor=by)
+        search.index(task, with_comments=True)
         _tell(task, [], by=by)
     return task
 
@@ -248,6 +253,7 @@ def _set_links(task: Task, fields: dict[str, Any]) -> tuple[list[Member], list[C
 def _tell(task: Task, added: list[Member], *, by: Member | None) -> None:
     """Tell the newly assigned members, and the open pages."""
     for member in added:
+        notifications.tell_assigned(task, member=member, by=by)
         signals.task_assigned.send(sender=Task, task=task, member=member, by=by)
     signals.project_changed.send(
         sender=Task, project_id=task.project_id, noun="task", id=task.number
