@@ -80,6 +80,47 @@ def test_the_limits_hold_without_root(run_as_nobody):
     assert alive["output"] == "alive\n"
 
 
+LOOK_AT = """
+import ctypes, os, sys, time
+from paca.sandbox.runner import open_files, proc
+pid = os.fork()
+if pid == 0:
+    if sys.argv[1] == "hides":
+        ctypes.CDLL(None).prctl(4, 0)  # PR_SET_DUMPABLE
+        time.sleep(60)
+    os._exit(0)
+if sys.argv[1] == "hides":
+    while proc.state(pid) != "S":
+        time.sleep(0.01)
+else:
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+try:
+    os.listdir(f"/proc/{pid}/fd")
+    refused = False
+except PermissionError:
+    refused = True
+print(refused, open_files.collect([pid], 1).hidden == {pid})
+os.kill(pid, 9)
+"""
+
+
+@pytest.mark.parametrize(("way", "is_hidden"), [("hides", True), ("ends", False)])
+def test_process_that_ends_hides_nothing_although_its_files_are_closed_to_others(way, is_hidden):
+    python, user = ("/usr/bin/python3", NOBODY) if os.geteuid() == 0 else (sys.executable, None)
+    done = subprocess.run(
+        [python, "-c", LOOK_AT, way],
+        cwd=ROOT,
+        env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"},
+        user=user,
+        group=user,
+        extra_groups=[] if user else None,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout.splitlines()[-1:] == [f"True {is_hidden}"], done.stderr
+
+
 def test_what_is_stored_and_shared_is_limited_without_root(run_as_nobody):
     hogs = [shared_hog(SHARED_HOGS[name], 800, 15) for name in ("memfd", "shared anonymous")]
     ways = [storing.line(way, 300, 15) for way in ("unlinked", "closed folder", "mapped")]

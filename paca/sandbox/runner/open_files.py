@@ -40,7 +40,9 @@ def collect(pids: Iterable[int], device: int | None = None) -> HeldFiles:
         try:
             descriptors = os.listdir(f"/proc/{pid}/fd")  # noqa: PTH208 - pathlib is slow to import
         except PermissionError:
-            held.hidden.add(pid)
+            # The kernel shows the files of an ending process to root only; it closes them now.
+            if proc.has_memory(pid):
+                held.hidden.add(pid)
             continue
         except OSError:  # it has ended
             continue

@@ -70,6 +70,12 @@ def start_time(pid: int) -> int | None:
     return process.start_time if process is not None and process.is_alive else None
 
 
+def has_memory(pid: int) -> bool:
+    """Whether the process has an address space. One that is ending has given it back, as zombies have."""
+    fields = read_file(f"/proc/{pid}/stat", 1024).rpartition(b")")[2].split()
+    return len(fields) > 20 and fields[20] != b"0"
+
+
 def read_file(path: str, limit: int) -> bytes:
     """The first ``limit`` bytes of a file in /proc; empty if it cannot be read."""
     try:
