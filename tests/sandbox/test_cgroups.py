@@ -41,8 +41,23 @@ def test_control_groups_of_version_2_get_their_limits(version_2):
     assert (folder / "memory.swap.max").read_text() == "0"
     assert (folder / "cpu.max").read_text() == "150000 100000"
     assert group.oom_counter == folder / "memory.events"
+    group.enter()  # a thread alone cannot have a limit on memory there
+    assert (folder / "cgroup.procs").read_text() == ""
     group.add_process(42)
     assert (folder / "cgroup.procs").read_text() == "42"
+
+
+def test_a_thread_enters_groups_of_version_1_alone_and_brings_no_other_process(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(cgroups, "_own_groups", lambda: {"memory": tmp_path, "cpu": tmp_path})
+    monkeypatch.setattr(cgroups, "ROOT", tmp_path)
+    group = cgroups.ControlGroup("mine")
+    (tmp_path / "paca-mine").mkdir()
+    group.enter()
+    group.add_process(42)
+    assert (tmp_path / "paca-mine" / "tasks").read_text() == "0"
+    assert [path.name for path in (tmp_path / "paca-mine").iterdir()] == ["tasks"]
 
 
 def test_control_groups_that_are_empty_for_long_are_removed_and_no_others(version_2):

@@ -1,21 +1,29 @@
 """The limits of a workspace hold however files are stored: in bytes, and in the number of files."""
 
 import asyncio
+import fcntl
 import os
+import struct
+import subprocess
+import sys
 import threading
+import uuid
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from paca.engine.workspace import SandboxUnavailable
-from paca.sandbox.bubblewrap import file_tree, mounts
+from paca.sandbox.base import SandboxLimits
+from paca.sandbox.bubblewrap import file_tree, mounts, workspace_image
 from paca.sandbox.bubblewrap.launcher import Launcher
 from tests.sandbox import storing
 from tests.sandbox.conftest import only_bubblewrap
-from tests.support import runners
+from tests.support import runners, waiting
 
 pytestmark = [pytest.mark.service, pytest.mark.anyio]
 LIMIT_MIB = 64
+LOOP_GET_STATUS = 0x4C05
 
 # The kernel limits a workspace with a file system of its own. Elsewhere the runner counts.
 with_each_disk_limiter = pytest.mark.parametrize(
@@ -134,19 +142,27 @@ def as_root() -> None:
         pytest.skip("only root may make file systems")
 
 
-def attached_files() -> str:
-    """The files that are attached to loop devices of this machine."""
-    paths = Path("/sys/block").glob("loop*/loop/backing_file")
-    return " ".join(path.read_text() for path in paths)
+def attached_inodes() -> set[int]:
+    """The inodes of the files that are attached to loop devices; their first 16 bytes of status name it."""
+    found = set()
+    for folder in Path("/sys/block").glob("loop*/loop"):
+        with suppress(OSError):  # the device is free again
+            device = os.open(f"/dev/{folder.parent.name}", os.O_RDONLY)
+            try:
+                status = fcntl.ioctl(device, LOOP_GET_STATUS, bytes(232))
+            finally:
+                os.close(device)
+            found.add(struct.unpack_from("=QQ", status)[1])
+    return found
 
 
-async def detached(name: str) -> None:
-    """Wait until no loop device has a file of this name."""
+async def detached(inode: int) -> None:
+    """Wait until no loop device has this file."""
     for _ in range(1500):
-        if name not in attached_files():
+        if inode not in attached_inodes():
             return
         await asyncio.sleep(0.02)
-    raise AssertionError(f"{name} is still attached")
+    raise AssertionError("the file is still attached")
 
 
 @only_bubblewrap
@@ -155,15 +171,16 @@ async def test_the_file_system_of_a_workspace_is_released_when_its_processes_are
 ):
     handle = await open_sandbox(workspace_mib=LIMIT_MIB)
     name = str(handle.spec.conversation_id)
+    inode = runners.sandbox_directory(backend, handle.spec.conversation_id).image.stat().st_ino
     await handle.bash("echo kept > x; sleep 1000 &")
-    assert name in attached_files()
+    assert inode in attached_inodes()
     assert name not in Path("/proc/mounts").read_text(), "other processes see the mount"
     os.kill(runners.pid(backend, handle.spec.conversation_id), 9)
     await handle.sandbox.wait_until_lost()
     again = await open_sandbox(conversation=handle.spec.conversation_id, workspace_mib=LIMIT_MIB)
     assert (await again.bash("cat x")).output == "kept\n"
     await again.sandbox.end(keep_files=False)
-    await detached(name)
+    await detached(inode)
 
 
 @only_bubblewrap
@@ -180,16 +197,77 @@ async def test_a_workspace_with_files_from_before_keeps_them(
 
 
 @only_bubblewrap
-async def test_an_image_that_a_killed_worker_left_half_made_is_made_again(
+async def test_a_workspace_grows_with_its_limit_and_never_shrinks(backend, open_sandbox, as_root):
+    conversation = uuid.uuid4()
+    sizes = []
+    for limit_mib in (64, 64 * 3, 64):
+        handle = await open_sandbox(conversation=conversation, workspace_mib=limit_mib)
+        outcome = await handle.bash(
+            "touch kept-$(ls | wc -l); ls | wc -l; echo $(($(stat -f -c '%b * %S' .) >> 20)) $(stat -f -c %c .)"
+        )
+        names, found = outcome.output.splitlines()
+        sizes.append([int(word) for word in found.split()])
+        assert int(names) == len(sizes)
+        await handle.sandbox.end(keep_files=True)
+    (small, few), (large, many), last = sizes
+    assert large >= 64 * 3 > 64 * 2 > small
+    assert many > few
+    assert last == [large, many]
+
+
+@only_bubblewrap
+async def test_a_workspace_whose_growth_was_cut_off_is_as_large_as_its_limit_at_the_next_start(
+    backend, open_sandbox, as_root
+):
+    """A worker that is killed after it has made the file longer leaves a file system that is not."""
+    first = await open_sandbox(workspace_mib=LIMIT_MIB)
+    await first.sandbox.end(keep_files=True)
+    image = runners.sandbox_directory(backend, first.spec.conversation_id).image
+    os.truncate(image, 10 * image.stat().st_size)
+    again = await open_sandbox(conversation=first.spec.conversation_id, workspace_mib=192)
+    outcome = await again.bash("echo $(($(stat -f -c '%b * %S' .) >> 20))")
+    assert 192 <= int(outcome.output) < 250
+
+
+def test_a_spare_file_system_leaves_nothing_when_its_worker_is_killed(tmp_path, as_root):
+    (tmp_path / "run").mkdir()
+    program = (
+        "import sys, time; from pathlib import Path; from paca.sandbox.base import SandboxLimits;"
+        "from paca.sandbox.bubblewrap.workspace_image import ImageMaker;"
+        "base = Path(sys.argv[1]); maker = ImageMaker(base / 'run', base / 'workspaces');"
+        "maker.make_spare(SandboxLimits()); print(maker._spare._file, flush=True); time.sleep(600)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    ) as worker:
+        descriptor = int(worker.stdout.readline())
+        inode = Path(f"/proc/{worker.pid}/fd/{descriptor}").stat().st_ino
+        assert inode in attached_inodes()
+        assert str(tmp_path) not in Path("/proc/mounts").read_text()
+        worker.kill()
+    asyncio.run(detached(inode))
+    assert not list((tmp_path / "workspaces").iterdir())
+
+
+@only_bubblewrap
+async def test_a_new_workspace_takes_the_spare_file_system_and_another_is_made(
     backend, open_sandbox, as_root
 ):
     first = await open_sandbox()
-    directory = runners.sandbox_directory(backend, first.spec.conversation_id)
-    await first.sandbox.end(keep_files=False)
-    directory.create()
-    directory.image.with_suffix(".new").write_bytes(b"half of an image")
-    second = await open_sandbox(conversation=first.spec.conversation_id)
-    assert (await second.bash("echo works > x; cat x")).output == "works\n"
+    maker = backend._launcher()._images
+    await waiting.until(lambda: maker._spare is not None)
+    spare = os.fstat(maker._spare._file).st_ino
+    second = await open_sandbox()
+    directory = runners.sandbox_directory(backend, second.spec.conversation_id)
+    assert directory.image.stat().st_ino == spare
+    await waiting.until(lambda: maker._spare is not None)
+    third = await open_sandbox(workspace_mib=LIMIT_MIB)  # a spare of another size is no use
+    sizes = [
+        int((await handle.bash("echo $(($(stat -f -c '%b * %S' .) >> 20))")).output)
+        for handle in (first, second, third)
+    ]
+    assert sizes[0] == sizes[1] >= first.spec.limits.workspace_mib
+    assert LIMIT_MIB <= sizes[2] < 2 * LIMIT_MIB
 
 
 @only_bubblewrap
@@ -200,8 +278,7 @@ async def test_an_image_that_cannot_be_mounted_is_kept_and_named(backend, open_s
     directory.image.write_bytes(b"damaged" * 10_000)
     with pytest.raises(SandboxUnavailable, match=f"kept in workspaces/{directory.image.name}"):
         await open_sandbox(conversation=first.spec.conversation_id, workspace_mib=LIMIT_MIB)
-    assert directory.image.exists()
-    await detached(directory.image.name)
+    await detached(directory.image.stat().st_ino)
 
 
 @only_bubblewrap
@@ -223,9 +300,10 @@ def test_an_image_is_mounted_once_at_a_time(tmp_path, as_root, monkeypatch):
     image = tmp_path / "image"
     image.write_bytes(b"")
     descriptor = os.open(image, os.O_RDWR)
-    mounts._wait_for_lock(descriptor)
+    mounts.wait_for_lock(descriptor)
     with pytest.raises(BlockingIOError):
-        mounts.mount_image(image, tmp_path)
+        workspace_image.open_image(image, SandboxLimits())
+    assert image.stat().st_size == 0, "it was changed while another process had it"
     os.close(descriptor)
 
 

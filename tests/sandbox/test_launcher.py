@@ -10,7 +10,7 @@ import pytest
 
 from paca.sandbox import runner_bundle
 from paca.sandbox.base import SandboxSpec
-from paca.sandbox.bubblewrap import backend, host_process, launcher
+from paca.sandbox.bubblewrap import backend, bwrap_process, host_process, launcher
 from paca.sandbox.bubblewrap.backend import Bubblewrap
 from paca.sandbox.bubblewrap.host_process import RunnerProcess
 from tests.sandbox.conftest import SandboxHandle
@@ -45,7 +45,7 @@ async def test_start_that_is_cancelled_ends_at_once_and_leaves_the_sandbox_to_th
     worker, spec = Bubblewrap(tmp_path, "tests", idle_seconds=30), SandboxSpec(uuid.uuid4())
     launched, may_go_on = threading.Event(), threading.Event()
     made: list[RunnerProcess] = []
-    wait_for_runner = launcher._wait_for_runner
+    wait_for_runner = bwrap_process.wait_for_runner
 
     def wait_and_hold(*arguments: Any) -> RunnerProcess:
         made.append(wait_for_runner(*arguments))
@@ -53,7 +53,7 @@ async def test_start_that_is_cancelled_ends_at_once_and_leaves_the_sandbox_to_th
         assert may_go_on.wait(20)
         return made[-1]
 
-    monkeypatch.setattr(launcher, "_wait_for_runner", wait_and_hold)
+    monkeypatch.setattr(bwrap_process, "wait_for_runner", wait_and_hold)
     opening = asyncio.create_task(worker.open(spec, epoch=1))
     assert await asyncio.to_thread(launched.wait, 20)
     opening.cancel()

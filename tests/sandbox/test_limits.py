@@ -242,13 +242,14 @@ async def test_every_limit_applies_to_the_command(backend, open_sandbox):
 
 
 @only_bubblewrap
+@pytest.mark.parametrize("way", ["enter", "add_process"])
 async def test_a_sandbox_starts_without_control_groups_that_take_no_process(
-    open_sandbox, monkeypatch
+    open_sandbox, monkeypatch, way
 ):
-    def refuse(self, pid: int) -> None:
+    def refuse(self, *pid: int) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(sandbox_directory.ControlGroup, "add_process", refuse)
+    monkeypatch.setattr(sandbox_directory.ControlGroup, way, refuse)
     handle = await open_sandbox(memory_mib=256)
     assert (await handle.bash(HOG)).cause == "out_of_memory"
 

@@ -16,20 +16,16 @@ from paca.sandbox.base import (
     IdlePolicy,
     MayReplace,
     Sandbox,
+    SandboxLimits,
     SandboxSpec,
     always_replace,
     is_probe_id,
     new_probe_id,
 )
-from paca.sandbox.bubblewrap import bwrap_arguments, host_process, leftovers
+from paca.sandbox.bubblewrap import bwrap_arguments, host_process, leftovers, start_status
+from paca.sandbox.bubblewrap.bwrap_process import reap_children, start_error
 from paca.sandbox.bubblewrap.host_process import RunnerProcess
-from paca.sandbox.bubblewrap.launcher import (
-    Launcher,
-    exit_code,
-    prepare_launcher,
-    reap_children,
-    start_error,
-)
+from paca.sandbox.bubblewrap.launcher import Launcher, prepare_launcher
 from paca.sandbox.bubblewrap.sandbox_directory import (
     SandboxDirectory,
     conversation_ids,
@@ -91,6 +87,7 @@ class Bubblewrap:
         self._idle_policy = IdlePolicy(idle_seconds, paused_seconds)
         self._cached_launcher: Launcher | None = None
         self._openings: set[asyncio.Task[BubblewrapSandbox]] = set()
+        self._preparing: set[asyncio.Task[None]] = set()
 
     # --- Backend ----------------------------------------------------------------------------------
 
@@ -105,6 +102,7 @@ class Bubblewrap:
             backend = Bubblewrap(Path(folder), f"probe-{secrets.token_hex(4)}", idle_seconds=5)
             sandbox = await backend.open(SandboxSpec(new_probe_id()), epoch=1)
             await sandbox.end(keep_files=False)
+            backend._launcher().close()
 
     async def check(self) -> None:
         """Do nothing: this backend depends on no service that could have stopped."""
@@ -147,7 +145,7 @@ class Bubblewrap:
                     directory, runner, epoch, unattended_seconds, may_replace
                 )
                 if attachment is None:
-                    await asyncio.to_thread(directory.give_to_user)
+                    await directory.end_unrecorded_runner()
                     attachment = await self._start(directory, spec, epoch)
         except OSError as error:
             raise SandboxUnavailable(f"The sandbox could not be started: {error}.") from error
@@ -161,7 +159,7 @@ class Bubblewrap:
         deadline = clock.monotonic() + EXIT_REPORT_SECONDS
         while True:
             runner = host_process.read_record(directory.folder)
-            code = exit_code(directory.status)
+            code = start_status.exit_code(directory.status)
             is_late = clock.monotonic() > deadline
             if runner.is_alive and (not just_lost or is_late):
                 return None
@@ -244,6 +242,7 @@ class Bubblewrap:
         async with host_process.directory_lock(directory.folder):
             if host_process.read_record(directory.folder).is_alive:
                 return False
+            await directory.end_unrecorded_runner()
             try:
                 await asyncio.to_thread(directory.remove_files)
             except OSError as error:
@@ -312,21 +311,36 @@ class Bubblewrap:
         runner = await asyncio.to_thread(self._launch, directory, spec, epoch)
         start_phases.enter("start")
         try:
-            return await _attach(directory, epoch)
+            attachment = await _attach(directory, epoch)
         except (OSError, SandboxGone, TimeoutError):
             await runner.kill_and_wait()
             raise start_error(directory.log) from None
+        if not is_probe_id(spec.conversation_id):
+            self._prepare_next(spec.limits)
+        return attachment
 
     def _launch(self, directory: SandboxDirectory, spec: SandboxSpec, epoch: int) -> RunnerProcess:
         """Start a runner and record it, in one thread: it is recorded also if the event loop ends meanwhile."""
+        directory.give_to_user()
         runner = self._launcher().launch(directory, spec, epoch)
         oom_kills = directory.control_group.oom_kills()
         host_process.write_record(directory.folder, replace(runner, oom_kills=oom_kills))
         return runner
 
+    def _prepare_next(self, limits: SandboxLimits) -> None:
+        """Prepare the start of the next new sandbox, which will probably have the same limits."""
+        preparing = asyncio.create_task(asyncio.to_thread(self._launcher().make_spare, limits))
+        self._preparing.add(preparing)
+        preparing.add_done_callback(self._end_preparing)
+
+    def _end_preparing(self, preparing: asyncio.Task[None]) -> None:
+        self._preparing.discard(preparing)
+        if not preparing.cancelled() and (error := preparing.exception()) is not None:
+            logger.info("next sandbox starts without preparation", extra={"reason": str(error)})
+
     def _launcher(self) -> Launcher:
         if self._cached_launcher is None:
-            self._cached_launcher = prepare_launcher(self._data_dir / "run", self._idle_policy)
+            self._cached_launcher = prepare_launcher(self._data_dir, self._idle_policy)
         return self._cached_launcher
 
 

@@ -57,13 +57,14 @@ def _is_mapped(uid: int) -> bool:
     return False
 
 
-def write_user_files(folder: Path, user: SandboxUser) -> None:
-    """Write ``passwd`` and ``group``, the two files of /etc that name the user inside."""
-    (folder / "passwd").write_text(
+def user_files(user: SandboxUser) -> dict[str, bytes]:
+    """The two files of /etc that name the user inside."""
+    passwd = (
         "root:x:0:0:root:/root:/usr/sbin/nologin\n"
         f"agent:x:{user.uid}:{user.gid}:agent:{HOME}:/bin/bash\n"
     )
-    (folder / "group").write_text(f"root:x:0:\nagent:x:{user.gid}:\n")
+    group = f"root:x:0:\nagent:x:{user.gid}:\n"
+    return {"passwd": passwd.encode(), "group": group.encode()}
 
 
 def arguments(
@@ -72,15 +73,15 @@ def arguments(
     limits: SandboxLimits,
     workspace: Path,
     etc: Path,
-    user_files: Path,
+    user_files: dict[str, int],
     runner: Path,
     interpreter: Interpreter,
     seccomp: int | None,
 ) -> list[str]:
     """The arguments of bwrap before the program to run. A path that is not mounted here does not exist inside.
 
-    ``user_files``: the folder with ``passwd`` and ``group``. ``seccomp``: the descriptor of the filter of
-    system calls, if this processor has one.
+    ``user_files``: files of /etc by name, each a descriptor from which bwrap reads it. ``seccomp``: the
+    descriptor of the filter of system calls, if this processor has one.
     """
     tmp = str(limits.memory_mib * (1 << 20) // 4)
     return [
@@ -138,10 +139,10 @@ def _system_mounts() -> list[str]:
     return found
 
 
-def _etc_mounts(etc: Path, user_files: Path) -> list[str]:
+def _etc_mounts(etc: Path, user_files: dict[str, int]) -> list[str]:
     found = ["--ro-bind", str(etc), "/etc"]
-    for name in ("passwd", "group"):
-        found += ["--ro-bind", str(user_files / name), f"/etc/{name}"]
+    for name, descriptor in user_files.items():
+        found += ["--perms", "0644", "--ro-bind-data", str(descriptor), f"/etc/{name}"]
     return found
 
 

@@ -13,7 +13,14 @@ from typing import TypeVar
 
 Result = TypeVar("Result")
 CLONE_NEWNS = 0x20000
-MS_NOSUID, MS_NODEV, MS_REC, MS_PRIVATE = 2, 4, 16384, 1 << 18
+MS_REC, MS_PRIVATE = 16384, 1 << 18
+# System calls of Linux 5.2, which have the same numbers on every architecture but alpha.
+MOVE_MOUNT, FSOPEN, FSCONFIG, FSMOUNT = 429, 430, 431, 432
+SET_FLAG, SET_STRING, CREATE = 0, 1, 6  # of FSCONFIG
+CLOEXEC = 1  # of FSOPEN and FSMOUNT
+NO_SETUID, NO_DEVICES = 2, 4  # of FSMOUNT
+WHOLE_DESCRIPTOR = 4  # of MOVE_MOUNT: the mount is that of the descriptor itself
+AT_CURRENT_FOLDER = -100
 LOOP_GET_FREE, LOOP_CONFIGURE, LOOP_AUTOCLEAR = 0x4C82, 0x4C0A, 4
 BLOCK_BYTES = 4096
 LOOP_ATTEMPTS = 50
@@ -22,45 +29,62 @@ DETACH_SECONDS = 10.0  # a sandbox that has just ended may still write back what
 CONFIGURATION = struct.Struct("=II QQQQQ IIII 64s64s32s QQ 64s")
 
 
-def run_with_private_mounts(function: Callable[[], Result]) -> Result:
-    """Run a function in a thread whose mounts only it and the processes that it starts can see.
+def run_in_new_thread(function: Callable[[], Result]) -> Result:
+    """Run a function in a thread that ends with it: it may change the namespaces and groups of its thread.
 
-    The kernel removes the mounts with the last of these processes, however it ends. Raises what the
-    function raises, and ``OSError`` if this process may not make a mount namespace.
+    Raises what the function raises.
     """
-
-    def run() -> Result:
-        _check(_libc.unshare(CLONE_NEWNS), "a mount namespace")
-        _mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None)
-        return function()
-
-    with ThreadPoolExecutor(1, "private-mounts") as thread:
-        return thread.submit(run).result()
+    with ThreadPoolExecutor(1, "sandbox-start") as thread:
+        return thread.submit(function).result()
 
 
-def mount_image(image: Path, folder: Path) -> None:
-    """Mount the ext4 file system in a file, here and for nobody outside of this mount namespace.
+def make_mounts_private() -> None:
+    """From now on only this thread and the processes that it starts see its mounts.
 
-    The file is locked as long as it is mounted anywhere: two mounts would destroy it. Raises ``OSError``.
+    The kernel removes the mounts with the last of them, however it ends. Raises ``OSError`` if this process
+    may not make a mount namespace.
     """
-    backing = os.open(image, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    _check(_libc.unshare(CLONE_NEWNS), "a mount namespace")
+    flags = ctypes.c_ulong(MS_REC | MS_PRIVATE)
+    _check(_libc.mount(b"none", b"/", None, flags, None), "private mounts")
+
+
+def open_file_system(image: int) -> int:
+    """The mount of the ext4 file system in an open file, as a descriptor; ``attach`` puts it on a folder.
+
+    Until then no path leads to it. When the descriptor is closed, however its process ends, the kernel
+    unmounts it. The file stays locked as long as it is mounted: two mounts would destroy it. Raises
+    ``OSError``.
+    """
+    wait_for_lock(image)
+    device = _attach_loop_device(image)
     try:
-        _wait_for_lock(backing)
-        device = _attach_loop_device(backing)
-    finally:
-        os.close(backing)
-    try:
-        source, target = (
-            f"/dev/loop{os.minor(os.fstat(device).st_rdev)}".encode(),
-            os.fsencode(folder),
-        )
-        _mount(source, target, b"ext4", MS_NOSUID | MS_NODEV, b"discard,noinit_itable")
+        mount = _mount_device(f"/dev/loop{os.minor(os.fstat(device).st_rdev)}")
     finally:
         os.close(device)  # the mount keeps the device, which the kernel frees after it
+    return mount
 
 
-def _wait_for_lock(descriptor: int) -> None:
-    """Lock the file. The loop device keeps the descriptor, and with it the lock, until it is freed."""
+def attach(mount: int, folder: Path) -> None:
+    """Put a mount on a folder, in the mount namespace of this thread. Raises ``OSError``."""
+    words = mount, b"", AT_CURRENT_FOLDER, os.fsencode(folder), WHOLE_DESCRIPTOR
+    _call(MOVE_MOUNT, *words, what=f"mounting {folder.name}")
+
+
+def _mount_device(device: str) -> int:
+    context = _call(FSOPEN, b"ext4", CLOEXEC, what="ext4")
+    try:
+        _call(FSCONFIG, context, SET_STRING, b"source", device.encode(), 0, what=device)
+        for option in (b"discard", b"noinit_itable"):
+            _call(FSCONFIG, context, SET_FLAG, option, None, 0, what=option.decode())
+        _call(FSCONFIG, context, CREATE, None, None, 0, what=f"mounting {device}")
+        return _call(FSMOUNT, context, CLOEXEC, NO_SETUID | NO_DEVICES, what=f"mounting {device}")
+    finally:
+        os.close(context)
+
+
+def wait_for_lock(descriptor: int) -> None:
+    """Lock a file, as long as a process or a loop device has this descriptor of it. Raises ``OSError``."""
     deadline = time.monotonic() + DETACH_SECONDS
     while True:
         try:
@@ -97,15 +121,16 @@ def _attach_loop_device(backing: int) -> int:
     raise OSError(errno.EBUSY, "no loop device is free")
 
 
-def _mount(
-    source: bytes, target: bytes, kind: bytes | None, flags: int, options: bytes | None
-) -> None:
-    done = _libc.mount(source, target, kind, ctypes.c_ulong(flags), options)
-    _check(done, f"mounting {os.fsdecode(source)}")
+def _call(number: int, *words: int | bytes | None, what: str) -> int:
+    """A system call. Raises ``OSError``."""
+    given = [ctypes.c_long(word) if isinstance(word, int) else word for word in words]
+    result = int(_libc.syscall(ctypes.c_long(number), *given))
+    _check(result, what)
+    return result
 
 
 def _check(result: int, what: str) -> None:
-    if result != 0:
+    if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import UUID
 
-from paca.sandbox.bubblewrap import bwrap_arguments, file_tree, host_process, workspace_image
+from paca.sandbox.bubblewrap import bwrap_arguments, file_tree, host_process, start_status
 from paca.sandbox.bubblewrap.cgroups import ControlGroup
 from paca.sandbox.bubblewrap.host_process import RunnerProcess
 
@@ -65,7 +65,9 @@ class SandboxDirectory:
     def remove_files(self) -> None:
         """Remove the workspace with all that is stored in it. Raises ``OSError``."""
         file_tree.remove_tree(self.workspace)
-        workspace_image.remove_image(self.image)
+        self.image.unlink(
+            missing_ok=True
+        )  # a sandbox that is still ending keeps its space until it is gone
 
     @property
     def belongs_to_installation(self) -> bool:
@@ -77,6 +79,14 @@ class SandboxDirectory:
             return (self.folder / MADE_BY).read_text()
         except OSError:
             return ""
+
+    async def end_unrecorded_runner(self) -> None:
+        """End the runner of a worker that was killed before it could record it. The caller holds the lock.
+
+        It has no other worker, and keeps the workspace from the next runner. Raises ``TimeoutError`` if it
+        does not end.
+        """
+        await (await start_status.find_runner(self.status)).kill_and_wait()
 
     async def end(self, *, keep_files: bool, only_epoch: int | None = None) -> bool:
         """End the sandbox and remove its socket and control groups, and unless ``keep_files`` its files.
@@ -95,6 +105,7 @@ class SandboxDirectory:
             if only_epoch is not None and runner.epoch != only_epoch:
                 return False
             await runner.kill_and_wait()
+            await self.end_unrecorded_runner()
             await asyncio.to_thread(self.control_group.remove)
             self.socket.unlink(missing_ok=True)
             self.status.unlink(missing_ok=True)

@@ -1,0 +1,70 @@
+"""The process of bwrap: it is started, reports the process that becomes the runner, and is collected."""
+
+import json
+import os
+import select
+import subprocess
+from pathlib import Path
+
+from paca.engine.workspace import SandboxBroken, SandboxUnavailable
+from paca.sandbox.bubblewrap.host_process import RunnerProcess
+from paca.sandbox.runner import proc
+
+# bwrap reports the process it has made within milliseconds; after this time it has failed.
+START_SECONDS = 20.0
+START_HINT = "See docs/architecture.md, or set PACA_SANDBOX=none to work without commands."
+NAMESPACE_HINT = (
+    "Allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, or "
+    "kernel.apparmor_restrict_unprivileged_userns=0), or set PACA_SANDBOX=none to work without commands."
+)
+_children: set[int] = set()
+
+
+def spawn(argv: list[str], log: Path, passed: list[int]) -> None:
+    """Start bwrap in a session of its own, with these descriptors. Raises ``OSError``."""
+    with log.open("wb") as output:
+        child = subprocess.Popen(  # noqa: S603 - no word of the command line comes from outside
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            pass_fds=passed,
+            start_new_session=True,
+            env={},
+            cwd="/",
+        )
+    _children.add(child.pid)
+    child.returncode = 0  # Popen must not warn: sandboxes outlive this process by design
+
+
+def wait_for_runner(info: int, log: Path, epoch: int) -> RunnerProcess:
+    """Wait until bwrap has made the process that becomes the runner. Raises ``SandboxUnavailable``."""
+    output = b""
+    while not output.rstrip().endswith(b"}"):
+        ready, _, _ = select.select([info], [], [], START_SECONDS)
+        piece = os.read(info, 4096) if ready else b""
+        if not piece:
+            raise start_error(log)
+        output += piece
+    pid = int(json.loads(output)["child-pid"])
+    return RunnerProcess(pid, proc.start_time(pid) or 0, epoch)
+
+
+def reap_children() -> None:
+    """Collect the exit statuses of ended sandboxes that this process started, so that no zombie stays."""
+    for pid in list(_children):
+        try:
+            ended = os.waitpid(pid, os.WNOHANG)[0] == pid
+        except ChildProcessError:
+            ended = True
+        if ended:
+            _children.discard(pid)
+
+
+def start_error(log: Path) -> SandboxUnavailable:
+    """The error for a sandbox that did not start: its reason from the log, and what to do."""
+    output = log.read_text(errors="replace").strip().splitlines()
+    last = output[-1][:300] if output else "no reason given"
+    if "Operation not permitted" in last or "namespace" in last:
+        return SandboxUnavailable(f"Commands cannot run on this server: {last}. {NAMESPACE_HINT}")
+    return SandboxBroken(f"Commands cannot run on this server: {last}. {START_HINT}")
