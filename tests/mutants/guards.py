@@ -311,4 +311,24 @@ MUTANTS = (
     Mutant("daphne-slow-reader", always, ("tests/ops/test_daphne_connections.py",)),
     Mutant("full-output-is-whole", never, ("tests/conversations/test_full_outputs.py",)),
     Mutant("daphne-unsent-bytes", always, ("tests/ops/test_daphne.py",)),
+    Mutant(
+        "skill-front-matter-without-aliases",
+        never,
+        ("tests/agents/test_skill_archive.py::test_document_that_cannot_be_read_is_refused",),
+    ),
+    Mutant(
+        "skill-archive-size",
+        never,
+        ("tests/agents/test_skill_archive.py::test_zip_of_much_data_is_refused",),
+    ),
+    Mutant(
+        "skill-archive-paths",
+        never,
+        ("tests/agents/test_skill_archive.py::test_zip_with_a_path_that_leads_out_is_refused",),
+    ),
+    Mutant(
+        "skill-archive-links",
+        never,
+        ("tests/agents/test_skill_archive.py::test_zip_with_a_link_is_refused",),
+    ),
 )

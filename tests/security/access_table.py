@@ -75,6 +75,9 @@ ROWS: dict[str, tuple[int, ...]] = {
     # -- agents ----------------------------------------------------------------------------
     "GET /api/v1/agents/llm-models/":  (401, 200, 200, 200, 200, 200, 200, 200, 401, 200),
     "GET /api/v1/tools/":              (401, 200, 200, 200, 200, 200, 200, 200, 401, 200),
+    "GET /api/v1/agents/skill-templates/": (401, 200, 200, 200, 200, 200, 200, 200, 401, 200),
+    "GET /api/v1/agents/presets/":     (401, 200, 200, 200, 200, 200, 200, 200, 401, 200),
+    "GET /api/v1/agent-types/":        (401, 200, 200, 200, 200, 200, 200, 200, 401, 200),
     f"GET {P}agents/":                 (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
     f"POST {P}agents/":                (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
     f"GET {P}agents/{{agent_id}}/":    (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
@@ -82,6 +85,19 @@ ROWS: dict[str, tuple[int, ...]] = {
     f"DELETE {P}agents/{{agent_id}}/": (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
     f"POST {P}agents/{{agent_id}}/test-connection/":
                                        (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    f"GET {P}agents/{{agent_id}}/skills/":
+                                       (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
+    f"POST {P}agents/{{agent_id}}/skills/":
+                                       (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
+    # Those who may upload are told that the file is missing.
+    f"POST {P}agents/{{agent_id}}/skills/upload/":
+                                       (401, 404, 403, 403, 400, 400, 404, 403, 401, 404),
+    f"GET {P}agents/{{agent_id}}/skills/{{skill_id}}/":
+                                       (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
+    f"PATCH {P}agents/{{agent_id}}/skills/{{skill_id}}/":
+                                       (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    f"DELETE {P}agents/{{agent_id}}/skills/{{skill_id}}/":
+                                       (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
     # -- conversations: the chat session belongs to the owner, its conversation is queued -
     f"GET {P}agents/{{agent_id}}/chat-sessions/":
                                        (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
@@ -156,6 +172,8 @@ def bodies(target: ProjectObjects) -> dict[str, Any]:
             "role_id": role,
         },
         f"PATCH {P}agents/{{agent_id}}/": {"role_id": role},
+        f"POST {P}agents/{{agent_id}}/skills/": {"template": "developer"},
+        f"PATCH {P}agents/{{agent_id}}/skills/{{skill_id}}/": {"enabled": False},
         f"POST {P}agents/{{agent_id}}/chat-sessions/": {"message": "Hello"},
         f"POST {P}agents/{{agent_id}}/chat-sessions/{{session_id}}/messages/": {"text": "Hello"},
         f"PATCH {C}": {"title": "Renamed"},

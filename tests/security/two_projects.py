@@ -7,6 +7,7 @@ from paca import events
 from paca.accounts.models import User
 from paca.accounts.services import tokens
 from paca.agents import services as agents
+from paca.agents.services import skills
 from paca.conversations import full_outputs, store
 from paca.conversations import services as conversations
 from paca.projects import permissions
@@ -78,6 +79,7 @@ def _make_project(owner_name: str) -> ProjectObjects:
         "member_id": members.add_person(project, user=colleague, role=role, by=me).pk,
         "role_id": spare.pk,
         "agent_id": agent.pk,
+        "skill_id": skills.create_from_template(agent, "ba", by=me).pk,
         "conversation_id": chat.conversation_id,
         "session_id": chat.session_id,
         "event_seq": chat.event_seq,

@@ -116,4 +116,6 @@ def _api_field_names() -> Iterator[None]:
     try:
         yield
     except Invalid as invalid:
+        if not invalid.fields:
+            raise
         raise Invalid(invalid.detail, fields=to_api_fields(invalid.fields)) from None

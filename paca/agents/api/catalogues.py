@@ -1,4 +1,4 @@
-"""API views of the models that can be chosen and of the tools of agents."""
+"""API views of what can be chosen for agents: models, tools, and templates of skills and agents."""
 
 from typing import Any
 
@@ -8,6 +8,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from paca.accounts.api.base import ApiView
+from paca.agents import catalogue
+from paca.agents.api.skill_serializers import (
+    AgentTypeSerializer,
+    PresetSerializer,
+    SkillTemplateSerializer,
+)
 from paca.engine.llm import registry as llm_registry
 from paca.engine.tools import registry as tool_registry
 
@@ -51,6 +57,41 @@ class ToolList(ApiView):
         """List the tools that agents have."""
         tools = tool_registry.Toolbox(tool_registry.workspace_tools()).catalogue()
         return _single_page(ToolSerializer(tools, many=True).data)
+
+
+class SkillTemplateList(ApiView):
+    """Lists skill templates."""
+
+    required_permission = "agents:read"
+
+    @extend_schema(responses=SkillTemplateSerializer(many=True), tags=["agents"])
+    def get(self, request: Request) -> Response:
+        """List the built-in skills, each with its text."""
+        templates = catalogue.skill_templates()
+        return _single_page(SkillTemplateSerializer(templates, many=True).data)
+
+
+class PresetList(ApiView):
+    """Lists presets."""
+
+    required_permission = "agents:read"
+
+    @extend_schema(responses=PresetSerializer(many=True), tags=["agents"])
+    def get(self, request: Request) -> Response:
+        """List the system prompts to start from."""
+        presets = [each for each in catalogue.AGENT_TYPES if each.preset]
+        return _single_page(PresetSerializer(presets, many=True).data)
+
+
+class AgentTypeList(ApiView):
+    """Lists types of agents."""
+
+    required_permission = "agents:read"
+
+    @extend_schema(responses=AgentTypeSerializer(many=True), tags=["agents"])
+    def get(self, request: Request) -> Response:
+        """List what an agent can be made from; POST agents/ takes the slug as agent_type."""
+        return _single_page(AgentTypeSerializer(catalogue.AGENT_TYPES, many=True).data)
 
 
 def _single_page(results: Any) -> Response:

@@ -167,6 +167,11 @@ class AgentInput(InputSerializer):
     model = serializers.CharField(help_text="provider/model, such as demo/guide")
     role_id = serializers.UUIDField(required=False)
     project_role_id = serializers.UUIDField(required=False, help_text="The same as role_id.")
+    agent_type = serializers.CharField(
+        required=False,
+        help_text="Only for a new agent: a slug of /agent-types/, whose description, prompt and skills it"
+        " gets where none are given.",
+    )
     description = serializers.CharField(required=False, allow_blank=True)
     status = serializers.ChoiceField(choices=Agent.Status.choices, required=False)
     base_url = serializers.CharField(required=False, allow_blank=True)
@@ -191,6 +196,8 @@ class AgentInput(InputSerializer):
         alias = attrs.pop("project_role_id", None)
         if alias is not None and attrs.setdefault("role_id", alias) != alias:
             raise serializers.ValidationError({"project_role_id": ["Differs from role_id."]})
+        if self.partial and "agent_type" in attrs:
+            raise serializers.ValidationError({"agent_type": ["Only a new agent has a type."]})
         if not self.partial and "role_id" not in attrs:
             raise serializers.ValidationError({"role_id": ["This field is required."]})
         return attrs

@@ -1,11 +1,18 @@
-"""URLs below ``/api/v1/``: agents, and the models and tools to choose from."""
+"""URLs below ``/api/v1/``: agents with their skills, and the models, tools and templates to choose from."""
 
 from django.urls import path
 
-from paca.agents.api import agents, catalogues
+from paca.agents.api import agents, catalogues, skills
 
 urlpatterns = [
     path("agents/llm-models/", catalogues.LlmModelList.as_view(), name="llm-models"),
+    path(
+        "agents/skill-templates/",
+        catalogues.SkillTemplateList.as_view(),
+        name="skill-templates",
+    ),
+    path("agents/presets/", catalogues.PresetList.as_view(), name="agent-presets"),
+    path("agent-types/", catalogues.AgentTypeList.as_view(), name="agent-types"),
     path("tools/", catalogues.ToolList.as_view(), name="tools"),
     path("projects/<uuid:project>/agents/", agents.AgentList.as_view(), name="agents"),
     path(
@@ -17,5 +24,20 @@ urlpatterns = [
         "projects/<uuid:project>/agents/<uuid:agent_id>/test-connection/",
         agents.CheckConnection.as_view(),
         name="agent-test-connection",
+    ),
+    path(
+        "projects/<uuid:project>/agents/<uuid:agent_id>/skills/",
+        skills.SkillList.as_view(),
+        name="agent-skills",
+    ),
+    path(
+        "projects/<uuid:project>/agents/<uuid:agent_id>/skills/upload/",
+        skills.SkillUpload.as_view(),
+        name="agent-skill-upload",
+    ),
+    path(
+        "projects/<uuid:project>/agents/<uuid:agent_id>/skills/<uuid:skill_id>/",
+        skills.SkillDetail.as_view(),
+        name="agent-skill",
     ),
 ]

@@ -6,9 +6,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from paca.accounts import audit
-from paca.agents import encryption
+from paca.agents import catalogue, encryption
 from paca.agents.models import Agent
-from paca.agents.services import checks
+from paca.agents.services import checks, skills
 from paca.common.errors import Conflict, Invalid, NotFound
 from paca.projects.models import Project, Role
 from paca.projects.services import members
@@ -61,15 +61,21 @@ def create(
     role: Role,
     by: audit.HasActor | None,
     llm_api_key: str = "",
+    agent_type: str = "",
     **config: Any,
 ) -> Agent:
     """Make an agent and its membership. Both exist, or neither.
 
-    ``config`` holds any of ``SETTINGS``.
+    ``config`` holds any of ``SETTINGS``. The agent gets description, prompt and skills of its
+    ``agent_type``, a slug of ``catalogue.AGENT_TYPES``, where ``config`` has none.
 
-    Raises ``Invalid`` with the errors of each setting or if the role is of another project, and
+    Raises ``UnknownTemplate``, ``Invalid`` with the errors of each setting or if the role is of another project, and
     ``ConfigurationError`` if the key cannot be encrypted with ENCRYPTION_KEY.
     """
+    template = catalogue.agent_type(agent_type) if agent_type else None
+    if template is not None:
+        of_type = {"description": template.description, "system_prompt": template.system_prompt}
+        config = {**of_type, **config}
     agent = Agent(project=project)
     _apply(agent, {"name": name, "handle": handle, "model": model, **config})
     key = llm_api_key.strip()
@@ -78,6 +84,8 @@ def create(
     agent.save()
     audit.record("agent.created", agent, by=by, project_id=project.pk, model=agent.model)
     members.add_agent(project, agent=agent, role=role, by=by)
+    for slug in template.skills if template else ():
+        skills.create_from_template(agent, slug, by=by)
     return agent
 
 

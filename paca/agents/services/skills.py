@@ -1,0 +1,158 @@
+"""Services that add, change and delete the skills of an agent."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Sum
+
+from paca.accounts import audit
+from paca.agents import catalogue, skill_archive
+from paca.agents.models import Agent, Skill, SkillFile
+from paca.common import validation
+from paca.common.errors import Conflict
+from paca.common.text import is_storable
+from paca.projects.signals import project_changed
+
+SKILL_SETTINGS = frozenset({"description", "content", "triggers", "always_on", "enabled"})
+MAX_SKILLS, MAX_AGENT_FILE_BYTES = 50, 16 << 20
+
+
+class TooManySkills(Conflict):
+    """This agent has as many skills, or files of skills, as an agent can have."""
+
+    code = "too_many_skills"
+
+
+@transaction.atomic
+def create(
+    agent: Agent,
+    *,
+    name: str,
+    by: audit.HasActor | None,
+    source: str = Skill.Source.INLINE,
+    files: dict[str, bytes] | None = None,
+    **settings: Any,
+) -> Skill:
+    """Add a skill to an agent. ``settings`` are any of ``SKILL_SETTINGS``, ``files`` the data by path.
+
+    Raises ``Invalid`` with the errors of each field, and ``TooManySkills``.
+    """
+    skill = Skill(agent=agent, name=name.strip(), source=source)
+    _apply(skill, settings)
+    validation.check(skill)
+    _check_limits(agent, files or {})
+    skill.save()
+    SkillFile.objects.bulk_create(
+        SkillFile(
+            skill=skill,
+            path=path,
+            data=data,
+            size_bytes=len(data),
+            sha256=hashlib.sha256(data).hexdigest(),
+        )
+        for path, data in (files or {}).items()
+    )
+    facts = {**_place(skill), "source": str(source), "files": len(files or {})}
+    audit.record("skill.created", skill, by=by, **facts)
+    _tell_pages(agent)
+    return skill
+
+
+def create_from_template(agent: Agent, slug: str, *, by: audit.HasActor | None) -> Skill:
+    """Add a built-in skill to an agent. Raises ``UnknownTemplate`` and what ``create`` raises."""
+    template = catalogue.skill_template(slug)
+    return create(
+        agent,
+        name=template.name,
+        by=by,
+        source=Skill.Source.TEMPLATE,
+        description=template.description,
+        content=template.content,
+        triggers=list(template.triggers),
+    )
+
+
+def create_from_upload(agent: Agent, data: bytes, *, by: audit.HasActor | None) -> Skill:
+    """Add a skill from a ``SKILL.md`` or a zip of its folder.
+
+    Raises ``BadSkillDocument`` or ``BadSkillArchive`` if it cannot be read, and what ``create`` raises.
+    """
+    uploaded = skill_archive.read(data)
+    return create(
+        agent,
+        name=uploaded.document.name,
+        by=by,
+        source=Skill.Source.UPLOAD,
+        files=uploaded.files,
+        description=uploaded.document.description,
+        content=uploaded.document.content,
+        triggers=list(uploaded.document.triggers),
+    )
+
+
+@transaction.atomic
+def change(skill: Skill, *, by: audit.HasActor | None, **changes: Any) -> Skill:
+    """Change the given ones of ``SKILL_SETTINGS``. The name stays, because conversations refer to it.
+
+    Raises ``Invalid`` with the errors of each field.
+    """
+    before = Skill.objects.get(pk=skill.pk)
+    _apply(skill, changes)
+    validation.check(skill)
+    changed = sorted(f for f in SKILL_SETTINGS if getattr(before, f) != getattr(skill, f))
+    if not changed:
+        return skill
+    skill.save()
+    audit.record("skill.changed", skill, by=by, **_place(skill), fields=changed)
+    _tell_pages(skill.agent)
+    return skill
+
+
+@transaction.atomic
+def delete(skill: Skill, *, by: audit.HasActor | None) -> None:
+    """Delete the skill with its files. What conversations have read of it stays in their logs."""
+    audit.record("skill.deleted", skill, by=by, **_place(skill))
+    skill.delete()
+    _tell_pages(skill.agent)
+
+
+def _apply(skill: Skill, changes: dict[str, Any]) -> None:
+    for field, value in changes.items():
+        if field not in SKILL_SETTINGS:
+            raise TypeError(f"a skill has no setting {field!r}")
+        setattr(skill, field, value)
+    skill.description = " ".join(skill.description.split())
+    skill.content = skill.content.replace("\r\n", "\n") if skill.content.strip() else ""
+    if isinstance(skill.triggers, list) and all(isinstance(each, str) for each in skill.triggers):
+        skill.triggers = _distinct(skill.triggers)
+
+
+def _distinct(keywords: Iterable[str]) -> list[str]:
+    """The keywords with single spaces, each once whatever its letter case. They match in any case."""
+    found: dict[str, str] = {}
+    for keyword in keywords:
+        words = " ".join(keyword.split())
+        if words and is_storable(words):
+            found.setdefault(words.casefold(), words)
+    return list(found.values())
+
+
+def _check_limits(agent: Agent, files: dict[str, bytes]) -> None:
+    if agent.skills.count() >= MAX_SKILLS:
+        raise TooManySkills(f"An agent has at most {MAX_SKILLS} skills. Delete one first.")
+    stored = SkillFile.objects.filter(skill__agent=agent).aggregate(bytes=Sum("size_bytes"))
+    if (stored["bytes"] or 0) + sum(map(len, files.values())) > MAX_AGENT_FILE_BYTES:
+        limit = f"{MAX_AGENT_FILE_BYTES >> 20} MiB"
+        raise TooManySkills(f"The files of an agent's skills have at most {limit} together.")
+
+
+def _place(skill: Skill) -> dict[str, Any]:
+    return {"project_id": skill.agent.project_id, "agent": skill.agent.name}
+
+
+def _tell_pages(agent: Agent) -> None:
+    project_changed.send(sender=Skill, project_id=agent.project_id, noun="agent", id=agent.pk)
