@@ -20,6 +20,7 @@ from paca.conversations.models import (
     Trigger,
 )
 from paca.conversations.models.statuses import ACTIVE_STATUSES, ENDED_STATUSES
+from paca.projects import search
 from paca.projects.models import Member
 
 
@@ -46,6 +47,7 @@ def delete(
     current.save(update_fields=["deleted_at", "title", "detail", "updated_at"])
     Trigger.objects.filter(conversation=current).delete()
     _delete_log(current)
+    search.remove_conversation(current.pk)
     audit.record("conversation.deleted", current, by=by, project_id=current.project_id)
     changed = {"type": "conversation.changed", "id": str(current.pk), "version": current.last_seq}
     topic = project_topic(current.project_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import UUID
@@ -93,6 +93,12 @@ def of_type(conversation_id: UUID, type_: type[E], *, after: int) -> list[E]:
     rows = _rows(conversation_id).filter(type=type_.type, seq__gt=after).order_by("seq")
     loaded = (_stored(row).load() for row in rows)
     return [event for event in loaded if isinstance(event, type_)]
+
+
+def of_types(conversation_id: UUID, types: Collection[str]) -> Iterator[tuple[int, events.Event]]:
+    """All events of these types in order, each as its ``seq`` and the decoded event."""
+    rows = _rows(conversation_id).filter(type__in=types).order_by("seq")
+    return ((stored.seq, stored.load()) for stored in map(_stored, rows))
 
 
 def all_events(conversation_id: UUID) -> Iterator[StoredEvent]:

@@ -21,7 +21,7 @@ from paca.bus.base import CommittedBatch, conversation_topic, project_topic
 from paca.common.errors import NotFound, PacaError
 from paca.common.frames import StoredEvent
 from paca.common.text import to_storable_json
-from paca.conversations import conversation_columns, projections
+from paca.conversations import conversation_columns, projections, search_index
 from paca.conversations.models.inbox import ControlCommand
 from paca.conversations.models.statuses import (
     TRIGGER_MOVES,
@@ -90,6 +90,8 @@ def append(
         # guard: store-call-claims-messages
         if starts_model_call(entries) and (claimed_seq is None or first_seq > claimed_seq + 1):
             projections.claim_messages(cursor, context)
+        if any(isinstance(event, search_index.CHANGES_WORDS) for event in new_events):
+            search_index.update(conversation_id)
         project = UUID(str(project_id))
         batch = CommittedBatch(str(project), status, stored)
         transaction.on_commit(

@@ -1,0 +1,78 @@
+"""Conversations in the search index: titles and messages, as they are now."""
+
+from uuid import uuid4
+
+import pytest
+from django.core.management import call_command
+
+from paca import events
+from paca.conversations import deletion, services, store
+from paca.conversations.models import Conversation
+from paca.projects import search
+from paca.projects.models import SearchEntry
+from tests.support.world import World, make_world
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def world() -> World:
+    return make_world()
+
+
+@pytest.fixture
+def conversation(world: World) -> Conversation:
+    sent = services.start_chat(world.agent, text="Paint the boat", by=world.owner)
+    return Conversation.objects.get(pk=sent.conversation_id)
+
+
+def found(world: World, words: str) -> list[str]:
+    hits = search.find(world.project, words, may=lambda _: True)
+    return [f"{hit.kind} {hit.title}" for hit in hits]
+
+
+def test_conversation_is_found_by_its_title_and_messages(
+    world: World, conversation: Conversation
+) -> None:
+    services.send(conversation, text="in harbor blue", by=world.owner)
+    services.rename(conversation, title="Colors", by=world.owner)
+    for words in ("colors", "boat", "harbor blue"):
+        assert found(world, words) == ["conversation Colors"]
+
+
+def test_message_that_was_taken_back_or_edited_is_not_found(
+    world: World, conversation: Conversation
+) -> None:
+    taken, edited = (
+        services.send(conversation, text=text, by=world.owner) for text in ("purple", "green")
+    )
+    services.withdraw(conversation, event_seq=taken.event_seq, by=world.owner)
+    services.edit(conversation, event_seq=edited.event_seq, text="yellow", by=world.owner)
+    assert [len(found(world, word)) for word in ("purple", "green", "yellow")] == [0, 0, 1]
+
+
+def test_answer_of_the_agent_is_found_after_its_turn(
+    world: World, conversation: Conversation
+) -> None:
+    store.append(conversation.pk, events.TurnStarted(number=1))
+    store.append(conversation.pk, events.MessageSpoken(text="It is turquoise now."))
+    output = events.ToolReturned(call_id=str(uuid4()), output="crimson", failed=False)
+    store.append(conversation.pk, output)
+    finished = events.TurnFinished(number=1, status="finished", reason="answered", steps=1)
+    store.append(conversation.pk, finished)
+    assert len(found(world, "turquoise")) == 1
+    assert found(world, "crimson") == []
+
+
+def test_deleted_conversation_is_not_found(world: World, conversation: Conversation) -> None:
+    deletion.delete(conversation, by=world.owner)
+    assert found(world, "boat") == []
+
+
+def test_rebuild_search_finds_what_was_there_before_the_index(
+    world: World, conversation: Conversation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    SearchEntry.objects.all().delete()
+    call_command("rebuild_search")
+    assert found(world, "boat") == [f"conversation {conversation.title}"]
+    assert "1 conversations" in capsys.readouterr().out
