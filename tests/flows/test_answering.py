@@ -5,12 +5,13 @@ import pytest
 from paca.agents.models import Agent
 from paca.conversations import services
 from paca.conversations.models import Sandbox
-from tests.support.flow import Flow, assert_replay_matches, wait_until
+from tests.support.flow import BOTH_DIALECTS, Flow, assert_replay_matches, wait_until
 from tests.support.model_script import calls, fails, says, thinks
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
 
+@BOTH_DIALECTS
 def test_question_is_answered_and_every_event_is_stored(flow):
     conversation = flow.ask("Hello", [thinks("A greeting.") + says("Hello, Ada.")])
     assert conversation.status == "finished/answered"
@@ -30,17 +31,19 @@ def test_question_is_answered_and_every_event_is_stored(flow):
     assert_replay_matches(conversation)
 
 
+@BOTH_DIALECTS
 def test_command_runs_in_the_sandbox_and_its_output_reaches_the_model(flow):
     conversation = flow.ask("Where?", [says("I look.") + calls(bash="echo $((6*7))"), says("42.")])
     assert conversation.answers == ["I look.", "42."]
     (returned,) = conversation.event_data("tool.returned")
     assert returned["exit_code"] == 0
     assert "42" in returned["output"]
-    assert "42" in str(flow.model.requests[-1].body["messages"][-1])
+    assert "42" in str(flow.model.requests[-1].messages[-1])
     assert flow.model.violations == []
     assert_replay_matches(conversation)
 
 
+@BOTH_DIALECTS
 def test_follow_up_message_has_the_same_files_and_the_whole_history(flow):
     conversation = flow.ask(
         "Make notes", [calls(write_file={"path": "n.txt", "content": "x"}), says("Done")]
@@ -50,9 +53,9 @@ def test_follow_up_message_has_the_same_files_and_the_whole_history(flow):
     assert conversation.outputs[-1].startswith("x")
     wait_until(lambda: Sandbox.objects.get(conversation=conversation.id).workspace_bytes)
     assert [turn.number for turn in conversation.row.turns.order_by("number")] == [1, 2]
-    first, last = flow.model.requests[0].body, flow.model.requests[-1].body
-    assert last["tools"] == first["tools"]
-    assert last["system"] == first["system"]
+    first, last = flow.model.requests[0], flow.model.requests[-1]
+    assert last.body["tools"] == first.body["tools"]
+    assert last.system == first.system != ""
     assert_replay_matches(conversation)
 
 

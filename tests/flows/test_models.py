@@ -5,11 +5,10 @@ import pytest
 from paca.agents import services as agents
 from paca.conversations import services
 from tests.support import openai_dialect
-from tests.support.flow import assert_replay_matches
+from tests.support.flow import BOTH_DIALECTS, assert_replay_matches
 from tests.support.model_script import Raw, calls, fails, says, thinks
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
-BOTH_DIALECTS = pytest.mark.parametrize("flow", ["anthropic", "openai"], indirect=True)
 
 CALL = '{"name": "bash", "arguments": {"command": "echo ran >> runs.txt; wc -l < runs.txt"}}'
 FENCED = f"I count.\n\n```json\n{CALL}\n```"

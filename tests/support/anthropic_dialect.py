@@ -60,6 +60,11 @@ def conversation(body: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
+def system_of(body: dict[str, Any]) -> Any:
+    """The system prompt, as it was sent."""
+    return body.get("system", "")
+
+
 def text_of(message: dict[str, Any]) -> str:
     """What a person wrote in a message; tool results are not their words."""
     content = message["content"]

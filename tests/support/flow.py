@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 from uuid import UUID
 
+import pytest
 from django.conf import settings
 
 from paca.conversations import event_log, services
@@ -30,6 +31,7 @@ from tests.support.world import MODEL, make_world
 
 # The model server's dialect of flows that do not choose one: ``MODEL_DIALECT=openai pytest tests/flows``.
 DIALECT = os.environ.get("MODEL_DIALECT", "anthropic")
+BOTH_DIALECTS = pytest.mark.parametrize("flow", ["anthropic", "openai"], indirect=True)
 IDLE_STATUSES = ("finished", "paused", "failed", "stopped")
 
 

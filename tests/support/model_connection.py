@@ -19,13 +19,30 @@ HTML = b"<!doctype html><html><body><h1>Sign in to the guest network</h1></body>
 
 @dataclass(frozen=True)
 class Received:
-    """A request as it was received."""
+    """A request as it was received. Its properties are the same in Anthropic's and OpenAI's dialect."""
 
     path: str
     headers: dict[str, str]
     body: dict[str, Any]
     raw: bytes
+    dialect: Any
     at: float = field(default_factory=time.monotonic)
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The messages without the system prompt."""
+        found: list[dict[str, Any]] = self.dialect.conversation(self.body)
+        return found
+
+    @property
+    def texts(self) -> list[tuple[str, str]]:
+        """Role and text of each message; results of tools are no texts."""
+        return [(message["role"], self.dialect.text_of(message)) for message in self.messages]
+
+    @property
+    def system(self) -> Any:
+        """The system prompt, as it was sent."""
+        return self.dialect.system_of(self.body)
 
 
 class Connection(asyncio.Protocol):
@@ -98,7 +115,7 @@ class Connection(asyncio.Protocol):
                 return
             body = json.loads(raw)
             if self.server.record:
-                self.server.requests.append(Received(path, headers, body, raw))
+                self.server.requests.append(Received(path, headers, body, raw, dialect))
             self.dialect = dialect
             wrong = list(dialect.problems(body))
             self.server.violations.extend(wrong)

@@ -54,6 +54,11 @@ def conversation(body: dict[str, Any]) -> list[dict[str, Any]]:
     return [message for message in body["messages"] if message["role"] != "system"]
 
 
+def system_of(body: dict[str, Any]) -> Any:
+    """The system prompt, as it was sent."""
+    return [message for message in body["messages"] if message["role"] == "system"]
+
+
 def text_of(message: dict[str, Any]) -> str:
     """What a person wrote in a message; tool results are not their words."""
     return message["content"] or "" if message["role"] != "tool" else ""
