@@ -22,6 +22,7 @@ from paca.common.errors import NotFound, PacaError
 from paca.common.frames import StoredEvent
 from paca.common.text import to_storable_json
 from paca.conversations import conversation_columns, projections, search_index
+from paca.conversations.models.conversation import Conversation
 from paca.conversations.models.inbox import ControlCommand
 from paca.conversations.models.statuses import (
     TRIGGER_MOVES,
@@ -98,6 +99,22 @@ def append(
             lambda: _announce(conversation_id, project, new_events, last_seq, batch)
         )
     return AppendResult(new_events, first_seq, last_seq, now)
+
+
+def require_lease(lease: Lease) -> None:
+    """Lock the conversation's row until the end of the caller's transaction, so that nobody claims it.
+
+    A transaction that writes other tables for a worker ends with this. Raises ``Fenced`` if the lease
+    is lost.
+    """
+    held = Conversation.objects.filter(
+        pk=lease.conversation_id,
+        deleted_at__isnull=True,
+        lease_owner=lease.owner,
+        lease_epoch=lease.epoch,
+    )
+    if not held.for_update().values_list("pk"):
+        raise Fenced
 
 
 def starts_model_call(entries: Sequence[LogEntry]) -> bool:

@@ -30,7 +30,6 @@ logger = logging.getLogger(__name__)
 
 STOP_SECONDS = 2.0
 REATTACH_SECONDS = 10.0  # for a sandbox that another worker has left
-REPEATABLE_EFFECTS = (Effect.READ_ONLY, Effect.IDEMPOTENT)
 UNKNOWN_OUTCOME = (
     "Outcome unknown: the sandbox was lost while this ran. {cause}It was not run again. "
     "Check the state before you repeat it."
@@ -55,7 +54,7 @@ class RunnableCall:
     @property
     def is_repeatable(self) -> bool:
         """Whether a second execution does no harm."""
-        return self.tool.effect in REPEATABLE_EFFECTS
+        return self.tool.repeatable
 
 
 async def run_calls(calls: Sequence[OpenCall], turn: ActiveTurn, services: TurnServices) -> None:
@@ -177,9 +176,10 @@ async def _run_call(
 ) -> events.Event:
     """Run one call. Every failure becomes a result that the model can read.
 
-    Raises ``Superseded``.
+    Raises ``Superseded``, and errors of ``services.ends_run``.
     """
     started_at = clock.monotonic()
+    ends_run: tuple[type[Exception], ...] = (Superseded, *services.ends_run)
     context = ToolContext(
         call_id=call.id,
         workspace=services.sandbox.workspace,
@@ -197,7 +197,7 @@ async def _run_call(
             text = f"{error.detail} {cause}".rstrip()
             return _failed_result(call.id, text, cause="sandbox_lost")
         return _unknown_result(call.id, cause)
-    except Superseded:
+    except ends_run:
         raise
     except Exception as error:  # a tool's failure is a result for the model, never the turn's end
         logger.exception("tool failed", extra={"call": call.id, "tool": call.tool.name})
@@ -247,8 +247,10 @@ async def cancel(
 ) -> None:
     """Kill the open calls that run and add a result for each open call; ``why`` begins its text.
 
-    This takes two seconds at most, or ten if the sandbox must be attached to first.
+    A call that is known to have taken effect gets its own result. This takes two seconds at most, or ten
+    if the sandbox must be attached to first.
     """
+    calls = [call for call in calls if not await _add_found_result(call, turn, services)]
     started = [call for call in calls if call.boot_id is not None]
     killed = await asyncio.gather(*(_kill(call, turn, services) for call in started))
     outputs = dict(zip((call.call.call_id for call in started), killed, strict=True))
@@ -256,6 +258,20 @@ async def cancel(
         call_id = call.call.call_id
         text = f"{why} {outputs[call_id]}".rstrip() if call_id in outputs else f"Not run. {why}"
         services.log.add(_failed_result(call_id, text, cause="cancelled"))
+
+
+async def _add_found_result(call: OpenCall, turn: ActiveTurn, services: ToolServices) -> bool:
+    """Add the result of a call whose worker died between its write and its outcome, if there is one."""
+    if call.boot_id is None:
+        return False
+    try:
+        output = await turn.toolbox.get(call.call.tool).find_result(call.call.call_id)
+    except UnknownTool:
+        return False
+    if output is None:
+        return False
+    services.log.add(_result(call.call.call_id, output, seconds=0, full_output_bytes=0))
+    return True
 
 
 async def _kill(call: OpenCall, turn: ActiveTurn, services: ToolServices) -> str:

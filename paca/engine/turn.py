@@ -222,12 +222,15 @@ class TurnServices(ToolServices):
 
     ``read_limits`` gives the limits of the agent as they are now; without it they do not change.
     ``lend_slot`` is a context in which the turn only waits, and others use its place on the worker.
+    ``ends_run`` are errors of a tool after which the run cannot go on: it is unknown whether the call took
+    effect, so it gets no result.
     """
 
     llm: LLM
     outputs: OutputStore = NoOutputStore()
     read_limits: Callable[[], Awaitable[TurnLimits]] | None = None
     lend_slot: LendSlot = nullcontext
+    ends_run: tuple[type[Exception], ...] = ()
 
     async def wait(self, seconds: float) -> None:
         """Wait, and let others work meanwhile. It may take longer until the turn can go on."""

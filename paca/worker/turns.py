@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db import Error as DatabaseError
 from django.utils import timezone
 
+from paca.agents.toolbox import make_toolbox
 from paca.bus import get_bus
 from paca.common import clock, database_errors, disk_space, logs
 from paca.common.errors import PacaError
@@ -23,7 +24,6 @@ from paca.engine.llm.key_mask import masked
 from paca.engine.llm.registry import open_llm
 from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
 from paca.engine.loop import run_until_done
-from paca.engine.tools.registry import Toolbox, workspace_tools
 from paca.engine.turn import ActiveTurn, LendSlot, ToolServices, TurnOutcome, TurnServices
 from paca.engine.workspace import SandboxBroken, Superseded
 from paca.sandbox.manager import SandboxManager
@@ -40,6 +40,7 @@ from paca.worker.control_protocol import (
 )
 from paca.worker.database import Database
 from paca.worker.full_output_store import FullOutputStore
+from paca.worker.project_access import RunProjectAccess
 from paca.worker.run_log import HistoryCache, RunLog
 from paca.worker.sandboxes.run_sandbox import RunSandbox
 from paca.worker.sandboxes.warm_pool import WarmPool
@@ -79,6 +80,9 @@ class ConversationRun:
         self._lend_slot = lend_slot
         self._claimed = claimed
         self._resources = resources
+        self._project_access = RunProjectAccess(
+            claimed.lease, claimed.rows.agent.pk, resources.database
+        )
         self._stream_buffer = StreamBuffer(claimed.lease.conversation_id, get_bus())
         self._log: RunLog | None = None
         self._active_turn: ActiveTurn | None = None
@@ -192,7 +196,7 @@ class ConversationRun:
         with logs.log_context(turn=self._turn_number):
             active = self._active_turn = ActiveTurn(
                 turn.profile,
-                Toolbox(workspace_tools()),
+                make_toolbox(self._project_access),
                 started_at=clock.monotonic()
                 - (timezone.now() - turn.turn_started_at).total_seconds(),
                 seen_files=log.seen_files,
@@ -217,6 +221,7 @@ class ConversationRun:
                 FullOutputStore(database),
                 functools.partial(database.call, read_limits, agent_id),
                 self._lend_slot,
+                ends_run=(Fenced, *database_errors.UNAVAILABLE_ERRORS),
             )
             if self._request is None:
                 self._engine = asyncio.create_task(run_until_done(active, services))

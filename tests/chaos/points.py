@@ -20,6 +20,7 @@ from paca.bus.memory import MemoryBus
 from paca.bus.redis.bus import RedisBus
 from paca.conversations import projections, store
 from paca.engine.turn import ModelCallStarted
+from paca.projects.tools import access
 from paca.sandbox.runner_client import Attachment
 from paca.worker import main, stream_buffer, turn_end
 from paca.worker.sandboxes import run_sandbox
@@ -86,6 +87,13 @@ POINTS: dict[str, Point] = {
     "turn-half-ended": Point(*HALF_STORED, "before", _holds(events.ConversationFinished)),
     "turn-ended": Point(turn_end, "end_turn", "after"),
 }
+# Points of a tool that writes on the project: its write is one transaction, which ends with the lease.
+WRITE_POINTS: dict[str, Point] = {
+    "write-unstored": Point(access, "write", "before"),
+    "write-half-stored": Point(store, "require_lease", "before"),
+    "write-almost-stored": Point(store, "require_lease", "after"),
+    "write-stored": Point(access, "write", "after"),
+}
 # Points of a web server between a message and its answer.
 TRIGGER_STORED = "trigger-stored"
 WAKES = [Point(bus, "wake", "before") for bus in (MemoryBus, RedisBus)]
@@ -95,7 +103,7 @@ def install(fault: str) -> None:
     """Make this process die at the point, written ``name`` or ``name:n``."""
     name, _, times = fault.partition(":")
     arrivals = Arrivals(int(times or 1))
-    for point in WAKES if name == TRIGGER_STORED else [POINTS[name]]:
+    for point in WAKES if name == TRIGGER_STORED else [(POINTS | WRITE_POINTS)[name]]:
         _wrap(point, arrivals)
 
 

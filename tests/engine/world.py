@@ -22,6 +22,7 @@ from paca.engine.limits import TurnLimits
 from paca.engine.llm.base import Text
 from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
 from paca.engine.loop import run_until_done
+from paca.engine.tools.base import AnyTool
 from paca.engine.tools.registry import Toolbox, workspace_tools
 from paca.engine.turn import ActiveTurn, AgentProfile, ToolServices, TurnOutcome, TurnServices
 from paca.events import Event
@@ -41,19 +42,26 @@ PROFILE = AgentProfile(
 
 
 class World:
-    """One conversation with its agent. The arguments are the replies of the model."""
+    """One conversation with its agent. The arguments are the replies of the model.
+
+    ``tools`` are more tools than those of the workspace.
+    """
 
     def __init__(
         self,
         *replies: Item,
         files: dict[str, bytes | str] | None = None,
         commands: dict[str, Any] | None = None,
+        tools: Iterable[AnyTool] = (),
+        ends_run: tuple[type[Exception], ...] = (),
         **profile: Any,
     ) -> None:
         self.log = ListLog()
         self.llm = ScriptedLLM(replies)
         self.sandbox = FakeSandbox(FakeSandboxWorkspace(files, commands))
         self.profile = replace(PROFILE, **profile)
+        self._toolbox = Toolbox([*workspace_tools(), *tools])
+        self._ends_run = ends_run
         self.new_limits: dict[int, TurnLimits] = {}
         self.turns = 0
         self.status = ""
@@ -86,6 +94,10 @@ class World:
         """End the turn and the messages that wait. A later message starts the next turn."""
         self.log.inbox.clear()
         self._end_turn_early(TurnOutcome("stopped", "by_person"))
+
+    def stop_before_the_next_worker(self) -> None:
+        """Stop the conversation while no worker has it: the next one ends the open calls."""
+        self._ended_by = TurnOutcome("stopped", "by_person")
 
     def interrupt(self, text: str) -> None:
         """Write a message that ends the running turn."""
@@ -181,9 +193,10 @@ class World:
 
     async def _run_turn(self) -> TurnOutcome:
         llm = TextCallingLLM(self.llm) if self.profile.text_tool_calls else self.llm
-        services = TurnServices(self.log, self.sandbox, llm, read_limits=self._read_limits)
-        toolbox = Toolbox(workspace_tools())
-        self.turn = turn = ActiveTurn(self.profile, toolbox, seen_files=self._seen_files)
+        services = TurnServices(
+            self.log, self.sandbox, llm, read_limits=self._read_limits, ends_run=self._ends_run
+        )
+        self.turn = turn = ActiveTurn(self.profile, self._toolbox, seen_files=self._seen_files)
         if self._ended_by is None:
             self._engine = asyncio.create_task(run_until_done(turn, services))
             await asyncio.wait({self._engine})

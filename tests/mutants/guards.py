@@ -51,6 +51,21 @@ MUTANTS = (
         ("tests/conversations/test_store.py::test_worker_that_released_its_claim_writes_nothing",),
     ),
     Mutant(
+        "tools-require-the-lease",
+        removed,
+        (
+            "tests/projects/tools/test_writes_happen_once.py::test_worker_without_the_lease_writes_nothing",
+        ),
+    ),
+    Mutant(
+        "tools-write-once",
+        never,
+        (
+            "tests/projects/tools/test_writes_happen_once.py::test_repeated_call_gives_the_same_text_and_writes_nothing",
+        ),
+    ),
+    Mutant("tools-ask-the-role", never, ("tests/projects/tools/test_rights.py",)),
+    Mutant(
         "runner-call-table",
         never,
         (

@@ -19,9 +19,12 @@ class WorkerProcess:
         lease_seconds: float = 3.0,
         concurrency: int = 5,
         sandbox: str = "",
+        fault: str = "",
     ) -> None:
+        """``fault``: the point of ``tests/chaos/points.py`` at which the first process kills itself."""
         self._folder = folder
         self._environment = {**os.environ, **({"PACA_SANDBOX": sandbox} if sandbox else {})}
+        self._fault = fault
         self._lease_seconds = lease_seconds
         self._concurrency = concurrency
         self._process: subprocess.Popen[str] | None = None
@@ -46,13 +49,14 @@ class WorkerProcess:
         database = connection.settings_dict["NAME"]
         command = [sys.executable, "-m", __name__, str(database), str(self._folder)]
         self._process = subprocess.Popen(
-            [*command, str(self._lease_seconds), str(self._concurrency)],
+            [*command, str(self._lease_seconds), str(self._concurrency), self._fault],
             env=self._environment,
             stdout=subprocess.PIPE,
             text=True,
         )
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == "ready\n"
+        self._fault = ""
 
     def freeze(self) -> None:
         """Stop the process like a machine that sleeps: it neither reads nor writes, and keeps its connections."""
@@ -70,6 +74,13 @@ class WorkerProcess:
         assert self._process is not None
         return self._process.pid
 
+    def wait_until_dead(self) -> None:
+        """Wait until it has killed itself at its fault."""
+        assert self._process is not None
+        assert self._process.wait(60) == -signal.SIGKILL
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
     def kill(self) -> None:
         """Kill it with ``kill -9``."""
         assert self._process is not None
@@ -79,7 +90,7 @@ class WorkerProcess:
         self._process.stdout.close()
 
 
-def main(database: str, folder: str, lease_seconds: str, concurrency: str) -> None:
+def main(database: str, folder: str, lease_seconds: str, concurrency: str, fault: str) -> None:
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
     from django.conf import settings
 
@@ -92,6 +103,10 @@ def main(database: str, folder: str, lease_seconds: str, concurrency: str) -> No
     from paca.worker.thread import WorkerThread
     from tests.support import docker_backend
 
+    if fault:
+        from tests.chaos import points
+
+        points.install(fault)
     options: dict[str, Any] = {"concurrency": int(concurrency), "sandbox_idle_seconds": 60}
     worker = WorkerThread(
         WorkerSettings(lease_seconds=float(lease_seconds), **options),

@@ -14,8 +14,8 @@ from paca.agents.api.skill_serializers import (
     PresetSerializer,
     SkillTemplateSerializer,
 )
+from paca.agents.toolbox import make_toolbox
 from paca.engine.llm import registry as llm_registry
-from paca.engine.tools import registry as tool_registry
 
 
 class LlmModelSerializer(serializers.Serializer[Any]):
@@ -55,7 +55,7 @@ class ToolList(ApiView):
     @extend_schema(responses=ToolSerializer(many=True), tags=["agents"])
     def get(self, request: Request) -> Response:
         """List the tools that agents have."""
-        tools = tool_registry.Toolbox(tool_registry.workspace_tools()).catalogue()
+        tools = make_toolbox().catalogue()
         return _single_page(ToolSerializer(tools, many=True).data)
 
 

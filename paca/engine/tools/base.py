@@ -113,6 +113,19 @@ class Tool(ABC, Generic[ArgumentsT]):
         """A phrase of one line for the card on the page: what the call is about."""
         return to_one_line(getattr(arguments, "path", ""))
 
+    @property
+    def repeatable(self) -> bool:
+        """Whether a second execution of a call does no harm, whatever happened since the first."""
+        if self.effect is Effect.KEYED:
+            # The key is kept where the call writes. A runner's keys end with its sandbox, the database's
+            # do not.
+            return not self.uses_workspace
+        return self.effect in (Effect.READ_ONLY, Effect.IDEMPOTENT)
+
+    async def find_result(self, call_id: str) -> ToolOutput | None:
+        """The result of a keyed call that has taken effect, if its key tells it outside of the sandbox."""
+        return None
+
     def time_limit_seconds(self, arguments: ArgumentsT, context: ToolContext) -> float:
         """The seconds that this call may take."""
         return self.timeout_seconds

@@ -32,6 +32,19 @@ ALIASES = {
     "edit_file": "str_replace replace replace_in_file patch apply_patch edit modify_file",
     "list_directory": "ls list list_files glob find find_files",
     "search_files": "grep search rg ripgrep search_code find_in_files",
+    "read_project": "get_project list_members list_users list_sprints list_statuses list_labels",
+    "list_tasks": "get_tasks list_issues my_tasks search_tasks",
+    "read_task": "get_task view_task get_issue read_issue list_comments get_comments read_comments",
+    "create_task": "new_task add_task create_issue create_subtask",
+    "update_task": (
+        "set_task_status set_status change_status move_task close_task assign_task assign edit_task"
+        " update_issue add_label"
+    ),
+    "add_comment": "comment create_comment post_comment comment_on_task reply write_comment",
+    "read_doc": "get_doc view_doc open_doc",
+    "create_doc": "new_doc add_doc",
+    "update_doc": "write_doc edit_doc append_doc change_doc",
+    "search_project": "search_tasks search_docs find_tasks",
 }
 
 

@@ -18,11 +18,18 @@ _TYPE_NAMES = {
 
 
 def argument_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of the arguments, without titles, references and null for optional fields."""
+    """The JSON schema of the arguments, without titles, references and null for optional fields.
+
+    Required fields come first.
+    """
     raw = model.model_json_schema()
     schema = _resolved(raw, raw.get("$defs", {}))
     schema.pop("description", None)  # it is the docstring of the class, which is not for the model
-    schema.setdefault("properties", {})
+    fields = schema.setdefault("properties", {})
+    # A model fills fields in their order: those that say what the call is about come first.
+    required = schema.get("required", [])
+    optional = [name for name in fields if name not in required]
+    schema["properties"] = {name: fields[name] for name in [*required, *optional]}
     return schema
 
 

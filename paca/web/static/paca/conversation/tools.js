@@ -11,6 +11,18 @@ const TABLE = new Map(Object.entries({
   git_status: { icon: "git-branch", verbs: ["Check", "Checking", "Checked"], what: "git status" },
   git_diff: { icon: "file-diff", verbs: ["Compare", "Comparing", "Compared"], what: "git diff", body: "diff" },
   git_log: { icon: "history", verbs: ["Read", "Reading", "Read"], what: "git log" },
+  search_project: { icon: "search", verbs: ["Search", "Searching", "Searched"], unit: "search" },
+  read_project: { icon: "layout-dashboard", verbs: ["Look at", "Looking at", "Looked at"], what: "the project" },
+  list_tasks: { icon: "layout-dashboard", verbs: ["List", "Listing", "Listed"], what: "tasks" },
+  read_task: { icon: "file", verbs: ["Read", "Reading", "Read"], unit: "task" },
+  create_task: { icon: "plus", verbs: ["Create task", "Creating task", "Created task"] },
+  update_task: { icon: "pencil", verbs: ["Change", "Changing", "Changed"], unit: "task" },
+  add_comment: { icon: "message-square", verbs: ["Comment on", "Commenting on", "Commented on"] },
+  list_docs: { icon: "folder-git-2", verbs: ["List", "Listing", "Listed"], what: "docs" },
+  read_doc: { icon: "file", verbs: ["Read", "Reading", "Read"], unit: "doc" },
+  create_doc: { icon: "file-plus", verbs: ["Create doc", "Creating doc", "Created doc"] },
+  update_doc: { icon: "file-pen-line", verbs: ["Change", "Changing", "Changed"], unit: "doc" },
+  save_attachment: { icon: "download", verbs: ["Save", "Saving", "Saved"] },
   think: { icon: "brain", verbs: ["Think", "Thinking", "Thought"], body: "thought" },
 }));
 

@@ -1,0 +1,38 @@
+"""Types of arguments that several tools on the project take."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
+
+from paca.common.text import is_storable
+
+
+def _storable(text: str) -> str:
+    if not is_storable(text):
+        raise ValueError("text without NUL characters and lone surrogates")
+    return text
+
+
+def _number_as_text(value: Any) -> Any:
+    """Models write the number of a task with and without quotes."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+StorableText = Annotated[str, AfterValidator(_storable)]
+NonEmptyText = Annotated[str, StringConstraints(min_length=1), AfterValidator(_storable)]
+Name = Annotated[str, StringConstraints(max_length=200), AfterValidator(_storable)]
+# The empty text takes a value away, so that null and a missing field both mean "as it is".
+Date = Annotated[str, StringConstraints(pattern=r"^(\d{4}-\d{2}-\d{2})?$")]
+TaskKeyText = Annotated[
+    str,
+    BeforeValidator(_number_as_text),
+    StringConstraints(max_length=30),
+    AfterValidator(_storable),
+]
+TaskKey = Annotated[
+    TaskKeyText, Field(description="The task: its key, such as PACA-4, or its number.")
+]
+Names = list[Name]
+Keys = list[Annotated[str, BeforeValidator(_number_as_text), StringConstraints(max_length=30)]]
