@@ -115,6 +115,15 @@ async def test_output_is_text_whatever_bytes_a_command_writes(handle, line, expe
     assert (await handle.bash(line)).output == expected
 
 
+async def test_programs_count_show_and_sort_letters_of_any_script(handle):
+    program = "import sys; print(sys.stdout.encoding, sys.getfilesystemencoding())"
+    outcome = await handle.bash(
+        f"locale charmap; printf ёж | wc -m; touch ñandú; ls; printf 'é\\nz\\nA\\n' | sort | tr -d '\\n'; echo;"
+        f" x=日本; echo ${{#x}}; python3 -c '{program}'"
+    )
+    assert outcome.output == "UTF-8\n2\nñandú\nAzé\n2\nutf-8 utf-8\n"
+
+
 async def test_binary_output_can_be_stored_as_json_and_utf8(handle):
     outcome = await handle.bash("head -c 4096 /dev/urandom")
     outcome.output.encode("utf-8")

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 CONGESTED_BYTES = 256 << 10
+READ_BYTES = 1 << 16  # what a pipe holds; for more the C library would map memory each time
 
 
 class Channel:
@@ -32,7 +33,7 @@ class Channel:
     def receive(self) -> list[tuple[str, dict[str, Any]]] | None:
         """The frames that have arrived; None if the other side is gone."""
         try:
-            data = os.read(self.fd, 1 << 18)
+            data = os.read(self.fd, READ_BYTES)
         except BlockingIOError:
             return []
         except OSError:

@@ -57,7 +57,7 @@ class RequestHandler:
         forbid_tracing()
         protect_runner(pinned=not settings["cgroup"])
         self._settings = settings
-        self._environment = environment(settings)
+        self._environment = _encode_all(environment(settings))
         self._null: int = settings["null"]
         self._send_update = send_update
         self._files = WorkspaceFiles(WORKSPACE)
@@ -141,8 +141,7 @@ class RequestHandler:
             self._follow(message, reply)
             return
         argv, script = _argv(message)
-        env = {**self._environment, **message["env"], "PACA_CALL": call_id}
-        encoded = {_encode(name): _encode(value) for name, value in env.items()}
+        encoded = self._environment | _encode_all({**message["env"], "PACA_CALL": call_id})
         timeout = min(float(message["timeout"]), MAX_TIMEOUT_SECONDS)
         output = CallOutput(lambda: self._files.create_output_file(call_id))
         opened: list[int] = []
@@ -287,6 +286,10 @@ def _encode(text: str) -> bytes:
     if "\0" in text:
         raise RequestError("workspace_error", "A command cannot contain NUL.")
     return text.encode("utf-8", "surrogatepass")
+
+
+def _encode_all(variables: dict[str, str]) -> dict[bytes, bytes]:
+    return {_encode(name): _encode(value) for name, value in variables.items()}
 
 
 def _argv(message: dict[str, Any]) -> tuple[list[bytes], bytes | None]:

@@ -37,7 +37,8 @@ def environment(settings: dict[str, Any]) -> dict[str, str]:
         "USER": "agent",
         "LOGNAME": "agent",
         "SHELL": SHELL,
-        "LANG": "C.UTF-8",
+        # Without LANG: it would have each program open a file for each of twelve categories, all as in "C".
+        "LC_CTYPE": "C.UTF-8",
         "TERM": "dumb",
         "TMPDIR": TMP,
         "PAGER": "cat",
