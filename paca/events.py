@@ -395,6 +395,28 @@ class ContextTrimmed(Event):
     model: str = ""
 
 
+@event("agent.skill.loaded")
+class SkillLoaded(Event):
+    """A message called for a skill of the agent, whose ``text`` the model reads from here on, once in a
+    conversation. ``keyword``: the words of the message; empty if it names the skill as /name. ``files``: paths
+    below the folder of the skill in the sandbox."""
+
+    skill: str
+    text: str
+    keyword: str = ""
+    files: list[str] = field(default_factory=list)
+
+
+@event("agent.instructions.read")
+class InstructionsRead(Event):
+    """A sandbox started, and its workspace has a file for agents whose ``text`` the model has not been shown:
+    it is shown from here on, as data. ``truncated``: the file is longer."""
+
+    path: str
+    text: str
+    truncated: bool = False
+
+
 @event("agent.limit.neared")
 class LimitNeared(Event):
     """A limit is close, and the model is told to finish. ``which``: as in the reasons of paused."""

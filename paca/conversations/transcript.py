@@ -149,6 +149,16 @@ def _(event: events.MessageWithdrawn) -> str:
 
 
 @_note.register
+def _(event: events.SkillLoaded) -> str:
+    return f"Skill opened: {event.skill}"
+
+
+@_note.register
+def _(event: events.InstructionsRead) -> str:
+    return f"Read {event.path} of the workspace"
+
+
+@_note.register
 def _(event: events.ModelRetried) -> str:
     return f"Model call failed and was tried again: {event.cause}"
 

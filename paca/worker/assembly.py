@@ -60,6 +60,7 @@ class AssembledTurn:
     turn_started_at: datetime
     sandbox: SandboxSpec
     sandbox_boot_id: str
+    skills: tuple[SkillSummary, ...] = ()
 
     @property
     def api_key(self) -> str:
@@ -157,6 +158,7 @@ def assemble_turn(
         sandbox_boot_id=sandbox.boot_id
         if sandbox and sandbox.state in LIVING_SANDBOX_STATES
         else "",
+        skills=skills,
     )
 
 

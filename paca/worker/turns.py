@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db import Error as DatabaseError
 from django.utils import timezone
 
+from paca.agents.skill_tools import SkillLibrary
 from paca.agents.toolbox import make_toolbox
 from paca.bus import get_bus
 from paca.common import clock, database_errors, disk_space, logs
@@ -44,6 +45,7 @@ from paca.worker.project_access import RunProjectAccess
 from paca.worker.run_log import HistoryCache, RunLog
 from paca.worker.sandboxes.run_sandbox import RunSandbox
 from paca.worker.sandboxes.warm_pool import WarmPool
+from paca.worker.skill_access import RunSkillAccess
 from paca.worker.stream_buffer import StreamBuffer
 
 logger = logging.getLogger(__name__)
@@ -83,6 +85,7 @@ class ConversationRun:
         self._project_access = RunProjectAccess(
             claimed.lease, claimed.rows.agent.pk, resources.database
         )
+        self._skill_access = RunSkillAccess(claimed.rows.agent.pk, resources.database)
         self._stream_buffer = StreamBuffer(claimed.lease.conversation_id, get_bus())
         self._log: RunLog | None = None
         self._active_turn: ActiveTurn | None = None
@@ -196,7 +199,7 @@ class ConversationRun:
         with logs.log_context(turn=self._turn_number):
             active = self._active_turn = ActiveTurn(
                 turn.profile,
-                make_toolbox(self._project_access),
+                make_toolbox(self._project_access, SkillLibrary(turn.skills, self._skill_access)),
                 started_at=clock.monotonic()
                 - (timezone.now() - turn.turn_started_at).total_seconds(),
                 seen_files=log.seen_files,

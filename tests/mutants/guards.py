@@ -346,4 +346,9 @@ MUTANTS = (
         never,
         ("tests/agents/test_skill_archive.py::test_zip_with_a_link_is_refused",),
     ),
+    Mutant(
+        "skill-is-loaded-once",
+        last_operand_dropped,
+        ("tests/conversations/test_skill_loading.py::test_skill_is_opened_once_in_a_conversation",),
+    ),
 )

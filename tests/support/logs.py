@@ -81,6 +81,8 @@ ANY_EVENT = st.one_of(
     ),
     st.builds(events.ConversationQueued, trigger=st.sampled_from(["continue", "chat_message"])),
     st.builds(events.ConversationInterrupted, by=TEXTS),
+    st.builds(events.SkillLoaded, skill=st.just("s"), text=TEXTS, keyword=TEXTS),
+    st.builds(events.InstructionsRead, path=st.just("AGENTS.md"), text=TEXTS),
     st.builds(events.GuardNoticed, guard=st.just("g"), note=TEXTS),
     st.builds(events.UnknownEvent, original_type=st.just("x"), payload_as_read=st.just({})),
 )

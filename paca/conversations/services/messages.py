@@ -23,6 +23,7 @@ from paca.conversations.models import (
 from paca.conversations.models.statuses import ACTIVE_STATUSES
 from paca.conversations.services.inbox import add_trigger, check_agent_available, lock
 from paca.conversations.services.lifecycle import stop
+from paca.conversations.services.skill_loading import skill_events
 from paca.conversations.services.titles import printable, title_from
 from paca.projects.models import Member
 
@@ -169,7 +170,7 @@ def _message_events(
         client_id=client_id,
         on_busy=on_busy,
     )
-    new_events: list[events.Event] = [message]
+    new_events: list[events.Event] = [message, *skill_events(current, text)]
     if not current.title and (title := title_from(text)):
         new_events.append(events.TitleChanged(title=title))
     if not busy:

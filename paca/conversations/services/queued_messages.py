@@ -20,6 +20,7 @@ from paca.conversations.models import (
 from paca.conversations.models.inbox import TriggerQuerySet
 from paca.conversations.services.inbox import lock
 from paca.conversations.services.messages import check_text
+from paca.conversations.services.skill_loading import skill_events
 from paca.projects.models import Member
 
 
@@ -48,7 +49,7 @@ def edit(conversation: Conversation, *, event_seq: int, text: str, by: Member) -
     if not is_waiting:
         raise _taken(current)
     edited = events.MessageEdited(event_seq=event_seq, text=text, by=by.name)
-    store.append(current.id, edited)
+    store.append(current.id, edited, *skill_events(current, text))
 
 
 @transaction.atomic

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 
 from paca import events
 from paca.engine.context import trimming
+from paca.engine.context.instructions import format_instructions
+from paca.engine.context.skills import format_loaded
 from paca.engine.llm.base import Block, Message, Text, Thinking, ToolResult, ToolUse
 from paca.events import Event
 
@@ -22,6 +24,8 @@ CUT_TO_NOTHING = (
 NO_RESULT = "No result was recorded for this call; its outcome is unknown. Check before repeating."
 NO_OUTPUT = "(no output)"
 OWN_WORDS = ("invalid", "unknown_tool", "refused")  # causes of results that no tool has written
+# What these tools give is no data from outside: the agent's thought, and the texts of its skills.
+TRUSTED_TOOLS = ("think", "list_skills", "read_skill")
 STOPPED = "[A person stopped you here.]"
 
 
@@ -56,7 +60,8 @@ class History:
     ``closed`` are messages that do not change any more. ``reply`` is the newest reply, with the
     ``results`` of its calls and the boot ids of the ``started`` ones. ``pending`` are texts of
     people and limits that came after the last request. ``cut_off`` is the text of a cancelled reply, as far
-    as people saw it; it becomes part of the history if the turn ends there.
+    as people saw it; it becomes part of the history if the turn ends there. ``instructions`` is the text of
+    the workspace's file for agents that was shown last.
     """
 
     seq: int = 0
@@ -68,6 +73,7 @@ class History:
     started: tuple[tuple[str, str], ...] = ()
     pending: tuple[PendingText, ...] = ()
     cut_off: CutOffReply | None = None
+    instructions: str = ""
 
     def messages(self) -> tuple[Message, ...]:
         """The messages of the next request."""
@@ -92,8 +98,14 @@ def advance(history: History, event: Event, seq: int) -> History:
             return _close(history, seen) if seen else history
         case events.MessageReceived() | events.MessageEdited() | events.MessageWithdrawn():
             return _add_message_event(history, event)
-        case events.LimitNeared() | events.LimitReached() | events.GuardNoticed():
-            return _add_text(history, _notice(event))
+        case (
+            events.SkillLoaded()
+            | events.InstructionsRead()
+            | events.LimitNeared()
+            | events.LimitReached()
+            | events.GuardNoticed()
+        ):
+            return _add_text_of_platform(history, event)
         case (
             events.MessageDiscarded()
             | events.ConversationInterrupted()
@@ -108,6 +120,19 @@ def advance(history: History, event: Event, seq: int) -> History:
         case events.ContextTrimmed(results=count):
             return replace(history, closed=trimming.leave_out(history.closed, count))
     return history
+
+
+def _add_text_of_platform(history: History, event: Event) -> History:
+    """Add a text that no person has written as a message, where the event stands in the log."""
+    match event:
+        case events.SkillLoaded():
+            text = format_loaded(event.skill, event.text, event.keyword, event.files)
+        case events.InstructionsRead():
+            history = replace(history, instructions=event.text)
+            text = format_instructions(event.path, event.text, truncated=event.truncated)
+        case _:
+            text = _notice(event)
+    return _add_text(history, text)
 
 
 def _add_call_event(
@@ -260,7 +285,7 @@ def _source(event: events.ToolReturned | events.ToolOutcomeUnknown, call: ToolUs
     """The tool whose output the result holds; empty if it holds only words of Paca."""
     if isinstance(event, events.ToolOutcomeUnknown) or not event.output.strip():
         return ""
-    return "" if event.cause in OWN_WORDS or call.tool == "think" else call.tool
+    return "" if event.cause in OWN_WORDS or call.tool in TRUSTED_TOOLS else call.tool
 
 
 def _needs_user_message(messages: tuple[Message, ...]) -> bool:

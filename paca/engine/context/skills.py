@@ -62,6 +62,13 @@ def format_skill(name: str, content: str, files: Sequence[str] = ()) -> str:
     )
 
 
+def format_loaded(name: str, content: str, keyword: str, files: Sequence[str]) -> str:
+    """The text of a skill that a message called for, with the reason why it stands here."""
+    why = f'contains "{keyword}"' if keyword else f"names /{name}"
+    introduction = f"[A message {why}, so your skill {name} is opened here.]"
+    return f"{introduction}\n{format_skill(name, content, files)}"
+
+
 def find_matches(text: str, skills: Iterable[tuple[str, Sequence[str]]]) -> list[SkillMatch]:
     """The skills that a message calls for, those that it names by ``/name`` first.
 

@@ -62,19 +62,24 @@ class ToolResult:
 
     @property
     def text(self) -> str:
-        """What the model reads: the output, marked as data with its source.
-
-        The mark holds a digest of the output, so that no output can contain its own end. It is the same
-        in each request, so that prompts stay cached.
-        """
+        """What the model reads: the output, marked as data with its source."""
         # guard: engine-results-are-data
         if not self.source:
             return self.output
-        digest = hashlib.sha256(self.output.encode("utf-8", "surrogatepass")).hexdigest()
-        # An output can be made to contain a few digits of its own digest, and not many.
-        # guard: engine-output-cannot-end-its-mark
-        mark = next((digest[:n] for n in (8, 16, 32) if digest[:n] not in self.output), digest)
-        return f"<data {mark} from {self.source}>\n{self.output}\n</data {mark}>"
+        return mark_as_data(self.output, self.source)
+
+
+def mark_as_data(text: str, source: str) -> str:
+    """The text between marks that name its source.
+
+    The mark holds a digest of the text, so that no text can contain its own end. It is the same in each
+    request, so that prompts stay cached.
+    """
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    # A text can be made to contain a few digits of its own digest, and not many.
+    # guard: engine-output-cannot-end-its-mark
+    mark = next((digest[:n] for n in (8, 16, 32) if digest[:n] not in text), digest)
+    return f"<data {mark} from {source}>\n{text}\n</data {mark}>"
 
 
 Block = Text | Thinking | ToolUse | ToolResult

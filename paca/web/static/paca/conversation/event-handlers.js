@@ -270,6 +270,8 @@ export const eventHandlers = new Map(Object.entries({
   "agent.limit.reached": addNote,
   "agent.guard.noticed": addNote,
   "agent.context.trimmed": addNote,
+  "agent.skill.loaded": addNote,
+  "agent.instructions.read": addNote,
   "agent.model.noticed": addNote,
   "agent.sandbox.starting": (draft, frame, { backend }) => {
     draft.sandbox = { backend, at: frame.at };

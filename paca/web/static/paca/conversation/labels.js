@@ -102,6 +102,12 @@ const NOTES = new Map(Object.entries({
     look: "slim", icon: "gauge",
     fact: `The conversation is longer than the model takes: its oldest ${results === 1 ? "tool result is" : `${results} tool results are`} left out of requests`,
   }),
+  "agent.skill.loaded": ({ skill, keyword, text }) => ({
+    look: "fold", icon: "file", fact: `Skill ${skill} opened${keyword ? ` for “${keyword}”` : ""}`, told: text,
+  }),
+  "agent.instructions.read": ({ path, text, truncated }) => ({
+    look: "fold", icon: "file", fact: `Read ${path} of the workspace${truncated ? ", its beginning" : ""}`, told: text,
+  }),
   "agent.model.noticed": ({ code, text }) => ({
     look: "notice", tone: "wait", icon: code === "only_reasoning" ? "brain" : "circle-alert", fact: text,
   }),

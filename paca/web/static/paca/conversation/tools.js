@@ -23,6 +23,8 @@ const TABLE = new Map(Object.entries({
   create_doc: { icon: "file-plus", verbs: ["Create doc", "Creating doc", "Created doc"] },
   update_doc: { icon: "file-pen-line", verbs: ["Change", "Changing", "Changed"], unit: "doc" },
   save_attachment: { icon: "download", verbs: ["Save", "Saving", "Saved"] },
+  list_skills: { icon: "file-search", verbs: ["List", "Listing", "Listed"], what: "skills" },
+  read_skill: { icon: "file", verbs: ["Open", "Opening", "Opened"], what: "skill" },
   think: { icon: "brain", verbs: ["Think", "Thinking", "Thought"], body: "thought" },
 }));
 

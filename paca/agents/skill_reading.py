@@ -1,0 +1,52 @@
+"""Reads of skills for runs: which a message calls for, and the text and files of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import UUIDField
+
+from paca.agents.models import Skill, SkillFile
+from paca.common.prepared_queries import Parameter, Select
+from paca.engine.context.skills import SkillMatch, find_matches
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedSkill:
+    """A skill with its text, and the paths of its files."""
+
+    name: str
+    content: str
+    files: tuple[str, ...]
+
+
+# Prepared: each message to an agent asks.
+_TRIGGERS = Select(
+    lambda: (
+        Skill.objects.enabled()
+        .filter(agent=Parameter("agent", UUIDField()), always_on=False)
+        .order_by("name")
+        .values_list("name", "triggers")
+    )
+)
+
+
+def called_for_by(text: str, agent_id: UUID) -> list[SkillMatch]:
+    """The enabled skills of the agent that a message calls for, without those of every prompt."""
+    return find_matches(text, _TRIGGERS.rows(agent=agent_id))
+
+
+def open_skill(agent_id: UUID, name: str) -> OpenedSkill | None:
+    """An enabled skill of the agent; None if it has none of this name."""
+    skill = Skill.objects.enabled().filter(agent=agent_id, name=name).first()
+    if skill is None:
+        return None
+    return OpenedSkill(name, skill.content, tuple(skill.files.values_list("path", flat=True)))
+
+
+def read_file(agent_id: UUID, name: str, path: str) -> bytes | None:
+    """The data of a file of an enabled skill; None if there is no such file."""
+    files = SkillFile.objects.filter(skill__agent=agent_id, skill__enabled=True, skill__name=name)
+    found = files.filter(path=path).values_list("data", flat=True).first()
+    return None if found is None else bytes(found)

@@ -1,0 +1,22 @@
+"""The way of a running agent to its skills: through the worker's database threads."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from paca.agents import skill_reading
+from paca.agents.skill_reading import OpenedSkill
+from paca.worker.database import Database
+
+
+class RunSkillAccess:
+    """Implements ``agents.skill_tools.SkillAccess`` for one agent. Its methods raise database errors."""
+
+    def __init__(self, agent_id: UUID, database: Database) -> None:
+        self._agent_id, self._database = agent_id, database
+
+    async def open(self, name: str) -> OpenedSkill | None:
+        return await self._database.call(skill_reading.open_skill, self._agent_id, name)
+
+    async def read_file(self, name: str, path: str) -> bytes | None:
+        return await self._database.call(skill_reading.read_file, self._agent_id, name, path)

@@ -1,0 +1,44 @@
+"""Skills in a whole journey: the index, a skill that a message opens, and one that the agent reads."""
+
+import pytest
+
+from paca.agents.services import skills
+from tests.agents.test_skill_archive import zipped
+from tests.support.flow import Flow, assert_replay_matches
+from tests.support.model_script import calls, says
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
+DOCUMENT = (
+    b"---\nname: boats\ndescription: Builds boats.\ntriggers: [hull]\n---\nCaulk the seams.\n"
+)
+
+
+def test_skill_is_opened_by_a_keyword_and_another_by_the_agent(flow: Flow) -> None:
+    by = flow.world.owner
+    files = {"SKILL.md": DOCUMENT, "plan.md": b"Twelve ribs."}
+    skills.create_from_upload(flow.world.agent, zipped(files), by=by)
+    skills.create_from_template(flow.world.agent, "ba", by=by)
+    reads = calls(read_skill={"name": "ba"}, list_skills={}) + calls(
+        read_skill={"name": "boats", "file": "plan.md"}
+    )
+    conversation = flow.ask("Repair the hull", [reads, says("Done.")])
+    flow.ask("And the other hull", [says("Done too.")], after=conversation)
+
+    first, second, third = [request.body for request in flow.model.requests]
+    assert "- boats: Builds boats." in str(first["system"])
+    assert "Caulk the seams." not in str(first["system"])
+    assert str(first["messages"]).count("Caulk the seams.") == 1
+    # Opened once, and what stands before a new message never changes.
+    assert str(third["messages"]).count("Caulk the seams.") == 1
+    assert (first["system"], first["tools"]) == (third["system"], third["tools"])
+    assert [said["role"] for said in third["messages"][: len(second["messages"])]] == [
+        said["role"] for said in second["messages"]
+    ]
+    [of_ba, listed, plan] = sorted(conversation.outputs, key=len, reverse=True)
+    assert "# Business analyst" in of_ba
+    assert "- ba: Business analysis." in listed
+    assert plan == "Twelve ribs."
+    # The texts of skills come from people of the project, so they are not marked as data.
+    assert "<data" not in str(third["messages"])
+    assert flow.model.violations == []
+    assert_replay_matches(conversation)
