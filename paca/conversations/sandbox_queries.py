@@ -34,6 +34,12 @@ def any_exist() -> bool:
     return Sandbox.objects.exists()
 
 
+def backends_with_sandboxes() -> set[str]:
+    """The names of the backends that have sandboxes or files of this installation, according to its rows."""
+    names = set(Sandbox.objects.order_by().values_list("backend", flat=True).distinct())
+    return names | ({"docker"} if ReadySandbox.objects.exists() else set())
+
+
 def of_conversation(conversation_id: UUID) -> QuerySet[Sandbox]:
     """The row of the conversation's sandbox, if it has one."""
     return Sandbox.objects.filter(conversation=conversation_id)

@@ -17,10 +17,13 @@ from paca.sandbox.manager import DockerAddress, SandboxManager
 RECHECK_SECONDS = 30.0
 
 
-def new_manager() -> SandboxManager:
-    """A sandbox manager that is configured by the settings."""
+def new_manager(*, every_backend: bool = False) -> SandboxManager:
+    """A sandbox manager that is configured by the settings.
+
+    ``every_backend``: also with the backends that the settings do not name, which they may have named before.
+    """
     return SandboxManager(
-        kind=settings.PACA_SANDBOX,
+        kind="auto" if every_backend else settings.PACA_SANDBOX,
         data_dir=settings.PACA_DATA_DIR.resolve(),
         install_id=install_id(),
         idle_seconds=settings.SANDBOX_IDLE_SECONDS,

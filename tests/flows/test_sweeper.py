@@ -6,6 +6,7 @@ import signal
 import socket
 import uuid
 from collections.abc import Callable, Coroutine
+from contextlib import nullcontext
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -312,6 +313,38 @@ def test_reap_sandboxes_removes_all_of_an_installation_that_ends(flow, settings,
     assert "1 sandboxes were removed" in reap("--yes")
     assert "0 sandboxes with their files" in reap()
     assert not Sandbox.objects.exists()
+
+
+@pytest.mark.parametrize("present", ["docker", "none", "auto"])
+def test_reap_sandboxes_asks_every_backend_whatever_the_present_setting_is(
+    flow, settings, install_id, tmp_path, present
+):
+    conversation = flow.ask("Write", [calls(bash="echo x > note.txt"), says("Done.")])
+    flow.stop_worker()
+    settings.PACA_DATA_DIR, settings.PACA_SANDBOX = flow.folder, present
+    settings.DOCKER_HOST = f"unix://{tmp_path}/no-docker.sock"
+    output, errors = StringIO(), StringIO()
+    with pytest.raises(CommandError) if present == "docker" else nullcontext():
+        call_command("reap_sandboxes", "--all", "--yes", stdout=output, stderr=errors)
+    assert "1 sandboxes were removed" in output.getvalue()
+    assert "docker could not be asked" in errors.getvalue()
+    assert not list((flow.folder / "workspaces").glob(f"{conversation.id}*"))
+    assert Sandbox.objects.exists() == (present == "docker"), (
+        "the setting names what did not answer"
+    )
+
+
+def test_reap_sandboxes_fails_while_a_backend_with_sandboxes_does_not_answer(
+    flow, settings, install_id, tmp_path
+):
+    conversation = flow.ask("Write", [says("Done.")])
+    flow.stop_worker()
+    settings.PACA_DATA_DIR, settings.PACA_SANDBOX = flow.folder, "bubblewrap"
+    settings.DOCKER_HOST = f"unix://{tmp_path}/no-docker.sock"
+    Sandbox.objects.create(conversation_id=conversation.id, backend="docker", last_used_at=Now())
+    with pytest.raises(CommandError, match="Run this again when their backend answers"):
+        call_command("reap_sandboxes", "--all", "--yes", stdout=StringIO(), stderr=StringIO())
+    assert Sandbox.objects.exists()
 
 
 def test_sweep_of_bubblewrap_goes_on_while_docker_hangs(flow, tmp_path):

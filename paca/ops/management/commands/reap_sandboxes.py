@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from paca.conversations import sandbox_lifecycle
+from paca.conversations import sandbox_lifecycle, sandbox_queries
 from paca.ops import worker_status
 from paca.ops.sandbox_factory import new_manager
 from paca.sandbox.base import IdlePolicy
@@ -15,6 +15,11 @@ from paca.sandbox.manager import SandboxManager
 from paca.worker.database import Database
 from paca.worker.sandboxes import removal
 from paca.worker.sandboxes.sweeper import Sweeper, SweepResult
+
+KNOWN = {
+    "some": "Settings or database name it: run this again when it answers.",
+    "none": "Neither settings nor database name it: if you have used it, run this again when it answers.",
+}
 
 
 class Command(BaseCommand):
@@ -34,7 +39,7 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         if options["all"]:
-            self._remove_all(new_manager(), confirmed=options["yes"])
+            self._remove_all(new_manager(every_backend=True), confirmed=options["yes"])
             return
         database = Database()
         try:
@@ -45,8 +50,7 @@ class Command(BaseCommand):
 
     def _remove_all(self, manager: SandboxManager, *, confirmed: bool) -> None:
         found = removal.find_all(manager)
-        for backend in found.unreachable:
-            self.stderr.write(f"{backend} does not answer; its sandboxes are not counted.")
+        missing = self._report_unreachable(found.unreachable)
         if not confirmed:
             self.stdout.write(
                 f"{found.number} sandboxes with their files. Remove them with --all --yes."
@@ -58,11 +62,21 @@ class Command(BaseCommand):
         left = asyncio.run(removal.remove_all(manager, found))
         manager.remove_leftovers()
         self.stdout.write(f"{found.number - left} sandboxes were removed with their files.")
-        if left or found.unreachable:
+        if left or missing:
             raise CommandError(
                 "Some could not be removed. Run this again when their backend answers."
             )
         sandbox_lifecycle.forget_all()
+
+    def _report_unreachable(self, unreachable: tuple[str, ...]) -> bool:
+        """Name the backends that did not answer; gives whether one of them is known to have sandboxes."""
+        with_sandboxes = sandbox_queries.backends_with_sandboxes() | {settings.PACA_SANDBOX}
+        for backend in unreachable:
+            known = "some" if backend in with_sandboxes else "none"
+            self.stderr.write(
+                f"{backend} could not be asked; its sandboxes are not counted. {KNOWN[known]}"
+            )
+        return any(backend in with_sandboxes for backend in unreachable)
 
 
 async def _sweep(database: Database, sandboxes: SandboxManager) -> SweepResult:
