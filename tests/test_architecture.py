@@ -70,7 +70,7 @@ MAY_CROSS = {
     "paca/agents/connection_check.py": "a page waits for one word of a model",
     "paca/engine/llm/anthropic/client.py": "the import of the SDK takes seconds",
     "paca/engine/llm/litellm/library.py": "the import of the library takes seconds",
-    "paca/conversations/api/log.py": "reads the file of an export",
+    "paca/common/api/downloads.py": "reads the file of a download",
     "paca/sandbox/manager.py": "asks the Docker daemon or reads /proc",
     "paca/sandbox/docker/backend.py": "asks the Docker daemon",
     "paca/sandbox/bubblewrap/backend.py": "reads /proc, starts processes, removes files",

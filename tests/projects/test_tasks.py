@@ -256,9 +256,9 @@ def test_place_beside_a_task_of_another_column_is_refused(world: World) -> None:
 def test_column_is_made_even_when_there_is_no_room_between_two_tasks(world: World) -> None:
     one, two, three = make(world), make(world), make(world)
     Task.objects.filter(project=world.project).update(position=7.0)
-    tasks.change(one, by=world.owner, before=two)
-    assert column(world) == [3, 1, 2]
-    assert Task.objects.get(pk=three.pk).position == task_positions.GAP
+    tasks.change(one, by=world.owner, before=three)
+    assert column(world) == [2, 1, 3]
+    assert Task.objects.get(pk=two.pk).position == 2 * task_positions.GAP
 
 
 def test_order_is_kept_through_a_hundred_moves_into_the_same_gap(world: World) -> None:

@@ -37,7 +37,7 @@ def server(came: list[int]) -> Iterator[LiveServer]:
 
     async def by_kind(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
-            await BodySizeLimit(application, MOST)(scope, receive, send)
+            await BodySizeLimit(application, lambda _: MOST)(scope, receive, send)
             return
         await receive()
         await send({"type": "lifespan.startup.complete"})

@@ -36,6 +36,11 @@ ERROR = {
             "type": "string",
             "description": "Identifies the request in the server's log.",
         },
+        "present": {
+            "type": "object",
+            "description": "With `changed_meanwhile`: the object as it is now, where the address says so.",
+            "additionalProperties": True,
+        },
     },
     "required": ["code", "detail", "request_id"],
 }

@@ -15,6 +15,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 
 from paca.common import database_errors, request_ids, text
+from paca.common.api.preconditions import ChangedMeanwhile
 from paca.common.errors import Invalid, PacaError
 from paca.common.request_body import BodyTooLarge
 
@@ -47,10 +48,7 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
     if isinstance(error, RequestDataTooBig):
         error = BodyTooLarge()
     if isinstance(error, PacaError):
-        fields = error.fields if isinstance(error, Invalid) else {}
-        if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            logger.error("the API answered an error", exc_info=error, extra=dict(error.facts))
-        return _answer(error.status, error.code, error.detail, fields)
+        return _answer_paca_error(error)
     if isinstance(error, Http404):
         error = exceptions.NotFound()
     if isinstance(error, exceptions.APIException):
@@ -63,6 +61,16 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
         failure = database_errors.to_paca_error(error)
         return _answer(failure.status, failure.code, failure.detail, headers={"Retry-After": "5"})
     return _internal_error(error, context)
+
+
+def _answer_paca_error(error: PacaError) -> Response:
+    fields = error.fields if isinstance(error, Invalid) else {}
+    if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        logger.error("the API answered an error", exc_info=error, extra=dict(error.facts))
+    answer = _answer(error.status, error.code, error.detail, fields)
+    if isinstance(error, ChangedMeanwhile) and error.present is not None:
+        answer.data["present"] = error.present
+    return answer
 
 
 def _answer_framework_error(error: exceptions.APIException) -> Response:

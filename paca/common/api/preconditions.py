@@ -1,5 +1,8 @@
 """``If-Match``: refuses a change to a row that has been changed since the client loaded it."""
 
+from collections.abc import Callable
+from typing import Any
+
 from django.utils.dateparse import parse_datetime
 from rest_framework.request import Request
 
@@ -13,12 +16,19 @@ class ChangedMeanwhile(PacaError):
     code = "changed_meanwhile"
     status = 412
 
+    def __init__(self, *, present: Any = None) -> None:
+        """``present`` is the object as it is now; the answer has it, so that a page can show both texts."""
+        super().__init__()
+        self.present = present
 
-def require_unchanged(request: Request, row: BaseModel) -> None:
+
+def require_unchanged(
+    request: Request, row: BaseModel, *, present: Callable[[], Any] | None = None
+) -> None:
     """Check the header ``If-Match: <updated_at>``, if there is one, against the row.
 
     Call it in the transaction of the change, with a row that was read in that transaction. Raises
-    ``ChangedMeanwhile`` if the row was changed, and ``Invalid`` if the header is malformed.
+    ``ChangedMeanwhile`` if the row was changed, with what ``present`` gives: the object as it is now; and ``Invalid`` if the header is malformed.
     """
     header = request.headers.get("If-Match", "").strip()
     if header in {"", "*"}:
@@ -30,4 +40,4 @@ def require_unchanged(request: Request, row: BaseModel) -> None:
     if expected is None:
         raise Invalid("If-Match must be the updated_at of what you have loaded.")
     if expected != row.updated_at:
-        raise ChangedMeanwhile
+        raise ChangedMeanwhile(present=None if present is None else present())

@@ -1,18 +1,16 @@
 """The event log of a conversation over the API: pages of events, all of it as a file, and full outputs."""
 
-import asyncio
-from collections.abc import AsyncIterator, Iterable
-from typing import IO
+from collections.abc import Iterable
 from uuid import UUID
 
-from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
-from django.utils.http import content_disposition_header
+from django.http import HttpResponse, HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
+from paca.common.api.downloads import download
 from paca.common.errors import NotFound
 from paca.conversations import event_log, export, full_outputs, selectors
 from paca.conversations.api.serializers import (
@@ -22,8 +20,6 @@ from paca.conversations.api.serializers import (
     conversation_object,
 )
 from paca.projects.api.base import ProjectView
-
-CHUNK_BYTES = 64 * 1024
 
 
 class Events(ProjectView):
@@ -99,30 +95,9 @@ def _call_id(text: str) -> UUID:
 
 
 def _download(exported: export.ExportFile) -> HttpResponseBase:
-    headers = {
-        "Content-Type": exported.content_type,
-        "Content-Disposition": content_disposition_header(True, exported.name),
-        "Content-Length": str(exported.size),
-        "X-Content-Type-Options": "nosniff",
-    }
-    if exported.size <= export.IN_MEMORY_BYTES:
-        with exported.file as file:
-            return HttpResponse(file.read(), headers=headers)
-    return StreamingHttpResponse(_FileChunks(exported.file), headers=headers)
-
-
-class _FileChunks:
-    """Reads a file piece by piece, as fast as the client takes it, and closes it at the end."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        try:
-            while chunk := await asyncio.to_thread(self._file.read, CHUNK_BYTES):
-                yield chunk
-        finally:
-            self.close()
-
-    def close(self) -> None:
-        self._file.close()
+    return download(
+        exported.file,
+        name=exported.name,
+        content_type=exported.content_type,
+        size_bytes=exported.size,
+    )

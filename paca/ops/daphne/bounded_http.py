@@ -11,7 +11,7 @@ from typing import Any
 
 from django.conf import settings
 
-from paca.common.request_body import MAX_BODY_BYTES
+from paca.common.request_body import max_body_bytes
 from paca.common.trusted_proxies import TrustedProxies
 from paca.ops.connections.limits import configured_limits
 from paca.ops.connections.table import SWEEP_SECONDS, Connection, ConnectionTable
@@ -55,9 +55,11 @@ class BoundedRequest(CombinedWithTwisted):  # type: ignore[misc] # of any type
             bounded.wait_for_client()
 
     def _count(self, length: int) -> None:
+        # Twisted's channel has read the request line; the request itself learns it with the whole body.
+        max_bytes = max_body_bytes(self.channel._path.partition(b"?")[0].decode("latin-1"))
         # guard: daphne-body-length
-        if length > MAX_BODY_BYTES:
-            answer = json.dumps(too_large_body(uuid.uuid4().hex)).encode()
+        if length > max_bytes:
+            answer = json.dumps(too_large_body(uuid.uuid4().hex, max_bytes)).encode()
             self.channel.transport.refuse(b"413 Request Entity Too Large", answer)
 
 

@@ -1,8 +1,21 @@
-"""URLs below ``/api/v1/``: workspaces, projects, members and roles."""
+"""URLs below ``/api/v1/``: workspaces, projects, members, roles and tasks."""
 
 from django.urls import path
 
-from paca.projects.api import members, projects, roles, workspaces
+from paca.projects.api import (
+    attachments,
+    members,
+    projects,
+    roles,
+    sprints,
+    statuses,
+    tasks,
+    workspaces,
+)
+
+P = "projects/<uuid:project>/"
+T = f"{P}tasks/<int:number>/"
+A = f"{T}attachments/<uuid:attachment_id>/"
 
 urlpatterns = [
     path("workspaces/", workspaces.WorkspaceList.as_view(), name="workspaces"),
@@ -17,4 +30,26 @@ urlpatterns = [
     ),
     path("projects/<uuid:project>/roles/", roles.RoleList.as_view(), name="roles"),
     path("projects/<uuid:project>/roles/<uuid:role_id>/", roles.RoleDetail.as_view(), name="role"),
+    path(f"{P}tasks/", tasks.TaskList.as_view(), name="tasks"),
+    path(f"{P}tasks/bulk/", tasks.TaskBulk.as_view(), name="task-bulk"),
+    path(f"{P}tasks/board/", tasks.TaskBoard.as_view(), name="task-board"),
+    path(T, tasks.TaskDetail.as_view(), name="task"),
+    path(f"{T}restore/", tasks.TaskRestore.as_view(), name="task-restore"),
+    path(f"{T}activity/", tasks.TaskActivity.as_view(), name="task-activity"),
+    path(f"{T}attachments/", attachments.AttachmentList.as_view(), name="attachments"),
+    path(A, attachments.AttachmentDetail.as_view(), name="attachment"),
+    path(f"{A}download/", attachments.AttachmentDownload.as_view(), name="attachment-download"),
+    path(f"{P}statuses/", statuses.StatusList.as_view(), name="statuses"),
+    path(f"{P}statuses/<uuid:status_id>/", statuses.StatusDetail.as_view(), name="status"),
+    path(f"{P}task-types/", statuses.TaskTypeList.as_view(), name="task-types"),
+    path(f"{P}task-types/<uuid:type_id>/", statuses.TaskTypeDetail.as_view(), name="task-type"),
+    path(f"{P}labels/", statuses.LabelList.as_view(), name="labels"),
+    path(f"{P}sprints/", sprints.SprintList.as_view(), name="sprints"),
+    path(f"{P}sprints/<uuid:sprint_id>/", sprints.SprintDetail.as_view(), name="sprint"),
+    path(f"{P}sprints/<uuid:sprint_id>/start/", sprints.SprintStart.as_view(), name="sprint-start"),
+    path(
+        f"{P}sprints/<uuid:sprint_id>/complete/",
+        sprints.SprintComplete.as_view(),
+        name="sprint-complete",
+    ),
 ]

@@ -16,7 +16,7 @@ SMALLEST_GAP = 0.001
 MAKE_EVEN = """
     UPDATE projects_task SET position = ranked.place * %s
     FROM (
-        SELECT id, ROW_NUMBER() OVER (ORDER BY position, number DESC) AS place
+        SELECT id, ROW_NUMBER() OVER (ORDER BY position, number) AS place
         FROM projects_task WHERE project_id = %s AND status_id = %s
     ) AS ranked
     WHERE projects_task.id = ranked.id"""

@@ -1,0 +1,412 @@
+"""Serializers of tasks and what surrounds them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from paca.common.api.pagination import NewestFirstPagination
+from paca.common.api.serializers import InputSerializer
+from paca.projects import selectors, task_lists
+from paca.projects.models import (
+    Activity,
+    Attachment,
+    Label,
+    Member,
+    Priority,
+    Sprint,
+    StatusCategory,
+    Task,
+    TaskStatus,
+    TaskType,
+)
+from paca.projects.models.task import MAX_DESCRIPTION_CHARACTERS
+from paca.projects.services import task_bulk, task_links
+
+HIGHEST_NUMBER = 2**31 - 1
+PRIORITIES = [each.name.lower() for each in Priority]
+
+
+# --- what is shown ------------------------------------------------------------------------------
+
+
+class MemberSummarySerializer(serializers.Serializer[Member]):
+    """A member as tasks, comments and timelines show it."""
+
+    id = serializers.UUIDField()
+    kind = serializers.ChoiceField(choices=Member.Kind.choices)
+    name = serializers.CharField()
+    handle = serializers.CharField()
+    agent_id = serializers.UUIDField(allow_null=True)
+
+    def to_representation(self, instance: Member) -> dict[str, Any]:
+        return selectors.describe_member(instance)
+
+
+class StatusSerializer(serializers.ModelSerializer[TaskStatus]):
+    """A status of tasks."""
+
+    class Meta:
+        model = TaskStatus
+        fields = ("id", "name", "category", "position", "created_at", "updated_at")
+
+
+class TaskTypeSerializer(serializers.ModelSerializer[TaskType]):
+    """A type of tasks."""
+
+    class Meta:
+        model = TaskType
+        fields = ("id", "name", "position", "created_at", "updated_at")
+
+
+class LabelSerializer(serializers.ModelSerializer[Label]):
+    """A label of tasks."""
+
+    class Meta:
+        model = Label
+        fields = ("id", "name")
+
+
+class StatusSummarySerializer(serializers.ModelSerializer[TaskStatus]):
+    """The status of a task."""
+
+    class Meta:
+        model = TaskStatus
+        fields = ("id", "name", "category")
+
+
+class TypeSummarySerializer(serializers.ModelSerializer[TaskType]):
+    """The type of a task."""
+
+    class Meta:
+        model = TaskType
+        fields = ("id", "name")
+
+
+class SprintSummarySerializer(serializers.ModelSerializer[Sprint]):
+    """The sprint of a task."""
+
+    class Meta:
+        model = Sprint
+        fields = ("id", "name", "status")
+
+
+class SprintSerializer(serializers.ModelSerializer[Sprint]):
+    """A sprint."""
+
+    class Meta:
+        model = Sprint
+        fields = (
+            "id",
+            "name",
+            "goal",
+            "status",
+            "start_date",
+            "end_date",
+            "completed_at",
+            "created_at",
+            "updated_at",
+        )
+
+
+class AgentStateSerializer(serializers.Serializer[Any]):
+    """The agent that works on a task."""
+
+    conversation = serializers.UUIDField()
+    agent = serializers.JSONField(help_text="`{id, name, handle}`")
+    status = serializers.CharField()
+    activity = serializers.CharField()
+
+
+class CardSerializer(serializers.ModelSerializer[Task]):
+    """A task as the board shows it: without its description.
+
+    The context has ``agent_states``: those of all tasks that are shown, by their ids.
+    """
+
+    key = serializers.CharField()
+    status = StatusSummarySerializer()
+    type = TypeSummarySerializer()
+    priority = serializers.SerializerMethodField()
+    assignees = serializers.SerializerMethodField()
+    reporter = MemberSummarySerializer(allow_null=True)
+    parent = serializers.SerializerMethodField()  # type: ignore[assignment] # shadows DRF's own
+    blocked_by = serializers.SerializerMethodField()
+    labels = serializers.SerializerMethodField()
+    sprint = SprintSummarySerializer(allow_null=True)
+    agent_state = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Task
+        fields: tuple[str, ...] = (
+            "id",
+            "number",
+            "key",
+            "title",
+            "status",
+            "type",
+            "priority",
+            "assignees",
+            "reporter",
+            "parent",
+            "blocked_by",
+            "labels",
+            "sprint",
+            "story_points",
+            "start_date",
+            "due_date",
+            "position",
+            "agent_state",
+            "created_at",
+            "updated_at",
+        )
+
+    @extend_schema_field(serializers.ChoiceField(choices=PRIORITIES))
+    def get_priority(self, task: Task) -> str:
+        return PRIORITIES[task.priority]
+
+    @extend_schema_field(MemberSummarySerializer(many=True))
+    def get_assignees(self, task: Task) -> list[dict[str, Any]]:
+        return [selectors.describe_member(each.member) for each in task.assignments.all()]
+
+    @extend_schema_field(serializers.IntegerField(allow_null=True))
+    def get_parent(self, task: Task) -> int | None:
+        parent = task.parent
+        return None if parent is None or parent.deleted_at is not None else parent.number
+
+    @extend_schema_field(serializers.ListField(child=serializers.IntegerField()))
+    def get_blocked_by(self, task: Task) -> list[int]:
+        blockers = (each.blocked_by for each in task.dependencies.all())
+        return sorted(each.number for each in blockers if each.deleted_at is None)
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_labels(self, task: Task) -> list[str]:
+        return [label.name for label in task.labels.all()]
+
+    @extend_schema_field(AgentStateSerializer(allow_null=True))
+    def get_agent_state(self, task: Task) -> dict[str, Any] | None:
+        states: dict[Any, dict[str, Any]] = self.context.get("agent_states", {})
+        return states.get(task.pk)
+
+
+class TaskSerializer(CardSerializer):
+    """A task."""
+
+    class Meta(CardSerializer.Meta):
+        fields = (*CardSerializer.Meta.fields[:4], "description", *CardSerializer.Meta.fields[4:])
+
+
+class ColumnSerializer(serializers.Serializer[Any]):
+    """A column of the board."""
+
+    status = StatusSerializer()
+    count = serializers.IntegerField(help_text="The number of all its tasks.")
+    tasks = CardSerializer(many=True)
+    next = serializers.CharField(
+        allow_null=True, help_text="The address of the page of its tasks after these."
+    )
+
+
+class BoardSerializer(serializers.Serializer[Any]):
+    """The board: a column for each status, in their order."""
+
+    columns = ColumnSerializer(many=True)
+
+
+class TasksSerializer(serializers.Serializer[Any]):
+    """Tasks that were changed at once."""
+
+    results = TaskSerializer(many=True)
+
+
+class ActivitySerializer(serializers.ModelSerializer[Activity]):
+    """An entry of a timeline. Nothing changes it."""
+
+    actor = MemberSummarySerializer(allow_null=True)
+    at = serializers.DateTimeField(source="created_at")
+    changes = serializers.ListField(
+        child=serializers.DictField(child=serializers.CharField(allow_null=True)),
+        help_text="`{field, old, new}`, in words as people read them.",
+    )
+    conversation = serializers.UUIDField(source="conversation_id", allow_null=True)
+
+    class Meta:
+        model = Activity
+        fields = ("id", "kind", "actor", "at", "changes", "conversation")
+
+
+class AttachmentSerializer(serializers.ModelSerializer[Attachment]):
+    """A file of a task. Its bytes are at `attachments/{id}/download/`."""
+
+    by = MemberSummarySerializer()
+
+    class Meta:
+        model = Attachment
+        fields = ("id", "name", "content_type", "size_bytes", "sha256", "by", "created_at")
+
+
+def describe(task: Task) -> dict[str, Any]:
+    """A task as the API shows it."""
+    return describe_all([task])[0]
+
+
+def describe_all(
+    tasks: Iterable[Task], serializer: type[CardSerializer] = TaskSerializer
+) -> list[dict[str, Any]]:
+    """Tasks as the API shows them; the states of their agents are asked once."""
+    rows = list(tasks)
+    context = {"agent_states": task_lists.ask_agent_states(rows)}
+    return list(serializer(rows, many=True, context=context).data)
+
+
+# --- what is taken ------------------------------------------------------------------------------
+
+
+class TaskInput(InputSerializer):
+    """The input to make or change a task."""
+
+    title = serializers.CharField(max_length=200)
+    description = serializers.CharField(
+        max_length=MAX_DESCRIPTION_CHARACTERS,
+        required=False,
+        allow_blank=True,
+        trim_whitespace=False,
+    )
+    status_id = serializers.UUIDField(required=False)
+    type_id = serializers.UUIDField(required=False)
+    priority = serializers.ChoiceField(choices=PRIORITIES, required=False)
+    assignee_ids = serializers.ListField(
+        child=serializers.UUIDField(), max_length=task_links.MAX_ASSIGNEES, required=False
+    )
+    parent = serializers.IntegerField(  # type: ignore[assignment] # shadows DRF's own
+        min_value=1, max_value=HIGHEST_NUMBER, allow_null=True, required=False
+    )
+    blocked_by = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=HIGHEST_NUMBER),
+        max_length=task_links.MAX_BLOCKERS,
+        required=False,
+    )
+    labels = serializers.ListField(
+        child=serializers.CharField(max_length=50),
+        max_length=task_links.MAX_LABELS,
+        required=False,
+    )
+    sprint_id = serializers.UUIDField(allow_null=True, required=False)
+    story_points = serializers.IntegerField(
+        min_value=0, max_value=1000, allow_null=True, required=False
+    )
+    start_date = serializers.DateField(allow_null=True, required=False)
+    due_date = serializers.DateField(allow_null=True, required=False)
+    before = serializers.IntegerField(
+        min_value=1,
+        max_value=HIGHEST_NUMBER,
+        required=False,
+        help_text="Put it directly above this task of its column.",
+    )
+    after = serializers.IntegerField(
+        min_value=1,
+        max_value=HIGHEST_NUMBER,
+        required=False,
+        help_text="Put it directly below this task of its column.",
+    )
+    position = serializers.FloatField(
+        min_value=-1e12, max_value=1e12, required=False, help_text="Its place in its column."
+    )
+
+
+class BulkChanges(TaskInput):
+    """A change that is made to many tasks."""
+
+    add_assignee_ids = serializers.ListField(
+        child=serializers.UUIDField(), max_length=task_links.MAX_ASSIGNEES, required=False
+    )
+    remove_assignee_ids = serializers.ListField(
+        child=serializers.UUIDField(), max_length=task_links.MAX_ASSIGNEES, required=False
+    )
+    add_labels = serializers.ListField(
+        child=serializers.CharField(max_length=50),
+        max_length=task_links.MAX_LABELS,
+        required=False,
+    )
+    remove_labels = serializers.ListField(
+        child=serializers.CharField(max_length=50),
+        max_length=task_links.MAX_LABELS,
+        required=False,
+    )
+
+
+class BulkInput(InputSerializer):
+    """The input to change many tasks at once."""
+
+    numbers = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=HIGHEST_NUMBER),
+        min_length=1,
+        max_length=task_bulk.MAX_TASKS,
+    )
+    changes = BulkChanges(partial=True)
+
+
+class StatusInput(InputSerializer):
+    """The input to make or change a status."""
+
+    name = serializers.CharField(max_length=50)
+    category = serializers.ChoiceField(choices=StatusCategory.choices)
+
+
+class TaskTypeInput(InputSerializer):
+    """The input to make or change a task type."""
+
+    name = serializers.CharField(max_length=50)
+
+
+class OrderInput(InputSerializer):
+    """The input to order all statuses, or all task types."""
+
+    ids = serializers.ListField(child=serializers.UUIDField(), min_length=1, max_length=100)
+
+
+class ReplacementQuery(InputSerializer):
+    """The query of a deletion."""
+
+    replacement_id = serializers.UUIDField(
+        required=False, help_text="What the tasks get that have the deleted one."
+    )
+
+    @classmethod
+    def read_query(cls, request: Request) -> dict[str, Any]:
+        """The validated query. Raises ``ValidationError``."""
+        serializer = cls(data=request.query_params)
+        serializer.is_valid(raise_exception=True)
+        return dict(serializer.validated_data)
+
+
+class SprintInput(InputSerializer):
+    """The input to make or change a sprint."""
+
+    name = serializers.CharField(max_length=100)
+    goal = serializers.CharField(max_length=10_000, required=False, allow_blank=True)
+    start_date = serializers.DateField(allow_null=True, required=False)
+    end_date = serializers.DateField(allow_null=True, required=False)
+
+
+class CompletionInput(InputSerializer):
+    """The input to complete a sprint."""
+
+    move_to_id = serializers.UUIDField(
+        required=False, allow_null=True, help_text="The sprint that its open tasks go to."
+    )
+
+
+class CompletionSerializer(serializers.Serializer[Any]):
+    """A completed sprint."""
+
+    sprint = SprintSerializer()
+    moved = serializers.IntegerField(help_text="How many open tasks left it.")
+
+
+class OldestFirstPagination(NewestFirstPagination):
+    """Oldest first."""
+
+    ordering = ("created_at", "id")
