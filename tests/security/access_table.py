@@ -35,6 +35,7 @@ PRINCIPALS = (
 )
 
 P = "/api/v1/projects/{project}/"
+T = f"{P}tasks/{{number}}/"
 C = f"{P}conversations/{{conversation_id}}/"
 
 ROWS: dict[str, tuple[int, ...]] = {
@@ -72,6 +73,52 @@ ROWS: dict[str, tuple[int, ...]] = {
     f"GET {P}roles/{{role_id}}/":      (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
     f"PATCH {P}roles/{{role_id}}/":    (401, 404, 403, 403, 403, 200, 404, 403, 401, 404),
     f"DELETE {P}roles/{{role_id}}/":   (401, 404, 403, 403, 403, 204, 404, 403, 401, 404),
+    # -- tasks: the upload names no file, the status and type are in use, the sprint is planned --
+    f"GET {P}tasks/":                  (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"POST {P}tasks/":                 (401, 404, 403, 201, 201, 201, 404, 403, 401, 404),
+    f"PATCH {P}tasks/bulk/":           (401, 404, 403, 200, 200, 200, 404, 403, 401, 404),
+    f"GET {P}tasks/board/":            (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"GET {T}":                        (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"PATCH {T}":                      (401, 404, 403, 200, 200, 200, 404, 403, 401, 404),
+    f"DELETE {T}":                     (401, 404, 403, 204, 204, 204, 404, 403, 401, 404),
+    f"POST {T}restore/":               (401, 404, 403, 200, 200, 200, 404, 403, 401, 404),
+    f"GET {T}activity/":               (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"GET {T}attachments/":            (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"POST {T}attachments/":           (401, 404, 403, 400, 400, 400, 404, 403, 401, 404),
+    f"GET {T}attachments/{{attachment_id}}/":
+                                       (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"DELETE {T}attachments/{{attachment_id}}/":
+                                       (401, 404, 403, 204, 204, 204, 404, 403, 401, 404),
+    f"GET {T}attachments/{{attachment_id}}/download/":
+                                       (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"GET {P}statuses/":               (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"POST {P}statuses/":              (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
+    f"PATCH {P}statuses/":             (401, 404, 403, 403, 400, 400, 404, 403, 401, 404),
+    f"GET {P}statuses/{{status_id}}/": (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"PATCH {P}statuses/{{status_id}}/":
+                                       (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    f"DELETE {P}statuses/{{status_id}}/":
+                                       (401, 404, 403, 403, 409, 409, 404, 403, 401, 404),
+    f"GET {P}task-types/":             (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"POST {P}task-types/":            (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
+    f"PATCH {P}task-types/":           (401, 404, 403, 403, 400, 400, 404, 403, 401, 404),
+    f"GET {P}task-types/{{type_id}}/": (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"PATCH {P}task-types/{{type_id}}/":
+                                       (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    f"DELETE {P}task-types/{{type_id}}/":
+                                       (401, 404, 403, 403, 409, 409, 404, 403, 401, 404),
+    f"GET {P}labels/":                 (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"GET {P}sprints/":                (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"POST {P}sprints/":               (401, 404, 403, 201, 201, 201, 404, 403, 401, 404),
+    f"GET {P}sprints/{{sprint_id}}/":  (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"PATCH {P}sprints/{{sprint_id}}/":
+                                       (401, 404, 403, 200, 200, 200, 404, 403, 401, 404),
+    f"DELETE {P}sprints/{{sprint_id}}/":
+                                       (401, 404, 403, 204, 204, 204, 404, 403, 401, 404),
+    f"POST {P}sprints/{{sprint_id}}/start/":
+                                       (401, 404, 403, 200, 200, 200, 404, 403, 401, 404),
+    f"POST {P}sprints/{{sprint_id}}/complete/":
+                                       (401, 404, 403, 409, 409, 409, 404, 403, 401, 404),
     # -- agents ----------------------------------------------------------------------------
     "GET /api/v1/agents/llm-models/":  (401, 200, 200, 200, 200, 200, 200, 200, 401, 200),
     "GET /api/v1/tools/":              (401, 200, 200, 200, 200, 200, 200, 200, 401, 200),
@@ -165,6 +212,27 @@ def bodies(target: ProjectObjects) -> dict[str, Any]:
         f"PATCH {P}members/{{member_id}}/": {"role_id": role},
         f"POST {P}roles/": {"name": "Reader", "permissions": ["agents:read"]},
         f"PATCH {P}roles/{{role_id}}/": {"name": "Renamed"},
+        f"POST {P}tasks/": {
+            "title": "Paint",
+            "status_id": str(target.ids["status_id"]),
+            "type_id": str(target.ids["type_id"]),
+            "sprint_id": str(target.ids["sprint_id"]),
+            "assignee_ids": [str(target.ids["member_id"])],
+        },
+        f"PATCH {T}": {"sprint_id": str(target.ids["sprint_id"])},
+        f"PATCH {P}tasks/bulk/": {
+            "numbers": [target.ids["number"]],
+            "changes": {"status_id": str(target.ids["status_id"])},
+        },
+        f"POST {P}statuses/": {"name": "Blocked", "category": "todo"},
+        f"PATCH {P}statuses/": {"ids": [str(target.ids["status_id"])]},
+        f"PATCH {P}statuses/{{status_id}}/": {"name": "Blocked"},
+        f"POST {P}task-types/": {"name": "Chore"},
+        f"PATCH {P}task-types/": {"ids": [str(target.ids["type_id"])]},
+        f"PATCH {P}task-types/{{type_id}}/": {"name": "Chore"},
+        f"POST {P}sprints/": {"name": "July"},
+        f"PATCH {P}sprints/{{sprint_id}}/": {"name": "July"},
+        f"POST {P}sprints/{{sprint_id}}/complete/": {},
         f"POST {P}agents/": {
             "name": "Bo",
             "handle": "bo",

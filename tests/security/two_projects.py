@@ -11,8 +11,16 @@ from paca.agents.services import skills
 from paca.conversations import full_outputs, store
 from paca.conversations import services as conversations
 from paca.projects import permissions
-from paca.projects.models import Project
-from paca.projects.services import members, projects, roles, workspaces
+from paca.projects.models import Member, Project
+from paca.projects.services import (
+    attachments,
+    members,
+    projects,
+    roles,
+    sprints,
+    tasks,
+    workspaces,
+)
 from tests.support.api import Api
 
 
@@ -83,9 +91,25 @@ def _make_project(owner_name: str) -> ProjectObjects:
         "conversation_id": chat.conversation_id,
         "session_id": chat.session_id,
         "event_seq": chat.event_seq,
+        **_make_tasks(me),
         "call_id": _call_with_a_kept_output(chat.conversation_id),
     }
     return ProjectObjects(owner, project, ids)
+
+
+def _make_tasks(me: Member) -> dict[str, UUID | int]:
+    """A task with a file, its status and type, and a sprint. Its number is none of the other project."""
+    numbers_before = 0 if me.handle == "owner" else 40
+    Project.objects.filter(pk=me.project_id).update(last_task_number=numbers_before)
+    task = tasks.create(me.project, title="Secret", by=me)
+    file = attachments.add(task, name="a.txt", content_type="", data=[b"a secret"], by=me)
+    return {
+        "number": task.number,
+        "attachment_id": file.pk,
+        "status_id": task.status_id,
+        "type_id": task.type_id,
+        "sprint_id": sprints.create(me.project, name="June", by=me).pk,
+    }
 
 
 def _call_with_a_kept_output(conversation_id: UUID) -> UUID:

@@ -44,15 +44,17 @@ class FileBody(dict[str, Any]):
         self.file = file
 
     def chunks(self) -> Iterator[bytes]:
-        """The bytes of the file from its beginning. It is closed after them."""
-        with self.file:
-            self.file.seek(0)
-            while chunk := self.file.read(CHUNK_BYTES):
-                yield chunk
+        """The bytes of the file from its beginning."""
+        self.file.seek(0)
+        while chunk := self.file.read(CHUNK_BYTES):
+            yield chunk
 
 
 class FileBodyParser(BaseParser):
-    """Takes a body of any type as a file, up to the limit of its path. A large one goes to the disk."""
+    """Takes a body of any type as a file, up to the limit of its path. A large one goes to the disk.
+
+    The view gets the file as its ``file_body``, and closes it.
+    """
 
     media_type = "*/*"
 
@@ -66,10 +68,10 @@ class FileBodyParser(BaseParser):
         path = (parser_context or {})["request"].path
         max_bytes, size_bytes, digest = max_body_bytes(path), 0, sha256()
         file = SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # noqa: SIM115 - the view closes it
+        (parser_context or {})["view"].file_body = file
         while chunk := stream.read(CHUNK_BYTES):
             size_bytes += len(chunk)
             if size_bytes > max_bytes:
-                file.close()
                 raise too_large(max_bytes)
             digest.update(chunk)
             file.write(chunk)

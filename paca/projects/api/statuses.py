@@ -56,7 +56,12 @@ class StatusList(ProjectView):
         status = statuses.add_status(self.project, by=self.member, **given)
         return Response(StatusSerializer(status).data, status=201)
 
-    @extend_schema(request=OrderInput, responses=StatusSerializer(many=True), tags=["tasks"])
+    @extend_schema(
+        operation_id="projects_statuses_reorder",
+        request=OrderInput,
+        responses=StatusSerializer(many=True),
+        tags=["tasks"],
+    )
     def patch(self, request: Request) -> Response:
         """Put all statuses in another order. New tasks get the first one."""
         rows = _in_order(self.project.statuses.all(), OrderInput.read(request)["ids"])
@@ -112,7 +117,12 @@ class TaskTypeList(ProjectView):
         kind = statuses.add_type(self.project, by=self.member, **given)
         return Response(TaskTypeSerializer(kind).data, status=201)
 
-    @extend_schema(request=OrderInput, responses=TaskTypeSerializer(many=True), tags=["tasks"])
+    @extend_schema(
+        operation_id="projects_task_types_reorder",
+        request=OrderInput,
+        responses=TaskTypeSerializer(many=True),
+        tags=["tasks"],
+    )
     def patch(self, request: Request) -> Response:
         """Put all task types in another order. New tasks get the first one."""
         rows = _in_order(self.project.task_types.all(), OrderInput.read(request)["ids"])

@@ -319,6 +319,7 @@ class TaskInput(InputSerializer):
 class BulkChanges(TaskInput):
     """A change that is made to many tasks."""
 
+    title = serializers.CharField(max_length=200, required=False)
     add_assignee_ids = serializers.ListField(
         child=serializers.UUIDField(), max_length=task_links.MAX_ASSIGNEES, required=False
     )
@@ -345,7 +346,7 @@ class BulkInput(InputSerializer):
         min_length=1,
         max_length=task_bulk.MAX_TASKS,
     )
-    changes = BulkChanges(partial=True)
+    changes = BulkChanges()
 
 
 class StatusInput(InputSerializer):

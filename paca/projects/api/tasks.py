@@ -7,7 +7,6 @@ from django.urls import reverse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.utils.urls import remove_query_param, replace_query_param
 
 from paca.accounts.api.idempotency import idempotent
 from paca.common.api import keyset
@@ -185,12 +184,11 @@ class TaskBoard(ProjectView):
         """The address of the rest of a column: a page of the list."""
         if column.count <= len(column.tasks):
             return None
-        query = request.build_absolute_uri().partition("?")[2]
-        address = request.build_absolute_uri(reverse("tasks", kwargs={"project": self.project.pk}))
-        for name, value in (("status", column.status.pk), ("ordering", "position")):
-            query_address = replace_query_param(f"{address}?{query}", name, str(value))
-            query = query_address.partition("?")[2]
-        url = remove_query_param(f"{address}?{query}", "cursor")
+        query = request.query_params.copy()
+        query.pop("cursor", None)
+        query["status"], query["ordering"] = str(column.status.pk), "position"
+        address = reverse("api:tasks", kwargs={"project": self.project.pk})
+        url = request.build_absolute_uri(f"{address}?{query.urlencode()}")
         order = task_lists.ORDERS["position"]
         return keyset.address_after(url, column.tasks[-1], "position", order)
 
