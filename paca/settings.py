@@ -333,7 +333,12 @@ SPECTACULAR_SETTINGS = {
         "drf_spectacular.hooks.postprocess_schema_enums",
         "paca.accounts.api.schema.add_error_responses",
     ],
-    "ENUM_NAME_OVERRIDES": {"AgentStatus": "paca.agents.models.AgentStatus"},
+    "ENUM_NAME_OVERRIDES": {
+        "ActivityKind": "paca.projects.models.ActivityKind",
+        "AgentStatus": "paca.agents.models.AgentStatus",
+        "MemberKind": "paca.projects.models.Member.Kind",
+        "SprintStatus": "paca.projects.models.SprintStatus",
+    },
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }

@@ -15,13 +15,13 @@ from paca.conversations.api.serializers import (
     NO_WORKSPACE,
     ConversationSerializer,
     ConversationsQuery,
+    ConversationWorkspaceSerializer,
     EmptyInput,
     FollowUpInput,
     MessageReceiptSerializer,
     RecentActivityPagination,
     TextInput,
     TitleInput,
-    WorkspaceSerializer,
     conversation_object,
 )
 from paca.projects.api.base import ProjectView
@@ -94,12 +94,12 @@ class ConversationFiles(ProjectView):
 
     required_permission = {"GET": "conversations:read", "DELETE": "conversations:write"}
 
-    @extend_schema(responses=WorkspaceSerializer, tags=["conversations"])
+    @extend_schema(responses=ConversationWorkspaceSerializer, tags=["conversations"])
     def get(self, request: Request, conversation_id: UUID) -> Response:
         """Show how much is stored in its workspace, as measured when the agent last used it."""
         conversation = selectors.get(self.project, conversation_id)
         sandbox = sandbox_queries.with_files(conversation.pk)
-        return Response(WorkspaceSerializer(sandbox).data if sandbox else NO_WORKSPACE)
+        return Response(ConversationWorkspaceSerializer(sandbox).data if sandbox else NO_WORKSPACE)
 
     @extend_schema(responses={202: ConversationSerializer}, tags=["conversations"])
     def delete(self, request: Request, conversation_id: UUID) -> Response:

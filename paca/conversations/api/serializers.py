@@ -129,7 +129,7 @@ class MessageReceiptSerializer(serializers.Serializer[MessageReceipt]):
     event_seq = serializers.IntegerField(help_text="Number of the event of the message.")
 
 
-class WorkspaceSerializer(serializers.Serializer[Sandbox]):
+class ConversationWorkspaceSerializer(serializers.Serializer[Sandbox]):
     """The workspace of a conversation. All fields but ``exists`` are null if there is none."""
 
     exists = serializers.BooleanField(default=True)
