@@ -30,9 +30,7 @@ class AttachmentList(ProjectView):
     parser_classes = (FileBodyParser,)
     file_body: IO[bytes] | None = None
 
-    def finalize_response(
-        self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any
-    ) -> Any:
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         """Close the body, whatever the answer is."""
         if self.file_body is not None:
             self.file_body.close()

@@ -12,10 +12,9 @@ from paca.common.api.pagination import NewestFirstPagination
 from paca.common.api.preconditions import require_unchanged
 from paca.projects import selectors
 from paca.projects.api.base import ProjectView
+from paca.projects.api.task_inputs import CompletionInput, SprintInput
 from paca.projects.api.task_serializers import (
-    CompletionInput,
     CompletionSerializer,
-    SprintInput,
     SprintSerializer,
 )
 from paca.projects.services import sprints

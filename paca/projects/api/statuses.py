@@ -14,14 +14,11 @@ from paca.common.api.preconditions import require_unchanged
 from paca.common.errors import NotFound
 from paca.projects import selectors
 from paca.projects.api.base import ProjectView
+from paca.projects.api.task_inputs import OrderInput, ReplacementQuery, StatusInput, TaskTypeInput
 from paca.projects.api.task_serializers import (
     LabelSerializer,
     OldestFirstPagination,
-    OrderInput,
-    ReplacementQuery,
-    StatusInput,
     StatusSerializer,
-    TaskTypeInput,
     TaskTypeSerializer,
 )
 from paca.projects.models import TaskStatus, TaskType

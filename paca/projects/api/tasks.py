@@ -14,13 +14,12 @@ from paca.common.api.pagination import NewestFirstPagination
 from paca.common.api.preconditions import require_unchanged
 from paca.projects import selectors, task_input, task_lists
 from paca.projects.api.base import ProjectView
+from paca.projects.api.task_inputs import BulkInput, TaskInput
 from paca.projects.api.task_serializers import (
     ActivitySerializer,
     BoardSerializer,
-    BulkInput,
     CardSerializer,
     StatusSerializer,
-    TaskInput,
     TaskSerializer,
     TasksSerializer,
     describe,
