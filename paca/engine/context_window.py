@@ -33,11 +33,16 @@ def _window(turn: ActiveTurn, services: TurnServices) -> int | None:
     """The window in tokens: as the agent sets it, as the server told it, or as the model's is known."""
     profile = turn.profile
     model, learned = services.log.progress.window_of_model
-    if profile.context_window:
-        return profile.context_window
-    if learned and model == profile.model:
+    if learned and model == profile.model and not profile.context_window:
         return learned
-    return None if profile.base_url else providers.models().get(profile.model, {}).get("window")
+    return known_window(profile.model, profile.base_url, profile.context_window)
+
+
+def known_window(model: str, base_url: str, own: int | None) -> int | None:
+    """The window of a model in tokens before its server was asked: the agent's ``own`` setting, or as known."""
+    if own:
+        return own
+    return None if base_url else providers.models().get(model, {}).get("window")
 
 
 def _is_too_long(turn: ActiveTurn, services: TurnServices, window: int) -> bool:

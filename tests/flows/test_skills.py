@@ -1,4 +1,6 @@
-"""Skills in a whole journey: the index, a skill that a message opens, and one that the agent reads."""
+"""Skills and AGENTS.md in whole journeys: what the model is shown of them, and when."""
+
+import asyncio
 
 import pytest
 
@@ -7,6 +9,7 @@ from tests.agents.test_skill_archive import zipped
 from tests.support.flow import Flow, assert_replay_matches
 from tests.support.model_script import calls, says
 
+AGENTS_MD = "Run the tests with make check."
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 DOCUMENT = (
     b"---\nname: boats\ndescription: Builds boats.\ntriggers: [hull]\n---\nCaulk the seams.\n"
@@ -40,5 +43,22 @@ def test_skill_is_opened_by_a_keyword_and_another_by_the_agent(flow: Flow) -> No
     assert plan == "Twelve ribs."
     # The texts of skills come from people of the project, so they are not marked as data.
     assert "<data" not in str(third["messages"])
+    assert flow.model.violations == []
+    assert_replay_matches(conversation)
+
+
+def test_agents_md_is_shown_when_a_sandbox_starts_and_again_only_if_it_was_changed(
+    flow: Flow,
+) -> None:
+    write = calls(write_file={"path": "AGENTS.md", "content": AGENTS_MD})
+    conversation = flow.ask("Write it", [write, says("Written.")])
+    assert conversation.event_data("instructions.read") == []  # the agent has written it itself
+    for question in ("What does it say?", "And now?"):
+        asyncio.run(flow.sandboxes().sweep(set()))
+        flow.ask(question, [calls(bash="true"), says("To run them.")], after=conversation)
+    [read] = conversation.event_data("instructions.read")
+    assert (read["path"], read["text"], read["truncated"]) == ("AGENTS.md", AGENTS_MD, False)
+    last = str(flow.model.requests[-1].body["messages"])
+    assert last.count(f"from AGENTS.md>\\n{AGENTS_MD}\\n</data") == 1
     assert flow.model.violations == []
     assert_replay_matches(conversation)

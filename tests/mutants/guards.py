@@ -351,4 +351,9 @@ MUTANTS = (
         last_operand_dropped,
         ("tests/conversations/test_skill_loading.py::test_skill_is_opened_once_in_a_conversation",),
     ),
+    Mutant(
+        "instructions-are-shown-once",
+        last_operand_dropped,
+        ("tests/worker/test_instructions_file.py",),
+    ),
 )

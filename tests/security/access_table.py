@@ -145,6 +145,8 @@ ROWS: dict[str, tuple[int, ...]] = {
                                        (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
     f"DELETE {P}agents/{{agent_id}}/skills/{{skill_id}}/":
                                        (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
+    f"GET {P}agents/{{agent_id}}/preview/":
+                                       (401, 404, 200, 200, 200, 200, 404, 200, 401, 404),
     # -- conversations: the chat session belongs to the owner, its conversation is queued -
     f"GET {P}agents/{{agent_id}}/chat-sessions/":
                                        (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),

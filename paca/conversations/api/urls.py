@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from paca.conversations.api import chats, conversations, event_schema, log, workers
+from paca.conversations.api import chats, conversations, event_schema, log, preview, workers
 
 chat_sessions = [
     path("", chats.ChatSessions.as_view(), name="chat-sessions"),
@@ -36,6 +36,11 @@ urlpatterns = [
         include(
             [
                 path("agents/<uuid:agent_id>/chat-sessions/", include(chat_sessions)),
+                path(
+                    "agents/<uuid:agent_id>/preview/",
+                    preview.Preview.as_view(),
+                    name="agent-preview",
+                ),
                 path("conversations/", conversations.Conversations.as_view(), name="conversations"),
                 path("conversations/<uuid:conversation_id>/", include(conversation)),
             ]

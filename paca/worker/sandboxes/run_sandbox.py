@@ -31,6 +31,7 @@ from paca.sandbox.start_phases import StartPhases
 from paca.worker.database import Database
 from paca.worker.run_log import RunLog
 from paca.worker.sandboxes import warm_pool as warm_pools
+from paca.worker.sandboxes.instructions_file import read_instructions
 from paca.worker.sandboxes.warm_pool import WarmPool
 
 FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS = 0.5, 15.0
@@ -233,9 +234,16 @@ class RunSandbox:
                 )
             )
             self._known_boot_id = sandbox.boot_id
+            await self._show_instructions(sandbox)
         else:
             await self._kill_stopped_calls(sandbox)
         return sandbox
+
+    async def _show_instructions(self, sandbox: Sandbox) -> None:
+        """Add the workspace's file for agents to the log, unless the model knows its text."""
+        shown = self._log.history.instructions
+        if (event := await read_instructions(sandbox, shown=shown)) is not None:
+            self._log.add(event)
 
     async def _kill_stopped_calls(self, sandbox: Sandbox) -> None:
         """Kill the processes of calls that were stopped while the sandbox could not be reached."""

@@ -70,7 +70,7 @@ class TextCallingLLM:
 
 def as_text_request(request: Request) -> Request:
     """The request without tools. Tools, calls and results are written as text."""
-    system = "\n\n".join(part for part in (request.system, _describe_tools(request.tools)) if part)
+    system = "\n\n".join(part for part in (request.system, describe_tools(request.tools)) if part)
     return replace(
         request, system=system, tools=(), messages=tuple(plain_history.as_text(request.messages))
     )
@@ -100,7 +100,8 @@ def _with_text(reply: Reply, text: str) -> Reply:
     return replace(reply, blocks=(*others, *blocks))
 
 
-def _describe_tools(tools: tuple[ToolSpec, ...]) -> str:
+def describe_tools(tools: tuple[ToolSpec, ...]) -> str:
+    """The tools as the system prompt tells them, with how to call them; empty if there are none."""
     if not tools:
         return ""
     return INSTRUCTIONS + "\n".join(

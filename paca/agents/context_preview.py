@@ -1,0 +1,83 @@
+"""The context that an agent's run begins with, assembled as the run assembles it, with its size."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from paca.agents import prompts
+from paca.agents.models import Agent
+from paca.agents.skill_tools import SkillLibrary
+from paca.agents.toolbox import make_toolbox
+from paca.engine.context.trimming import CHARACTERS_PER_TOKEN
+from paca.engine.context_window import known_window
+from paca.engine.llm import own_parameters
+from paca.engine.llm.text_tool_calls.adapter import describe_tools
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPart:
+    """A part of the context, such as ``rules`` or ``message``."""
+
+    name: str
+    text: str
+
+    @property
+    def tokens(self) -> int:
+        """An estimate, at four characters a token."""
+        return _tokens(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextTool:
+    """A tool as the model is told of it."""
+
+    name: str
+    description: str
+    arguments: dict[str, Any]
+
+    @property
+    def tokens(self) -> int:
+        """An estimate, at four characters a token."""
+        return _tokens(self.name + self.description + json.dumps(self.arguments))
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPreview:
+    """The context of a first request. ``window`` is the model's in tokens; None if it is not known."""
+
+    parts: tuple[ContextPart, ...]
+    tools: tuple[ContextTool, ...]
+    window: int | None
+
+    @property
+    def tokens(self) -> int:
+        """The estimate for all of it."""
+        return sum(part.tokens for part in self.parts) + sum(tool.tokens for tool in self.tools)
+
+
+def preview(agent: Agent, *, project: str, trigger_type: str, message: str = "") -> ContextPreview:
+    """The context of a conversation that ``trigger_type`` starts with ``message``, if that is given.
+
+    The parts before ``message`` are the system prompt, with an empty line between them. ``project`` is the
+    project's name.
+    """
+    skills = prompts.read_skills(agent.pk)
+    assembled = prompts.assemble(agent, project=project, trigger_type=trigger_type, skills=skills)
+    parts = [ContextPart(part.name, part.text) for part in assembled]
+    specs = make_toolbox(library=SkillLibrary(skills)).specs()
+    if agent.text_tool_calls:
+        parts.append(ContextPart("tools", describe_tools(specs)))
+        specs = ()
+    if message:
+        parts.append(ContextPart("message", message))
+    window = known_window(
+        agent.model, agent.base_url, agent.parameters.get(own_parameters.CONTEXT_WINDOW)
+    )
+    tools = tuple(ContextTool(spec.name, spec.description, spec.arguments) for spec in specs)
+    return ContextPreview(tuple(parts), tools, window)
+
+
+def _tokens(text: str) -> int:
+    return -(-len(text) // CHARACTERS_PER_TOKEN)

@@ -1,0 +1,71 @@
+"""The preview of an agent's context is what a run sends, byte for byte."""
+
+import json
+from typing import Any
+
+import pytest
+
+from paca.agents import services as agents
+from paca.agents.services import skills
+from tests.support.api import Api
+from tests.support.flow import Flow
+from tests.support.model_script import says
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
+
+
+def preview(flow: Flow) -> dict[str, Any]:
+    world = flow.world
+    path = f"/projects/{world.project.pk}/agents/{world.agent.pk}/preview/"
+    return dict(Api(world.user).get(f"{path}?trigger_type=chat_message").json())
+
+
+def system_of(body: dict[str, Any]) -> str:
+    """The system prompt in the body of a request, in either dialect."""
+    if "system" not in body:
+        return str(body["messages"][0]["content"])
+    system = body["system"]
+    return system if isinstance(system, str) else "".join(block["text"] for block in system)
+
+
+def tools_of(body: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Name, description and schema of each tool in the body of a request, in either dialect."""
+    found = [tool.get("function", tool) for tool in body.get("tools", [])]
+    return [
+        (
+            tool["name"],
+            tool["description"],
+            json.dumps(tool.get("input_schema") or tool["parameters"]),
+        )
+        for tool in found
+    ]
+
+
+@pytest.mark.parametrize("flow", ["anthropic", "openai"], indirect=True)
+@pytest.mark.parametrize("text_tool_calls", [False, True])
+def test_preview_equals_the_request_of_a_run(flow: Flow, text_tool_calls: bool) -> None:
+    agent, by = flow.world.agent, flow.world.owner
+    agents.configure(
+        agent,
+        by=by,
+        system_prompt="Work in {workspace}. Write “ünïcode”.",
+        text_tool_calls=text_tool_calls,
+    )
+    skills.create_from_template(agent, "developer", by=by)
+    style = {"name": "style", "description": "House style.", "content": "Be brief."}
+    skills.create(agent, by=by, always_on=True, **style)
+
+    shown = preview(flow)
+    flow.ask("Hello", [says("Hi.")])
+    [request] = flow.model.requests
+
+    names = ["system", "identity", "skills", "skill_index", "rules", "trigger"]
+    assert [part["name"] for part in shown["parts"]] == names + ["tools"] * text_tool_calls
+    assert "\n\n".join(part["text"] for part in shown["parts"]) == system_of(request.body)
+    assert [
+        (tool["name"], tool["description"], json.dumps(tool["arguments"]))
+        for tool in shown["tools"]
+    ] == tools_of(request.body)
+    assert bool(shown["tools"]) is not text_tool_calls
+    every = [*shown["parts"], *shown["tools"]]
+    assert shown["tokens"] == sum(each["tokens"] for each in every)
