@@ -23,6 +23,7 @@ MODULES = {
     "SOAK": "soaking",
     "STOP": "stopping",
     "RACE": "racing",
+    "TOOLS": "project_writes",
 }
 
 

@@ -6,6 +6,7 @@ from paca.projects.tools.comments import AddComment
 from paca.projects.tools.doc_writes import CreateDoc, UpdateDoc
 from paca.projects.tools.docs import ListDocs, ReadDoc
 from paca.projects.tools.project import ReadProject
+from paca.projects.tools.search import SearchProject
 from paca.projects.tools.task_writes import CreateTask, UpdateTask
 from paca.projects.tools.tasks import ListTasks, ReadTask
 
@@ -18,6 +19,7 @@ TOOLS = (
     ReadDoc,
     ReadProject,
     ReadTask,
+    SearchProject,
     UpdateDoc,
     UpdateTask,
 )

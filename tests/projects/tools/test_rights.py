@@ -23,6 +23,7 @@ CALLS: dict[str, tuple[dict[str, Any], str]] = {
     "read_doc": ({"doc": "Guide"}, "docs:read"),
     "read_project": ({}, "projects:read"),
     "read_task": ({"task": 1}, "tasks:read"),
+    "search_project": ({"words": "login"}, "projects:read"),
     "update_doc": ({"doc": "Guide", "append": "More"}, "docs:write"),
     "update_task": ({"task": 1, "status": "Done"}, "tasks:write"),
 }

@@ -59,6 +59,7 @@ def test_specs_are_the_same_bytes_in_every_run() -> None:
         ("write_doc", "update_doc"),
         ("list_members", "read_project"),
         ("list_sprints", "read_project"),
+        ("search_tasks", "search_project"),
     ],
 )
 def test_names_that_models_try_lead_to_the_tool(name: str, meant: str) -> None:
@@ -78,6 +79,7 @@ def test_names_that_models_try_lead_to_the_tool(name: str, meant: str) -> None:
         ("list_tasks", {"assignee": "me", "status": "Done"}, "Done, me"),
         ("read_doc", {"doc": "Guide"}, "Guide"),
         ("read_project", {}, ""),
+        ("search_project", {"words": "login"}, "login"),
     ],
 )
 def test_card_of_a_call_tells_what_it_is_about(
