@@ -167,7 +167,7 @@ class TurnFinished(Event):
 
 @event("agent.title.changed")
 class TitleChanged(Event):
-    """The title of the conversation, made from its first message or written by a person."""
+    """The title, made from the first message or written by a person; empty if that message was taken back."""
 
     title: str
     by: str = ""

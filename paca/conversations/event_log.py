@@ -15,6 +15,11 @@ from paca.common.prepared_queries import Parameter, Select
 from paca.conversations.models import Conversation, Event
 
 PAGE_EVENTS = 200
+MESSAGES_OF_PEOPLE = (
+    events.MessageReceived.type,
+    events.MessageEdited.type,
+    events.MessageWithdrawn.type,
+)
 E = TypeVar("E", bound=events.Event)
 
 _COLUMNS = ("seq", "type", "source", "turn", "at", "payload", "blob__body")
@@ -99,6 +104,20 @@ def of_types(conversation_id: UUID, types: Collection[str]) -> Iterator[tuple[in
     """All events of these types in order, each as its ``seq`` and the decoded event."""
     rows = _rows(conversation_id).filter(type__in=types).order_by("seq")
     return ((stored.seq, stored.load()) for stored in map(_stored, rows))
+
+
+def texts_of_people(conversation_id: UUID) -> dict[int, str]:
+    """The messages of people as their authors last changed them, by ``seq``; without those taken back."""
+    texts: dict[int, str] = {}
+    for seq, event in of_types(conversation_id, MESSAGES_OF_PEOPLE):
+        match event:
+            case events.MessageReceived():
+                texts[seq] = event.text
+            case events.MessageEdited():
+                texts[event.event_seq] = event.text
+            case events.MessageWithdrawn():
+                texts.pop(event.event_seq, None)
+    return texts
 
 
 def all_events(conversation_id: UUID) -> Iterator[StoredEvent]:

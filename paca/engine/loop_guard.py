@@ -5,7 +5,7 @@ that says something new each time and does the same makes no progress. Replies w
 no guard here. Each of them ends the turn, except continuations, which ``TurnProgress`` counts.
 
 Polling is another matter: between two equal looks time was meant to pass, so repetition proves nothing.
-It has a limit in time.
+It has limits in time and in number: each look costs a model call.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ UNREADABLE_STEPS = 3  # as many in a row end the turn: the model cannot write th
 WAITING_COMMAND = re.compile(r"\b(sleep|wait|watch|inotifywait)\b|\btail\b.*\s-\w*[fF]")
 MIN_WAIT_SECONDS = 1.0
 POLLING_WARN_SECONDS, POLLING_STUCK_SECONDS = 300.0, 900.0
+POLLING_WARN_STEPS, POLLING_STUCK_STEPS = 30, 150
 # Period (in steps) to the rounds at which the turn pauses: eight model calls at most.
 STUCK_ROUNDS = {1: 5, 2: 4}
 MAX_STEPS_KEPT = max(period * rounds for period, rounds in STUCK_ROUNDS.items())
@@ -76,12 +77,13 @@ class StepDigest:
 class LoopGuard:
     """The latest steps since the last message. ``warned``: the model was told that it repeats itself.
 
-    ``polled``: the seconds that the equal steps at the end have waited.
+    ``polled``: the seconds that the equal steps at the end have waited, and ``polls`` how many have.
     """
 
     steps: tuple[StepDigest, ...] = ()
     warned: bool = False
     polled: float = 0.0
+    polls: int = 0
 
     def advance(self, event: Event) -> LoopGuard:
         """The guard after one more event. A message of a person starts it afresh."""
@@ -123,9 +125,12 @@ class LoopGuard:
             for call in last.calls
         )
         last = replace(last, calls=calls, waited=last.waited + waited)
-        after = replace(self, steps=(*before, last), polled=self.polled + waited)
+        is_poll = last.is_done and not self.steps[-1].is_done and last.waited > 0
+        polls = self.polls + is_poll
+        after = replace(self, steps=(*before, last), polled=self.polled + waited, polls=polls)
         if last.is_done and after.most_rounds < SUSPECT_ROUNDS:
-            after = replace(after, polled=sum(step.waited for step in after.steps[-2:]))
+            times = [step.waited for step in after.steps[-2:]]
+            after = replace(after, polled=sum(times), polls=sum(each > 0 for each in times))
         # guard: engine-warning-of-a-new-repetition
         return replace(after, warned=after.warned and after.is_suspect)
 
@@ -154,7 +159,7 @@ class LoopGuard:
     @property
     def needs_warning(self) -> bool:
         """Whether the model repeats itself and was not told yet."""
-        if self.is_polling and self.polled < POLLING_WARN_SECONDS:
+        if self.is_polling and not self._polls_for(POLLING_WARN_SECONDS, POLLING_WARN_STEPS):
             return False
         return self.most_rounds >= WARN_ROUNDS and not self.warned
 
@@ -173,8 +178,13 @@ class LoopGuard:
     @property
     def _has_polled_too_long(self) -> bool:
         # guard: engine-polling-limit
-        too_long = self.polled >= POLLING_STUCK_SECONDS
+        too_long = self._polls_for(POLLING_STUCK_SECONDS, POLLING_STUCK_STEPS)
         return too_long and self.most_rounds >= WARN_ROUNDS
+
+    def _polls_for(self, seconds: float, steps: int) -> bool:
+        """Whether it has waited for so long, or so many times, and nothing has changed."""
+        # guard: engine-number-of-polls
+        return self.polled >= seconds or self.polls >= steps
 
     @property
     def is_unreadable(self) -> bool:
@@ -207,7 +217,12 @@ class LoopGuard:
     def _describe(self, subject: str) -> str:
         if self.is_polling:
             tools = " and ".join(dict.fromkeys(step.tools for step in self.steps[-2:]))
-            return f"{subject} waited {self.polled / 60:.0f} minutes with {tools}, and nothing changed."
+            waited = (
+                f"{self.polled / 60:.0f} minutes" if self.polled >= 120 else f"{self.polled:.0f} s"
+            )
+            return (
+                f"{subject} waited {waited} with {tools}, {self.polls} times, and nothing changed."
+            )
         times = self.rounds(1)
         if times >= WARN_ROUNDS:
             return f"{subject} called {self.steps[-1].tools} {times} times in the same way, with the same result."

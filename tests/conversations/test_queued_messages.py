@@ -115,6 +115,7 @@ def test_message_that_interrupts_has_its_effect_at_once_and_does_not_wait():
     seq = chat.api.post(chat.url(started, "messages/"), body).data["event_seq"]
     answer = chat.api.delete(chat.url(started, f"messages/{seq}/"))
     assert error_of(answer)[:2] == (409, "message_taken")
+    assert "interrupts Rosa at once" in answer.json()["detail"]
 
 
 def test_export_shows_a_changed_message_and_one_that_was_taken_back():
@@ -125,3 +126,57 @@ def test_export_shows_a_changed_message_and_one_that_was_taken_back():
     text = download(chat.api.get(chat.url(started, "export/?format=markdown"))).decode()
     assert "And the README" in text
     assert "took back a message before it was read" in text
+
+
+# --- titles -------------------------------------------------------------------------------------
+
+
+def titled(chat: Chat, text: str) -> tuple[str, int]:
+    """A queued conversation with a first message, which gave it its title; gives its number too."""
+    started = chat.start(text)["conversation"]
+    return started, Trigger.objects.get(conversation=started).event_seq
+
+
+def test_title_does_not_keep_words_that_were_taken_back():
+    chat = Chat()
+    started, seq = titled(chat, "My password is tulip")
+    assert chat.row(started).title == "My password is tulip"
+    chat.api.delete(chat.url(started, f"messages/{seq}/"))
+    assert chat.row(started).title == ""
+    chat.api.post(chat.url(started, "messages/"), {"text": "Sort the list"})
+    assert chat.row(started).title == "Sort the list"
+
+
+def test_title_follows_its_message_and_falls_to_the_next_one():
+    chat = Chat()
+    started, seq = titled(chat, "Sort teh list")
+    chat.api.post(chat.url(started, "messages/"), {"text": "And the changelog"})
+    chat.api.patch(chat.url(started, f"messages/{seq}/"), {"text": "Sort the list"})
+    assert chat.row(started).title == "Sort the list"
+    chat.api.delete(chat.url(started, f"messages/{seq}/"))
+    assert chat.row(started).title == "And the changelog"
+
+
+def test_title_that_a_person_wrote_stays():
+    chat = Chat()
+    started, seq = titled(chat, "Sort the list")
+    chat.api.patch(chat.url(started), {"title": "Sort the list"})
+    chat.api.delete(chat.url(started, f"messages/{seq}/"))
+    assert chat.row(started).title == "Sort the list"
+
+
+# --- what is told of a message that cannot be changed -------------------------------------------
+
+
+def test_message_that_a_stop_has_ended_is_not_told_as_read():
+    chat = Chat()
+    started, seq = titled(chat, "Sort the list")
+    chat.api.post(chat.url(started, "stop/"))
+    for answer in (
+        chat.api.patch(chat.url(started, f"messages/{seq}/"), {"text": "Too late"}),
+        chat.api.delete(chat.url(started, f"messages/{seq}/")),
+    ):
+        assert error_of(answer)[:2] == (409, "message_taken")
+        assert answer.json()["detail"] == (
+            "A Stop has ended this message before Rosa read it. Write it as a new message."
+        )

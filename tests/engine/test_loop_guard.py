@@ -80,8 +80,32 @@ def test_polling_is_no_loop_until_its_limit_in_time(commands):
     assert 55 <= a_dozen.polled <= 60
     long = polled(*commands, seconds=60, times=6)
     assert (long.needs_warning, long.is_stuck) == (True, False)
-    assert "minutes with bash, and nothing changed" in long.model_message
+    assert "minutes with bash, " in long.model_message
     assert polled(*commands, seconds=60, times=16).is_stuck
+
+
+@pytest.mark.parametrize("commands", [["sleep 1"], ["sleep 1", "cat state"]])
+def test_polling_with_short_waits_has_a_limit_in_number(commands):
+    """Each look costs a model call, so ``sleep 1`` must not go on for 900 of them."""
+    few = polled(*commands, seconds=1, times=29)
+    assert (few.needs_warning, few.is_stuck) == (False, False)
+    warned = polled(*commands, seconds=1, times=31)
+    assert (warned.needs_warning, warned.is_stuck) == (True, False)
+    said = f"You waited {warned.polls} s with bash, {warned.polls} times, and nothing changed."
+    assert warned.model_message.startswith(said)
+    assert not polled(*commands, seconds=1, times=149).is_stuck
+    stuck = polled(*commands, seconds=1, times=151)
+    assert stuck.is_stuck
+    assert f"minutes with bash, {stuck.polls} times" in stuck.pause_detail
+
+
+def test_number_of_polls_starts_afresh_when_something_has_changed():
+    before = polled("sleep 1", seconds=1, times=149)
+    after = before
+    for event in step(500, "sleep 1", output="changed"):
+        after = after.advance(event)
+    assert after.polls <= 2
+    assert not after.is_stuck
 
 
 def test_command_that_does_not_let_time_pass_is_no_polling():

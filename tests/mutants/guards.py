@@ -90,6 +90,11 @@ MUTANTS = (
         ),
     ),
     Mutant("engine-polling-is-no-loop", value("0.0"), ("tests/engine/test_loop_guard.py",)),
+    Mutant(
+        "engine-number-of-polls",
+        value("self.polled >= seconds"),
+        ("tests/engine/test_loop_guard.py",),
+    ),
     Mutant("engine-polling-limit", value("False"), ("tests/engine/test_loop_guard.py",)),
     Mutant(
         "engine-output-cannot-end-its-mark",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from django.db import transaction
 from django.db.models.functions import Now
 
@@ -21,11 +23,12 @@ from paca.conversations.models.inbox import TriggerQuerySet
 from paca.conversations.services.inbox import lock
 from paca.conversations.services.messages import check_text
 from paca.conversations.services.skill_loading import skill_events
+from paca.conversations.services.titles import title_from
 from paca.projects.models import Member
 
 
 class MessageTaken(Conflict):
-    """The agent was first and has read the message, or its author has taken it back."""
+    """The agent was first and has read the message, its author has taken it back, or a Stop has ended it."""
 
     code = "message_taken"
 
@@ -34,8 +37,10 @@ class MessageTaken(Conflict):
 def edit(conversation: Conversation, *, event_seq: int, text: str, by: Member) -> None:
     """Replace the text of a message that the agent has not read. ``event_seq`` is the message's event.
 
-    To give it the text that it has changes nothing: a page repeats a command whose answer was lost. Raises ``Invalid`` for an empty or too long text, ``NotFound`` if there is no such message,
-    ``NotAllowed`` if another person wrote it, and ``MessageTaken`` if the agent was faster.
+    To give it the text that it has changes nothing: a page repeats a command whose answer was lost. A title
+    that was made of the message follows it. Raises ``Invalid`` for an empty or too long text, ``NotFound``
+    if there is no such message, ``NotAllowed`` if another person wrote it, and ``MessageTaken`` if the agent
+    was faster or a Stop has ended the message.
     """
     check_text(text)
     current, waiting = _waiting_trigger(conversation, event_seq, by)
@@ -47,23 +52,26 @@ def edit(conversation: Conversation, *, event_seq: int, text: str, by: Member) -
     if _text_of_last_edit(current, event_seq) == to_storable(text):
         return
     if not is_waiting:
-        raise _taken(current)
+        raise _taken(current, event_seq)
     edited = events.MessageEdited(event_seq=event_seq, text=text, by=by.name)
-    store.append(current.id, edited, *skill_events(current, text))
+    retitled = _title_after(current, event_seq, text)
+    store.append(current.id, edited, *retitled, *skill_events(current, text))
 
 
 @transaction.atomic
 def withdraw(conversation: Conversation, *, event_seq: int, by: Member) -> None:
     """Take a message back that the agent has not read. A conversation that waits for nothing else stops.
 
-    To take back a message again changes nothing. Raises what ``edit`` raises.
+    To take back a message again changes nothing. A title that was made of the message is replaced by one of
+    another message, or none. Raises what ``edit`` raises.
     """
     current, waiting = _waiting_trigger(conversation, event_seq, by)
     if not waiting.move(TriggerState.WITHDRAWN):
         if _is_withdrawn(current, event_seq):
             return
-        raise _taken(current)
+        raise _taken(current, event_seq)
     withdrawn: list[events.Event] = [events.MessageWithdrawn(event_seq=event_seq, by=by.name)]
+    withdrawn += _title_after(current, event_seq, None)
     rest = Trigger.objects.filter(conversation=current, state=TriggerState.NEW)
     if current.status == ConversationStatus.QUEUED and not rest.exists():
         withdrawn.append(events.ConversationStopped(reason="by_person", by=by.name))
@@ -86,6 +94,27 @@ def _waiting_trigger(
     return current, _triggers(current, event_seq).filter(**waiting)
 
 
+def _title_after(current: Conversation, event_seq: int, text: str | None) -> list[events.Event]:
+    """The event that changes the title with its message, which has a new text, or None if it is taken back.
+
+    Empty if the title stays: a person wrote it, or it was made of another message.
+    """
+    if not current.title or not _title_is_made(current.id):
+        return []
+    texts = event_log.texts_of_people(current.id)
+    if title_from(texts.get(event_seq, "")) != current.title:
+        return []
+    texts |= {event_seq: text or ""}
+    title = next((made for each in texts.values() if (made := title_from(each))), "")
+    return [] if title == current.title else [events.TitleChanged(title=title)]
+
+
+def _title_is_made(conversation_id: UUID) -> bool:
+    """Whether the title was made of a message, and not written by a person."""
+    titles = event_log.of_type(conversation_id, events.TitleChanged, after=0)
+    return bool(titles) and not titles[-1].by
+
+
 def _text_of_last_edit(current: Conversation, event_seq: int) -> str | None:
     """The text that the author gave the message last; None if it was not changed."""
     edits = event_log.of_type(current.id, events.MessageEdited, after=event_seq)
@@ -102,5 +131,14 @@ def _is_withdrawn(current: Conversation, event_seq: int) -> bool:
     return _triggers(current, event_seq).filter(state=TriggerState.WITHDRAWN).exists()
 
 
-def _taken(current: Conversation) -> MessageTaken:
-    return MessageTaken(f"{current.agent.name} was first and has read this message already.")
+def _taken(current: Conversation, event_seq: int) -> MessageTaken:
+    """The error that says why a message cannot be changed any more."""
+    agent, trigger = current.agent.name, _triggers(current, event_seq).first()
+    if trigger is not None and trigger.turn is None:
+        if trigger.state == TriggerState.DONE:
+            return MessageTaken(
+                f"A Stop has ended this message before {agent} read it. Write it as a new message."
+            )
+        if trigger.control != ControlCommand.NONE:
+            return MessageTaken(f"This message interrupts {agent} at once, so it does not wait.")
+    return MessageTaken(f"{agent} was first and has read this message already.")
