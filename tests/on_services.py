@@ -58,6 +58,7 @@ CHOSEN = (
     "tests/realtime/test_commands.py",
     "tests/realtime/test_full_database.py",
     "tests/realtime/test_live_text.py",
+    "tests/realtime/test_notifications.py",
     "tests/realtime/test_recent_events.py",
     "tests/realtime/test_replay_and_follow.py",
     # Constraints, row locks and searches of the other apps.

@@ -36,6 +36,7 @@ PRINCIPALS = (
 
 P = "/api/v1/projects/{project}/"
 T = f"{P}tasks/{{number}}/"
+D = f"{P}docs/{{doc_id}}/"
 C = f"{P}conversations/{{conversation_id}}/"
 
 ROWS: dict[str, tuple[int, ...]] = {
@@ -175,6 +176,49 @@ ROWS: dict[str, tuple[int, ...]] = {
     f"POST {C}pause/":                 (401, 404, 403, 409, 409, 409, 404, 403, 401, 404),
     f"POST {C}resume/":                (401, 404, 403, 409, 409, 409, 404, 403, 401, 404),
     f"POST {C}continue/":              (401, 404, 403, 202, 202, 202, 404, 403, 401, 404),
+    # -- comments: they are the owner's; a manager may delete them ---------------------------
+    f"GET {T}comments/":              (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"POST {T}comments/":             (401, 404, 403, 201, 201, 201, 404, 403, 401, 404),
+    f"GET {T}comments/{{comment_id}}/":
+                                       (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"PATCH {T}comments/{{comment_id}}/":
+                                       (401, 404, 403, 403, 403, 200, 404, 403, 401, 404),
+    f"DELETE {T}comments/{{comment_id}}/":
+                                       (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
+    f"GET {D}comments/":              (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"POST {D}comments/":             (401, 404, 403, 201, 201, 201, 404, 403, 401, 404),
+    f"GET {D}comments/{{doc_comment_id}}/":
+                                       (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"PATCH {D}comments/{{doc_comment_id}}/":
+                                       (401, 404, 403, 403, 403, 200, 404, 403, 401, 404),
+    f"DELETE {D}comments/{{doc_comment_id}}/":
+                                       (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
+    # -- docs ------------------------------------------------------------------------------
+    f"GET {P}docs/":                  (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"POST {P}docs/":                 (401, 404, 403, 201, 201, 201, 404, 403, 401, 404),
+    f"GET {D}":                       (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"PATCH {D}":                     (401, 404, 403, 200, 200, 200, 404, 403, 401, 404),
+    f"DELETE {D}":                    (401, 404, 403, 204, 204, 204, 404, 403, 401, 404),
+    f"POST {D}restore/":              (401, 404, 403, 200, 200, 200, 404, 403, 401, 404),
+    f"GET {D}versions/":              (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"GET {D}versions/{{version}}/":  (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"POST {D}versions/{{version}}/restore/":
+                                       (401, 404, 403, 200, 200, 200, 404, 403, 401, 404),
+    f"GET {P}doc-folders/":           (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"POST {P}doc-folders/":          (401, 404, 403, 201, 201, 201, 404, 403, 401, 404),
+    f"GET {P}doc-folders/{{folder_id}}/":
+                                       (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"PATCH {P}doc-folders/{{folder_id}}/":
+                                       (401, 404, 403, 200, 200, 200, 404, 403, 401, 404),
+    f"DELETE {P}doc-folders/{{folder_id}}/":
+                                       (401, 404, 403, 204, 204, 204, 404, 403, 401, 404),
+    # -- search and notifications: the notification is the owner's -------------------------
+    f"GET {P}search/":                (401, 404, 400, 400, 400, 400, 404, 403, 401, 404),
+    "GET /api/v1/notifications/":      (401, 200, 200, 200, 200, 200, 200, 403, 401, 200),
+    "POST /api/v1/notifications/read/":
+                                       (401, 200, 200, 200, 200, 200, 200, 403, 401, 200),
+    "POST /api/v1/notifications/{notification_id}/read/":
+                                       (401, 404, 404, 404, 404, 200, 404, 403, 401, 404),
     # -- every other path of the API ------------------------------------------------------
     "GET /api/": (404,) * 10,
     "GET /api/{rest}": (404,) * 10,
@@ -247,6 +291,14 @@ def bodies(target: ProjectObjects) -> dict[str, Any]:
         f"PATCH {P}agents/{{agent_id}}/skills/{{skill_id}}/": {"enabled": False},
         f"POST {P}agents/{{agent_id}}/chat-sessions/": {"message": "Hello"},
         f"POST {P}agents/{{agent_id}}/chat-sessions/{{session_id}}/messages/": {"text": "Hello"},
+        f"POST {T}comments/": {"text": "Hello @rosa"},
+        f"PATCH {T}comments/{{comment_id}}/": {"text": "Hello again"},
+        f"POST {D}comments/": {"text": "Hello"},
+        f"PATCH {D}comments/{{doc_comment_id}}/": {"text": "Hello again"},
+        f"POST {P}docs/": {"title": "Guide", "folder": str(target.ids["folder_id"])},
+        f"PATCH {D}": {"text": "More", "folder": str(target.ids["folder_id"])},
+        f"POST {P}doc-folders/": {"name": "More", "parent": str(target.ids["folder_id"])},
+        f"PATCH {P}doc-folders/{{folder_id}}/": {"name": "Renamed"},
         f"PATCH {C}": {"title": "Renamed"},
         f"POST {C}messages/": {"text": "Hello"},
         f"PATCH {C}messages/{{event_seq}}/": {"text": "Hello again"},

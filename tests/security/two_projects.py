@@ -11,9 +11,12 @@ from paca.agents.services import skills
 from paca.conversations import full_outputs, store
 from paca.conversations import services as conversations
 from paca.projects import permissions
-from paca.projects.models import Member, Project
+from paca.projects.models import Member, Notification, Project
 from paca.projects.services import (
     attachments,
+    comments,
+    doc_folders,
+    docs,
     members,
     projects,
     roles,
@@ -92,6 +95,7 @@ def _make_project(owner_name: str) -> ProjectObjects:
         "session_id": chat.session_id,
         "event_seq": chat.event_seq,
         **_make_tasks(me),
+        **_make_talk(me, agent.member),
         "call_id": _call_with_a_kept_output(chat.conversation_id),
     }
     return ProjectObjects(owner, project, ids)
@@ -109,6 +113,24 @@ def _make_tasks(me: Member) -> dict[str, UUID | int]:
         "status_id": task.status_id,
         "type_id": task.type_id,
         "sprint_id": sprints.create(me.project, name="June", by=me).pk,
+    }
+
+
+def _make_talk(me: Member, agent: Member) -> dict[str, UUID | int]:
+    """A doc in a folder, comments, and a notification. The newest version is none of the other project."""
+    task = me.project.tasks.get()
+    folder = doc_folders.create(me.project, name="Secrets", by=me)
+    doc = docs.create(me.project, title="Secret", folder=folder, by=me)
+    for text in () if me.handle == "owner" else ("more", "most"):
+        docs.change(doc, text=text, by=me)
+    mention = comments.add(task, text=f"A secret for @{me.handle}", by=agent)
+    return {
+        "doc_id": doc.pk,
+        "version": doc.version,
+        "folder_id": folder.pk,
+        "comment_id": comments.add(task, text="A secret", by=me).pk,
+        "doc_comment_id": comments.add(doc, text="A secret", by=me).pk,
+        "notification_id": Notification.objects.get(comment=mention).pk,
     }
 
 

@@ -1,12 +1,16 @@
-"""URLs below ``/api/v1/``: workspaces, projects, members, roles and tasks."""
+"""URLs below ``/api/v1/``: workspaces, projects, members, roles, and what is in a project."""
 
 from django.urls import path
 
 from paca.projects.api import (
     attachments,
+    comments,
+    docs,
     members,
+    notifications,
     projects,
     roles,
+    search,
     sprints,
     statuses,
     tasks,
@@ -15,6 +19,7 @@ from paca.projects.api import (
 
 P = "projects/<uuid:project>/"
 T = f"{P}tasks/<int:number>/"
+D = f"{P}docs/<uuid:doc_id>/"
 A = f"{T}attachments/<uuid:attachment_id>/"
 
 urlpatterns = [
@@ -51,5 +56,45 @@ urlpatterns = [
         f"{P}sprints/<uuid:sprint_id>/complete/",
         sprints.SprintComplete.as_view(),
         name="sprint-complete",
+    ),
+    path(f"{P}search/", search.Search.as_view(), name="search"),
+    path(f"{T}comments/", comments.TaskCommentList.as_view(), name="task-comments"),
+    path(
+        f"{T}comments/<uuid:comment_id>/",
+        comments.TaskCommentDetail.as_view(),
+        name="task-comment",
+    ),
+    path(f"{P}docs/", docs.DocList.as_view(), name="docs"),
+    path(D, docs.DocDetail.as_view(), name="doc"),
+    path(f"{D}restore/", docs.DocRestore.as_view(), name="doc-restore"),
+    path(f"{D}versions/", docs.DocVersionList.as_view(), name="doc-versions"),
+    path(
+        f"{D}versions/<int:version>/",
+        docs.DocVersionDetail.as_view(),
+        name="doc-version",
+    ),
+    path(
+        f"{D}versions/<int:version>/restore/",
+        docs.DocVersionRestore.as_view(),
+        name="doc-version-restore",
+    ),
+    path(f"{D}comments/", comments.DocCommentList.as_view(), name="doc-comments"),
+    path(
+        f"{D}comments/<uuid:doc_comment_id>/",
+        comments.DocCommentDetail.as_view(),
+        name="doc-comment",
+    ),
+    path(f"{P}doc-folders/", docs.DocFolderList.as_view(), name="doc-folders"),
+    path(f"{P}doc-folders/<uuid:folder_id>/", docs.DocFolderDetail.as_view(), name="doc-folder"),
+    path("notifications/", notifications.NotificationList.as_view(), name="notifications"),
+    path(
+        "notifications/read/",
+        notifications.NotificationReadAll.as_view(),
+        name="notifications-read",
+    ),
+    path(
+        "notifications/<uuid:notification_id>/read/",
+        notifications.NotificationRead.as_view(),
+        name="notification-read",
     ),
 ]

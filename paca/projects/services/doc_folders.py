@@ -30,7 +30,7 @@ def create(
     position: float = 0.0,
 ) -> DocFolder:
     """Make a folder. Raises ``Invalid`` if its name is empty or taken in its folder, or it is too deep."""
-    _lock_folders(project.pk)
+    lock_folders(project.pk)
     folder = DocFolder(project=project)
     _set(folder, {"name": name, "parent": parent, "position": position})
     folder.save(force_insert=True)
@@ -45,7 +45,7 @@ def change(folder: DocFolder, *, by: Member, **fields: Any) -> DocFolder:
     Raises ``Invalid`` if the name is empty or taken, if the folder would be in itself or too deep, and
     ``NotFound`` if it was deleted meanwhile. Raises ``TypeError`` for another field.
     """
-    _lock_folders(folder.project_id)
+    lock_folders(folder.project_id)
     _reload(folder)
     _set(folder, fields)
     folder.save()
@@ -60,7 +60,7 @@ def delete(folder: DocFolder, *, by: Member) -> None:
     Raises ``FolderNameTaken`` if a folder in it has a name that is taken there, and ``NotFound`` if it
     was deleted meanwhile.
     """
-    _lock_folders(folder.project_id)
+    lock_folders(folder.project_id)
     _reload(folder)
     inside = set(folder.folders.values_list("name", flat=True))
     above = DocFolder.objects.filter(project_id=folder.project_id, parent=folder.parent_id)
@@ -76,7 +76,7 @@ def delete(folder: DocFolder, *, by: Member) -> None:
     _publish(folder)
 
 
-def _lock_folders(project_id: Any) -> None:
+def lock_folders(project_id: Any) -> None:
     """Let no other transaction move folders of the project until this one ends: two moves make a circle."""
     Project.objects.select_for_update(no_key=True).get(pk=project_id)
 
