@@ -73,6 +73,15 @@ async def test_paca_and_its_data_cannot_be_found_inside(handle, secret):
     assert "canary" not in outcome.output
 
 
+@only_bubblewrap
+async def test_mounts_of_a_sandbox_name_no_folder_of_its_conversation_on_the_host(backend, handle):
+    if os.geteuid() != 0:
+        pytest.skip("without root the workspace is a folder of the host")
+    mounts = (await handle.bash("cat /proc/self/mountinfo")).output
+    assert " /workspace " in mounts
+    assert str(handle.spec.conversation_id) not in mounts
+
+
 async def test_only_processes_of_the_sandbox_are_visible(handle):
     outcome = await handle.bash("ls -d /proc/[0-9]* | wc -l")
     assert int(outcome.output) < 8
