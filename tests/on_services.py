@@ -28,6 +28,7 @@ CHOSEN = (
     "tests/worker/test_full_database.py",
     "tests/worker/test_leases.py",
     "tests/worker/test_messages_are_answered_once.py",
+    "tests/worker/test_project_access.py",
     "tests/worker/test_refused_writes.py",
     "tests/worker/test_superseded.py",
     "tests/worker/test_sweep_events.py",
@@ -44,6 +45,7 @@ CHOSEN = (
     # The output of a command that is kept in pieces, and sums over the calls of a turn.
     "tests/flows/test_full_output.py",
     "tests/worker/test_turn_totals.py",
+    "tests/flows/test_project_tools.py",
     "tests/flows/test_sweeper.py",
     "tests/flows/test_interruptions.py",
     "tests/flows/test_loop_guard.py::test_loop_guard_keeps_its_count_when_another_worker_takes_over",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from paca.projects.models import Activity, Comment, KeyedWrite, Task
-from paca.projects.services import tasks
+from paca.projects.models import Activity, Comment, KeyedWrite, Member, Task
+from paca.projects.services import members, tasks
 from tests.support.flow import Flow, assert_replay_matches
 from tests.support.model_script import calls, says
 from tests.support.worker_process import WorkerProcess
@@ -46,6 +46,24 @@ def test_agent_works_on_its_project_and_quotes_it_as_data(flow: Flow) -> None:
     assert [call["effect"] for call in written] == ["keyed"] * 3
     assert flow.model.violations == []
     assert "from read_task>" in str(flow.model.requests[1].body)
+
+
+def test_viewer_agent_that_is_told_to_edit_a_task_reads_the_refusal_and_changes_nothing(
+    flow: Flow,
+) -> None:
+    world = flow.world
+    member = Member.objects.get(agent=world.agent)
+    members.change_role(member, role=world.role("viewer"), by=world.owner)
+    conversation = begin(flow)
+    flow.wait_until_idle(conversation)
+    assert conversation.answers == ["It is done."]
+    read, *refused = conversation.event_data("tool.returned")
+    assert not read["failed"]
+    assert [each["cause"] for each in refused] == ["refused"] * 3
+    assert "Your role, Viewer, does not allow this; it needs tasks:write." in refused[0]["output"]
+    (task,) = Task.objects.all()
+    assert (task.status.name, Comment.objects.count()) == ("Backlog", 0)
+    assert Activity.objects.get().kind == "task.created"
 
 
 def test_worker_that_dies_after_a_write_leaves_it_to_the_next_and_it_happened_once(
