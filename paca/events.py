@@ -128,7 +128,8 @@ class ConversationFailed(Event):
 
 @event("agent.conversation.stopped")
 class ConversationStopped(Event):
-    """A person stopped the conversation, or its agent was removed."""
+    """A person stopped the conversation, or its agent, project, task or doc was removed: ``reason`` is
+    by_person, agent_removed, project_deleted, task_deleted or doc_deleted."""
 
     reason: str = "by_person"
     by: str = ""
@@ -178,13 +179,20 @@ class TitleChanged(Event):
 
 @event("agent.message.received")
 class MessageReceived(Event):
-    """A message to the agent. ``client_id`` is the id that the sender gave it."""
+    """A message to the agent. ``client_id`` is the id that the sender gave it.
+
+    ``trigger`` is its cause: chat_message, task_assigned, comment_mention, description_write or execute.
+    Paca has written the text of the other causes from the task, and ``comment_id`` names the comment
+    that mentions the agent. ``author`` is the member that has caused it.
+    """
 
     text: str
     author_id: str = ""
     author_name: str = ""
     client_id: str = ""
     on_busy: str = "queue"
+    trigger: str = "chat_message"
+    comment_id: str = ""
 
 
 @event("agent.message.edited")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from paca import env, installation_keys
+from paca.agent_settings import *  # noqa: F403
 from paca.common import csp, logs, trusted_proxies
 from paca.common.request_body import MAX_BODY_BYTES
 from paca.keep_settings import *  # noqa: F403
@@ -179,12 +180,6 @@ WORKER_LEASE_SECONDS = env.seconds(
 )
 COMMAND_TIMEOUT_SECONDS = env.seconds(
     "COMMAND_TIMEOUT_SECONDS", 60, meaning="A command is ended after this time."
-)
-AGENT_MAX_STEPS = env.integer(
-    "AGENT_MAX_STEPS",
-    50,
-    at_least=1,
-    meaning="Model calls in one turn, unless the agent has its own limit.",
 )
 
 # --- Django -----------------------------------------------------------------------------------------

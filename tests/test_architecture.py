@@ -265,7 +265,12 @@ def test_env_module_is_imported_by_the_settings_only():
         or (isinstance(node, ast.ImportFrom) and node.module == "paca.env")
         or (isinstance(node, ast.Import) and any(a.name == "paca.env" for a in node.names))
     }
-    assert importers == {"paca/settings.py", "paca/keep_settings.py", "paca/model_settings.py"}
+    assert importers == {
+        "paca/settings.py",
+        "paca/agent_settings.py",
+        "paca/keep_settings.py",
+        "paca/model_settings.py",
+    }
 
 
 def test_mypy_is_strict_on_every_module():

@@ -11,7 +11,12 @@ from scripts import make_docs
 from tests.test_architecture import modules, nodes, text_of
 
 ROOT = Path(__file__).resolve().parent.parent
-SETTINGS = ("paca/settings.py", "paca/keep_settings.py", "paca/model_settings.py")
+SETTINGS = (
+    "paca/settings.py",
+    "paca/agent_settings.py",
+    "paca/keep_settings.py",
+    "paca/model_settings.py",
+)
 
 
 def read_from_the_environment() -> dict[str, str]:
@@ -59,6 +64,8 @@ def test_settings_have_a_meaning_and_their_unit_in_their_name():
         "SECONDS",
         "MIB",
         "MINUTE",
+        "HOUR",
+        "HOPS",
         "CPUS",
         "STEPS",
         "RETRIES",

@@ -47,6 +47,12 @@ def changes_lists(event: Event) -> bool:
     )
 
 
+def state_after(new_events: Sequence[Event]) -> dict[str, str]:
+    """The activity after these events; empty if none of them changes it."""
+    found = [_ACTIVITY_AFTER[type(event)] for event in new_events if type(event) in _ACTIVITY_AFTER]
+    return {"activity": found[-1]} if found else {}
+
+
 def assignments(
     new_events: Sequence[Event], now: datetime, *, leased: bool
 ) -> tuple[list[str], list[Any]]:

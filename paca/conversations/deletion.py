@@ -17,6 +17,7 @@ from paca.conversations.models import (
     Conversation,
     Event,
     SandboxState,
+    Suggestion,
     Trigger,
 )
 from paca.conversations.models.statuses import ACTIVE_STATUSES, ENDED_STATUSES
@@ -46,6 +47,7 @@ def delete(
     current.deleted_at, current.title, current.detail = timezone.now(), "", ""
     current.save(update_fields=["deleted_at", "title", "detail", "updated_at"])
     Trigger.objects.filter(conversation=current).delete()
+    Suggestion.objects.filter(conversation=current).delete()
     _delete_log(current)
     search.remove_conversation(current.pk)
     audit.record("conversation.deleted", current, by=by, project_id=current.project_id)

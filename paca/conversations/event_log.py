@@ -120,6 +120,27 @@ def texts_of_people(conversation_id: UUID) -> dict[int, str]:
     return texts
 
 
+# What stands before the final answer of a turn: a step with tool calls, or a correction by the loop.
+_BEFORE_ANSWER = (events.ToolCalled.type, events.GuardNoticed.type, events.TurnStarted.type)
+
+
+def final_answer(conversation_id: UUID, turn: int) -> str:
+    """The text of the turn's last reply, after its last tool call; empty if it said nothing.
+
+    Parts of an answer that the model's output limit cut are put together.
+    """
+    rows = _rows(conversation_id).filter(
+        turn=turn, type__in=(*_BEFORE_ANSWER, events.MessageSpoken.type)
+    )
+    parts: list[str] = []
+    for stored in map(_stored, rows.order_by("-seq").iterator(chunk_size=20)):
+        event = stored.load()
+        if not isinstance(event, events.MessageSpoken) or (parts and not event.truncated):
+            break
+        parts.append(event.text)
+    return "".join(reversed(parts)).strip()
+
+
 def all_events(conversation_id: UUID) -> Iterator[StoredEvent]:
     """Every event in order. One page at a time is in memory."""
     seq = 0

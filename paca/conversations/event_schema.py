@@ -167,10 +167,24 @@ def _trigger_entries() -> dict[str, Any]:
         "client_id": {"type": "string", "pattern": "^[A-Za-z0-9_.:-]{1,100}$"},
         "on_busy": {"enum": list(ON_BUSY_CHOICES)},
     }
+    task = {
+        "type": {"enum": ["agent.task_assigned", "agent.description_write"]},
+        "trigger_type": {"enum": ["task_assigned", "description_write"]},
+        **dict.fromkeys((*ids, "task_id"), UUID_TEXT),
+        "message": {"type": "string", "maxLength": MAX_MESSAGE_CHARACTERS},
+    }
+    mention = {
+        "type": {"const": "agent.comment_mention"},
+        "trigger_type": {"const": "comment_mention"},
+        **dict.fromkeys((*ids, "task_id", "doc_id", "comment_id"), UUID_TEXT),
+        "message": {"type": "string", "maxLength": MAX_MESSAGE_CHARACTERS},
+    }
     stop = {"type": {"const": "agent.stop"}, **dict.fromkeys(ids, UUID_TEXT)}
     said = "Of paca:agent:triggers."
     return {
         "MessageEntry": _object(message, ["type", *ids, "message"], description=said),
+        "TaskEntry": _object(task, ["type", *ids, "task_id"], description=said),
+        "MentionEntry": _object(mention, ["type", *ids], description=said),
         "StopEntry": _object(stop, ["type", "conversation_id"], description=said),
     }
 

@@ -1,5 +1,6 @@
 """Receivers of the signals of ``paca/projects/signals.py``."""
 
+from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
@@ -8,17 +9,28 @@ from django.dispatch import receiver
 
 from paca.bus import get_bus
 from paca.bus.base import project_topic
-from paca.conversations import services
-from paca.projects.models import Member
-from paca.projects.signals import members_changed, project_changed
+from paca.conversations import selectors, services
+from paca.conversations.models import StopReason, TriggerType
+from paca.conversations.services import delivery
+from paca.projects.models import Comment, Member, Task
+from paca.projects.signals import (
+    agent_states_asked,
+    member_mentioned,
+    members_changed,
+    project_changed,
+    task_assigned,
+)
 
 
 @receiver(members_changed)
 def on_members_changed(member: Member, change: str, by: Any, **_: Any) -> None:
     """Stop the conversations of a removed agent, and tell open pages to check their permission again."""
     if change == "removed" and member.agent_id is not None:
+        is_deleted = member.project.deleted_at is not None
         services.stop_agent_conversations(
-            member.agent_id, by=getattr(by, "name", "") or str(by or "")
+            member.agent_id,
+            by=getattr(by, "name", "") or str(by or ""),
+            reason=StopReason.PROJECT_DELETED if is_deleted else StopReason.AGENT_REMOVED,
         )
     _tell_pages(member.project_id, "member", member.pk)
 
@@ -33,6 +45,31 @@ def on_project_changed(
 ) -> None:
     """Tell open pages of the project that something changed which they may show."""
     _tell_pages(project_id, noun, id, **(facts or {}))
+
+
+@receiver(task_assigned)
+def on_task_assigned(task: Task, member: Member, by: Member | None, **_: Any) -> None:
+    """Let an agent start on the task that it was assigned. An agent that takes a task itself is at it."""
+    if member.agent is not None and not _is_same(member, by):
+        delivery.request(TriggerType.TASK_ASSIGNED, member.agent, task, by=by)
+
+
+@receiver(member_mentioned)
+def on_member_mentioned(comment: Comment, member: Member, by: Member | None, **_: Any) -> None:
+    """Let an agent answer the comment that mentions it. One that mentions itself would never end."""
+    subject = comment.task or comment.doc
+    if member.agent is not None and subject is not None and not _is_same(member, by):
+        delivery.request(TriggerType.COMMENT_MENTION, member.agent, subject, by=by, comment=comment)
+
+
+def _is_same(member: Member, by: Member | None) -> bool:
+    return by is not None and by.pk == member.pk
+
+
+@receiver(agent_states_asked)
+def on_agent_states_asked(task_ids: Collection[UUID], **_: Any) -> dict[UUID, dict[str, Any]]:
+    """The states of the agents that work on these tasks, by task, in one query."""
+    return selectors.agent_states(task_ids)
 
 
 def _tell_pages(project_id: UUID, noun: str, key: Any, **facts: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
@@ -20,10 +21,17 @@ from django.db.models.functions import Cast, Coalesce, NullIf
 from paca import events
 from paca.agents.models import Agent
 from paca.common.errors import NotFound
-from paca.conversations.models import ChatSession, Conversation, Event, TurnStatus
+from paca.conversations.models import (
+    ChatSession,
+    Conversation,
+    ConversationStatus,
+    Event,
+    TurnStatus,
+)
 from paca.conversations.models.conversation import agent_load
 from paca.conversations.models.statuses import ACTIVE_STATUSES
 from paca.projects.models import Member, Project
+from paca.projects.selectors import get_task
 
 
 def get(project: Project, conversation_id: UUID, *, for_update: bool = False) -> Conversation:
@@ -67,13 +75,21 @@ def running_turn(conversation: Conversation) -> dict[str, Any] | None:
 
 
 def find(
-    project: Project, *, search: str = "", status: str = "", agent: UUID | str | None = None
+    project: Project,
+    *,
+    search: str = "",
+    status: str = "",
+    agent: UUID | str | None = None,
+    task: int | None = None,
 ) -> QuerySet[Conversation]:
     """The conversations of a project, the most recent first. ``search``: words of title or messages.
 
-    Raises ``NotFound`` if the project never had this ``agent``; a retired one it had.
+    ``task`` is the number of a task. Raises ``NotFound`` if the project has no such task, or never had
+    this ``agent``; a retired one it had.
     """
     rows = Conversation.objects.for_project(project).select_related("agent")
+    if task is not None:
+        rows = rows.filter(task=get_task(project, task))
     found = rows.with_agent_load().newest_first()
     if status:
         found = found.filter(status=status)
@@ -85,6 +101,42 @@ def find(
         messages = _messages_with(word).filter(conversation=OuterRef("pk"))
         found = found.filter(Q(title__icontains=word) | Exists(messages))
     return found
+
+
+# Of several agents on one task the state of the first of these is shown.
+_STATE_ORDER = (
+    ConversationStatus.WAITING,
+    ConversationStatus.RUNNING,
+    ConversationStatus.QUEUED,
+    ConversationStatus.PAUSED,
+)
+
+
+def agent_states(task_ids: Collection[UUID]) -> dict[UUID, dict[str, Any]]:
+    """The state of the agent that works on each of these tasks, in one query; no entry for the others.
+
+    A state is ``{conversation, agent {id, name, handle}, status, activity}`` as JSON values.
+    """
+    if not task_ids:
+        return {}
+    rows = Conversation.objects.filter(
+        task__in=task_ids, status__in=_STATE_ORDER, deleted_at__isnull=True
+    ).order_by("last_activity_at")
+    found = rows.values_list(
+        "task_id", "id", "status", "activity", "agent_id", "agent__name", "agent__handle"
+    )
+    states: dict[UUID, dict[str, Any]] = {}
+    # The latest of the most urgent status stays.
+    for task_id, pk, status, activity, agent_id, name, handle in sorted(
+        found, key=lambda row: -_STATE_ORDER.index(ConversationStatus(row[2]))
+    ):
+        states[task_id] = {
+            "conversation": str(pk),
+            "agent": {"id": str(agent_id), "name": name, "handle": handle},
+            "status": status,
+            "activity": activity,
+        }
+    return states
 
 
 def _messages_with(word: str) -> QuerySet[Event]:

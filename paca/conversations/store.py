@@ -81,7 +81,7 @@ def append(
     new_events = tuple(entry for entry in entries if isinstance(entry, Event))
     now = timezone.now()
     with transaction.atomic(savepoint=False), connection.cursor() as cursor:
-        last_seq, turn, epoch, project_id, status = _advance_row(
+        last_seq, turn, epoch, project_id, status, *subject = _advance_row(
             cursor, conversation_id, new_events, lease, now
         )
         first_seq = last_seq - len(new_events) + 1
@@ -96,7 +96,7 @@ def append(
         project = UUID(str(project_id))
         batch = CommittedBatch(str(project), status, stored)
         transaction.on_commit(
-            lambda: _announce(conversation_id, project, new_events, last_seq, batch)
+            lambda: _announce(conversation_id, project, new_events, last_seq, batch, subject)
         )
     return AppendResult(new_events, first_seq, last_seq, now)
 
@@ -128,13 +128,22 @@ def _announce(
     new_events: Sequence[Event],
     last_seq: int,
     batch: CommittedBatch,
+    subject: Sequence[Any],
 ) -> None:
-    """Tell viewers to read the new rows, and lists of the project to load again."""
+    """Tell viewers to read the new rows, and lists of the project to load again.
+
+    ``subject`` is the id of the task and that of the doc; boards show what its agent does.
+    """
     bus = get_bus()
     bus.announce(conversation_topic(conversation_id), last_seq, batch)
     if any(conversation_columns.changes_lists(event) for event in new_events):
         changed = {"type": "conversation.changed", "id": str(conversation_id), "version": last_seq}
         bus.live(project_topic(project_id), changed)
+    if any(subject) and (state := conversation_columns.state_after(new_events)):
+        task_id, doc_id = (str(UUID(str(pk))) if pk else None for pk in subject)
+        summary = {"type": "agent.state.changed", "id": str(conversation_id), "version": last_seq}
+        about = {"task_id": task_id, "doc_id": doc_id, "status": batch.status}
+        bus.live(project_topic(project_id), {**summary, **about, **state})
 
 
 def claim_triggers(conversation_id: UUID, *, turn: int) -> list[str]:
@@ -164,10 +173,11 @@ def _advance_row(
     new_events: Sequence[Event],
     lease: Lease | None,
     now: datetime,
-) -> tuple[int, int, int, Any, str]:
+) -> tuple[Any, ...]:
     """Reserve the next numbers and update the conversation's row. Its lock puts all writers in order.
 
-    Gives the last number, the turn, the epoch, the project's id and the new status.
+    Gives the last number, the turn, the epoch, the project's id, the new status, and the ids of task and
+    doc.
     """
     columns, values = conversation_columns.assignments(new_events, now, leased=lease is not None)
     where, keys = "id = %s AND deleted_at IS NULL", [uuid_parameter(conversation_id)]
@@ -180,7 +190,7 @@ def _advance_row(
     try:
         cursor.execute(
             f"UPDATE conversations_conversation SET {assignments} WHERE {where}"  # noqa: S608 - fixed names
-            " RETURNING next_seq, turn_number, lease_epoch, project_id, status",
+            " RETURNING next_seq, turn_number, lease_epoch, project_id, status, task_id, doc_id",
             [len(new_events), *values, *keys],
         )
         row = cursor.fetchone()

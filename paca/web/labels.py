@@ -54,6 +54,9 @@ REASONS = {
     "internal": "error in Paca",
     "agent_removed": "agent retired",
     "project_paused": "project paused",
+    "project_deleted": "project deleted",
+    "task_deleted": "task deleted",
+    "doc_deleted": "doc deleted",
 }
 STATUSES_WITH_REASON = ("queued", "waiting", "paused", "failed", "stopped")
 # What a queued conversation waits for.

@@ -46,10 +46,12 @@ from paca.conversations.models.statuses import (
 from paca.conversations.services import stop_agent_conversations
 from paca.conversations.services.inbox import queue_for_waiting_messages
 from paca.conversations.store import Lease
+from paca.engine.turn import TurnOutcome
 from paca.worker import assembly, turn_totals
 from paca.worker.turn_end import (
     end_stopped_messages,
     give_back,
+    publish,
     start_turn,
     take_commands,
     waiting_messages,
@@ -235,6 +237,9 @@ def _park(conversation: Conversation, lease: Lease) -> None:
     last: events.Event = events.ConversationPaused(reason="parked", detail=PARKED_DETAIL)
     if commands.stop is not None:
         last = events.ConversationStopped(reason=commands.stop.kind, by=commands.stop.by)
+    if not turn_has_ended:
+        status = "paused" if commands.stop is None else "stopped"
+        publish(lease.conversation_id, number, TurnOutcome(status, "parked"))
     store.append(lease.conversation_id, last, lease=lease)
     # A message after a stop is a new request. One before the pause waits until a person tries again.
     # guard: worker-parked-stop-leaves-newer-messages

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from uuid import UUID
 
-from paca.conversations.models import ControlCommand, Trigger, TriggerState
+from paca.conversations.models import ControlCommand, StopReason, Trigger, TriggerState
 
 
 class Phase(enum.Enum):
@@ -109,7 +109,8 @@ def pending_requests(conversations: Collection[UUID]) -> list[tuple[UUID, Contro
 
 
 def _request(trigger: Trigger) -> ControlRequest:
-    reason = "agent_removed" if trigger.kind == "agent_removed" else "by_person"
+    known = trigger.kind in StopReason.values
+    reason = trigger.kind if known else StopReason.BY_PERSON.value
     is_message = trigger.control == ControlCommand.INTERRUPT
     seq = trigger.event_seq - is_message
     return ControlRequest(Action(trigger.control), trigger.id, trigger.by, reason, seq)

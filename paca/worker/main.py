@@ -19,6 +19,8 @@ from paca.bus import get_bus
 from paca.bus.base import ConversationSignal, Hint, HintsLost, Signal, TriggerDue
 from paca.common import clock, disk_space
 from paca.common.best_effort import tolerated
+from paca.conversations import services
+from paca.conversations.services import delivery
 from paca.conversations.store import Lease
 from paca.engine.llm import registry
 from paca.engine.llm.http_pool import close_connections
@@ -266,6 +268,8 @@ class Worker:
             self.last_sweep_at = clock.monotonic()
             with tolerated("worker sweep"):
                 await self._end_leases_of_dead_workers()
+            with tolerated("delivery of assignments and mentions"):
+                await self._database.call(sweep_projects)
             await self._deliver_control_commands()
             self._work_available.set()
             try:
@@ -303,6 +307,12 @@ class Worker:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
+
+
+def sweep_projects() -> None:
+    """Deliver the assignments and mentions that were left, and stop work on what is deleted."""
+    delivery.deliver_due()
+    services.stop_conversations_of_deleted()
 
 
 def has_disk_space() -> bool:

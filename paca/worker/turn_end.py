@@ -12,6 +12,7 @@ from paca import events
 from paca.conversations import store
 from paca.conversations.models import ControlCommand, Conversation, Trigger, TriggerState
 from paca.conversations.models.inbox import TriggerQuerySet
+from paca.conversations.services import answers
 from paca.conversations.services.inbox import queue_for_waiting_messages
 from paca.conversations.store import Lease
 from paca.engine.turn import LogEntry, TurnOutcome
@@ -50,7 +51,9 @@ def end_turn(
     """
     conversation_id = lease.conversation_id
     store.append(conversation_id, *pending, lease=lease)
-    number = Conversation.objects.values_list("turn_number", flat=True).get(pk=conversation_id)
+    number, task_id, doc_id = Conversation.objects.values_list(
+        "turn_number", "task_id", "doc_id"
+    ).get(pk=conversation_id)
     commands = take_commands(conversation_id)
     if command_seq is None and outcome.status == "paused":
         command_seq = _end_of_paused_messages(outcome, commands)
@@ -68,7 +71,20 @@ def end_turn(
     ended = end_stopped_messages(conversation_id, commands)
     if commands.stop is not None and (ended or _is_ended_by_a_late_stop(outcome)):
         outcome, by = TurnOutcome("stopped", commands.stop.kind), commands.stop.by
+    if task_id is not None or doc_id is not None:
+        publish(conversation_id, number, outcome)
     return _finish(lease, outcome, commands, next_turn=number + 1, by=by)
+
+
+def publish(conversation_id: UUID, turn: int, outcome: TurnOutcome) -> None:
+    """Tell the task or doc of the conversation how its turn has ended, in the transaction that ends it."""
+    answers.publish(
+        conversation_id,
+        turn,
+        status=outcome.status,
+        reason=outcome.reason,
+        goes_on=waiting_messages(conversation_id).exists(),
+    )
 
 
 def _finish(

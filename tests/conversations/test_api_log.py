@@ -86,6 +86,8 @@ def test_log_page_has_the_frames_of_the_stored_events(chat):
             "author_name": chat.world.owner.name,
             "client_id": "",
             "on_busy": "queue",
+            "trigger": "chat_message",
+            "comment_id": "",
         },
     }
 

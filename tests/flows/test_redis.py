@@ -180,7 +180,7 @@ def test_external_trigger_that_is_invalid_goes_to_the_dead_stream_with_the_reaso
         "type is 'agent.dance'": message_fields(flow, type="agent.dance"),
         "message is empty": message_fields(flow, message=""),
         "agent_id is no agent": message_fields(flow, agent_id=str(uuid4())),
-        "has no tasks": {"type": "agent.task_assigned"},
+        "project_id is missing": {"type": "agent.task_assigned"},
         "type is missing": {"hello": "world"},
         "Given up after 6 attempts": {"type": "agent.stop", "conversation_id": str(uuid4())},
     }

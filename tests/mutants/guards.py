@@ -37,6 +37,7 @@ class Mutant:
     on_services: bool = False
 
 
+ASSIGNMENTS = "tests/conversations/test_assignments.py"
 CLOUDS = "tests/engine/llm/test_clouds.py"
 ODDITIES = "tests/engine/llm/oddities/test_oddities.py"
 MUTANTS = (
@@ -70,6 +71,37 @@ MUTANTS = (
         never,
         (
             "tests/sandbox/test_attachments.py::test_a_command_outlives_a_killed_worker_and_runs_once",
+        ),
+    ),
+    Mutant(
+        "agent-hops",
+        never,
+        (f"{ASSIGNMENTS}::test_agents_call_one_another_three_times_in_a_row",),
+    ),
+    Mutant(
+        "agent-calls-per-hour",
+        never,
+        (f"{ASSIGNMENTS}::test_agents_call_one_another_on_a_task_so_often_in_an_hour",),
+    ),
+    Mutant(
+        "answer-posted-once",
+        never,
+        (
+            "tests/conversations/test_answers.py::test_end_of_a_turn_that_is_told_twice_is_one_comment",
+        ),
+    ),
+    Mutant(
+        "suggestion-decided-once",
+        never,
+        (
+            "tests/conversations/test_instructions.py::test_suggestion_that_is_decided_cannot_be_decided_otherwise",
+        ),
+    ),
+    Mutant(
+        "trigger-of-a-task-starts-one-turn",
+        without_keyword("idempotency_key"),
+        (
+            "tests/worker/test_external_work.py::test_entries_of_different_ids_are_different_triggers",
         ),
     ),
     Mutant("runner-written-files", never, ("tests/sandbox/test_files.py",)),

@@ -234,6 +234,13 @@ ROWS: dict[str, tuple[int, ...]] = {
                                        (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
     "GET /projects/{project}/conversations/{conversation_id}/":
                                        (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
+    # -- instructions to agents; the task has an open suggestion -----------------------------
+    f"POST {P}agents/{{agent_id}}/execute/":
+                                       (401, 404, 403, 201, 201, 201, 404, 403, 401, 404),
+    f"POST {T}write-with-ai/":         (401, 404, 403, 201, 201, 201, 404, 403, 401, 404),
+    f"GET {T}suggestion/":             (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"POST {T}suggestion/keep/":       (401, 404, 403, 200, 200, 200, 404, 403, 401, 404),
+    f"POST {T}suggestion/discard/":    (401, 404, 403, 200, 200, 200, 404, 403, 401, 404),
     # -- signing in ----------------------------------------------------------------------------
     "GET /accounts/login/":            (200, 302, 302, 302, 302, 302, 302, 200, 200, 302),
     "POST /accounts/login/":           (200, 302, 302, 302, 302, 302, 302, 200, 200, 302),
@@ -300,6 +307,8 @@ def bodies(target: ProjectObjects) -> dict[str, Any]:
         f"POST {P}doc-folders/": {"name": "More", "parent": str(target.ids["folder_id"])},
         f"PATCH {P}doc-folders/{{folder_id}}/": {"name": "Renamed"},
         f"PATCH {C}": {"title": "Renamed"},
+        f"POST {P}agents/{{agent_id}}/execute/": {"instruction": "Look at the build."},
+        f"POST {T}write-with-ai/": {"agent_id": str(target.ids["agent_id"])},
         f"POST {C}messages/": {"text": "Hello"},
         f"PATCH {C}messages/{{event_seq}}/": {"text": "Hello again"},
     }

@@ -7,9 +7,11 @@ from paca import events
 from paca.accounts.models import User
 from paca.accounts.services import tokens
 from paca.agents import services as agents
+from paca.agents.models import Agent
 from paca.agents.services import skills
 from paca.conversations import full_outputs, store
 from paca.conversations import services as conversations
+from paca.conversations.services import instructions, suggestions
 from paca.projects import permissions
 from paca.projects.models import Member, Notification, Project
 from paca.projects.services import (
@@ -94,19 +96,21 @@ def _make_project(owner_name: str) -> ProjectObjects:
         "conversation_id": chat.conversation_id,
         "session_id": chat.session_id,
         "event_seq": chat.event_seq,
-        **_make_tasks(me),
         **_make_talk(me, agent.member),
+        **_make_tasks(me, agent),
         "call_id": _call_with_a_kept_output(chat.conversation_id),
     }
     return ProjectObjects(owner, project, ids)
 
 
-def _make_tasks(me: Member) -> dict[str, UUID | int]:
-    """A task with a file, its status and type, and a sprint. Its number is none of the other project."""
+def _make_tasks(me: Member, agent: Agent) -> dict[str, UUID | int]:
+    """A task with a file, its status and type, a suggestion, and a sprint. Its number is none of the other project."""
     numbers_before = 0 if me.handle == "owner" else 40
     Project.objects.filter(pk=me.project_id).update(last_task_number=numbers_before)
     task = tasks.create(me.project, title="Secret", by=me)
     file = attachments.add(task, name="a.txt", content_type="", data=[b"a secret"], by=me)
+    written = instructions.write_description(agent, task, by=me)
+    suggestions.store(written, task, "It fails with umlauts.", turn=1)
     return {
         "number": task.number,
         "attachment_id": file.pk,

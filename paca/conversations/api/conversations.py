@@ -46,6 +46,7 @@ class Conversations(ProjectView):
             search=query.get("search", ""),
             status=query.get("status", ""),
             agent=query.get("agent"),
+            task=query.get("task"),
         )
         return RecentActivityPagination.page_response(found, self, ConversationSerializer)
 

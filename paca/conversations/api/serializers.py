@@ -9,12 +9,21 @@ from rest_framework.request import Request
 from paca.common.api.pagination import NewestFirstPagination
 from paca.common.api.serializers import InputSerializer
 from paca.conversations import event_log
-from paca.conversations.models import ChatSession, Conversation, ConversationStatus, Sandbox
+from paca.conversations.models import (
+    ChatSession,
+    Conversation,
+    ConversationStatus,
+    Sandbox,
+    Suggestion,
+    SuggestionState,
+    TriggerType,
+)
 from paca.conversations.services import ON_BUSY_CHOICES, MessageReceipt
 
 # The same pattern as on the socket: a message sent over both with one id is stored once.
 CLIENT_ID = r"^[A-Za-z0-9_.:-]{1,100}\Z"
 HIGHEST_SEQ = 2**63 - 1
+HIGHEST_TASK = 2**31 - 1
 
 
 class RecentActivityPagination(NewestFirstPagination):
@@ -59,7 +68,7 @@ class ConversationSerializer(serializers.Serializer[Conversation]):
     id = serializers.UUIDField()
     project_id = serializers.UUIDField()
     agent = AgentSummarySerializer()
-    trigger_type = serializers.CharField()
+    trigger_type = serializers.ChoiceField(choices=TriggerType.choices)
     status = serializers.ChoiceField(choices=ConversationStatus.choices)
     reason = serializers.CharField(
         help_text=(
@@ -73,6 +82,9 @@ class ConversationSerializer(serializers.Serializer[Conversation]):
         help_text="Why a queued one has not begun: worker, agent_paused or agent_busy; else empty."
     )
     title = serializers.CharField()
+    task_id = serializers.UUIDField(allow_null=True, help_text="The task that it is about.")
+    comment_id = serializers.UUIDField(allow_null=True, help_text="The comment that began it.")
+    doc_id = serializers.UUIDField(allow_null=True, help_text="The doc that it is about.")
     chat_session_id = serializers.UUIDField(source="session_id", allow_null=True)
     last_seq = serializers.IntegerField(help_text="Number of its last event.")
     usage = UsageSerializer(source="usage_details")
@@ -89,6 +101,24 @@ _conversation_serializer = ConversationSerializer()
 def conversation_object(conversation: Conversation) -> dict[str, Any]:
     """The conversation as an object of the API."""
     return dict(_conversation_serializer.to_representation(conversation))
+
+
+class ConversationStartedSerializer(serializers.Serializer[Any]):
+    """The conversation that has begun."""
+
+    conversation = ConversationSerializer()
+
+
+class SuggestionSerializer(serializers.Serializer[Suggestion]):
+    """A description of a task that an agent has written."""
+
+    id = serializers.UUIDField()
+    conversation = serializers.UUIDField(source="conversation_id")
+    agent = AgentSummarySerializer(source="conversation.agent")
+    text = serializers.CharField()
+    state = serializers.ChoiceField(choices=SuggestionState.choices)
+    created_at = OffsetDateTimeField()
+    updated_at = OffsetDateTimeField()
 
 
 class ChatSessionSerializer(serializers.ModelSerializer[ChatSession]):
@@ -204,6 +234,31 @@ class FollowUpInput(MessageInput):
     )
 
 
+class ExecuteInput(InputSerializer):
+    """An instruction to an agent."""
+
+    instruction = serializers.CharField(allow_blank=True, trim_whitespace=False)
+    task = serializers.IntegerField(
+        required=False, min_value=1, max_value=HIGHEST_TASK, help_text="The number of a task."
+    )
+    idle = serializers.BooleanField(
+        required=False, help_text="Only if the agent has no other work; else 409."
+    )
+
+
+class WriteInput(InputSerializer):
+    """The agent that writes a description, and what to keep in mind."""
+
+    agent_id = serializers.UUIDField()
+    instruction = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
+
+
+class KeepInput(InputSerializer):
+    """The suggestion as you have changed it; leave it out to keep it as it is."""
+
+    text = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
+
+
 class TextInput(InputSerializer):
     """The new text of a message."""
 
@@ -244,6 +299,9 @@ class ConversationsQuery(ListQuery):
 
     status = serializers.ChoiceField(choices=ConversationStatus.choices, required=False)
     agent = serializers.UUIDField(required=False)
+    task = serializers.IntegerField(
+        required=False, min_value=1, max_value=HIGHEST_TASK, help_text="The number of a task."
+    )
     search = serializers.CharField(
         required=False,
         allow_blank=True,

@@ -2,7 +2,15 @@
 
 from django.urls import include, path
 
-from paca.conversations.api import chats, conversations, event_schema, log, preview, workers
+from paca.conversations.api import (
+    chats,
+    conversations,
+    event_schema,
+    instructions,
+    log,
+    preview,
+    workers,
+)
 
 chat_sessions = [
     path("", chats.ChatSessions.as_view(), name="chat-sessions"),
@@ -28,6 +36,17 @@ conversation = [
     path("continue/", conversations.Continue.as_view(), name="conversation-continue"),
 ]
 
+task = [
+    path("write-with-ai/", instructions.WriteWithAI.as_view(), name="task-write-with-ai"),
+    path("suggestion/", instructions.TaskSuggestion.as_view(), name="task-suggestion"),
+    path("suggestion/keep/", instructions.KeepSuggestion.as_view(), name="task-suggestion-keep"),
+    path(
+        "suggestion/discard/",
+        instructions.DiscardSuggestion.as_view(),
+        name="task-suggestion-discard",
+    ),
+]
+
 urlpatterns = [
     path("events/schema/", event_schema.schema, name="event-schema"),
     path("workers/", workers.Workers.as_view(), name="workers"),
@@ -41,6 +60,12 @@ urlpatterns = [
                     preview.Preview.as_view(),
                     name="agent-preview",
                 ),
+                path(
+                    "agents/<uuid:agent_id>/execute/",
+                    instructions.Execute.as_view(),
+                    name="agent-execute",
+                ),
+                path("tasks/<int:number>/", include(task)),
                 path("conversations/", conversations.Conversations.as_view(), name="conversations"),
                 path("conversations/<uuid:conversation_id>/", include(conversation)),
             ]

@@ -2,26 +2,30 @@
 
 from paca.conversations.models.calls import ModelCall, ToolCall
 from paca.conversations.models.conversation import (
+    COMMENTED_TYPES,
     ChatSession,
     Conversation,
     TriggerType,
     Turn,
 )
 from paca.conversations.models.full_outputs import FullOutput, FullOutputPart
-from paca.conversations.models.inbox import ControlCommand, Trigger
+from paca.conversations.models.inbox import ControlCommand, PendingTrigger, Trigger
 from paca.conversations.models.log import Blob, Event
 from paca.conversations.models.sandboxes import ReadySandbox, Sandbox
 from paca.conversations.models.statuses import (
     ConversationStatus,
     ModelCallStatus,
     SandboxState,
+    StopReason,
     ToolCallState,
     TriggerState,
     TurnStatus,
 )
+from paca.conversations.models.suggestions import Suggestion, SuggestionState
 from paca.conversations.models.workers import Worker
 
 __all__ = [
+    "COMMENTED_TYPES",
     "Blob",
     "ChatSession",
     "ControlCommand",
@@ -32,9 +36,13 @@ __all__ = [
     "FullOutputPart",
     "ModelCall",
     "ModelCallStatus",
+    "PendingTrigger",
     "ReadySandbox",
     "Sandbox",
     "SandboxState",
+    "StopReason",
+    "Suggestion",
+    "SuggestionState",
     "ToolCall",
     "ToolCallState",
     "Trigger",

@@ -11,13 +11,22 @@ from django.db.models.functions import Coalesce, Now
 
 from paca.common.models import BaseModel
 from paca.conversations.models.statuses import ACTIVE_STATUSES, ConversationStatus, TurnStatus
-from paca.projects.models import Member, Project
+from paca.projects.models import Comment, Doc, Member, Project, Task
 
 
 class TriggerType(models.TextChoices):
-    """The cause that a conversation was started by."""
+    """The cause of a conversation, and the kind of each trigger that asks an agent to work."""
 
     CHAT_MESSAGE = "chat_message"
+    TASK_ASSIGNED = "task_assigned"
+    COMMENT_MENTION = "comment_mention"
+    DESCRIPTION_WRITE = "description_write"
+    EXECUTE = "execute"
+
+
+# The final answer to one of these becomes a comment. An agent has one conversation for all of them
+# on a task or doc.
+COMMENTED_TYPES = (TriggerType.TASK_ASSIGNED, TriggerType.COMMENT_MENTION)
 
 
 class WaitsFor(models.TextChoices):
@@ -72,7 +81,11 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
 
 
 class Conversation(BaseModel):
-    """One log of work of one agent. The log is the truth; the columns here are projections of it."""
+    """One log of work of one agent. The log is the truth; the columns here are projections of it.
+
+    ``task`` or ``doc`` is the object that it is about, ``comment`` the comment that began it, and
+    ``triggered_by`` the member that began it.
+    """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="conversations")
     agent = models.ForeignKey(
@@ -82,6 +95,18 @@ class Conversation(BaseModel):
         "conversations.ChatSession", on_delete=models.SET_NULL, null=True, related_name="all"
     )
     trigger_type = models.CharField(max_length=20, choices=TriggerType.choices)
+    task = models.ForeignKey(
+        Task, on_delete=models.SET_NULL, null=True, blank=True, related_name="conversations"
+    )
+    doc = models.ForeignKey(
+        Doc, on_delete=models.SET_NULL, null=True, blank=True, related_name="conversations"
+    )
+    comment = models.ForeignKey(
+        Comment, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    triggered_by = models.ForeignKey(
+        Member, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
     title = models.CharField(max_length=200, blank=True)
     status = models.CharField(
         max_length=10, choices=ConversationStatus.choices, default=ConversationStatus.QUEUED
@@ -132,10 +157,37 @@ class Conversation(BaseModel):
             models.CheckConstraint(
                 name="conversation_seq_starts_at_one", condition=Q(next_seq__gte=1)
             ),
+            models.CheckConstraint(
+                name="conversation_is_about_one_task_or_one_doc",
+                condition=Q(task__isnull=True) | Q(doc__isnull=True),
+            ),
+            models.UniqueConstraint(
+                fields=["agent", "task"],
+                condition=Q(
+                    task__isnull=False,
+                    deleted_at__isnull=True,
+                    trigger_type__in=["task_assigned", "comment_mention"],
+                ),
+                name="agent_has_one_conversation_on_a_task",
+            ),
+            models.UniqueConstraint(
+                fields=["agent", "doc"],
+                condition=Q(
+                    doc__isnull=False,
+                    deleted_at__isnull=True,
+                    trigger_type__in=["task_assigned", "comment_mention"],
+                ),
+                name="agent_has_one_conversation_on_a_doc",
+            ),
         ]
 
     def __str__(self) -> str:
         return self.title or str(self.id)
+
+    @property
+    def subject(self) -> Task | Doc | None:
+        """The task or doc that it is about; None for a chat."""
+        return self.task or self.doc
 
     @property
     def last_seq(self) -> int:

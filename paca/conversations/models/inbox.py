@@ -7,9 +7,11 @@ from typing import Any
 from django.db import models
 from django.db.models import Q
 
+from paca.agents.models import Agent
 from paca.common.models import BaseModel
-from paca.conversations.models.conversation import Conversation
+from paca.conversations.models.conversation import Conversation, TriggerType
 from paca.conversations.models.statuses import TRIGGER_MOVES, TriggerState, statuses_before
+from paca.projects.models import Comment, Doc, Member, Task
 
 
 class ControlCommand(models.TextChoices):
@@ -39,6 +41,8 @@ class Trigger(BaseModel):
 
     ``event_seq`` is its place in the log: the event of a message, or the last event before a command.
     A command ends what came before it, never a message after it. ``turn`` is the turn that took it up.
+    ``comment`` is the comment that mentions the agent. ``hops`` counts the agents that have called one
+    another since the last act of a person: 0 for a trigger of a person.
     """
 
     conversation = models.ForeignKey(
@@ -54,6 +58,11 @@ class Trigger(BaseModel):
     state = models.CharField(max_length=10, choices=TriggerState.choices, default=TriggerState.NEW)
     turn = models.PositiveIntegerField(null=True)
     last_error = models.TextField(blank=True)
+    comment = models.ForeignKey(
+        Comment, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    # With a default of the database: workers of an earlier version do not know the column.
+    hops = models.PositiveSmallIntegerField(default=0, db_default=0)
 
     objects = TriggerQuerySet.as_manager()
 
@@ -76,3 +85,37 @@ class Trigger(BaseModel):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.state}"
+
+
+class PendingTrigger(BaseModel):
+    """An assignment or a mention that has not reached a conversation of the agent yet.
+
+    It is stored in the transaction of its cause, which holds locks on tasks. After the commit it is
+    delivered in a transaction of its own, which locks the agent and its conversation, and deletes this
+    row. A worker delivers those that were left. ``by`` is None for the system.
+    """
+
+    kind = models.CharField(max_length=20, choices=TriggerType.choices)
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="+")
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, null=True, related_name="+")
+    doc = models.ForeignKey(Doc, on_delete=models.CASCADE, null=True, related_name="+")
+    comment = models.ForeignKey(Comment, on_delete=models.CASCADE, null=True, related_name="+")
+    by = models.ForeignKey(Member, on_delete=models.SET_NULL, null=True, related_name="+")
+    hops = models.PositiveSmallIntegerField(default=0)
+    due_at = models.DateTimeField()
+    attempts = models.PositiveIntegerField(default=0)
+    last_error = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["created_at", "id"]
+        constraints = [
+            models.CheckConstraint(
+                name="pending_trigger_is_about_one_task_or_one_doc",
+                condition=Q(task__isnull=False, doc__isnull=True)
+                | Q(task__isnull=True, doc__isnull=False),
+            )
+        ]
+        indexes = [models.Index(fields=["due_at"], name="pending_trigger_due")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} for {self.agent_id}"

@@ -60,6 +60,19 @@ ENDED_STATUSES = (
 )
 
 
+UNFINISHED_STATUSES = tuple(status for status in ConversationStatus if status not in ENDED_STATUSES)
+
+
+class StopReason(models.TextChoices):
+    """The reason of a stopped conversation. Programs see it as ``reason``."""
+
+    BY_PERSON = "by_person"
+    AGENT_REMOVED = "agent_removed"
+    PROJECT_DELETED = "project_deleted"
+    TASK_DELETED = "task_deleted"
+    DOC_DELETED = "doc_deleted"
+
+
 class TriggerState(models.TextChoices):
     """new: waits. withdrawn: its author took it back. claimed: a turn answers it. done: answered, or ended
     by a command. dead: given up, see ``last_error``.

@@ -7,6 +7,7 @@ from paca.conversations.services.lifecycle import (
     resume,
     stop,
     stop_agent_conversations,
+    stop_conversations_of_deleted,
 )
 from paca.conversations.services.messages import (
     MAX_MESSAGE_CHARACTERS,
@@ -42,6 +43,7 @@ __all__ = [
     "start_chat",
     "stop",
     "stop_agent_conversations",
+    "stop_conversations_of_deleted",
     "title_from",
     "withdraw",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
 from django.conf import settings
@@ -14,9 +14,16 @@ from paca.bus import get_bus
 from paca.common import disk_space
 from paca.common.errors import Conflict
 from paca.conversations import store
-from paca.conversations.models import ControlCommand, Conversation, Trigger, TriggerState
+from paca.conversations.models import (
+    ControlCommand,
+    Conversation,
+    ConversationStatus,
+    Trigger,
+    TriggerState,
+)
 from paca.conversations.models.statuses import ACTIVE_STATUSES
-from paca.projects.models import Member
+from paca.conversations.services.skill_loading import skill_events
+from paca.projects.models import Comment, Doc, Member, Task
 
 
 class AgentUnavailable(Conflict):
@@ -41,9 +48,60 @@ def check_agent_available(agent: Agent) -> None:
         raise AgentUnavailable(f"{agent.name} is inactive. Set it to active to give it work.")
 
 
+class SubjectDeleted(Conflict):
+    """The task or doc of this conversation is deleted. Restore it to go on."""
+
+    code = "subject_deleted"
+
+
+def check_subject(current: Conversation) -> None:
+    """Raises ``SubjectDeleted`` if the task or doc that the conversation is about is deleted."""
+    for model, pk in ((Task, current.task_id), (Doc, current.doc_id)):
+        if pk is not None and model.objects.filter(pk=pk, deleted_at__isnull=False).exists():
+            raise SubjectDeleted
+
+
 def lock(conversation: Conversation) -> Conversation:
     """Lock the conversation's row until the transaction ends, and read it with its agent."""
     return Conversation.objects.select_related("agent").for_update().get(pk=conversation.pk)
+
+
+def add_message(
+    current: Conversation,
+    message: events.MessageReceived,
+    *,
+    by: str,
+    title: str = "",
+    actor: Member | None = None,
+    control: ControlCommand = ControlCommand.NONE,
+    **trigger: Any,
+) -> int:
+    """Store a message and its trigger in a locked conversation; gives the number of the event.
+
+    Skills whose keywords the text has are opened. A conversation that neither runs nor waits is queued. One without a title gets ``title``.
+    ``trigger`` and the rest are as in ``add_trigger``.
+    """
+    new_events: list[events.Event] = [message, *skill_events(current, message.text)]
+    if title and not current.title:
+        new_events.append(events.TitleChanged(title=title))
+    if not is_busy(current):
+        new_events.append(events.ConversationQueued(trigger=message.trigger, by=by))
+    stored = store.append(current.id, *new_events)
+    add_trigger(
+        current,
+        message.trigger,
+        by=by,
+        event_seq=stored.first_seq,
+        control=control,
+        actor=actor,
+        **trigger,
+    )
+    return stored.first_seq
+
+
+def is_busy(current: Conversation) -> bool:
+    """Whether a turn runs, or the conversation waits for one."""
+    return current.status in (*ACTIVE_STATUSES, ConversationStatus.QUEUED)
 
 
 def add_trigger(
@@ -56,13 +114,16 @@ def add_trigger(
     event_seq: int | None = None,
     control: ControlCommand = ControlCommand.NONE,
     actor: Member | None = None,
+    comment: Comment | None = None,
+    hops: int = 0,
 ) -> None:
     """Add a trigger to the inbox of a locked conversation, and wake the workers after the commit.
 
     ``kind`` is its cause, such as ``chat_message``. ``control`` makes it a control command. ``by`` is
     the name of its author, and ``actor`` the author's member, if there is one. ``event_seq`` is the
-    event of the message; a command gets the last event before it. A ``key`` can be used once for each
-    ``source`` and ``kind``; raises ``IntegrityError`` if it is used again.
+    event of the message; a command gets the last event before it. ``comment`` and ``hops`` are as in
+    ``Trigger``. A ``key`` can be used once for each ``source`` and ``kind``; raises ``IntegrityError`` if
+    it is used again.
     """
     trigger = Trigger.objects.create(
         conversation=current,
@@ -72,6 +133,8 @@ def add_trigger(
         idempotency_key=key,
         by=by,
         event_seq=current.last_seq if event_seq is None else event_seq,
+        comment=comment,
+        hops=hops,
     )
     _wake_on_commit(current, trigger, actor)
 
@@ -96,8 +159,14 @@ def _stream_facts(current: Conversation, kind: str, actor: Member | None) -> dic
         "agent_id": str(current.agent_id),
         "project_id": str(current.project_id),
     }
-    if current.session_id is not None:
-        facts["chat_session_id"] = str(current.session_id)
+    for name, value in (
+        ("chat_session_id", current.session_id),
+        ("task_id", current.task_id),
+        ("doc_id", current.doc_id),
+        ("comment_id", current.comment_id),
+    ):
+        if value is not None:
+            facts[name] = str(value)
     if actor is not None:
         facts["actor_member_id"] = str(actor.pk)
     return facts

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
 
 from paca import events
 from paca.common.errors import Conflict
 from paca.conversations import store
-from paca.conversations.models import ControlCommand, Conversation, ConversationStatus, Trigger
-from paca.conversations.models.statuses import ACTIVE_STATUSES, ENDED_STATUSES
+from paca.conversations.models import (
+    ControlCommand,
+    Conversation,
+    ConversationStatus,
+    StopReason,
+    Trigger,
+)
+from paca.conversations.models.statuses import (
+    ACTIVE_STATUSES,
+    ENDED_STATUSES,
+    UNFINISHED_STATUSES,
+)
 from paca.conversations.services.inbox import (
     HasName,
     add_trigger,
     check_agent_available,
+    check_subject,
     discard_new_triggers,
     lock,
 )
-from paca.projects.models import Member
+from paca.projects.models import Doc, Member
 
 
 @transaction.atomic
@@ -30,21 +43,61 @@ def stop(conversation: Conversation, *, by: HasName, source: str = "api", key: s
     current = lock(conversation)
     same_key = Trigger.objects.filter(conversation=current, source=source, idempotency_key=key)
     if not key or not same_key.filter(control=ControlCommand.STOP).exists():
-        _stop(current, reason="by_person", by=by.name, source=source, key=key)
+        _stop(current, reason=StopReason.BY_PERSON, by=by.name, source=source, key=key)
 
 
 @transaction.atomic
-def stop_agent_conversations(agent_id: UUID, *, by: str) -> None:
+def stop_agent_conversations(
+    agent_id: UUID, *, by: str, reason: StopReason = StopReason.AGENT_REMOVED
+) -> None:
     """Stop every conversation of a removed agent that has not ended. ``by``: the name of the remover."""
     unfinished = Conversation.objects.filter(agent=agent_id, deleted_at=None).exclude(
         status__in=ENDED_STATUSES
     )
     for conversation in unfinished.select_related("agent").for_update():
-        _stop(conversation, reason="agent_removed", by=by)
+        _stop(conversation, reason=reason, by=by)
+
+
+def stop_conversations_of_deleted() -> int:
+    """Stop the conversations whose task, doc or project is deleted; gives their number.
+
+    A worker asks every second. The rows of tasks and docs tell it, so that a process that dies after
+    a deletion loses nothing, and so that a deletion does not wait for a turn that ends.
+    """
+    deleted = Q(task__deleted_at__isnull=False) | Q(doc__deleted_at__isnull=False)
+    deleted |= Q(project__deleted_at__isnull=False)
+    unfinished = Conversation.objects.filter(
+        deleted, status__in=UNFINISHED_STATUSES, deleted_at=None
+    )
+    return sum(_stop_of_deleted(found) for found in list(unfinished.values_list("pk", flat=True)))
+
+
+@transaction.atomic
+def _stop_of_deleted(conversation_id: UUID) -> bool:
+    """Stop the conversation once for each deletion. A running turn obeys a moment later."""
+    rows = Conversation.objects.select_related("agent", "task", "project").for_update()
+    current = rows.get(pk=conversation_id)
+    reason, at = _deletion_of(current)
+    key = f"{reason}:{at.isoformat()}" if at else ""
+    told = Trigger.objects.filter(conversation=current, source="system", idempotency_key=key)
+    if at is None or current.status in ENDED_STATUSES or told.exists():
+        return False
+    _stop(current, reason=reason, by="", source="system", key=key)
+    return True
+
+
+def _deletion_of(current: Conversation) -> tuple[StopReason, datetime | None]:
+    """What was deleted, and when; None if nothing is."""
+    if current.project.deleted_at is not None:
+        return StopReason.PROJECT_DELETED, current.project.deleted_at
+    if current.task is not None:
+        return StopReason.TASK_DELETED, current.task.deleted_at
+    docs = Doc.objects.filter(conversations=current)
+    return StopReason.DOC_DELETED, docs.values_list("deleted_at", flat=True).first()
 
 
 def _stop(
-    current: Conversation, *, reason: str, by: str, source: str = "api", key: str = ""
+    current: Conversation, *, reason: StopReason, by: str, source: str = "api", key: str = ""
 ) -> None:
     active = current.status in ACTIVE_STATUSES
     if active or key:
@@ -71,7 +124,7 @@ def pause(conversation: Conversation, *, by: Member) -> None:
 def resume(conversation: Conversation, *, by: HasName) -> None:
     """Queue a paused conversation again.
 
-    Raises ``Conflict`` if it is not paused, and what ``check_agent_available`` raises.
+    Raises ``Conflict`` if it is not paused, ``SubjectDeleted``, and what ``check_agent_available`` raises.
     """
     current = lock(conversation)
     if current.status != ConversationStatus.PAUSED:
@@ -83,7 +136,8 @@ def resume(conversation: Conversation, *, by: HasName) -> None:
 def continue_(conversation: Conversation, *, by: Member) -> None:
     """Queue a paused or ended conversation again, as if the person had asked the agent to go on.
 
-    A running conversation does not change. Raises what ``check_agent_available`` raises.
+    A running conversation does not change. Raises ``SubjectDeleted`` and what ``check_agent_available``
+    raises.
     """
     current = lock(conversation)
     if current.status not in (*ACTIVE_STATUSES, ConversationStatus.QUEUED):
@@ -92,5 +146,6 @@ def continue_(conversation: Conversation, *, by: Member) -> None:
 
 def _requeue(current: Conversation, by: HasName) -> None:
     check_agent_available(current.agent)
+    check_subject(current)
     store.append(current.id, events.ConversationQueued(trigger="continue", by=by.name))
     add_trigger(current, "continue", by=by.name, actor=by if isinstance(by, Member) else None)

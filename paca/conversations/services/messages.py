@@ -21,9 +21,14 @@ from paca.conversations.models import (
     TriggerType,
 )
 from paca.conversations.models.statuses import ACTIVE_STATUSES
-from paca.conversations.services.inbox import add_trigger, check_agent_available, lock
+from paca.conversations.services.inbox import (
+    add_message,
+    check_agent_available,
+    check_subject,
+    is_busy,
+    lock,
+)
 from paca.conversations.services.lifecycle import stop
-from paca.conversations.services.skill_loading import skill_events
 from paca.conversations.services.titles import printable, title_from
 from paca.projects.models import Member
 
@@ -110,6 +115,7 @@ def _create_conversation(session: ChatSession, conversation_id: UUID | None = No
         agent=session.agent,
         session=session,
         trigger_type=TriggerType.CHAT_MESSAGE,
+        triggered_by=session.member,
         status=ConversationStatus.FINISHED,
         reason="answered",
     )
@@ -132,7 +138,7 @@ def send(
 
     The same ``client_id`` of the same person is one message. Raises ``Invalid`` for an empty or too
     long text or an unknown ``on_busy``, ``ConversationBusy`` with ``on_busy="reject"`` while a turn
-    runs, and what ``check_agent_available`` raises.
+    runs, ``SubjectDeleted``, and what ``check_agent_available`` raises.
     """
     check_text(text)
     if on_busy not in ON_BUSY_CHOICES:
@@ -142,27 +148,10 @@ def send(
     if key and (earlier := _earlier_receipt(source, key, conversation=current)):
         return earlier
     check_agent_available(current.agent)
-    busy = current.status in (*ACTIVE_STATUSES, ConversationStatus.QUEUED)
-    if busy and on_busy == "reject":
+    check_subject(current)
+    if is_busy(current) and on_busy == "reject":
         raise ConversationBusy
     interrupt = on_busy == "interrupt" and current.status in ACTIVE_STATUSES
-    stored = store.append(current.id, *_message_events(current, text, by, client_id, on_busy, busy))
-    add_trigger(
-        current,
-        TriggerType.CHAT_MESSAGE,
-        by=by.name,
-        source=source,
-        key=key,
-        event_seq=stored.first_seq,
-        control=ControlCommand.INTERRUPT if interrupt else ControlCommand.NONE,
-        actor=by,
-    )
-    return MessageReceipt(current.id, current.session_id, _next_turn(current), stored.first_seq)
-
-
-def _message_events(
-    current: Conversation, text: str, by: Member, client_id: str, on_busy: str, busy: bool
-) -> list[events.Event]:
     message = events.MessageReceived(
         text=text,
         author_id=str(by.id),
@@ -170,12 +159,17 @@ def _message_events(
         client_id=client_id,
         on_busy=on_busy,
     )
-    new_events: list[events.Event] = [message, *skill_events(current, text)]
-    if not current.title and (title := title_from(text)):
-        new_events.append(events.TitleChanged(title=title))
-    if not busy:
-        new_events.append(events.ConversationQueued(trigger=TriggerType.CHAT_MESSAGE, by=by.name))
-    return new_events
+    event_seq = add_message(
+        current,
+        message,
+        by=by.name,
+        title=title_from(text),
+        source=source,
+        key=key,
+        control=ControlCommand.INTERRUPT if interrupt else ControlCommand.NONE,
+        actor=by,
+    )
+    return MessageReceipt(current.id, current.session_id, _next_turn(current), event_seq)
 
 
 @transaction.atomic

@@ -24,6 +24,8 @@ class ActivityKind(models.TextChoices):
     DOC_DELETED = "doc.deleted"
     DOC_RESTORED = "doc.restored"
     AGENT_SESSION_STARTED = "agent.session.started"
+    # The agent's role does not allow a comment. The answer or refusal is in ``changes``.
+    AGENT_COMMENT_WITHHELD = "agent.comment.withheld"
 
 
 class Activity(BaseModel):

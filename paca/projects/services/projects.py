@@ -100,8 +100,9 @@ def change(project: Project, *, by: Member, **changes: Any) -> Project:
 @transaction.atomic
 def delete(project: Project, *, by: Member) -> None:
     """Delete the project: all its members are removed, its rows stay."""
-    for member in project.members.live().with_names():
-        members.end_membership(member, by=by)
     project.deleted_at = timezone.now()
     project.save(update_fields=["deleted_at", "updated_at"])
+    for member in project.members.live().with_names():
+        member.project = project  # receivers see that it is deleted
+        members.end_membership(member, by=by)
     audit.record("project.deleted", project, by=by, project_id=project.pk)

@@ -50,7 +50,10 @@ export const REASONS = new Map(Object.entries({
   "sandbox_error": "sandbox",
   "internal": "error in Paca",
   "agent_removed": "agent retired",
-  "project_paused": "project paused"
+  "project_paused": "project paused",
+  "project_deleted": "project deleted",
+  "task_deleted": "task deleted",
+  "doc_deleted": "doc deleted"
 }));
 
 export const STATUSES_WITH_REASON = [

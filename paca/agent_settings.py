@@ -1,0 +1,25 @@
+"""Limits of what agents do, which ``settings.py`` takes over."""
+
+from paca import env
+
+__all__ = ["AGENT_CALLS_PER_HOUR", "AGENT_MAX_HOPS", "AGENT_MAX_STEPS"]
+
+AGENT_MAX_STEPS = env.integer(
+    "AGENT_MAX_STEPS",
+    50,
+    at_least=1,
+    meaning="Model calls in one turn, unless the agent has its own limit.",
+)
+AGENT_MAX_HOPS = env.integer(
+    "AGENT_MAX_HOPS",
+    3,
+    at_least=0,
+    meaning="Agents that may call one another in a row by assignments and mentions, before a person has "
+    "to act. With 0 agents cannot call agents.",
+)
+AGENT_CALLS_PER_HOUR = env.integer(
+    "AGENT_CALLS_PER_HOUR",
+    20,
+    at_least=1,
+    meaning="Times an hour that agents may call agents on one task or doc.",
+)

@@ -1,0 +1,120 @@
+"""The end of a turn, as the task or doc shows it: the answer becomes a comment or a suggestion.
+
+Everything here runs in the transaction that ends the turn. A turn ends once, so its comment is posted
+once: a process that dies before the commit has posted nothing, and the turn is carried on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.db.models import Q
+from django.urls import reverse
+
+from paca.conversations import event_log
+from paca.conversations.models import (
+    COMMENTED_TYPES,
+    Conversation,
+    Trigger,
+    TriggerType,
+    Turn,
+    TurnStatus,
+)
+from paca.conversations.services import suggestions, thread_comments
+from paca.projects.models import Comment, Doc, KeyedWrite, Member, Task
+
+
+def publish(
+    conversation_id: UUID, turn: int, *, status: str, reason: str, goes_on: bool = False
+) -> None:
+    """Tell the task or doc that the turn has ended.
+
+    The answer to an assignment or a mention becomes a comment of the agent, the answer to a request
+    for a description a suggestion. A turn that is paused or failed says so in a comment, unless the
+    conversation ``goes_on`` at once. The caller has locked the conversation.
+    """
+    related = ("agent", "task__project", "doc__project")
+    current = Conversation.objects.select_related(*related).get(pk=conversation_id)
+    subject = current.subject
+    if subject is None or subject.deleted_at is not None:
+        return
+    answered = status == TurnStatus.FINISHED
+    if current.trigger_type == TriggerType.DESCRIPTION_WRITE:
+        if answered and current.task is not None:
+            text = event_log.final_answer(conversation_id, turn)
+            suggestions.store(current, current.task, text, turn=turn)
+        return
+    requests = _open_requests(current, turn)
+    member = Member.objects.live().with_names().filter(agent=current.agent).first()
+    if not requests or member is None:
+        return
+    if answered:
+        text = event_log.final_answer(conversation_id, turn)
+        if _is_said(current, subject, member, text, turn):
+            text = ""
+    else:
+        text = "" if goes_on else _notice(current, status, reason)
+    if text:
+        _post_once(current, subject, text, member=member, turn=turn, requests=requests)
+
+
+def _post_once(
+    current: Conversation,
+    subject: Task | Doc,
+    text: str,
+    *,
+    member: Member,
+    turn: int,
+    requests: Sequence[Trigger],
+) -> None:
+    key = f"answer:{current.pk}:{turn}"
+    # guard: answer-posted-once
+    if KeyedWrite.objects.filter(pk=key).exists():
+        return
+    mentions = [trigger.comment for trigger in requests if trigger.comment is not None]
+    posted = thread_comments.post(
+        subject,
+        text,
+        by=member,
+        answers=mentions[-1] if mentions else None,
+        conversation_id=current.pk,
+    )
+    KeyedWrite.objects.create(key=key, project_id=current.project_id, result=posted)
+
+
+def _open_requests(current: Conversation, turn: int) -> list[Trigger]:
+    """The assignments and mentions that no earlier turn has answered, the oldest first.
+
+    A turn that is paused, failed or interrupted leaves them to the next one. A stop ends them.
+    """
+    closed = Turn.objects.filter(conversation=current, number__lt=turn).filter(
+        Q(status=TurnStatus.FINISHED) | Q(status=TurnStatus.STOPPED) & ~Q(reason="interrupted")
+    )
+    last = closed.order_by("-number").values_list("number", flat=True).first() or 0
+    found = Trigger.objects.filter(
+        conversation=current, kind__in=COMMENTED_TYPES, turn__gt=last, turn__lte=turn
+    )
+    return list(found.select_related("comment__parent").order_by("event_seq"))
+
+
+def _is_said(
+    current: Conversation, subject: Task | Doc, member: Member, text: str, turn: int
+) -> bool:
+    """Whether the agent itself has commented with this text in the turn."""
+    about = {"task": subject} if isinstance(subject, Task) else {"doc": subject}
+    started_at = Turn.objects.get(conversation=current, number=turn).started_at
+    own = Comment.objects.live().filter(
+        author=member, conversation_id=current.pk, created_at__gte=started_at, **about
+    )
+    return any(found.strip() == text.strip() for found in own.values_list("text", flat=True))
+
+
+def _notice(current: Conversation, status: str, reason: str) -> str:
+    """One sentence that tells why the agent does not go on; empty if a person stopped it."""
+    if status == TurnStatus.STOPPED:
+        return ""
+    verb = "has failed" if status == TurnStatus.FAILED else "is paused"
+    why = reason.replace("_", " ")
+    address = reverse("conversation", args=[current.project_id, current.pk])
+    return f"My work on this {verb} ({why}); [the conversation]({address}) says how it can go on."

@@ -1,0 +1,121 @@
+"""Brings assignments and mentions to the conversations of agents, after the commit of their cause."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from datetime import timedelta
+from functools import partial
+from uuid import UUID
+
+from django.conf import settings
+from django.db import DatabaseError, transaction
+from django.utils import timezone
+
+from paca.agents.models import Agent
+from paca.common import disk_space
+from paca.common.errors import PacaError
+from paca.conversations.models import PendingTrigger, TriggerType
+from paca.conversations.services import assignments, hops, refusals
+from paca.conversations.services.assignments import Cause
+from paca.projects.models import Comment, Doc, Member, Task
+
+logger = logging.getLogger(__name__)
+
+# The process of the cause delivers at once. After this time a worker does.
+FIRST_WAIT_SECONDS = 2.0
+MAX_WAIT_SECONDS = 300.0
+BATCH = 50
+
+
+def request(
+    kind: TriggerType,
+    agent: Agent,
+    subject: Task | Doc,
+    *,
+    by: Member | None,
+    comment: Comment | None = None,
+) -> None:
+    """Store a trigger for the agent in the transaction of its cause, and deliver it after the commit."""
+    pending = PendingTrigger.objects.create(
+        kind=kind,
+        agent=agent,
+        task=subject if isinstance(subject, Task) else None,
+        doc=subject if isinstance(subject, Doc) else None,
+        comment=comment,
+        by=by,
+        hops=hops.count(by, comment=comment),
+        due_at=timezone.now() + timedelta(seconds=FIRST_WAIT_SECONDS),
+    )
+    transaction.on_commit(partial(deliver, pending.pk), robust=True)
+
+
+def deliver_due() -> int:
+    """Deliver the triggers that their process has left; gives their number. Workers ask every second."""
+    due = PendingTrigger.objects.filter(due_at__lte=timezone.now()).order_by("due_at")
+    found = list(due.values_list("pk", flat=True)[:BATCH])
+    for pending_id in found:
+        deliver(pending_id)
+    return len(found)
+
+
+def deliver(pending_id: UUID) -> None:
+    """Deliver one trigger. A failure is stored with it, and it is tried again later."""
+    try:
+        _deliver(pending_id)
+    except (PacaError, DatabaseError) as error:
+        logger.exception("trigger not delivered", extra={"trigger": str(pending_id)})
+        with suppress(DatabaseError):
+            _postpone(pending_id, error)
+
+
+def _postpone(pending_id: UUID, error: Exception) -> None:
+    pending = PendingTrigger.objects.filter(pk=pending_id).first()
+    if pending is None:
+        return
+    pending.attempts += 1
+    wait = min(FIRST_WAIT_SECONDS * 2 ** min(pending.attempts, 10), MAX_WAIT_SECONDS)
+    pending.due_at = timezone.now() + timedelta(seconds=wait)
+    pending.last_error = f"{type(error).__name__}: {error}"[:1000]
+    pending.save(update_fields=["attempts", "due_at", "last_error", "updated_at"])
+
+
+@transaction.atomic
+def _deliver(pending_id: UUID) -> None:
+    rows = PendingTrigger.objects.select_for_update(of=("self",), skip_locked=True)
+    related = ("agent", "task__project", "doc__project", "comment__parent", "by__user", "by__agent")
+    pending = rows.select_related(*related).filter(pk=pending_id).first()
+    if pending is None:
+        return  # another process delivers it
+    pending.delete()
+    assignments.lock_agent(pending.agent)
+    agent = Agent.objects.get(pk=pending.agent_id)
+    member = Member.objects.live().with_names().filter(agent=agent).first()
+    subject = pending.task or pending.doc
+    assert subject is not None
+    if member is None or not _is_wanted(pending, subject, member):
+        return
+    if refusal := refusals.find(agent, subject, hops=pending.hops):
+        refusals.say(refusal, subject, member=member, comment=pending.comment)
+        return
+    disk_space.require_space(settings.PACA_DATA_DIR)
+    cause = Cause(
+        kind=TriggerType(pending.kind),
+        by=pending.by,
+        comment=pending.comment,
+        text=pending.comment.text if pending.comment else "",
+        key=str(pending_id),
+        hops=pending.hops,
+    )
+    assignments.begin_or_continue(agent, subject, cause)
+
+
+def _is_wanted(pending: PendingTrigger, subject: Task | Doc, member: Member) -> bool:
+    """Whether the cause still stands: nothing was deleted, and the task is still assigned."""
+    if member.agent is None or member.agent.deleted_at is not None:
+        return False
+    if subject.deleted_at is not None or subject.project.deleted_at is not None:
+        return False
+    if pending.kind == TriggerType.TASK_ASSIGNED:
+        return pending.task is not None and pending.task.assignees.filter(pk=member.pk).exists()
+    return pending.comment is not None and pending.comment.deleted_at is None
