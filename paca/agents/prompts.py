@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from django.db.models import Case, TextField, UUIDField, Value, When
+from django.db.models import Case, Exists, OuterRef, TextField, UUIDField, Value, When
 
-from paca.agents.models import Agent, Skill
+from paca.agents.models import Agent, Skill, SkillFile
 from paca.common.prepared_queries import Parameter, Select
 from paca.engine.context import trigger_prompts
 from paca.engine.context.prompt import AgentIdentity, PromptPart, assemble_system_prompt
@@ -40,6 +40,7 @@ _ENABLED_SKILLS = Select(
             "name",
             "description",
             Case(When(always_on=True, then="content"), default=Value(""), output_field=TextField()),
+            Exists(SkillFile.objects.filter(skill=OuterRef("pk"))),
         )
     )
 )

@@ -45,6 +45,13 @@ def open_skill(agent_id: UUID, name: str) -> OpenedSkill | None:
     return OpenedSkill(name, skill.content, tuple(skill.files.values_list("path", flat=True)))
 
 
+def files_for_sandbox(agent_id: UUID) -> list[tuple[str, bytes]]:
+    """The files of all enabled skills of the agent: path below the folder of skills, and data."""
+    files = SkillFile.objects.filter(skill__agent=agent_id, skill__enabled=True)
+    rows = files.order_by("skill__name", "path").values_list("skill__name", "path", "data")
+    return [(f"{name}/{path}", bytes(data)) for name, path, data in rows]
+
+
 def read_file(agent_id: UUID, name: str, path: str) -> bytes | None:
     """The data of a file of an enabled skill; None if there is no such file."""
     files = SkillFile.objects.filter(skill__agent=agent_id, skill__enabled=True, skill__name=name)

@@ -29,13 +29,30 @@ class SandboxLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class SandboxFile:
+    """A file of a skill. ``path`` is relative, such as ``boats/plan.md``. Raises ``ValueError`` if it is not."""
+
+    path: str
+    data: bytes
+
+    def __post_init__(self) -> None:
+        # guard: sandbox-file-paths
+        if any(part in ("", ".", "..") for part in self.path.split("/")):
+            raise ValueError(f"no path of a file below a folder: {self.path!r}")
+
+
+ReadFiles = Callable[[], Awaitable[tuple[SandboxFile, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
 class SandboxSpec:
     """The sandbox that a conversation needs. Each conversation has at most one.
 
     ``files_backend``: the backend that stores its files; empty if there are none yet. ``persistent``: the
     sandbox is paused for a while before it is ended. ``reset_files``: an earlier sandbox and its files are
     removed first. ``volume``: the Docker volume of the files, if its name does not follow from the
-    conversation.
+    conversation. ``read_files`` gives the files that a new sandbox gets below /skills, where no command can
+    change them; None if it gets none. ``files``: those files, once a backend has read them.
     """
 
     conversation_id: UUID
@@ -46,6 +63,8 @@ class SandboxSpec:
     persistent: bool = False
     reset_files: bool = False
     volume: str = ""
+    read_files: ReadFiles | None = None
+    files: tuple[SandboxFile, ...] = ()
 
     @property
     def environment(self) -> dict[str, str]:

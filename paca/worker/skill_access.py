@@ -6,6 +6,7 @@ from uuid import UUID
 
 from paca.agents import skill_reading
 from paca.agents.skill_reading import OpenedSkill
+from paca.sandbox.base import SandboxFile
 from paca.worker.database import Database
 
 
@@ -14,6 +15,11 @@ class RunSkillAccess:
 
     def __init__(self, agent_id: UUID, database: Database) -> None:
         self._agent_id, self._database = agent_id, database
+
+    async def read_files(self) -> tuple[SandboxFile, ...]:
+        """The files that a new sandbox of the agent gets."""
+        found = await self._database.call(skill_reading.files_for_sandbox, self._agent_id)
+        return tuple(SandboxFile(path, data) for path, data in found)
 
     async def open(self, name: str) -> OpenedSkill | None:
         return await self._database.call(skill_reading.open_skill, self._agent_id, name)

@@ -6,7 +6,7 @@ import asyncio
 import functools
 import logging
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from django.db import Error as DatabaseError
@@ -27,6 +27,7 @@ from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
 from paca.engine.loop import run_until_done
 from paca.engine.turn import ActiveTurn, LendSlot, ToolServices, TurnOutcome, TurnServices
 from paca.engine.workspace import SandboxBroken, Superseded
+from paca.sandbox.base import SandboxSpec
 from paca.sandbox.manager import SandboxManager
 from paca.worker import claim, turn_end
 from paca.worker.assembly import AssembledTurn, assemble_next_turn, assemble_turn, read_limits
@@ -174,7 +175,7 @@ class ConversationRun:
             claimed_seq=self._claimed.claimed_seq,
         )
         sandbox = RunSandbox(
-            turn.sandbox,
+            self._with_skill_files(turn),
             turn.sandbox_boot_id,
             manager=self._resources.sandbox_manager,
             log=log,
@@ -189,6 +190,11 @@ class ConversationRun:
             self._resources.history_cache.put(self.conversation_id, log.cached_history)
         finally:
             await sandbox.detach()
+
+    def _with_skill_files(self, turn: AssembledTurn) -> SandboxSpec:
+        has_files = any(skill.has_files for skill in turn.skills)
+        read_files = self._skill_access.read_files if has_files else None
+        return replace(turn.sandbox, read_files=read_files)
 
     @property
     def _turn_number(self) -> int:

@@ -229,6 +229,9 @@ def test_agent_has_a_limited_number_and_size_of_skills(
     skills.create_from_upload(agent, ZIP, by=None)
     with pytest.raises(skills.TooManySkills, match="MiB together"):
         skills.create(agent, by=None, **{**BOATS, "name": "b"}, files={"a": b"x" * 9})
+    monkeypatch.setattr(skills, "MAX_AGENT_FILES", 2)
+    with pytest.raises(skills.TooManySkills, match="at most 2 files"):
+        skills.create(agent, by=None, **{**BOATS, "name": "b"}, files={"a": b""})
     monkeypatch.setattr(skills, "MAX_SKILLS", 1)
     with pytest.raises(skills.TooManySkills, match="at most 1 skills"):
         skills.create(agent, by=None, **{**BOATS, "name": "b"})

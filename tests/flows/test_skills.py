@@ -21,13 +21,14 @@ def test_skill_is_opened_by_a_keyword_and_another_by_the_agent(flow: Flow) -> No
     files = {"SKILL.md": DOCUMENT, "plan.md": b"Twelve ribs."}
     skills.create_from_upload(flow.world.agent, zipped(files), by=by)
     skills.create_from_template(flow.world.agent, "ba", by=by)
+    uses = calls(bash="cat /skills/boats/plan.md; echo changed > /skills/boats/plan.md")
     reads = calls(read_skill={"name": "ba"}, list_skills={}) + calls(
         read_skill={"name": "boats", "file": "plan.md"}
     )
-    conversation = flow.ask("Repair the hull", [reads, says("Done.")])
+    conversation = flow.ask("Repair the hull", [reads, uses, says("Done.")])
     flow.ask("And the other hull", [says("Done too.")], after=conversation)
 
-    first, second, third = [request.body for request in flow.model.requests]
+    first, second, _, third = [request.body for request in flow.model.requests]
     assert "- boats: Builds boats." in str(first["system"])
     assert "Caulk the seams." not in str(first["system"])
     assert str(first["messages"]).count("Caulk the seams.") == 1
@@ -37,12 +38,14 @@ def test_skill_is_opened_by_a_keyword_and_another_by_the_agent(flow: Flow) -> No
     assert [said["role"] for said in third["messages"][: len(second["messages"])]] == [
         said["role"] for said in second["messages"]
     ]
-    [of_ba, listed, plan] = sorted(conversation.outputs, key=len, reverse=True)
+    [of_ba, listed, used, plan] = sorted(conversation.outputs, key=len, reverse=True)
+    assert used.startswith("Twelve ribs.")
+    assert "Read-only file system" in used
     assert "# Business analyst" in of_ba
     assert "- ba: Business analysis." in listed
     assert plan == "Twelve ribs."
     # The texts of skills come from people of the project, so they are not marked as data.
-    assert "<data" not in str(third["messages"])
+    assert "from read_skill>" not in str(third["messages"])
     assert flow.model.violations == []
     assert_replay_matches(conversation)
 

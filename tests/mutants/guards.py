@@ -393,4 +393,9 @@ MUTANTS = (
         last_operand_dropped,
         ("tests/worker/test_instructions_file.py",),
     ),
+    Mutant(
+        "sandbox-file-paths",
+        never,
+        ("tests/sandbox/test_skill_files.py::test_path_that_leads_out_is_refused",),
+    ),
 )

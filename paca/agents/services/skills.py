@@ -19,6 +19,7 @@ from paca.projects.signals import project_changed
 
 SKILL_SETTINGS = frozenset({"description", "content", "triggers", "always_on", "enabled"})
 MAX_SKILLS, MAX_AGENT_FILE_BYTES = 50, 16 << 20
+MAX_AGENT_FILES = 200  # the start of a bubblewrap sandbox needs a descriptor for each
 
 
 class TooManySkills(Conflict):
@@ -144,8 +145,13 @@ def _distinct(keywords: Iterable[str]) -> list[str]:
 def _check_limits(agent: Agent, files: dict[str, bytes]) -> None:
     if agent.skills.count() >= MAX_SKILLS:
         raise TooManySkills(f"An agent has at most {MAX_SKILLS} skills. Delete one first.")
-    stored = SkillFile.objects.filter(skill__agent=agent).aggregate(bytes=Sum("size_bytes"))
-    if (stored["bytes"] or 0) + sum(map(len, files.values())) > MAX_AGENT_FILE_BYTES:
+    stored = SkillFile.objects.filter(skill__agent=agent)
+    if stored.count() + len(files) > MAX_AGENT_FILES:
+        raise TooManySkills(
+            f"The skills of an agent have at most {MAX_AGENT_FILES} files together."
+        )
+    size = stored.aggregate(bytes=Sum("size_bytes"))["bytes"] or 0
+    if size + sum(map(len, files.values())) > MAX_AGENT_FILE_BYTES:
         limit = f"{MAX_AGENT_FILE_BYTES >> 20} MiB"
         raise TooManySkills(f"The files of an agent's skills have at most {limit} together.")
 

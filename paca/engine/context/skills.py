@@ -19,11 +19,15 @@ ALWAYS_ON_INTRODUCTION = "Your standing instructions for this work:"
 
 @dataclass(frozen=True, slots=True)
 class SkillSummary:
-    """An enabled skill in the prompt. ``content`` is its text if it is in every prompt, else empty."""
+    """An enabled skill in the prompt. ``content`` is its text if it is in every prompt, else empty.
+
+    ``has_files``: it has files for the sandbox.
+    """
 
     name: str
     description: str
     content: str = ""
+    has_files: bool = False
 
 
 @dataclass(frozen=True, slots=True)

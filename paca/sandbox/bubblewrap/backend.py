@@ -308,6 +308,8 @@ class Bubblewrap:
         self, directory: SandboxDirectory, spec: SandboxSpec, epoch: int
     ) -> Attachment:
         start_phases.enter("create")
+        if spec.read_files is not None:
+            spec = replace(spec, files=await spec.read_files())
         runner = await asyncio.to_thread(self._launch, directory, spec, epoch)
         start_phases.enter("start")
         try:

@@ -2,9 +2,10 @@
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from uuid import UUID
 
+from paca.engine.context.skills import SKILLS_FOLDER
 from paca.sandbox.base import SandboxLimits
 from paca.sandbox.runner import HOME, SHARED_MEMORY, TMP, WORKSPACE
 from paca.sandbox.runner_bundle import BUNDLE_ROOT, Interpreter
@@ -72,6 +73,7 @@ def arguments(
     user: SandboxUser,
     limits: SandboxLimits,
     workspace: Path,
+    skill_files: dict[str, int],
     etc: Path,
     user_files: dict[str, int],
     runner: Path,
@@ -80,8 +82,9 @@ def arguments(
 ) -> list[str]:
     """The arguments of bwrap before the program to run. A path that is not mounted here does not exist inside.
 
-    ``user_files``: files of /etc by name, each a descriptor from which bwrap reads it. ``seccomp``: the
-    descriptor of the filter of system calls, if this processor has one.
+    ``user_files``: files of /etc by name, each a descriptor from which bwrap reads it, and ``skill_files``
+    those below /skills by path. ``seccomp``: the descriptor of the filter of system calls, if this processor
+    has one.
     """
     tmp = str(limits.memory_mib * (1 << 20) // 4)
     return [
@@ -97,6 +100,7 @@ def arguments(
         *("--symlink", "../tmp", f"/var{TMP}", "--symlink", "../run", "/var/run"),
         *("--size", tmp, "--perms", "0700", "--tmpfs", HOME),
         *("--bind", str(workspace), WORKSPACE),
+        *_skill_files(skill_files),
         *_runner_mounts(runner, interpreter),
         *("--remount-ro", "/dev", "--remount-ro", "/"),
         *("--chdir", "/"),
@@ -143,6 +147,16 @@ def _etc_mounts(etc: Path, user_files: dict[str, int]) -> list[str]:
     found = ["--ro-bind", str(etc), "/etc"]
     for name, descriptor in user_files.items():
         found += ["--perms", "0644", "--ro-bind-data", str(descriptor), f"/etc/{name}"]
+    return found
+
+
+def _skill_files(files: dict[str, int]) -> list[str]:
+    """Files in the root file system, which is in memory and made read-only at the end."""
+    parents = {parent for path in files for parent in PurePosixPath(SKILLS_FOLDER, path).parents}
+    folders = sorted(str(parent) for parent in parents if parent != PurePosixPath("/"))
+    found = [word for folder in folders for word in ("--perms", "0755", "--dir", folder)]
+    for path, descriptor in files.items():
+        found += ["--perms", "0555", "--file", str(descriptor), f"{SKILLS_FOLDER}/{path}"]
     return found
 
 

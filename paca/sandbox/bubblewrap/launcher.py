@@ -148,6 +148,7 @@ class Launcher:
                 name: _memory_file(stack, name, content)
                 for name, content in bwrap_arguments.user_files(directory.user).items()
             }
+            skills = {file.path: _memory_file(stack, "skill", file.data) for file in spec.files}
             program = seccomp.program()
             filter_fd = None if program is None else _memory_file(stack, "seccomp", program)
             info_read, info_write = os.pipe()
@@ -155,13 +156,20 @@ class Launcher:
             with os.fdopen(info_write, "wb"):
                 argv = [
                     self._bwrap,
-                    *self._bwrap_arguments(directory, spec, files, filter_fd),
+                    *self._bwrap_arguments(directory, spec, files, skills, filter_fd),
                     *("--info-fd", str(info_write), "--json-status-fd", str(status.fileno()), "--"),
                     *self._runner_command(
                         directory, spec, epoch, {**given, start_status.MARK_KEY: mark}
                     ),
                 ]
-                passed = [*given.values(), *files.values(), filter_fd, info_write, status.fileno()]
+                passed = [
+                    *given.values(),
+                    *files.values(),
+                    *skills.values(),
+                    filter_fd,
+                    info_write,
+                    status.fileno(),
+                ]
 
                 def prepare_and_spawn() -> None:
                     if has_image:
@@ -180,6 +188,7 @@ class Launcher:
         directory: SandboxDirectory,
         spec: SandboxSpec,
         user_files: dict[str, int],
+        skill_files: dict[str, int],
         filter_fd: int | None,
     ) -> list[str]:
         return bwrap_arguments.arguments(
@@ -188,6 +197,7 @@ class Launcher:
             workspace=directory.workspace,
             etc=self._etc,
             user_files=user_files,
+            skill_files=skill_files,
             runner=self._runner,
             interpreter=self._interpreter,
             seccomp=filter_fd,

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from paca.sandbox.base import SandboxLimits, SandboxSpec
-from paca.sandbox.docker import seccomp_profile
+from paca.sandbox.docker import seccomp_profile, skill_files
 from paca.sandbox.exit_cause import KILLED
 from paca.sandbox.runner import HOME, TMP, UNATTENDED_SECONDS_KEY, WORKSPACE
 from paca.sandbox.runner_bundle import BUNDLE_ROOT, RUNNER_ARGUMENTS
@@ -192,7 +192,10 @@ def configuration(
             **_isolation(),
             "AutoRemove": False,  # Docker reports the exit cause until a sweep removes the container
             "LogConfig": {"Type": "none", "Config": {}},
-            "Mounts": [_workspace_mount(volume, labels)],
+            "Mounts": [
+                _workspace_mount(volume, labels),
+                *([skill_files.volume_mount(labels)] if spec.read_files else []),
+            ],
         },
     }
 

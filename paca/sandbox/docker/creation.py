@@ -1,7 +1,8 @@
 """Creates containers of sandboxes, without starting them."""
 
+from paca.engine.context.skills import SKILLS_FOLDER
 from paca.sandbox.base import IdlePolicy, SandboxSpec
-from paca.sandbox.docker import container, image
+from paca.sandbox.docker import container, image, skill_files
 from paca.sandbox.docker.container import Container
 from paca.sandbox.docker.engine import CONFLICT, DockerEngine, DockerRefused
 from paca.sandbox.docker.inventory import Inventory
@@ -62,4 +63,11 @@ class ContainerCreator:
             if refusal.http_status == CONFLICT:
                 return None
             raise
+        if spec.read_files is not None:
+            # A container without its files is not started: if this worker dies here, the next one replaces it.
+            files = skill_files.archive(await spec.read_files())
+            await self._engine.call(
+                lambda client: client.put_archive(created["Id"], SKILLS_FOLDER, files),
+                seconds=CREATE_SECONDS,
+            )
         return Container(created["Id"], running=False, starting=True)

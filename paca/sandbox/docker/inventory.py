@@ -98,9 +98,11 @@ class Inventory:
     async def remove_container(self, name_or_id: str) -> None:
         """Kill and remove a container. Give the id if another worker may already have reused the name.
 
-        Raises ``SandboxUnavailable``.
+        Its volume without a name, which has the files of skills, goes with it. Raises ``SandboxUnavailable``.
         """
-        await self._retry_until_gone(lambda client: client.remove_container(name_or_id, force=True))
+        await self._retry_until_gone(
+            lambda client: client.remove_container(name_or_id, force=True, v=True)
+        )
 
     async def choose_volume(self, spec: SandboxSpec) -> str:
         """The name of the volume for a conversation's files. Raises ``SandboxUnavailable``."""
