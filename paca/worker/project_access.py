@@ -11,7 +11,7 @@ from uuid import UUID
 from paca.conversations import store
 from paca.conversations.store import Lease
 from paca.projects.tools import access
-from paca.projects.tools.base import Act
+from paca.projects.tools.base import Act, Caller
 from paca.worker.database import Database
 
 P = ParamSpec("P")
@@ -26,7 +26,7 @@ class RunProjectAccess:
         self._agent = access.CallingAgent(agent_id, lease.conversation_id)
         self._database = database
 
-    async def read(self, permission: str, act: Act) -> str:
+    async def read(self, permission: str, act: Callable[[Caller], T]) -> T:
         """Raises ``NotAllowed``, the errors of ``act`` and database errors."""
         return await self._database.call(access.read, self._agent, permission, act)
 

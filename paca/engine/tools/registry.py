@@ -44,6 +44,7 @@ ALIASES = {
     "read_doc": "get_doc view_doc open_doc",
     "create_doc": "new_doc add_doc",
     "update_doc": "write_doc edit_doc append_doc change_doc",
+    "save_attachment": "read_attachment get_attachment download_attachment open_attachment",
     "search_project": "search_tasks search_docs find_tasks",
 }
 

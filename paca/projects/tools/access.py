@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 from uuid import UUID
 
 from django.db import transaction
@@ -22,7 +23,10 @@ class CallingAgent:
     conversation_id: UUID
 
 
-def read(agent: CallingAgent, permission: str, act: Act) -> str:
+T = TypeVar("T")
+
+
+def read(agent: CallingAgent, permission: str, act: Callable[[Caller], T]) -> T:
     """What ``act`` reads. Raises ``NotAllowed`` if the agent's role lacks the permission."""
     return act(_permitted(agent, permission))
 

@@ -1,6 +1,7 @@
 """The list of the tools on a project."""
 
 from paca.engine.tools.base import AnyTool
+from paca.projects.tools.attachments import SaveAttachment
 from paca.projects.tools.base import ProjectAccess
 from paca.projects.tools.comments import AddComment
 from paca.projects.tools.doc_writes import CreateDoc, UpdateDoc
@@ -19,6 +20,7 @@ TOOLS = (
     ReadDoc,
     ReadProject,
     ReadTask,
+    SaveAttachment,
     SearchProject,
     UpdateDoc,
     UpdateTask,

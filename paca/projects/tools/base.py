@@ -24,12 +24,13 @@ class Caller:
 
 
 Act = Callable[[Caller], str]
+T = TypeVar("T")
 
 
 class ProjectAccess(Protocol):
     """The way of one conversation's agent to the data of its project."""
 
-    async def read(self, permission: str, act: Act) -> str:
+    async def read(self, permission: str, act: Callable[[Caller], T]) -> T:
         """Give what ``act`` reads.
 
         Raises ``NotAllowed`` if the agent's role lacks the permission, and what ``act`` raises.
@@ -53,18 +54,29 @@ class ProjectAccess(Protocol):
 ArgumentsT = TypeVar("ArgumentsT", bound=ToolArguments)
 
 
-class ProjectTool(Tool[ArgumentsT]):
-    """A tool that acts on the data of the agent's project. The agent's role must have ``permission``.
-
-    Nothing of it happens in the sandbox. Its text for the model may quote what people wrote.
-    """
+class ConnectedTool(Tool[ArgumentsT]):
+    """A tool that uses the data of the agent's project. The agent's role must have ``permission``."""
 
     permission: ClassVar[str]
-    uses_workspace: ClassVar[bool] = False
 
     def __init__(self, access: ProjectAccess | None = None) -> None:
         """A tool without ``access`` can be described and not used."""
         self._access = access
+
+    @property
+    def connected(self) -> ProjectAccess:
+        """The access to the project."""
+        assert self._access is not None, f"{self.name} is not connected to a project"
+        return self._access
+
+
+class ProjectTool(ConnectedTool[ArgumentsT]):
+    """A tool that acts on the data of the project only, and uses no sandbox.
+
+    Its text for the model may quote what people wrote.
+    """
+
+    uses_workspace: ClassVar[bool] = False
 
     def permission_for(self, arguments: ArgumentsT) -> str:
         """The permission that this call needs."""
@@ -82,27 +94,30 @@ class ProjectTool(Tool[ArgumentsT]):
         def act_on(caller: Caller) -> str:
             return self.act_on(caller, arguments, context)
 
-        access, permission = self._connected, self.permission_for(arguments)
+        access, permission = self.connected, self.permission_for(arguments)
         try:
             if self.effect is Effect.READ_ONLY:
                 text, is_cut = truncate_middle(await access.read(permission, act_on))
                 return ToolOutput(text, truncated=is_cut)
             return ToolOutput(await access.write(context.call_id, permission, act_on))
-        except NotAllowed as error:
-            return ToolOutput(error.detail, failed=True, cause="refused")
-        except (Invalid, NotFound, Conflict) as error:
-            return ToolOutput(_describe(error), failed=True)
+        except REFUSALS as error:
+            return refusal(error)
 
     async def find_result(self, call_id: str) -> ToolOutput | None:
-        if self.effect is Effect.READ_ONLY:
+        if self.effect is not Effect.KEYED:
             return None
-        text = await self._connected.find_result(call_id)
+        text = await self.connected.find_result(call_id)
         return None if text is None else ToolOutput(text)
 
-    @property
-    def _connected(self) -> ProjectAccess:
-        assert self._access is not None, f"{self.name} is not connected to a project"
-        return self._access
+
+REFUSALS = (NotAllowed, Invalid, NotFound, Conflict)
+
+
+def refusal(error: PacaError) -> ToolOutput:
+    """The output of a call that was refused with one of ``REFUSALS``."""
+    if isinstance(error, NotAllowed):
+        return ToolOutput(error.detail, failed=True, cause="refused")
+    return ToolOutput(_describe(error), failed=True)
 
 
 def _describe(error: PacaError) -> str:

@@ -1,7 +1,7 @@
 """An agent that uses its tools on a project, in the test's own thread and without a worker."""
 
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -13,7 +13,8 @@ from paca.engine.tools.registry import BadArguments
 from paca.projects.models import Member
 from paca.projects.services import members
 from paca.projects.tools import access
-from paca.projects.tools.base import Act
+from paca.projects.tools.base import Act, Caller
+from tests.support.fake_sandbox_workspace import FakeSandboxWorkspace
 from tests.support.world import World, make_world
 
 
@@ -24,7 +25,7 @@ class DirectAccess:
         self.agent = access.CallingAgent(agent.pk, uuid.uuid4())
         self.lease_error: Exception | None = None
 
-    async def read(self, permission: str, act: Act) -> str:
+    async def read(self, permission: str, act: Callable[[Caller], Any]) -> Any:
         return access.read(self.agent, permission, act)
 
     async def write(self, call_id: str, permission: str, act: Act) -> str:
@@ -46,6 +47,7 @@ class AgentAtWork:
         self.access = DirectAccess(world.agent)
         self.toolbox = make_toolbox(self.access)
         self.seen: dict[str, str] = {}
+        self.workspace = FakeSandboxWorkspace()
 
     @property
     def member(self) -> Member:
@@ -57,7 +59,7 @@ class AgentAtWork:
             parsed = self.toolbox.parse(tool, arguments)
         except BadArguments as error:
             return ToolOutput(error.detail, failed=True, cause="invalid")
-        context = ToolContext(call_id or uuid.uuid4().hex, _no_workspace, seen_files=self.seen)
+        context = ToolContext(call_id or uuid.uuid4().hex, self._open, seen_files=self.seen)
         return run_without_loop(parsed.tool.act(parsed.arguments, context))
 
     def does(self, tool: str, **arguments: Any) -> str:
@@ -72,6 +74,9 @@ class AgentAtWork:
         assert output.failed, output.output
         return output.output
 
+    async def _open(self) -> FakeSandboxWorkspace:
+        return self.workspace
+
     def gets_role(self, name: str) -> None:
         members.change_role(self.member, role=self.world.role(name), by=self.world.owner)
 
@@ -83,10 +88,6 @@ def run_without_loop(work: Coroutine[Any, Any, Any]) -> Any:
     except StopIteration as end:
         return end.value
     raise AssertionError("it waits")
-
-
-async def _no_workspace() -> Any:
-    raise AssertionError("tools on the project need no sandbox")
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from paca.agents import services as agents
 from paca.agents.api.catalogues import make_toolbox
 from paca.engine.tools.base import Effect
 from paca.projects.models import Activity, Comment, Doc, DocVersion, KeyedWrite, Member, Role, Task
-from paca.projects.services import projects, tasks
+from paca.projects.services import attachments, projects, tasks
 from paca.projects.tools.all_tools import project_tools
 from tests.projects.tools.conftest import AgentAtWork
 from tests.support.world import World
@@ -23,6 +23,7 @@ CALLS: dict[str, tuple[dict[str, Any], str]] = {
     "read_doc": ({"doc": "Guide"}, "docs:read"),
     "read_project": ({}, "projects:read"),
     "read_task": ({"task": 1}, "tasks:read"),
+    "save_attachment": ({"task": 1, "attachment": "log.txt"}, "tasks:read"),
     "search_project": ({"words": "login"}, "projects:read"),
     "update_doc": ({"doc": "Guide", "append": "More"}, "docs:write"),
     "update_task": ({"task": 1, "status": "Done"}, "tasks:write"),
@@ -33,7 +34,9 @@ ROLES = ["owner", "manager", "member", "agent", "viewer"]
 @pytest.fixture
 def task(world: World) -> Task:
     Doc.objects.create(project=world.project, title="Guide", text="Text", updated_by=world.owner)
-    return tasks.create(world.project, title="Fix the login", by=world.owner)
+    made = tasks.create(world.project, title="Fix the login", by=world.owner)
+    attachments.add(made, name="log.txt", content_type="text/plain", data=[b"abc"], by=world.owner)
+    return made
 
 
 def written() -> list[int]:
@@ -124,9 +127,12 @@ def test_project_tells_an_agent_no_members_that_its_role_may_not_read(
 
 def test_effects_of_the_tools_follow_from_their_permissions() -> None:
     for tool in project_tools():
+        assert tool.repeatable
+        if tool.name == "save_attachment":  # it writes into the sandbox only
+            assert (tool.effect, tool.uses_workspace) == (Effect.IDEMPOTENT, True)
+            continue
         reads = CALLS[tool.name][1].endswith(":read")
         assert tool.effect is (Effect.READ_ONLY if reads else Effect.KEYED)
-        assert tool.repeatable
         assert not tool.uses_workspace
 
 

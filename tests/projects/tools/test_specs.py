@@ -79,6 +79,7 @@ def test_names_that_models_try_lead_to_the_tool(name: str, meant: str) -> None:
         ("list_tasks", {"assignee": "me", "status": "Done"}, "Done, me"),
         ("read_doc", {"doc": "Guide"}, "Guide"),
         ("read_project", {}, ""),
+        ("save_attachment", {"task": 4, "attachment": "log.txt"}, "log.txt of task 4"),
         ("search_project", {"words": "login"}, "login"),
     ],
 )

@@ -99,6 +99,17 @@ test("notice to the model is told in words for people", () => {
   }
 });
 
+test("calls of tools on the project are told as what they are", () => {
+  const said = (tool, state, subject = "PACA-4") => phrase({ tool, state, subject });
+  same(
+    [said("read_task", "running"), said("add_comment", "finished"), said("update_task", "finished")],
+    ["Reading PACA-4", "Commented on PACA-4", "Changed PACA-4"],
+  );
+  same(said("create_task", "running", "Fix the login"), "Creating task Fix the login");
+  same(said("read_project", "finished", ""), "Looked at the project");
+  same(groupInWords(["read_task", "read_task", "search_project"].map((tool) => ({ tool }))), "Read 2 tasks, searched once");
+});
+
 test("several reads give one line", () => {
   const calls = ["read_file", "read_file", "search_files", "search_files", "git_status", "other"];
   same(groupInWords(calls.map((tool) => ({ tool }))), "Read 2 files, searched twice, checked git status, called other");
