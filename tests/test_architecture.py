@@ -43,6 +43,7 @@ MAY_USE_SQL = {
     "paca/common/postgresql/base.py": "sets the limits of a new connection, and tries an idle one with an empty statement",
     "paca/projects/services/task_positions.py": "makes the places of a column even in one statement",
     "paca/projects/search.py": "full-text search: FTS5 and tsvector have no words in the ORM",
+    "paca/common/sqlite_checkpoint.py": "asks SQLite for a checkpoint, which the ORM cannot",
     "paca/ops/database_check.py": "PostgreSQL's lock around migrations, and whether the account may create tables",
     "paca/ops/database_rights.py": "what the account may do, in the words of each database",
     "paca/bus/redis/publisher.py": "no SQL: a pipeline of Redis commands",

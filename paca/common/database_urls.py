@@ -16,6 +16,10 @@ POSTGRESQL_DEFAULTS: dict[str, Any] = {
     "tcp_user_timeout": 30_000,
     "application_name": "paca",
 }
+# A commit that makes SQLite's write-ahead log longer than this copies the log into the database file, and
+# waits for the disk. SQLite's own value is 1000, which every tenth conversation reaches. The worker makes
+# checkpoints before the log is so long.
+SQLITE_AUTOMATIC_CHECKPOINT_PAGES = 4000
 POOL_WAIT_SECONDS = 5
 # Without this a pool that cannot connect waits longer and longer before it tries again.
 POOL_RECONNECT_SECONDS = 5
@@ -54,7 +58,8 @@ def sqlite(file: Path) -> dict[str, Any]:
         "OPTIONS": {
             "transaction_mode": "IMMEDIATE",
             "timeout": 10,
-            "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;PRAGMA foreign_keys=ON;",
+            "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;PRAGMA foreign_keys=ON;"
+            f"PRAGMA wal_autocheckpoint={SQLITE_AUTOMATIC_CHECKPOINT_PAGES};",
         },
     }
 

@@ -26,8 +26,8 @@ from paca.engine.llm import registry
 from paca.engine.llm.http_pool import close_connections
 from paca.sandbox.base import IdlePolicy
 from paca.sandbox.manager import SandboxManager
+from paca.worker import checkpoints, old_data
 from paca.worker import lease as leases
-from paca.worker import old_data
 from paca.worker.assembly import default_sandbox_spec
 from paca.worker.claim import claim
 from paca.worker.control_protocol import pending_requests
@@ -77,6 +77,7 @@ class Worker:
         self._database = Database()
         self._runs: dict[UUID, ConversationRun] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._has_claimed = False
         self._work_available = asyncio.Event()
         self._draining = asyncio.Event()
         self._loop = asyncio.get_running_loop()
@@ -131,6 +132,9 @@ class Worker:
                     old_data.remove_repeatedly(self._database, self._draining.is_set)
                 ),
                 group.create_task(self._warm_models()),
+                group.create_task(
+                    checkpoints.checkpoint_repeatedly(self._database, self._has_worked)
+                ),
                 *(
                     group.create_task(self._sweeper(each).sweep_repeatedly(lambda: set(self._runs)))
                     for each in managers
@@ -202,9 +206,15 @@ class Worker:
             self._tasks.add(task)
             task.add_done_callback(functools.partial(self._on_run_ended, run, slot))
         if claims:
+            self._has_claimed = True
             # Commands that came during the claim reached no run. They are read a moment later, so
             # that the first queries of the new runs go first.
             self._loop.call_later(COMMANDS_AFTER_CLAIM_SECONDS, self._schedule_control_commands)
+
+    def _has_worked(self) -> bool:
+        """Whether conversations run, or were claimed since the last call."""
+        worked, self._has_claimed = self._has_claimed or bool(self._runs), False
+        return worked
 
     def _on_run_ended(self, run: ConversationRun, slot: Slot, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

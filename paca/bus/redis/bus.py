@@ -92,7 +92,8 @@ class RedisBus:
     def wake(self, trigger_id: UUID, facts: Mapping[str, str] | None = None) -> None:
         """Add the trigger to the stream that the workers read."""
         fields = {"trigger_id": str(trigger_id), **(facts or {})}
-        self._send(("EVAL", _ADD_UNLESS_LONG, 1, TRIGGERS, MAX_TRIGGERS, *_flatten(fields)))
+        command: Command = ("EVAL", _ADD_UNLESS_LONG, 1, TRIGGERS, MAX_TRIGGERS, *_flatten(fields))
+        self._send(command, urgent=True)
 
     def announce(self, topic: str, seq: int, batch: CommittedBatch | None = None) -> None:
         """Publish committed rows. A newer announcement of a type replaces one that still waits."""
@@ -114,15 +115,15 @@ class RedisBus:
     def signal(self, conversation_id: UUID, signal: Signal = Signal.INBOX) -> None:
         """Send a signal to all workers; only the one that holds the conversation acts on it."""
         message = _encode_message(signal, {"conversation_id": str(conversation_id)})
-        self._send(("PUBLISH", CONTROL_CHANNEL, message))
+        self._send(("PUBLISH", CONTROL_CHANNEL, message), urgent=True)
 
     def _announce(self, topic: str, kind: str, seq: int, facts: dict[str, Any]) -> None:
         command = ("PUBLISH", EVENTS_CHANNEL, _encode_message(kind, facts | {"seq": seq}))
         self._publisher.outbox.put_newest(topic, kind, seq, command)
         self._start_publisher()
 
-    def _send(self, command: Command, topic: str = "") -> None:
-        self._publisher.outbox.put(command, topic=topic)
+    def _send(self, command: Command, topic: str = "", *, urgent: bool = False) -> None:
+        self._publisher.outbox.put(command, topic=topic, urgent=urgent)
         self._start_publisher()
 
     def _start_publisher(self) -> None:

@@ -150,9 +150,9 @@ class ConsumerGroup:
         consumer = self._settings.consumer
         self._client.xclaim(*self._stream_and_group, consumer, 0, entry_ids, idle=0, justid=True)
 
-    def acknowledge(self, entry_id: bytes) -> None:
-        """Mark the entry as done. It is removed by the next ``trim_to_unread``."""
-        self._client.xack(*self._stream_and_group, entry_id)
+    def acknowledge(self, *entry_ids: bytes) -> None:
+        """Mark the entries as done. They are removed by the next ``trim_to_unread``."""
+        self._client.xack(*self._stream_and_group, *entry_ids)
 
     def accept(self, entry: Entry, result: Mapping[str, str]) -> None:
         """Remove the entry, whose rows are committed, and tell its program the result."""

@@ -20,6 +20,9 @@ MAX_PENDING_BYTES = 32 * 1024 * 1024
 MAX_BATCH = 500
 MAX_BATCH_BYTES = 1024 * 1024  # the mirror is trimmed after each batch
 IDLE_SECONDS = 1.0
+# What a commit announces waits so long for more. Sent at once, it would take the interpreter from the run
+# that has just committed, and a commit of a run announces several things.
+LINGER_SECONDS = 0.002
 MIRRORED = ("XADD", names.EVENTS)  # the first parts of a command that adds to the mirror
 
 
@@ -44,13 +47,17 @@ class Outbox:
         self._newest: dict[str, dict[str, _PendingCommand]] = {}
         self._size = 0
         self._dropped = 0
+        self._is_urgent = False
         self._changed = threading.Condition()
 
-    def put(self, command: Command, *, topic: str = "") -> None:
-        """Send this after all that waits. Later announcements of ``topic`` do not overtake it."""
+    def put(self, command: Command, *, topic: str = "", urgent: bool = False) -> None:
+        """Send this after all that waits. Later announcements of ``topic`` do not overtake it.
+
+        An urgent command waits for no others, and neither do those before it.
+        """
         with self._changed:
             self._newest.pop(topic, None)
-            self._append(_PendingCommand(command, _size(command)))
+            self._append(_PendingCommand(command, _size(command)), urgent=urgent)
 
     def put_newest(self, topic: str, kind: str, seq: int, command: Command) -> None:
         """Send this, or replace a pending command of the same topic and kind with a lower ``seq``."""
@@ -64,10 +71,13 @@ class Outbox:
             self._append(pending_of_topic[kind])
 
     def take(self, seconds: float) -> list[Command]:
-        """Take the next batch; wait at most so long for one."""
+        """Take the next batch; wait at most so long for its first command."""
         with self._changed:
             if not self._pending:
                 self._changed.wait(seconds)
+            if self._pending and not self._is_urgent:
+                self._changed.wait(LINGER_SECONDS)
+            self._is_urgent = False
             taken = self._take_batch()
             if taken and self._dropped:
                 logger.warning("hints were dropped", extra={"count": self._dropped})
@@ -85,18 +95,22 @@ class Outbox:
     def stop_waiting(self) -> None:
         """Let a ``take`` that waits return at once."""
         with self._changed:
+            self._is_urgent = True
             self._changed.notify()
 
     def __len__(self) -> int:
         return len(self._pending)
 
-    def _append(self, pending: _PendingCommand) -> None:
+    def _append(self, pending: _PendingCommand, *, urgent: bool = False) -> None:
+        was_empty = not self._pending
         self._pending.append(pending)
         self._size += pending.size
         while len(self._pending) > MAX_PENDING or self._size > MAX_PENDING_BYTES:
             self._pop()
             self._dropped += 1
-        self._changed.notify()
+        self._is_urgent = self._is_urgent or urgent
+        if was_empty or urgent:
+            self._changed.notify()
 
     def _pop(self) -> _PendingCommand:
         oldest = self._pending.popleft()

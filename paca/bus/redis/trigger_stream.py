@@ -20,6 +20,8 @@ from paca.common import clock
 
 MAX_BATCH = 10
 BUSY_SECONDS = 0.1
+# After a hint, its worker gets the interpreter of the process first.
+HANDOVER_SECONDS = 0.001
 RETRY_SECONDS = 0.5
 TRIM_SECONDS = 5.0
 MAX_DELIVERIES = 5
@@ -46,6 +48,7 @@ class TriggerStreamReader(ConnectionThread):
         self._handler = handler
         self._may_have_lost_hints = False
         self._batch_ids: list[bytes] = []  # entries that were read and are still to be handled
+        self._delivered_ids: list[bytes] = []  # hints that are offered and still to be acknowledged
         # Every stop up to this entry was handled; empty: not known.
         self._peeked_to = b""
         self._next_claim = self._next_cleaning = 0.0
@@ -132,6 +135,15 @@ class TriggerStreamReader(ConnectionThread):
             deliveries = 1 if are_new else group.delivery_count(entry[0])
             self._handle(group, entry, deliveries=deliveries)
             self._batch_ids.pop(0)
+        if self._delivered_ids:
+            self.stopping.wait(HANDOVER_SECONDS)
+            self._acknowledge_delivered(group)
+
+    def _acknowledge_delivered(self, group: ConsumerGroup) -> None:
+        """Acknowledge the hints that are offered. One that is not, since Redis is lost, arrives twice."""
+        delivered, self._delivered_ids = self._delivered_ids, []
+        if delivered:
+            group.acknowledge(*delivered)
 
     def _handle(self, group: ConsumerGroup, entry: Entry, *, deliveries: int) -> None:
         entry_id, fields = entry
@@ -145,6 +157,7 @@ class TriggerStreamReader(ConnectionThread):
             reason = f"It was delivered {deliveries} times, and each time the worker died."
             _refuse(group, entry, "internal", reason)
         else:
+            self._acknowledge_delivered(group)  # this may take long
             self._handle_external(group, entry, deliveries)
 
     def _wake_worker(self, group: ConsumerGroup, entry: Entry) -> None:
@@ -158,7 +171,7 @@ class TriggerStreamReader(ConnectionThread):
             group.requeue(entry)
             return
         self._offer(TriggerDue(trigger_id))
-        group.acknowledge(entry[0])
+        self._delivered_ids.append(entry[0])
 
     def _handle_external(self, group: ConsumerGroup, entry: Entry, deliveries: int) -> None:
         texts = _decode(entry[1])
