@@ -89,6 +89,18 @@ async def test_anthropic_adapter_sends_the_given_key_and_no_other(server, llm, m
     assert not any(word in headers for word in ("platform", "hidden"))
 
 
+async def test_anthropic_adapter_sends_the_headers_of_the_sdk_with_each_request(server, llm):
+    """The SDK knows the version of the API and how a key is sent. It sends nothing itself."""
+    for _ in range(2):
+        await reply_of(llm, request_with("Hi"))
+    first, second = ({name.lower(): v for name, v in r.headers.items()} for r in server.requests)
+    assert first["anthropic-version"]
+    assert first["content-type"] == "application/json"
+    assert "anthropic" in first["user-agent"].lower()
+    assert "x-stainless-retry-count" not in first
+    assert first | {"content-length": ""} == second | {"content-length": ""}
+
+
 async def test_anthropic_adapter_accepts_a_base_url_with_its_version(server):
     llm = AnthropicLLM("k", base_url=f"{server.base_url}/v1/")
     assert (await reply_of(llm, request_with("Hi"))).text == "You said: Hi"
