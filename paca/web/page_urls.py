@@ -7,6 +7,7 @@ from django.urls import reverse
 
 from paca.agents.models import Agent
 from paca.conversations.models import Conversation
+from paca.projects.models import Project, Task
 
 PLACEHOLDER = UUID(int=0)
 
@@ -45,4 +46,32 @@ def page_urls(user: Any, conversation: Conversation) -> dict[str, str]:
         "next": next_url(project_id),
         "settings": configure_url(user, conversation.agent),
         "signIn": f"{reverse('account_login')}?next={page}",
+    }
+
+
+def task_urls(project: Project) -> dict[str, str]:
+    """The URLs of a project's tasks, with TASK in place of a number, and of the project's socket."""
+    page = reverse("task", args=[project.pk, 0])
+    return {
+        "tasks": reverse("api:tasks", args=[project.pk]),
+        "task": page.replace("/0/", "/TASK/"),
+        "socket": f"/ws/projects/{project.pk}/",
+        "conversation": next_url(project.pk),
+    }
+
+
+def urls_of_task(task: Task) -> dict[str, str]:
+    """The URLs that the page of one task calls or links to."""
+    project = task.project
+    one = reverse("api:task", args=[project.pk, task.number])
+    return {
+        **task_urls(project),
+        "one": one,
+        "comments": f"{one}comments/",
+        "activity": f"{one}activity/",
+        "attachments": f"{one}attachments/",
+        "write": f"{one}write-with-ai/",
+        "suggestion": f"{one}suggestion/",
+        "conversations": reverse("api:conversations", args=[project.pk]),
+        "board": reverse("board", args=[project.pk]),
     }

@@ -60,6 +60,27 @@ def people(project: Project) -> QuerySet[Member]:
     return project.members.live().with_names().filter(kind=Member.Kind.HUMAN)
 
 
+def members_of(project: Project) -> QuerySet[Member]:
+    """People and agents of the project, with their names and roles loaded."""
+    return project.members.live().with_names()
+
+
+def task_settings(project: Project) -> dict[str, list[Any]]:
+    """The statuses, task types, sprints and labels of the project, as its pages need them."""
+    return {
+        "statuses": [
+            {"id": str(each.id), "name": each.name, "category": each.category}
+            for each in project.statuses.all()
+        ],
+        "types": [{"id": str(each.id), "name": each.name} for each in project.task_types.all()],
+        "sprints": [
+            {"id": str(each.id), "name": each.name, "status": each.status}
+            for each in project.sprints.all()
+        ],
+        "labels": [each.name for each in project.labels.all()],
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class ChecklistStep:
     """One line of the "Getting started" checklist, with a link if it is not done."""

@@ -2,12 +2,14 @@
 
 from django.urls import path
 
-from paca.web.views import one_time_link, pages, styleguide
+from paca.web.views import one_time_link, pages, styleguide, tasks
 
 urlpatterns = [
     path("", pages.home, name="home"),
     path("link/<str:secret>/", one_time_link.one_time_link, name="one_time_link"),
     path("projects/<uuid:project>/", pages.overview, name="overview"),
+    path("projects/<uuid:project>/board/", tasks.board, name="board"),
+    path("projects/<uuid:project>/tasks/<int:number>/", tasks.task, name="task"),
     path("projects/<uuid:project>/agents/", pages.agent_list, name="agents"),
     path("projects/<uuid:project>/agents/<uuid:agent_id>/", pages.agent, name="agent"),
     path("projects/<uuid:project>/conversations/", pages.conversation_list, name="conversations"),

@@ -1,11 +1,13 @@
 // Calls of the API with the session and its CSRF token. Every failure is an ApiError.
 
 export class ApiError extends Error {
-  constructor({ status, code, detail, request_id: requestId }) {
+  constructor({ status, code, detail, request_id: requestId, fields, present }) {
     super(detail);
     this.status = status;
     this.code = code;
     this.requestId = requestId ?? "";
+    this.fields = fields ?? {};
+    this.present = present ?? null; // with 412: the object as it is now
   }
 }
 
@@ -13,11 +15,12 @@ function csrfToken() {
   return document.querySelector("meta[name=csrf-token]")?.content ?? "";
 }
 
-export async function call(method, path, body, { idempotencyKey } = {}) {
+export async function call(method, path, body, { idempotencyKey, ifMatch } = {}) {
   const headers = { Accept: "application/json" };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (method !== "GET") headers["X-CSRFToken"] = csrfToken();
   if (idempotencyKey) headers["Idempotency-Key"] = idempotencyKey;
+  if (ifMatch) headers["If-Match"] = ifMatch;
   let response;
   try {
     response = await fetch(path, {

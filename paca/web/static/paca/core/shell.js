@@ -58,6 +58,7 @@ keys("Everywhere", [
   ["/", "Search conversations", () => focusSearch() || goToSearch(), true],
   ["c", "New conversation", () => follow("[data-new]"), true],
   ["g h", "Go to the overview", () => follow("[data-go=h]")],
+  ["g b", "Go to the board", () => follow("[data-go=b]")],
   ["g c", "Go to conversations", () => follow("[data-go=c]")],
   ["g a", "Go to agents", () => follow("[data-go=a]")],
   ["j", "Next", () => move(1)],

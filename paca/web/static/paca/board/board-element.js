@@ -1,0 +1,169 @@
+// <paca-board>: the tasks of a project as a board or a list, live, with filters kept in the address.
+
+import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { repeat } from "../../vendor/lit-html/directives/repeat.js";
+import { pageAnnouncer } from "../core/announce.js";
+import { ApiError } from "../core/api.js";
+import { PacaElement, jsonAttribute } from "../core/element.js";
+import { icon } from "../core/icons.js";
+import { ProjectSocket } from "../core/project-socket.js";
+import { Store } from "../core/store.js";
+import { BoardData } from "./board-data.js";
+import { boardReducer, emptyBoard, find } from "./board-state.js";
+import { CardMoves } from "./card-moves.js";
+import { column, noTasks, skeleton } from "./column.js";
+import { PointerDrag } from "./drag.js";
+import { readFilters, writeFilters } from "./filters.js";
+import { TaskList } from "./task-list.js";
+import { toolbar } from "./toolbar.js";
+
+export class PacaBoard extends PacaElement {
+  creating = ""; // the id of the status in whose column a task is being written
+  notice = null; // {text, retry}: what could not be loaded or saved
+  lifted = 0; // the number of the task that the keyboard moves
+  failed = false;
+  #drag;
+  #socket;
+
+  connectedCallback() {
+    this.page = jsonAttribute(this, "page");
+    this.replaceChildren();
+    this.filters = readFilters(location.search);
+    this.view = new URLSearchParams(location.search).get("view") === "list" ? "list" : "board";
+    this.store = new Store(boardReducer, emptyBoard());
+    this.store.subscribe(() => this.update());
+    this.data = new BoardData(this.page.urls, this.store);
+    this.moves = new CardMoves(this);
+    this.list = new TaskList(this);
+    this.announcer = pageAnnouncer();
+    this.#socket = new ProjectSocket(this.page.urls.socket, {
+      onChanges: (changes) => this.#changed(changes),
+      onMissed: () => this.load(),
+    });
+    this.#socket.open();
+    addEventListener("popstate", this.#navigated);
+    super.connectedCallback();
+    this.load();
+  }
+
+  disconnectedCallback() {
+    this.#socket.close();
+    this.#drag?.disconnect();
+    removeEventListener("popstate", this.#navigated);
+  }
+
+  /** Load what the filters show. */
+  async load() {
+    try {
+      if (this.view === "list") await this.list.load();
+      else await this.data.load(this.filters);
+      this.failed = false;
+      this.notice = null;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.failed = true;
+      this.notice = { text: error.message, retry: () => this.load() };
+    }
+    this.update();
+  }
+
+  /** Set or remove a filter; the address follows. */
+  setFilter(name, value) {
+    this.filters = new Map(this.filters);
+    if (value) this.filters.set(name, value);
+    else this.filters.delete(name);
+    this.#writeAddress();
+    this.load();
+  }
+
+  clearFilters() {
+    this.filters = new Map();
+    this.#writeAddress();
+    this.load();
+  }
+
+  setView(view) {
+    this.view = view;
+    this.#writeAddress();
+    this.load();
+  }
+
+  #writeAddress() {
+    history.pushState(null, "", location.pathname + writeFilters(this.filters, this.view));
+    this.update();
+  }
+
+  #navigated = () => {
+    this.filters = readFilters(location.search);
+    this.view = new URLSearchParams(location.search).get("view") === "list" ? "list" : "board";
+    this.load();
+  };
+
+  async #changed(changes) {
+    const numbers = changes.filter(({ noun }) => noun === "task").map(({ id }) => Number(id)).filter(Boolean);
+    const rest = changes.some(({ noun }) => ["status", "sprint", "project", "agent"].includes(noun));
+    try {
+      if (rest || numbers.length > 20 || this.view === "list") await this.load();
+      else await Promise.all(numbers.map((number) => this.data.refresh(number, this.filters)));
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error; // the next change or reconnect loads it
+    }
+  }
+
+  /** Open the field for a new task in a column; the first one that is for work by default. */
+  startCreating(status = "") {
+    const { statuses } = this.page;
+    this.creating = status || (statuses.find(({ category }) => category === "todo") ?? statuses[0]).id;
+    if (this.view === "list") this.setView("board");
+    this.flush();
+    this.querySelector(".quick-create textarea")?.focus();
+  }
+
+  async create(title, status) {
+    const task = await this.data.create(title, status);
+    this.announcer.say(`${task.key} created in ${task.status.name}`);
+  }
+
+  /** Show an error until the next success; a failed action can be tried again. */
+  show(error, retry = null) {
+    if (!(error instanceof ApiError)) throw error;
+    this.notice = { text: error.message, retry };
+    this.announcer.alert(error.message);
+    this.update();
+  }
+
+  template() {
+    return html`${toolbar(this)}${this.#noticeTemplate()}${this.view === "list" ? this.list.template() : this.#board()}`;
+  }
+
+  #noticeTemplate() {
+    if (!this.notice) return nothing;
+    return html`<div class="notice is-bad board-notice">${icon("circle-alert")}<div>${this.notice.text}</div>
+      ${this.notice.retry ? html`<button type="button" class="btn btn-s" @click=${this.notice.retry}>Try again</button>` : nothing}
+      <button type="button" class="btn btn-s btn-quiet" @click=${() => { this.notice = null; this.update(); }}>Close</button></div>`;
+  }
+
+  #board() {
+    const { columns, loaded } = this.store.state;
+    if (!loaded) return this.failed ? nothing : skeleton(this.page.statuses);
+    if (!this.creating && columns.every(({ count }) => count === 0)) return noTasks(this);
+    return html`<div class="board" role="region" aria-label="Board" tabindex="0" @keydown=${this.moves.pressed}>
+      ${repeat(columns, ({ status }) => status.id, (each) => column(this, each))}</div>`;
+  }
+
+  rendered() {
+    const root = this.querySelector(".board:not([aria-busy])");
+    if (root && root !== this.#drag?.root) {
+      this.#drag?.disconnect();
+      this.#drag = new PointerDrag(root, this.moves.pointer);
+      this.#drag.root = root;
+    }
+    if (this.lifted && find(this.store.state, this.lifted)) {
+      const card = this.querySelector(`[data-number="${this.lifted}"]`);
+      if (card && card !== document.activeElement) card.focus();
+      card?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    }
+  }
+}
+
+customElements.define("paca-board", PacaBoard);

@@ -1,0 +1,104 @@
+// The state of the board: columns of cards. A pure reducer; it knows no DOM, no clock and no network.
+//
+// State: {columns: [{status, count, cards: [task], hasMore}], moves: Map(number -> {from, index, rank})}.
+// A move is shown at once and taken back if the server refuses it.
+
+export function emptyBoard() {
+  return { columns: [], moves: new Map(), loaded: false };
+}
+
+export function boardReducer(state, action) {
+  const change = REDUCERS.get(action.act);
+  return change ? change(state, action) : state;
+}
+
+const REDUCERS = new Map(Object.entries({
+  loaded: (state, { columns }) => ({ ...state, loaded: true, moves: new Map(), columns: columns.map(columnOf) }),
+  more: (state, { status, cards, hasMore }) => withColumn(state, status, (column) => ({
+    ...column, hasMore, cards: [...column.cards, ...cards.filter(({ number }) => !column.cards.some((card) => card.number === number))],
+  })),
+  changed: (state, { task, shown }) => placed(state, task, shown),
+  removed: (state, { number }) => taken(state, number).state,
+  move: (state, { number, status, index }) => moved(state, number, status, index),
+  kept: (state, { number }) => ({ ...state, moves: without(state.moves, number) }),
+  refused: (state, { number }) => takenBack(state, number),
+}));
+
+function columnOf({ status, count, results, next = null }) {
+  return { status, count, cards: results, hasMore: Boolean(next) || count > results.length };
+}
+
+/** Where a card is: {column, index}, or null. */
+export function find(state, number) {
+  for (const column of state.columns) {
+    const index = column.cards.findIndex((card) => card.number === number);
+    if (index >= 0) return { column, index, card: column.cards[index] };
+  }
+  return null;
+}
+
+/** The numbers of the cards above and below a place, for the server: the order is theirs, not an index. */
+export function neighbours(state, number) {
+  const at = find(state, number);
+  if (!at) return {};
+  const { cards } = at.column;
+  return { after: cards[at.index - 1]?.number ?? null, before: cards[at.index + 1]?.number ?? null };
+}
+
+function withColumn(state, statusId, change) {
+  return { ...state, columns: state.columns.map((column) => (column.status.id === statusId ? change(column) : column)) };
+}
+
+function taken(state, number) {
+  const at = find(state, number);
+  if (!at) return { state, at };
+  const rest = withColumn(state, at.column.status.id, (column) => ({
+    ...column, count: column.count - 1, cards: column.cards.filter((card) => card.number !== number),
+  }));
+  return { state: rest, at };
+}
+
+function inserted(state, statusId, card, index) {
+  return withColumn(state, statusId, (column) => ({
+    ...column, count: column.count + 1, cards: [...column.cards.slice(0, index), card, ...column.cards.slice(index)],
+  }));
+}
+
+/** The board after a task has changed on the server; `shown` tells whether it fits the filters. */
+function placed(state, task, shown) {
+  if (state.moves.has(task.number)) return state; // the answer to the move tells the truth about it
+  const { state: rest, at } = taken(state, task.number);
+  if (!shown) return rest;
+  const column = rest.columns.find(({ status }) => status.id === task.status.id);
+  if (!column) return rest;
+  const index = column.cards.findIndex((card) => card.position > task.position);
+  const place = index < 0 ? column.cards.length : index;
+  // A card below those that are loaded counts, and is shown with them later.
+  if (index < 0 && column.hasMore && !at) {
+    return withColumn(rest, column.status.id, (each) => ({ ...each, count: each.count + 1 }));
+  }
+  return inserted(rest, column.status.id, task, place);
+}
+
+function moved(state, number, statusId, index) {
+  const { state: rest, at } = taken(state, number);
+  const column = rest.columns.find(({ status }) => status.id === statusId);
+  if (!at || !column) return state;
+  const origin = state.moves.get(number) ?? { status: at.column.status, index: at.index, card: at.card };
+  const place = Math.max(0, Math.min(index, column.cards.length));
+  const next = inserted(rest, statusId, { ...at.card, status: column.status }, place);
+  return { ...next, moves: new Map(state.moves).set(number, origin) };
+}
+
+function takenBack(state, number) {
+  const origin = state.moves.get(number);
+  if (!origin) return state;
+  const { state: rest } = taken(state, number);
+  return { ...inserted(rest, origin.status.id, origin.card, origin.index), moves: without(state.moves, number) };
+}
+
+function without(map, key) {
+  const rest = new Map(map);
+  rest.delete(key);
+  return rest;
+}

@@ -1,0 +1,80 @@
+// Templates of the board: a column with its cards, the field for a new task, and the board without tasks.
+
+import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { repeat } from "../../vendor/lit-html/directives/repeat.js";
+import { icon } from "../core/icons.js";
+import { visible } from "../core/terminal.js";
+import { statusIcon, taskCard } from "./task-card.js";
+
+const MAX_TITLE_CHARACTERS = 200;
+
+export function column(board, { status, count, cards, hasMore }) {
+  const { mayWrite, urls } = board.page;
+  return html`<section class="column" data-status=${status.id} aria-label=${visible(status.name)}>
+    <header class="column-head">${statusIcon(status)}<h2><bdi>${visible(status.name)}</bdi></h2><span class="n num">${count}</span>
+      ${mayWrite ? html`<button type="button" class="btn btn-icon btn-quiet btn-s" aria-label="Add a task to ${visible(status.name)}"
+        title="Add a task to ${visible(status.name)}" @click=${() => board.startCreating(status.id)}>${icon("plus")}</button>` : nothing}</header>
+    <div class="column-body">${board.creating === status.id ? quickCreate(board, status) : nothing}
+      ${repeat(cards, ({ number }) => number, (task) => taskCard(task, {
+        href: urls.task.replace("TASK", task.number), mayWrite, lifted: board.lifted === task.number,
+      }))}
+      ${hasMore ? html`<button type="button" class="more-row" @click=${() => more(board, status)}>${count - cards.length} more</button>` : nothing}</div></section>`;
+}
+
+async function more(board, status) {
+  const found = board.store.state.columns.find((each) => each.status.id === status.id);
+  try {
+    await board.data.more(found, board.filters);
+  } catch (error) {
+    board.show(error, () => more(board, status));
+  }
+}
+
+/** The field for a new task: Enter creates it and stays for the next one, Esc closes. */
+function quickCreate(board, status) {
+  const close = () => {
+    board.creating = "";
+    board.update();
+  };
+  const submit = async (field) => {
+    const title = field.value.replace(/\s+/g, " ").trim();
+    if (!title) return;
+    field.disabled = true;
+    try {
+      await board.create(title, status.id);
+      field.value = "";
+      board.notice = null;
+    } catch (error) {
+      board.show(error); // the words stay in the field
+    }
+    field.disabled = false;
+    field.focus();
+    board.update();
+  };
+  return html`<form class="kcard quick-create" @submit=${(event) => { event.preventDefault(); submit(event.target.elements.title); }}>
+    <textarea class="textarea" name="title" rows="2" maxlength=${MAX_TITLE_CHARACTERS} placeholder="What is to be done?"
+      aria-label="Title of the new task in ${visible(status.name)}" enterkeyhint="done" @keydown=${(event) => {
+        if (event.isComposing) return;
+        if (event.key === "Enter" && !event.shiftKey) { event.preventDefault(); submit(event.target); }
+        if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); close(); }
+      }}></textarea>
+    <div class="bottom"><button class="btn btn-primary btn-s">Create</button><button type="button" class="btn btn-quiet btn-s" @click=${close}>Close</button></div></form>`;
+}
+
+/** The board while it loads for longer than a moment. */
+export function skeleton(statuses) {
+  return html`<div class="board" aria-busy="true">${statuses.map((status) => html`<section class="column" aria-hidden="true">
+    <header class="column-head">${statusIcon(status)}<h2>${visible(status.name)}</h2></header></section>`)}</div>`;
+}
+
+export function noTasks(board) {
+  if (board.filters.size) {
+    return html`<div class="card empty board-empty"><h2>No task fits the filters</h2><p>Take a filter away to see more.</p>
+      <div class="row"><button type="button" class="btn" @click=${() => board.clearFilters()}>Clear all filters</button></div></div>`;
+  }
+  const { mayWrite } = board.page;
+  return html`<div class="card empty board-empty"><h2>No tasks yet</h2>
+    <p>A task is a piece of work for a person or an agent. Assign one to an agent, and it starts at once.</p>
+    ${mayWrite ? html`<div class="row"><button type="button" class="btn btn-primary" @click=${() => board.startCreating()}>${icon("plus")}New task</button></div>`
+      : html`<p>Members with permission to write tasks can add the first one.</p>`}</div>`;
+}

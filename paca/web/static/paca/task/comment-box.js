@@ -1,0 +1,118 @@
+// The field for a comment: drafts that outlast a reload, and a list of members after "@".
+
+import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { live } from "../../vendor/lit-html/directives/live.js";
+import { avatar } from "../core/icons.js";
+import { load, save } from "../core/tab-storage.js";
+import { visible } from "../core/terminal.js";
+import { candidates, completed, mentionAt } from "./mentions.js";
+
+export class CommentBox {
+  busy = false;
+  error = "";
+  #host;
+  #key;
+  #text;
+  #mention = null; // {start, query, found, index}
+  #send;
+
+  /** `place` names the field for its draft; `send(text)` stores the comment and may throw ApiError. */
+  constructor(host, { place, text = "", send, label = "Comment", cancel = null, submit = "Comment" }) {
+    this.#host = host;
+    this.#key = `comment:${place}`;
+    this.#text = load(this.#key, text);
+    this.#send = send;
+    this.label = label;
+    this.cancel = cancel;
+    this.submit = submit;
+  }
+
+  /** Forget the words that were not sent. */
+  clear() {
+    this.#text = "";
+    save(this.#key, null);
+  }
+
+  async #submitted() {
+    const text = this.#text.trim();
+    if (!text || this.busy) return;
+    this.busy = true;
+    this.error = "";
+    this.#host.update();
+    try {
+      await this.#send(text);
+      this.clear();
+    } catch (error) {
+      if (!error.status && error.code !== "offline") throw error;
+      this.error = error.message; // the words stay
+    } finally {
+      this.busy = false;
+      this.#host.update();
+    }
+  }
+
+  #typed(field) {
+    this.#text = field.value;
+    save(this.#key, this.#text || null);
+    this.#suggest(field);
+  }
+
+  #suggest(field) {
+    const mention = mentionAt(field.value, field.selectionStart);
+    const found = mention ? candidates(this.#host.page.members, mention.query) : [];
+    this.#mention = found.length ? { ...mention, found, index: 0 } : null;
+    this.#host.update();
+  }
+
+  #choose(field, member) {
+    const { text, caret } = completed(field.value, field.selectionStart, this.#mention, member.handle);
+    field.value = text;
+    field.setSelectionRange(caret, caret);
+    this.#mention = null;
+    this.#typed(field);
+    field.focus();
+  }
+
+  #pressed(event) {
+    if (event.isComposing || event.keyCode === 229) return;
+    const field = event.target;
+    if (this.#mention && this.#inList(event, field)) return event.preventDefault();
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      this.#submitted();
+    }
+    if (event.key === "Escape" && this.cancel) {
+      event.preventDefault();
+      event.stopPropagation();
+      this.cancel();
+    }
+    return undefined;
+  }
+
+  #inList(event, field) {
+    const { found, index } = this.#mention;
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) this.#mention = { ...this.#mention, index: (index + step + found.length) % found.length };
+    else if (event.key === "Enter" || event.key === "Tab") this.#choose(field, found[index]);
+    else if (event.key === "Escape") this.#mention = null;
+    else return false;
+    event.stopPropagation();
+    this.#host.update();
+    return true;
+  }
+
+  template() {
+    const list = this.#mention;
+    const id = this.#key.replace(/[^\w-]/g, "-");
+    return html`<form class="composer comment-box" @submit=${(event) => { event.preventDefault(); this.#submitted(); }}>
+      ${list ? html`<div class="popup mention-list" role="listbox" id="${id}-list" aria-label="Members">${list.found.map((member, index) => html`<div class="menu-item" role="option"
+        id="${id}-${index}" aria-selected=${index === list.index ? "true" : "false"} @pointerdown=${(event) => { event.preventDefault(); this.#choose(event.target.closest("form").querySelector("textarea"), member); }}>
+        ${avatar(member, "avatar-s")}<bdi>${visible(member.name)}</bdi><span class="sub">@${member.handle}</span></div>`)}</div>` : nothing}
+      <textarea rows="2" dir="auto" aria-label=${this.label} placeholder="Comment, or mention an agent with @" .value=${live(this.#text)}
+        role="combobox" aria-expanded=${list ? "true" : "false"} aria-autocomplete="list" aria-controls=${list ? `${id}-list` : nothing} aria-activedescendant=${list ? `${id}-${list.index}` : nothing}
+        @input=${({ target }) => this.#typed(target)} @keydown=${(event) => this.#pressed(event)} @blur=${() => { this.#mention = null; this.#host.update(); }}></textarea>
+      ${this.error ? html`<p class="field-error">${this.error}</p>` : nothing}
+      <div class="composer-foot"><span class="grow"></span>${this.cancel ? html`<button type="button" class="btn btn-quiet btn-s" @click=${this.cancel}>Cancel</button>` : nothing}
+        <button class="btn btn-primary btn-s" ?disabled=${this.busy || !this.#text.trim()}>${this.busy ? "Saving…" : this.submit}<kbd>Ctrl ↵</kbd></button></div></form>`;
+  }
+}

@@ -1,0 +1,174 @@
+// The description of a task: shown as Markdown, edited in place, suggested by an agent; conflicts show both texts.
+
+import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { icon } from "../core/icons.js";
+import { GrowingMarkdown } from "../core/markdown.js";
+import { load, save } from "../core/tab-storage.js";
+import { visible } from "../core/terminal.js";
+
+export class Description {
+  editing = false;
+  #host;
+  #data;
+  #draftKey;
+  #base = ""; // updated_at of the task that the draft is based on
+  #conflict = null; // the task as somebody else has changed it meanwhile
+  #before = null; // the description before a suggestion was kept, for Undo
+  #shown = new GrowingMarkdown();
+  #suggested = new GrowingMarkdown();
+  #choosing = false;
+  #busy = false;
+
+  constructor(host) {
+    this.#host = host;
+    this.#data = host.data;
+    this.#draftKey = `description:${host.page.urls.one}:${host.page.me.id}`;
+    const draft = load(this.#draftKey, null);
+    if (draft) {
+      this.editing = true;
+      this.#base = draft.base;
+    }
+  }
+
+  get #draft() {
+    return load(this.#draftKey, null)?.text ?? this.#data.task.description;
+  }
+
+  edit() {
+    this.editing = true;
+    this.#base = this.#data.task.updated_at;
+    this.#host.flush();
+    this.#host.querySelector(".editor textarea")?.focus();
+  }
+
+  #close() {
+    save(this.#draftKey, null);
+    this.editing = false;
+    this.#conflict = null;
+    this.#host.update();
+  }
+
+  async #save(text, base) {
+    this.#busy = true;
+    this.#host.update();
+    try {
+      await this.#data.change({ description: text }, base);
+      this.#close();
+    } catch (error) {
+      if (error.status === 412) await this.#showConflict();
+      else this.#host.show(error);
+    }
+    this.#busy = false;
+    this.#host.update();
+  }
+
+  async #showConflict() {
+    await this.#data.loadTask();
+    this.#conflict = this.#data.task;
+  }
+
+  template() {
+    if (this.editing) return this.#editor();
+    const { task } = this.#data;
+    const { mayWrite } = this.#host.page;
+    return html`${task.description.trim() ? html`<div class="prose">${this.#shown.update(task.description, true)}</div>`
+      : html`<p class="muted task-none">No description yet.</p>`}
+      ${this.#suggestion()}
+      ${mayWrite ? html`<div class="task-acts"><button type="button" class="btn btn-quiet btn-s" @click=${() => this.edit()}>${icon("pencil")}Edit</button>
+        ${this.#writeWithAi()}
+        ${this.#before === null ? nothing : html`<button type="button" class="btn btn-quiet btn-s" @click=${() => this.#undo()}>${icon("rotate-ccw")}Undo the suggestion</button>`}</div>` : nothing}`;
+  }
+
+  #editor() {
+    const conflict = this.#conflict;
+    return html`<div class="editor"><label class="sr" for="description">Description</label>
+      <textarea class="textarea" id="description" dir="auto" .value=${this.#draft} @input=${({ target }) => save(this.#draftKey, { text: target.value, base: this.#base })}
+        @keydown=${(event) => {
+          if (event.key === "s" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); this.#save(event.target.value, this.#base); }
+          if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); event.target.blur(); }
+        }}></textarea>
+      ${conflict ? html`<div class="notice is-wait">${icon("circle-alert")}<div><b>This task was changed meanwhile.</b> Your version is kept above. Compare it with the present one, then save again.</div></div>
+        <div class="conflict"><div><h3>Your version</h3><div class="prose">${new GrowingMarkdown().update(this.#draft, true)}</div></div>
+          <div><h3>The present version</h3><div class="prose">${new GrowingMarkdown().update(conflict.description, true)}</div></div></div>` : nothing}
+      <div class="row"><button type="button" class="btn btn-primary btn-s" ?disabled=${this.#busy}
+          @click=${() => this.#save(this.#draft, conflict ? conflict.updated_at : this.#base)}>${this.#busy ? "Saving…" : conflict ? "Save my version" : "Save"}</button>
+        ${conflict ? html`<button type="button" class="btn btn-s" @click=${() => this.#close()}>Take the present version</button>` : html`<button type="button" class="btn btn-quiet btn-s" @click=${() => this.#close()}>Cancel</button>`}</div></div>`;
+  }
+
+  // --- write with AI ------------------------------------------------------------------------------
+
+  #writeWithAi() {
+    const { page } = this.#host;
+    const agents = page.members.filter(({ kind }) => kind === "agent");
+    if (!page.mayChat || !agents.length || this.#data.suggestion) return nothing;
+    if (!this.#choosing) return html`<button type="button" class="btn btn-quiet btn-s" @click=${() => this.#choose(true)}>${icon("sparkles")}Write with AI</button>`;
+    return html`<form class="row row-wrap" @submit=${(event) => { event.preventDefault(); this.#write(event.target); }}>
+      <span class="select-wrap"><select class="select input-s" name="agent" aria-label="Agent">${agents.map(({ agent_id: id, name }) => html`<option value=${id}>${visible(name)}</option>`)}</select>${icon("chevron-down", "icon-s")}</span>
+      <input class="input input-s" name="instruction" aria-label="Instruction" placeholder="What should it say? (optional)">
+      <button class="btn btn-primary btn-s" ?disabled=${this.#busy}>Write</button>
+      <button type="button" class="btn btn-quiet btn-s" @click=${() => this.#choose(false)}>Cancel</button></form>`;
+  }
+
+  #choose(on) {
+    this.#choosing = on;
+    this.#host.update();
+  }
+
+  async #write(form) {
+    this.#busy = true;
+    this.#host.update();
+    try {
+      await this.#data.writeWithAi(form.elements.agent.value, form.elements.instruction.value.trim());
+      this.#choosing = false;
+      await this.#data.loadSuggestion();
+      await this.#data.loadRuns();
+    } catch (error) {
+      this.#host.show(error);
+    }
+    this.#busy = false;
+    this.#host.update();
+  }
+
+  /** The suggestion below the text, never over it: it grows while the agent writes, then people keep or discard it. */
+  #suggestion() {
+    const { suggestion } = this.#data;
+    if (!suggestion) return nothing;
+    const { text, done, agent } = suggestion;
+    return html`<section class="suggestion" aria-label="Suggestion of ${visible(agent.name)}" aria-busy=${done ? "false" : "true"}>
+      <div class="prose">${text ? this.#suggested.update(text, done) : html`<p class="muted">${visible(agent.name)} is writing…</p>`}</div>
+      <div class="suggestion-foot"><span>Suggested by ${visible(agent.name)}</span><span class="push"></span>
+        ${done ? html`<button type="button" class="btn btn-primary btn-s" @click=${() => this.#keep()}>Keep</button>` : nothing}
+        <button type="button" class="btn btn-s" @click=${() => this.#discard()}>Discard</button></div></section>`;
+  }
+
+  async #keep() {
+    const before = this.#data.task.description;
+    try {
+      await this.#data.keepSuggestion();
+      this.#before = before;
+    } catch (error) {
+      this.#host.show(error);
+    }
+    this.#host.update();
+  }
+
+  async #discard() {
+    try {
+      await this.#data.discardSuggestion();
+    } catch (error) {
+      this.#host.show(error);
+    }
+    this.#host.update();
+  }
+
+  // One step back: the text as it was before the suggestion.
+  async #undo() {
+    try {
+      await this.#data.change({ description: this.#before }, this.#data.task.updated_at);
+      this.#before = null;
+    } catch (error) {
+      this.#host.show(error);
+    }
+    this.#host.update();
+  }
+}

@@ -1,0 +1,87 @@
+// The properties of a task at the right: each is changed in place and stored at once.
+
+import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { PRIORITIES, priorityIcon, statusIcon } from "../board/task-card.js";
+import { avatar, icon } from "../core/icons.js";
+import { visible } from "../core/terminal.js";
+
+const MAX_POINTS = 1000;
+
+export function properties(host) {
+  const { task } = host.data;
+  const { page } = host;
+  const change = (fields) => host.change(fields);
+  return html`<aside class="task-side" aria-label="Properties"><dl class="kv">
+    ${row("Status", select(page, task.status.id, page.statuses, (id) => change({ status_id: id }), "Status", statusIcon(task.status)))}
+    ${row("Assignees", assignees(host))}
+    ${row("Owner", task.reporter ? html`${avatar(task.reporter, "avatar-s")}<bdi>${visible(task.reporter.name)}</bdi>` : html`<span class="muted">None</span>`)}
+    ${row("Priority", select(page, task.priority, PRIORITIES.map((name) => ({ id: name, name: name[0].toUpperCase() + name.slice(1) })), (priority) => change({ priority }), "Priority", priorityIcon(task.priority)))}
+    ${row("Type", select(page, task.type.id, page.types, (id) => change({ type_id: id }), "Type"))}
+    ${page.sprints.length ? row("Sprint", select(page, task.sprint?.id ?? "", [{ id: "", name: "None" }, ...page.sprints], (id) => change({ sprint_id: id || null }), "Sprint")) : nothing}
+    ${row("Labels", labels(host))}
+    ${row("Points", number(page, task.story_points, (points) => change({ story_points: points })))}
+    ${row("Start", date(page, "Start date", task.start_date, (value) => change({ start_date: value })))}
+    ${row("Due", date(page, "Due date", task.due_date, (value) => change({ due_date: value })))}
+    ${task.parent ? row("Parent", link(page, task.parent)) : nothing}
+    ${task.blocked_by.length ? row("Blocked by", task.blocked_by.map((each) => link(page, each))) : nothing}</dl></aside>`;
+}
+
+function row(label, value) {
+  return html`<dt>${label}</dt><dd>${value}</dd>`;
+}
+
+function link(page, task) {
+  const taskNumber = typeof task === "object" ? task.number : task;
+  const prefix = page.key.split("-")[0];
+  return html`<a class="link num" href=${page.urls.task.replace("TASK", taskNumber)}>${prefix}-${taskNumber}</a>`;
+}
+
+function select(page, value, options, change, label, mark = nothing) {
+  const chosen = options.find(({ id }) => id === value);
+  if (!page.mayWrite) return html`${mark}<bdi>${visible(chosen?.name ?? "None")}</bdi>`;
+  return html`${mark}<span class="select-wrap prop"><select class="select input-s" aria-label=${label} @change=${({ target }) => change(target.value)}>
+    ${options.map(({ id, name }) => html`<option value=${id} ?selected=${id === value} .selected=${id === value}>${visible(name)}</option>`)}</select>${icon("chevron-down", "icon-s")}</span>`;
+}
+
+function assignees(host) {
+  const { task } = host.data;
+  const { page } = host;
+  const ids = task.assignees.map(({ id }) => id);
+  const others = page.members.filter(({ id }) => !ids.includes(id));
+  const set = (next) => host.change({ assignee_ids: next });
+  return html`${task.assignees.map((member) => html`<span class="row chip">${avatar(member, "avatar-s")}<bdi>${visible(member.name)}</bdi>
+      ${page.mayWrite ? html`<button type="button" class="btn btn-icon btn-quiet btn-s" aria-label="Unassign ${visible(member.name)}" title="Unassign" @click=${() => set(ids.filter((id) => id !== member.id))}>${icon("x")}</button>` : nothing}</span>`)}
+    ${page.mayWrite && others.length ? html`<span class="select-wrap prop"><select class="select input-s" aria-label="Assign a member" @change=${({ target }) => {
+      const { value } = target;
+      target.value = "";
+      if (value) host.assign([...ids, value], others.find(({ id }) => id === value));
+    }}><option value="">${ids.length ? "Add" : "Assign"}</option>
+      ${others.map(({ id, name, kind }) => html`<option value=${id}>${visible(name)}${kind === "agent" ? " (agent)" : ""}</option>`)}</select>${icon("chevron-down", "icon-s")}</span>` : nothing}
+    ${!page.mayWrite && !ids.length ? html`<span class="muted">None</span>` : nothing}`;
+}
+
+function labels(host) {
+  const { task } = host.data;
+  const { page } = host;
+  const add = (field) => {
+    const name = field.value.trim();
+    field.value = "";
+    if (name && !task.labels.includes(name)) host.change({ labels: [...task.labels, name] });
+  };
+  return html`${task.labels.map((name) => html`<span class="badge badge-line"><bdi>${visible(name)}</bdi>${page.mayWrite ? html`<button type="button" class="badge-x" aria-label="Remove the label ${visible(name)}"
+      @click=${() => host.change({ labels: task.labels.filter((each) => each !== name) })}>${icon("x", "icon-s")}</button>` : nothing}</span>`)}
+    ${page.mayWrite ? html`<input class="input input-s prop" list="labels" maxlength="50" aria-label="Add a label" placeholder="Add"
+      @change=${({ target }) => add(target)}><datalist id="labels">${page.labels.map((name) => html`<option value=${name}></option>`)}</datalist>`
+      : task.labels.length ? nothing : html`<span class="muted">None</span>`}`;
+}
+
+function number(page, value, change) {
+  if (!page.mayWrite) return value ?? html`<span class="muted">None</span>`;
+  return html`<input class="input input-s prop" type="number" min="0" max=${MAX_POINTS} aria-label="Story points" .value=${value ?? ""}
+    @change=${({ target }) => target.reportValidity() && change(target.value === "" ? null : Number(target.value))}>`;
+}
+
+function date(page, label, value, change) {
+  if (!page.mayWrite) return value ?? html`<span class="muted">None</span>`;
+  return html`<input class="input input-s prop" type="date" aria-label=${label} .value=${value ?? ""} @change=${({ target }) => change(target.value || null)}>`;
+}

@@ -1,0 +1,57 @@
+// Templates of the rows of a task's timeline: activity, comments and the runs of agents.
+
+import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { avatar, icon, iconButton } from "../core/icons.js";
+import { visible } from "../core/terminal.js";
+import { goesOnByItself, stateOf } from "../conversation/labels.js";
+
+export function rowOf(row, host) {
+  if (row.kind === "comment") return thread(row, host);
+  return row.kind === "run" ? runRow(row.run, host) : activityRow(row, host);
+}
+
+function activityRow({ actor, at, phrases, conversation }, host) {
+  const [first, ...rest] = phrases;
+  return html`<div class="t-row"><span class="node">${icon(actor?.kind === "agent" ? "bot" : "pencil")}</span>
+    <b><bdi>${visible(actor?.name ?? "Paca")}</bdi></b> ${phrase(first)}${rest.map((each) => html`, ${phrase(each)}`)} <time><paca-when at=${at}></paca-when></time>
+    ${conversation && host.page.mayReadConversations ? html` <a class="link" href=${host.conversationUrl(conversation)}>Watch</a>` : nothing}</div>`;
+}
+
+function phrase({ verb, from, to }) {
+  return html`${verb}${to === undefined ? nothing : html` <b><bdi>${visible(to)}</bdi></b>`}${from === undefined ? nothing : html` <span class="muted">(was <bdi>${visible(from)}</bdi>)</span>`}`;
+}
+
+// --- comments -------------------------------------------------------------------------------------
+
+function thread({ comment, answers }, host) {
+  return html`<div class="t-row">${avatar(comment.author)}${commentCard(comment, host)}
+    ${answers.length || host.answering === comment.id ? html`<div class="sub-flow">${answers.map((each) => commentCard(each, host))}
+      ${host.answering === comment.id ? host.answerBox(comment).template() : nothing}</div>` : nothing}</div>`;
+}
+
+function commentCard(comment, host) {
+  if (host.editingComment === comment.id) return host.editBox(comment).template();
+  const { author, text, created_at: at, edited_at: edited, deleted_at: deleted } = comment;
+  const mine = author.id === host.page.me.id;
+  return html`<article class="comment" id="comment-${comment.id}" aria-label="Comment of ${visible(author.name)}">
+    <header class="comment-head"><b><bdi>${visible(author.name)}</bdi></b>${author.kind === "agent" ? html`<span class="badge">Agent</span>` : nothing}
+      <time><paca-when at=${at}></paca-when></time>${edited ? html`<span class="muted small">edited</span>` : nothing}
+      ${deleted ? nothing : html`<span class="push">${host.page.mayWrite ? iconButton("corner-down-left", "Answer", () => host.answer(comment)) : nothing}
+        ${mine ? html`${iconButton("pencil", "Edit", () => host.startEditing(comment))}${iconButton("x", "Delete", () => host.deleteComment(comment))}` : nothing}</span>`}</header>
+    <div class="comment-body prose">${deleted ? html`<p class="muted">This comment was deleted.</p>` : host.markdownOf(comment.id, text)}</div></article>`;
+}
+
+// --- runs -----------------------------------------------------------------------------------------
+
+function runRow(run, host) {
+  const { label, icon: name, tone, reason } = stateOf({ status: run.status, reason: run.reason, waitsFor: run.waits_for });
+  const live = goesOnByItself(run) || run.status === "waiting";
+  const words = live ? run.activity_text ?? "" : "";
+  return html`<div class="t-row">${avatar({ ...run.agent, kind: "agent" })}<section class="run ${live ? "is-live" : ""}" aria-label="Work of ${visible(run.agent.name)}">
+    <div class="run-head"><span class="state s-${tone}">${icon(name)}${label}</span><b class="clip"><bdi>${visible(run.agent.name)}</bdi> ${live ? "works on this task" : "worked on this task"}</b>
+      ${run.status === "running" && run.started_at ? html`<span class="num muted"><paca-since at=${run.started_at}></paca-since></span>` : html`<time><paca-when at=${run.updated_at}></paca-when></time>`}
+      <span class="push row">${live && host.page.mayChat ? html`<button type="button" class="btn btn-s" @click=${() => host.stop(run)}>${icon("square")}Stop</button>` : nothing}
+        <a class="btn btn-s" href=${host.conversationUrl(run.id)}>${live ? "Watch" : "Open"}${icon("arrow-right")}</a></span></div>
+    ${reason || words ? html`<div class="run-words">${[reason, visible(words)].filter(Boolean).join(": ")}</div>` : nothing}
+    ${run.status === "failed" && run.detail ? html`<div class="run-words"><bdi>${visible(run.detail)}</bdi></div>` : nothing}</section></div>`;
+}

@@ -1,0 +1,120 @@
+// One task on the server: its object, comments and activity, and the writes of this page.
+
+import { ApiError, call, newClientId } from "../core/api.js";
+
+export class TaskData {
+  task = null;
+  comments = [];
+  activity = [];
+  runs = []; // the conversations of agents on this task, newest first
+  suggestion = null;
+  #urls;
+  #mayReadConversations;
+
+  /** `page` is the object that the server wrote into the element. */
+  constructor(page) {
+    this.#urls = page.urls;
+    this.#mayReadConversations = page.mayReadConversations;
+  }
+
+  /** Load everything. Throws ApiError. */
+  async load() {
+    await Promise.all([this.loadTask(), this.loadComments(), this.loadActivity(), this.loadRuns()]);
+  }
+
+  async loadTask() {
+    this.task = await call("GET", this.#urls.one);
+  }
+
+  async loadComments() {
+    this.comments = await everyPage(this.#urls.comments);
+  }
+
+  async loadActivity() {
+    this.activity = await everyPage(this.#urls.activity);
+  }
+
+  async loadRuns() {
+    if (!this.#mayReadConversations) return;
+    const { results } = await call("GET", `${this.#urls.conversations}?task=${this.#urls.one.match(/(\d+)\/$/)[1]}`);
+    this.runs = results;
+  }
+
+  /** The suggestion of an agent for the description, or null. Throws ApiError. */
+  async loadSuggestion() {
+    try {
+      this.suggestion = await call("GET", this.#urls.suggestion);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 404) throw error;
+      this.suggestion = null;
+    }
+  }
+
+  /**
+   * Change fields. `unlessChangedSince` is the `updated_at` that the change is based on: with it the server
+   * refuses to overwrite a later change, and the ApiError has the present object. Throws ApiError.
+   */
+  async change(fields, unlessChangedSince) {
+    this.task = await call("PATCH", this.#urls.one, fields, { ifMatch: unlessChangedSince });
+    await this.loadActivity();
+  }
+
+  async remove() {
+    await call("DELETE", this.#urls.one);
+  }
+
+  async comment(text, parent, key = newClientId()) {
+    const made = await call("POST", this.#urls.comments, { text, parent }, { idempotencyKey: key });
+    if (!this.comments.some(({ id }) => id === made.id)) this.comments = [...this.comments, made];
+  }
+
+  async editComment({ id, updated_at: since }, text) {
+    const edited = await call("PATCH", `${this.#urls.comments}${id}/`, { text }, { ifMatch: since });
+    this.comments = this.comments.map((each) => (each.id === id ? edited : each));
+  }
+
+  async deleteComment({ id }) {
+    await call("DELETE", `${this.#urls.comments}${id}/`);
+    await this.loadComments();
+  }
+
+  /** Let an agent write the description; gives the conversation. Throws ApiError. */
+  async writeWithAi(agentId, instruction, key = newClientId()) {
+    const { conversation } = await call("POST", this.#urls.write, { agent_id: agentId, instruction }, { idempotencyKey: key });
+    return conversation;
+  }
+
+  async keepSuggestion() {
+    this.task = await call("POST", `${this.#urls.suggestion}keep/`, {});
+    this.suggestion = null;
+    await this.loadActivity();
+  }
+
+  async discardSuggestion() {
+    await call("POST", `${this.#urls.suggestion}discard/`, {});
+    this.suggestion = null;
+  }
+
+  /** Stop the conversation of an agent on this task. Throws ApiError. */
+  async stop(conversationId) {
+    await call("POST", `${this.#urls.conversations}${conversationId}/stop/`, {});
+  }
+}
+
+const MAX_PAGES = 20;
+
+/** All rows of a list, oldest first, up to a sane number of pages. */
+async function everyPage(url) {
+  const rows = [];
+  let next = `${url}?limit=200`;
+  for (let page = 0; next && page < MAX_PAGES; page += 1) {
+    const found = await call("GET", next);
+    rows.push(...found.results);
+    next = found.next;
+  }
+  return rows.sort((one, other) => (at(one) < at(other) ? -1 : 1));
+}
+
+function at(row) {
+  return row.at ?? row.created_at;
+}
