@@ -37,6 +37,7 @@ PRINCIPALS = (
 P = "/api/v1/projects/{project}/"
 T = f"{P}tasks/{{number}}/"
 D = f"{P}docs/{{doc_id}}/"
+W = "/api/v1/workspaces/{workspace_id}/"
 C = f"{P}conversations/{{conversation_id}}/"
 
 ROWS: dict[str, tuple[int, ...]] = {
@@ -58,6 +59,13 @@ ROWS: dict[str, tuple[int, ...]] = {
     "GET /api/v1/workspaces/":         (401, 200, 200, 200, 200, 200, 200, 403, 401, 200),
     "GET /api/v1/workspaces/{workspace_id}/": (401, 200, 200, 200, 200, 200, 404, 403, 401, 404),
     "PATCH /api/v1/workspaces/{workspace_id}/": (401, 403, 403, 403, 403, 200, 404, 403, 401, 404),
+    f"GET {W}members/":               (401, 200, 200, 200, 200, 200, 404, 403, 401, 404),
+    f"PATCH {W}members/{{entry_id}}/": (401, 403, 403, 403, 403, 200, 404, 403, 401, 404),
+    f"DELETE {W}members/{{entry_id}}/": (401, 403, 403, 403, 403, 204, 404, 403, 401, 404),
+    f"GET {W}invitations/":           (401, 403, 403, 403, 403, 200, 404, 403, 401, 404),
+    f"POST {W}invitations/":          (401, 403, 403, 403, 403, 201, 404, 403, 401, 404),
+    f"DELETE {W}invitations/{{invitation_id}}/":
+                                       (401, 403, 403, 403, 403, 204, 404, 403, 401, 404),
     # -- projects --------------------------------------------------------------------------
     "GET /api/v1/projects/":           (401, 200, 200, 200, 200, 200, 200, 403, 401, 200),
     "POST /api/v1/projects/":          (401, 201, 201, 201, 201, 201, 404, 403, 401, 404),
@@ -69,6 +77,10 @@ ROWS: dict[str, tuple[int, ...]] = {
     f"GET {P}members/{{member_id}}/":  (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
     f"PATCH {P}members/{{member_id}}/": (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
     f"DELETE {P}members/{{member_id}}/": (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
+    f"GET {P}invitations/":           (401, 404, 403, 403, 200, 200, 404, 403, 401, 404),
+    f"POST {P}invitations/":          (401, 404, 403, 403, 201, 201, 404, 403, 401, 404),
+    f"DELETE {P}invitations/{{invitation_id}}/":
+                                       (401, 404, 403, 403, 204, 204, 404, 403, 401, 404),
     f"GET {P}roles/":                  (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
     f"POST {P}roles/":                 (401, 404, 403, 403, 403, 201, 404, 403, 401, 404),
     f"GET {P}roles/{{role_id}}/":      (401, 404, 200, 200, 200, 200, 404, 403, 401, 404),
@@ -225,6 +237,7 @@ ROWS: dict[str, tuple[int, ...]] = {
     # -- pages: they accept a session only, so a token is not signed in -----------------------------------
     "GET /":                           (302, 200, 302, 302, 302, 302, 302, 302, 302, 200),
     "GET /link/{secret}/": (404,) * 10,
+    "GET /join/{secret}/": (404,) * 10,
     "GET /styleguide/":                (302, 200, 200, 200, 200, 200, 200, 302, 302, 200),
     "GET /projects/{project}/":        (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
     "GET /projects/{project}/agents/": (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
@@ -260,6 +273,9 @@ def bodies(target: ProjectObjects) -> dict[str, Any]:
     return {
         "POST /api/v1/tokens/": {"name": "script"},
         "PATCH /api/v1/workspaces/{workspace_id}/": {"name": "Renamed"},
+        f"PATCH {W}members/{{entry_id}}/": {"role": "member"},
+        f"POST {W}invitations/": {"days": 3},
+        f"POST {P}invitations/": {"role_id": role},
         "POST /api/v1/projects/": {"name": "New", "workspace_id": str(target.ids["workspace_id"])},
         f"PATCH {P}": {"name": "Renamed"},
         f"POST {P}members/": {"username": "outsider", "role_id": role},

@@ -19,6 +19,7 @@ from paca.projects.services import (
     comments,
     doc_folders,
     docs,
+    invitations,
     members,
     projects,
     roles,
@@ -81,7 +82,7 @@ def _make_project(owner_name: str) -> ProjectObjects:
         by=me,
     )
     colleague = _person(f"colleague-of-{owner_name}")
-    workspaces.add_person(workspace, user=colleague)
+    entry = workspaces.add_person(workspace, user=colleague)
     spare = roles.create(project, name="Spare", permissions=["agents:read"], by=me)
     chat = conversations.start_chat(agent, text="Hello", by=me)
     assert chat.session_id is not None
@@ -90,6 +91,8 @@ def _make_project(owner_name: str) -> ProjectObjects:
         "workspace_id": workspace.pk,
         "token_id": tokens.create(owner, name="spare", by=owner)[0].pk,
         "member_id": members.add_person(project, user=colleague, role=role, by=me).pk,
+        "entry_id": entry.pk,
+        "invitation_id": invitations.create(workspace, by=owner, role=role)[0].pk,
         "role_id": spare.pk,
         "agent_id": agent.pk,
         "skill_id": skills.create_from_template(agent, "ba", by=me).pk,

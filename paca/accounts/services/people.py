@@ -1,16 +1,19 @@
-"""Services for the first admin and for one-time links."""
+"""Services for people and for one-time links."""
 
 import hashlib
 import secrets
 from datetime import timedelta
 
+from django.contrib.auth import password_validation
 from django.contrib.sessions.models import Session
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
 from paca.accounts import audit
 from paca.accounts.models import OneTimeLink, User
-from paca.common.errors import NotFound
+from paca.common import validation
+from paca.common.errors import Invalid, NotFound
 
 LINK_LIFETIME = timedelta(hours=24)
 
@@ -32,6 +35,34 @@ def make_first_admin(*, username: str = "admin", password: str = "") -> User | N
     admin = User.objects.create_superuser(username, password=password or None)
     audit.record("person.created", admin, by=None, superuser=True)
     return admin
+
+
+@transaction.atomic
+def create_person(*, username: str, password: str, name: str = "") -> User:
+    """Make a person who can sign in. Raises ``Invalid`` with the errors of each field.
+
+    The caller has checked that this person may have an account, for example by an invitation.
+    """
+    user = User(username=username.strip(), name=name.strip())
+    errors = _password_errors(password, user)
+    try:
+        validation.check(user, exclude=("password",))
+    except Invalid as invalid:
+        errors = {**invalid.fields, **errors}
+    if errors:
+        raise Invalid(fields=errors)
+    user.set_password(password)
+    user.save()
+    audit.record("person.created", user, by=user)
+    return user
+
+
+def _password_errors(password: str, user: User) -> dict[str, list[str]]:
+    try:
+        password_validation.validate_password(password, user)
+    except ValidationError as error:
+        return {"password": list(error.messages)}
+    return {}
 
 
 @transaction.atomic

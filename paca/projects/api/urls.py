@@ -6,6 +6,7 @@ from paca.projects.api import (
     attachments,
     comments,
     docs,
+    invitations,
     members,
     notifications,
     projects,
@@ -14,6 +15,7 @@ from paca.projects.api import (
     sprints,
     statuses,
     tasks,
+    workspace_people,
     workspaces,
 )
 
@@ -25,6 +27,26 @@ A = f"{T}attachments/<uuid:attachment_id>/"
 urlpatterns = [
     path("workspaces/", workspaces.WorkspaceList.as_view(), name="workspaces"),
     path("workspaces/<uuid:workspace_id>/", workspaces.WorkspaceDetail.as_view(), name="workspace"),
+    path(
+        "workspaces/<uuid:workspace_id>/members/",
+        workspace_people.WorkspacePeople.as_view(),
+        name="workspace-people",
+    ),
+    path(
+        "workspaces/<uuid:workspace_id>/members/<uuid:entry_id>/",
+        workspace_people.WorkspacePerson.as_view(),
+        name="workspace-person",
+    ),
+    path(
+        "workspaces/<uuid:workspace_id>/invitations/",
+        invitations.WorkspaceInvitationList.as_view(),
+        name="workspace-invitations",
+    ),
+    path(
+        "workspaces/<uuid:workspace_id>/invitations/<uuid:invitation_id>/",
+        invitations.WorkspaceInvitationDetail.as_view(),
+        name="workspace-invitation",
+    ),
     path("projects/", projects.ProjectList.as_view(), name="projects"),
     path("projects/<uuid:project>/", projects.ProjectDetail.as_view(), name="project"),
     path("projects/<uuid:project>/members/", members.MemberList.as_view(), name="members"),
@@ -32,6 +54,16 @@ urlpatterns = [
         "projects/<uuid:project>/members/<uuid:member_id>/",
         members.MemberDetail.as_view(),
         name="member",
+    ),
+    path(
+        "projects/<uuid:project>/invitations/",
+        invitations.ProjectInvitationList.as_view(),
+        name="invitations",
+    ),
+    path(
+        "projects/<uuid:project>/invitations/<uuid:invitation_id>/",
+        invitations.ProjectInvitationDetail.as_view(),
+        name="invitation",
     ),
     path("projects/<uuid:project>/roles/", roles.RoleList.as_view(), name="roles"),
     path("projects/<uuid:project>/roles/<uuid:role_id>/", roles.RoleDetail.as_view(), name="role"),

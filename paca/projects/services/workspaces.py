@@ -5,7 +5,15 @@ from django.db import transaction
 from paca.accounts import audit
 from paca.accounts.models import User
 from paca.common import validation
-from paca.projects.models import Workspace, WorkspaceMember
+from paca.common.errors import Conflict
+from paca.projects.models import Member, Workspace, WorkspaceMember
+from paca.projects.services import members
+
+
+class LastWorkspaceOwner(Conflict):
+    """A workspace needs at least one owner; make someone else an owner first."""
+
+    code = "last_workspace_owner"
 
 
 @transaction.atomic
@@ -50,7 +58,12 @@ def add_person(
 
 @transaction.atomic
 def change_role(entry: WorkspaceMember, *, role: str, by: audit.HasActor | None) -> None:
-    """Make a person an owner or a plain member. Raises ``Invalid`` if there is no such role."""
+    """Make a person an owner or a plain member.
+
+    Raises ``Invalid`` if there is no such role, and ``LastWorkspaceOwner`` for the last owner.
+    """
+    if role != WorkspaceMember.Role.OWNER:
+        _refuse_if_last_owner(entry)
     entry.role = role
     validation.check(entry)
     entry.save(update_fields=["role", "updated_at"])
@@ -59,7 +72,27 @@ def change_role(entry: WorkspaceMember, *, role: str, by: audit.HasActor | None)
 
 
 @transaction.atomic
-def remove_person(entry: WorkspaceMember, *, by: audit.HasActor | None) -> None:
-    """Remove a person from the workspace. They stay a member of its projects until removed there."""
+def remove_person(entry: WorkspaceMember, *, by: audit.HasActor) -> None:
+    """Remove a person from the workspace and from its projects. What they wrote keeps their name.
+
+    Raises ``LastWorkspaceOwner`` for the last owner of the workspace, and ``LastOwner`` for the last owner
+    of one of its projects.
+    """
+    _refuse_if_last_owner(entry)
+    memberships = Member.objects.live().filter(
+        user=entry.user, project__workspace=entry.workspace, project__deleted_at=None
+    )
+    for member in memberships.with_names().select_related("project"):
+        members.remove(member, by=by)
     audit.record("workspace.person_removed", entry.workspace, by=by, user=entry.user.username)
     entry.delete()
+
+
+def _refuse_if_last_owner(entry: WorkspaceMember) -> None:
+    # The lock prevents that two owners remove one another at the same time.
+    Workspace.objects.select_for_update(no_key=True).get(pk=entry.workspace_id)
+    owners = WorkspaceMember.objects.filter(
+        workspace=entry.workspace_id, role=WorkspaceMember.Role.OWNER, user__is_active=True
+    )
+    if owners.filter(pk=entry.pk).exists() and not owners.exclude(pk=entry.pk).exists():
+        raise LastWorkspaceOwner
