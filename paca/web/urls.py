@@ -2,13 +2,14 @@
 
 from django.urls import path
 
-from paca.web.views import join, one_time_link, pages, styleguide, tasks
+from paca.web.views import join, one_time_link, pages, styleguide, tasks, team
 
 urlpatterns = [
     path("", pages.home, name="home"),
     path("link/<str:secret>/", one_time_link.one_time_link, name="one_time_link"),
     path("join/<str:secret>/", join.join, name="join"),
     path("projects/<uuid:project>/", pages.overview, name="overview"),
+    path("projects/<uuid:project>/team/", team.team, name="team"),
     path("projects/<uuid:project>/board/", tasks.board, name="board"),
     path("projects/<uuid:project>/tasks/<int:number>/", tasks.task, name="task"),
     path("projects/<uuid:project>/agents/", pages.agent_list, name="agents"),

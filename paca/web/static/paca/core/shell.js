@@ -61,6 +61,7 @@ keys("Everywhere", [
   ["g b", "Go to the board", () => follow("[data-go=b]")],
   ["g c", "Go to conversations", () => follow("[data-go=c]")],
   ["g a", "Go to agents", () => follow("[data-go=a]")],
+  ["g t", "Go to the team", () => follow("[data-go=t]")],
   ["j", "Next", () => move(1)],
   ["k", "Previous", () => move(-1)],
   ["Escape", "Close what is open", () => drawer(false)],

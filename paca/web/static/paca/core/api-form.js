@@ -1,0 +1,204 @@
+// Forms, choices and buttons that call the API: what a template marks with data-api is sent as JSON.
+//
+// <form data-api="PATCH /api/..." data-match="ISO">   sends its changed fields; a name such as "limits.steps" nests
+// <select data-api="PATCH /api/..." name="role_id">   sends its value at once
+// <button data-api="DELETE /api/..." data-ask="Remove Ada?" data-ask-text="..." data-yes="Remove">   asks first
+//
+// After a success the page is loaded again, or `data-next` is opened, where ID stands for the id of the answer.
+
+import { ApiError, call, newClientId } from "./api.js";
+import { ask } from "./dialog.js";
+
+const READERS = new Map([
+  ["number", (field) => (field.value === "" ? null : Number(field.value))],
+  ["checkbox", (field) => field.checked],
+  ["json", (field) => (field.value.trim() ? JSON.parse(field.value) : {})],
+  ["lines", (field) => field.value.split("\n").map((line) => line.trim()).filter(Boolean)],
+]);
+
+function valueOf(field) {
+  return (READERS.get(field.dataset.read ?? field.type) ?? ((each) => each.value))(field);
+}
+
+function isChanged(field) {
+  if (field.type === "checkbox") return field.checked !== field.defaultChecked;
+  if (field.tagName === "SELECT") return [...field.options].some((option) => option.selected !== option.defaultSelected);
+  return field.value !== field.defaultValue;
+}
+
+/** The fields of a form as a nested object; only the changed ones for a PATCH. Throws SyntaxError for bad JSON. */
+export function bodyOf(form, onlyChanged) {
+  const body = {};
+  const fields = [...form.elements].filter((field) => field.name && !field.disabled);
+  // A list of boxes is one value: it is sent whole if one of them has changed.
+  const changed = new Set(fields.filter(isChanged).map((field) => field.name));
+  for (const field of fields) {
+    if (onlyChanged && !changed.has(field.name)) continue;
+    if (field.type === "radio" && !field.checked) continue;
+    const path = field.name.split(".");
+    const last = path.pop();
+    const target = path.reduce((inner, name) => (inner[name] ??= {}), body);
+    if (field.dataset.list !== undefined) (target[last] ??= []).push(...(field.checked ? [field.value] : []));
+    else target[last] = valueOf(field);
+  }
+  return body;
+}
+
+class ApiForm {
+  #form;
+  #key = newClientId();
+
+  constructor(form) {
+    this.#form = form;
+    form.noValidate = true; // the server's words are shown beside the fields
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.submit();
+    });
+    form.addEventListener("keydown", (event) => {
+      if (event.key !== "s" || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      this.submit();
+    });
+    form.addEventListener("input", () => this.#showChanges());
+    form.addEventListener("reset", () => setTimeout(() => {
+      this.#clear();
+      this.#showChanges();
+    }));
+    if (method(form) === "PATCH") addEventListener("beforeunload", this.#leaving);
+  }
+
+  get #changed() {
+    return [...this.#form.elements].filter((field) => field.name && isChanged(field));
+  }
+
+  // Words that are not saved are not lost without a question.
+  #leaving = (event) => {
+    if (this.#changed.length) event.preventDefault();
+  };
+
+  #showChanges() {
+    const bar = this.#form.querySelector("[data-savebar]");
+    if (bar) bar.hidden = !this.#changed.length && !this.#form.querySelector("[aria-invalid]");
+  }
+
+  async submit() {
+    this.#clear();
+    const patch = method(this.#form) === "PATCH";
+    let body;
+    try {
+      body = bodyOf(this.#form, patch);
+    } catch {
+      this.#show({ parameters: ["This is no JSON object."] }, "A field is not valid.");
+      return;
+    }
+    if (patch && !Object.keys(body).length) return;
+    this.#busy(true);
+    try {
+      const answer = await send(this.#form, body, { idempotencyKey: patch ? undefined : this.#key });
+      removeEventListener("beforeunload", this.#leaving);
+      done(this.#form, answer);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (error.status && error.status < 500) this.#key = newClientId();
+      this.#show(error.fields, error.status === 412 ? "Somebody changed this meanwhile. Load the page again; your words are still in the fields until then." : error.message);
+    }
+    this.#busy(false);
+  }
+
+  #busy(value) {
+    this.#form.ariaBusy = String(value);
+    for (const button of this.#form.querySelectorAll("button:not([type=button])")) button.disabled = value;
+  }
+
+  #clear() {
+    for (const each of this.#form.querySelectorAll(".field-error[data-said], .form-error")) each.remove();
+    for (const field of this.#form.querySelectorAll("[aria-invalid]")) field.removeAttribute("aria-invalid");
+  }
+
+  /** Show each error beside its field, and those without one at the end of the form. */
+  #show(fields, detail) {
+    const rest = [];
+    let first = null;
+    for (const [name, texts] of Object.entries(flat(fields))) {
+      const field = this.#form.elements.namedItem(name);
+      const one = field instanceof RadioNodeList ? field[0] : field;
+      if (!one) {
+        rest.push(...texts);
+        continue;
+      }
+      one.setAttribute("aria-invalid", "true");
+      one.closest(".field, .set-row, label, div").append(errorLine(texts.join(" ")));
+      first ??= one;
+    }
+    if (!first) rest.unshift(detail);
+    if (rest.length) {
+      const line = errorLine(rest.join(" "));
+      line.className = "field-error form-error";
+      (this.#form.querySelector("[data-errors]") ?? this.#form).append(line);
+    }
+    document.getElementById("alert").textContent = detail;
+    this.#showChanges();
+    first?.focus();
+  }
+}
+
+function errorLine(text) {
+  const line = document.createElement("p");
+  line.className = "field-error";
+  line.dataset.said = "";
+  line.textContent = text;
+  return line;
+}
+
+/** {"limits": {"steps": ["..."]}} and {"limits.steps": ["..."]} both as the latter. */
+function flat(fields, before = "") {
+  const found = {};
+  for (const [name, value] of Object.entries(fields)) {
+    if (Array.isArray(value)) found[before + name] = value.map(String);
+    else Object.assign(found, flat(value, `${before}${name}.`));
+  }
+  return found;
+}
+
+function method(element) {
+  return element.dataset.api.split(" ")[0];
+}
+
+function send(element, body, options = {}) {
+  const [verb, path] = element.dataset.api.split(" ");
+  return call(verb, path, body, { ifMatch: element.dataset.match || undefined, ...options });
+}
+
+function done(element, answer) {
+  const event = new CustomEvent("paca:done", { bubbles: true, cancelable: true, detail: answer });
+  if (!element.dispatchEvent(event)) return; // the page shows the answer itself
+  const next = element.dataset.next?.replace("ID", answer?.id ?? "");
+  if (next) location.assign(next);
+  else location.reload();
+}
+
+async function act(element, body) {
+  try {
+    done(element, await send(element, body));
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    await ask({ title: "That did not work", text: error.message, yes: "Close", no: "Back", danger: false });
+    location.reload();
+  }
+}
+
+/** Give all marked elements of the page their effect. */
+export function listenToApiForms() {
+  for (const form of document.querySelectorAll("form[data-api]")) new ApiForm(form);
+  for (const select of document.querySelectorAll("select[data-api]")) {
+    select.addEventListener("change", () => act(select, { [select.name]: select.value }));
+  }
+  document.addEventListener("click", async ({ target }) => {
+    const button = target.closest("button[data-api]");
+    if (!button) return;
+    const { ask: title, askText: text, yes } = button.dataset;
+    if (title && !(await ask({ title, text, yes }))) return;
+    await act(button, button.dataset.body ? JSON.parse(button.dataset.body) : undefined);
+  });
+}
