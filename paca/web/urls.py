@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from paca.web.views import join, one_time_link, pages, styleguide, tasks, team
+from paca.web.views import agent_settings, join, one_time_link, pages, styleguide, tasks, team
 
 urlpatterns = [
     path("", pages.home, name="home"),
@@ -13,6 +13,12 @@ urlpatterns = [
     path("projects/<uuid:project>/board/", tasks.board, name="board"),
     path("projects/<uuid:project>/tasks/<int:number>/", tasks.task, name="task"),
     path("projects/<uuid:project>/agents/", pages.agent_list, name="agents"),
+    path("projects/<uuid:project>/agents/new/", agent_settings.new_agent, name="agent_new"),
+    path(
+        "projects/<uuid:project>/agents/<uuid:agent_id>/settings/",
+        agent_settings.agent_settings,
+        name="agent_settings",
+    ),
     path("projects/<uuid:project>/agents/<uuid:agent_id>/", pages.agent, name="agent"),
     path("projects/<uuid:project>/conversations/", pages.conversation_list, name="conversations"),
     path(

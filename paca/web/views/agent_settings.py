@@ -1,0 +1,125 @@
+"""The pages on which members hire agents and change their settings."""
+
+import json
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from paca.accounts.models import AuditEntry
+from paca.agents import selectors as agents
+from paca.agents.model_parameters import NAMES
+from paca.agents.models import Agent
+from paca.engine.context import trigger_prompts
+from paca.engine.llm import registry as llm_registry
+from paca.projects import permissions
+from paca.projects.models import Member, Role
+from paca.web.views.decorators import project_page
+from paca.web.views.pages import page_context
+
+MAX_CHANGES_SHOWN = 50
+
+SECTIONS = (
+    ("general", "General", "bot"),
+    ("model", "Model", "brain"),
+    ("prompts", "Prompts", "message-square"),
+    ("skills", "Skills", "file-text"),
+    ("limits", "Limits", "gauge"),
+    ("sandbox", "Sandbox", "box"),
+    ("git", "Git", "git-branch"),
+    ("changes", "Changes", "history"),
+)
+PROMPTS = (
+    ("task_assigned", "When a task is assigned to it"),
+    ("comment_mention", "When a comment mentions it"),
+    ("chat_message", "In a chat"),
+    ("description_write", "When it writes a description"),
+    ("execute", "When a program starts it"),
+)
+
+
+@project_page("agents:write")
+def new_agent(request: HttpRequest, member: Member) -> HttpResponse:
+    """Hire an agent: a template, a name and a model are enough."""
+    context = page_context(
+        member,
+        "agents",
+        models=llm_registry.known_models(),
+        roles=_grantable(member),
+    )
+    return render(request, "web/agent_new.html", context)
+
+
+@project_page("agents:write")
+def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> HttpResponse:
+    """All settings of an agent, each section with its own form.
+
+    Raises ``Http404`` if the project has no such agent.
+    """
+    agent = agents.get(member.project, agent_id)
+    context = page_context(
+        member,
+        "agents",
+        agent=agent,
+        sections=SECTIONS,
+        prompts=[_prompt_row(agent, name, label) for name, label in PROMPTS],
+        models=llm_registry.known_models(),
+        roles=_grantable(member),
+        parameter_names=", ".join(NAMES),
+        parameters_json=json.dumps(agent.parameters) if agent.parameters else "",
+        limits=_limit_rows(agent),
+        skills=list(agent.skills.all()),
+        changes=_changes(agent),
+    )
+    return render(request, "web/agent_settings.html", context)
+
+
+def _prompt_row(agent: Agent, name: str, label: str) -> dict[str, str]:
+    return {
+        "name": name,
+        "label": label,
+        "own": agent.prompt_of(name),
+        "default": trigger_prompts.prompt_for(name, ""),
+    }
+
+
+def _limit_rows(agent: Agent) -> list[tuple[str, str, str, str, Any]]:
+    """Name, label, hint, unit and value of each limit."""
+    rows = (
+        ("cost_usd", "Money", "Checked before each model call. Empty: no limit", "USD"),
+        ("tokens", "Tokens", "Of a conversation. Empty: no limit", "tokens"),
+        ("steps", "Steps", "Model calls in one turn. Empty: the server's default", "steps"),
+        ("seconds", "Time", "Length of one turn. Empty: no limit", "s"),
+        ("concurrent", "Conversations at once", "More wait, oldest first", "at once"),
+    )
+    return [(*row, _shown(getattr(agent, f"limit_{row[0]}"))) for row in rows]
+
+
+def _shown(value: Any) -> Any:
+    return "" if value is None else value
+
+
+def _grantable(member: Member) -> list[Role]:
+    """The roles that the member may give."""
+    return [
+        role
+        for role in member.project.roles.order_by("created_at", "id")
+        if permissions.may_grant(lambda name: permissions.allows(member, name), role.permissions)
+    ]
+
+
+def _changes(agent: Agent) -> list[dict[str, Any]]:
+    """The newest changes of the agent's settings: who, what and when."""
+    entries = AuditEntry.objects.filter(
+        object_type="agents.agent", object_id=str(agent.pk)
+    ).order_by("-created_at")
+    return [
+        {
+            "by": entry.actor_name,
+            "action": entry.action,
+            "fields": ", ".join(entry.facts.get("fields", [])),
+            "at": entry.created_at,
+        }
+        for entry in entries[:MAX_CHANGES_SHOWN]
+    ]
