@@ -4,17 +4,21 @@ import json
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Prefetch
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 
 from paca.accounts.models import AuditEntry
+from paca.agents import catalogue
 from paca.agents import selectors as agents
 from paca.agents.model_parameters import NAMES
-from paca.agents.models import Agent
+from paca.agents.models import Agent, Skill, SkillFile
 from paca.engine.context import trigger_prompts
 from paca.engine.llm import registry as llm_registry
 from paca.projects import permissions
 from paca.projects.models import Member, Role
+from paca.web import page_urls
 from paca.web.views.decorators import project_page
 from paca.web.views.pages import page_context
 
@@ -47,6 +51,10 @@ def new_agent(request: HttpRequest, member: Member) -> HttpResponse:
         "agents",
         models=llm_registry.known_models(),
         roles=_grantable(member),
+        templates=catalogue.AGENT_TYPES,
+        settings_url=reverse(
+            "agent_settings", args=[member.project_id, page_urls.PLACEHOLDER]
+        ).replace(str(page_urls.PLACEHOLDER), "ID"),
     )
     return render(request, "web/agent_new.html", context)
 
@@ -69,10 +77,20 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         parameter_names=", ".join(NAMES),
         parameters_json=json.dumps(agent.parameters) if agent.parameters else "",
         limits=_limit_rows(agent),
-        skills=list(agent.skills.all()),
+        skills=_skills(agent),
+        skill_templates=catalogue.skill_templates(),
+        preview_api=reverse("api:agent-preview", args=[agent.project_id, agent.pk]),
         changes=_changes(agent),
     )
     return render(request, "web/agent_settings.html", context)
+
+
+def _skills(agent: Agent) -> list[Skill]:
+    """The skills of the agent, each with ``file_names``."""
+    found = list(agent.skills.prefetch_related(Prefetch("files", SkillFile.objects.defer("data"))))
+    for skill in found:
+        skill.file_names = [file.path for file in skill.files.all()]  # type: ignore[attr-defined]
+    return found
 
 
 def _prompt_row(agent: Agent, name: str, label: str) -> dict[str, str]:

@@ -87,12 +87,12 @@ class ApiForm {
     const patch = method(this.#form) === "PATCH";
     let body;
     try {
-      body = bodyOf(this.#form, patch);
+      body = this.#form.enctype === "multipart/form-data" ? new FormData(this.#form) : bodyOf(this.#form, patch);
     } catch {
       this.#show({ parameters: ["This is no JSON object."] }, "A field is not valid.");
       return;
     }
-    if (patch && !Object.keys(body).length) return;
+    if (patch && !Object.keys(body).length) return; // nothing has changed
     this.#busy(true);
     try {
       const answer = await send(this.#form, body, { idempotencyKey: patch ? undefined : this.#key });

@@ -17,7 +17,8 @@ function csrfToken() {
 
 export async function call(method, path, body, { idempotencyKey, ifMatch } = {}) {
   const headers = { Accept: "application/json" };
-  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const isForm = body instanceof FormData;
+  if (body !== undefined && !isForm) headers["Content-Type"] = "application/json";
   if (method !== "GET") headers["X-CSRFToken"] = csrfToken();
   if (idempotencyKey) headers["Idempotency-Key"] = idempotencyKey;
   if (ifMatch) headers["If-Match"] = ifMatch;
@@ -26,7 +27,7 @@ export async function call(method, path, body, { idempotencyKey, ifMatch } = {})
     response = await fetch(path, {
       method,
       headers,
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: body === undefined || isForm ? body : JSON.stringify(body),
       credentials: "same-origin",
     });
   } catch {
