@@ -60,5 +60,6 @@ def _shared(member: Member) -> dict[str, Any]:
         "me": selectors.describe_member(member),
         "members": [selectors.describe_member(each) for each in members_of(member.project)],
         "mayWrite": permissions.allows(member, "tasks:write"),
+        "mayComment": permissions.allows(member, "tasks:write"),
         **task_settings(member.project),
     }

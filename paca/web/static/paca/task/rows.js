@@ -1,12 +1,12 @@
-// Templates of the rows of a task's timeline: activity, comments and the runs of agents.
+// Templates of the rows of a task's timeline: activity and the runs of agents.
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
-import { avatar, icon, iconButton } from "../core/icons.js";
+import { avatar, icon } from "../core/icons.js";
 import { visible } from "../core/terminal.js";
 import { goesOnByItself, stateOf } from "../conversation/labels.js";
 
 export function rowOf(row, host) {
-  if (row.kind === "comment") return thread(row, host);
+  if (row.kind === "comment") return host.discussion.thread(row);
   return row.kind === "run" ? runRow(row.run, host) : activityRow(row, host);
 }
 
@@ -19,26 +19,6 @@ function activityRow({ actor, at, phrases, conversation }, host) {
 
 function phrase({ verb, from, to }) {
   return html`${verb}${to === undefined ? nothing : html` <b><bdi>${visible(to)}</bdi></b>`}${from === undefined ? nothing : html` <span class="muted">(was <bdi>${visible(from)}</bdi>)</span>`}`;
-}
-
-// --- comments -------------------------------------------------------------------------------------
-
-function thread({ comment, answers }, host) {
-  return html`<div class="t-row">${avatar(comment.author)}${commentCard(comment, host)}
-    ${answers.length || host.answering === comment.id ? html`<div class="sub-flow">${answers.map((each) => commentCard(each, host))}
-      ${host.answering === comment.id ? host.answerBox(comment).template() : nothing}</div>` : nothing}</div>`;
-}
-
-function commentCard(comment, host) {
-  if (host.editingComment === comment.id) return host.editBox(comment).template();
-  const { author, text, created_at: at, edited_at: edited, deleted_at: deleted } = comment;
-  const mine = author.id === host.page.me.id;
-  return html`<article class="comment" id="comment-${comment.id}" aria-label="Comment of ${visible(author.name)}">
-    <header class="comment-head"><b><bdi>${visible(author.name)}</bdi></b>${author.kind === "agent" ? html`<span class="badge">Agent</span>` : nothing}
-      <time><paca-when at=${at}></paca-when></time>${edited ? html`<span class="muted small">edited</span>` : nothing}
-      ${deleted ? nothing : html`<span class="push">${host.page.mayWrite ? iconButton("corner-down-left", "Answer", () => host.answer(comment)) : nothing}
-        ${mine ? html`${iconButton("pencil", "Edit", () => host.startEditing(comment))}${iconButton("x", "Delete", () => host.deleteComment(comment))}` : nothing}</span>`}</header>
-    <div class="comment-body prose">${deleted ? html`<p class="muted">This comment was deleted.</p>` : host.markdownOf(comment.id, text)}</div></article>`;
 }
 
 // --- runs -----------------------------------------------------------------------------------------

@@ -1,10 +1,10 @@
-// One task on the server: its object, comments and activity, and the writes of this page.
+// One task on the server: its object, activity and runs, and the writes of this page.
 
 import { ApiError, call, newClientId } from "../core/api.js";
+import { everyPage } from "../talk/discussion.js";
 
 export class TaskData {
   task = null;
-  comments = [];
   activity = [];
   runs = []; // the conversations of agents on this task, newest first
   suggestion = null;
@@ -19,15 +19,11 @@ export class TaskData {
 
   /** Load everything. Throws ApiError. */
   async load() {
-    await Promise.all([this.loadTask(), this.loadComments(), this.loadActivity(), this.loadRuns()]);
+    await Promise.all([this.loadTask(), this.loadActivity(), this.loadRuns()]);
   }
 
   async loadTask() {
     this.task = await call("GET", this.#urls.one);
-  }
-
-  async loadComments() {
-    this.comments = await everyPage(this.#urls.comments);
   }
 
   async loadActivity() {
@@ -63,21 +59,6 @@ export class TaskData {
     await call("DELETE", this.#urls.one);
   }
 
-  async comment(text, parent, key = newClientId()) {
-    const made = await call("POST", this.#urls.comments, { text, parent }, { idempotencyKey: key });
-    if (!this.comments.some(({ id }) => id === made.id)) this.comments = [...this.comments, made];
-  }
-
-  async editComment({ id, updated_at: since }, text) {
-    const edited = await call("PATCH", `${this.#urls.comments}${id}/`, { text }, { ifMatch: since });
-    this.comments = this.comments.map((each) => (each.id === id ? edited : each));
-  }
-
-  async deleteComment({ id }) {
-    await call("DELETE", `${this.#urls.comments}${id}/`);
-    await this.loadComments();
-  }
-
   /** Let an agent write the description; gives the conversation. Throws ApiError. */
   async writeWithAi(agentId, instruction, key = newClientId()) {
     const { conversation } = await call("POST", this.#urls.write, { agent_id: agentId, instruction }, { idempotencyKey: key });
@@ -99,22 +80,4 @@ export class TaskData {
   async stop(conversationId) {
     await call("POST", `${this.#urls.conversations}${conversationId}/stop/`, {});
   }
-}
-
-const MAX_PAGES = 20;
-
-/** All rows of a list, oldest first, up to a sane number of pages. */
-async function everyPage(url) {
-  const rows = [];
-  let next = `${url}?limit=200`;
-  for (let page = 0; next && page < MAX_PAGES; page += 1) {
-    const found = await call("GET", next);
-    rows.push(...found.results);
-    next = found.next;
-  }
-  return rows.sort((one, other) => (at(one) < at(other) ? -1 : 1));
-}
-
-function at(row) {
-  return row.at ?? row.created_at;
 }

@@ -4,13 +4,11 @@ import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
 import { pageAnnouncer } from "../core/announce.js";
 import { ApiError } from "../core/api.js";
-import { ask } from "../core/dialog.js";
 import { PacaElement, jsonAttribute } from "../core/element.js";
 import { icon } from "../core/icons.js";
-import { GrowingMarkdown } from "../core/markdown.js";
 import { ProjectSocket } from "../core/project-socket.js";
 import { visible } from "../core/terminal.js";
-import { CommentBox } from "./comment-box.js";
+import { Discussion, threadsOf } from "../talk/discussion.js";
 import { Description } from "./description.js";
 import { properties } from "./properties.js";
 import { rowOf } from "./rows.js";
@@ -22,17 +20,14 @@ const VIEWS = [["all", "All"], ["comments", "Comments"], ["runs", "Runs"]];
 export class PacaTask extends PacaElement {
   notice = null; // {text, retry}
   shown = "all";
-  answering = ""; // the id of the comment that is being answered
-  editingComment = "";
   #editingTitle = false;
   #loaded = false;
   #socket;
-  #boxes = new Map(); // place -> CommentBox
-  #markdown = new Map(); // comment id -> {text, nodes}
 
   connectedCallback() {
     this.page = jsonAttribute(this, "page");
     this.data = new TaskData(this.page);
+    this.discussion = new Discussion(this, this.page.urls.comments);
     this.description = new Description(this);
     this.announcer = pageAnnouncer();
     this.#socket = new ProjectSocket(this.page.urls.socket, {
@@ -48,8 +43,8 @@ export class PacaTask extends PacaElement {
   }
 
   async load() {
-    await this.#attempt(async () => {
-      await this.data.load();
+    await this.attempt(async () => {
+      await Promise.all([this.data.load(), this.discussion.load()]);
       await this.data.loadSuggestion();
       if (!this.#loaded) this.replaceChildren();
       this.#loaded = true;
@@ -57,7 +52,7 @@ export class PacaTask extends PacaElement {
   }
 
   /** Run an action; its ApiError is shown with a way to try again. Gives whether it succeeded. */
-  async #attempt(action, retry = null) {
+  async attempt(action, retry = null) {
     try {
       await action();
       this.notice = null;
@@ -79,14 +74,14 @@ export class PacaTask extends PacaElement {
 
   /** Change fields of the task as it is now. */
   change(fields) {
-    return this.#attempt(() => this.data.change(fields, undefined), () => this.change(fields));
+    return this.attempt(() => this.data.change(fields, undefined), () => this.change(fields));
   }
 
   /** Assign members; an agent starts at once, which the page says. */
   async assign(ids, member) {
     const stored = await this.change({ assignee_ids: ids });
     if (stored && member.kind === "agent") this.announcer.say(`${member.name} starts at once`);
-    if (stored) await this.#attempt(() => this.data.loadRuns());
+    if (stored) await this.attempt(() => this.data.loadRuns());
   }
 
   conversationUrl(id) {
@@ -94,7 +89,7 @@ export class PacaTask extends PacaElement {
   }
 
   async stop(run) {
-    await this.#attempt(async () => {
+    await this.attempt(async () => {
       await this.data.stop(run.id);
       await this.data.loadRuns();
     });
@@ -106,77 +101,12 @@ export class PacaTask extends PacaElement {
     const comments = changes.some(({ noun }) => noun === "comment");
     const runs = changes.some(({ noun }) => ["conversation", "agent", "suggestion"].includes(noun));
     if (!mine && !comments && !runs) return;
-    await this.#attempt(async () => {
+    await this.attempt(async () => {
       await Promise.all([
-        mine && this.data.loadTask(), mine && this.data.loadActivity(), (mine || comments) && this.data.loadComments(),
+        mine && this.data.loadTask(), mine && this.data.loadActivity(), (mine || comments) && this.discussion.load(),
         (mine || runs) && this.data.loadRuns(), (mine || runs) && this.data.loadSuggestion(),
       ]);
     });
-  }
-
-  // --- comments -----------------------------------------------------------------------------------
-
-  /** The field for a place, kept while it is open so that its words stay. */
-  #box(place, options) {
-    if (!this.#boxes.has(place)) this.#boxes.set(place, new CommentBox(this, { place: `${this.page.urls.one}:${place}:${this.page.me.id}`, ...options }));
-    return this.#boxes.get(place);
-  }
-
-  get newComment() {
-    return this.#box("new", { send: (text) => this.data.comment(text, null) });
-  }
-
-  answerBox(comment) {
-    return this.#box(`answer:${comment.id}`, {
-      label: "Answer", submit: "Answer", cancel: () => this.answer(null),
-      send: async (text) => {
-        await this.data.comment(text, comment.id);
-        this.answering = "";
-      },
-    });
-  }
-
-  editBox(comment) {
-    return this.#box(`edit:${comment.id}`, {
-      label: "Edit the comment", submit: "Save", text: comment.text, cancel: () => this.#closeEdit(comment),
-      send: async (text) => {
-        await this.data.editComment(comment, text);
-        this.#closeEdit(comment);
-      },
-    });
-  }
-
-  answer(comment) {
-    this.answering = comment?.parent ?? comment?.id ?? "";
-    this.flush();
-    this.querySelector(".sub-flow .comment-box textarea")?.focus();
-  }
-
-  startEditing(comment) {
-    this.editingComment = comment.id;
-    this.flush();
-    this.querySelector(".timeline .comment-box textarea")?.focus();
-  }
-
-  #closeEdit(comment) {
-    this.#boxes.get(`edit:${comment.id}`)?.clear();
-    this.#boxes.delete(`edit:${comment.id}`);
-    this.editingComment = "";
-    this.update();
-  }
-
-  async deleteComment(comment) {
-    const sure = await ask({ title: "Delete this comment?", text: "Its text goes for everybody. This cannot be undone.", yes: "Delete" });
-    if (sure) await this.#attempt(() => this.data.deleteComment(comment));
-  }
-
-  /** The nodes of a comment's text, rendered once for each text. */
-  markdownOf(id, text) {
-    const known = this.#markdown.get(id);
-    if (known?.text === text) return known.nodes;
-    const nodes = new GrowingMarkdown().update(text, true);
-    this.#markdown.set(id, { text, nodes });
-    return nodes;
   }
 
   // --- the page -----------------------------------------------------------------------------------
@@ -184,13 +114,14 @@ export class PacaTask extends PacaElement {
   template() {
     const { task } = this.data;
     if (!this.#loaded) return nothing;
-    const rows = timelineRows(this.data, this.shown);
+    const { activity, runs } = this.data;
+    const rows = timelineRows({ activity, runs, threads: threadsOf(this.discussion.comments) }, this.shown);
     return html`<div class="task"><div class="task-main"><div class="task-in">${this.#noticeTemplate()}${this.#title(task)}${this.description.template()}
       ${this.#subtasks(task)}
       <div class="section-h"><h2>Activity</h2><div class="segmented" role="group" aria-label="Show">${VIEWS.map(([view, label]) => html`<button type="button"
         aria-pressed=${this.shown === view ? "true" : "false"} @click=${() => { this.shown = view; this.update(); }}>${label}${view === "runs" && this.data.runs.length ? html`<span class="n num">${this.data.runs.length}</span>` : nothing}</button>`)}</div></div>
       <div class="timeline">${repeat(rows, (row) => row.key ?? row.comment?.id ?? row.run?.id, (row) => rowOf(row, this))}</div>
-      ${this.page.mayWrite ? this.newComment.template() : html`<p class="watching">${icon("eye")}You can read only. An owner of the project can give you permission to write.</p>`}
+      ${this.discussion.foot()}
       </div></div>${properties(this)}</div>`;
   }
 
@@ -220,7 +151,7 @@ export class PacaTask extends PacaElement {
 
   async #saveTitle(title) {
     const known = this.data.task.updated_at;
-    const stored = await this.#attempt(() => this.data.change({ title: title.trim() }, known));
+    const stored = await this.attempt(() => this.data.change({ title: title.trim() }, known));
     if (!stored) return;
     this.#editingTitle = false;
     document.title = `${this.page.key} ${title.trim()} · Paca`;

@@ -7,8 +7,8 @@ const GROUP_MS = 10 * 60 * 1000;
  * The rows, oldest first: {kind: "activity", actor, at, phrases}, {kind: "comment", comment, answers} or
  * {kind: "run", run}. Activities of one actor within ten minutes are one row. `shown` is all, comments or runs.
  */
-export function timelineRows({ activity, comments, runs }, shown = "all") {
-  const threads = threadsOf(comments).map((thread) => ({ kind: "comment", at: thread.comment.created_at, ...thread }));
+export function timelineRows({ activity, threads: found, runs }, shown = "all") {
+  const threads = found.map((thread) => ({ kind: "comment", at: thread.comment.created_at, ...thread }));
   if (shown === "comments") return threads;
   const runRows = runs.map((run) => ({ kind: "run", at: run.created_at, run }));
   if (shown === "runs") return sorted(runRows);
@@ -20,23 +20,6 @@ export function timelineRows({ activity, comments, runs }, shown = "all") {
 
 function sorted(rows) {
   return [...rows].sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0));
-}
-
-/** Comments with their answers; an answer to an answer is in the same thread. */
-export function threadsOf(comments) {
-  const byId = new Map(comments.map((comment) => [comment.id, comment]));
-  const rootOf = (comment) => {
-    let root = comment;
-    while (root.parent && byId.has(root.parent)) root = byId.get(root.parent);
-    return root;
-  };
-  const threads = new Map();
-  for (const comment of comments) {
-    const root = rootOf(comment);
-    if (!threads.has(root.id)) threads.set(root.id, { comment: root, answers: [] });
-    if (root !== comment) threads.get(root.id).answers.push(comment);
-  }
-  return [...threads.values()];
 }
 
 function activityRow({ id, kind, actor, at, changes, conversation }) {
