@@ -75,3 +75,15 @@ def urls_of_task(task: Task) -> dict[str, str]:
         "conversations": reverse("api:conversations", args=[project.pk]),
         "board": reverse("board", args=[project.pk]),
     }
+
+
+def doc_urls(project: Project) -> dict[str, str]:
+    """The URLs that the page of docs calls or links to, with DOC in place of a doc's id."""
+    one = reverse("doc", args=[project.pk, PLACEHOLDER])
+    return {
+        "page": reverse("docs", args=[project.pk]),
+        "doc": one.replace(str(PLACEHOLDER), "DOC"),
+        "docs": reverse("api:docs", args=[project.pk]),
+        "folders": reverse("api:doc-folders", args=[project.pk]),
+        "socket": f"/ws/projects/{project.pk}/",
+    }

@@ -1,5 +1,6 @@
 import { same, test } from "./harness.js";
 import { phrasesOf, timelineRows } from "../../../paca/web/static/paca/task/timeline.js";
+import { threadsOf } from "../../../paca/web/static/paca/talk/threads.js";
 import { candidates, completed, mentionAt } from "../../../paca/web/static/paca/talk/mentions.js";
 
 const ADA = { id: "a", name: "Ada" };
@@ -24,6 +25,11 @@ test("the card of a run stands for the entry that it was started", () => {
   const runs = [{ id: "r1", created_at: at(1) }];
   same(timelineRows({ activity, threads: [], runs }).map(({ kind }) => kind), ["run", "activity"]);
   same(timelineRows({ activity, threads: [], runs }, "runs").map(({ kind }) => kind), ["run"]);
+});
+
+test("an answer to an answer is in the thread of the first comment", () => {
+  const threads = threadsOf([comment("one", 1), comment("two", 2, "one"), comment("three", 3, "two"), comment("lost", 4, "deleted")]);
+  same(threads.map(({ comment: root, answers }) => [root.id, ...answers.map(({ id }) => id)]), [["one", "two", "three"], ["lost"]]);
 });
 
 test("changes are told in words", () => {

@@ -60,6 +60,7 @@ keys("Everywhere", [
   ["g h", "Go to the overview", () => follow("[data-go=h]")],
   ["g b", "Go to the board", () => follow("[data-go=b]")],
   ["g c", "Go to conversations", () => follow("[data-go=c]")],
+  ["g d", "Go to the docs", () => follow("[data-go=d]")],
   ["g a", "Go to agents", () => follow("[data-go=a]")],
   ["g t", "Go to the team", () => follow("[data-go=t]")],
   ["j", "Next", () => move(1)],

@@ -1,0 +1,180 @@
+// <paca-docs>: the docs of a project: a tree of folders at the left, one doc with its comments at the right.
+
+import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { repeat } from "../../vendor/lit-html/directives/repeat.js";
+import { pageAnnouncer } from "../core/announce.js";
+import { ApiError, call, newClientId } from "../core/api.js";
+import { ask } from "../core/dialog.js";
+import { PacaElement, jsonAttribute } from "../core/element.js";
+import { icon } from "../core/icons.js";
+import { ProjectSocket } from "../core/project-socket.js";
+import { load, save } from "../core/tab-storage.js";
+import { visible } from "../core/terminal.js";
+import { everyPage } from "../talk/discussion.js";
+import { DocView } from "./doc-view.js";
+import { pathOf, treeRows } from "./doc-tree.js";
+
+export class PacaDocs extends PacaElement {
+  notice = null; // {text, retry}
+  doc = null; // the DocView of the open doc
+  #folders = [];
+  #docs = [];
+  #loaded = false;
+  #opened;
+  #socket;
+
+  connectedCallback() {
+    this.page = jsonAttribute(this, "page");
+    this.#opened = new Set(load(`folders:${this.page.urls.docs}`, []));
+    this.announcer = pageAnnouncer();
+    this.#socket = new ProjectSocket(this.page.urls.socket, {
+      onChanges: (changes) => this.#changed(changes),
+      onMissed: () => this.load(),
+    });
+    this.#socket.open();
+    addEventListener("popstate", this.#navigated);
+    this.load();
+  }
+
+  disconnectedCallback() {
+    this.#socket.close();
+    removeEventListener("popstate", this.#navigated);
+  }
+
+  async load() {
+    await this.attempt(async () => {
+      [this.#folders, this.#docs] = await Promise.all([everyPage(this.page.urls.folders), everyPage(this.page.urls.docs)]);
+      if (!this.#loaded) this.replaceChildren();
+      this.#loaded = true;
+      if (this.page.doc && !this.doc) await this.#show(this.page.doc);
+      else await this.doc?.load();
+    }, () => this.load());
+  }
+
+  /** Run an action; its ApiError is shown, with a way to try again. Gives whether it succeeded. */
+  async attempt(action, retry = null) {
+    try {
+      await action();
+      this.notice = null;
+      return true;
+    } catch (error) {
+      this.show(error, retry);
+      return false;
+    } finally {
+      if (this.#loaded) this.update();
+    }
+  }
+
+  show(error, retry = null) {
+    if (!(error instanceof ApiError)) throw error;
+    this.notice = { text: error.message, retry };
+    this.announcer.alert(error.message);
+    if (this.#loaded) this.update();
+  }
+
+  async #show(id) {
+    this.doc = id ? new DocView(this, id) : null;
+    await this.doc?.load();
+    for (const folder of pathOf(this.#folders, this.doc?.doc)) this.#opened.add(folder);
+    if (this.doc?.doc) document.title = `${this.doc.doc.title} · Paca`;
+  }
+
+  #open(event, id) {
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    event.preventDefault();
+    history.pushState(null, "", event.currentTarget.href);
+    this.attempt(() => this.#show(id));
+  }
+
+  #navigated = () => {
+    const id = location.pathname.split("/docs/")[1]?.replace("/", "");
+    this.attempt(() => this.#show(id));
+  };
+
+  #toggle(id) {
+    if (!this.#opened.delete(id)) this.#opened.add(id);
+    save(`folders:${this.page.urls.docs}`, [...this.#opened]);
+    this.update();
+  }
+
+  async #changed(changes) {
+    const nouns = new Set(changes.map(({ noun }) => noun));
+    if (nouns.has("doc") || nouns.has("folder")) await this.load();
+    else if (nouns.has("comment") && this.doc) await this.attempt(() => this.doc.discussion.load());
+  }
+
+  async newDoc(folder = null) {
+    await this.attempt(async () => {
+      const made = await call("POST", this.page.urls.docs, { title: "Untitled", text: "", folder }, { idempotencyKey: newClientId() });
+      this.#docs = [...this.#docs, made];
+      history.pushState(null, "", this.page.urls.doc.replace("DOC", made.id));
+      await this.#show(made.id);
+      this.doc.edit();
+    });
+  }
+
+  async #newFolder() {
+    const name = this.querySelector("input[name=folder]").value.trim();
+    if (!name) return;
+    await this.attempt(async () => {
+      const made = await call("POST", this.page.urls.folders, { name, parent: null }, { idempotencyKey: newClientId() });
+      this.#folders = [...this.#folders, made];
+      this.querySelector("input[name=folder]").value = "";
+    });
+  }
+
+  async #removeFolder({ id, name }) {
+    const sure = await ask({ title: `Delete the folder ${name}?`, text: "The docs in it stay, and move one folder up.", yes: "Delete" });
+    if (sure) await this.attempt(async () => { await call("DELETE", `${this.page.urls.folders}${id}/`); await this.load(); });
+  }
+
+  get folders() {
+    return this.#folders;
+  }
+
+  template() {
+    if (!this.#loaded) return nothing;
+    return html`<div class="docs ${this.doc ? "has-doc" : ""}">${this.#tree()}<div class="doc-main">${this.#noticeTemplate()}
+      ${this.doc ? this.doc.template() : this.#none()}</div></div>`;
+  }
+
+  #tree() {
+    const rows = treeRows(this.#folders, this.#docs, this.#opened);
+    return html`<nav class="doc-tree" aria-label="Docs"><div class="nav">${repeat(rows, ({ item }) => item.id, (row) => (row.kind === "folder" ? this.#folder(row) : this.#link(row)))}</div>
+      ${this.page.mayWrite ? html`<form class="row doc-new" @submit=${(event) => { event.preventDefault(); this.#newFolder(); }}>
+        <input class="input input-s" name="folder" aria-label="New folder" placeholder="New folder" maxlength="100"><button class="btn btn-icon btn-quiet btn-s" aria-label="Add the folder" title="Add the folder">${icon("plus")}</button></form>` : nothing}</nav>`;
+  }
+
+  #folder({ item, depth, open }) {
+    return html`<div class="doc-row" data-depth=${Math.min(depth, 5)}><button type="button" class="doc-folder" aria-expanded=${open ? "true" : "false"} @click=${() => this.#toggle(item.id)}>${icon("chevron-right", open ? "is-open" : "")}<span class="label"><bdi>${visible(item.name)}</bdi></span></button>
+      ${this.page.mayWrite ? html`<button type="button" class="btn btn-icon btn-quiet btn-s" aria-label="New doc in ${visible(item.name)}" title="New doc here" @click=${() => this.newDoc(item.id)}>${icon("plus")}</button>
+      <button type="button" class="btn btn-icon btn-quiet btn-s" aria-label="Delete the folder ${visible(item.name)}" title="Delete the folder" @click=${() => this.#removeFolder(item)}>${icon("x")}</button>` : nothing}</div>`;
+  }
+
+  #link({ item, depth }) {
+    return html`<a class="doc-row" data-depth=${Math.min(depth, 5)} href=${this.page.urls.doc.replace("DOC", item.id)} data-row aria-current=${this.doc?.id === item.id ? "page" : nothing}
+      @click=${(event) => this.#open(event, item.id)}>${icon("file-text")}<span class="label"><bdi>${visible(item.title)}</bdi></span></a>`;
+  }
+
+  #none() {
+    if (this.#docs.length) return html`<div class="card empty doc-empty"><h2>Choose a doc</h2><p>Or search everything with Ctrl K.</p></div>`;
+    return html`<div class="card empty doc-empty"><h2>No docs yet</h2><p>Docs hold what the project knows: decisions, how-tos, agreements. Agents read them before they work.</p>
+      ${this.page.mayWrite ? html`<div class="row"><button type="button" class="btn btn-primary" @click=${() => this.newDoc()}>${icon("plus")}New doc</button></div>` : nothing}</div>`;
+  }
+
+  #noticeTemplate() {
+    if (!this.notice) return nothing;
+    return html`<div class="notice is-bad board-notice">${icon("circle-alert")}<div>${this.notice.text}</div>
+      ${this.notice.retry ? html`<button type="button" class="btn btn-s" @click=${this.notice.retry}>Try again</button>` : nothing}
+      <button type="button" class="btn btn-s btn-quiet" @click=${() => { this.notice = null; this.update(); }}>Close</button></div>`;
+  }
+
+  /** Close the open doc after it was deleted. */
+  closed() {
+    history.pushState(null, "", this.page.urls.page);
+    this.doc = null;
+    return this.load();
+  }
+}
+
+customElements.define("paca-docs", PacaDocs);
