@@ -23,7 +23,7 @@ def board(request: HttpRequest, member: Member) -> HttpResponse:
         **_shared(member),
         "urls": {
             "board": reverse("api:task-board", args=[project.pk]),
-            "bulk": reverse("api:tasks-bulk", args=[project.pk]),
+            "bulk": reverse("api:task-bulk", args=[project.pk]),
             **page_urls.task_urls(project),
         },
     }

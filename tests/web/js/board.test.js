@@ -1,5 +1,5 @@
 import { check, randomly, same, test } from "./harness.js";
-import { boardReducer, emptyBoard, find, neighbours } from "../../../paca/web/static/paca/board/board-state.js";
+import { boardReducer, emptyBoard, find, placeOf } from "../../../paca/web/static/paca/board/board-state.js";
 import { filtersInWords, fits, readFilters, writeFilters } from "../../../paca/web/static/paca/board/filters.js";
 import { stepOf } from "../../../paca/web/static/paca/board/drag.js";
 
@@ -11,7 +11,7 @@ function task(number, status = TODO, more = {}) {
 }
 
 function board(...numbers) {
-  const columns = [{ status: TODO, count: numbers.length, results: numbers.map((number) => task(number)) }, { status: DONE, count: 0, results: [] }];
+  const columns = [{ status: TODO, count: numbers.length, tasks: numbers.map((number) => task(number)) }, { status: DONE, count: 0, tasks: [] }];
   return boardReducer(emptyBoard(), { act: "loaded", columns });
 }
 
@@ -43,15 +43,16 @@ test("a changed task goes where its status and position put it, and leaves if it
 });
 
 test("a new task below the cards that are loaded is counted and not shown yet", () => {
-  const columns = [{ status: TODO, count: 90, results: [task(1), task(2)] }, { status: DONE, count: 0, results: [] }];
+  const columns = [{ status: TODO, count: 90, tasks: [task(1), task(2)], next: "/more" }, { status: DONE, count: 0, tasks: [] }];
   const state = boardReducer(emptyBoard(), { act: "loaded", columns });
   same(shown(boardReducer(state, { act: "changed", task: task(500), shown: true }))[0], [91, 1, 2]);
 });
 
-test("the server is told the neighbours of a moved card", () => {
+test("the server is told which card a moved one is below or above", () => {
   const moved = boardReducer(board(1, 2, 3), { act: "move", number: 1, status: "todo", index: 1 });
-  same(neighbours(moved, 1), { after: 2, before: 3 });
-  same(neighbours(board(1), 1), { after: null, before: null });
+  same(placeOf(moved, 1), { after: 2 });
+  same(placeOf(boardReducer(moved, { act: "move", number: 3, status: "todo", index: 0 }), 3), { before: 2 });
+  same(placeOf(board(1), 1), {});
 });
 
 test("whatever moves are refused in whatever order, no card is lost or doubled", () => {

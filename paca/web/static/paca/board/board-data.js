@@ -23,12 +23,9 @@ export class BoardData {
   }
 
   /** Load the next cards of a column. Throws ApiError. */
-  async more(column, filters) {
-    const last = column.cards.at(-1);
-    const query = new URLSearchParams([...filters, ["status", column.status.id], ["ordering", "position"]]);
-    if (last) query.set("after_position", `${last.position}`);
-    const { results, next } = await call("GET", `${this.#urls.tasks}?${query}`);
-    this.#store.dispatch({ act: "more", status: column.status.id, cards: results, hasMore: Boolean(next) });
+  async more({ status, next: address }) {
+    const { results, next } = await call("GET", address);
+    this.#store.dispatch({ act: "more", status: status.id, cards: results, next });
   }
 
   /** Fetch a task that has changed, and show it where it belongs now. Throws ApiError. */
@@ -54,8 +51,8 @@ export class BoardData {
   }
 
   /** Store a new status and place of a task. Throws ApiError. */
-  async move(number, status, { before, after }) {
-    const task = await call("PATCH", `${this.#urls.tasks}${number}/`, { status_id: status, before, after });
+  async move(number, status, place) {
+    const task = await call("PATCH", `${this.#urls.tasks}${number}/`, { status_id: status, ...place });
     this.#store.dispatch({ act: "kept", number });
     this.#store.dispatch({ act: "changed", task, shown: true });
   }

@@ -1,6 +1,6 @@
 // The state of the board: columns of cards. A pure reducer; it knows no DOM, no clock and no network.
 //
-// State: {columns: [{status, count, cards: [task], hasMore}], moves: Map(number -> {from, index, rank})}.
+// State: {columns: [{status, count, cards: [task], next}], moves: Map(number -> {from, index, rank})}.
 // A move is shown at once and taken back if the server refuses it.
 
 export function emptyBoard() {
@@ -14,8 +14,8 @@ export function boardReducer(state, action) {
 
 const REDUCERS = new Map(Object.entries({
   loaded: (state, { columns }) => ({ ...state, loaded: true, moves: new Map(), columns: columns.map(columnOf) }),
-  more: (state, { status, cards, hasMore }) => withColumn(state, status, (column) => ({
-    ...column, hasMore, cards: [...column.cards, ...cards.filter(({ number }) => !column.cards.some((card) => card.number === number))],
+  more: (state, { status, cards, next }) => withColumn(state, status, (column) => ({
+    ...column, next, cards: [...column.cards, ...cards.filter(({ number }) => !column.cards.some((card) => card.number === number))],
   })),
   changed: (state, { task, shown }) => placed(state, task, shown),
   removed: (state, { number }) => taken(state, number).state,
@@ -24,8 +24,8 @@ const REDUCERS = new Map(Object.entries({
   refused: (state, { number }) => takenBack(state, number),
 }));
 
-function columnOf({ status, count, results, next = null }) {
-  return { status, count, cards: results, hasMore: Boolean(next) || count > results.length };
+function columnOf({ status, count, tasks, next = null }) {
+  return { status, count, cards: tasks, next };
 }
 
 /** Where a card is: {column, index}, or null. */
@@ -37,12 +37,12 @@ export function find(state, number) {
   return null;
 }
 
-/** The numbers of the cards above and below a place, for the server: the order is theirs, not an index. */
-export function neighbours(state, number) {
-  const at = find(state, number);
-  if (!at) return {};
-  const { cards } = at.column;
-  return { after: cards[at.index - 1]?.number ?? null, before: cards[at.index + 1]?.number ?? null };
+/** The place of a card for the server: below or above another card, because an index is not stable. */
+export function placeOf(state, number) {
+  const { column, index } = find(state, number);
+  const [above, below] = [column.cards[index - 1], column.cards[index + 1]];
+  if (above) return { after: above.number };
+  return below ? { before: below.number } : {};
 }
 
 function withColumn(state, statusId, change) {
@@ -74,7 +74,7 @@ function placed(state, task, shown) {
   const index = column.cards.findIndex((card) => card.position > task.position);
   const place = index < 0 ? column.cards.length : index;
   // A card below those that are loaded counts, and is shown with them later.
-  if (index < 0 && column.hasMore && !at) {
+  if (index < 0 && column.next && !at) {
     return withColumn(rest, column.status.id, (each) => ({ ...each, count: each.count + 1 }));
   }
   return inserted(rest, column.status.id, task, place);

@@ -1,6 +1,6 @@
 // Moves of cards by pointer and keyboard: shown at once, stored on the drop, taken back on refusal.
 
-import { find, neighbours } from "./board-state.js";
+import { find, placeOf } from "./board-state.js";
 import { stepOf } from "./drag.js";
 
 export class CardMoves {
@@ -78,7 +78,7 @@ export class CardMoves {
     const board = this.#board;
     const { column } = find(board.store.state, number);
     try {
-      await board.data.move(number, column.status.id, neighbours(board.store.state, number));
+      await board.data.move(number, column.status.id, placeOf(board.store.state, number));
       board.notice = null;
     } catch (error) {
       this.#dispatch({ act: "refused", number });

@@ -8,7 +8,7 @@ import { statusIcon, taskCard } from "./task-card.js";
 
 const MAX_TITLE_CHARACTERS = 200;
 
-export function column(board, { status, count, cards, hasMore }) {
+export function column(board, { status, count, cards, next }) {
   const { mayWrite, urls } = board.page;
   return html`<section class="column" data-status=${status.id} aria-label=${visible(status.name)}>
     <header class="column-head">${statusIcon(status)}<h2><bdi>${visible(status.name)}</bdi></h2><span class="n num">${count}</span>
@@ -18,13 +18,13 @@ export function column(board, { status, count, cards, hasMore }) {
       ${repeat(cards, ({ number }) => number, (task) => taskCard(task, {
         href: urls.task.replace("TASK", task.number), mayWrite, lifted: board.lifted === task.number,
       }))}
-      ${hasMore ? html`<button type="button" class="more-row" @click=${() => more(board, status)}>${count - cards.length} more</button>` : nothing}</div></section>`;
+      ${next ? html`<button type="button" class="more-row" @click=${() => more(board, status)}>${count - cards.length} more</button>` : nothing}</div></section>`;
 }
 
 async function more(board, status) {
   const found = board.store.state.columns.find((each) => each.status.id === status.id);
   try {
-    await board.data.more(found, board.filters);
+    await board.data.more(found);
   } catch (error) {
     board.show(error, () => more(board, status));
   }

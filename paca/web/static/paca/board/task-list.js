@@ -51,7 +51,7 @@ export class TaskList {
     this.#saving = true;
     this.#board.update();
     try {
-      await call("PATCH", this.#board.page.urls.bulk, { numbers: [...this.#selected], ...fields });
+      await call("PATCH", this.#board.page.urls.bulk, { numbers: [...this.#selected], changes: fields });
       this.#board.announcer.alert(`${this.#selected.size} tasks changed`);
       this.#selected.clear();
       await this.load();
@@ -91,7 +91,7 @@ export class TaskList {
     const { statuses, members, sprints } = this.#board.page;
     return html`<div class="bulk-bar" role="group" aria-label="Change the selected tasks"><b>${count === 1 ? "1 task" : `${count} tasks`}</b>
       ${this.#choice("Set status", statuses, (id) => ({ status_id: id }))}
-      ${this.#choice("Assign to", members, (id) => ({ assignee_ids: [id] }))}
+      ${this.#choice("Assign to", members, (id) => ({ add_assignee_ids: [id] }))}
       ${sprints.length ? this.#choice("Move to sprint", sprints, (id) => ({ sprint_id: id })) : nothing}
       ${this.#choice("Set priority", ["none", "low", "medium", "high", "urgent"].map((name) => ({ id: name, name })), (id) => ({ priority: id }))}
       <button type="button" class="btn btn-quiet btn-s" @click=${() => { this.#selected.clear(); this.#board.update(); }}>${icon("x")}Clear</button></div>`;

@@ -6,6 +6,7 @@ import { everyPage } from "../talk/discussion.js";
 export class TaskData {
   task = null;
   activity = [];
+  attachments = [];
   runs = []; // the conversations of agents on this task, newest first
   suggestion = null;
   #urls;
@@ -19,7 +20,7 @@ export class TaskData {
 
   /** Load everything. Throws ApiError. */
   async load() {
-    await Promise.all([this.loadTask(), this.loadActivity(), this.loadRuns()]);
+    await Promise.all([this.loadTask(), this.loadActivity(), this.loadAttachments(), this.loadRuns()]);
   }
 
   async loadTask() {
@@ -28,6 +29,23 @@ export class TaskData {
 
   async loadActivity() {
     this.activity = await everyPage(this.#urls.activity);
+  }
+
+  async loadAttachments() {
+    this.attachments = await everyPage(this.#urls.attachments);
+  }
+
+  /** Upload a file. Throws ApiError. */
+  async attach(file) {
+    const form = new FormData();
+    form.append("file", file);
+    await call("POST", this.#urls.attachments, form, { idempotencyKey: newClientId() });
+    await Promise.all([this.loadAttachments(), this.loadActivity()]);
+  }
+
+  async detach({ id }) {
+    await call("DELETE", `${this.#urls.attachments}${id}/`);
+    await Promise.all([this.loadAttachments(), this.loadActivity()]);
   }
 
   async loadRuns() {

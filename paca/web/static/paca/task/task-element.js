@@ -10,6 +10,7 @@ import { ProjectSocket } from "../core/project-socket.js";
 import { visible } from "../core/terminal.js";
 import { Discussion } from "../talk/discussion.js";
 import { threadsOf } from "../talk/threads.js";
+import { attachments } from "./attachments.js";
 import { Description } from "./description.js";
 import { properties } from "./properties.js";
 import { rowOf } from "./rows.js";
@@ -118,7 +119,7 @@ export class PacaTask extends PacaElement {
     const { activity, runs } = this.data;
     const rows = timelineRows({ activity, runs, threads: threadsOf(this.discussion.comments) }, this.shown);
     return html`<div class="task"><div class="task-main"><div class="task-in">${this.#noticeTemplate()}${this.#title(task)}${this.description.template()}
-      ${this.#subtasks(task)}
+      ${attachments(this)}${this.#subtasks(task)}
       <div class="section-h"><h2>Activity</h2><div class="segmented" role="group" aria-label="Show">${VIEWS.map(([view, label]) => html`<button type="button"
         aria-pressed=${this.shown === view ? "true" : "false"} @click=${() => { this.shown = view; this.update(); }}>${label}${view === "runs" && this.data.runs.length ? html`<span class="n num">${this.data.runs.length}</span>` : nothing}</button>`)}</div></div>
       <div class="timeline">${repeat(rows, (row) => row.key ?? row.comment?.id ?? row.run?.id, (row) => rowOf(row, this))}</div>
