@@ -1,13 +1,13 @@
 """URLs that pages give to their scripts."""
 
-from typing import Any
 from uuid import UUID
 
 from django.urls import reverse
 
 from paca.agents.models import Agent
 from paca.conversations.models import Conversation
-from paca.projects.models import Project, Task
+from paca.projects import permissions
+from paca.projects.models import Member, Project, Task
 
 PLACEHOLDER = UUID(int=0)
 
@@ -23,14 +23,14 @@ def next_url(project_id: UUID) -> str:
     return address.replace(str(PLACEHOLDER), "CONVERSATION")
 
 
-def configure_url(user: Any, agent: Agent) -> str:
-    """The admin page of the agent's settings; empty if this person may not change them."""
-    if not (user.is_staff and user.has_perm("agents.change_agent")):
+def settings_url(member: Member, agent: Agent) -> str:
+    """The page of the agent's settings; empty if the member may not change them."""
+    if not permissions.allows(member, "agents:write"):
         return ""
-    return reverse("admin:agents_agent_change", args=[agent.id])
+    return reverse("agent_settings", args=[agent.project_id, agent.id])
 
 
-def page_urls(user: Any, conversation: Conversation) -> dict[str, str]:
+def page_urls(member: Member, conversation: Conversation) -> dict[str, str]:
     """The URLs that the page of a conversation calls or links to."""
     project_id = conversation.project_id
     page = reverse("conversation", args=[project_id, conversation.id])
@@ -44,7 +44,7 @@ def page_urls(user: Any, conversation: Conversation) -> dict[str, str]:
         "exportMarkdown": f"{export}?format=markdown",
         "exportJson": f"{export}?format=json",
         "next": next_url(project_id),
-        "settings": configure_url(user, conversation.agent),
+        "settings": settings_url(member, conversation.agent),
         "signIn": f"{reverse('account_login')}?next={page}",
     }
 

@@ -18,7 +18,7 @@ from paca.engine.llm.demo import scripted_model
 from paca.projects import permissions
 from paca.projects.models import Member, Project
 from paca.web import selectors
-from paca.web.page_urls import configure_url, next_url, page_urls, start_url
+from paca.web.page_urls import next_url, page_urls, settings_url, start_url
 from paca.web.views.decorators import project_page
 
 PAGE_SIZE = 30
@@ -45,6 +45,7 @@ def page_context(member: Member, section: str, **more: Any) -> dict[str, Any]:
         "conversations_api": reverse("api:conversations", args=[member.project_id]),
         "next_url": next_url(member.project_id),
         "may_write": permissions.allows(member, "conversations:write"),
+        "may_hire": permissions.allows(member, "agents:write"),
         **more,
     }
 
@@ -78,9 +79,9 @@ def _checklist(
         return []
     user = request.user
     links = {"password": reverse("account_set_password")}
-    if user.has_perm("agents.change_agent"):
-        links["add_agent"] = reverse("admin:agents_agent_add")
-        links["configure"] = configure_url(user, rows[0].agent) if rows else links["add_agent"]
+    if permissions.allows(member, "agents:write"):
+        links["add_agent"] = reverse("agent_new", args=[member.project_id])
+        links["configure"] = settings_url(member, rows[0].agent) if rows else links["add_agent"]
     steps = selectors.getting_started(user, rows, links)  # type: ignore[arg-type]
     return [] if all(step.done for step in steps) else steps
 
@@ -88,14 +89,8 @@ def _checklist(
 @project_page("agents:read")
 def agent_list(request: HttpRequest, member: Member) -> HttpResponse:
     """Every agent with its state, its current conversation, its model and its conversation count."""
-    may_add = request.user.has_perm("agents.add_agent")
-    add_url = reverse("admin:agents_agent_add") if may_add else ""
-    rows = [
-        (row, configure_url(request.user, row.agent)) for row in selectors.agents(member.project)
-    ]
-    return render(
-        request, "web/agents.html", page_context(member, "agents", rows=rows, add_url=add_url)
-    )
+    rows = [(row, settings_url(member, row.agent)) for row in selectors.agents(member.project)]
+    return render(request, "web/agents.html", page_context(member, "agents", rows=rows))
 
 
 @project_page("agents:read")
@@ -109,7 +104,7 @@ def agent(request: HttpRequest, member: Member, agent_id: UUID) -> HttpResponse:
         member,
         "agents",
         agent=found,
-        configure_url=configure_url(request.user, found),
+        settings_url=settings_url(member, found),
         prompts=scripted_model.PROMPTS if found.is_demo else (),
         start_url=start_url(found),
         recent=conversations.find(member.project, agent=str(found.id))[:PAGE_SIZE],
@@ -161,7 +156,7 @@ def conversation(request: HttpRequest, member: Member, conversation_id: UUID) ->
         "me": _person(member),
         "members": [_person(each) for each in selectors.people(member.project)],
         "mayWrite": context["may_write"],
-        "urls": page_urls(request.user, found),
+        "urls": page_urls(member, found),
     }
     context["page_json"] = json.dumps(context["page"])
     return render(request, "web/conversation.html", context)
