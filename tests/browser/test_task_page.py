@@ -1,0 +1,117 @@
+"""The page of a task: description, comments with mentions, properties, and two people at once."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser import actions
+from tests.browser.test_appearance import LOOKS
+from tests.browser.test_board import card, create
+
+
+@pytest.fixture
+def task(page: Page) -> Page:
+    """The page of a new task."""
+    page.goto("/")
+    page.locator("[data-go=b]").click()
+    expect(page.locator(".column").first).to_be_visible()
+    create(page, "Make the totals right")
+    card(page, "Make the totals right").last.get_by_role("link").click()
+    expect(page.get_by_role("heading", name="Make the totals right")).to_be_visible()
+    return page
+
+
+def describe(page: Page, text: str) -> None:
+    page.get_by_role("button", name="Edit", exact=True).click()
+    page.get_by_label("Description").fill(text)
+
+
+def test_description_is_written_and_shown_as_markdown(task: Page) -> None:
+    describe(task, "One cent is **missing**.")
+    task.keyboard.press("Control+s")
+    expect(task.locator(".task-in > .prose strong")).to_have_text("missing")
+    task.reload()
+    expect(task.locator(".task-in > .prose strong")).to_have_text("missing")
+
+
+def test_two_people_who_edit_at_once_see_both_texts(
+    task: Page, open_browser: Callable[..., BrowserContext], watched
+) -> None:
+    describe(task, "My version")
+    other = open_browser().new_page()
+    other.goto(task.url)
+    expect(other.get_by_role("button", name="Edit", exact=True)).to_be_visible()
+    describe(other, "Their version")
+    other.get_by_role("button", name="Save").click()
+    expect(other.locator(".task-in > .prose")).to_have_text("Their version")
+    task.get_by_role("button", name="Save").click()
+    expect(task.locator(".conflict")).to_contain_text("My version")
+    expect(task.locator(".conflict")).to_contain_text("Their version")
+    task.get_by_role("button", name="Save my version").click()
+    expect(task.locator(".task-in > .prose")).to_have_text("My version")
+    watched.leave_out(412)
+
+
+def test_words_that_are_not_saved_outlast_a_reload(task: Page) -> None:
+    describe(task, "Half a thought")
+    task.reload()
+    expect(task.get_by_label("Description")).to_have_value("Half a thought")
+
+
+def test_comment_mentions_a_member_by_keyboard(task: Page) -> None:
+    field = task.get_by_role("combobox", name="Comment")
+    field.press_sequentially("Please look, @gui")
+    expect(task.get_by_role("option", name="Guide")).to_be_visible()
+    field.press("Enter")
+    expect(field).to_have_value("Please look, @guide ")
+    field.press("Control+Enter")
+    expect(task.locator(".comment").first).to_contain_text("Please look, @guide")
+
+
+def test_comment_is_answered_edited_and_deleted(task: Page) -> None:
+    task.get_by_role("combobox", name="Comment").fill("First")
+    task.keyboard.press("Control+Enter")
+    comment = task.locator(".comment").filter(has_text="First")
+    comment.get_by_role("button", name="Answer").click()
+    task.get_by_role("combobox", name="Answer").fill("Second")
+    task.keyboard.press("Control+Enter")
+    expect(task.locator(".sub-flow .comment")).to_contain_text("Second")
+    task.locator(".sub-flow .comment").get_by_role("button", name="Edit").click()
+    task.get_by_role("combobox", name="Edit the comment").fill("Second thought")
+    task.keyboard.press("Control+Enter")
+    expect(task.locator(".sub-flow .comment")).to_contain_text("Second thought")
+    expect(task.locator(".sub-flow .comment")).to_contain_text("edited")
+    task.locator(".sub-flow .comment").get_by_role("button", name="Delete").click()
+    task.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(task.locator(".timeline")).not_to_contain_text("Second thought")
+
+
+def test_properties_are_stored_at_once_and_told_on_the_timeline(task: Page) -> None:
+    task.get_by_label("Priority", exact=True).select_option("high")
+    expect(task.locator(".timeline")).to_contain_text("set priority to")
+    task.get_by_label("Add a label").fill("billing")
+    task.get_by_label("Add a label").press("Enter")
+    expect(task.locator(".task-side")).to_contain_text("billing")
+    task.reload()
+    expect(task.get_by_label("Priority", exact=True)).to_have_value("high")
+
+
+def test_agent_that_is_assigned_works_and_answers_on_the_timeline(task: Page) -> None:
+    task.get_by_label("Assign a member").select_option(label="Guide (agent)")
+    expect(task.locator(".run")).to_be_visible()
+    expect(task.locator(".comment").filter(has_text="Agent")).to_be_visible(timeout=60_000)
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_task_fits_every_screen(
+    open_browser: Callable[..., BrowserContext], name: str, pictures
+) -> None:
+    page = open_browser(**LOOKS[name]).new_page()
+    page.goto("/")
+    page.goto(page.url + "board/")
+    create(page, "Fits every screen")
+    card(page, "Fits every screen").last.get_by_role("link").click()
+    expect(page.get_by_role("heading", name="Activity")).to_be_visible()
+    actions.has_no_sideways_scroll(page)
+    page.screenshot(path=pictures / f"task-{name}.png")
