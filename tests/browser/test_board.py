@@ -1,6 +1,6 @@
 """The board and the list: tasks are made, moved by pointer and keyboard, filtered, and live for two people."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
@@ -10,12 +10,12 @@ from tests.browser.test_appearance import LOOKS
 
 
 @pytest.fixture
-def board(page: Page) -> Iterator[Page]:
+def board(page: Page) -> Page:
     """The board of the demo project, with three tasks of its own names."""
     page.goto("/")
     page.locator("[data-go=b]").click()
     expect(page.locator(".column").first).to_be_visible()
-    yield page
+    return page
 
 
 def column(page: Page, name: str) -> Locator:
