@@ -1,5 +1,6 @@
 """URLs that pages give to their scripts."""
 
+import json
 from uuid import UUID
 
 from django.urls import reverse
@@ -10,6 +11,17 @@ from paca.projects import permissions
 from paca.projects.models import Member, Project, Task
 
 PLACEHOLDER = UUID(int=0)
+
+# The pages of a project: the name of the address, the label and the icon.
+PAGES = (
+    ("overview", "Overview", "layout-dashboard"),
+    ("board", "Board", "square-kanban"),
+    ("conversations", "Conversations", "messages-square"),
+    ("docs", "Docs", "file-text"),
+    ("agents", "Agents", "bot"),
+    ("team", "Team", "users"),
+    ("inbox", "Inbox", "inbox"),
+)
 
 
 def start_url(agent: Agent) -> str:
@@ -47,6 +59,23 @@ def page_urls(member: Member, conversation: Conversation) -> dict[str, str]:
         "settings": settings_url(member, conversation.agent),
         "signIn": f"{reverse('account_login')}?next={page}",
     }
+
+
+def search_context(project_id: UUID) -> dict[str, str]:
+    """What the search palette needs, as JSON: where hits lead, and the pages to go to."""
+    task = reverse("task", args=[project_id, 0]).replace("/0/", "/TASK/")
+    doc = reverse("doc", args=[project_id, PLACEHOLDER]).replace(str(PLACEHOLDER), "DOC")
+    urls = {
+        "search": reverse("api:search", args=[project_id]),
+        "task": task,
+        "doc": doc,
+        "conversation": next_url(project_id),
+    }
+    pages = [
+        {"label": label, "icon": icon, "href": reverse(name, args=[project_id])}
+        for name, label, icon in PAGES
+    ]
+    return {"search_urls": json.dumps(urls), "search_pages": json.dumps(pages)}
 
 
 def task_urls(project: Project) -> dict[str, str]:

@@ -9,7 +9,7 @@ from django.db.models import Count, Q, QuerySet
 from paca.accounts.models import User
 from paca.agents.models import Agent
 from paca.conversations.models import Conversation
-from paca.projects.models import Member, Project
+from paca.projects.models import Member, Notification, Project
 from paca.web import labels
 
 SHOWN_STATUSES = ("running", "waiting", "queued")
@@ -58,6 +58,11 @@ def _agent_row(agent: Any, active: list[Conversation]) -> AgentRow:
 def people(project: Project) -> QuerySet[Member]:
     """The human members, with their names and roles loaded."""
     return project.members.live().with_names().filter(kind=Member.Kind.HUMAN)
+
+
+def unread_count(member: Member) -> int:
+    """How many notifications the person has not read, over all projects."""
+    return Notification.objects.filter(recipient=member.user_id, read_at=None).count()
 
 
 def members_of(project: Project) -> QuerySet[Member]:

@@ -2,13 +2,24 @@
 
 from django.urls import path
 
-from paca.web.views import agent_settings, docs, join, one_time_link, pages, styleguide, tasks, team
+from paca.web.views import (
+    agent_settings,
+    docs,
+    inbox,
+    join,
+    one_time_link,
+    pages,
+    styleguide,
+    tasks,
+    team,
+)
 
 urlpatterns = [
     path("", pages.home, name="home"),
     path("link/<str:secret>/", one_time_link.one_time_link, name="one_time_link"),
     path("join/<str:secret>/", join.join, name="join"),
     path("projects/<uuid:project>/", pages.overview, name="overview"),
+    path("projects/<uuid:project>/inbox/", inbox.inbox, name="inbox"),
     path("projects/<uuid:project>/docs/", docs.docs, name="docs"),
     path("projects/<uuid:project>/docs/<uuid:doc_id>/", docs.docs, name="doc"),
     path("projects/<uuid:project>/team/", team.team, name="team"),

@@ -18,7 +18,7 @@ from paca.engine.llm.demo import scripted_model
 from paca.projects import permissions
 from paca.projects.models import Member, Project
 from paca.web import selectors
-from paca.web.page_urls import next_url, page_urls, settings_url, start_url
+from paca.web.page_urls import next_url, page_urls, search_context, settings_url, start_url
 from paca.web.views.decorators import project_page
 
 PAGE_SIZE = 30
@@ -44,6 +44,8 @@ def page_context(member: Member, section: str, **more: Any) -> dict[str, Any]:
         "active_conversations": selectors.active_conversations(member.project),
         "conversations_api": reverse("api:conversations", args=[member.project_id]),
         "next_url": next_url(member.project_id),
+        **search_context(member.project_id),
+        "unread_count": selectors.unread_count(member),
         "may_write": permissions.allows(member, "conversations:write"),
         "may_hire": permissions.allows(member, "agents:write"),
         **more,

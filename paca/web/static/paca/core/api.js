@@ -15,7 +15,7 @@ function csrfToken() {
   return document.querySelector("meta[name=csrf-token]")?.content ?? "";
 }
 
-export async function call(method, path, body, { idempotencyKey, ifMatch } = {}) {
+export async function call(method, path, body, { idempotencyKey, ifMatch, keepalive = false } = {}) {
   const headers = { Accept: "application/json" };
   const isForm = body instanceof FormData;
   if (body !== undefined && !isForm) headers["Content-Type"] = "application/json";
@@ -29,6 +29,7 @@ export async function call(method, path, body, { idempotencyKey, ifMatch } = {})
       headers,
       body: body === undefined || isForm ? body : JSON.stringify(body),
       credentials: "same-origin",
+      keepalive,
     });
   } catch {
     throw new ApiError({ status: 0, code: "offline", detail: "This server does not answer." });

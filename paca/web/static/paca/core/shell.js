@@ -29,8 +29,24 @@ function drawer(open) {
   return true;
 }
 
+/** Open the search palette, whose script is loaded when it is first needed. */
+async function search() {
+  const app = document.querySelector(".app[data-search]");
+  if (!app) return false;
+  const { openPalette } = await import("./palette.js");
+  openPalette(app.dataset);
+  return true;
+}
+
+addEventListener("keydown", (event) => {
+  if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  search();
+});
+
 document.addEventListener("click", ({ target }) => {
-  if (target.closest("[data-theme-toggle]")) switchTheme();
+  if (target.closest("[data-open-search]")) search();
+  else if (target.closest("[data-theme-toggle]")) switchTheme();
   else if (target.closest("[data-keys]")) openSheet();
   else if (target.closest("[data-menu]")) drawer(true);
   else if (!target.closest("#sidebar")) drawer(false);
@@ -56,7 +72,9 @@ function move(step) {
 keys("Everywhere", [
   ["?", "This sheet", openSheet],
   ["/", "Search conversations", () => focusSearch() || goToSearch(), true],
+  ["Ctrl k", "Search everything"],
   ["c", "New conversation", () => follow("[data-new]"), true],
+  ["g i", "Go to the inbox", () => follow("[data-go=i]")],
   ["g h", "Go to the overview", () => follow("[data-go=h]")],
   ["g b", "Go to the board", () => follow("[data-go=b]")],
   ["g c", "Go to conversations", () => follow("[data-go=c]")],

@@ -1,0 +1,111 @@
+// The search palette (Ctrl+K): finds tasks, docs, comments and conversations, and goes to pages.
+
+import { html, nothing, render } from "../../vendor/lit-html/lit-html.js";
+import { ApiError, call } from "./api.js";
+import { icon } from "./icons.js";
+import { visible } from "./terminal.js";
+
+const TYPING_MS = 160;
+const KINDS = new Map([
+  ["task", ["square-kanban", "Task"]], ["doc", ["file-text", "Doc"]], ["comment", ["message-square", "Comment"]], ["conversation", ["messages-square", "Conversation"]],
+]);
+
+class Palette {
+  #dialog = document.createElement("dialog");
+  #urls;
+  #pages;
+  #results = [];
+  #index = 0;
+  #words = "";
+  #note = "";
+  #timer = 0;
+  #search = 0;
+
+  /** `urls` are {search, task, doc, conversation}; `pages` are [{label, href, icon}]. */
+  constructor(urls, pages) {
+    this.#urls = urls;
+    this.#pages = pages;
+    this.#dialog.className = "dialog palette";
+    this.#dialog.setAttribute("aria-label", "Search and go to");
+    this.#dialog.addEventListener("click", ({ target }) => {
+      if (target === this.#dialog) this.#dialog.close();
+    });
+    document.body.append(this.#dialog);
+  }
+
+  open() {
+    if (this.#dialog.open) return;
+    this.#find("");
+    this.#dialog.showModal();
+    this.#dialog.querySelector("input").select();
+  }
+
+  #typed(words) {
+    this.#words = words;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#find(words), TYPING_MS);
+  }
+
+  async #find(words) {
+    const search = (this.#search += 1);
+    const pages = this.#pages.filter(({ label }) => label.toLowerCase().includes(words.toLowerCase()));
+    let found = [];
+    this.#note = "";
+    if (words.trim()) {
+      try {
+        found = (await call("GET", `${this.#urls.search}?q=${encodeURIComponent(words)}`)).results;
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error;
+        this.#note = error.message;
+      }
+    }
+    if (search !== this.#search) return; // a later search has begun
+    this.#results = [...found.map((hit) => this.#itemOf(hit)), ...pages.map((page) => ({ ...page, kind: "Go to" }))];
+    if (words.trim() && !this.#results.length && !this.#note) this.#note = `Nothing is found for “${words.trim()}”.`;
+    this.#index = 0;
+    this.#render();
+  }
+
+  #itemOf({ kind, about, place, title, snippet = [], key = "" }) {
+    const [name, word] = KINDS.get(kind) ?? ["file", kind];
+    const address = this.#urls[about ?? kind].replace(/TASK|DOC|CONVERSATION/, place);
+    return { href: address, icon: name, kind: word, label: [key, title].filter(Boolean).join(" "), snippet };
+  }
+
+  #pressed(event) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && this.#results.length) {
+      event.preventDefault();
+      this.#index = (this.#index + step + this.#results.length) % this.#results.length;
+      this.#render();
+      this.#dialog.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
+    } else if (event.key === "Enter" && !event.isComposing) {
+      event.preventDefault();
+      const chosen = this.#results[this.#index];
+      if (chosen) location.assign(chosen.href);
+    }
+  }
+
+  #render() {
+    const selected = this.#results.length ? `palette-${this.#index}` : nothing;
+    render(html`<div class="palette-in"><div class="searchbox">${icon("search")}<input class="input" type="search" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant=${selected}
+        aria-label="Search" placeholder="Search tasks, docs and conversations" .value=${this.#words} @input=${({ target }) => this.#typed(target.value)} @keydown=${(event) => this.#pressed(event)}></div>
+      <div class="palette-list" id="palette-list" role="listbox" aria-label="Results">${this.#results.map((item, index) => html`<a class="menu-item is-tall" role="option" id="palette-${index}" tabindex="-1" href=${item.href} aria-selected=${index === this.#index ? "true" : "false"}>
+        ${icon(item.icon)}<span class="clip"><bdi>${visible(item.label)}</bdi>${item.snippet?.length ? html`<small class="muted clip">${item.snippet.map(piece)}</small>` : nothing}</span><span class="sub">${item.kind}</span></a>`)}</div>
+      ${this.#note ? html`<p class="palette-note muted" role="status">${this.#note}</p>` : nothing}</div>`, this.#dialog);
+  }
+}
+
+/** A piece of a snippet: {text, marked}, or plain text. */
+function piece(part) {
+  const text = visible(typeof part === "string" ? part : part.text);
+  return part.marked ? html`<mark>${text}</mark>` : text;
+}
+
+let palette = null;
+
+/** Open the palette of the page; `data` are the attributes of the app that the server wrote. */
+export function openPalette(data) {
+  palette ??= new Palette(JSON.parse(data.search), JSON.parse(data.pages));
+  palette.open();
+}

@@ -1,0 +1,4 @@
+// The script of the inbox.
+
+import "../core/shell.js";
+import "../inbox/inbox-element.js";
