@@ -240,6 +240,18 @@ ROWS: dict[str, tuple[int, ...]] = {
     "GET /join/{secret}/": (404,) * 10,
     "GET /styleguide/":                (302, 200, 200, 200, 200, 200, 200, 302, 302, 200),
     "GET /projects/{project}/":        (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
+    "GET /projects/{project}/inbox/":  (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
+    "GET /projects/{project}/board/":  (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
+    "GET /projects/{project}/tasks/{number}/":
+                                       (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
+    "GET /projects/{project}/docs/":   (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
+    "GET /projects/{project}/docs/{doc_id}/":
+                                       (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
+    "GET /projects/{project}/team/":   (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
+    "GET /projects/{project}/agents/new/":
+                                       (302, 404, 403, 403, 200, 200, 404, 302, 302, 404),
+    "GET /projects/{project}/agents/{agent_id}/settings/":
+                                       (302, 404, 403, 403, 200, 200, 404, 302, 302, 404),
     "GET /projects/{project}/agents/": (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
     "GET /projects/{project}/agents/{agent_id}/":
                                        (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
