@@ -62,20 +62,15 @@ def page_urls(member: Member, conversation: Conversation) -> dict[str, str]:
 
 
 def search_context(project_id: UUID) -> dict[str, str]:
-    """What the search palette needs, as JSON: where hits lead, and the pages to go to."""
-    task = reverse("task", args=[project_id, 0]).replace("/0/", "/TASK/")
-    doc = reverse("doc", args=[project_id, PLACEHOLDER]).replace(str(PLACEHOLDER), "DOC")
-    urls = {
-        "search": reverse("api:search", args=[project_id]),
-        "task": task,
-        "doc": doc,
-        "conversation": next_url(project_id),
-    }
+    """What the search palette needs: the address of the search, and as JSON the pages to go to."""
     pages = [
         {"label": label, "icon": icon, "href": reverse(name, args=[project_id])}
         for name, label, icon in PAGES
     ]
-    return {"search_urls": json.dumps(urls), "search_pages": json.dumps(pages)}
+    return {
+        "search_api": reverse("api:search", args=[project_id]),
+        "search_pages": json.dumps(pages),
+    }
 
 
 def task_urls(project: Project) -> dict[str, str]:

@@ -12,7 +12,7 @@ const KINDS = new Map([
 
 class Palette {
   #dialog = document.createElement("dialog");
-  #urls;
+  #api;
   #pages;
   #results = [];
   #index = 0;
@@ -21,9 +21,9 @@ class Palette {
   #timer = 0;
   #search = 0;
 
-  /** `urls` are {search, task, doc, conversation}; `pages` are [{label, href, icon}]. */
-  constructor(urls, pages) {
-    this.#urls = urls;
+  /** `api` is the address of the search; `pages` are [{label, href, icon}]. */
+  constructor(api, pages) {
+    this.#api = api;
     this.#pages = pages;
     this.#dialog.className = "dialog palette";
     this.#dialog.setAttribute("aria-label", "Search and go to");
@@ -53,7 +53,7 @@ class Palette {
     this.#note = "";
     if (words.trim()) {
       try {
-        found = (await call("GET", `${this.#urls.search}?q=${encodeURIComponent(words)}`)).results;
+        found = (await call("GET", `${this.#api}?q=${encodeURIComponent(words)}`)).results;
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
         this.#note = error.message;
@@ -66,10 +66,9 @@ class Palette {
     this.#render();
   }
 
-  #itemOf({ kind, about, place, title, snippet = [], key = "" }) {
+  #itemOf({ kind, url, title, snippet, key }) {
     const [name, word] = KINDS.get(kind) ?? ["file", kind];
-    const address = this.#urls[about ?? kind].replace(/TASK|DOC|CONVERSATION/, place);
-    return { href: address, icon: name, kind: word, label: [key, title].filter(Boolean).join(" "), snippet };
+    return { href: url, icon: name, kind: word, label: [key, title].filter(Boolean).join(" "), snippet };
   }
 
   #pressed(event) {
@@ -96,16 +95,15 @@ class Palette {
   }
 }
 
-/** A piece of a snippet: {text, marked}, or plain text. */
-function piece(part) {
-  const text = visible(typeof part === "string" ? part : part.text);
-  return part.marked ? html`<mark>${text}</mark>` : text;
+/** A piece of a snippet; a marked one is a word that was searched. */
+function piece({ text, marked }) {
+  return marked ? html`<mark>${visible(text)}</mark>` : visible(text);
 }
 
 let palette = null;
 
 /** Open the palette of the page; `data` are the attributes of the app that the server wrote. */
 export function openPalette(data) {
-  palette ??= new Palette(JSON.parse(data.search), JSON.parse(data.pages));
+  palette ??= new Palette(data.search, JSON.parse(data.pages));
   palette.open();
 }

@@ -43,7 +43,7 @@ export class PacaDocs extends PacaElement {
 
   async load() {
     await this.attempt(async () => {
-      [this.#folders, this.#docs] = await Promise.all([everyPage(this.page.urls.folders), everyPage(this.page.urls.docs)]);
+      [this.#folders, this.#docs] = await Promise.all([everyPage(this.page.urls.folders), everyPage(`${this.page.urls.docs}?text=false`)]);
       if (!this.#loaded) this.replaceChildren();
       this.#loaded = true;
       if (this.page.doc && !this.doc) await this.#show(this.page.doc);

@@ -54,12 +54,12 @@ export class PacaInbox extends PacaElement {
     if (row.read_at) return;
     row.read_at = new Date().toISOString();
     // The page is left meanwhile; the browser finishes this request.
-    this.#attempt(() => call("PATCH", `${this.getAttribute("api")}${row.id}/`, { read: true }, { keepalive: true }));
+    this.#attempt(() => call("POST", `${this.getAttribute("api")}${row.id}/read/`, {}, { keepalive: true }));
   }
 
   #readAll() {
     return this.#attempt(async () => {
-      await call("POST", `${this.getAttribute("api")}read-all/`, {});
+      await call("POST", `${this.getAttribute("api")}read/`, {});
       await this.load();
       dispatchEvent(new CustomEvent("paca:read"));
     });
@@ -78,13 +78,9 @@ export class PacaInbox extends PacaElement {
   #row(row) {
     const { kind, actor, subject, url, at, read_at: read } = row;
     return html`<li><a class="inbox-row ${read ? "" : "is-new"}" href=${url} data-row @click=${() => this.#read(row)}>${actor ? avatar(actor, "avatar-s") : icon("bell")}
-      <span class="clip"><b><bdi>${visible(actor?.name ?? "Paca")}</bdi></b> ${WORDS.get(kind) ?? kind}: <bdi>${visible(textOf(subject))}</bdi></span>
+      <span class="clip"><b><bdi>${visible(actor?.name ?? "Paca")}</bdi></b> ${WORDS.get(kind) ?? kind}: <bdi>${visible(subject)}</bdi></span>
       ${read ? nothing : html`<span class="badge badge-accent">New</span>`}<time class="push small muted"><paca-when at=${at}></paca-when></time></a></li>`;
   }
-}
-
-function textOf(subject) {
-  return typeof subject === "string" ? subject : [subject?.key, subject?.title].filter(Boolean).join(" ");
 }
 
 function daysOf(rows) {

@@ -13,7 +13,7 @@ const MAX_PAGES = 20;
 /** All rows of a list of the API, oldest first, up to a sane number of pages. Throws ApiError. */
 export async function everyPage(url) {
   const rows = [];
-  let next = `${url}?limit=200`;
+  let next = `${url}${url.includes("?") ? "&" : "?"}limit=200`;
   for (let page = 0; next && page < MAX_PAGES; page += 1) {
     const found = await call("GET", next);
     rows.push(...found.results);
@@ -134,7 +134,7 @@ export class Discussion {
 
   #card(comment) {
     if (this.#editing === comment.id) return html`<div class="thread-box">${this.#editBox(comment).template()}</div>`;
-    const { author, text, created_at: written, edited_at: edited, deleted_at: deleted } = comment;
+    const { author, text, created_at: written, edited_at: edited, deleted } = comment;
     return html`<article class="comment" id="comment-${comment.id}" aria-label="Comment of ${visible(author.name)}">
       <header class="comment-head"><b><bdi>${visible(author.name)}</bdi></b>${author.kind === "agent" ? html`<span class="badge">Agent</span>` : nothing}
         <time><paca-when at=${written}></paca-when></time>${edited ? html`<span class="muted small">edited</span>` : nothing}${deleted ? nothing : this.#buttons(comment)}</header>
