@@ -4,6 +4,7 @@ import { html, nothing, svg } from "../../vendor/lit-html/lit-html.js";
 import { avatar, icon } from "../core/icons.js";
 import { visible } from "../core/terminal.js";
 import { stateOf } from "../conversation/labels.js";
+import { ACTIVITIES } from "../conversation/status-labels.js";
 
 export const PRIORITIES = ["none", "low", "medium", "high", "urgent"];
 const BARS = [[1, 9, 4], [5.5, 6, 7], [10, 3, 10]];
@@ -31,10 +32,9 @@ export function statusIcon({ category }) {
 export function liveStrip(agentState) {
   if (!agentState) return nothing;
   const { label, icon: name, tone, reason } = stateOf({ status: agentState.status, reason: agentState.reason });
-  const activity = [reason, agentState.activity].filter(Boolean)[0] ?? "";
+  const activity = reason || (ACTIVITIES.get(agentState.activity) ?? "");
   return html`<div class="live"><span class="state s-${tone}">${icon(name)}${label}</span>
-    <span class="what"><bdi>${visible(activity)}</bdi></span>
-    ${agentState.since && tone === "running" ? html`<span class="num"><paca-since at=${agentState.since}></paca-since></span>` : nothing}</div>`;
+    <span class="what"><bdi>${visible([agentState.agent.name, activity].filter(Boolean).join(": "))}</bdi></span></div>`;
 }
 
 /** One card. `lifted`: it is being moved by the keyboard. */

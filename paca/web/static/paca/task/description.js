@@ -5,6 +5,7 @@ import { icon } from "../core/icons.js";
 import { GrowingMarkdown } from "../core/markdown.js";
 import { load, save } from "../core/tab-storage.js";
 import { visible } from "../core/terminal.js";
+import { LiveWriting } from "./live-writing.js";
 
 export class Description {
   editing = false;
@@ -18,6 +19,7 @@ export class Description {
   #suggested = new GrowingMarkdown();
   #choosing = false;
   #busy = false;
+  #writing = null; // {agent, live, problem}: an agent that writes the description now
 
   constructor(host) {
     this.#host = host;
@@ -100,7 +102,7 @@ export class Description {
   #writeWithAi() {
     const { page } = this.#host;
     const agents = page.members.filter(({ kind }) => kind === "agent");
-    if (!page.mayChat || !agents.length || this.#data.suggestion) return nothing;
+    if (!page.mayChat || !agents.length || this.#data.suggestion || this.#writing) return nothing;
     if (!this.#choosing) return html`<button type="button" class="btn btn-quiet btn-s" @click=${() => this.#choose(true)}>${icon("sparkles")}Write with AI</button>`;
     return html`<form class="row row-wrap" @submit=${(event) => { event.preventDefault(); this.#write(event.target); }}>
       <span class="select-wrap"><select class="select input-s" name="agent" aria-label="Agent">${agents.map(({ agent_id: id, name }) => html`<option value=${id}>${visible(name)}</option>`)}</select>${icon("chevron-down", "icon-s")}</span>
@@ -118,9 +120,9 @@ export class Description {
     this.#busy = true;
     this.#host.update();
     try {
-      await this.#data.writeWithAi(form.elements.agent.value, form.elements.instruction.value.trim());
+      const { id, agent } = await this.#data.writeWithAi(form.elements.agent.value, form.elements.instruction.value.trim());
       this.#choosing = false;
-      await this.#data.loadSuggestion();
+      this.#follow(id, agent.name);
       await this.#data.loadRuns();
     } catch (error) {
       this.#host.show(error);
@@ -129,16 +131,49 @@ export class Description {
     this.#host.update();
   }
 
+  /** Show what a conversation writes; `agent` is the name of its agent. */
+  #follow(conversation, agent) {
+    this.#writing = {
+      agent, problem: "",
+      live: new LiveWriting(conversation, {
+        onText: () => this.#host.update(),
+        onEnd: async (problem) => {
+          this.#writing.problem = problem;
+          await this.#host.attempt(async () => { await this.#data.loadRuns(); await this.#data.loadSuggestion(); });
+          if (this.#data.suggestion || !problem) this.#writing = null;
+          this.#host.update();
+        },
+      }),
+    };
+  }
+
+  /** Follow an agent that writes already, for example after a reload. */
+  resume() {
+    const run = this.#data.runs.find((each) => each.trigger_type === "description_write" && ["queued", "running", "waiting"].includes(each.status));
+    if (run && !this.#writing) this.#follow(run.id, run.agent.name);
+  }
+
+  close() {
+    this.#writing?.live.close();
+  }
+
   /** The suggestion below the text, never over it: it grows while the agent writes, then people keep or discard it. */
   #suggestion() {
+    if (this.#writing) return this.#growing(this.#writing);
     const { suggestion } = this.#data;
     if (!suggestion) return nothing;
-    const { text, done, agent } = suggestion;
-    return html`<section class="suggestion" aria-label="Suggestion of ${visible(agent.name)}" aria-busy=${done ? "false" : "true"}>
-      <div class="prose">${text ? this.#suggested.update(text, done) : html`<p class="muted">${visible(agent.name)} is writing…</p>`}</div>
-      <div class="suggestion-foot"><span>Suggested by ${visible(agent.name)}</span><span class="push"></span>
-        ${done ? html`<button type="button" class="btn btn-primary btn-s" @click=${() => this.#keep()}>Keep</button>` : nothing}
+    return html`<section class="suggestion" aria-label="Suggestion of ${visible(suggestion.agent.name)}">
+      <div class="prose">${this.#suggested.update(suggestion.text, true)}</div>
+      <div class="suggestion-foot"><span>Suggested by <bdi>${visible(suggestion.agent.name)}</bdi></span><span class="push"></span>
+        <button type="button" class="btn btn-primary btn-s" @click=${() => this.#keep()}>Keep</button>
         <button type="button" class="btn btn-s" @click=${() => this.#discard()}>Discard</button></div></section>`;
+  }
+
+  #growing({ agent, live, problem }) {
+    return html`<section class="suggestion" aria-label="Suggestion of ${visible(agent)}" aria-busy=${problem ? "false" : "true"}>
+      <div class="prose">${live.text ? this.#suggested.update(live.text, false) : html`<p class="muted"><bdi>${visible(agent)}</bdi> reads and writes…</p>`}</div>
+      <div class="suggestion-foot"><span>${problem || html`<bdi>${visible(agent)}</bdi> is writing`}</span><span class="push"></span>
+        <a class="btn btn-s" href=${this.#host.conversationUrl(live.conversation)}>Watch${icon("arrow-right")}</a></div></section>`;
   }
 
   async #keep() {
@@ -147,6 +182,7 @@ export class Description {
       await this.#data.keepSuggestion();
       this.#before = before;
     } catch (error) {
+      if (error.status === 412) await this.#host.attempt(() => this.#data.loadTask());
       this.#host.show(error);
     }
     this.#host.update();

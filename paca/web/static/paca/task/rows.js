@@ -4,6 +4,7 @@ import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { avatar, icon } from "../core/icons.js";
 import { visible } from "../core/terminal.js";
 import { goesOnByItself, stateOf } from "../conversation/labels.js";
+import { ACTIVITIES } from "../conversation/status-labels.js";
 
 export function rowOf(row, host) {
   if (row.kind === "comment") return host.discussion.thread(row);
@@ -26,7 +27,7 @@ function phrase({ verb, from, to }) {
 function runRow(run, host) {
   const { label, icon: name, tone, reason } = stateOf({ status: run.status, reason: run.reason, waitsFor: run.waits_for });
   const live = goesOnByItself(run) || run.status === "waiting";
-  const words = live ? run.activity_text ?? "" : "";
+  const words = live ? ACTIVITIES.get(run.activity) ?? "" : "";
   return html`<div class="t-row">${avatar({ ...run.agent, kind: "agent" })}<section class="run ${live ? "is-live" : ""}" aria-label="Work of ${visible(run.agent.name)}">
     <div class="run-head"><span class="state s-${tone}">${icon(name)}${label}</span><b class="clip"><bdi>${visible(run.agent.name)}</bdi> ${live ? "works on this task" : "worked on this task"}</b>
       ${run.status === "running" && run.started_at ? html`<span class="num muted"><paca-since at=${run.started_at}></paca-since></span>` : html`<time><paca-when at=${run.updated_at}></paca-when></time>`}

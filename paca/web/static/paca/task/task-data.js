@@ -10,11 +10,13 @@ export class TaskData {
   runs = []; // the conversations of agents on this task, newest first
   suggestion = null;
   #urls;
+  #number;
   #mayReadConversations;
 
   /** `page` is the object that the server wrote into the element. */
   constructor(page) {
     this.#urls = page.urls;
+    this.#number = page.number;
     this.#mayReadConversations = page.mayReadConversations;
   }
 
@@ -50,17 +52,19 @@ export class TaskData {
 
   async loadRuns() {
     if (!this.#mayReadConversations) return;
-    const { results } = await call("GET", `${this.#urls.conversations}?task=${this.#urls.one.match(/(\d+)\/$/)[1]}`);
+    const { results } = await call("GET", `${this.#urls.conversations}?task=${this.#number}`);
     this.runs = results;
   }
 
-  /** The suggestion of an agent for the description, or null. Throws ApiError. */
+  /** The suggestion of an agent for the description that nobody has decided on, or null. Throws ApiError. */
   async loadSuggestion() {
+    this.suggestion = null;
+    if (!this.runs.some((run) => run.trigger_type === "description_write")) return;
     try {
-      this.suggestion = await call("GET", this.#urls.suggestion);
+      const newest = await call("GET", this.#urls.suggestion);
+      this.suggestion = newest.state === "open" ? newest : null;
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 404) throw error;
-      this.suggestion = null;
     }
   }
 
@@ -83,14 +87,15 @@ export class TaskData {
     return conversation;
   }
 
+  /** Make the suggestion the description, unless the task was changed meanwhile. Throws ApiError. */
   async keepSuggestion() {
-    this.task = await call("POST", `${this.#urls.suggestion}keep/`, {});
+    await call("POST", `${this.#urls.suggestion}keep/`, {}, { ifMatch: this.task.updated_at, idempotencyKey: newClientId() });
     this.suggestion = null;
-    await this.loadActivity();
+    await Promise.all([this.loadTask(), this.loadActivity()]);
   }
 
   async discardSuggestion() {
-    await call("POST", `${this.#urls.suggestion}discard/`, {});
+    await call("POST", `${this.#urls.suggestion}discard/`, {}, { idempotencyKey: newClientId() });
     this.suggestion = null;
   }
 

@@ -41,6 +41,7 @@ export class PacaTask extends PacaElement {
   }
 
   disconnectedCallback() {
+    this.description.close();
     this.#socket.close();
   }
 
@@ -50,6 +51,7 @@ export class PacaTask extends PacaElement {
       await this.data.loadSuggestion();
       if (!this.#loaded) this.replaceChildren();
       this.#loaded = true;
+      this.description.resume();
     }, () => this.load());
   }
 
@@ -106,8 +108,9 @@ export class PacaTask extends PacaElement {
     await this.attempt(async () => {
       await Promise.all([
         mine && this.data.loadTask(), mine && this.data.loadActivity(), (mine || comments) && this.discussion.load(),
-        (mine || runs) && this.data.loadRuns(), (mine || runs) && this.data.loadSuggestion(),
+        (mine || runs) && this.data.loadRuns(),
       ]);
+      if (mine || runs) await this.data.loadSuggestion();
     });
   }
 
