@@ -120,7 +120,7 @@ class ApiForm {
   #show(fields, detail) {
     const rest = [];
     let first = null;
-    for (const [name, texts] of Object.entries(flat(fields))) {
+    for (const [name, texts] of flat(fields)) {
       const field = this.#form.elements.namedItem(name);
       const one = field instanceof RadioNodeList ? field[0] : field;
       if (!one) {
@@ -151,14 +151,11 @@ function errorLine(text) {
   return line;
 }
 
-/** {"limits": {"steps": ["..."]}} and {"limits.steps": ["..."]} both as the latter. */
+/** {"limits": {"steps": ["..."]}} and {"limits.steps": ["..."]} both as [["limits.steps", ["..."]]]. */
 function flat(fields, before = "") {
-  const found = {};
-  for (const [name, value] of Object.entries(fields)) {
-    if (Array.isArray(value)) found[before + name] = value.map(String);
-    else Object.assign(found, flat(value, `${before}${name}.`));
-  }
-  return found;
+  return Object.entries(fields).flatMap(([name, value]) => (
+    Array.isArray(value) ? [[before + name, value.map(String)]] : flat(value, `${before}${name}.`)
+  ));
 }
 
 function method(element) {
