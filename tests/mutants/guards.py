@@ -127,6 +127,7 @@ MUTANTS = (
         value("self.polled >= seconds"),
         ("tests/engine/test_loop_guard.py",),
     ),
+    Mutant("web-refused-body-is-read", value("False"), ("tests/web/test_body_size_limit.py",)),
     Mutant("engine-polling-limit", value("False"), ("tests/engine/test_loop_guard.py",)),
     Mutant(
         "engine-output-cannot-end-its-mark",

@@ -7,9 +7,11 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from paca.common.api.errors import error_body
-from paca.common.request_body import BodyTooLarge, max_body_bytes, too_large
+from paca.common.request_body import MIB, BodyTooLarge, max_body_bytes, too_large
 
 logger = logging.getLogger(__name__)
+# Of a body that is refused, so much is read above the limit: more than proxies usually pass on.
+MAX_DISCARDED_BYTES = 16 * MIB
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -29,8 +31,15 @@ class BodySizeLimit:
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         max_bytes = self._max_bytes_of(scope["path"])
-        if _content_length(scope) > max_bytes:
-            await _refuse(scope, send, max_bytes)
+        length = _content_length(scope)
+        if length > max_bytes:
+            # A client that waits for permission reads the answer before it sends the body.
+            may_read = length <= max_bytes + MAX_DISCARDED_BYTES and not _has_header(
+                scope, b"expect"
+            )
+            # guard: web-refused-body-is-read
+            is_read = may_read and await _discard_body(receive, max_bytes)
+            await _refuse(scope, send, max_bytes, close=not is_read)
             return
         received, refused = 0, False
 
@@ -43,7 +52,8 @@ class BodySizeLimit:
                 return message
             if not refused:
                 refused = True
-                await _refuse(scope, send, max_bytes)
+                is_read = not message.get("more_body") or await _discard_body(receive, max_bytes)
+                await _refuse(scope, send, max_bytes, close=not is_read)
             return {"type": "http.disconnect"}
 
         await self._application(scope, limited_receive, send)
@@ -59,8 +69,30 @@ def too_large_body(request_id: str, max_bytes: int) -> dict[str, Any]:
     return error_body(BodyTooLarge.code, too_large(max_bytes).detail) | {"request_id": request_id}
 
 
-async def _refuse(scope: Any, send: Send, max_bytes: int) -> None:
-    """Answer like the API. Django has not seen the request, so this gives it an id."""
+def _has_header(scope: Any, header: bytes) -> bool:
+    return any(name == header for name, _ in scope["headers"])
+
+
+async def _discard_body(receive: Receive, max_bytes: int) -> bool:
+    """Read the rest of a body without keeping it; False if there is too much of it.
+
+    A connection that is closed with unread bytes is reset, and the answer is lost with it. nginx, which
+    sends the whole body first, then answers 502 in its place.
+    """
+    left = max_bytes + MAX_DISCARDED_BYTES
+    while left > 0:
+        message = await receive()
+        left -= len(message.get("body", b""))
+        if message["type"] == "http.disconnect" or not message.get("more_body"):
+            return True
+    return False
+
+
+async def _refuse(scope: Any, send: Send, max_bytes: int, *, close: bool) -> None:
+    """Answer like the API. Django has not seen the request, so this gives it an id.
+
+    ``close``: the server would otherwise read the rest of the body.
+    """
     request_id = uuid.uuid4().hex
     logger.info("request body too large", extra={"request_id": request_id, "path": scope["path"]})
     body = json.dumps(too_large_body(request_id, max_bytes)).encode()
@@ -68,7 +100,7 @@ async def _refuse(scope: Any, send: Send, max_bytes: int) -> None:
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),
         (b"x-request-id", request_id.encode()),
-        (b"connection", b"close"),  # or the server would read the rest of the body
+        *([(b"connection", b"close")] if close else []),
     ]
     await send({"type": "http.response.start", "status": BodyTooLarge.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
