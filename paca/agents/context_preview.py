@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,10 +58,12 @@ class ContextPreview:
         return sum(part.tokens for part in self.parts) + sum(tool.tokens for tool in self.tools)
 
 
-def preview(agent: Agent, *, project: str, trigger_type: str, message: str = "") -> ContextPreview:
-    """The context of a conversation that ``trigger_type`` starts with ``message``, if that is given.
+def preview(
+    agent: Agent, *, project: str, trigger_type: str, messages: Sequence[ContextPart] = ()
+) -> ContextPreview:
+    """The context of a conversation that ``trigger_type`` starts with these texts in its first message.
 
-    The parts before ``message`` are the system prompt, with an empty line between them. ``project`` is the
+    The parts before them are the system prompt, with an empty line between them. ``project`` is the
     project's name.
     """
     skills = prompts.read_skills(agent.pk)
@@ -70,8 +73,7 @@ def preview(agent: Agent, *, project: str, trigger_type: str, message: str = "")
     if agent.text_tool_calls:
         parts.append(ContextPart("tools", describe_tools(specs)))
         specs = ()
-    if message:
-        parts.append(ContextPart("message", message))
+    parts += messages
     window = known_window(
         agent.model, agent.base_url, agent.parameters.get(own_parameters.CONTEXT_WINDOW)
     )

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from paca.agents import services as agents
+from paca.projects.services import tasks
 from tests.support.api import Api
 from tests.support.world import World, make_world
 
@@ -51,3 +52,29 @@ def test_preview_of_an_unknown_trigger_type_is_refused(world: World) -> None:
     answer = Api(world.user).get(path)
     assert answer.status_code == 400
     assert "not a valid choice" in str(answer.json()["fields"]["trigger_type"])
+
+
+def test_preview_on_a_task_has_the_first_message_of_each_trigger_type(world: World) -> None:
+    task = tasks.create(world.project, title="Hull", by=world.owner, description="It leaks.")
+    for trigger_type in ("task_assigned", "comment_mention", "description_write", "execute"):
+        shown = preview(world, trigger_type=trigger_type, task=str(task.number))
+        [message] = [part["text"] for part in shown["parts"] if part["name"] == "message"]
+        assert "Hull" in message
+        assert "It leaks." in message
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "told"),
+    [
+        ("trigger_type=execute&task=999", 404, "There is no task"),
+        ("trigger_type=execute&task=x", 400, "A valid integer is required."),
+        ("trigger_type=execute&task=99999999999999999999", 400, "less than or equal"),
+        ("task=1", 400, "A chat is about no task."),
+        ("colour=red", 400, "There is no such field."),
+    ],
+)
+def test_wrong_query_is_refused(query: str, status: int, told: str, world: World) -> None:
+    path = f"/projects/{world.project.pk}/agents/{world.agent.pk}/preview/?{query}"
+    answer = Api(world.user).get(path)
+    assert answer.status_code == status
+    assert told in answer.content.decode()

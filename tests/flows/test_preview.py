@@ -7,8 +7,9 @@ import pytest
 
 from paca.agents import services as agents
 from paca.agents.services import skills
+from paca.projects.services import tasks
 from tests.support.api import Api
-from tests.support.flow import Flow
+from tests.support.flow import Flow, wait_until
 from tests.support.model_script import says
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
@@ -69,3 +70,24 @@ def test_preview_equals_the_request_of_a_run(flow: Flow, text_tool_calls: bool) 
     assert bool(shown["tools"]) is not text_tool_calls
     every = [*shown["parts"], *shown["tools"]]
     assert shown["tokens"] == sum(each["tokens"] for each in every)
+
+
+def test_preview_on_a_task_equals_the_request_of_an_assignment(flow: Flow) -> None:
+    world = flow.world
+    skills.create_from_template(world.agent, "developer", by=world.owner)
+    task = tasks.create(
+        world.project, title="Fix the hull", by=world.owner, description="It leaks."
+    )
+    path = f"/projects/{world.project.pk}/agents/{world.agent.pk}/preview/"
+    query = f"?trigger_type=task_assigned&task={task.number}"
+    parts = Api(world.user).get(path + query).json()["parts"]
+
+    flow.model.script([says("Repaired.")])
+    tasks.assign(task, to=world.agent.member, by=world.owner)
+    wait_until(lambda: flow.model.requests)
+    sent = str(flow.model.requests[0].body)
+    assert [part["name"] for part in parts[-3:]] == ["trigger", "message", "opened_skill"]
+    assert "Fix the hull" in parts[-2]["text"]
+    assert "your skill developer is opened here" in parts[-1]["text"]
+    for part in parts:
+        assert str([part["text"]])[2:-2] in sent, part["name"]

@@ -386,7 +386,7 @@ MUTANTS = (
     ),
     Mutant(
         "skill-is-loaded-once",
-        last_operand_dropped,
+        value("list(found)"),
         ("tests/conversations/test_skill_loading.py::test_skill_is_opened_once_in_a_conversation",),
     ),
     Mutant(

@@ -8,11 +8,14 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from paca.agents import context_preview
 from paca.agents import selectors as agents
+from paca.conversations import context_preview
 from paca.conversations.api.serializers import QuerySerializer
 from paca.engine.context import trigger_prompts
+from paca.projects import selectors as projects
 from paca.projects.api.base import ProjectView
+
+HIGHEST_NUMBER = 2**31 - 1
 
 
 class PreviewQuery(QuerySerializer):
@@ -21,6 +24,17 @@ class PreviewQuery(QuerySerializer):
     trigger_type = serializers.ChoiceField(
         choices=sorted(trigger_prompts.DEFAULTS), default="chat_message"
     )
+    task = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=HIGHEST_NUMBER,
+        help_text="The number of a task that the conversation is about. It needs tasks:read too.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if "task" in attrs and attrs["trigger_type"] == "chat_message":
+            raise serializers.ValidationError({"task": ["A chat is about no task."]})
+        return attrs
 
 
 class ContextPartSerializer(serializers.Serializer[Any]):
@@ -41,7 +55,11 @@ class ContextToolSerializer(serializers.Serializer[Any]):
 
 
 class PreviewSerializer(serializers.Serializer[Any]):
-    """The context of a first request: the parts of the system prompt in their order, and the tools."""
+    """The context of a first request: the parts of the system prompt in their order, and the tools.
+
+    With a task the parts of the first message follow: ``message``, and an ``opened_skill`` for each skill
+    that it calls for.
+    """
 
     parts = ContextPartSerializer(many=True)
     tools = ContextToolSerializer(many=True)
@@ -61,7 +79,11 @@ class Preview(ProjectView):
         """Show the prompt and tools of an agent as its next conversation sends them, with their sizes."""
         query = PreviewQuery.read_query(request)
         agent = agents.get(self.project, agent_id)
+        task = None
+        if "task" in query:
+            self.require_permission("tasks:read")
+            task = projects.get_task(self.project, query["task"])
         found = context_preview.preview(
-            agent, project=self.project.name, trigger_type=query["trigger_type"]
+            agent, self.project, trigger_type=query["trigger_type"], task=task, by=self.member
         )
         return Response(PreviewSerializer(found).data)

@@ -5,30 +5,33 @@ So the message and its skills are read by the same model call, and a skill is op
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from uuid import UUID
+
 from paca import events
 from paca.agents import skill_reading
 from paca.conversations import event_log
 from paca.conversations.models import Conversation
 
 
-def skill_events(current: Conversation, text: str) -> list[events.Event]:
+def skill_events(current: Conversation, text: str) -> Sequence[events.Event]:
     """The events to store with a message of this ``text`` in a locked conversation."""
-    matches = skill_reading.called_for_by(text, current.agent_id)
-    if not matches:
+    found = opened_by(text, current.agent_id)
+    if not found:
         return []
     loaded = {each.skill for each in event_log.of_type(current.id, events.SkillLoaded, after=0)}
-    found: list[events.Event] = []
-    for match in matches:
-        opened = skill_reading.open_skill(current.agent_id, match.name)
-        # guard: skill-is-loaded-once
-        if opened is None or match.name in loaded:
-            continue
-        found.append(
-            events.SkillLoaded(
-                skill=opened.name,
-                text=opened.content,
-                keyword=match.keyword,
-                files=list(opened.files),
-            )
+    # guard: skill-is-loaded-once
+    return [each for each in found if each.skill not in loaded]
+
+
+def opened_by(text: str, agent_id: UUID) -> list[events.SkillLoaded]:
+    """The skills of the agent that a message of this ``text`` opens in a new conversation."""
+    matches = skill_reading.called_for_by(text, agent_id)
+    opened = [(match, skill_reading.open_skill(agent_id, match.name)) for match in matches]
+    return [
+        events.SkillLoaded(
+            skill=skill.name, text=skill.content, keyword=match.keyword, files=list(skill.files)
         )
-    return found
+        for match, skill in opened
+        if skill is not None
+    ]
