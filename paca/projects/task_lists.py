@@ -71,7 +71,9 @@ def board(project: Project, found: TaskQuerySet, *, limit: int) -> list[Column]:
     """The columns of the board with their first ``limit`` cards; two queries and those of the cards."""
     counts = dict(found.values_list("status_id").annotate(count=Count("pk")).order_by())
     place = Window(RowNumber(), partition_by=F("status_id"), order_by=_BOARD_ORDER)
-    shown = found.annotate(place=place).filter(place__lte=limit)
+    # The subquery is narrow: with all columns of the cards the database would sort those of all tasks.
+    first = found.annotate(place=place).filter(place__lte=limit).values("pk")
+    shown = Task.objects.filter(pk__in=first)
     columns = {
         status.pk: Column(status, counts.get(status.pk, 0)) for status in project.statuses.all()
     }
