@@ -9,11 +9,21 @@ from django.db.models.constraints import BaseConstraint
 from paca.common.errors import Invalid
 
 
+def check_fields(row: models.Model, *, exclude: Collection[str]) -> None:
+    """Raises ``Invalid`` if a field is not valid, besides those in ``exclude``.
+
+    It asks the database nothing, if ``exclude`` names the foreign keys. The caller checks the constraints.
+    """
+    try:
+        row.full_clean(exclude, validate_unique=False, validate_constraints=False)
+    except ValidationError as error:
+        raise Invalid(fields=error.message_dict) from None
+
+
 def check(row: models.Model, *, exclude: Collection[str] = ()) -> None:
     """Raises ``Invalid``, with a list of errors for each field, if the row is not valid.
 
-    Fields in ``exclude``, and constraints that name one, are not checked: the caller has checked them,
-    without the queries that a check here takes.
+    Fields in ``exclude``, and constraints that name one, are not checked: the caller has checked them.
 
     The database enforces the same constraints; this check only gives better messages. A change by
     another transaction between the check and the save is refused by the database.

@@ -77,10 +77,15 @@ def board(project: Project, found: TaskQuerySet, *, limit: int) -> list[Column]:
     columns = {
         status.pk: Column(status, counts.get(status.pk, 0)) for status in project.statuses.all()
     }
-    for card in shown.with_details().defer("description").order_by(*_BOARD_ORDER):
+    for card in shown.with_card_details().order_by(*_BOARD_ORDER):
         if card.status_id in columns:
             columns[card.status_id].tasks.append(card)
     return list(columns.values())
+
+
+def load_details(ids: Iterable[UUID]) -> dict[UUID, Task]:
+    """Tasks with all that the API shows of them, by their ids, in a constant number of queries."""
+    return {task.pk: task for task in Task.objects.filter(pk__in=list(ids)).with_details()}
 
 
 def ask_agent_states(tasks: Iterable[Task]) -> dict[UUID, dict[str, Any]]:

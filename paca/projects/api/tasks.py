@@ -70,7 +70,11 @@ class TaskList(ProjectView):
             self.project, dict(request.query_params.lists()), viewer=self.member
         )
         page = keyset.page(
-            found.with_details(), request, task_lists.ORDERS, default=task_lists.DEFAULT_ORDER
+            found,
+            request,
+            task_lists.ORDERS,
+            default=task_lists.DEFAULT_ORDER,
+            load=task_lists.load_details,
         )
         return Response(
             {"results": describe_all(page.rows), "next": page.next, "previous": page.previous}
@@ -143,15 +147,8 @@ class TaskBulk(ProjectView):
         numbers = given["numbers"]
         fields = task_input.to_fields(self.project, given["changes"])
         changed = task_bulk.change(self.project, numbers, by=self.member, **fields)
-        rows = {
-            task.number: task
-            for task in task_lists.select(self.project, {}, viewer=self.member)
-            .filter(pk__in=[task.pk for task in changed])
-            .with_details()
-        }
-        return Response(
-            {"results": describe_all(rows[task.number] for task in changed if task.number in rows)}
-        )
+        rows = task_lists.load_details([task.pk for task in changed])
+        return Response({"results": describe_all(rows[task.pk] for task in changed)})
 
 
 class TaskBoard(ProjectView):
@@ -188,8 +185,8 @@ class TaskBoard(ProjectView):
         query["status"], query["ordering"] = str(column.status.pk), "position"
         address = reverse("api:tasks", kwargs={"project": self.project.pk})
         url = request.build_absolute_uri(f"{address}?{query.urlencode()}")
-        order = task_lists.ORDERS["position"]
-        return keyset.address_after(url, column.tasks[-1], "position", order)
+        last = column.tasks[-1]
+        return keyset.address_after(url, "position", last.position, last.number)
 
 
 class TaskActivity(ProjectView):

@@ -37,9 +37,7 @@ def change(
     tasks.lock_project(project.pk)
     found = {
         task.number: task
-        for task in Task.objects.for_project(project)
-        .filter(number__in=wanted)
-        .select_related("project")
+        for task in Task.objects.for_project(project).filter(number__in=wanted).with_columns()
     }
     problems: dict[str, list[str]] = {
         f"{project.prefix}-{number}": ["There is no such task."]
@@ -65,7 +63,7 @@ def _change_one(
             present = given.get(target, _present(task, target))
             given[target] = _merge(present, fields[name], comes=comes)
     try:
-        tasks.change(task, by=by, **given)
+        tasks.change_locked(task, by=by, **given)
     except Invalid as error:
         if not error.fields:
             return {task.key: [error.detail]}

@@ -71,11 +71,11 @@ def set_labels(task: Task, names: Iterable[str]) -> list[Change]:
     stored = [to_storable(name).strip() for name in names]
     wanted = list({name.casefold(): name for name in stored}.values())
     _check_number("labels", wanted, MAX_LABELS)
-    known = {}
-    if wanted:
-        known = {label.name.casefold(): label for label in task.project.labels.all()}
-    labels = [known.get(name.casefold()) or _make_label(task, name) for name in wanted]
     present = list(task.labels.all())
+    if {label.name.casefold() for label in present} == {name.casefold() for name in wanted}:
+        return []
+    known = {label.name.casefold(): label for label in task.project.labels.all()}
+    labels = [known.get(name.casefold()) or _make_label(task, name) for name in wanted]
     task.labels.set(labels)
     return _change("labels", present, labels, lambda each: each.name)
 

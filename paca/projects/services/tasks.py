@@ -86,8 +86,16 @@ def change(task: Task, *, by: Member | None, **fields: Any) -> Task:
     Raises ``Invalid`` if a value is not valid, ``NotFound`` if the task is deleted, and ``TypeError``
     for an unknown field.
     """
-    _refuse_unknown(fields)
     lock(task)
+    return change_locked(task, by=by, **fields)
+
+
+def change_locked(task: Task, *, by: Member | None, **fields: Any) -> Task:
+    """Change a task as ``change`` does. The caller has locked the project and then loaded the task.
+
+    Raises ``Invalid`` if a value is not valid, and ``TypeError`` for an unknown field.
+    """
+    _refuse_unknown(fields)
     before = task.status_id
     changes = _set_columns(task, fields)
     is_moved = task.status_id != before or any(name in fields for name in PLACES)
@@ -165,9 +173,7 @@ def lock(task: Task, *, deleted: bool = False) -> None:
     Raises ``NotFound`` if the task is deleted, unless ``deleted`` allows it.
     """
     lock_project(task.project_id)
-    task.refresh_from_db(
-        from_queryset=Task.objects.select_related("project", "status", "type", "parent", "sprint")
-    )
+    task.refresh_from_db(from_queryset=Task.objects.with_columns())
     if task.deleted_at is not None and not deleted:
         raise NotFound(f"{task.key} is deleted.")
 
@@ -206,8 +212,9 @@ def _set_columns(task: Task, fields: dict[str, Any]) -> list[Change]:
 
 
 def _check(task: Task) -> None:
+    """Check the fields, without queries: all that the constraints say is checked before."""
     validation.require_order(task, "start_date", "due_date")
-    validation.check(task, exclude=CHECKED)
+    validation.check_fields(task, exclude=CHECKED)
 
 
 def _priority(value: Any) -> Priority:
