@@ -1,5 +1,6 @@
 """The control groups of bubblewrap sandboxes, on a file system that behaves as the kernel's."""
 
+import errno
 import os
 import time
 
@@ -70,6 +71,26 @@ def test_control_groups_that_are_empty_for_long_are_removed_and_no_others(versio
         os.utime(parent / name, (time.time() - age,) * 2)
     cgroups.remove_abandoned()
     assert sorted(path.name for path in parent.iterdir()) == ["foreign", "paca-new", "paca-used"]
+
+
+def test_control_groups_are_removed_however_long_their_last_process_writes_back(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(cgroups, "_own_groups", lambda: {"memory": tmp_path})
+    group, refusals = cgroups.ControlGroup("mine"), iter(range(60))
+    (tmp_path / "paca-mine").mkdir()
+    real = cgroups.Path.rmdir
+
+    def rmdir(self):
+        if next(refusals, None) is not None:
+            raise OSError(errno.EBUSY, "Device or resource busy")
+        real(self)
+
+    monkeypatch.setattr(cgroups, "ROOT", tmp_path)
+    monkeypatch.setattr(cgroups.Path, "rmdir", rmdir)
+    monkeypatch.setattr(cgroups.time, "sleep", lambda seconds: None)
+    group.remove()
+    assert not (tmp_path / "paca-mine").exists()
 
 
 def test_control_groups_that_cannot_be_made_are_no_error(version_2, monkeypatch):

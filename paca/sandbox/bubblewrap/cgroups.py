@@ -12,6 +12,7 @@ from paca.sandbox.base import SandboxLimits
 
 ROOT = Path("/sys/fs/cgroup")
 CPU_PERIOD = 100_000
+REMOVE_SECONDS = 3.0
 ABANDONED_SECONDS = 3600  # a new group has no process yet either
 
 
@@ -100,15 +101,25 @@ class ControlGroup:
         return next((int(line[9:]) for line in lines if line.startswith("oom_kill ")), 0)
 
     def remove(self) -> None:
-        """Remove the groups. Their processes must have been killed; a few retries wait for the last ones."""
+        """Remove the groups. Their processes must have been killed; it waits a while for the last to be gone.
+
+        The last process leaves its groups when the file system of the workspace is unmounted and stored.
+        """
+        deadline = time.monotonic() + REMOVE_SECONDS
         for folder in self.folders:
-            for _ in range(20):
-                try:
-                    folder.rmdir()
-                except FileNotFoundError:
-                    break
-                except OSError:
-                    time.sleep(0.005)
+            while not _remove_group(folder) and time.monotonic() < deadline:
+                time.sleep(0.005)
+
+
+def _remove_group(folder: Path) -> bool:
+    """Remove a group; False if it still has processes."""
+    try:
+        folder.rmdir()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def remove_abandoned() -> int:
