@@ -6,12 +6,15 @@ are long, and they repeat files that are found elsewhere.
 
 from uuid import UUID
 
+from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
+
 from paca import events
 from paca.conversations import event_log
 from paca.conversations.models import Conversation
 from paca.projects import search
+from paca.projects.models import SearchEntry, SearchKind
 
-REBUILD_BATCH = 500
 MESSAGES = (
     events.MessageReceived.type,
     events.MessageEdited.type,
@@ -40,12 +43,26 @@ def update(conversation_id: UUID) -> None:
 
 def rebuild() -> int:
     """Index all conversations again; gives how many there are."""
-    keys = Conversation.objects.filter(deleted_at=None).values_list("pk", flat=True)
-    count = 0
-    for key in keys.order_by("pk").iterator(REBUILD_BATCH):
-        update(key)
-        count += 1
-    return count
+    return _update_all(Conversation.objects.filter(deleted_at=None))
+
+
+def add_missing() -> int:
+    """Index the conversations that are not in the index: those of a version of Paca without search.
+
+    Gives how many these are.
+    """
+    entries = SearchEntry.objects.filter(kind=SearchKind.CONVERSATION, object_id=OuterRef("pk"))
+    return _update_all(Conversation.objects.filter(~Exists(entries), deleted_at=None))
+
+
+def _update_all(conversations: QuerySet[Conversation]) -> int:
+    keys = list(conversations.order_by("pk").values_list("pk", flat=True))
+    for key in keys:
+        # Locked, so that a message that is written meanwhile waits, and is indexed after this.
+        with transaction.atomic():
+            Conversation.objects.select_for_update(no_key=True).filter(pk=key).first()
+            update(key)
+    return len(keys)
 
 
 def _read_messages(conversation_id: UUID) -> str:

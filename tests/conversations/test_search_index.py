@@ -76,3 +76,11 @@ def test_rebuild_search_finds_what_was_there_before_the_index(
     call_command("rebuild_search")
     assert found(world, "boat") == [f"conversation {conversation.title}"]
     assert "1 conversations" in capsys.readouterr().out
+
+
+def test_migrate_makes_conversations_of_former_versions_searchable(
+    world: World, conversation: Conversation
+) -> None:
+    SearchEntry.objects.all().delete()
+    call_command("migrate", verbosity=0)
+    assert found(world, "boat") == [f"conversation {conversation.title}"]

@@ -67,6 +67,30 @@ MUTANTS = (
     ),
     Mutant("tools-ask-the-role", never, ("tests/projects/tools/test_rights.py",)),
     Mutant(
+        "comment-is-edited-by-its-author",
+        never,
+        ("tests/projects/test_comments.py::test_comment_is_edited_by_its_author_only",),
+    ),
+    Mutant(
+        "comment-mention-counts-once",
+        never,
+        (
+            "tests/projects/test_comments.py::test_mention_that_an_edit_adds_counts_and_one_that_was_there_does_not",
+        ),
+    ),
+    Mutant(
+        "comment-of-others-is-deleted-by-moderators",
+        never,
+        (
+            "tests/projects/test_api_comments.py::test_only_the_author_edits_and_deletes_and_who_changes_the_project_deletes_too",
+        ),
+    ),
+    Mutant(
+        "notification-of-what-one-may-read",
+        never,
+        ("tests/projects/test_notifications.py::test_person_is_told_only_of_what_they_may_read",),
+    ),
+    Mutant(
         "runner-call-table",
         never,
         (

@@ -7,6 +7,8 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from paca.bus import get_bus
+from paca.bus.base import project_topic
 from paca.common.errors import Invalid, NotAllowed, NotFound
 from paca.projects import signals
 from paca.projects.models import Comment, Doc, Member, Notification, Task
@@ -172,3 +174,17 @@ def test_database_refuses_a_comment_on_a_task_and_a_doc(world: World, task: Task
         Comment.objects.create(
             project=world.project, task=task, doc=doc, author=world.owner, text="both"
         )
+
+
+def test_open_pages_hear_of_a_comment_and_where_it_stands(
+    world: World,
+    task: Task,
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    heard: list[tuple[str, dict[str, Any]]] = []
+    monkeypatch.setattr(get_bus(), "live", lambda topic, frame: heard.append((topic, frame)))
+    with django_capture_on_commit_callbacks(execute=True):
+        comment = comments.add(task, text="look", by=world.owner)
+    changed = {"type": "comment.changed", "id": str(comment.pk), "version": 0, "task": task.number}
+    assert heard == [(project_topic(world.project.pk), changed)]

@@ -88,6 +88,7 @@ class _CommentDetail(_CommentView):
     def delete(self, request: Request, **place: Any) -> Response:
         """Delete your comment for good. Who may change the project may delete those of others."""
         comment = comment_lists.get(self.find_target(place), self._id(place))
+        # guard: comment-of-others-is-deleted-by-moderators
         if comment.author_id != self.member.pk and not self.has_permission(MODERATES):
             raise NotAllowed(f"Only its author may delete a comment, or a member with {MODERATES}.")
         comments.delete(comment, by=self.member)

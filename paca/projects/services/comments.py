@@ -61,6 +61,7 @@ def edit(comment: Comment, *, text: str, by: Member) -> Comment:
     ``Invalid`` if the text is empty or too long.
     """
     current = _lock(comment)
+    # guard: comment-is-edited-by-its-author
     if current.author_id != by.pk:
         raise NotAllowed("Only its author can edit a comment.")
     former, current.text = current.text, to_storable(text).strip()
@@ -115,6 +116,7 @@ def _store_mentions(comment: Comment, *, by: Member) -> None:
     """Store the members that the text mentions for the first time, and tell them."""
     known = set(comment.mentions.values_list("member_id", flat=True))
     for member in _mentioned_members(comment):
+        # guard: comment-mention-counts-once
         if member.pk in known or member.pk == comment.author_id:
             continue
         Mention.objects.create(comment=comment, member=member)

@@ -39,6 +39,7 @@ def tell(
     Gives None, and tells nothing, if the recipient is an agent, is removed or may not read what it is
     about, if they did it themselves, or if they were told before.
     """
+    # guard: notification-of-what-one-may-read
     if not _may_be_told(recipient, actor, reads=_permission_to_read(task, doc)):
         return None
     assert recipient.user_id is not None  # guaranteed by member_is_one_human_or_one_agent

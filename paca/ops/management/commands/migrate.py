@@ -1,9 +1,13 @@
 """Django's ``migrate``, which says what to use on an installation that was never started."""
 
+from typing import Any
+
 from django.conf import settings
 from django.core.management.commands import migrate
+from django.db import DEFAULT_DB_ALIAS
 
 from paca.common.errors import ConfigurationError
+from paca.conversations import search_index
 from paca.ops import database_state
 
 
@@ -23,3 +27,10 @@ class Command(migrate.Command):
             )
         database_state.read_migration_state()
         super().run_from_argv(argv)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Migrate, then make conversations of former versions searchable."""
+        super().handle(*args, **options)
+        partial = options["app_label"] or options["plan"] or options["check_unapplied"]
+        if not partial and options["database"] == DEFAULT_DB_ALIAS:
+            search_index.add_missing()
