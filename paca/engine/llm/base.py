@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import AsyncIterator, Callable
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal, Protocol, Self
 
@@ -117,6 +117,10 @@ class Request:
     max_tokens: int = 8192
     parameters: dict[str, Any] = field(default_factory=dict)
     may_call: bool = True
+
+    def has_head_of(self, other: Self) -> bool:
+        """Whether both requests are equal but for their messages."""
+        return replace(self, messages=other.messages) == other
 
 
 @dataclass(frozen=True, slots=True)

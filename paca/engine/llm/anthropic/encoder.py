@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from paca.common.text import to_utf8
@@ -27,15 +28,16 @@ NO_OUTPUT = "(no output)"
 
 
 class Encoder:
-    """Encodes the requests of one run. It keeps the bytes of messages that it has encoded before."""
+    """Encodes the requests of one run. It keeps the bytes of what it has encoded before."""
 
     def __init__(self) -> None:
         self._encoded: list[tuple[Message, bytes]] = []
+        self._encoded_head: tuple[Request, bytes] | None = None
         self._thinking_dropped: tuple[Message, int] | None = None
 
     def encode(self, request: Request) -> bytes:
         """The body of the request as JSON. Raises ``ModelMisconfigured`` for a reserved parameter."""
-        head = _dumps(self._head(request))
+        head = self._head_bytes(request)
         messages = b",".join(self._messages(request.messages))
         return head[:-1] + b',"messages":[' + messages + b"]}"
 
@@ -51,6 +53,12 @@ class Encoder:
         self._thinking_dropped = (request.messages[0], len(request.messages))
         self._encoded.clear()
         return True
+
+    def _head_bytes(self, request: Request) -> bytes:
+        """The head as JSON. The tools are its longest part, and stay the same for the whole run."""
+        if self._encoded_head is None or not request.has_head_of(self._encoded_head[0]):
+            self._encoded_head = replace(request, messages=()), _dumps(self._head(request))
+        return self._encoded_head[1]
 
     def _head(self, request: Request) -> dict[str, Any]:
         """All fields except the messages, in a fixed order."""

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from paca.common.text import to_utf8
@@ -25,7 +26,7 @@ RESULTS_READ = "I have read the results."
 
 
 class Encoder:
-    """Encodes the requests of one run. It keeps the bytes of messages that it has encoded before."""
+    """Encodes the requests of one run. It keeps the bytes of what it has encoded before."""
 
     def __init__(self, provider: Provider, model: str, *, own_address: bool, family: str) -> None:
         self._provider = provider
@@ -34,15 +35,23 @@ class Encoder:
         self._family = family
         self._form: ServerForm | None = None
         self._encoded: list[tuple[Message, bytes]] = []
+        self._encoded_head: tuple[Request, bytes] | None = None
 
     def encode(self, request: Request, form: ServerForm) -> bytes:
         """The body of the request as JSON. Raises ``ModelMisconfigured`` for an unknown parameter."""
         if form != self._form:
             self._form = form
             self._encoded.clear()
-        head = _dumps(self._head(request, form))
+            self._encoded_head = None
+        head = self._head_bytes(request, form)
         messages = b",".join(self._messages(request, form))
         return head[:-1] + b',"messages":[' + messages + b"]}"
+
+    def _head_bytes(self, request: Request, form: ServerForm) -> bytes:
+        """The head of this form as JSON. The tools are its longest part, and stay the same for the whole run."""
+        if self._encoded_head is None or not request.has_head_of(self._encoded_head[0]):
+            self._encoded_head = replace(request, messages=()), _dumps(self._head(request, form))
+        return self._encoded_head[1]
 
     def _head(self, request: Request, form: ServerForm) -> dict[str, Any]:
         """All fields except the messages, in a fixed order."""
