@@ -25,6 +25,7 @@ CHOSEN = (
     "tests/worker/test_claim_queries.py",
     "tests/worker/test_claim.py",
     "tests/worker/test_external_triggers.py",
+    "tests/worker/test_external_work.py",
     "tests/worker/test_full_database.py",
     "tests/worker/test_leases.py",
     "tests/worker/test_messages_are_answered_once.py",
@@ -37,6 +38,7 @@ CHOSEN = (
     # Whole turns: workers that die or are stopped, the database or Redis that goes away, and the
     # rows that decide which worker owns a sandbox or starts an agent.
     "tests/flows/test_agent_status.py",
+    "tests/flows/test_assignments.py",
     "tests/flows/test_crashes.py",
     "tests/flows/test_database_restarts.py",
     "tests/flows/test_deleting.py",

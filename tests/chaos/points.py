@@ -19,6 +19,7 @@ from paca import events
 from paca.bus.memory import MemoryBus
 from paca.bus.redis.bus import RedisBus
 from paca.conversations import projections, store
+from paca.conversations.services import thread_comments
 from paca.engine.turn import ModelCallStarted
 from paca.projects.tools import access
 from paca.sandbox.runner_client import Attachment
@@ -94,6 +95,11 @@ WRITE_POINTS: dict[str, Point] = {
     "write-almost-stored": Point(store, "require_lease", "after"),
     "write-stored": Point(access, "write", "after"),
 }
+# Points between the answer of an agent and its comment, in the transaction that ends the turn.
+ANSWER_POINTS: dict[str, Point] = {
+    "answer-unposted": Point(thread_comments, "post", "before"),
+    "answer-half-posted": Point(thread_comments, "post", "after"),
+}
 # Points of a web server between a message and its answer.
 TRIGGER_STORED = "trigger-stored"
 WAKES = [Point(bus, "wake", "before") for bus in (MemoryBus, RedisBus)]
@@ -103,7 +109,9 @@ def install(fault: str) -> None:
     """Make this process die at the point, written ``name`` or ``name:n``."""
     name, _, times = fault.partition(":")
     arrivals = Arrivals(int(times or 1))
-    for point in WAKES if name == TRIGGER_STORED else [(POINTS | WRITE_POINTS)[name]]:
+    for point in (
+        WAKES if name == TRIGGER_STORED else [(POINTS | WRITE_POINTS | ANSWER_POINTS)[name]]
+    ):
         _wrap(point, arrivals)
 
 
