@@ -1,5 +1,5 @@
 """The admin pages of conversations. Django imports this package to register them."""
 
-from paca.conversations.admin import conversations, workers_and_calls
+from paca.conversations.admin import conversations, pending_triggers, workers_and_calls
 
-__all__ = ["conversations", "workers_and_calls"]
+__all__ = ["conversations", "pending_triggers", "workers_and_calls"]
