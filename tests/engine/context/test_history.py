@@ -232,3 +232,26 @@ def test_instructions_of_the_workspace_are_shown_as_data_with_their_source() -> 
     assert "Only its beginning is shown" in shown
     assert re.search(r"<data (\w+) from AGENTS.md>\nRun make.\n</data>\n</data \1>$", shown)
     assert history.instructions == read.text
+
+
+def test_opened_skill_outlasts_a_trim_and_one_that_was_read_can_be_read_again() -> None:
+    log: list[Event] = [
+        events.MessageReceived(text="The hull"),
+        events.SkillLoaded(skill="boats", text="Caulk. " * 100, keyword="hull"),
+    ]
+    for call in ("a", "b"):
+        arguments = {"name": "ba"}
+        log += [
+            events.ToolCalled(
+                call_id=call, tool="read_skill", arguments=arguments, model_call_id=call
+            ),
+            events.ToolReturned(call_id=call, output=f"Ask {call}. " * 100),
+        ]
+    log += [events.UsageRecorded(call_id="c", model="m", seen_seq=6)]
+    log += [events.ContextTrimmed(results=1)]
+    blocks = [block for message in fold(log).messages() for block in message.blocks]
+    assert any(isinstance(block, Text) and "Caulk. Caulk." in block.text for block in blocks)
+    first, second = [block.text for block in blocks if isinstance(block, ToolResult)]
+    assert "This result of read_skill" in first
+    assert "Call the tool again if you need it." in first
+    assert second.startswith("Ask b.")  # and not marked as data: it comes from the project's people
