@@ -222,7 +222,7 @@ def whole(reply: Scripted, model: str = "claude-test", *, grain: int = 4) -> byt
     return b"".join([*parts, closing(reply)])
 
 
-def closing(reply: Scripted) -> bytes:
+def closing(reply: Scripted, prompt_tokens: int = 100) -> bytes:
     stop = reply.stop or ("tool_use" if reply.calls else "end_turn")
     tokens = max(1, sum(len(str(part)) for part in reply.parts) // 4)
     return frame(

@@ -162,6 +162,8 @@ class Connection(asyncio.Protocol):
             self.reset()
 
     async def stream(self, reply: Scripted, body: dict[str, Any], tokens: int) -> None:
+        """``tokens``: as many as the request has, which a reply without ``input_tokens`` reports."""
+        tokens = max(tokens, 100)
         self.start_stream()
         dialect = self.dialect
         opening = dialect.opening(reply, body, tokens)
@@ -170,7 +172,7 @@ class Connection(asyncio.Protocol):
             parts = [
                 opening,
                 *dialect.content(reply, body.get("model", ""), grain=64),
-                dialect.closing(reply),
+                dialect.closing(reply, tokens),
             ]
             self.chunk(b"".join(parts))
             self.end_stream()
@@ -184,9 +186,9 @@ class Connection(asyncio.Protocol):
             self.chunk(one)
             if pause and any(mark in one for mark in marks):
                 await asyncio.sleep(pause)
-        await self.end_with(reply)
+        await self.end_with(reply, tokens)
 
-    async def end_with(self, reply: Scripted) -> None:
+    async def end_with(self, reply: Scripted, tokens: int) -> None:
         match reply.fault:
             case "midover" | "midrate":
                 self.chunk(self.dialect.stream_error(reply.fault))
@@ -199,7 +201,7 @@ class Connection(asyncio.Protocol):
             case "cut" | "cuttool" | "nostop":
                 self.end_stream()
             case _:
-                self.chunk(self.dialect.closing(reply))
+                self.chunk(self.dialect.closing(reply, tokens))
                 self.end_stream()
 
     # --- bytes ---
