@@ -23,6 +23,7 @@ from paca.conversations.models import (
 from paca.conversations.models.statuses import ACTIVE_STATUSES, ENDED_STATUSES
 from paca.projects import search
 from paca.projects.models import Member
+from paca.projects.services import notifications
 
 
 class ConversationRunning(Conflict):
@@ -50,6 +51,7 @@ def delete(
     Suggestion.objects.filter(conversation=current).delete()
     _delete_log(current)
     search.remove_conversation(current.pk)
+    notifications.take_back_of_conversation(current.pk)
     audit.record("conversation.deleted", current, by=by, project_id=current.project_id)
     changed = {"type": "conversation.changed", "id": str(current.pk), "version": current.last_seq}
     topic = project_topic(current.project_id)

@@ -9,7 +9,8 @@ from paca import events
 from paca.conversations import deletion, services, store
 from paca.conversations.models import Conversation
 from paca.projects import search
-from paca.projects.models import SearchEntry
+from paca.projects.models import Notification, NotificationKind, SearchEntry
+from paca.projects.services import notifications
 from tests.support.world import World, make_world
 
 pytestmark = pytest.mark.django_db
@@ -64,9 +65,15 @@ def test_answer_of_the_agent_is_found_after_its_turn(
     assert found(world, "crimson") == []
 
 
-def test_deleted_conversation_is_not_found(world: World, conversation: Conversation) -> None:
+def test_deleted_conversation_is_not_found_and_nobody_is_told_of_it(
+    world: World, conversation: Conversation
+) -> None:
+    notifications.tell(
+        world.owner, NotificationKind.FINISHED, key="f", conversation_id=conversation.pk
+    )
     deletion.delete(conversation, by=world.owner)
     assert found(world, "boat") == []
+    assert not Notification.objects.exists()
 
 
 def test_rebuild_search_finds_what_was_there_before_the_index(

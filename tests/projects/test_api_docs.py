@@ -1,5 +1,8 @@
 """The API of docs: objects, versions, folders, deletion and conflicts."""
 
+import threading
+from typing import Any
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -85,6 +88,15 @@ def test_earlier_version_is_shown_and_restored(api: Api, path: str) -> None:
     assert (restored["text"], restored["version"]) == ("one", 3)
 
 
+def test_timeline_of_a_doc_names_who_changed_what(world: World, api: Api, path: str) -> None:
+    one = f"{path}{api.post(path, {'title': 'Plan'}).json()['id']}/"
+    api.patch(one, {"title": "Plan B"})
+    changed, made = api.get(f"{one}activity/").json()["results"]
+    assert (made["kind"], changed["kind"]) == ("doc.created", "doc.updated")
+    assert changed["changes"] == [{"field": "title", "old": "Plan", "new": "Plan B"}]
+    assert changed["actor"]["handle"] == world.user.username
+
+
 def test_deleted_doc_is_listed_as_deleted_and_comes_back(api: Api, path: str) -> None:
     one = f"{path}{api.post(path, {'title': 'Plan'}).json()['id']}/"
     assert api.delete(one).status_code == 204
@@ -119,3 +131,30 @@ def test_lists_take_the_same_queries_for_few_and_many_docs(
             assert len(api.get(path).json()["results"]) == wanted
         counts.append(len(queries))
     assert counts[0] == counts[1]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_edits_of_the_same_version_at_once_one_wins(
+    world: World, api: Api, path: str
+) -> None:
+    made = api.post(path, {"title": "Plan"}).json()
+    one, start = f"{path}{made['id']}/", threading.Barrier(4)
+    answers: list[Any] = []
+
+    def edit(text: str) -> None:
+        mine = Api(world.user)
+        start.wait()
+        try:
+            answers.append(mine.patch(one, {"text": text}, If_Match=made["updated_at"]))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=edit, args=(f"text {n}",)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answer.status_code for answer in answers) == [200, 412, 412, 412]
+    (won,) = [answer.json() for answer in answers if answer.status_code == 200]
+    assert api.get(one).json() == won
+    assert [row["number"] for row in api.get(f"{one}versions/").json()["results"]] == [2, 1]

@@ -99,8 +99,8 @@ def _make_project(owner_name: str) -> ProjectObjects:
         "conversation_id": chat.conversation_id,
         "session_id": chat.session_id,
         "event_seq": chat.event_seq,
-        **_make_talk(me, agent.member),
         **_make_tasks(me, agent),
+        **_make_talk(me, agent.member),
         "call_id": _call_with_a_kept_output(chat.conversation_id),
     }
     return ProjectObjects(owner, project, ids)

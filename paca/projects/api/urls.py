@@ -99,6 +99,7 @@ urlpatterns = [
     path(f"{P}docs/", docs.DocList.as_view(), name="docs"),
     path(D, docs.DocDetail.as_view(), name="doc"),
     path(f"{D}restore/", docs.DocRestore.as_view(), name="doc-restore"),
+    path(f"{D}activity/", docs.DocActivity.as_view(), name="doc-activity"),
     path(f"{D}versions/", docs.DocVersionList.as_view(), name="doc-versions"),
     path(
         f"{D}versions/<int:version>/",

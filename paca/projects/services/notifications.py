@@ -106,6 +106,14 @@ def take_back(comment: Comment) -> None:
     unread.delete()
 
 
+def take_back_of_conversation(conversation_id: UUID) -> None:
+    """Delete the notifications about a conversation that is deleted, in the caller's transaction."""
+    about = Notification.objects.filter(conversation_id=conversation_id, task=None, doc=None)
+    for user_id in set(about.values_list("recipient_id", flat=True)):
+        _tell_pages(user_id, "all")
+    about.delete()
+
+
 def _mark_read(unread: Any, person: User, key: str) -> int:
     changed: int = unread.update(read_at=timezone.now(), updated_at=timezone.now())
     if changed:
