@@ -4,8 +4,10 @@
 """
 
 import dataclasses
+import importlib
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -47,6 +49,30 @@ the same type in the log, in frames of the socket, in the API and in the page.
 Programs find the types of all facts as JSON Schema in [events.schema.json](events.schema.json), and at
 `GET /api/v1/events/schema/` without signing in.
 
+"""
+
+
+ERRORS_HEAD = """\
+# Error codes
+
+Generated from the error classes by `make docs`; change the text there.
+
+Every error of the API is `{code, detail, fields?, request_id}`. A program reads `code`, which never changes its
+meaning; `detail` is one sentence for people and may say more than this table. `fields` names what is wrong with each
+field of the request. Error frames of the sockets have the same codes. All addresses and objects stand in
+[openapi.json](openapi.json), and at `GET /api/v1/schema/`.
+
+| Code | Status | Meaning |
+|---|---|---|
+"""
+
+RUN_ERRORS_HEAD = """
+## Errors of models, tools and sandboxes
+
+They end or delay a turn, or are the result of a call. Events of the conversation tell them, not the API.
+
+| Code | Meaning |
+|---|---|
 """
 
 
@@ -95,6 +121,39 @@ def event_schema() -> str:
     return schema_as_json().decode()
 
 
+def import_errors() -> None:
+    """Import each module with an error that has a code: the pages must not depend on what is loaded."""
+    import django
+
+    django.setup()
+    for file in sorted((ROOT / "paca").rglob("*.py")):
+        if re.search(r"^    code = \"\w+\"$", file.read_text(encoding="utf-8"), re.MULTILINE):
+            importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
+
+
+def openapi() -> str:
+    import_errors()
+    from paca.accounts.api import docs
+
+    docs.openapi_schema.cache_clear()
+    page = json.dumps(json.loads(docs.openapi_schema()), indent=1, ensure_ascii=False)
+    # Each installation has a cookie of its own name.
+    return re.sub(r'"paca_session_\w+"', '"paca_session_..."', page) + "\n"
+
+
+def errors() -> str:
+    import_errors()
+    from paca.accounts.api import schema
+
+    rows = [
+        f"| `{code}` | {status} | {meaning} |\n"
+        for code, (status, meaning) in sorted(schema.error_codes().items())
+    ]
+    ends = [f"| `{code}` | {meaning} |\n" for code, meaning in sorted(schema.run_errors().items())]
+    page = ERRORS_HEAD + "".join(rows) + RUN_ERRORS_HEAD + "".join(ends)
+    return page.replace("``", "`")
+
+
 def status_labels_for_the_page() -> str:
     import django
 
@@ -115,8 +174,10 @@ def limits_for_the_page() -> str:
 
 PAGES = {
     "docs/configuration.md": configuration,
+    "docs/errors.md": errors,
     "docs/events.md": events,
     "docs/events.schema.json": event_schema,
+    "docs/openapi.json": openapi,
     "paca/web/static/paca/events.json": events_for_the_page,
     "paca/web/static/paca/conversation/status-labels.js": status_labels_for_the_page,
     "paca/web/static/paca/core/limits.js": limits_for_the_page,

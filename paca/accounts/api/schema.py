@@ -109,13 +109,26 @@ def error_codes() -> dict[str, tuple[int, str]]:
     return {**FRAMEWORK_ERRORS, **ours}
 
 
+def run_errors() -> dict[str, str]:
+    """The code and the meaning of each error that a turn can have and the API does not answer with."""
+    return {
+        error.code: _meaning(error)
+        for error in _coded_classes()
+        if error.__module__.startswith(RUN_PACKAGES)
+    }
+
+
 def error_classes() -> Iterator[type[PacaError]]:
     """Paca's own errors that the API can answer with."""
+    return (error for error in _coded_classes() if not error.__module__.startswith(RUN_PACKAGES))
+
+
+def _coded_classes() -> Iterator[type[PacaError]]:
     unvisited: list[type[PacaError]] = [PacaError]
     while unvisited:
         for error in unvisited.pop().__subclasses__():
             unvisited.append(error)
-            if "code" in vars(error) and not error.__module__.startswith(RUN_PACKAGES):
+            if "code" in vars(error) and error.__module__.startswith("paca."):
                 yield error
 
 

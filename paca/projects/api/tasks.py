@@ -1,6 +1,4 @@
-"""API views of tasks: list, board, changes of one or many, and the timeline."""
-
-from typing import Any
+"""API views of tasks: list, board, and changes of one or many."""
 
 from django.db import transaction
 from django.urls import reverse
@@ -10,13 +8,11 @@ from rest_framework.response import Response
 
 from paca.accounts.api.idempotency import idempotent
 from paca.common.api import keyset
-from paca.common.api.pagination import NewestFirstPagination
 from paca.common.api.preconditions import require_unchanged
 from paca.projects import selectors, task_input, task_lists
 from paca.projects.api.base import ProjectView
 from paca.projects.api.task_inputs import BulkInput, TaskInput
 from paca.projects.api.task_serializers import (
-    ActivitySerializer,
     BoardSerializer,
     CardSerializer,
     StatusSerializer,
@@ -187,16 +183,3 @@ class TaskBoard(ProjectView):
         url = request.build_absolute_uri(f"{address}?{query.urlencode()}")
         last = column.tasks[-1]
         return keyset.address_after(url, "position", last.position, last.number)
-
-
-class TaskActivity(ProjectView):
-    """The timeline of a task."""
-
-    required_permission = "tasks:read"
-
-    @extend_schema(responses=ActivitySerializer(many=True), tags=["tasks"])
-    def get(self, request: Request, number: int) -> Response:
-        """List what happened to a task, the newest first. Its comments stand at `comments/`."""
-        task: Any = selectors.get_task(self.project, number)
-        entries = task.activities.select_related("actor__user", "actor__agent")
-        return NewestFirstPagination.page_response(entries, self, ActivitySerializer)
