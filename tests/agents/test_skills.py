@@ -215,6 +215,35 @@ def test_upload_without_its_file_or_with_another_field_is_refused(world: World, 
     assert empty.json()["fields"] == {"file": ["No file was submitted."]}
 
 
+FORM = "multipart/form-data; boundary=x"
+PART = b"--x\r\nContent-Disposition: form-data; name="
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "status", "code"),
+    [
+        (b"{}", "application/json", 415, "unsupported_media_type"),
+        (b"no boundary", "multipart/form-data", 400, "malformed"),
+        (PART + b'"file"\r\n\r\nno file\r\n--x--', FORM, 400, "invalid"),
+        (PART + b'"fi\xffle"; filename="\xff"\r\n\r\na\r\n--x--', FORM, 400, "invalid"),
+        (PART + b'"file"; filename="a"\r\n\r\ncut off', FORM, 400, "invalid"),
+        (b"".join(PART + b'"f"\r\n\r\na\r\n' for _ in range(1100)), FORM, 400, "malformed"),
+        (
+            b"".join(PART + b'"f"; filename="a"\r\n\r\na\r\n' for _ in range(110)),
+            FORM,
+            400,
+            "malformed",
+        ),
+    ],
+)
+def test_malformed_form_is_refused(
+    body: bytes, content_type: str, status: int, code: str, world: World, api: Api
+) -> None:
+    here = f"/api/v1{path(world, 'upload')}"
+    answer = api.client.generic("POST", here, body, content_type=content_type)
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+
+
 def test_unknown_template_is_refused_with_the_known_ones(world: World, api: Api) -> None:
     answer = api.post(path(world), {"template": "pirate"}).json()
     assert answer["code"] == "unknown_template"

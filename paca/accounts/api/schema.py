@@ -58,12 +58,12 @@ FRAMEWORK_ERRORS = {
     "authentication_failed": (401, "The token is wrong, revoked or expired."),
     "csrf_failed": (403, "A change by session cookie needs the CSRF token of the page."),
     "internal_error": (500, "Something broke on the server."),
-    "malformed": (400, "The body is not valid JSON."),
+    "malformed": (400, "The body is not valid JSON, or not a valid form with a file."),
     "method_not_allowed": (405, "This address does not accept this method."),
     "not_acceptable": (406, "Answers are JSON."),
     "not_authenticated": (401, "Sign in first."),
     "throttled": (429, "Too many requests; `Retry-After` says when to try again."),
-    "unsupported_media_type": (415, "Bodies are JSON."),
+    "unsupported_media_type": (415, "Bodies are JSON; a file comes as multipart/form-data."),
 }
 # Errors of these packages end a turn. Events report them, not the API.
 RUN_PACKAGES = ("paca.engine", "paca.sandbox")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from django.core.exceptions import RequestDataTooBig
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
 from django.core.signals import got_request_exception
 from django.db import IntegrityError
 from django.http import Http404, HttpRequest, JsonResponse
@@ -51,6 +51,8 @@ def exception_handler(error: Exception, context: Mapping[str, Any]) -> Response:
         return _answer_paca_error(error)
     if isinstance(error, Http404):
         error = exceptions.NotFound()
+    if isinstance(error, TooManyFieldsSent | TooManyFilesSent):
+        error = exceptions.ParseError("The form has too many fields or files.")
     if isinstance(error, exceptions.APIException):
         return _answer_framework_error(error)
     if isinstance(error, IntegrityError):
