@@ -99,10 +99,14 @@ async def test_adapter_gives_the_whole_reply_or_none_for_a_cut_stream(server, ll
             await reply_of(llm, request_with("Hi"))
 
 
-@pytest.mark.parametrize("stop", ["max_tokens", "refusal"])
-async def test_adapter_drops_calls_of_a_cut_or_refused_reply(server, llm, stop):
+@pytest.mark.parametrize(
+    ("stop", "reason"),
+    [("max_tokens", StopReason.OUTPUT_LIMIT), ("refusal", StopReason.REFUSED)],
+)
+async def test_adapter_drops_calls_of_a_cut_or_refused_reply(server, llm, stop, reason):
     server.script([(says("I begin.") + calls(bash="rm -r build")).stopping(stop)])
-    assert (await reply_of(llm, request_with("Hi"))).blocks == (Text("I begin."),)
+    reply = await reply_of(llm, request_with("Hi"))
+    assert (reply.stop, reply.blocks) == (reason, (Text("I begin."),))
 
 
 @pytest.mark.parametrize("kind", [*RETRIED, *FINAL])
