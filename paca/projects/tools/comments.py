@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from paca.common.errors import Invalid
+from paca.common.text import to_utf8
 from paca.engine.tools.base import Effect, ToolArguments, ToolContext
 from paca.engine.tools.formatting import to_one_line
 from paca.projects.mentions import find_handles
@@ -16,9 +17,9 @@ from paca.projects.tools.arguments import Name, NonEmptyText, TaskKeyText
 from paca.projects.tools.base import Caller, ProjectTool
 
 MAX_COMMENTS = 30
-# Shares of a tool's output, in characters.
-SHOWN_CHARACTERS = 9_000
-ONE_COMMENT_CHARACTERS = 4_000
+# Shares of a tool's output, in bytes.
+SHOWN_BYTES = 8_000
+ONE_COMMENT_BYTES = 4_000
 
 
 def newest(subject: Task | Doc, *, before: str | None = None) -> str:
@@ -32,10 +33,10 @@ def newest(subject: Task | Doc, *, before: str | None = None) -> str:
         live = live.filter(created_at__lt=end.created_at)
     found = list(live.order_by("-created_at", "-id")[: MAX_COMMENTS + 1])
     shown: list[str] = []
-    left = SHOWN_CHARACTERS
+    left = SHOWN_BYTES
     for comment in found[:MAX_COMMENTS]:
-        words = text.comment_text(comment, ONE_COMMENT_CHARACTERS)
-        left -= len(words)
+        words = text.comment_text(comment, ONE_COMMENT_BYTES)
+        left -= len(to_utf8(words))
         if shown and left < 0:
             break
         shown.append(words)

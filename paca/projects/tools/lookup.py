@@ -49,7 +49,9 @@ def member(project: Project, handle: str) -> Member:
     """The member with this handle, with or without "@". Raises ``NotFound`` if there is none."""
     wanted = handle.strip().removeprefix("@")
     live = Member.objects.live().with_names().filter(project=project)
-    found = live.filter(Q(user__username__iexact=wanted) | Q(agent__handle__iexact=wanted)).first()
+    named = live.filter(Q(user__username__iexact=wanted) | Q(agent__handle__iexact=wanted))
+    # A person comes first, as in a mention, should an agent have got the same name.
+    found = named.order_by("-kind").first()
     if found is not None:
         return found
     handles = [each.handle for each in live[:200]]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from paca.engine.tools.base import Effect, ToolArguments, ToolContext
-from paca.engine.tools.formatting import to_one_line
+from paca.engine.tools.formatting import to_one_line, truncate_middle
 from paca.projects import permissions
 from paca.projects.models import Member
 from paca.projects.tools.base import Caller, ProjectTool
 
-MAX_MEMBERS = 200
-MAX_NAMES = 100
+MAX_MEMBERS = 100
+MAX_LABELS = 100
+MAX_SPRINTS = 20
+MAX_DESCRIPTION_BYTES = 2_000
 
 
 class ReadProject(ProjectTool["ReadProject.Arguments"]):
@@ -28,7 +30,8 @@ class ReadProject(ProjectTool["ReadProject.Arguments"]):
     def act_on(self, caller: Caller, arguments: Arguments, context: ToolContext) -> str:
         project = caller.project
         parts = [f"{project.name} (tasks {project.prefix}-1, {project.prefix}-2 ...)"]
-        parts += [project.description] if project.description else []
+        if project.description:
+            parts.append(truncate_middle(project.description, MAX_DESCRIPTION_BYTES)[0])
         if permissions.allows(caller.member, "members:read"):
             parts.append(_members(caller))
         if permissions.allows(caller.member, "tasks:read"):
@@ -39,6 +42,8 @@ class ReadProject(ProjectTool["ReadProject.Arguments"]):
 def _members(caller: Caller) -> str:
     live = Member.objects.live().with_names().filter(project=caller.project)
     lines = [_member_line(member, caller.member) for member in live[:MAX_MEMBERS]]
+    if len(lines) == MAX_MEMBERS and (more := live.count() - MAX_MEMBERS):
+        lines.append(f"[and {more} more]")
     return "\n".join(["Members:", *lines])
 
 
@@ -54,8 +59,8 @@ def _task_settings(caller: Caller) -> str:
     project = caller.project
     statuses = ", ".join(f"{each.name} ({each.category})" for each in project.statuses.all())
     types = ", ".join(each.name for each in project.task_types.all())
-    labels = ", ".join(each.name for each in project.labels.all()[:MAX_NAMES])
-    sprints = project.sprints.order_by("-created_at")[:MAX_NAMES]
+    labels = ", ".join(each.name for each in project.labels.all()[:MAX_LABELS])
+    sprints = project.sprints.order_by("-created_at")[:MAX_SPRINTS]
     lines = [f"Statuses: {statuses}", f"Task types: {types}", f"Labels: {labels or 'none'}"]
     for sprint in sprints:
         days = [str(day) for day in (sprint.start_date, sprint.end_date) if day]

@@ -17,9 +17,11 @@ from paca.projects.tools.seen import remember_description
 
 MAX_TASKS = 50
 MAX_ACTIVITIES = 10
+MAX_ATTACHMENTS = 20
 MAX_DESCRIPTION_LINES = 2000
-# The share of a tool's output, in bytes.
-DESCRIPTION_BYTES = 14_000
+# Shares of a tool's output, in bytes.
+DESCRIPTION_BYTES = 10_000
+LIST_BYTES = 3_000
 
 
 class ListTasks(ProjectTool["ListTasks.Arguments"]):
@@ -180,12 +182,18 @@ def _description(task: Task, first_line: int) -> str:
 
 
 def _attachments(task: Task) -> str:
-    files = task.attachments.all()[:MAX_TASKS]
-    return "\n".join(f"{file.name} ({format_size(file.size_bytes)})" for file in files)
+    files = task.attachments.order_by("-created_at")
+    lines = [f"{file.name} ({format_size(file.size_bytes)})" for file in files[:MAX_ATTACHMENTS]]
+    shown = text.first_that_fit(lines, LIST_BYTES)
+    if (left_out := task.attachments.count() - len(shown) if lines else 0) > 0:
+        shown.append(f"[and {left_out} older ones]")
+    return "\n".join(shown)
 
 
 def _activities(task: Task) -> str:
+    """The newest entries of the timeline, the oldest of them first."""
     newest = task.activities.select_related("actor__user", "actor__agent").order_by(
         "-created_at", "-id"
     )
-    return "\n".join(text.activity_line(entry) for entry in reversed(newest[:MAX_ACTIVITIES]))
+    lines = [text.activity_line(entry) for entry in newest[:MAX_ACTIVITIES]]
+    return "\n".join(reversed(text.first_that_fit(lines, LIST_BYTES)))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
+from paca.common.text import to_utf8, truncate_utf8
 from paca.engine.tools.formatting import MAX_OUTPUT_BYTES, to_one_line, truncate_line
 from paca.projects.models import Activity, Comment, Member, Priority, Task
 from paca.projects.tools.lookup import SHORT_ID
 
 MAX_CHANGE_CHARACTERS = 80
+MAX_ACTIVITY_CHARACTERS = 400
 
 
 def names(members: Iterable[Member]) -> str:
@@ -41,23 +43,23 @@ def task_line(task: Task) -> str:
 
 
 def comment_text(comment: Comment, limit: int) -> str:
-    """A comment with its id, author and time, cut after ``limit`` characters."""
+    """A comment with its id, author and time; its text is cut after ``limit`` bytes."""
     edited = ", edited" if comment.edited_at else ""
     answers = f", answers {str(comment.parent_id)[:SHORT_ID]}" if comment.parent_id else ""
-    text = comment.text if len(comment.text) <= limit else _cut(comment.text, limit)
-    head = f"({str(comment.pk)[:SHORT_ID]}) @{comment.author.handle}, {moment(comment.created_at)}{edited}{answers}:"
-    return f"{head}\n{text}"
-
-
-def _cut(text: str, limit: int) -> str:
-    return f"{text[:limit]} [... {len(text) - limit:,} characters of this comment left out]"
+    short_id, author = str(comment.pk)[:SHORT_ID], comment.author.handle
+    head = f"({short_id}) @{author}, {moment(comment.created_at)}{edited}{answers}:"
+    words = truncate_utf8(comment.text, limit)
+    left_out = len(comment.text) - len(words)
+    cut = f" [... {left_out:,} characters of this comment left out]" if left_out else ""
+    return f"{head}\n{words}{cut}"
 
 
 def activity_line(entry: Activity) -> str:
     """An entry of a timeline."""
     changes = "; ".join(map(change_words, entry.changes))
     actor = f"@{entry.actor.handle}" if entry.actor else "the system"
-    return f"{moment(entry.created_at)} {actor} {entry.kind}{f' ({changes})' if changes else ''}"
+    line = f"{moment(entry.created_at)} {actor} {entry.kind}{f' ({changes})' if changes else ''}"
+    return truncate_line(line, MAX_ACTIVITY_CHARACTERS)
 
 
 def change_words(change: Mapping[str, str | None]) -> str:
@@ -72,6 +74,17 @@ def _value(value: str | None) -> str:
     )
 
 
+def first_that_fit(lines: Iterable[str], limit: int) -> list[str]:
+    """The first lines within ``limit`` bytes, but always one."""
+    shown: list[str] = []
+    for line in lines:
+        limit -= len(to_utf8(line)) + 1
+        if limit < 0 and shown:
+            break
+        shown.append(line)
+    return shown
+
+
 def numbered_lines(text: str, *, first: int, count: int, limit: int = MAX_OUTPUT_BYTES) -> str:
     """Some lines of a text, and a remark on the part if it is not the whole.
 
@@ -81,7 +94,7 @@ def numbered_lines(text: str, *, first: int, count: int, limit: int = MAX_OUTPUT
     shown: list[str] = []
     for line in lines[first - 1 : first - 1 + count]:
         shown.append(truncate_line(line))
-        limit -= len(shown[-1].encode()) + 1
+        limit -= len(to_utf8(shown[-1])) + 1
         if limit < 0 and len(shown) > 1:
             shown.pop()
             break

@@ -84,6 +84,38 @@ def test_agent_reads_long_tasks_in_parts(agent: AgentAtWork, task: Task) -> None
     assert older.count("word ") == 10
 
 
+def test_task_with_the_longest_texts_of_any_script_keeps_the_notes_on_what_is_left_out(
+    agent: AgentAtWork, task: Task
+) -> None:
+    world, wide = agent.world, "\U00020000"
+    tasks.change(task, by=world.owner, description="\n".join([wide * 999] * 90), title=wide * 200)
+    for _ in range(3):
+        comments.add(task, text=wide * 50_000, by=world.owner)
+    for number in range(25):
+        name = f"{wide * 190}{number}"
+        attachments.add(task, name=name, content_type="text/plain", data=[b"a"], by=world.owner)
+    output = agent.calls("read_task", task=1)
+    assert not output.truncated
+    for note in (
+        "first_line=",
+        "before_comment=",
+        "characters of this comment left out",
+        "[and 22 older ones]",
+    ):
+        assert note in output.output
+
+
+def test_reading_a_task_takes_as_many_queries_for_many_comments(
+    agent: AgentAtWork, task: Task, django_assert_num_queries: Any
+) -> None:
+    for number in range(20):
+        comments.add(task, text=f"word {number}", by=agent.world.owner)
+        tasks.change(task, by=agent.world.owner, title=f"t{number}", labels=[f"l{number}"])
+        if number in (2, 19):
+            with django_assert_num_queries(11):
+                agent.does("read_task", task=1)
+
+
 def test_agent_lists_tasks_by_filters_and_goes_on(agent: AgentAtWork, task: Task) -> None:
     world = agent.world
     done = tasks.create(
