@@ -211,6 +211,12 @@ def _postgresql_query(parsed: list[str]) -> str:
 
 def _to_hits(entries: list[SearchEntry], parsed: list[str]) -> list[Hit]:
     titles = _titles([entry for entry in entries if entry.kind == SearchKind.COMMENT])
+    # A comment may be written while its task is being deleted. It is found again with the task.
+    entries = [
+        entry
+        for entry in entries
+        if entry.kind != SearchKind.COMMENT or (entry.about, entry.place) in titles
+    ]
     return [
         Hit(
             kind=entry.kind,

@@ -146,6 +146,16 @@ def test_index_follows_changes_and_deletion(world: World) -> None:
     assert find(world, "yellow") == []
 
 
+def test_comment_written_while_its_task_is_deleted_is_not_found(world: World) -> None:
+    task = make_task(world, "boat")
+    not_yet_deleted = Task.objects.get(pk=task.pk)
+    tasks.delete(task, by=world.owner)
+    comments.add(not_yet_deleted, text="green", by=world.owner)
+    assert find(world, "green") == []
+    tasks.restore(task, by=world.owner)
+    assert len(find(world, "green")) == 1
+
+
 ODD_INPUTS = [
     "",
     "   ",

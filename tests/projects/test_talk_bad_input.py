@@ -85,6 +85,7 @@ TABLE: list[tuple[Any, ...]] = [
     ("GET", f"{S}?q=a%00b", None, 400, "invalid", "q", "Null characters"),
     ("GET", f"{S}?q={'a%20' * 2000}", None, 200, None),
     ("GET", f"{S}?q=a&kinds=task,page", None, 400, "invalid", "kinds", "page: use task"),
+    ("GET", f"{S}?q=a&kinds=", None, 200, None),
     ("GET", f"{S}?q=a&limit=0", None, 400, "invalid", "limit", "equal to 1"),
     ("GET", f"{S}?q=a&limit=51", None, 400, "invalid", "limit", "equal to 50"),
     # notifications

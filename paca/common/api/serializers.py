@@ -24,3 +24,16 @@ class InputSerializer(serializers.Serializer[Any]):
         serializer = cls(data=request.data, **options)
         serializer.is_valid(raise_exception=True)
         return dict(serializer.validated_data)
+
+
+class QuerySerializer(InputSerializer):
+    """The query of an address."""
+
+    @classmethod
+    def read_query(cls, request: Request) -> dict[str, Any]:
+        """The validated query. Raises ``ValidationError``."""
+        given = request.query_params
+        known = {name: given[name] for name in map(str, cls().fields) if name in given}
+        serializer = cls(data=known)
+        serializer.is_valid(raise_exception=True)
+        return dict(serializer.validated_data)

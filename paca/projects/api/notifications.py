@@ -10,7 +10,7 @@ from paca.accounts.api.base import ApiView
 from paca.accounts.api.idempotency import idempotent
 from paca.common.api.pagination import NewestFirstPagination
 from paca.projects import notification_lists
-from paca.projects.api.talk_serializers import (
+from paca.projects.api.notification_serializers import (
     NotificationPageSerializer,
     NotificationQuery,
     NotificationSerializer,

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from paca.projects import search
 from paca.projects.api.base import ProjectView
-from paca.projects.api.talk_serializers import HitSerializer, SearchQuery
+from paca.projects.api.search_serializers import HitSerializer, SearchQuery
 
 
 class Search(ProjectView):
