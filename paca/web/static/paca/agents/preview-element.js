@@ -1,6 +1,6 @@
 // <paca-preview api="...">: the context that a new run gets, by part, with an estimate of its tokens.
 
-import { html, nothing, svg } from "../../vendor/lit-html/lit-html.js";
+import { html, svg } from "../../vendor/lit-html/lit-html.js";
 import { ApiError, call } from "../core/api.js";
 import { PacaElement } from "../core/element.js";
 import { visible } from "../core/terminal.js";
@@ -41,13 +41,14 @@ export class PacaPreview extends PacaElement {
 
   #parts() {
     if (!this.#preview) return html`<p class="muted" aria-busy="true">Loading…</p>`;
-    const { parts, tools, tokens, window } = this.#preview;
+    const { parts: prompt, tools, tokens, window } = this.#preview;
+    const toolTokens = tools.reduce((sum, tool) => sum + tool.tokens, 0);
+    const parts = [...prompt, { name: `Tools, ${tools.length}`, text: tools.map(({ name, description }) => `${name}: ${description}`).join("\n\n"), tokens: toolTokens }];
     const share = window ? `, ${Math.max(1, Math.round((tokens / window) * 100))} % of ${window.toLocaleString("en")}` : "";
     return html`<p class="hint">What the model gets before the first message: about ${tokens.toLocaleString("en")} tokens${share}. Saved settings only.</p>
       ${bar(parts, tokens)}
       <ul class="legend">${parts.map(({ name, text, tokens: count }, index) => html`<li><span class="sw sw-${(index % TONES) + 1}"></span>
-        <details class="part"><summary>${visible(name)}</summary><pre class="pre-wrap small">${visible(text)}</pre></details><span class="num">${count.toLocaleString("en")}</span></li>`)}
-      ${tools?.length ? html`<li><span class="sw"></span><details class="part"><summary>Tools, ${tools.length}</summary><p class="small">${tools.map((tool) => tool.name ?? tool).join(", ")}</p></details></li>` : nothing}</ul>`;
+        <details class="part"><summary>${visible(name[0].toUpperCase() + name.slice(1))}</summary><pre class="pre-wrap small">${visible(text)}</pre></details><span class="num">${count.toLocaleString("en")}</span></li>`)}</ul>`;
   }
 }
 
