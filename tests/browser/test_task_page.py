@@ -1,5 +1,6 @@
 """The page of a task: description, comments with mentions, properties, and two people at once."""
 
+import itertools
 from collections.abc import Callable
 
 import pytest
@@ -7,7 +8,9 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser import actions
 from tests.browser.test_appearance import LOOKS
-from tests.browser.test_board import card, create
+from tests.browser.test_board import create
+
+NUMBERS = itertools.count(1)
 
 
 @pytest.fixture
@@ -16,10 +19,15 @@ def task(page: Page) -> Page:
     page.goto("/")
     page.locator("[data-go=b]").click()
     expect(page.locator(".column").first).to_be_visible()
-    create(page, "Make the totals right")
-    card(page, "Make the totals right").last.get_by_role("link").click()
-    expect(page.get_by_role("heading", name="Make the totals right")).to_be_visible()
+    open_new_task(page, "Make the totals right")
     return page
+
+
+def open_new_task(page: Page, title: str) -> None:
+    """Make a task whose title no other test has, and open its page."""
+    title = f"{title} {next(NUMBERS)}"
+    create(page, title).get_by_role("link").click()
+    expect(page.get_by_role("heading", name=title)).to_be_visible()
 
 
 def describe(page: Page, text: str) -> None:
@@ -62,7 +70,7 @@ def test_words_that_are_not_saved_outlast_a_reload(task: Page) -> None:
 def test_comment_mentions_a_member_by_keyboard(task: Page) -> None:
     field = task.get_by_role("combobox", name="Comment")
     field.press_sequentially("Please look, @gui")
-    expect(task.get_by_role("option", name="Guide")).to_be_visible()
+    expect(task.get_by_role("option", name="@guide")).to_be_visible()
     field.press("Enter")
     expect(field).to_have_value("Please look, @guide ")
     field.press("Control+Enter")
@@ -110,8 +118,7 @@ def test_task_fits_every_screen(
     page = open_browser(**LOOKS[name]).new_page()
     page.goto("/")
     page.goto(page.url + "board/")
-    create(page, "Fits every screen")
-    card(page, "Fits every screen").last.get_by_role("link").click()
+    open_new_task(page, "Fits every screen")
     expect(page.get_by_role("heading", name="Activity")).to_be_visible()
     actions.has_no_sideways_scroll(page)
     page.screenshot(path=pictures / f"task-{name}.png")

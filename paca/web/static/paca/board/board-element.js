@@ -21,6 +21,7 @@ export class PacaBoard extends PacaElement {
   creating = ""; // the id of the status in whose column a task is being written
   notice = null; // {text, retry}: what could not be loaded or saved
   lifted = 0; // the number of the task that the keyboard moves
+  focused = 0; // the number of the task that gets the focus back after a move: its card is made anew
   failed = false;
   #drag;
   #socket;
@@ -146,8 +147,9 @@ export class PacaBoard extends PacaElement {
   #board() {
     const { columns, loaded } = this.store.state;
     if (!loaded) return this.failed ? nothing : skeleton(this.page.statuses);
-    if (!this.creating && columns.every(({ count }) => count === 0)) return noTasks(this);
-    return html`<div class="board" role="region" aria-label="Board" tabindex="0" @keydown=${this.moves.pressed}>
+    const empty = !this.creating && columns.every(({ count }) => count === 0);
+    if (empty && this.filters.size) return noTasks(this);
+    return html`${empty ? noTasks(this) : nothing}<div class="board" role="region" aria-label="Board" tabindex="0" @keydown=${this.moves.pressed}>
       ${repeat(columns, ({ status }) => status.id, (each) => column(this, each))}</div>`;
   }
 
@@ -158,11 +160,12 @@ export class PacaBoard extends PacaElement {
       this.#drag = new PointerDrag(root, this.moves.pointer);
       this.#drag.root = root;
     }
-    if (this.lifted && find(this.store.state, this.lifted)) {
-      const card = this.querySelector(`[data-number="${this.lifted}"]`);
-      if (card && card !== document.activeElement) card.focus();
-      card?.scrollIntoView({ block: "nearest", inline: "nearest" });
-    }
+    const number = this.lifted || this.focused;
+    this.focused = 0;
+    if (!number || !find(this.store.state, number)) return;
+    const card = this.querySelector(`[data-number="${number}"]`);
+    if (card && card !== document.activeElement) card.focus();
+    card?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 }
 

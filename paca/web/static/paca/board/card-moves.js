@@ -44,6 +44,7 @@ export class CardMoves {
     const { card, column } = find(board.store.state, number);
     if (board.lifted === number) {
       board.lifted = 0;
+      board.focused = number;
       board.announcer.alert(`${card.key} dropped in ${column.status.name}`);
       if (board.store.state.moves.has(number)) this.#store(number);
     } else {
@@ -65,6 +66,7 @@ export class CardMoves {
 
   #putBack(number) {
     this.#board.lifted = 0;
+    this.#board.focused = number;
     this.#dispatch({ act: "refused", number });
     this.#board.announcer.alert("Move taken back");
     this.#board.update();

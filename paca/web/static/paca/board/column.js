@@ -73,7 +73,7 @@ export function noTasks(board) {
       <div class="row"><button type="button" class="btn" @click=${() => board.clearFilters()}>Clear all filters</button></div></div>`;
   }
   const { mayWrite } = board.page;
-  return html`<div class="card empty board-empty"><h2>No tasks yet</h2>
+  return html`<div class="card empty empty-s board-empty"><h2>No tasks yet</h2>
     <p>A task is a piece of work for a person or an agent. Assign one to an agent, and it starts at once.</p>
     ${mayWrite ? html`<div class="row"><button type="button" class="btn btn-primary" @click=${() => board.startCreating()}>${icon("plus")}New task</button></div>`
       : html`<p>Members with permission to write tasks can add the first one.</p>`}</div>`;
