@@ -24,6 +24,7 @@ from paca.conversations.models.statuses import ACTIVE_STATUSES, ENDED_STATUSES
 from paca.projects import search
 from paca.projects.models import Member
 from paca.projects.services import notifications
+from paca.projects.tools import access as tool_access
 
 
 class ConversationRunning(Conflict):
@@ -50,6 +51,7 @@ def delete(
     Trigger.objects.filter(conversation=current).delete()
     Suggestion.objects.filter(conversation=current).delete()
     _delete_log(current)
+    tool_access.forget(current.pk)
     search.remove_conversation(current.pk)
     notifications.take_back_of_conversation(current.pk)
     audit.record("conversation.deleted", current, by=by, project_id=current.project_id)

@@ -72,6 +72,11 @@ def find_result(agent: CallingAgent, call_id: str) -> str | None:
     return None if found is None else found.result
 
 
+def forget(conversation_id: UUID) -> None:
+    """Delete the texts of a conversation's calls. None of them is repeated any more."""
+    KeyedWrite.objects.filter(key__startswith=f"{conversation_id}:").delete()
+
+
 def _key(agent: CallingAgent, call_id: str) -> str:
     return f"{agent.conversation_id}:{call_id}"
 

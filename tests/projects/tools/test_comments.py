@@ -4,9 +4,13 @@ from typing import Any
 
 import pytest
 
+from paca.agents import services as agents
+from paca.conversations import services
+from paca.conversations.models import PendingTrigger
 from paca.projects.models import Comment, Doc, Task
 from paca.projects.services import comments, tasks
 from paca.projects.signals import member_mentioned, task_assigned
+from paca.projects.tools.access import CallingAgent
 from tests.projects.tools.conftest import AgentAtWork
 from tests.support.world import World, make_world
 
@@ -68,6 +72,28 @@ def test_receivers_learn_in_which_conversation_an_agent_mentions_and_assigns(
     assert seen == [agent.access.agent.conversation_id] * 2
 
 
+def test_agent_that_calls_another_agent_with_its_tools_is_one_hop_away_from_a_person(
+    agent: AgentAtWork, task: Task
+) -> None:
+    world = agent.world
+    agents.create(
+        world.project,
+        role=world.role("agent"),
+        by=world.owner,
+        name="Bo",
+        handle="bo",
+        model="demo/guide",
+    )
+    sent = services.start_chat(world.agent, text="Ask Bo.", by=world.owner)
+    agent.access.agent = CallingAgent(world.agent.pk, sent.conversation_id)
+    agent.does("add_comment", task=1, text="Look, @bo and @rosa.")
+    agent.does("update_task", task=1, assignees=["bo", "rosa"])
+    pending = PendingTrigger.objects.order_by("created_at")
+    assert [(each.agent.handle, each.by, each.hops) for each in pending] == [
+        ("bo", agent.member, 1)
+    ] * 2
+
+
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"text": "Hi"}, "name either a task or a doc"),
     ({"task": 1, "doc": "Guide", "text": "Hi"}, "name either a task or a doc"),
@@ -80,11 +106,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"doc": "Gide", "text": "Hi"}, "There is no doc 'Gide'. Docs: Guide."),
     ({"doc": "0" * 32, "text": "Hi"}, "There is no doc"),
     ({"task": 1, "text": "Hi", "answer_to": "12345678"}, "There is no comment '12345678' there"),
-    ({"task": 1, "text": "Hi", "answer_to": ""}, ""),
 ]
 
 
-@pytest.mark.parametrize(("arguments", "told"), BAD[:-1])
+@pytest.mark.parametrize(("arguments", "told"), BAD)
 def test_wrong_comments_get_a_text_that_helps_and_write_nothing(
     agent: AgentAtWork, task: Task, doc: Doc, arguments: dict[str, Any], told: str
 ) -> None:

@@ -5,8 +5,11 @@ from typing import Any
 import pytest
 
 from paca.common.errors import NotFound
+from paca.conversations import deletion, services
+from paca.conversations.models import Conversation
 from paca.projects.models import Activity, Comment, Doc, DocVersion, KeyedWrite, Task
 from paca.projects.services import docs, tasks
+from paca.projects.tools.access import CallingAgent
 from tests.projects.tools.conftest import AgentAtWork, run_without_loop
 from tests.support.world import World
 
@@ -78,6 +81,18 @@ def test_calls_of_another_conversation_with_the_same_id_are_other_calls(
 ) -> None:
     agent.does("create_task", call_id="c1", title="New")
     AgentAtWork(world).does("create_task", call_id="c1", title="New")
+    assert Task.objects.filter(title="New").count() == 2
+
+
+def test_deleted_conversation_keeps_no_texts_of_its_calls(agent: AgentAtWork, world: World) -> None:
+    sent = services.start_chat(world.agent, text="Hi", by=world.owner)
+    other = AgentAtWork(world)
+    agent.access.agent = CallingAgent(world.agent.pk, sent.conversation_id)
+    for each in (agent, other):
+        each.does("create_task", title="New")
+    deletion.delete(Conversation.objects.get(pk=sent.conversation_id), by=world.owner)
+    (left,) = KeyedWrite.objects.all()
+    assert left.key.startswith(str(other.access.agent.conversation_id))
     assert Task.objects.filter(title="New").count() == 2
 
 
