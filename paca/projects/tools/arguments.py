@@ -20,6 +20,13 @@ def _number_as_text(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+def _as_list(value: Any) -> Any:
+    """Models write a single name without a list, or several with commas."""
+    if isinstance(value, str):
+        return [name.strip() for name in value.split(",") if name.strip()]
+    return [value] if isinstance(value, int) and not isinstance(value, bool) else value
+
+
 StorableText = Annotated[str, AfterValidator(_storable)]
 NonEmptyText = Annotated[str, StringConstraints(min_length=1), AfterValidator(_storable)]
 Name = Annotated[str, StringConstraints(max_length=200), AfterValidator(_storable)]
@@ -34,5 +41,5 @@ TaskKeyText = Annotated[
 TaskKey = Annotated[
     TaskKeyText, Field(description="The task: its key, such as PACA-4, or its number.")
 ]
-Names = list[Name]
-Keys = list[Annotated[str, BeforeValidator(_number_as_text), StringConstraints(max_length=30)]]
+Names = Annotated[list[Name], BeforeValidator(_as_list)]
+Keys = Annotated[list[TaskKeyText], BeforeValidator(_as_list)]

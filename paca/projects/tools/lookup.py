@@ -64,13 +64,17 @@ def members(project: Project, handles: Iterable[str]) -> list[Member]:
 
 
 def named(rows: Iterable[Row], name: str, *, noun: str) -> Row:
-    """The row with this name, in any case. Raises ``NotFound``, which lists the names there are."""
-    by_name = {str(row).casefold(): row for row in rows}
-    found = by_name.get(name.strip().casefold())
-    if found is None:
-        known = _known("They are", name.strip(), [str(row) for row in by_name.values()])
-        raise NotFound(f"The project has no {noun} {name!r}. {known}")
-    return found
+    """The row with this name, in any case, and also as models write names: ``in_progress``.
+
+    Raises ``NotFound``, which lists the names there are.
+    """
+    found = list(rows)
+    for form in (str.casefold, _without_spaces):
+        alike = [row for row in found if form(str(row)) == form(name.strip())]
+        if len(alike) == 1:
+            return alike[0]
+    known = _known("They are", name.strip(), [str(row) for row in found])
+    raise NotFound(f"The project has no {noun} {name!r}. {known}")
 
 
 def sprint(project: Project, name: str) -> Sprint:
@@ -136,6 +140,10 @@ def day(text: str, *, field: str) -> date | None:
         return date.fromisoformat(text) if text else None
     except ValueError:
         raise Invalid(fields={field: [f"{text} is no day of the calendar."]}) from None
+
+
+def _without_spaces(name: str) -> str:
+    return re.sub(r"[\s_-]+", "", name.casefold())
 
 
 def _with_id(find: Callable[..., Iterable[Row]], text: str) -> list[Row]:

@@ -168,6 +168,26 @@ def test_agent_changes_a_task_and_is_told_each_change(agent: AgentAtWork, task: 
     assert {entry.conversation_id for entry in written} == {agent.access.agent.conversation_id}
 
 
+@pytest.mark.parametrize(
+    ("field", "given", "told"),
+    [
+        ("status", "in_progress", "status: Backlog -> In progress"),
+        ("status", "TODO", "status: Backlog -> To do"),
+        ("assignees", "@rosa", "assignees: none -> Rosa"),
+        ("labels", "ui, auth", "labels: none -> auth, ui"),
+        ("labels", '["ui", "auth"]', "labels: none -> auth, ui"),
+        ("blocked_by", 2, "blocked_by: none -> HARB-2"),
+        ("blocked_by", "HARB-2", "blocked_by: none -> HARB-2"),
+        ("story_points", "3", "story_points: none -> 3"),
+    ],
+)
+def test_values_are_taken_as_models_write_them(
+    agent: AgentAtWork, task: Task, field: str, given: Any, told: str
+) -> None:
+    tasks.create(agent.world.project, title="Before", by=agent.world.owner)
+    assert told in agent.does("update_task", task=task.key, **{field: given})
+
+
 def test_description_that_changed_since_the_agent_read_it_is_not_overwritten(
     agent: AgentAtWork, task: Task
 ) -> None:
@@ -205,7 +225,9 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("create_task", {"title": "x", "priority": "highest"}, "one of none, low, medium, high, urgent"),
     ("create_task", {"title": "x", "type": "Epic"}, "no task type 'Epic'. They are: Task, Bug, Feature."),
     ("create_task", {"title": "x", "parent": "HARB-7"}, "There is no task 'HARB-7'"),
-    ("create_task", {"title": "x", "assignees": "rosa"}, "assignees: expected a list"),
+    ("create_task", {"title": "x", "assignees": {"handle": "rosa"}}, "assignees: expected a list"),
+    ("create_task", {"title": "x", "assignees": ["rosa", 5]}, "assignees: expected a list"),
+    ("create_task", {"title": "x", "labels": True}, "labels: expected a list"),
     ("create_task", {"title": "x", "assignees": ["ros"]}, "No member has the handle 'ros'. Handles: ada-harbor, rosa."),
     ("create_task", {"title": "x", "due_date": "tomorrow"}, "due_date: expected text that matches"),
     ("create_task", {"title": "x", "due_date": "2026-02-30"}, "- due_date: 2026-02-30 is no day"),
