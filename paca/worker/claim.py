@@ -239,7 +239,7 @@ def _park(conversation: Conversation, lease: Lease) -> None:
         last = events.ConversationStopped(reason=commands.stop.kind, by=commands.stop.by)
     if not turn_has_ended:
         status = "paused" if commands.stop is None else "stopped"
-        publish(lease.conversation_id, number, TurnOutcome(status, "parked"))
+        publish(lease.conversation_id, number, TurnOutcome(status, "parked"), goes_on=False)
     store.append(lease.conversation_id, last, lease=lease)
     # A message after a stop is a new request. One before the pause waits until a person tries again.
     # guard: worker-parked-stop-leaves-newer-messages

@@ -72,18 +72,19 @@ def end_turn(
     if commands.stop is not None and (ended or _is_ended_by_a_late_stop(outcome)):
         outcome, by = TurnOutcome("stopped", commands.stop.kind), commands.stop.by
     if task_id is not None or doc_id is not None:
-        publish(conversation_id, number, outcome)
+        waiting = waiting_messages(conversation_id)
+        goes_on = waiting.exists() and not _are_paused(waiting, commands.pause)
+        publish(conversation_id, number, outcome, goes_on=goes_on)
     return _finish(lease, outcome, commands, next_turn=number + 1, by=by)
 
 
-def publish(conversation_id: UUID, turn: int, outcome: TurnOutcome) -> None:
-    """Tell the task or doc of the conversation how its turn has ended, in the transaction that ends it."""
+def publish(conversation_id: UUID, turn: int, outcome: TurnOutcome, *, goes_on: bool) -> None:
+    """Tell the task or doc of the conversation how its turn has ended, in the transaction that ends it.
+
+    ``goes_on``: the next turn follows for messages that wait.
+    """
     answers.publish(
-        conversation_id,
-        turn,
-        status=outcome.status,
-        reason=outcome.reason,
-        goes_on=waiting_messages(conversation_id).exists(),
+        conversation_id, turn, status=outcome.status, reason=outcome.reason, goes_on=goes_on
     )
 
 

@@ -214,6 +214,16 @@ def test_paused_turn_that_goes_on_at_once_says_nothing(team):
     assert team.said[-1] == ("Rosa", "Both done.")
 
 
+def test_turn_that_a_person_pauses_says_so_also_if_a_message_waits(team):
+    team.assign()
+    lease = team.start_turn()
+    team.comment("@rosa one more thing")
+    services.pause(team.conversation(), by=team.ada)
+    turn_end.end_turn(lease, [], TurnOutcome("paused", "by_person"), steps=1)
+    assert team.conversation().status == "paused"
+    assert "is paused (by person)" in team.said[-1][1]
+
+
 def test_stopped_turn_says_nothing_and_ends_its_request(team):
     team.assign()
     lease = team.start_turn()

@@ -36,6 +36,29 @@ def test_assignment_gives_the_agent_the_task_in_a_conversation(team):
     assert not PendingTrigger.objects.exists()
 
 
+def test_assignment_and_mention_by_the_api_start_the_agent(
+    team, django_capture_on_commit_callbacks
+):
+    url = f"/projects/{team.world.project.pk}/tasks/{team.task.number}/"
+    for method, path, body in (
+        ("patch", url, {"assignee_ids": [str(team.rosa.pk)]}),
+        ("post", f"{url}comments/", {"text": "@rosa, and quickly."}),
+    ):
+        with django_capture_on_commit_callbacks(execute=True):
+            assert team.api.ask(method, path, body).status_code in (200, 201)
+    first, second = team.messages()
+    assert first.startswith("ada-harbor assigned HARB-1 to you.")
+    assert "@rosa, and quickly." in second
+
+
+def test_message_that_paca_wrote_cannot_be_changed_or_taken_back(team):
+    team.assign()
+    url = f"/projects/{team.world.project.pk}/conversations/{team.conversation().pk}/messages/1/"
+    for answer in (team.api.patch(url, {"text": "No"}), team.api.delete(url)):
+        assert (answer.status_code, answer.data["code"]) == (403, "permission_denied")
+        assert "Paca has written this message" in answer.data["detail"]
+
+
 def test_assignment_of_a_person_starts_nothing(team):
     tasks.assign(team.task, to=team.ada, by=team.ada)
     assert not PendingTrigger.objects.exists()

@@ -39,7 +39,7 @@ def edit(conversation: Conversation, *, event_seq: int, text: str, by: Member) -
 
     To give it the text that it has changes nothing: a page repeats a command whose answer was lost. A title
     that was made of the message follows it. Raises ``Invalid`` for an empty or too long text, ``NotFound``
-    if there is no such message, ``NotAllowed`` if another person wrote it, and ``MessageTaken`` if the agent
+    if there is no such message, ``NotAllowed`` if another person or Paca wrote it, and ``MessageTaken`` if the agent
     was faster or a Stop has ended the message.
     """
     check_text(text)
@@ -87,6 +87,8 @@ def _waiting_trigger(
     message = found[0].load() if found and found[0].seq == event_seq else None
     if not isinstance(message, events.MessageReceived):
         raise NotFound("There is no such message in this conversation.")
+    if message.trigger != TriggerType.CHAT_MESSAGE:
+        raise NotAllowed("Paca has written this message of a task or a comment. Change those.")
     if message.author_id != str(by.id):
         raise NotAllowed("Only its author can change a message or take it back.")
     # A message that interrupts has its effect at once, so it does not wait.
