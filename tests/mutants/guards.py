@@ -40,7 +40,42 @@ class Mutant:
 ASSIGNMENTS = "tests/conversations/test_assignments.py"
 CLOUDS = "tests/engine/llm/test_clouds.py"
 ODDITIES = "tests/engine/llm/oddities/test_oddities.py"
+TASKS = "tests/projects/test_tasks.py"
 MUTANTS = (
+    Mutant(
+        "task-names-rows-of-its-project",
+        never,
+        (f"{TASKS}::test_objects_of_another_project_are_refused",),
+    ),
+    Mutant(
+        "task-is-assigned-to-members",
+        never,
+        (f"{TASKS}::test_removed_member_keeps_the_task_but_gets_no_new_one",),
+    ),
+    Mutant("task-parents-are-no-circle", never, (f"{TASKS}::test_parents_cannot_be_a_circle",)),
+    Mutant(
+        "task-dependencies-are-no-circle",
+        never,
+        (f"{TASKS}::test_dependencies_cannot_be_a_circle_even_over_a_deleted_task",),
+    ),
+    Mutant(
+        "task-writers-wait-for-one-another",
+        removed,
+        ("tests/projects/test_task_writers.py",),
+        on_services=True,
+    ),
+    Mutant(
+        "bulk-changes-all-or-none",
+        never,
+        (
+            "tests/projects/test_task_bulk.py::test_refused_bulk_change_changes_nothing_and_names_each_problem",
+        ),
+    ),
+    Mutant(
+        "attachment-size",
+        never,
+        ("tests/projects/test_attachments.py::test_file_above_a_limit_leaves_nothing",),
+    ),
     Mutant(
         "store-lease-epoch",
         removed,

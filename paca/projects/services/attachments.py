@@ -123,6 +123,7 @@ def _store(attachment: Attachment, data: Iterable[bytes], *, at_most_bytes: int)
 
 
 def _check_size(size_bytes: int, at_most_bytes: int) -> None:
+    # guard: attachment-size
     if size_bytes > settings.ATTACHMENT_MIB * MIB:
         raise AttachmentTooLarge(f"A file holds at most {settings.ATTACHMENT_MIB} MiB.")
     if size_bytes > at_most_bytes:

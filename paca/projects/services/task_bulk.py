@@ -47,6 +47,7 @@ def change(
     for number in wanted:
         if number in found:
             problems.update(_change_one(found[number], fields, by=by))
+    # guard: bulk-changes-all-or-none
     if problems:
         raise Invalid("Nothing was changed: some tasks cannot be changed so.", fields=problems)
     return [found[number] for number in wanted]

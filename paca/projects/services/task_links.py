@@ -32,6 +32,7 @@ def check_places(task: Task, fields: Mapping[str, Any]) -> None:
     """
     for name in ("status", "type", "parent", "sprint"):
         row = fields.get(name)
+        # guard: task-names-rows-of-its-project
         if row is not None and row.project_id != task.project_id:
             raise Invalid(fields={name: [f"This {name} belongs to another project."]})
     if (parent := fields.get("parent")) is not None:
@@ -53,6 +54,7 @@ def set_assignees(task: Task, members: Iterable[Member]) -> tuple[list[Member], 
     _check_number("assignees", wanted, MAX_ASSIGNEES)
     added = [each for each in wanted if each not in present]
     for member in added:
+        # guard: task-is-assigned-to-members
         if member.project_id != task.project_id or member.deleted_at is not None:
             raise Invalid(fields={"assignees": [f"{member.name} is no member of this project."]})
         TaskAssignee.objects.create(task=task, member=member)
@@ -133,6 +135,7 @@ def _check_parent(task: Task, parent: Task) -> None:
     )
     step: UUID | None = parent.pk
     while step is not None:
+        # guard: task-parents-are-no-circle
         if step == task.pk:
             raise Invalid(
                 fields={
@@ -155,6 +158,7 @@ def _check_blockers(task: Task, blockers: list[Task], *, kept: list[Task]) -> No
     for blocker in added:
         if blocker.project_id != task.project_id or blocker.deleted_at is not None:
             raise Invalid(fields={"blocked_by": ["One of these tasks is not in this project."]})
+        # guard: task-dependencies-are-no-circle
         if _reaches(blocker.pk, task.pk, waiting_for):
             raise Invalid(
                 fields={

@@ -172,6 +172,7 @@ def lock(task: Task, *, deleted: bool = False) -> None:
 
     Raises ``NotFound`` if the task is deleted, unless ``deleted`` allows it.
     """
+    # guard: task-writers-wait-for-one-another
     lock_project(task.project_id)
     task.refresh_from_db(from_queryset=Task.objects.with_columns())
     if task.deleted_at is not None and not deleted:
