@@ -25,6 +25,11 @@ ROWS = {
     **_on_each_database("trigger", "triggers.to_first_byte"),
     **_on_each_database("ack", "acknowledging.message_to_acknowledgement"),
     **_on_each_database("memory", "memory.idle"),
+    # A project of 10,000 tasks.
+    "tasks-list": Row("project_reads.task_list", "postgresql"),
+    "tasks-board": Row("project_reads.board", "postgresql"),
+    "tasks-search": Row("project_reads.search_words", "postgresql"),
+    "tasks-timeline": Row("project_reads.timeline", "postgresql"),
     # These use no database.
     "echo-bubblewrap": Row("commands.echo"),
     "echo-docker": Row("containers.echo"),
