@@ -16,10 +16,14 @@ from tests.security.access_routes import all_routes, parameters
 from tests.support.api import Api
 from tests.support.world import make_world
 
-# These routes answer a secret, which must not be stored, or change nothing.
 # Parameters of paths that are no ids.
 NUMBERS = {"number", "version", "event_seq"}
+# These routes answer a secret, which must not be stored, or change nothing, or refuse a repeat: the name
+# of an uploaded skill is taken then.
 WITHOUT_KEY = {
+    "POST /api/v1/workspaces/{workspace_id}/invitations/",
+    "POST /api/v1/projects/{project}/invitations/",
+    "POST /api/v1/projects/{project}/agents/{agent_id}/skills/upload/",
     "POST /api/v1/tokens/",
     "POST /api/v1/tickets/",
     "POST /api/v1/projects/{project}/agents/{agent_id}/test-connection/",

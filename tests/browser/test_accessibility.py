@@ -37,7 +37,10 @@ def test_axe_finds_nothing_on_any_page(
     page.keyboard.press("e")
     assert violations(page) == [], "the conversation"
     project = conversation.split("/conversations/")[0]
-    for path in ("/", "/agents/", "/conversations/"):
+    for path in (
+        *("/", "/agents/", "/conversations/", "/board/", "/board/?view=list", "/docs/", "/team/"),
+        *("/inbox/", "/agents/new/"),
+    ):
         page.goto(project + path)
         page.wait_for_load_state("networkidle")
         assert violations(page) == [], path

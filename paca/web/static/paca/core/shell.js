@@ -5,6 +5,7 @@ import { defineMenu } from "./menu.js";
 import { noteServerTime } from "./time.js";
 import { defineTimeElements } from "./time-elements.js";
 import { defineActiveConversations } from "./active-conversations.js";
+import { defineUnread } from "./unread.js";
 
 const YEAR_SECONDS = 31_536_000;
 
@@ -102,5 +103,6 @@ noteServerTime(document.querySelector("[data-server-time]")?.dataset.serverTime)
 defineTimeElements();
 defineMenu();
 defineActiveConversations();
+defineUnread();
 listen();
 if (location.hash === "#search") focusSearch();

@@ -1,0 +1,37 @@
+// <paca-unread api="...">: how many notifications are unread, refreshed while the page is visible.
+
+import { call } from "./api.js";
+
+const REFRESH_MS = 15_000;
+
+export class PacaUnread extends HTMLElement {
+  connectedCallback() {
+    this.timer = setInterval(() => this.refresh(), REFRESH_MS);
+    addEventListener("focus", this.refresh);
+    addEventListener("paca:read", this.refresh);
+  }
+
+  disconnectedCallback() {
+    clearInterval(this.timer);
+    removeEventListener("focus", this.refresh);
+    removeEventListener("paca:read", this.refresh);
+  }
+
+  refresh = async () => {
+    if (document.hidden) return;
+    try {
+      const { unread } = await call("GET", `${this.getAttribute("api")}?limit=1`);
+      if (String(unread) === this.textContent.trim()) return;
+      this.hidden = !unread;
+      this.textContent = unread;
+      this.setAttribute("aria-label", `${unread} unread`);
+      dispatchEvent(new CustomEvent("paca:notified"));
+    } catch {
+      // The number stays; the next refresh tries again.
+    }
+  };
+}
+
+export function defineUnread() {
+  if (!customElements.get("paca-unread")) customElements.define("paca-unread", PacaUnread);
+}

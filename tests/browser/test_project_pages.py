@@ -1,0 +1,152 @@
+"""Docs, team, agents, inbox and search: what a person does on the other pages of a project."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.browser import actions
+from tests.browser.conftest import PageWatcher, Product
+from tests.browser.test_accessibility import violations
+from tests.browser.test_appearance import LOOKS
+from tests.browser.test_task_page import open_new_task
+
+
+@pytest.fixture
+def project(page: Page) -> Page:
+    page.goto("/")
+    page.wait_for_url("**/projects/**")
+    return page
+
+
+def go(page: Page, letter: str) -> None:
+    page.locator(f"[data-go={letter}]").click()
+
+
+def test_doc_is_written_versioned_and_restored(project: Page) -> None:
+    go(project, "d")
+    expect(project.locator(".doc-tree")).to_be_visible()
+    project.get_by_role("button", name="New doc").first.click()
+    project.get_by_role("textbox", name="Title").fill("How we release")
+    project.get_by_role("textbox", name="Text").fill("First *version*.")
+    project.get_by_role("button", name="Save").click()
+    expect(project.locator(".doc-in .prose em")).to_have_text("version")
+    project.get_by_role("button", name="Edit", exact=True).click()
+    project.get_by_role("textbox", name="Text").fill("Another text.")
+    project.keyboard.press("Control+s")
+    expect(project.locator(".doc-in > .prose")).to_have_text("Another text.")
+    project.get_by_role("button", name="Versions").click()
+    restored = project.get_by_role("listitem").filter(has_text="Version 2")
+    restored.get_by_role("button", name="Restore").click()
+    project.get_by_role("dialog").get_by_role("button", name="Restore").click()
+    expect(project.locator(".doc-in .prose em")).to_have_text("version")
+
+
+def test_docs_are_put_into_folders(project: Page) -> None:
+    go(project, "d")
+    project.get_by_role("textbox", name="New folder").fill("Handbook")
+    project.get_by_role("button", name="Add the folder").click()
+    project.get_by_role("button", name="New doc in Handbook").click()
+    project.get_by_role("textbox", name="Title").fill("Inside")
+    project.get_by_role("button", name="Save").click()
+    expect(project.get_by_role("button", name="Handbook", exact=True)).to_have_attribute(
+        "aria-expanded", "true"
+    )
+    expect(project.locator(".doc-tree")).to_contain_text("Inside")
+
+
+def test_person_joins_by_the_link_of_an_invitation(
+    project: Page, chromium: Browser, product: Product, pictures
+) -> None:
+    go(project, "t")
+    project.get_by_role("button", name="Make a link").click()
+    shown = project.get_by_label("The link, shown only now")
+    expect(shown).to_have_value(re.compile("/join/"))
+    link = shown.input_value()
+    context = chromium.new_context(base_url=product.url)
+    invited = context.new_page()
+    invited.goto(link)
+    assert violations(invited) == []
+    invited.screenshot(path=pictures / "join.png")
+    invited.get_by_label("Username").fill("grace")
+    invited.get_by_label("Your name").fill("Grace Hopper")
+    invited.get_by_label("Password").fill("a long password 7")
+    invited.get_by_role("button", name="Create account and join").click()
+    invited.wait_for_url("**/projects/**")
+    context.close()
+    project.reload()
+    expect(project.locator("#main")).to_contain_text("Grace Hopper")
+
+
+def test_agent_is_hired_from_a_template_and_its_settings_are_changed(
+    project: Page, watched: PageWatcher
+) -> None:
+    go(project, "a")
+    project.get_by_role("link", name="Add an agent").click()
+    project.get_by_text("Business analyst").click()
+    project.get_by_label("Name", exact=True).fill("Bea Analyst")
+    expect(project.get_by_label("Handle")).to_have_value("bea-analyst")
+    project.get_by_role("button", name="Add the agent").click()
+    project.wait_for_url("**/settings/")
+    expect(project.locator("#skills")).to_contain_text("ba")
+    expect(project.locator("paca-preview")).to_contain_text("tokens")
+    project.get_by_label("What it is good for").fill("Finds out what is needed.")
+    project.get_by_label("Conversations at once").fill("99")
+    project.get_by_role("button", name="Save changes").click()
+    expect(project.locator("[aria-invalid=true]")).to_have_value("99")
+    project.get_by_label("Conversations at once").fill("2")
+    project.get_by_role("button", name="Save changes").click()
+    expect(project.get_by_role("button", name="Save changes")).to_be_hidden()
+    project.reload()
+    expect(project.get_by_label("Conversations at once")).to_have_value("2")
+    expect(project.get_by_label("What it is good for")).to_have_value("Finds out what is needed.")
+    assert violations(project) == []
+    watched.leave_out(400)
+
+
+def test_skill_is_added_and_deleted(project: Page) -> None:
+    go(project, "a")
+    project.get_by_role("link", name="Settings of Guide").click()
+    project.get_by_text("Add a skill").click()
+    project.get_by_label("Name", exact=True).last.fill("house-style")
+    project.get_by_label("When to use it").last.fill("Before anything is written.")
+    project.get_by_label("Text").last.fill("Write short sentences.")
+    project.get_by_label("Keywords").last.fill("style\nwording")
+    project.get_by_role("button", name="Add the skill").click()
+    added = project.locator("#skills details").filter(has_text="house-style")
+    added.locator("summary").click()
+    expect(added.get_by_label("Keywords")).to_have_value(re.compile("style\nwording"))
+    added.get_by_role("button", name="Delete").click()
+    project.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(project.locator("#skills")).not_to_contain_text("house-style")
+
+
+def test_palette_finds_a_task_and_goes_to_pages(project: Page) -> None:
+    go(project, "b")
+    open_new_task(project, "Palette finds me")
+    there = project.url
+    go(project, "h")
+    project.keyboard.press("Control+k")
+    project.get_by_role("combobox", name="Search").fill("palette finds")
+    expect(project.locator("#palette-list [aria-selected=true]")).to_contain_text("Palette finds me")
+    project.keyboard.press("Enter")
+    project.wait_for_url(there)
+    project.keyboard.press("Control+k")
+    project.get_by_role("combobox", name="Search").fill("team")
+    project.locator("#palette-list").get_by_role("option", name="Team").click()
+    project.wait_for_url("**/team/")
+
+
+@pytest.mark.parametrize("name", LOOKS)
+def test_pages_fit_every_screen(
+    open_browser: Callable[..., BrowserContext], name: str, pictures
+) -> None:
+    page = open_browser(**LOOKS[name]).new_page()
+    page.goto("/")
+    project = page.url
+    for path in ("docs/", "team/", "inbox/", "agents/new/"):
+        page.goto(project + path)
+        page.wait_for_load_state("networkidle")
+        actions.has_no_sideways_scroll(page)
+        page.screenshot(path=pictures / f"{path.strip('/').replace('/', '-')}-{name}.png")
