@@ -129,7 +129,9 @@ def test_palette_finds_a_task_and_goes_to_pages(project: Page) -> None:
     go(project, "h")
     project.keyboard.press("Control+k")
     project.get_by_role("combobox", name="Search").fill("palette finds")
-    expect(project.locator("#palette-list [aria-selected=true]")).to_contain_text("Palette finds me")
+    expect(project.locator("#palette-list [aria-selected=true]")).to_contain_text(
+        "Palette finds me"
+    )
     project.keyboard.press("Enter")
     project.wait_for_url(there)
     project.keyboard.press("Control+k")
