@@ -12,6 +12,7 @@ import pytest
 
 from tests.sandbox import storing
 from tests.sandbox.test_limits import SHARED_HOGS, shared_hog
+from tests.sandbox.test_skill_files import ATTEMPTS
 
 pytestmark = pytest.mark.service
 ROOT = Path(__file__).resolve().parents[2]
@@ -150,3 +151,12 @@ def test_commands_cannot_act_on_the_runner_or_choose_cores_without_root(run_as_n
 def test_nested_unreadable_folders_are_removed_without_root(run_as_nobody):
     (closed,) = run_as_nobody("mkdir -p a/b/c; touch a/b/c/d; chmod 0 a/b/c a/b a; ls a")
     assert "Permission denied" in closed["output"]
+
+
+def test_files_of_skills_cannot_be_changed(run_as_nobody):
+    first, *attempts, last = run_as_nobody(
+        "cat /skills/boats/plan.md", *ATTEMPTS, "cat /skills/boats/plan.md; ls /skills"
+    )
+    assert first["output"] == "Twelve ribs"
+    assert [found for found in attempts if found["exit_code"] == 0] == []
+    assert last["output"] == "Twelve ribsboats\n"

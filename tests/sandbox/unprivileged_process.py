@@ -8,8 +8,12 @@ import uuid
 from pathlib import Path
 
 from paca.engine.workspace import Command
-from paca.sandbox.base import SandboxLimits, SandboxSpec
+from paca.sandbox.base import SandboxFile, SandboxLimits, SandboxSpec
 from paca.sandbox.manager import SandboxManager
+
+
+async def read_files() -> tuple[SandboxFile, ...]:
+    return (SandboxFile("boats/plan.md", b"Twelve ribs"),)
 
 
 async def run_commands(data_dir: str, lines: list[str]) -> None:
@@ -18,7 +22,8 @@ async def run_commands(data_dir: str, lines: list[str]) -> None:
     outcomes = []
     if reason is None:
         limits = SandboxLimits(memory_mib=256, processes=64, workspace_mib=64)
-        sandbox = await manager.open(SandboxSpec(uuid.uuid4(), limits=limits), epoch=1)
+        spec = SandboxSpec(uuid.uuid4(), limits=limits, read_files=read_files)
+        sandbox = await manager.open(spec, epoch=1)
         for line in lines:
             outcome = await sandbox.run(Command(line, shell=line, timeout_seconds=20))
             outcomes.append(dataclasses.asdict(outcome))
