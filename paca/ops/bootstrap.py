@@ -1,6 +1,7 @@
 """Creates what the first start needs: tables, the admin and a demo project."""
 
 import os
+from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
@@ -11,11 +12,11 @@ from paca.accounts import services as accounts
 from paca.accounts.models import User
 from paca.agents import services as agents
 from paca.common.errors import ConfigurationError
-from paca.engine.llm.demo import scripted_model
+from paca.engine.llm.demo import board, scripted_model
 from paca.ops import database_check
 from paca.projects import permissions
-from paca.projects.models import Workspace
-from paca.projects.services import projects, workspaces
+from paca.projects.models import Member, Project, Task, Workspace
+from paca.projects.services import projects, tasks, workspaces
 
 
 def migrate() -> None:
@@ -69,6 +70,23 @@ def _create_demo(admin: User) -> None:
         role=project.roles.get(name=permissions.AGENT),
         by=admin,
     )
+    _create_demo_tasks(project, project.members.with_names().get(user=admin))
+
+
+def _create_demo_tasks(project: Project, person: Member) -> None:
+    """The board of the demo. No agent is assigned yet, so nothing runs until a person wants it."""
+    statuses = {status.name: status for status in project.statuses.all()}
+    types = {task_type.name: task_type for task_type in project.task_types.all()}
+    above: Task | None = None
+    for each in board.TASKS:
+        fields: dict[str, Any] = {"status": statuses[each.status], "type": types[each.type]}
+        if above is not None and above.status_id == fields["status"].pk:
+            fields["after"] = above
+        if each.job is None:
+            fields["assignees"] = [person]
+        above = tasks.create(
+            project, title=each.title, description=each.description, by=person, **fields
+        )
 
 
 def sign_in_path(admin: User) -> str:

@@ -99,9 +99,12 @@ class ChecklistStep:
 def getting_started(user: User, rows: list[AgentRow], links: dict[str, str]) -> list[ChecklistStep]:
     """The checklist of a new project. ``links`` holds only what this person may do."""
     real = any(not row.agent.is_demo for row in rows)
+    ids = [row.agent.id for row in rows]
+    on_tasks = Conversation.objects.filter(agent__in=ids, task__isnull=False).exists()
     steps = [
         ChecklistStep("Add an agent", bool(rows), links.get("add_agent", ""), "Add"),
         ChecklistStep("Start a conversation", any(row.conversations for row in rows)),
+        ChecklistStep("Give an agent a task", on_tasks, links.get("board", ""), "Board"),
         ChecklistStep("Give an agent a real model", real, links.get("configure", ""), "Settings"),
     ]
     if not user.has_usable_password():

@@ -5,8 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from paca.engine.llm.demo import scripted_model
-from tests.support.flow import Flow, assert_replay_matches, wait_until
+from paca.conversations.models import Conversation, Suggestion
+from paca.conversations.services import instructions
+from paca.engine.llm.demo import board, scripted_model
+from paca.projects.models import Comment, Member, Task
+from paca.projects.services import comments, tasks
+from tests.support.flow import Flow, ObservedConversation, assert_replay_matches, wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
@@ -63,3 +67,84 @@ def test_demo_model_goes_on_with_a_stopped_job(flow, monkeypatch):
     flow.ask("continue", after=conversation)
     assert "The bug is found and fixed" in conversation.answers[-1]
     assert_replay_matches(conversation)
+
+
+# --- on tasks -------------------------------------------------------------------------------------
+
+PRIMES, CART, _ = board.TASKS
+
+
+def assign(flow: Flow, title: str) -> tuple[Task, ObservedConversation]:
+    """A new task, assigned to the agent, and the conversation when the agent is idle again."""
+    world = flow.world
+    task = tasks.create(world.project, title=title, by=world.owner)
+    tasks.assign(task, to=Member.objects.with_names().get(agent=world.agent), by=world.owner)
+    conversation = ObservedConversation(Conversation.objects.get(task=task).pk)
+    flow.wait_until_idle(conversation)
+    task.refresh_from_db()
+    return task, conversation
+
+
+def ask_on(task: Task, flow: Flow, conversation: ObservedConversation, words: str) -> str:
+    """The reply of the agent to a comment that mentions it."""
+    asked = comments.add(task, text=f"@rosa {words}", by=flow.world.owner)
+    wait_until(lambda: Comment.objects.filter(parent=asked).exists())
+    flow.wait_until_idle(conversation)
+    return Comment.objects.get(parent=asked).text
+
+
+def test_demo_model_does_a_task_moves_it_and_goes_on_in_the_same_workspace(flow):
+    task, conversation = assign(flow, PRIMES.title)
+    (comment,) = Comment.objects.filter(task=task)
+    assert comment.author.agent == flow.world.agent
+    assert "17 primes below 60" in comment.text
+    assert "moved HARB-1 to *Done*" in comment.text
+    assert task.status.name == "Done"
+    moves = [
+        change["new"]
+        for entry in task.activities.order_by("created_at", "id")
+        for change in entry.changes
+        if change["field"] == "status"
+    ]
+    assert moves == ["In progress", "Done"]
+    assert "Write a program that finds prime numbers" in conversation.outputs[0]
+
+    reply = ask_on(task, flow, conversation, "Also print their sum, please")
+    assert "17 primes below 60, their sum is 440" in reply
+    assert "primes.py" in conversation.outputs[-3]
+    assert "their sum is 440" in ask_on(task, flow, conversation, "print their sum")
+    assert "python3 primes.py 100" in ask_on(task, flow, conversation, "Also write a README")
+    assert ask_on(task, flow, conversation, "Write a poem") == scripted_model.TASK_HELP
+    assert Comment.objects.filter(task=task).count() == 9
+    assert Conversation.objects.count() == 1
+    assert_replay_matches(conversation)
+
+
+def test_demo_model_that_cannot_move_its_task_says_so(flow):
+    flow.world.project.statuses.filter(name="Done").update(name="Shipped")
+    task, _ = assign(flow, CART.title)
+    comment = Comment.objects.get(task=task)
+    assert "The bug is found and fixed" in comment.text
+    assert "could not move HARB-1" in comment.text
+    assert "Shipped" in comment.text
+    assert task.status.name == "In progress"
+
+
+def test_demo_model_leaves_other_tasks_as_they_are(flow):
+    task, conversation = assign(flow, "Rewrite it in Rust")
+    assert Comment.objects.get(task=task).text == scripted_model.TASK_HELP
+    assert task.status.name == "Backlog"
+    assert conversation.outputs == []
+
+
+def test_demo_model_suggests_a_description_and_marks_it_as_a_demo(flow):
+    world = flow.world
+    task = tasks.create(
+        world.project, title="Sort the nets", description="By **size**.", by=world.owner
+    )
+    instructions.write_description(world.agent, task, instruction="Briefly.", by=world.owner)
+    suggestion = wait_until(lambda: Suggestion.objects.first())
+    assert "Demo text" in suggestion.text
+    assert "Sort the nets" in suggestion.text
+    assert "By **size**." in suggestion.text
+    assert "Briefly" not in suggestion.text

@@ -278,7 +278,9 @@ def test_django_commands_before_the_first_start_leave_room_for_the_demo(installa
     created = installation.run("createsuperuser", "--noinput", "--username", "ada")
     assert created.returncode == 0, created.stderr
     prepared = installation.run("up", "--prepare-only")
-    assert "Demo         project Demo with the agent @guide" in prepared.stdout, prepared.stderr
+    assert "Demo         project Demo with three tasks and the agent @guide" in prepared.stdout, (
+        prepared.stderr
+    )
     assert "sign in as admin" not in prepared.stdout
     assert "Demo" not in installation.run("up", "--prepare-only").stdout
     checked = installation.run("runserver", "--noreload", "nowhere:1")

@@ -17,7 +17,7 @@ from paca.conversations import services as conversations
 from paca.conversations.models import Conversation
 from paca.engine.llm.demo import scripted_model
 from paca.projects import permissions
-from paca.projects.services import members
+from paca.projects.services import members, tasks
 from paca.worker import claim
 from tests.support.world import World
 
@@ -83,7 +83,9 @@ def test_overview_chooses_one_agent_and_leaves_out_inactive_ones(
     )
 
 
-def test_getting_started_disappears_when_it_is_done_or_hidden(ada: Client, harbor: World) -> None:
+def test_getting_started_disappears_when_it_is_done_or_hidden(
+    ada: Client, harbor: World, django_capture_on_commit_callbacks: Any
+) -> None:
     assert "Getting started" in body(ada, page(harbor))
     ada.cookies["checklist"] = "hidden"
     assert "Getting started" not in body(ada, page(harbor))
@@ -91,6 +93,11 @@ def test_getting_started_disappears_when_it_is_done_or_hidden(ada: Client, harbo
     chat(harbor)
     harbor.agent.model = "anthropic/claude-sonnet-4-5"
     harbor.agent.save()
+    assert f'<a class="link" href="{page(harbor, "board/")}">Board</a>' in body(ada, page(harbor))
+    task = tasks.create(harbor.project, title="Paint the quay", by=harbor.owner)
+    rosa = harbor.project.members.with_names().get(agent=harbor.agent)
+    with django_capture_on_commit_callbacks(execute=True):
+        tasks.assign(task, to=rosa, by=harbor.owner)
     assert "Getting started" not in body(ada, page(harbor))
 
 

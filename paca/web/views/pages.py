@@ -81,6 +81,8 @@ def _checklist(
         return []
     user = request.user
     links = {"password": reverse("account_set_password")}
+    if permissions.allows(member, "tasks:write"):
+        links["board"] = reverse("board", args=[member.project_id])
     if permissions.allows(member, "agents:write"):
         links["add_agent"] = reverse("agent_new", args=[member.project_id])
         links["configure"] = settings_url(member, rows[0].agent) if rows else links["add_agent"]

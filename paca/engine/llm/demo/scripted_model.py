@@ -22,24 +22,41 @@ from paca.engine.llm.base import (
     Usage,
     UsageSeen,
 )
+from paca.engine.llm.demo import board, task_requests
 from paca.engine.llm.demo.scripts import JOBS, DemoJob, ScriptedStep, quote
+from paca.engine.llm.demo.task_requests import Cause, TaskRequest
 
 MODEL = "demo/guide"
 PROMPTS = tuple((job.title, job.prompt) for job in JOBS)
 PIECES_PER_SECOND = 30.0
 MAX_TRIES = 2
 
+REAL_MODEL = (
+    "For anything else, give this agent a real model: open **Agents**, choose this agent, open its "
+    "settings, enter a model (written as `provider/model`, for example "
+    "`anthropic/claude-sonnet-5-5`) and its API key, and test the connection."
+)
 HELP = (
     "I am the demo guide: a script, not a language model, so I cannot answer that. What I can do "
     "is show you how an agent works here, with real commands in a real sandbox. Send one of "
     "these:\n\n"
     + "\n".join(f"- **{title}**: {prompt}" for title, prompt in PROMPTS)
-    + "\n\nFor answers to anything else, give this agent a real model: open **Agents**, choose this "
-    "agent, set its model (written as `provider/model`, for example "
-    "`anthropic/claude-sonnet-5-5`) and its API key, and press *Save and test connection*."
+    + "\n\nOr open the **Board** and assign me one of its tasks. "
+    + REAL_MODEL
+)
+TASK_HELP = (
+    "I am the demo guide: a script, not a language model, so I cannot do that. These are "
+    "the tasks that I can do, also if you make a task with such a title yourself:\n\n"
+    + "\n".join(f"- {task.title}" for task in board.TASKS if task.job)
+    + "\n\nAfter them I can make a change, if you mention me in a comment and write "
+    + " or ".join(f"*{words}*" for words in board.CHANGES)
+    + ".\n\n"
+    + REAL_MODEL
 )
 
 GO_ON = re.compile(r"\s*(please\s+)?(continue|go on|carry on|proceed|resume|next)\b", re.I)
+# How texts begin that the platform adds from the workspace and from skills.
+TEXTS_OF_PLATFORM = ("[The workspace has ", "[A message ")
 
 
 @dataclass(slots=True)
@@ -51,6 +68,13 @@ class JobProgress:
     failures: list[ToolResult] = field(default_factory=list)  # of the current step
     reported: bool = False
     aside: str = ""  # another message that came while the job ran
+    help: str = HELP  # the answer to what is not in the script
+    titles: tuple[str, ...] = ()  # of the jobs that the conversation has begun
+
+    def next(self, job: DemoJob | None, text: str) -> "JobProgress":
+        """The progress at the beginning of this job; ``text`` helps if there is none."""
+        titles = (*self.titles, job.title) if job else self.titles
+        return JobProgress(job, help=text, titles=titles)
 
     @property
     def step(self) -> ScriptedStep | None:
@@ -80,7 +104,7 @@ def decide(request: Request) -> tuple[str, tuple[ToolUse, ...]]:
     """The text and the tool calls of the next reply."""
     progress = progress_of(request.messages)
     if progress.job is None or progress.reported:
-        return HELP, ()
+        return progress.help, ()
     step = progress.step
     if step is None:
         return _report(progress.job, progress), ()
@@ -132,24 +156,37 @@ def _take_message(progress: JobProgress, text: str, *, busy: bool) -> tuple[JobP
 
     Other text ends the job, unless its steps run (``busy``): the report answers it then.
     """
-    if text.startswith("[") and text.endswith("]"):  # a notice of the platform
+    if text.startswith(TEXTS_OF_PLATFORM) or (text.startswith("[") and text.endswith("]")):
         return progress, busy and "interrupted" not in text
-    plain = _plain(text)
-    for job in JOBS:
-        if _plain(job.prompt) in plain or _plain(job.title) in plain:
-            return JobProgress(job=job), False
-    if GO_ON.match(text) and progress.step is not None:
+    request = task_requests.read(text)
+    words = request.words if request else text
+    if GO_ON.match(words) and progress.step is not None:
         progress.failures.clear()
         progress.reported = False
         return progress, busy
-    if busy and progress.step is not None:
-        progress.aside = text
+    if request is not None:
+        job = _job_of(request, progress)
+        if busy and job and request.cause is Cause.MENTION and progress.job:
+            progress.job = progress.job.followed_by(job)
+            return progress, busy
+    else:
+        job = board.find_job(text) or board.find_follow_up(text, progress.titles)
+    if job is None and busy and progress.step is not None:
+        progress.aside = words
         return progress, busy
-    return JobProgress(), False
+    return progress.next(job, TASK_HELP if request else HELP), False
 
 
-def _plain(text: str) -> str:
-    return " ".join(re.findall(r"[a-z0-9]+", text.lower()))
+def _job_of(request: TaskRequest, progress: JobProgress) -> DemoJob | None:
+    """The job that is asked for on a task; None if it is not in the script."""
+    if request.cause is Cause.DESCRIPTION:
+        return board.write_description(request)
+    if request.cause is Cause.MENTION:
+        asked = request.words
+        if found := board.find_follow_up(asked, progress.titles) or board.find_job(asked):
+            return found
+    found = board.find_job(request.title)
+    return board.on_task(found, request.key) if found and request.key else None
 
 
 def _failure_text(step: ScriptedStep, failure: ToolResult) -> str:
@@ -166,7 +203,7 @@ def _report(job: DemoJob, progress: JobProgress) -> str:
     report = job.report(progress.outputs)
     if not progress.aside:
         return report
-    return f"{report}\n\nYou also wrote “{progress.aside[:200]}”. {HELP}"
+    return f"{report}\n\nYou also wrote “{progress.aside[:200]}”. {progress.help}"
 
 
 def _interim_report(job: DemoJob, progress: JobProgress, missing: set[str]) -> str:

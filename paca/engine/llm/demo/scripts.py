@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from paca.engine.llm.base import ToolResult
 
@@ -31,6 +31,17 @@ class DemoJob:
     steps: tuple[ScriptedStep, ...]
     report: Callable[[Sequence[Sequence[str]]], str]
 
+    def followed_by(self, other: Self) -> Self:
+        """Both jobs, one after the other, with one answer."""
+        count = len(self.steps)
+        return replace(
+            self,
+            steps=(*self.steps, *other.steps),
+            report=lambda outputs: (
+                f"{self.report(outputs[:count])}\n\n{other.report(outputs[count:])}"
+            ),
+        )
+
 
 def quote(output: str) -> str:
     """The output as a code block. The middle of a long output is left out."""
@@ -38,6 +49,11 @@ def quote(output: str) -> str:
     if len(lines) > QUOTED_LINES:
         lines = [*lines[: QUOTED_LINES - 4], "...", *lines[-3:]]
     return "```text\n" + ("\n".join(lines) or "(no output)") + "\n```"
+
+
+def to_plain(text: str) -> str:
+    """The words of the text in small letters, without punctuation."""
+    return " ".join(re.findall(r"[a-z0-9]+", text.lower()))
 
 
 # --- look around --------------------------------------------------------------------------------

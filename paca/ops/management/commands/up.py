@@ -106,7 +106,7 @@ class Command(StatusLines):
             admin, has_new_demo = bootstrap.create_admin_and_demo()
         self._report_admin(admin, address)
         if has_new_demo:
-            self.print_done("Demo", "project Demo with the agent @guide")
+            self.print_done("Demo", "project Demo with three tasks and the agent @guide")
 
     def _migrate(self) -> None:
         from paca.ops import bootstrap
