@@ -73,7 +73,7 @@ def board(project: Project, found: TaskQuerySet, *, limit: int) -> list[Column]:
     place = Window(RowNumber(), partition_by=F("status_id"), order_by=_BOARD_ORDER)
     # The subquery is narrow: with all columns of the cards the database would sort those of all tasks.
     first = found.annotate(place=place).filter(place__lte=limit).values("pk")
-    shown = Task.objects.filter(pk__in=first)
+    shown = Task.objects.filter(project=project, pk__in=first)
     columns = {
         status.pk: Column(status, counts.get(status.pk, 0)) for status in project.statuses.all()
     }

@@ -57,6 +57,7 @@ def test_openapi_schema_names_headers_only_where_they_have_an_effect(openapi: di
     assert headers(path, "post") == {"Idempotency-Key"}
     assert headers(path + "{agent_id}/", "patch") == {"If-Match"}
     assert headers(path + "{agent_id}/test-connection/", "post") == set()
+    assert headers("/api/v1/projects/{project}/tasks/bulk/", "patch") == set()
 
 
 def test_openapi_schema_lists_every_error_code_with_its_meaning(openapi: dict) -> None:

@@ -77,7 +77,7 @@ class ApiAutoSchema(AutoSchema):
         handler = getattr(self.view, self.method.lower(), None)
         if getattr(handler, "idempotent", False):
             found.append(IDEMPOTENCY_KEY)
-        if self.method == "PATCH":
+        if self.method == "PATCH" and getattr(self.view, "takes_if_match", True):
             found.append(IF_MATCH)
         return found
 

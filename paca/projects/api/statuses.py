@@ -39,6 +39,7 @@ class StatusList(ProjectView):
     """Lists, adds and orders statuses."""
 
     required_permission = REQUIRED_PERMISSIONS
+    takes_if_match = False
 
     @extend_schema(responses=StatusSerializer(many=True), tags=["tasks"])
     def get(self, request: Request) -> Response:
@@ -100,6 +101,7 @@ class TaskTypeList(ProjectView):
     """Lists, adds and orders task types."""
 
     required_permission = REQUIRED_PERMISSIONS
+    takes_if_match = False
 
     @extend_schema(responses=TaskTypeSerializer(many=True), tags=["tasks"])
     def get(self, request: Request) -> Response:

@@ -131,6 +131,7 @@ class TaskBulk(ProjectView):
     """Changes many tasks at once."""
 
     required_permission = "tasks:write"
+    takes_if_match = False
 
     @extend_schema(request=BulkInput, responses=TasksSerializer, tags=["tasks"])
     def patch(self, request: Request) -> Response:
