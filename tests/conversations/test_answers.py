@@ -125,9 +125,9 @@ def test_turn_that_ends_twice_has_one_comment(team):
 
 def test_end_of_a_turn_that_is_told_twice_is_one_comment(team):
     team.assign()
-    ended = team.run_turn("Done.")
-    answers.publish(ended.pk, 1, status="finished", reason="answered")
-    assert team.said == [("Rosa", "Done.")]
+    ended = team.run_turn("", outcome=PAUSED)
+    answers.publish(ended.pk, 1, status="paused", reason="time_limit")
+    assert ["is paused (step limit)" in text for _, text in team.said] == [True]
 
 
 def test_long_answer_is_cut_and_says_where_the_rest_is(team):
