@@ -1,6 +1,7 @@
 """Assignments and mentions give work to agents: one conversation of an agent on a task or doc."""
 
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from django.utils import timezone
@@ -19,6 +20,10 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def team() -> Team:
     return Team()
+
+
+def make_due() -> None:
+    PendingTrigger.objects.update(due_at=timezone.now() - timedelta(seconds=1))
 
 
 def test_assignment_gives_the_agent_the_task_in_a_conversation(team):
@@ -130,7 +135,7 @@ def test_mention_of_a_comment_that_is_deleted_at_once_starts_nothing(team):
 def test_trigger_that_its_process_left_is_delivered_by_a_worker(team):
     tasks.assign(team.task, to=team.rosa, by=team.ada)
     assert delivery.deliver_due() == 0
-    PendingTrigger.objects.update(due_at=timezone.now() - timedelta(seconds=1))
+    make_due()
     assert delivery.deliver_due() == 1
     assert team.conversation().status == "queued"
     assert delivery.deliver_due() == 0
@@ -145,13 +150,46 @@ def test_trigger_that_cannot_be_delivered_is_tried_again_later(team, monkeypatch
     tasks.assign(team.task, to=team.rosa, by=team.ada)
     with monkeypatch.context() as patched:
         patched.setattr("paca.common.disk_space.require_space", full)
-        team.deliver()
+        make_due()
+        delivery.deliver_due()
     waiting = PendingTrigger.objects.get()
     assert waiting.attempts == 1
     assert "DiskFull" in waiting.last_error
     assert waiting.due_at > timezone.now()
     team.deliver()
     assert team.conversation().status == "queued"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_fault_of_a_delivery_leaves_the_assignment_and_the_trigger(team, monkeypatch, caplog):
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(delivery, "_deliver", broken)
+    tasks.assign(team.task, to=team.rosa, by=team.ada)
+    assert team.task.assignees.get() == team.rosa
+    assert PendingTrigger.objects.count() == 1
+    assert "ZeroDivisionError" in caplog.text or "on_commit" in caplog.text
+
+
+def test_trigger_whose_delivery_is_at_fault_does_not_hold_up_the_others(team, monkeypatch):
+    bo = team.hire("Bo")
+    for agent in (team.rosa, bo):
+        tasks.assign(team.task, to=agent, by=team.ada)
+    first = PendingTrigger.objects.first()
+    assert first is not None
+    delivered = delivery._deliver
+
+    def at_fault(pending_id: UUID) -> None:
+        if pending_id == first.pk:
+            raise ZeroDivisionError
+        delivered(pending_id)
+
+    monkeypatch.setattr(delivery, "_deliver", at_fault)
+    make_due()
+    delivery.deliver_due()
+    assert PendingTrigger.objects.get() == first
+    assert Conversation.objects.count() == 1
 
 
 def test_deleted_conversation_is_not_continued(team):

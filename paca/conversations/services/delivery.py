@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from datetime import timedelta
-from functools import partial
 from uuid import UUID
 
 from django.conf import settings
@@ -14,6 +13,7 @@ from django.utils import timezone
 
 from paca.agents.models import Agent
 from paca.common import disk_space
+from paca.common.best_effort import tolerated
 from paca.common.errors import PacaError
 from paca.conversations.models import PendingTrigger, TriggerType
 from paca.conversations.services import assignments, hops, refusals
@@ -47,37 +47,39 @@ def request(
         hops=hops.count(by, comment=comment),
         due_at=timezone.now() + timedelta(seconds=FIRST_WAIT_SECONDS),
     )
-    transaction.on_commit(partial(deliver, pending.pk), robust=True)
+    # Robust: a fault here must not answer a request with an error whose work is committed. A function
+    # of its own: Django's log names it.
+    transaction.on_commit(lambda: deliver(pending.pk), robust=True)
 
 
 def deliver_due() -> int:
     """Deliver the triggers that their process has left; gives their number. Workers ask every second."""
     due = PendingTrigger.objects.filter(due_at__lte=timezone.now()).order_by("due_at")
-    found = list(due.values_list("pk", flat=True)[:BATCH])
-    for pending_id in found:
-        deliver(pending_id)
+    found = list(due[:BATCH])
+    for pending in found:
+        # Postponed before it is tried: one that fails, however it fails, does not hold up the others.
+        with tolerated("delivery of a trigger"):
+            _postpone(pending)
+            deliver(pending.pk)
     return len(found)
 
 
 def deliver(pending_id: UUID) -> None:
-    """Deliver one trigger. A failure is stored with it, and it is tried again later."""
+    """Deliver one trigger. The reason of a failure is stored with it, and a worker tries it again."""
     try:
         _deliver(pending_id)
     except (PacaError, DatabaseError) as error:
         logger.exception("trigger not delivered", extra={"trigger": str(pending_id)})
+        reason = f"{type(error).__name__}: {error}"[:1000]
         with suppress(DatabaseError):
-            _postpone(pending_id, error)
+            PendingTrigger.objects.filter(pk=pending_id).update(last_error=reason)
 
 
-def _postpone(pending_id: UUID, error: Exception) -> None:
-    pending = PendingTrigger.objects.filter(pk=pending_id).first()
-    if pending is None:
-        return
-    pending.attempts += 1
-    wait = min(FIRST_WAIT_SECONDS * 2 ** min(pending.attempts, 10), MAX_WAIT_SECONDS)
-    pending.due_at = timezone.now() + timedelta(seconds=wait)
-    pending.last_error = f"{type(error).__name__}: {error}"[:1000]
-    pending.save(update_fields=["attempts", "due_at", "last_error", "updated_at"])
+def _postpone(pending: PendingTrigger) -> None:
+    wait = min(FIRST_WAIT_SECONDS * 2 ** min(pending.attempts + 1, 10), MAX_WAIT_SECONDS)
+    PendingTrigger.objects.filter(pk=pending.pk).update(
+        attempts=pending.attempts + 1, due_at=timezone.now() + timedelta(seconds=wait)
+    )
 
 
 @transaction.atomic
