@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
@@ -109,6 +110,19 @@ def test_agent_that_is_assigned_works_and_answers_on_the_timeline(task: Page) ->
     task.get_by_label("Assign a member").select_option(label="Guide (agent)")
     expect(task.locator(".run")).to_be_visible()
     expect(task.locator(".comment").filter(has_text="Agent")).to_be_visible(timeout=60_000)
+
+
+def test_file_is_attached_downloaded_and_removed(task: Page) -> None:
+    file = {"name": "totals Ä.csv", "mimeType": "text/csv", "buffer": b"a;b\n1;2\n"}
+    task.locator("input[type=file]").set_input_files(file)
+    link = task.get_by_role("link", name="totals Ä.csv")
+    expect(link).to_be_visible()
+    with task.expect_download() as download:
+        link.click()
+    assert Path(download.value.path()).read_bytes() == file["buffer"]
+    task.get_by_role("button", name="Remove totals Ä.csv").click()
+    task.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(link).to_be_hidden()
 
 
 @pytest.mark.parametrize("name", LOOKS)

@@ -17,8 +17,9 @@ function csrfToken() {
 
 export async function call(method, path, body, { idempotencyKey, ifMatch, keepalive = false } = {}) {
   const headers = { Accept: "application/json" };
-  const isForm = body instanceof FormData;
-  if (body !== undefined && !isForm) headers["Content-Type"] = "application/json";
+  const isRaw = body instanceof FormData || body instanceof Blob;
+  if (body instanceof Blob) headers["Content-Type"] = body.type || "application/octet-stream";
+  else if (body !== undefined && !isRaw) headers["Content-Type"] = "application/json";
   if (method !== "GET") headers["X-CSRFToken"] = csrfToken();
   if (idempotencyKey) headers["Idempotency-Key"] = idempotencyKey;
   if (ifMatch) headers["If-Match"] = ifMatch;
@@ -27,7 +28,7 @@ export async function call(method, path, body, { idempotencyKey, ifMatch, keepal
     response = await fetch(path, {
       method,
       headers,
-      body: body === undefined || isForm ? body : JSON.stringify(body),
+      body: body === undefined || isRaw ? body : JSON.stringify(body),
       credentials: "same-origin",
       keepalive,
     });

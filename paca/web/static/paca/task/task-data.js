@@ -39,9 +39,7 @@ export class TaskData {
 
   /** Upload a file. Throws ApiError. */
   async attach(file) {
-    const form = new FormData();
-    form.append("file", file);
-    await call("POST", this.#urls.attachments, form, { idempotencyKey: newClientId() });
+    await call("POST", `${this.#urls.attachments}?name=${encodeURIComponent(file.name)}`, file, { idempotencyKey: newClientId() });
     await Promise.all([this.loadAttachments(), this.loadActivity()]);
   }
 
