@@ -188,9 +188,9 @@ ZERO = "00000000-0000-0000-0000-000000000000"
 EXECUTE, WRITE, KEEP = "execute/", "write-with-ai/", "suggestion/keep/"
 WRONG: list[tuple[str, Any, int, str, str]] = [
     (EXECUTE, {}, 400, "invalid", "instruction"),
-    (EXECUTE, {"instruction": " "}, 400, "invalid", "text"),
+    (EXECUTE, {"instruction": " "}, 400, "invalid", "instruction"),
     (EXECUTE, {"instruction": 7.5}, 201, "", ""),
-    (EXECUTE, {"instruction": "x" * 100_001}, 400, "invalid", "text"),
+    (EXECUTE, {"instruction": "x" * 100_001}, 400, "invalid", "instruction"),
     (EXECUTE, {"instruction": "a\0b"}, 400, "invalid", "instruction"),
     (EXECUTE, {"instruction": "Go", "task": 99}, 404, "not_found", ""),
     (EXECUTE, {"instruction": "Go", "task": "HARB-1"}, 400, "invalid", "task"),

@@ -40,7 +40,7 @@ def write_description(
     """
     check_agent_available(agent)
     if instruction:
-        check_text(instruction)
+        check_text(instruction, field="instruction")
     current = assignments.create(
         agent,
         TriggerType.DESCRIPTION_WRITE,
@@ -63,7 +63,7 @@ def start(
     ``idle``: only if the agent has no other work. Raises ``AgentBusy`` then, ``Invalid`` if the
     instruction is empty or too long, and what ``check_agent_available`` raises.
     """
-    check_text(instruction)
+    check_text(instruction, field="instruction")
     assignments.lock_agent(agent)  # two instructions for an idle agent are put in order
     check_agent_available(agent)
     if idle and _has_work(agent):

@@ -206,14 +206,14 @@ def rename(conversation: Conversation, *, title: str, by: Member) -> None:
     store.append(conversation.id, events.TitleChanged(title=title, by=by.name))
 
 
-def check_text(text: str) -> None:
-    """Raises ``Invalid`` if the text is empty or longer than ``MAX_MESSAGE_CHARACTERS``."""
+def check_text(text: str, *, field: str = "text") -> None:
+    """Raises ``Invalid`` for the ``field`` if the text is empty or longer than ``MAX_MESSAGE_CHARACTERS``."""
     if not text.strip():
-        raise Invalid("The message is empty.", fields={"text": ["Write something."]})
+        raise Invalid("The message is empty.", fields={field: ["Write something."]})
     if len(text) > MAX_MESSAGE_CHARACTERS:
         fact = f"At most {MAX_MESSAGE_CHARACTERS:,} characters; this has {len(text):,}."
         # In the sentence too: the error frame of a socket has no fields.
-        raise Invalid(f"The message is too long. {fact}", fields={"text": [fact]})
+        raise Invalid(f"The message is too long. {fact}", fields={field: [fact]})
 
 
 def _idempotency_key(by: Member, client_id: str) -> str:
