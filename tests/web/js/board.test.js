@@ -48,6 +48,15 @@ test("a new task below the cards that are loaded is counted and not shown yet", 
   same(shown(boardReducer(state, { act: "changed", task: task(500), shown: true }))[0], [91, 1, 2]);
 });
 
+test("what an agent does is shown on its card, and of another conversation nothing", () => {
+  const at = (conversation, activity) => ({ conversation, agent: { name: "Rosa" }, status: "running", activity });
+  const columns = [{ status: TODO, count: 1, tasks: [task(1, TODO, { id: "t1", agent_state: at("c1", "thinking") })] }];
+  const state = boardReducer(emptyBoard(), { act: "loaded", columns });
+  const news = (conversation) => boardReducer(state, { act: "agentState", task: "t1", conversation, status: "waiting", activity: "" });
+  same(find(news("c1"), 1).card.agent_state, { ...at("c1", ""), status: "waiting" });
+  check(news("c2") === state);
+});
+
 test("the server is told which card a moved one is below or above", () => {
   const moved = boardReducer(board(1, 2, 3), { act: "move", number: 1, status: "todo", index: 1 });
   same(placeOf(moved, 1), { after: 2 });

@@ -9,13 +9,17 @@ import { icon } from "../core/icons.js";
 import { ProjectSocket } from "../core/project-socket.js";
 import { Store } from "../core/store.js";
 import { BoardData } from "./board-data.js";
-import { boardReducer, emptyBoard, find } from "./board-state.js";
+import { boardReducer, cardOf, emptyBoard, find } from "./board-state.js";
 import { CardMoves } from "./card-moves.js";
 import { column, noTasks, skeleton } from "./column.js";
 import { PointerDrag } from "./drag.js";
 import { readFilters, writeFilters } from "./filters.js";
 import { TaskList } from "./task-list.js";
 import { toolbar } from "./toolbar.js";
+
+const WHOLE_BOARD = new Set(["board", "status", "task_type", "sprint", "project", "member"]);
+const ACTIVE = new Set(["queued", "running", "waiting", "paused"]);
+const MAX_REFRESHED = 20;
 
 export class PacaBoard extends PacaElement {
   creating = ""; // the id of the status in whose column a task is being written
@@ -101,14 +105,24 @@ export class PacaBoard extends PacaElement {
   };
 
   async #changed(changes) {
-    const numbers = changes.filter(({ noun }) => noun === "task").map(({ id }) => Number(id)).filter(Boolean);
-    const rest = changes.some(({ noun }) => ["status", "sprint", "project", "agent"].includes(noun));
+    const numbers = new Set(changes.filter(({ noun }) => noun === "task").map(({ id }) => Number(id)));
+    for (const change of changes) if (change.noun === "agent.state") this.#agentChanged(change, numbers);
+    const all = changes.some(({ noun }) => WHOLE_BOARD.has(noun));
     try {
-      if (rest || numbers.length > 20 || this.view === "list") await this.load();
-      else await Promise.all(numbers.map((number) => this.data.refresh(number, this.filters)));
+      if (all || numbers.size > MAX_REFRESHED || (this.view === "list" && numbers.size)) await this.load();
+      else await Promise.all([...numbers].map((number) => this.data.refresh(number, this.filters)));
     } catch (error) {
       if (!(error instanceof ApiError)) throw error; // the next change or reconnect loads it
     }
+  }
+
+  // The frame tells all that a strip shows, but for its agent: a strip that begins or ends is fetched.
+  #agentChanged({ id: conversation, task_id: task, status, activity }, numbers) {
+    const card = cardOf(this.store.state, task);
+    if (!card) return;
+    const known = card.agent_state?.conversation === conversation;
+    if (known && ACTIVE.has(status)) this.store.dispatch({ act: "agentState", task, conversation, status, activity });
+    else numbers.add(card.number);
   }
 
   /** Open the field for a new task in a column; the first one that is for work by default. */

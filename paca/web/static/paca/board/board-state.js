@@ -19,6 +19,7 @@ const REDUCERS = new Map(Object.entries({
   })),
   changed: (state, { task, shown }) => placed(state, task, shown),
   removed: (state, { number }) => taken(state, number).state,
+  agentState: (state, { task, conversation, status, activity }) => withAgentState(state, task, { conversation, status, activity }),
   move: (state, { number, status, index }) => moved(state, number, status, index),
   kept: (state, { number }) => ({ ...state, moves: without(state.moves, number) }),
   refused: (state, { number }) => takenBack(state, number),
@@ -35,6 +36,21 @@ export function find(state, number) {
     if (index >= 0) return { column, index, card: column.cards[index] };
   }
   return null;
+}
+
+/** The card of a task by its id, or null. */
+export function cardOf(state, id) {
+  return state.columns.flatMap(({ cards }) => cards).find((card) => card.id === id) ?? null;
+}
+
+function withAgentState(state, id, news) {
+  const card = cardOf(state, id);
+  if (card?.agent_state?.conversation !== news.conversation) return state;
+  const changed = { ...card, agent_state: { ...card.agent_state, ...news } };
+  return {
+    ...state,
+    columns: state.columns.map((column) => (column.cards.includes(card) ? { ...column, cards: column.cards.map((each) => (each === card ? changed : each)) } : column)),
+  };
 }
 
 /** The place of a card for the server: below or above another card, because an index is not stable. */

@@ -3,15 +3,16 @@
 import { Socket } from "./socket.js";
 
 const GATHER_MS = 150;
+const CHANGED = ".changed";
 
 export class ProjectSocket {
   #socket;
-  #changes = new Map(); // "noun id" -> {noun, id}
+  #changes = new Map(); // "noun id" -> the newest frame, with its noun
   #timer = 0;
   #wasReady = false;
 
   /**
-   * `onChanges([{noun, id}])` gets the changes of a moment together; `onMissed()` is called after a reconnect,
+   * `onChanges([{noun, id, ...facts}])` gets the changes of a moment together; `onMissed()` is called after a reconnect,
    * when changes may have been missed; `onState(name)` gets lost, ready, signed-out, forbidden or missing.
    */
   constructor(path, { onChanges, onMissed, onState = () => {} }) {
@@ -41,9 +42,9 @@ export class ProjectSocket {
       this.#wasReady = true;
       return;
     }
-    const [noun, what] = frame.type.split(".");
-    if (what !== "changed") return;
-    this.#changes.set(`${noun} ${frame.id}`, { noun, id: frame.id });
+    if (!frame.type.endsWith(CHANGED)) return;
+    const noun = frame.type.slice(0, -CHANGED.length); // "task", "comment", "agent.state"
+    this.#changes.set(`${noun} ${frame.id}`, { ...frame, noun });
     this.#timer ||= setTimeout(() => this.#tell(), GATHER_MS);
   }
 

@@ -103,7 +103,7 @@ export class PacaTask extends PacaElement {
     const { number } = this.page;
     const mine = changes.some(({ noun, id }) => noun === "task" && Number(id) === number);
     const comments = changes.some(({ noun }) => noun === "comment");
-    const runs = changes.some(({ noun }) => ["conversation", "agent", "suggestion"].includes(noun));
+    const runs = changes.some(({ noun, task_id: task }) => noun === "suggestion" || (noun === "agent.state" && task === this.data.task?.id));
     if (!mine && !comments && !runs) return;
     await this.attempt(async () => {
       await Promise.all([
