@@ -94,7 +94,7 @@ def test_admin_makes_workspaces_and_projects_with_their_owner(root: User, admin:
     assert set(member.project.roles.values_list("name", flat=True)) == set(permissions.TEMPLATES)
     admin.post(
         f"/admin/projects/project/{member.project.pk}/change/",
-        {"name": "Masts", "description": ""},
+        {"name": "Masts", "prefix": "MAST", "description": ""},
     )
     assert Project.objects.get(pk=member.project.pk).name == "Masts"
 

@@ -102,7 +102,7 @@ export class PacaTask extends PacaElement {
   async #changed(changes) {
     const { number } = this.page;
     const mine = changes.some(({ noun, id }) => noun === "task" && Number(id) === number);
-    const comments = changes.some(({ noun }) => noun === "comment");
+    const comments = changes.some(({ noun, task }) => noun === "comment" && task === number);
     const runs = changes.some(({ noun, task_id: task }) => noun === "suggestion" || (noun === "agent.state" && task === this.data.task?.id));
     if (!mine && !comments && !runs) return;
     await this.attempt(async () => {
