@@ -24,7 +24,7 @@ _STANDARD_ATTRIBUTES = frozenset(vars(logging.makeLogRecord({}))) | {
 }
 # Secrets do not belong in a log. These patterns are masked in case one gets into a message.
 _SECRETS = re.compile(
-    r"(?P<keep>\bBearer\s+|[?&](?:ticket|token)=|/link/)[\w\-.~+/=]+|\b(?:paca_|sk-)[\w-]{12,}"
+    r"(?P<keep>\bBearer\s+|[?&](?:ticket|token)=|(?:/|%2F)(?:link|join)(?:/|%2F))[\w\-.~+/=]+|\b(?:paca_|sk-)[\w-]{12,}"
 )
 # Characters that move the cursor, begin a new line or change the order of text. A terminal or a viewer of
 # logs obeys them, and a lone surrogate cannot be written at all.

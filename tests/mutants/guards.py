@@ -107,6 +107,13 @@ MUTANTS = (
         ("tests/projects/test_comments.py::test_comment_is_edited_by_its_author_only",),
     ),
     Mutant(
+        "invitation-needs-the-rights-of-its-inviter",
+        never,
+        (
+            "tests/projects/test_invitations.py::test_link_gives_nothing_that_its_inviter_could_not_give_now",
+        ),
+    ),
+    Mutant(
         "comment-mention-counts-once",
         never,
         (

@@ -8,7 +8,9 @@ from django.test import Client
 from django.utils import timezone
 
 from paca.accounts.models import AuditEntry, User
-from paca.projects.models import Invitation, Member, WorkspaceMember
+from paca.common import logs
+from paca.projects.models import Invitation, Member, Role, WorkspaceMember
+from paca.projects.services import members, workspaces
 from tests.support.api import Api
 from tests.support.world import World, make_world
 
@@ -116,6 +118,59 @@ def test_nobody_invites_to_a_role_above_their_own(world: World) -> None:
     path = f"/projects/{world.project.pk}/invitations/"
     refused = Api(manager).post(path, {"role_id": str(world.role("owner").pk)})
     assert refused.json()["code"] == "role_exceeds_yours"
+
+
+@pytest.mark.parametrize("way", ["removed", "demoted", "role_widened"])
+def test_link_gives_nothing_that_its_inviter_could_not_give_now(world: World, way: str) -> None:
+    mei = User.objects.create_user("mei", password=PASSWORD)
+    workspaces.add_person(world.project.workspace, user=mei)
+    role = world.role("manager")
+    member = members.add_person(world.project, user=mei, role=role, by=world.user)
+    body = {"role_id": str(world.role("viewer" if way == "role_widened" else "manager").pk)}
+    made = Api(mei).post(f"/projects/{world.project.pk}/invitations/", body)
+    link = made.json()["link"].partition("testserver")[2]
+    if way == "removed":
+        members.remove(member, by=world.user)
+    elif way == "demoted":
+        members.change_role(member, role=world.role("member"), by=world.user)
+    else:
+        Role.objects.filter(pk=body["role_id"]).update(permissions=["*"])
+    browser = Client()
+    browser.force_login(mei)
+    assert browser.get(link).status_code == browser.post(link).status_code == 404
+    assert Client().post(link, account()).status_code == 404
+    assert not User.objects.filter(username="grace").exists()
+
+
+def test_workspace_link_ends_with_the_ownership_of_its_inviter(world: World) -> None:
+    workspace, mei = world.project.workspace, User.objects.create_user("mei", password=PASSWORD)
+    entry = workspaces.add_person(workspace, user=mei, role=WorkspaceMember.Role.OWNER)
+    made = Api(mei).post(f"/workspaces/{workspace.pk}/invitations/", {})
+    link = made.json()["link"].partition("testserver")[2]
+    workspaces.remove_person(entry, by=world.user)
+    browser = Client()
+    browser.force_login(mei)
+    assert browser.post(link).status_code == 404
+    assert not workspace.members.filter(user=mei).exists()
+
+
+def test_person_with_the_handle_of_an_agent_reads_why_they_cannot_join(world: World) -> None:
+    link, browser = invite(world), Client()
+    browser.force_login(User.objects.create_user(world.agent.handle, password=PASSWORD))
+    page = browser.post(link)
+    assert page.status_code == 200
+    assert "Another member has the handle @rosa." in page.content.decode()
+    assert Invitation.objects.get().accepted_at is None
+
+
+def test_secret_of_a_link_is_masked_in_the_log(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    link = invite(world)
+    assert Client(enforce_csrf_checks=True).post(link, account()).status_code == 403
+    [line] = [record.getMessage() for record in caplog.records if "/join/" in record.getMessage()]
+    assert link.split("/")[2] in line
+    assert link.split("/")[2] not in logs.masked(f"{line} ?next=%2Fjoin%2F{link.split('/')[2]}%2F")
 
 
 def test_list_shows_usable_invitations_and_no_secret(world: World) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 from datetime import timedelta
+from functools import partial
 
 from django.db import transaction
 from django.utils import timezone
@@ -10,6 +11,7 @@ from django.utils import timezone
 from paca.accounts import audit
 from paca.accounts.models import User
 from paca.common.errors import Invalid, NotFound
+from paca.projects import permissions, selectors
 from paca.projects.models import Invitation, Member, Project, Role, Workspace
 from paca.projects.services import members, workspaces
 
@@ -57,7 +59,8 @@ def create(
 def get_usable(secret: str) -> Invitation:
     """The invitation of a link, which stays unused: programs open links to preview them.
 
-    Raises ``InvitationNotUsable`` if it is unknown, used, revoked or too old.
+    Raises ``InvitationNotUsable`` if it is unknown, used, revoked or too old, or if the inviter may no
+    longer invite to its role.
     """
     found = (
         Invitation.objects.filter(
@@ -70,9 +73,26 @@ def get_usable(secret: str) -> Invitation:
         .select_related("workspace", "project", "role", "by")
         .first()
     )
-    if found is None or (found.project is not None and found.project.deleted_at is not None):
+    # guard: invitation-needs-the-rights-of-its-inviter
+    if found is None or not _may_invite(found):
         raise InvitationNotUsable
     return found
+
+
+def _may_invite(invitation: Invitation) -> bool:
+    """Whether the inviter could make this invitation now.
+
+    Asked when the link is used: an owner who was removed would otherwise come back by a link of their
+    own, and a link to a role would give what the role was allowed later.
+    """
+    if invitation.project is None or invitation.role is None:
+        return selectors.is_workspace_owner(invitation.by, invitation.workspace)
+    try:
+        inviter = selectors.get_membership(invitation.by, invitation.project.pk)
+    except NotFound:
+        return False
+    may = partial(permissions.allows, inviter)
+    return may("members:write") and permissions.may_grant(may, invitation.role.permissions)
 
 
 @transaction.atomic
@@ -80,7 +100,8 @@ def accept(secret: str, *, user: User) -> Invitation:
     """Let the person join. Of two uses of one link at the same time one succeeds.
 
     A person who belongs to the workspace or the project already keeps the role that they have there.
-    Raises ``InvitationNotUsable`` if the link is unknown, used, revoked or too old.
+    Raises ``InvitationNotUsable`` as ``get_usable`` does, and ``Invalid`` if an agent of the project has
+    their username as its handle.
     """
     invitation = get_usable(secret)
     open_ones = Invitation.objects.filter(pk=invitation.pk, accepted_at=None, revoked_at=None)

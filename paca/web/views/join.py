@@ -1,5 +1,6 @@
 """The page of an invitation: a person who is signed in joins, anybody else makes an account first."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -48,10 +49,20 @@ def join(request: HttpRequest, secret: str) -> HttpResponse:
         if request.method != "POST":
             return _page(request, invitation, AccountForm())
         if request.user.is_authenticated:
-            return _joined(invitations.accept(secret, user=request.user))
+            return _join_as_present_person(request, invitation, secret)
         return _join_as_new_person(request, invitation, secret)
     except InvitationNotUsable:
         return render(request, "web/join.html", {"invitation": None}, status=404)
+
+
+def _join_as_present_person(
+    request: HttpRequest, invitation: Invitation, secret: str
+) -> HttpResponse:
+    assert isinstance(request.user, User)
+    try:
+        return _joined(invitations.accept(secret, user=request.user))
+    except Invalid as invalid:
+        return _page(request, invitation, AccountForm(), problems=_texts(invalid))
 
 
 def _join_as_new_person(request: HttpRequest, invitation: Invitation, secret: str) -> HttpResponse:
@@ -84,10 +95,17 @@ def _joined(invitation: Invitation) -> HttpResponse:
     return redirect("home")
 
 
-def _page(request: HttpRequest, invitation: Invitation, form: AccountForm) -> HttpResponse:
+def _texts(invalid: Invalid) -> list[str]:
+    return [text for texts in invalid.fields.values() for text in texts] or [invalid.detail]
+
+
+def _page(
+    request: HttpRequest, invitation: Invitation, form: AccountForm, problems: Sequence[str] = ()
+) -> HttpResponse:
     context = {
         "invitation": invitation,
         "form": form,
+        "problems": problems,
         "sign_in": f"{reverse('account_login')}?next={request.path}",
     }
     return render(request, "web/join.html", context)
