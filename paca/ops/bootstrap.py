@@ -1,7 +1,6 @@
 """Creates what the first start needs: tables, the admin and a demo project."""
 
 import os
-from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
@@ -15,7 +14,7 @@ from paca.common.errors import ConfigurationError
 from paca.engine.llm.demo import board, scripted_model
 from paca.ops import database_check
 from paca.projects import permissions
-from paca.projects.models import Member, Project, Task, Workspace
+from paca.projects.models import Member, Project, Workspace
 from paca.projects.services import projects, tasks, workspaces
 
 
@@ -77,15 +76,15 @@ def _create_demo_tasks(project: Project, person: Member) -> None:
     """The board of the demo. No agent is assigned yet, so nothing runs until a person wants it."""
     statuses = {status.name: status for status in project.statuses.all()}
     types = {task_type.name: task_type for task_type in project.task_types.all()}
-    above: Task | None = None
     for each in board.TASKS:
-        fields: dict[str, Any] = {"status": statuses[each.status], "type": types[each.type]}
-        if above is not None and above.status_id == fields["status"].pk:
-            fields["after"] = above
-        if each.job is None:
-            fields["assignees"] = [person]
-        above = tasks.create(
-            project, title=each.title, description=each.description, by=person, **fields
+        tasks.create(
+            project,
+            title=each.title,
+            description=each.description,
+            status=statuses[each.status],
+            type=types[each.type],
+            assignees=[] if each.job else [person],
+            by=person,
         )
 
 

@@ -42,7 +42,7 @@ class FollowUp:
 TASKS = (
     DemoTask(
         title="Write a program that finds prime numbers",
-        status="To do",
+        status="Backlog",  # the first column, so that a phone shows this task first
         job=SMALL_PROGRAM,
         description=(
             "**Assign me to Guide and watch.** No key is needed.\n\n"

@@ -15,7 +15,9 @@ export function iconButton(name, label, onClick, classes = "btn-s") {
     @click=${onClick}>${icon(name)}</button>`;
 }
 
-export function avatar({ id, name, kind }, size = "") {
+/** The avatar of a member, or of an agent by its own id: an agent has one picture everywhere. */
+export function avatar({ id: ownId, agent_id: agentId, name, kind }, size = "") {
+  const id = agentId ?? ownId;
   const classes = `avatar tone-${avatarTone(id)} ${size}`;
   if (kind !== "agent") {
     return html`<span class=${classes} role="img" aria-label=${name}>${initials(name)}</span>`;
