@@ -32,7 +32,7 @@ def test_tutorial_shows_the_output_of_the_first_start(first_start: tuple[Install
 
 
 def test_tutorial_commands_work(stopped_installation: Installation):
-    """After the fourth step: the fifth must not use the own agent, whose key costs money."""
+    """With an own agent, as at that step: the commands must not use it, because its key costs money."""
     running = stopped_installation.up()
     ApiClient(stopped_installation, running).create_agent(
         "Ada", model="anthropic/claude-sonnet-4-5"

@@ -14,7 +14,7 @@ export function properties(host) {
   return html`<aside class="task-side" aria-label="Properties"><dl class="kv">
     ${row("Status", select(page, task.status.id, page.statuses, (id) => change({ status_id: id }), "Status", statusIcon(task.status)))}
     ${row("Assignees", assignees(host))}
-    ${row("Owner", task.reporter ? html`${avatar(task.reporter, "avatar-s")}<bdi>${visible(task.reporter.name)}</bdi>` : html`<span class="muted">None</span>`)}
+    ${row("Reporter", task.reporter ? html`${avatar(task.reporter, "avatar-s")}<bdi>${visible(task.reporter.name)}</bdi>` : html`<span class="muted">None</span>`)}
     ${row("Priority", select(page, task.priority, PRIORITIES.map((name) => ({ id: name, name: name[0].toUpperCase() + name.slice(1) })), (priority) => change({ priority }), "Priority", priorityIcon(task.priority)))}
     ${row("Type", select(page, task.type.id, page.types, (id) => change({ type_id: id }), "Type"))}
     ${page.sprints.length ? row("Sprint", select(page, task.sprint?.id ?? "", [{ id: "", name: "None" }, ...page.sprints], (id) => change({ sprint_id: id || null }), "Sprint")) : nothing}
