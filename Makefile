@@ -7,7 +7,7 @@ LOCK := uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit
 
 # Also under `make -j`: targets share .venv and the cores, so two suites at once would disturb each other.
 .NOTPARALLEL:
-.PHONY: help run test test-embedded test-services test-quick lint check test-browser test-docker test-localmodel sandbox-image bench chaos soak mutants docs lock clean dev-venv
+.PHONY: help run test test-embedded test-services test-quick lint check test-browser test-docker test-localmodel sandbox-image bench chaos fuzz soak mutants docs lock clean dev-venv
 
 help:
 	@echo "make run           start Paca (makes .venv and installs what it needs, the first time)"
@@ -22,6 +22,7 @@ help:
 	@echo "make test-localmodel  a real, very small model on this machine (200 MB; not in CI)"
 	@echo "make bench         figures against their baselines (one of them: ONLY=turn-postgresql)"
 	@echo "make chaos         kill it at random and at every point (SEED=7, PART=R1, ON=sqlite, SHORT=1)"
+	@echo "make fuzz          10,000 random requests to the API (REQUESTS=500, SEED=7, ON=sqlite, ONLY=operation)"
 	@echo "make soak          ten minutes of ordinary work: speed, memory, descriptors, nothing left"
 	@echo "make mutants       take each guard out in turn: a test must fail (ONLY=store, QUICK=1)"
 	@echo "make docs          write the generated pages of docs/ again"
@@ -76,6 +77,9 @@ bench: dev-venv
 
 chaos: dev-venv
 	@$(PY) -m tests.chaos
+
+fuzz: dev-venv
+	@$(PY) -m tests.fuzz
 
 soak: dev-venv
 	@PART=SOAK ON=services $(PY) -m tests.chaos

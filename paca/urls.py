@@ -1,10 +1,20 @@
 """The URL configuration: the URLs of each app, and the handlers of errors."""
 
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import include, path, register_converter
+from django.urls.converters import StringConverter
 
 from paca.common.api.errors import unknown_address
 from paca.ops import health, metrics
+
+
+class AnyTextConverter(StringConverter):
+    """Any text in an address. Django's ``path`` leaves out line breaks."""
+
+    regex = r"[\s\S]+"
+
+
+register_converter(AnyTextConverter, "any_text")
 
 api = [
     path("", include("paca.accounts.api.urls")),
@@ -20,7 +30,7 @@ urlpatterns = [
     path("metrics", metrics.metrics, name="metrics"),
     path("api/v1/", include((api, "api"))),
     path("api/", unknown_address),
-    path("api/<path:rest>", unknown_address),
+    path("api/<any_text:rest>", unknown_address),
     path("accounts/", include("paca.accounts.urls")),
     path("admin/", admin.site.urls),
     path("", include("paca.web.urls")),

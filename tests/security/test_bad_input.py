@@ -23,6 +23,7 @@ TABLE: list[tuple[Any, ...]] = [
     # paths
     ("GET", "/nothing/", None, 404, "not_found"),
     ("GET", "/projects", None, 404, "not_found"),
+    ("GET", "/projects/a%0Ab/", None, 404, "not_found"),
     ("GET", "/projects/no-uuid/", None, 404, "not_found"),
     ("GET", f"{A}00000000-0000-0000-0000-000000000000/", None, 404, "not_found"),
     ("PUT", P, {}, 405, "method_not_allowed"),

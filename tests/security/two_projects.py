@@ -50,7 +50,7 @@ class TwoProjects:
 
 def make_two_projects() -> TwoProjects:
     """Make the projects, their objects and the principals."""
-    a, b = _make_project("owner"), _make_project("stranger")
+    a, b = make_project("owner"), make_project("stranger")
     outsider = _person("outsider")
     workspaces.add_person(a.project.workspace, user=outsider)
     principals = {
@@ -67,7 +67,8 @@ def make_two_projects() -> TwoProjects:
     return TwoProjects(a, b, principals)
 
 
-def _make_project(owner_name: str) -> ProjectObjects:
+def make_project(owner_name: str) -> ProjectObjects:
+    """A new project in a new workspace of a new person of this name, with an object of every kind."""
     owner = _person(owner_name)
     workspace = workspaces.create(f"Workspace of {owner_name}", owner=owner)
     project = projects.create(workspace, f"Project of {owner_name}", by=owner)

@@ -7,6 +7,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.serializers import Serializer
 
+from paca.common.api.serializers import InputSerializer
 from paca.common.errors import PacaError
 
 IDEMPOTENCY_KEY = OpenApiParameter(
@@ -85,6 +86,14 @@ class ApiAutoSchema(AutoSchema):
         """``ProjectSerializer`` is the component ``Project``, ``ProjectInput`` ``ProjectRequest``."""
         name: str = super().get_serializer_name(serializer, direction)
         return name.removesuffix("Input")
+
+    def _map_basic_serializer(self, serializer: Serializer[Any], direction: Any) -> dict[str, Any]:
+        """The schema of an object; that of a request says that unknown fields are refused."""
+        schema: dict[str, Any] = super()._map_basic_serializer(serializer, direction)
+        is_input = isinstance(serializer, InputSerializer) and direction == "request"
+        if is_input and schema.get("properties"):  # an empty schema means no body
+            schema["additionalProperties"] = False
+        return schema
 
 
 def add_error_responses(result: dict[str, Any], **_: Any) -> dict[str, Any]:

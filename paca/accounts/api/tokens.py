@@ -27,7 +27,7 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
     """A token without its secret."""
 
     begins_with = serializers.CharField(source="token_key")
-    expires_at = serializers.DateTimeField(source="expiry")
+    expires_at = serializers.DateTimeField(source="expiry", allow_null=True)
     scopes = serializers.ListField(child=serializers.CharField())
 
     class Meta:

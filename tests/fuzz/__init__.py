@@ -1,0 +1,1 @@
+"""Random requests over the OpenAPI schema of a running server: `make fuzz`."""
