@@ -8,6 +8,8 @@ from typing import Any
 from paca.common.errors import Invalid
 
 MAX_FRONT_MATTER_CHARACTERS = 8_000
+# The scanner of YAML takes seconds for a few thousand brackets in one another.
+MAX_DEPTH = 20
 FENCE = "---"
 HOW = (
     "A SKILL.md begins with a line ---, then name and description, then a line ---, then its text."
@@ -71,10 +73,16 @@ def _read_fields(front_matter: str) -> dict[str, str | list[str]]:
     import yaml  # takes a while, and only uploads and templates need it
 
     try:
+        depth = 0
         for event in yaml.parse(front_matter, Loader=yaml.BaseLoader):
             # guard: skill-front-matter-without-aliases
             if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
                 raise BadSkillDocument("The front matter may not contain anchors and aliases.")
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            # guard: skill-front-matter-depth
+            if depth > MAX_DEPTH:
+                raise BadSkillDocument(f"The front matter is nested more than {MAX_DEPTH} deep.")
         root = yaml.compose(front_matter, Loader=yaml.BaseLoader)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise BadSkillDocument(f"The front matter is not valid YAML{_place(error)}.") from None

@@ -436,6 +436,11 @@ MUTANTS = (
         ("tests/agents/test_skill_archive.py::test_document_that_cannot_be_read_is_refused",),
     ),
     Mutant(
+        "skill-front-matter-depth",
+        never,
+        ("tests/agents/test_skill_archive.py::test_document_that_cannot_be_read_is_refused",),
+    ),
+    Mutant(
         "skill-archive-size",
         never,
         ("tests/agents/test_skill_archive.py::test_zip_of_much_data_is_refused",),
