@@ -9,7 +9,8 @@ from rest_framework.response import Response
 from paca.accounts.api.idempotency import idempotent
 from paca.common.api import keyset
 from paca.common.api.preconditions import require_unchanged
-from paca.projects import selectors, task_input, task_lists
+from paca.projects import selectors, task_lists
+from paca.projects.api import task_fields
 from paca.projects.api.base import ProjectView
 from paca.projects.api.task_inputs import BulkInput, TaskInput
 from paca.projects.api.task_serializers import (
@@ -80,7 +81,7 @@ class TaskList(ProjectView):
     @idempotent
     def post(self, request: Request) -> Response:
         """Make a task. Agents that it is assigned to start on it."""
-        given = task_input.to_fields(self.project, TaskInput.read(request))
+        given = task_fields.to_fields(self.project, TaskInput.read(request))
         task = tasks.create(self.project, by=self.member, **given)
         return Response(describe(selectors.get_task(self.project, task.number)), status=201)
 
@@ -103,7 +104,7 @@ class TaskDetail(ProjectView):
             tasks.lock_project(self.project.pk)
             task = selectors.get_task(self.project, number)
             require_unchanged(request, task, present=lambda: describe(task))
-            fields = task_input.to_fields(self.project, given)
+            fields = task_fields.to_fields(self.project, given)
             tasks.change(task, by=self.member, **fields)
         return Response(describe(selectors.get_task(self.project, number)))
 
@@ -142,7 +143,7 @@ class TaskBulk(ProjectView):
         """
         given = BulkInput.read(request)
         numbers = given["numbers"]
-        fields = task_input.to_fields(self.project, given["changes"])
+        fields = task_fields.to_fields(self.project, given["changes"])
         changed = task_bulk.change(self.project, numbers, by=self.member, **fields)
         rows = task_lists.load_details([task.pk for task in changed])
         return Response({"results": describe_all(rows[task.pk] for task in changed)})

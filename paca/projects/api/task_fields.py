@@ -1,4 +1,4 @@
-"""Turns what clients send of a task, with ids and numbers, into the fields of the services."""
+"""Turns the ids and numbers in the input of a task into the fields of the services."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
