@@ -31,7 +31,7 @@ def counted(data: Path) -> dict[str, int]:
     with closing(sqlite3.connect(data / "paca.sqlite3")) as database:
         return {
             table: database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-            for table in ("accounts_user", "projects_project", "agents_agent", "projects_member")
+            for table in CREATED
         }
 
 
@@ -44,7 +44,14 @@ def migrations_of(data: Path) -> int:
     return 0  # the table does not exist yet, or is being made
 
 
-ONE_OF_EACH = {"accounts_user": 1, "projects_project": 1, "agents_agent": 1, "projects_member": 2}
+CREATED = {
+    "accounts_user": 1,
+    "projects_project": 1,
+    "agents_agent": 1,
+    "projects_member": 2,
+    "projects_task": 3,
+    "conversations_conversation": 0,  # no agent works before a person wants it
+}
 
 
 # --- the first start ------------------------------------------------------------------------------
@@ -67,10 +74,10 @@ def test_first_start_creates_files_that_only_this_account_can_read(
         assert mode(installation.data / name) == 0o600, name
 
 
-def test_first_start_creates_one_admin_one_project_and_one_agent(
+def test_first_start_creates_one_admin_one_project_one_agent_and_three_tasks(
     first_start: tuple[Installation, Running],
 ):
-    assert counted(first_start[0].data) == ONE_OF_EACH
+    assert counted(first_start[0].data) == CREATED
 
 
 def test_readyz_reports_every_part_ready_after_the_first_start(
@@ -188,7 +195,7 @@ def test_first_start_is_completed_after_a_kill(installation: Installation, step:
     installation.up_until(rf"^. {step} ").kill()
     again = installation.up()
     assert again.get("/healthz").status == 200
-    assert counted(installation.data) == ONE_OF_EACH
+    assert counted(installation.data) == CREATED
 
 
 def test_first_start_is_completed_after_a_kill_during_the_migrations(
@@ -198,7 +205,7 @@ def test_first_start_is_completed_after_a_kill_during_the_migrations(
     wait_until(lambda: migrations_of(installation.data) >= 3)
     started.kill()
     installation.up()
-    assert counted(installation.data) == ONE_OF_EACH
+    assert counted(installation.data) == CREATED
 
 
 # --- later starts ---------------------------------------------------------------------------------
@@ -216,7 +223,7 @@ def test_later_start_changes_nothing_and_prints_no_link(stopped_installation: In
     assert not LINK.search(running.output)
     assert "manage.py sign_in_link admin" in running.output
     assert keys == {name: (stopped_installation.data / name).read_bytes() for name in keys}
-    assert counted(stopped_installation.data) == ONE_OF_EACH
+    assert counted(stopped_installation.data) == CREATED
 
 
 def test_later_start_takes_under_five_seconds(stopped_installation: Installation):
