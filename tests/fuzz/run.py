@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import time
@@ -12,6 +11,7 @@ from tests.chaos.testbed import open_testbed
 
 def main(name: str, seed: str, requests: str, seconds: str) -> int:
     ends_at = time.monotonic() + float(seconds)
+    os.environ["LOG_LEVEL"] = "ERROR"  # each refused request would be a line
     with open_testbed(name, sandbox="bubblewrap"):
         # These modules need Django to be set up.
         from django.conf import settings
@@ -22,8 +22,6 @@ def main(name: str, seed: str, requests: str, seconds: str) -> int:
         from tests.support.live_server import running
 
         settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-        # Each refused request would be a line.
-        logging.getLogger("django.request").setLevel(logging.ERROR)
         with running(application) as server:
             sender = Sender(server.url, seed=f"{name} {seed}", ends_at=ends_at)
             for operation, share in all_operations(int(requests)):

@@ -1,0 +1,145 @@
+"""Every route that takes input refuses wrong input with an error that names the field.
+
+The routes of the table here are those without a row in the tables of wrong input of their apps.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.db import transaction
+
+from tests.projects import test_talk_bad_input, test_task_bad_input
+from tests.security import access_routes, test_bad_input, two_projects
+from tests.security.access_table import C, D, P, T, W
+from tests.security.two_projects import TwoProjects
+
+pytestmark = pytest.mark.django_db
+
+ZERO = "00000000-0000-0000-0000-000000000000"
+A = f"{P}agents/{{agent_id}}/"
+S = f"{A}chat-sessions/"
+REQUIRED, BLANK, NO_TEXT = "This field is required.", "may not be blank", "Write something."
+UNKNOWN = ({"nonsense": 1}, "nonsense", "There is no such field.")
+# Each row: the body, the field that the error names, and a part of its message.
+TABLE: dict[str, list[tuple[Any, str, str]]] = {
+    f"PATCH {A}skills/{{skill_id}}/": [UNKNOWN, ({"enabled": "maybe"}, "enabled", "valid boolean")],
+    f"POST {A}skills/": [UNKNOWN, ({}, "content", REQUIRED), ({"template": ""}, "template", BLANK)],
+    f"POST {A}execute/": [
+        ({}, "instruction", REQUIRED),
+        ({"instruction": ""}, "instruction", NO_TEXT),
+    ],
+    f"POST {S}": [UNKNOWN, ({}, "text", REQUIRED), ({"message": ""}, "text", NO_TEXT)],
+    f"POST {S}{{session_id}}/messages/": [UNKNOWN, ({"text": []}, "text", "Not a valid string.")],
+    f"POST {S}{{session_id}}/clear/": [UNKNOWN, ([], "body", "Expected a dictionary")],
+    f"PATCH {C}": [UNKNOWN, ({"title": ""}, "title", "Write a title.")],
+    f"POST {C}messages/": [UNKNOWN, ({}, "text", REQUIRED), ({"text": " "}, "text", NO_TEXT)],
+    f"PATCH {C}messages/{{event_seq}}/": [({}, "text", REQUIRED), ({"text": ""}, "text", NO_TEXT)],
+    f"POST {C}continue/": [UNKNOWN],
+    f"POST {C}pause/": [UNKNOWN],
+    f"POST {C}resume/": [UNKNOWN],
+    f"POST {C}stop/": [UNKNOWN, ([], "body", "Expected a dictionary")],
+    f"POST {D}comments/": [({}, "text", REQUIRED), ({"text": ""}, "text", BLANK)],
+    f"PATCH {D}comments/{{doc_comment_id}}/": [({}, "text", REQUIRED), ({"text": ""}, "text", BLANK)],
+    f"PATCH {P}members/{{member_id}}/": [({}, "role_id", REQUIRED), ({"role_id": ""}, "role_id", "UUID")],
+    f"PATCH {P}roles/{{role_id}}/": [
+        UNKNOWN,
+        ({"name": ""}, "name", BLANK),
+        ({"permissions": ["fly"]}, "permissions", "no such permission"),
+    ],
+    f"PATCH {P}sprints/{{sprint_id}}/": [UNKNOWN, ({"name": ""}, "name", BLANK)],
+    f"PATCH {P}statuses/{{status_id}}/": [UNKNOWN, ({"category": "x"}, "category", "not a valid choice")],
+    f"PATCH {P}task-types/": [({}, "ids", REQUIRED), ({"ids": []}, "ids", "at least 1")],
+    f"PATCH {P}task-types/{{type_id}}/": [UNKNOWN, ({"name": ""}, "name", BLANK)],
+    f"POST {P}invitations/": [({}, "role_id", REQUIRED), ({"role_id": "x"}, "role_id", "UUID")],
+    f"POST {T}attachments/": [({}, "file", "The file needs a name.")],
+    f"POST {T}suggestion/keep/": [UNKNOWN, ({"text": []}, "text", "Not a valid string.")],
+    f"POST {T}suggestion/discard/": [UNKNOWN],
+    f"POST {T}write-with-ai/": [({}, "agent_id", REQUIRED), ({"agent_id": ""}, "agent_id", "UUID")],
+    f"PATCH {W}": [({}, "name", REQUIRED), ({"name": ""}, "name", BLANK)],
+    f"PATCH {W}members/{{entry_id}}/": [({}, "role", REQUIRED), ({"role": "x"}, "role", "not a valid choice")],
+    f"POST {W}invitations/": [UNKNOWN, ({"days": "many"}, "days", "valid integer"), ({"days": 0}, "days", "1")],
+}  # fmt: skip
+# These take nothing but ids: one that does not exist is not found.
+BY_ID_ONLY = {
+    f"POST {D}restore/": "doc_id",
+    f"POST {P}sprints/{{sprint_id}}/start/": "sprint_id",
+    f"POST {A}test-connection/": "agent_id",
+}
+# These take no input at all.
+NO_INPUT = {"POST /api/v1/notifications/read/", "POST /api/v1/tickets/"}
+# A file comes as a form; tests/agents/test_skills.py has the table of wrong files.
+FORMS = {f"POST {A}skills/upload/"}
+
+
+@pytest.fixture
+def projects() -> Iterator[TwoProjects]:
+    cache.clear()
+    yield two_projects.make_two_projects()
+    cache.clear()
+
+
+def rows_of_other_tables() -> Iterator[tuple[str, str]]:
+    """The method and the path of each request that another table expects to be refused."""
+    for table, prefix in (
+        (test_bad_input.TABLE, "/api/v1"),
+        (test_talk_bad_input.TABLE, "/api/v1"),
+        (test_task_bad_input.TABLE, P),
+    ):
+        yield from (
+            (method, prefix + path)
+            for method, path, _, status, *_ in table
+            if status >= 400 and status != 405
+        )
+
+
+def test_every_route_that_takes_input_has_a_row_of_wrong_input() -> None:
+    rows = list(rows_of_other_tables())
+    here = {*TABLE, *BY_ID_ONLY, *NO_INPUT, *FORMS}
+    missing = []
+    for route in access_routes.all_routes():
+        method, _, path = route.partition(" ")
+        pattern = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path)) + r"(\?.*)?"
+        elsewhere = any(each == method and re.fullmatch(pattern, at) for each, at in rows)
+        takes_input = path.startswith("/api/v1/") and method in {"POST", "PATCH", "PUT"}
+        if takes_input and not elsewhere and route not in here:
+            missing.append(route)
+    assert sorted(missing) == []
+    assert here - access_routes.all_routes() == set(), "rows without a route"
+
+
+def test_wrong_input_is_refused_and_the_error_names_the_field(projects: TwoProjects) -> None:
+    wrong = []
+    for route, rows in TABLE.items():
+        for body, field, message in rows:
+            status, found = ask(projects, route, body)
+            texts = found.get("fields", {}).get(field, [])
+            is_named = any(message in text for text in texts)
+            if (status, found.get("code")) != (400, "invalid") or not is_named:
+                wrong.append(f"{route} {body}: {status} {found}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_id_that_does_not_exist_is_not_found(projects: TwoProjects) -> None:
+    for route, name in BY_ID_ONLY.items():
+        status, found = ask(projects, route, {}, **{name: ZERO})
+        assert (status, found["code"]) == (404, "not_found"), route
+
+
+def test_form_that_is_sent_as_json_is_refused(projects: TwoProjects) -> None:
+    for route in FORMS:
+        status, found = ask(projects, route, {})
+        assert (status, found["code"]) == (415, "unsupported_media_type")
+
+
+def ask(projects: TwoProjects, route: str, body: Any, **ids: str) -> tuple[int, dict[str, Any]]:
+    """The status and the JSON of the answer to the owner. What the request changed is undone."""
+    method, _, path = route.partition(" ")
+    with transaction.atomic():
+        answer = projects.principals["owner"].send(
+            method, path.format(**{**projects.a.ids, **ids}), body
+        )
+        transaction.set_rollback(True)
+    return answer.status_code, answer.json() if answer.content else {}
