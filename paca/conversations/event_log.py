@@ -100,9 +100,11 @@ def of_type(conversation_id: UUID, type_: type[E], *, after: int) -> list[E]:
     return [event for event in loaded if isinstance(event, type_)]
 
 
-def of_types(conversation_id: UUID, types: Collection[str]) -> Iterator[tuple[int, events.Event]]:
-    """All events of these types in order, each as its ``seq`` and the decoded event."""
-    rows = _rows(conversation_id).filter(type__in=types).order_by("seq")
+def of_types(
+    conversation_id: UUID, types: Collection[str], *, after: int = 0
+) -> Iterator[tuple[int, events.Event]]:
+    """All events of these types above the number ``after``, each as its ``seq`` and the decoded event."""
+    rows = _rows(conversation_id).filter(type__in=types, seq__gt=after).order_by("seq")
     return ((stored.seq, stored.load()) for stored in map(_stored, rows))
 
 

@@ -92,7 +92,7 @@ def append(
         if starts_model_call(entries) and (claimed_seq is None or first_seq > claimed_seq + 1):
             projections.claim_messages(cursor, context)
         if any(isinstance(event, search_index.CHANGES_WORDS) for event in new_events):
-            search_index.update(conversation_id)
+            search_index.update(conversation_id, new_events)
         project = UUID(str(project_id))
         batch = CommittedBatch(str(project), status, stored)
         transaction.on_commit(

@@ -115,6 +115,21 @@ def index_conversation(
     _store([entry])
 
 
+def extend_conversation(project_id: UUID, conversation_id: UUID, *, title: str, text: str) -> None:
+    """Put the present title of a conversation into the index, and ``text`` behind what it has there.
+
+    A conversation whose words fill the index costs no more, however long it becomes.
+    """
+    entries = SearchEntry.objects.filter(kind=SearchKind.CONVERSATION, object_id=conversation_id)
+    known = entries.values_list("title", "text").first()
+    before = known[1] if known else ""
+    is_full = len(before) >= MAX_INDEXED_CHARACTERS
+    if known and known[0] == title[:MAX_TITLE_CHARACTERS] and (is_full or not text):
+        return
+    whole = before if is_full else "\n\n".join(part for part in (before, text) if part)
+    index_conversation(project_id, conversation_id, title=title, text=whole)
+
+
 def remove(thing: Searchable) -> None:
     """Take a task, doc or comment out of the index, with the comments on it."""
     entries = SearchEntry.objects.filter(project_id=thing.project_id)

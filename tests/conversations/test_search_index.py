@@ -32,10 +32,17 @@ def found(world: World, words: str) -> list[str]:
     return [f"{hit.kind} {hit.title}" for hit in hits]
 
 
+def finish(conversation: Conversation, number: int) -> None:
+    """End a turn, at whose end the messages are indexed."""
+    finished = events.TurnFinished(number=number, status="finished", reason="answered", steps=1)
+    store.append(conversation.pk, finished)
+
+
 def test_conversation_is_found_by_its_title_and_messages(
     world: World, conversation: Conversation
 ) -> None:
     services.send(conversation, text="in harbor blue", by=world.owner)
+    finish(conversation, 1)
     services.rename(conversation, title="Colors", by=world.owner)
     for words in ("colors", "boat", "harbor blue"):
         assert found(world, words) == ["conversation Colors"]
@@ -59,10 +66,27 @@ def test_answer_of_the_agent_is_found_after_its_turn(
     store.append(conversation.pk, events.MessageSpoken(text="It is turquoise now."))
     output = events.ToolReturned(call_id=str(uuid4()), output="crimson", failed=False)
     store.append(conversation.pk, output)
-    finished = events.TurnFinished(number=1, status="finished", reason="answered", steps=1)
-    store.append(conversation.pk, finished)
+    finish(conversation, 1)
     assert len(found(world, "turquoise")) == 1
     assert found(world, "crimson") == []
+
+
+def test_message_that_was_indexed_and_is_taken_back_is_not_found(
+    world: World, conversation: Conversation
+) -> None:
+    sent = services.send(conversation, text="purple", by=world.owner)
+    finish(conversation, 1)
+    assert len(found(world, "purple")) == 1
+    services.withdraw(conversation, event_seq=sent.event_seq, by=world.owner)
+    assert found(world, "purple") == []
+
+
+def test_each_turn_adds_its_messages_once(world: World, conversation: Conversation) -> None:
+    for number, text in enumerate(("mauve", "ochre"), start=1):
+        services.send(conversation, text=text, by=world.owner)
+        finish(conversation, number)
+    entry = SearchEntry.objects.get(object_id=conversation.pk)
+    assert entry.text == "Paint the boat\n\nmauve\n\nochre"
 
 
 def test_deleted_conversation_is_not_found_and_nobody_is_told_of_it(

@@ -4,6 +4,7 @@ The number of processes needs no control group: each sandbox has its own user, a
 """
 
 import os
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -106,9 +107,10 @@ class ControlGroup:
         The last process leaves its groups when the file system of the workspace is unmounted and stored.
         """
         deadline = time.monotonic() + REMOVE_SECONDS
+        pause = threading.Event()
         for folder in self.folders:
             while not _remove_group(folder) and time.monotonic() < deadline:
-                time.sleep(0.005)
+                pause.wait(0.005)
 
 
 def _remove_group(folder: Path) -> bool:
