@@ -2,7 +2,12 @@
 
 from paca import env
 
-__all__ = ["AGENT_CALLS_PER_HOUR", "AGENT_MAX_HOPS", "AGENT_MAX_STEPS"]
+__all__ = [
+    "AGENT_CALLS_PER_HOUR",
+    "AGENT_CALLS_PER_HOUR_IN_PROJECT",
+    "AGENT_MAX_HOPS",
+    "AGENT_MAX_STEPS",
+]
 
 AGENT_MAX_STEPS = env.integer(
     "AGENT_MAX_STEPS",
@@ -22,4 +27,11 @@ AGENT_CALLS_PER_HOUR = env.integer(
     20,
     at_least=1,
     meaning="Times an hour that agents may call agents on one task or doc.",
+)
+AGENT_CALLS_PER_HOUR_IN_PROJECT = env.integer(
+    "AGENT_CALLS_PER_HOUR_IN_PROJECT",
+    100,
+    at_least=1,
+    meaning="Times an hour that agents may call agents in one project, on whichever tasks and docs: agents "
+    "make tasks themselves.",
 )

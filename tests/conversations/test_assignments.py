@@ -311,6 +311,18 @@ def test_agents_call_one_another_on_a_task_so_often_in_an_hour(team, settings):
     assert Trigger.objects.filter(conversation__agent=bo.agent).count() == 3
 
 
+def test_agents_that_make_a_task_for_each_call_are_limited_in_the_project(team, settings):
+    settings.AGENT_CALLS_PER_HOUR_IN_PROJECT = 2
+    bo = team.hire("Bo")
+    for number in range(3):
+        team.task = team.add_task(f"Task {number}")
+        team.assign(bo, by=team.rosa)
+    assert Trigger.objects.filter(conversation__agent=bo.agent).count() == 2
+    assert "2 times in this project within an hour" in team.said[-1][1]
+    team.comment("@bo go on")
+    assert Trigger.objects.filter(conversation__agent=bo.agent).count() == 3
+
+
 def test_agents_cannot_call_agents_if_the_setting_forbids_it(team, settings):
     settings.AGENT_MAX_HOPS = 0
     bo = team.hire("Bo")

@@ -150,6 +150,11 @@ MUTANTS = (
         (f"{ASSIGNMENTS}::test_agents_call_one_another_on_a_task_so_often_in_an_hour",),
     ),
     Mutant(
+        "agent-calls-per-hour-in-project",
+        never,
+        (f"{ASSIGNMENTS}::test_agents_that_make_a_task_for_each_call_are_limited_in_the_project",),
+    ),
+    Mutant(
         "answer-posted-once",
         never,
         (

@@ -5,6 +5,7 @@ import hashlib
 import pytest
 from django.conf import LazySettings
 
+from paca.common import disk_space
 from paca.common.errors import Invalid
 from paca.projects.models import Attachment, AttachmentPart, Task
 from paca.projects.services import attachments, tasks
@@ -36,6 +37,16 @@ def test_file_comes_back_as_it_was_whatever_its_pieces(sizes: list[int], task: T
     whole = b"".join(pieces)
     assert b"".join(attachments.read(stored)) == whole
     assert (stored.size_bytes, stored.sha256) == (len(whole), hashlib.sha256(whole).hexdigest())
+
+
+@pytest.mark.django_db
+def test_file_is_refused_before_it_fills_the_disk(
+    task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk_space, "MIN_FREE_MIB", 1 << 40)
+    with pytest.raises(disk_space.DiskFull):
+        add(task, [b"x"])
+    assert not Attachment.objects.exists()
 
 
 @pytest.mark.django_db

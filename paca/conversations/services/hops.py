@@ -1,6 +1,7 @@
 """Counts how many agents have called one another in a row, so that they cannot go on for ever."""
 
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db.models import F
@@ -41,5 +42,14 @@ def calls_within_an_hour(subject: Task | Doc) -> int:
         if isinstance(subject, Task)
         else {"conversation__doc": subject}
     )
+    return _count_calls(**about)
+
+
+def calls_within_an_hour_in_project(project_id: UUID) -> int:
+    """How often agents have called agents in the project within the last hour, on whatever."""
+    return _count_calls(conversation__project=project_id)
+
+
+def _count_calls(**about: Any) -> int:
     since = timezone.now() - HOUR
     return Trigger.objects.filter(hops__gt=0, created_at__gte=since, **about).count()

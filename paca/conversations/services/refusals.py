@@ -36,6 +36,17 @@ def find(agent: Agent, subject: Task | Doc, *, hops: int) -> str:
             f"I do not start on this: agents have called one another {settings.AGENT_CALLS_PER_HOUR}"
             " times here within an hour. A person who mentions me or assigns this lets me go on."
         )
+    # An agent that makes a task for each call is under the limit of every task.
+    # guard: agent-calls-per-hour-in-project
+    if hops and (
+        hop_counts.calls_within_an_hour_in_project(agent.project_id)
+        >= settings.AGENT_CALLS_PER_HOUR_IN_PROJECT
+    ):
+        return (
+            "I do not start on this: agents have called one another"
+            f" {settings.AGENT_CALLS_PER_HOUR_IN_PROJECT} times in this project within an hour. A person"
+            " who mentions me or assigns this lets me go on."
+        )
     return ""
 
 

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Sum
 
+from paca.common import disk_space
 from paca.common.errors import Invalid, PacaError
 from paca.common.text import to_storable
 from paca.projects import signals
@@ -44,8 +45,9 @@ def add(
     """Attach a file. ``data`` are its bytes in pieces of any length.
 
     Raises ``Invalid`` if the name is empty, ``AttachmentTooLarge`` or ``AttachmentsFull`` if a limit is
-    reached, and ``NotFound`` if the task is deleted.
+    reached, ``DiskFull`` if the server has too little space, and ``NotFound`` if the task is deleted.
     """
+    disk_space.require_space(settings.PACA_DATA_DIR)
     tasks.lock(task)
     attachment = Attachment(
         task=task,
