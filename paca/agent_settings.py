@@ -4,7 +4,7 @@ from paca import env
 
 __all__ = [
     "AGENT_CALLS_PER_HOUR",
-    "AGENT_CALLS_PER_HOUR_IN_PROJECT",
+    "AGENT_CALLS_IN_PROJECT_PER_HOUR",
     "AGENT_MAX_HOPS",
     "AGENT_MAX_STEPS",
 ]
@@ -28,8 +28,8 @@ AGENT_CALLS_PER_HOUR = env.integer(
     at_least=1,
     meaning="Times an hour that agents may call agents on one task or doc.",
 )
-AGENT_CALLS_PER_HOUR_IN_PROJECT = env.integer(
-    "AGENT_CALLS_PER_HOUR_IN_PROJECT",
+AGENT_CALLS_IN_PROJECT_PER_HOUR = env.integer(
+    "AGENT_CALLS_IN_PROJECT_PER_HOUR",
     100,
     at_least=1,
     meaning="Times an hour that agents may call agents in one project, on whichever tasks and docs: agents "

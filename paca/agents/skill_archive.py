@@ -113,6 +113,10 @@ def _check_entry(entry: zipfile.ZipInfo) -> None:
     # guard: skill-archive-paths
     if any(part in ("", ".", "..") for part in parts) or "\\" in path or not path.isprintable():
         raise BadSkillArchive(f"The zip has a file with a path that is not taken: {_shown(path)}.")
+    # Later versions of Python take another name for the file from an extra field of the entry.
+    # guard: skill-archive-one-name
+    if entry.filename != path:
+        raise BadSkillArchive(f"The zip gives a file two names: {_shown(path)}.")
     if len(path) > MAX_PATH_CHARACTERS or len(parts) > MAX_DEPTH + 1:
         raise BadSkillArchive(f"A path in the zip is too long or too deep: {_shown(path)}.")
     kind = stat.S_IFMT(entry.external_attr >> 16)

@@ -185,3 +185,13 @@ def test_built_in_skills_fit_the_table_and_have_their_triggers() -> None:
             triggers=list(each.triggers),
         ).clean_fields(exclude=["agent"])
         assert 1000 < len(each.content) < 4000  # useful, and affordable
+
+
+def test_zip_that_gives_a_file_two_names_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Python 3.13 does this for the extra field 0x7075 of an entry, after it has read the name.
+    def decode_extra(entry: zipfile.ZipInfo, *_: object) -> None:
+        entry.filename = f"../{entry.orig_filename}"
+
+    data = zipped({"SKILL.md": DOCUMENT, "list.md": b"x"})
+    monkeypatch.setattr(zipfile.ZipInfo, "_decodeExtra", decode_extra)
+    assert "gives a file two names" in refusal(data)

@@ -312,7 +312,7 @@ def test_agents_call_one_another_on_a_task_so_often_in_an_hour(team, settings):
 
 
 def test_agents_that_make_a_task_for_each_call_are_limited_in_the_project(team, settings):
-    settings.AGENT_CALLS_PER_HOUR_IN_PROJECT = 2
+    settings.AGENT_CALLS_IN_PROJECT_PER_HOUR = 2
     bo = team.hire("Bo")
     for number in range(3):
         team.task = team.add_task(f"Task {number}")

@@ -114,6 +114,11 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "comment-is-edited-so-often",
+        never,
+        ("tests/projects/test_comments.py::test_comment_is_edited_so_often_only",),
+    ),
+    Mutant(
         "comment-mention-counts-once",
         never,
         (
@@ -454,6 +459,11 @@ MUTANTS = (
         "skill-archive-paths",
         never,
         ("tests/agents/test_skill_archive.py::test_zip_with_a_path_that_leads_out_is_refused",),
+    ),
+    Mutant(
+        "skill-archive-one-name",
+        never,
+        ("tests/agents/test_skill_archive.py::test_zip_that_gives_a_file_two_names_is_refused",),
     ),
     Mutant(
         "skill-archive-links",

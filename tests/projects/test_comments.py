@@ -103,6 +103,20 @@ def test_comment_is_edited_by_its_author_only(world: World, task: Task) -> None:
         comments.edit(comment, text="yours", by=world.owner)
 
 
+def test_comment_is_edited_so_often_only(
+    world: World, task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comments, "MAX_VERSIONS", 2)
+    comment = comments.add(task, text="0", by=world.owner)
+    for text in ("1", "2"):
+        comments.edit(comment, text=text, by=world.owner)
+    with pytest.raises(Invalid) as refused:
+        comments.edit(comment, text="3", by=world.owner)
+    assert "Write another comment." in refused.value.fields["text"][0]
+    comment.refresh_from_db()
+    assert (comment.text, comment.versions.count()) == ("2", 2)
+
+
 def test_deleted_comment_loses_all_its_texts_and_keeps_its_answers(
     world: World, task: Task
 ) -> None:

@@ -40,11 +40,11 @@ def find(agent: Agent, subject: Task | Doc, *, hops: int) -> str:
     # guard: agent-calls-per-hour-in-project
     if hops and (
         hop_counts.calls_within_an_hour_in_project(agent.project_id)
-        >= settings.AGENT_CALLS_PER_HOUR_IN_PROJECT
+        >= settings.AGENT_CALLS_IN_PROJECT_PER_HOUR
     ):
         return (
             "I do not start on this: agents have called one another"
-            f" {settings.AGENT_CALLS_PER_HOUR_IN_PROJECT} times in this project within an hour. A person"
+            f" {settings.AGENT_CALLS_IN_PROJECT_PER_HOUR} times in this project within an hour. A person"
             " who mentions me or assigns this lets me go on."
         )
     return ""

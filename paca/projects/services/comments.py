@@ -16,6 +16,9 @@ from paca.projects.mentions import find_handles
 from paca.projects.models import Comment, CommentVersion, Doc, Member, Mention, Task
 from paca.projects.services import notifications
 
+# Each list of comments shows all their versions.
+MAX_VERSIONS = 50
+
 
 @transaction.atomic
 def add(
@@ -58,7 +61,7 @@ def edit(comment: Comment, *, text: str, by: Member) -> Comment:
 
     A member that only the new text mentions is told; one that any earlier text mentioned is not told
     again. Raises ``NotAllowed`` if another member wrote the comment, ``NotFound`` if it is deleted, and
-    ``Invalid`` if the text is empty or too long.
+    ``Invalid`` if the text is empty or too long, or was edited too often.
     """
     current = _lock(comment)
     # guard: comment-is-edited-by-its-author
@@ -69,6 +72,11 @@ def edit(comment: Comment, *, text: str, by: Member) -> Comment:
         return current
     validation.check(current)
     number = current.versions.count() + 1
+    # guard: comment-is-edited-so-often
+    if number > MAX_VERSIONS:
+        raise Invalid(
+            fields={"text": [f"This was edited {MAX_VERSIONS} times. Write another comment."]}
+        )
     CommentVersion.objects.create(comment=current, number=number, text=former)
     current.edited_at = timezone.now()
     current.save(update_fields=["text", "edited_at", "updated_at"])
