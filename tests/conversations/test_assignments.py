@@ -76,7 +76,7 @@ def test_agent_that_takes_a_task_itself_is_not_started_again(team):
 
 def test_assignment_that_is_taken_back_at_once_starts_nothing(team):
     tasks.assign(team.task, to=team.rosa, by=team.ada)
-    tasks.unassign(team.task, member=team.rosa, by=team.ada)
+    tasks.change(team.task, by=team.ada, assignees=[])
     team.deliver()
     assert not Conversation.objects.exists()
     assert not PendingTrigger.objects.exists()

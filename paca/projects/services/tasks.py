@@ -127,14 +127,6 @@ def assign(task: Task, *, to: Member, by: Member | None) -> Task:
         return change(task, by=by, assignees=[*task.assignees.all(), to])
 
 
-def unassign(task: Task, *, member: Member, by: Member | None) -> Task:
-    """Take an assignee away. Raises ``NotFound`` if the task is deleted."""
-    with transaction.atomic():
-        lock(task)
-        left = [each for each in task.assignees.all() if each.pk != member.pk]
-        return change(task, by=by, assignees=left)
-
-
 @transaction.atomic
 def delete(task: Task, *, by: Member | None) -> None:
     """Delete a task. Its row stays, so it can be restored. Raises ``NotFound`` if it is deleted already."""
