@@ -46,14 +46,16 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the quick tests, and leave tests of PostgreSQL to ``tests/on_services.py``."""
+    """Mark the quick tests, and leave out tests of the other database: a skipped test fails in CI."""
     for item in items:
         if not SLOW & {marker.name for marker in item.iter_markers()}:
             item.add_marker(pytest.mark.quick)
-    if settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"):
-        left_out = [item for item in items if item.get_closest_marker("postgres")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+    on_sqlite = settings.DATABASES["default"]["ENGINE"].endswith("sqlite3")
+    left_out = [
+        item for item in items if item.get_closest_marker("postgres" if on_sqlite else "sqlite")
+    ]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.support.flow import Flow, wait_until
 from tests.support.model_script import says
 from tests.support.world import make_world
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sqlite]
 
 # In a process of its own: another descriptor of the file would end this process's locks on it.
 READ_WITHOUT_LOG = (
@@ -26,8 +26,6 @@ READ_WITHOUT_LOG = (
 @pytest.fixture
 def copied():
     """Tells whether the database file, without its log, has a project of this name."""
-    if connection.vendor != "sqlite":
-        pytest.skip("checkpoints of PostgreSQL are its own")
     file = str(connection.settings_dict["NAME"])
 
     def ask(name: str) -> bool:
