@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 MAX_SEARCH_CHARACTERS = 200
 MAX_SEARCH_WORDS = 12
@@ -11,6 +12,10 @@ MAX_SEARCH_WORDS = 12
 MAX_WORD_CHARACTERS = 64
 SNIPPET_CHARACTERS = 200
 BEFORE_MATCH_CHARACTERS = 60
+# A snippet shows a match within this much of a text, else its beginning: texts are long, and hits many.
+MAX_SCANNED_CHARACTERS = 20_000
+# More of a word of a text is not compared: searched words are shorter, also when accents are left out.
+MAX_COMPARED_CHARACTERS = 4 * MAX_WORD_CHARACTERS
 
 # Scripts without spaces between words: Thai to Khmer, kana and Han. Each character is a word of its own,
 # and neighbours in a search must be neighbours in the text.
@@ -77,7 +82,7 @@ def make_snippet(text: str, words: list[str]) -> list[Piece]:
 
 
 def _window(text: str, beginnings: tuple[str, ...]) -> tuple[int, int]:
-    first = next(_matches(text, beginnings, 0, len(text)), (0, 0))[0]
+    first = next(_matches(text, beginnings, 0, MAX_SCANNED_CHARACTERS), (0, 0))[0]
     start = max(0, first - BEFORE_MATCH_CHARACTERS)
     if start:  # at a space, if one is near
         space = text.find(" ", start, first)
@@ -91,5 +96,11 @@ def _matches(
     if not beginnings:
         return
     for match in _WORD.finditer(text, start, end):
-        if fold(match[0]).startswith(beginnings):
+        if _fold_word(match[0][:MAX_COMPARED_CHARACTERS]).startswith(beginnings):
             yield match.span()
+
+
+@lru_cache(maxsize=4096)
+def _fold_word(word: str) -> str:
+    """``fold`` of a word; texts repeat their words, and those of some scripts are single characters."""
+    return fold(word)

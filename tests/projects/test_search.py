@@ -223,6 +223,13 @@ def test_snippet_shows_the_words_where_they_stand(world: World) -> None:
     assert "the <b>Café</b> and the boats" in shown
 
 
+def test_snippet_of_a_match_far_down_in_a_long_text_is_its_beginning(world: World) -> None:
+    make_task(world, "wanted", "\u770b" * 30_000 + " boat")
+    snippet = find(world, "boat")[0].snippet
+    assert [piece.marked for piece in snippet] == [False, False]
+    assert snippet[0].text == "\u770b" * 200
+
+
 def test_rebuild_makes_the_same_entries_and_deletes_the_others(world: World) -> None:
     task = make_task(world, "boat")
     comments.add(task, text="green", by=world.owner)
