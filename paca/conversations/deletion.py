@@ -21,6 +21,7 @@ from paca.conversations.models import (
     Trigger,
 )
 from paca.conversations.models.statuses import ACTIVE_STATUSES, ENDED_STATUSES
+from paca.conversations.services import answers
 from paca.projects import search
 from paca.projects.models import Member
 from paca.projects.services import notifications
@@ -52,6 +53,7 @@ def delete(
     Suggestion.objects.filter(conversation=current).delete()
     _delete_log(current)
     tool_access.forget(current.pk)
+    answers.forget(current.pk)
     search.remove_conversation(current.pk)
     notifications.take_back_of_conversation(current.pk)
     audit.record("conversation.deleted", current, by=by, project_id=current.project_id)

@@ -143,6 +143,22 @@ def final_answer(conversation_id: UUID, turn: int) -> str:
     return "".join(reversed(parts)).strip()
 
 
+def last_stopped_turn(conversation_id: UUID) -> int:
+    """The last finished turn that a stop ended or followed; 0 if there is none.
+
+    An interruption is no stop: the conversation goes on with the message that interrupts.
+    """
+    number = stopped = 0
+    types = (events.TurnFinished.type, events.ConversationStopped.type)
+    for _, event in of_types(conversation_id, types):
+        match event:
+            case events.TurnFinished():
+                number = event.number
+            case events.ConversationStopped() if event.reason != "interrupted":
+                stopped = number
+    return stopped
+
+
 def all_events(conversation_id: UUID) -> Iterator[StoredEvent]:
     """Every event in order. One page at a time is in memory."""
     seq = 0

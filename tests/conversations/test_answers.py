@@ -3,7 +3,7 @@
 import pytest
 
 from paca import events
-from paca.conversations import services, store
+from paca.conversations import deletion, services, store
 from paca.conversations.models import Conversation
 from paca.conversations.services import answers
 from paca.engine.turn import TurnOutcome
@@ -123,6 +123,13 @@ def test_turn_that_ends_twice_has_one_comment(team):
     assert team.said == [("Rosa", "Done.")]
 
 
+def test_deleted_conversation_keeps_no_note_of_its_answers(team):
+    team.assign()
+    deletion.delete(team.run_turn("Done."), by=team.ada)
+    assert not KeyedWrite.objects.exists()
+    assert team.said == [("Rosa", "Done.")]
+
+
 def test_end_of_a_turn_that_is_told_twice_is_one_comment(team):
     team.assign()
     ended = team.run_turn("", outcome=PAUSED)
@@ -233,6 +240,33 @@ def test_stopped_turn_says_nothing_and_ends_its_request(team):
     services.send(team.conversation(), text="Where were you?", by=team.ada)
     team.run_turn("Here.")
     assert team.said == []
+
+
+def test_stop_of_a_paused_conversation_ends_its_request(team):
+    team.assign()
+    services.stop(team.run_turn("", outcome=PAUSED), by=team.ada)
+    said = team.said
+    services.send(team.conversation(), text="How far did you come?", by=team.ada)
+    team.run_turn("I only looked.")
+    assert team.said == said
+
+
+def test_stop_that_comes_as_the_turn_pauses_ends_its_request(team):
+    team.assign()
+    lease = team.start_turn()
+    services.stop(team.conversation(), by=team.ada)
+    turn_end.end_turn(lease, [], PAUSED, steps=1)
+    services.send(team.conversation(), text="How far did you come?", by=team.ada)
+    team.run_turn("I only looked.")
+    assert team.said == []
+
+
+def test_mention_after_a_stop_is_a_new_request(team):
+    team.assign()
+    services.stop(team.run_turn("", outcome=PAUSED), by=team.ada)
+    team.comment("@rosa go on")
+    team.run_turn("Done.")
+    assert team.said[-1] == ("Rosa", "Done.")
 
 
 def test_interrupted_turn_leaves_its_request_to_the_next_one(team):

@@ -167,6 +167,13 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "stopped-requests-stay-closed",
+        value("answered"),
+        (
+            "tests/conversations/test_answers.py::test_stop_of_a_paused_conversation_ends_its_request",
+        ),
+    ),
+    Mutant(
         "suggestion-decided-once",
         never,
         (

@@ -24,6 +24,8 @@ from paca.conversations.models import (
 from paca.conversations.services import suggestions, thread_comments
 from paca.projects.models import Comment, Doc, KeyedWrite, Member, Task
 
+_ANSWER_KEY = "answer:"
+
 
 def publish(
     conversation_id: UUID, turn: int, *, status: str, reason: str, goes_on: bool = False
@@ -59,6 +61,11 @@ def publish(
         _post_once(current, subject, text, member=member, turn=turn, requests=requests)
 
 
+def forget(conversation_id: UUID) -> None:
+    """Delete the notes that answers of a conversation were posted. None of its turns ends any more."""
+    KeyedWrite.objects.filter(key__startswith=f"{_ANSWER_KEY}{conversation_id}:").delete()
+
+
 def _post_once(
     current: Conversation,
     subject: Task | Doc,
@@ -68,7 +75,7 @@ def _post_once(
     turn: int,
     requests: Sequence[Trigger],
 ) -> None:
-    key = f"answer:{current.pk}:{turn}"
+    key = f"{_ANSWER_KEY}{current.pk}:{turn}"
     # guard: answer-posted-once
     if KeyedWrite.objects.filter(pk=key).exists():
         return
@@ -86,12 +93,15 @@ def _post_once(
 def _open_requests(current: Conversation, turn: int) -> list[Trigger]:
     """The assignments and mentions that no earlier turn has answered, the oldest first.
 
-    A turn that is paused, failed or interrupted leaves them to the next one. A stop ends them.
+    A turn that is paused, failed or interrupted leaves them to the next one. A stop ends them, also one
+    that comes when the turn has paused.
     """
     closed = Turn.objects.filter(conversation=current, number__lt=turn).filter(
         Q(status=TurnStatus.FINISHED) | Q(status=TurnStatus.STOPPED) & ~Q(reason="interrupted")
     )
-    last = closed.order_by("-number").values_list("number", flat=True).first() or 0
+    answered = closed.order_by("-number").values_list("number", flat=True).first() or 0
+    # guard: stopped-requests-stay-closed
+    last = max(answered, event_log.last_stopped_turn(current.pk))
     found = Trigger.objects.filter(
         conversation=current, kind__in=COMMENTED_TYPES, turn__gt=last, turn__lte=turn
     )
