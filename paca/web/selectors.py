@@ -14,6 +14,7 @@ from paca.web import labels
 
 SHOWN_STATUSES = ("running", "waiting", "queued")
 MAX_ACTIVE_SHOWN = 8
+MAX_PROJECTS_SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,12 @@ def _agent_row(agent: Any, active: list[Conversation]) -> AgentRow:
         conversations=agent.conversation_count,
         current=running[0] if running else None,
     )
+
+
+def other_projects(member: Member) -> QuerySet[Project]:
+    """The first of the person's other projects, for the menu that switches between them."""
+    mine = Project.objects.for_person(member.user)  # type: ignore[arg-type] # pages have people only
+    return mine.exclude(pk=member.project_id)[:MAX_PROJECTS_SHOWN]
 
 
 def people(project: Project) -> QuerySet[Member]:

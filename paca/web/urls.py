@@ -18,6 +18,7 @@ urlpatterns = [
     path("", pages.home, name="home"),
     path("link/<str:secret>/", one_time_link.one_time_link, name="one_time_link"),
     path("join/<str:secret>/", join.join, name="join"),
+    path("projects/", pages.projects, name="projects"),
     path("projects/<uuid:project>/", pages.overview, name="overview"),
     path("projects/<uuid:project>/inbox/", inbox.inbox, name="inbox"),
     path("projects/<uuid:project>/docs/", docs.docs, name="docs"),

@@ -11,7 +11,8 @@ from paca.agents.models import Agent
 from paca.conversations import services, store
 from paca.conversations.models import Conversation, Trigger
 from paca.engine.turn import ModelCallStarted, TurnOutcome
-from paca.projects.models import Member
+from paca.projects.models import Member, Project, Task, TaskAssignee
+from paca.projects.services import projects
 from paca.worker import claim, turn_end
 
 EVENTS_A_TURN = 50
@@ -60,6 +61,29 @@ def long_run(steps: int) -> UUID:
         entries = (ModelCallStarted(call_id=str(call), model="demo/guide"), usage, said)
         store.append(sent.conversation_id, *entries, lease=claimed.lease)
     return sent.conversation_id
+
+
+def big_board(count: int) -> UUID:
+    """A new project of the admin with this many tasks, evenly in its columns."""
+    me = Member.objects.get(project__name="Demo", user__username="admin")
+    project = projects.create(me.project.workspace, "Big board", by=me.user)
+    owner, kind = project.members.get(), project.task_types.first()
+    statuses = list(project.statuses.all())
+    tasks = Task.objects.bulk_create(
+        Task(
+            project=project, number=n, title=f"Task {n}, with a title that takes two lines of its card",
+            status=statuses[n % len(statuses)], type=kind, priority=n % 5, position=n, reporter=owner,
+        )
+        for n in range(1, count + 1)
+    )  # fmt: skip
+    TaskAssignee.objects.bulk_create(TaskAssignee(task=each, member=owner) for each in tasks)
+    Project.objects.filter(pk=project.pk).update(last_task_number=count)
+    return project.pk
+
+
+def delete_project(key: str) -> None:
+    project = Project.objects.get(pk=key)
+    projects.delete(project, by=project.members.get())
 
 
 def end_long_run(conversation_id: str) -> None:

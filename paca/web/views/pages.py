@@ -16,9 +16,16 @@ from paca.conversations import selectors as conversations
 from paca.conversations.api.serializers import conversation_object
 from paca.engine.llm.demo import scripted_model
 from paca.projects import permissions
-from paca.projects.models import Member, Project
+from paca.projects.models import Member, Project, Workspace
 from paca.web import selectors
-from paca.web.page_urls import next_url, page_urls, search_context, settings_url, start_url
+from paca.web.page_urls import (
+    PLACEHOLDER,
+    next_url,
+    page_urls,
+    search_context,
+    settings_url,
+    start_url,
+)
 from paca.web.views.decorators import project_page
 
 PAGE_SIZE = 30
@@ -28,11 +35,22 @@ RECENT_COUNT = 5
 @require_safe
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
-    """Redirect to the person's only project, or list their projects."""
-    projects = list(Project.objects.for_person(request.user))  # type: ignore[arg-type]
-    if len(projects) == 1:
-        return redirect("overview", project=projects[0].id)
-    return render(request, "web/projects.html", {"projects": projects})
+    """Redirect to the person's only project, or show their projects."""
+    found = list(Project.objects.for_person(request.user)[:2])  # type: ignore[arg-type]
+    return redirect("overview", project=found[0].id) if len(found) == 1 else projects(request)
+
+
+@require_safe
+@login_required
+def projects(request: HttpRequest) -> HttpResponse:
+    """The person's projects, and a form for a new one in a workspace of theirs."""
+    person: Any = request.user
+    context = {
+        "projects": Project.objects.for_person(person).select_related("workspace"),
+        "workspaces": list(Workspace.objects.for_person(person)),
+        "next_url": reverse("overview", args=[PLACEHOLDER]).replace(str(PLACEHOLDER), "ID"),
+    }
+    return render(request, "web/projects.html", context)
 
 
 def page_context(member: Member, section: str, **more: Any) -> dict[str, Any]:
@@ -40,6 +58,7 @@ def page_context(member: Member, section: str, **more: Any) -> dict[str, Any]:
     return {
         "member": member,
         "project": member.project,
+        "other_projects": selectors.other_projects(member),
         "section": section,
         "active_conversations": selectors.active_conversations(member.project),
         "conversations_api": reverse("api:conversations", args=[member.project_id]),

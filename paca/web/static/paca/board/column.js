@@ -1,6 +1,7 @@
 // Templates of the board: a column with its cards, the field for a new task, and the board without tasks.
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { guard } from "../../vendor/lit-html/directives/guard.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
 import { icon } from "../core/icons.js";
 import { visible } from "../core/terminal.js";
@@ -8,17 +9,27 @@ import { statusIcon, taskCard } from "./task-card.js";
 
 const MAX_TITLE_CHARACTERS = 200;
 
-export function column(board, { status, count, cards, next }) {
-  const { mayWrite, urls } = board.page;
+/** A column, rendered again only if it has changed: a drag changes two of them, many times a second. */
+export function column(board, state) {
+  const creates = board.creating === state.status.id;
+  return guard([state, creates, board.lifted], () => columnTemplate(board, state, creates));
+}
+
+function columnTemplate(board, { status, count, cards, next }, creates) {
+  const { mayWrite } = board.page;
   return html`<section class="column" data-status=${status.id} aria-label=${visible(status.name)}>
     <header class="column-head">${statusIcon(status)}<h2><bdi>${visible(status.name)}</bdi></h2><span class="n num">${count}</span>
       ${mayWrite ? html`<button type="button" class="btn btn-icon btn-quiet btn-s" aria-label="Add a task to ${visible(status.name)}"
         title="Add a task to ${visible(status.name)}" @click=${() => board.startCreating(status.id)}>${icon("plus")}</button>` : nothing}</header>
-    <div class="column-body">${board.creating === status.id ? quickCreate(board, status) : nothing}
-      ${repeat(cards, ({ number }) => number, (task) => taskCard(task, {
-        href: urls.task.replace("TASK", task.number), mayWrite, lifted: board.lifted === task.number,
-      }))}
+    <div class="column-body">${creates ? quickCreate(board, status) : nothing}
+      ${repeat(cards, ({ number }) => number, (task) => card(board, task))}
       ${next ? html`<button type="button" class="more-row" @click=${() => more(board, status)}>${count - cards.length} more</button>` : nothing}</div></section>`;
+}
+
+function card(board, task) {
+  const { mayWrite, urls } = board.page;
+  const lifted = board.lifted === task.number;
+  return guard([task, lifted], () => taskCard(task, { href: urls.task.replace("TASK", task.number), mayWrite, lifted }));
 }
 
 async function more(board, status) {

@@ -10,6 +10,7 @@ import { ApiError, call, newClientId } from "./api.js";
 import { ask } from "./dialog.js";
 
 const READERS = new Map([
+  ["optional", (field) => field.value.trim() || undefined], // an empty field is not sent
   ["number", (field) => (field.value === "" ? null : Number(field.value))],
   ["checkbox", (field) => field.checked],
   ["json", (field) => (field.value.trim() ? JSON.parse(field.value) : {})],
