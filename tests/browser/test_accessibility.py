@@ -44,6 +44,9 @@ def test_axe_finds_nothing_on_any_page(
         page.goto(project + path)
         page.wait_for_load_state("networkidle")
         assert violations(page) == [], path
+    page.goto("/projects/")
+    assert violations(page) == [], "the projects"
+    actions.has_no_sideways_scroll(page)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -17,9 +17,9 @@ from paca.conversations import services as conversations
 from paca.conversations.models import Conversation
 from paca.engine.llm.demo import scripted_model
 from paca.projects import permissions
-from paca.projects.services import members, tasks
+from paca.projects.services import members, projects, tasks
 from paca.worker import claim
-from tests.support.world import World
+from tests.support.world import World, make_world
 
 HOSTILE = """<img src=x onerror=alert(1)>"'><script>alert(1)</script>"""
 
@@ -46,6 +46,27 @@ def test_home_tells_people_without_a_project_what_to_do(harbor: World, db: None)
     client = Client()
     client.force_login(User.objects.create_user("nobody"))
     assert "You are not a member of a project yet" in body(client, "/")
+
+
+def test_projects_are_listed_with_a_form_for_a_new_one(ada: Client, harbor: World) -> None:
+    text = body(ada, "/projects/")
+    assert f'href="{page(harbor)}"' in text
+    assert 'data-api="POST /api/v1/projects/"' in text
+    assert f'name="workspace_id" value="{harbor.project.workspace_id}"' in text
+
+
+def test_person_of_no_workspace_gets_no_form_for_a_project(harbor: World, db: None) -> None:
+    client = Client()
+    client.force_login(User.objects.create_user("nobody"))
+    assert "data-api" not in body(client, "/projects/")
+
+
+def test_sidebar_switches_to_the_other_projects_of_the_person(ada: Client, harbor: World) -> None:
+    mine = projects.create(harbor.project.workspace, "Lighthouse", by=harbor.user)
+    make_world("Elsewhere")
+    text = body(ada, page(harbor))
+    assert f'role="menuitem" href="/projects/{mine.pk}/"' in text
+    assert "Elsewhere" not in text
 
 
 def test_overview_has_a_composer_for_the_agent(ada: Client, harbor: World) -> None:
