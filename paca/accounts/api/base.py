@@ -24,7 +24,8 @@ class ApiView(APIView):
     """
 
     required_permission: ClassVar[str | dict[str, str]] = {}
-    # Whether PATCH reads the header If-Match: a change of many objects has no one time to compare.
+    # Whether PATCH reads the header If-Match. Many objects have no one time to compare, and neither has
+    # what has no time of its last change.
     takes_if_match: ClassVar[bool] = True
     # Views paginate with ``NewestFirstPagination.page_response``. Only the OpenAPI schema reads this.
     pagination_class = NewestFirstPagination

@@ -134,6 +134,7 @@ class QueuedMessage(ProjectView):
     """A message of yours that the agent has not read yet. ``event_seq`` is the number of its event."""
 
     required_permission = "conversations:write"
+    takes_if_match = False
 
     @extend_schema(
         request=TextInput, responses={202: ConversationSerializer}, tags=["conversations"]

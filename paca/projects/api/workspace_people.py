@@ -54,6 +54,7 @@ class WorkspacePerson(WorkspaceOwnerView):
     """Changes and removes a person of a workspace."""
 
     required_permission = {"PATCH": "members:write", "DELETE": "members:write"}
+    takes_if_match = False
 
     @extend_schema(
         request=WorkspaceRoleInput, responses=WorkspacePersonSerializer, tags=["members"]
