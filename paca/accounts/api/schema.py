@@ -89,7 +89,7 @@ class ApiAutoSchema(AutoSchema):
 
     def _map_basic_serializer(self, serializer: Serializer[Any], direction: Any) -> dict[str, Any]:
         """The schema of an object; that of a request says that unknown fields are refused."""
-        schema: dict[str, Any] = super()._map_basic_serializer(serializer, direction)
+        schema: dict[str, Any] = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
         is_input = isinstance(serializer, InputSerializer) and direction == "request"
         if is_input and schema.get("properties"):  # an empty schema means no body
             schema["additionalProperties"] = False
