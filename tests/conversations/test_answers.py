@@ -7,7 +7,7 @@ from paca.conversations import deletion, services, store
 from paca.conversations.models import Conversation
 from paca.conversations.services import answers
 from paca.engine.turn import TurnOutcome
-from paca.projects.models import KeyedWrite, Project
+from paca.projects.models import KeyedWrite, Notification, Project
 from paca.projects.models.comment import MAX_COMMENT_CHARACTERS
 from paca.projects.services import comments, tasks
 from paca.worker import claim, turn_end
@@ -33,6 +33,22 @@ def test_answer_to_an_assignment_becomes_the_comment_of_the_agent(team):
     comment = team.task.comments.get()
     assert (comment.parent, comment.conversation_id) == (None, ended.pk)
     assert KeyedWrite.objects.get(pk=f"answer:{ended.pk}:1").result == str(comment.pk)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kind"), [(None, "finished"), (PAUSED, "question"), (FAILED, "failed")]
+)
+def test_person_who_gave_the_work_is_told_once_how_it_ended(team, outcome, kind):
+    team.assign()
+    team.run_turn("I have fixed it.", **({} if outcome is None else {"outcome": outcome}))
+    told = Notification.objects.filter(recipient=team.ada.user, conversation_id__isnull=False)
+    assert [(each.kind, each.task, each.actor) for each in told] == [(kind, team.task, team.rosa)]
+
+
+def test_person_who_asks_in_a_comment_is_told_of_the_answer(team):
+    team.comment("@rosa why?")
+    team.run_turn("Because.")
+    assert [each.kind for each in Notification.objects.all()] == ["finished"]
 
 
 def test_answer_to_a_mention_stands_in_its_thread(team):

@@ -22,7 +22,8 @@ from paca.conversations.models import (
     TurnStatus,
 )
 from paca.conversations.services import suggestions, thread_comments
-from paca.projects.models import Comment, Doc, KeyedWrite, Member, Task
+from paca.projects.models import Comment, Doc, KeyedWrite, Member, NotificationKind, Task
+from paca.projects.services import notifications
 
 _ANSWER_KEY = "answer:"
 
@@ -36,7 +37,7 @@ def publish(
     for a description a suggestion. A turn that is paused or failed says so in a comment, unless the
     conversation ``goes_on`` at once. The caller has locked the conversation.
     """
-    related = ("agent", "task__project", "doc__project")
+    related = ("agent", "task__project", "doc__project", "triggered_by__user", "triggered_by__role")
     current = Conversation.objects.select_related(*related).get(pk=conversation_id)
     subject = current.subject
     if subject is None or subject.deleted_at is not None:
@@ -51,19 +52,51 @@ def publish(
     member = Member.objects.live().with_names().filter(agent=current.agent).first()
     if not requests or member is None:
         return
-    if answered:
-        text = event_log.final_answer(conversation_id, turn)
-        if _is_said(current, subject, member, text, turn):
-            text = ""
-    else:
-        text = "" if goes_on else _notice(current, status, reason)
+    if not goes_on:
+        _tell_people(current, requests, member=member, turn=turn, status=status)
+    text = (
+        _unsaid_answer(current, subject, member, turn)
+        if answered
+        else ("" if goes_on else _notice(current, status, reason))
+    )
     if text:
         _post_once(current, subject, text, member=member, turn=turn, requests=requests)
 
 
-def forget(conversation_id: UUID) -> None:
-    """Delete the notes that answers of a conversation were posted. None of its turns ends any more."""
-    KeyedWrite.objects.filter(key__startswith=f"{_ANSWER_KEY}{conversation_id}:").delete()
+def _unsaid_answer(current: Conversation, subject: Task | Doc, member: Member, turn: int) -> str:
+    """The final answer of the turn; empty if the agent itself has commented with it."""
+    text = event_log.final_answer(current.pk, turn)
+    return "" if _is_said(current, subject, member, text, turn) else text
+
+
+# What the people are told who gave the work. A stop tells nothing: a person stopped it.
+NOTIFIED = {
+    TurnStatus.FINISHED: NotificationKind.FINISHED,
+    TurnStatus.PAUSED: NotificationKind.QUESTION,
+    TurnStatus.FAILED: NotificationKind.FAILED,
+}
+
+
+def _tell_people(
+    current: Conversation, requests: Sequence[Trigger], *, member: Member, turn: int, status: str
+) -> None:
+    """Notify the people whose requests the turn answers, or leaves open because it cannot go on."""
+    kind = NOTIFIED.get(TurnStatus(status))
+    if kind is None:
+        return
+    askers = {trigger.comment.author for trigger in requests if trigger.comment is not None}
+    if current.triggered_by is not None and any(t.comment is None for t in requests):
+        askers.add(current.triggered_by)
+    for asker in sorted(askers, key=lambda each: str(each.pk)):
+        notifications.tell(
+            asker,
+            kind,
+            key=f"turn:{current.pk}:{turn}",
+            actor=member,
+            task=current.task,
+            doc=current.doc,
+            conversation_id=current.pk,
+        )
 
 
 def _post_once(
@@ -105,7 +138,11 @@ def _open_requests(current: Conversation, turn: int) -> list[Trigger]:
     found = Trigger.objects.filter(
         conversation=current, kind__in=COMMENTED_TYPES, turn__gt=last, turn__lte=turn
     )
-    return list(found.select_related("comment__parent").order_by("event_seq"))
+    return list(
+        found.select_related(
+            "comment__parent", "comment__author__user", "comment__author__role"
+        ).order_by("event_seq")
+    )
 
 
 def _is_said(

@@ -9,7 +9,7 @@ import { visible } from "../core/terminal.js";
 
 const DAY = new Intl.DateTimeFormat(undefined, { weekday: "long", day: "numeric", month: "long" });
 const WORDS = new Map([
-  ["assigned", "assigned you"], ["mentioned", "mentioned you"], ["approval", "needs your approval"], ["question", "asks you"],
+  ["assigned", "assigned you"], ["mentioned", "mentioned you"], ["approval", "needs your approval"], ["question", "needs you"],
   ["finished", "finished"], ["failed", "failed"],
 ]);
 
