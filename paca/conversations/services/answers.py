@@ -69,6 +69,11 @@ def _unsaid_answer(current: Conversation, subject: Task | Doc, member: Member, t
     return "" if _is_said(current, subject, member, text, turn) else text
 
 
+def forget(conversation_id: UUID) -> None:
+    """Delete the notes that answers of a conversation were posted. None of its turns ends any more."""
+    KeyedWrite.objects.filter(key__startswith=f"{_ANSWER_KEY}{conversation_id}:").delete()
+
+
 # What the people are told who gave the work. A stop tells nothing: a person stopped it.
 NOTIFIED = {
     TurnStatus.FINISHED: NotificationKind.FINISHED,
