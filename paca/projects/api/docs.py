@@ -24,7 +24,6 @@ from paca.projects.api.talk_serializers import (
     DocVersionSerializer,
     DocVersionSummarySerializer,
 )
-from paca.projects.api.task_serializers import ActivitySerializer
 from paca.projects.models import DocFolder
 from paca.projects.services import doc_folders, docs
 
@@ -112,17 +111,6 @@ class DocRestore(_DocView):
         """Bring a deleted doc back with its comments."""
         docs.restore(doc_lists.get(self.project, doc_id, deleted=True), by=self.member)
         return Response(self.describe(doc_id))
-
-
-class DocActivity(_DocView):
-    """The timeline of a doc."""
-
-    @extend_schema(responses=ActivitySerializer(many=True), tags=["docs"])
-    def get(self, request: Request, doc_id: UUID) -> Response:
-        """List what happened to a doc, the newest first. Its comments stand at `comments/`."""
-        doc = doc_lists.get(self.project, doc_id)
-        entries = doc.activities.select_related("actor__user", "actor__agent")
-        return NewestFirstPagination.page_response(entries, self, ActivitySerializer)
 
 
 class DocVersionList(_DocView):

@@ -103,7 +103,6 @@ urlpatterns = [
     path(f"{D}activity/", timelines.DocActivity.as_view(), name="doc-activity"),
     path(f"{D}timeline/", timelines.DocTimeline.as_view(), name="doc-timeline"),
     path(f"{D}restore/", docs.DocRestore.as_view(), name="doc-restore"),
-    path(f"{D}activity/", docs.DocActivity.as_view(), name="doc-activity"),
     path(f"{D}versions/", docs.DocVersionList.as_view(), name="doc-versions"),
     path(
         f"{D}versions/<int:version>/",
