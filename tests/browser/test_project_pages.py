@@ -122,6 +122,27 @@ def test_skill_is_added_and_deleted(project: Page) -> None:
     expect(project.locator("#skills")).not_to_contain_text("house-style")
 
 
+def test_status_is_added_ordered_and_deleted_and_a_sprint_is_run(project: Page) -> None:
+    go(project, "s")
+    project.get_by_text("New status").click()
+    project.locator("#new-statuses").fill("Waiting")
+    project.get_by_role("button", name="Add", exact=True).first.click()
+    added = project.locator("details").filter(has=project.locator("b", has_text="Waiting"))
+    added.locator("summary").click()
+    with project.expect_navigation():
+        added.get_by_role("button", name="Move up").click()
+    added.locator("summary").click()
+    added.get_by_role("button", name="Delete").click()
+    project.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(project.locator("#main")).not_to_contain_text("Waiting")
+    project.get_by_text("Plan a sprint").click()
+    project.locator("#sprint-name").fill("Sprint 1")
+    project.get_by_role("button", name="Plan it").click()
+    project.get_by_role("button", name="Start", exact=True).click()
+    project.get_by_role("button", name="Complete").click()
+    expect(project.locator("#main")).to_contain_text("completed")
+
+
 def test_palette_finds_a_task_and_goes_to_pages(project: Page) -> None:
     go(project, "b")
     open_new_task(project, "Palette finds me")
@@ -147,7 +168,7 @@ def test_pages_fit_every_screen(
     page = open_browser(**LOOKS[name]).new_page()
     page.goto("/")
     project = page.url
-    for path in ("docs/", "team/", "inbox/", "agents/new/"):
+    for path in ("docs/", "team/", "settings/", "inbox/", "agents/new/"):
         page.goto(project + path)
         page.wait_for_load_state("networkidle")
         actions.has_no_sideways_scroll(page)

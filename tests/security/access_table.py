@@ -254,6 +254,7 @@ ROWS: dict[str, tuple[int, ...]] = {
     "GET /projects/{project}/docs/":   (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
     "GET /projects/{project}/docs/{doc_id}/":
                                        (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
+    "GET /projects/{project}/settings/": (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
     "GET /projects/{project}/team/":   (302, 404, 200, 200, 200, 200, 404, 302, 302, 404),
     "GET /projects/{project}/agents/new/":
                                        (302, 404, 403, 403, 200, 200, 404, 302, 302, 404),
