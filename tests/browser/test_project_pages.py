@@ -85,8 +85,9 @@ def test_agent_is_hired_from_a_template_and_its_settings_are_changed(
     go(project, "a")
     project.get_by_role("link", name="Add an agent").click()
     project.get_by_text("Business analyst").click()
-    project.get_by_label("Name", exact=True).fill("Bea Analyst")
-    expect(project.get_by_label("Handle")).to_have_value("bea-analyst")
+    # Behind Guide in every list, which the other tests expect to be the first agent.
+    project.get_by_label("Name", exact=True).fill("Zoe Analyst")
+    expect(project.get_by_label("Handle")).to_have_value("zoe-analyst")
     project.get_by_role("button", name="Add the agent").click()
     project.wait_for_url("**/settings/")
     expect(project.locator("#skills")).to_contain_text("ba")
