@@ -78,8 +78,8 @@ class PageWatcher:
         page.on("pageerror", lambda error: self.problems.append(f"exception: {error}"))
         page.on("response", self._answered)
 
-    def leave_out(self, status: int) -> None:
-        """Leave out responses of this status, which the test itself brings about."""
+    def leave_out(self, status: int | str) -> None:
+        """Leave out problems with this status or text, which the test itself brings about."""
         self.problems = [each for each in self.problems if str(status) not in each]
 
     def _said(self, message) -> None:

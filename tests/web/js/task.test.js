@@ -1,6 +1,7 @@
 import { same, test } from "./harness.js";
 import { phrasesOf, timelineRows } from "../../../paca/web/static/paca/task/timeline.js";
 import { threadsOf } from "../../../paca/web/static/paca/talk/threads.js";
+import { pieces } from "../../../paca/web/static/paca/talk/mentions-in-text.js";
 import { candidates, completed, mentionAt } from "../../../paca/web/static/paca/talk/mentions.js";
 
 const ADA = { id: "a", name: "Ada" };
@@ -60,4 +61,12 @@ test("members are found by handle and name, and the chosen handle completes the 
   same(candidates(members, "ada").map(({ handle }) => handle), ["ada", "carada"]);
   same(candidates(members, "oka").map(({ handle }) => handle), ["ada"]);
   same(completed("Hi @ro there", 6, { start: 3 }, "rosa"), { text: "Hi @rosa there", caret: 9 });
+});
+
+test("handles of members are set off in a text, and other names, addresses and paths are not", () => {
+  const handles = new Set(["ada", "rosa-2"]);
+  const found = (text) => pieces(text, handles).filter(({ mention }) => mention).map(({ text: written }) => written);
+  same(found("@ada, (@Rosa-2). @nobody"), ["@ada", "@Rosa-2"]);
+  same(found("ada@ada.org x/@ada @adam @ada@example.org #@ada"), []);
+  same(pieces("Hi @ada!", handles).map(({ text }) => text).join(""), "Hi @ada!");
 });

@@ -14,6 +14,7 @@ import { CardMoves } from "./card-moves.js";
 import { column, noTasks, skeleton } from "./column.js";
 import { PointerDrag } from "./drag.js";
 import { readFilters, writeFilters } from "./filters.js";
+import { NewTask } from "./quick-create.js";
 import { TaskList } from "./task-list.js";
 import { toolbar } from "./toolbar.js";
 
@@ -39,6 +40,8 @@ export class PacaBoard extends PacaElement {
     this.store.subscribe(() => this.update());
     this.data = new BoardData(this.page.urls, this.store);
     this.moves = new CardMoves(this);
+    this.newTask = new NewTask(this.page);
+    this.creating = this.newTask.status;
     this.list = new TaskList(this);
     this.announcer = pageAnnouncer();
     this.#socket = new ProjectSocket(this.page.urls.socket, {
@@ -134,8 +137,8 @@ export class PacaBoard extends PacaElement {
     this.querySelector(".quick-create textarea")?.focus();
   }
 
-  async create(title, status) {
-    const task = await this.data.create(title, status);
+  async create(title, status, action) {
+    const task = await this.data.create(title, status, action);
     this.announcer.say(`${task.key} created in ${task.status.name}`);
   }
 

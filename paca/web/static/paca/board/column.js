@@ -5,9 +5,8 @@ import { guard } from "../../vendor/lit-html/directives/guard.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
 import { icon } from "../core/icons.js";
 import { visible } from "../core/terminal.js";
+import { quickCreate } from "./quick-create.js";
 import { statusIcon, taskCard } from "./task-card.js";
-
-const MAX_TITLE_CHARACTERS = 200;
 
 /** A column, rendered again only if it has changed: a drag changes two of them, many times a second. */
 export function column(board, state) {
@@ -39,37 +38,6 @@ async function more(board, status) {
   } catch (error) {
     board.show(error, () => more(board, status));
   }
-}
-
-/** The field for a new task: Enter creates it and stays for the next one, Esc closes. */
-function quickCreate(board, status) {
-  const close = () => {
-    board.creating = "";
-    board.update();
-  };
-  const submit = async (field) => {
-    const title = field.value.replace(/\s+/g, " ").trim();
-    if (!title) return;
-    field.disabled = true;
-    try {
-      await board.create(title, status.id);
-      field.value = "";
-      board.notice = null;
-    } catch (error) {
-      board.show(error); // the words stay in the field
-    }
-    field.disabled = false;
-    field.focus();
-    board.update();
-  };
-  return html`<form class="kcard quick-create" @submit=${(event) => { event.preventDefault(); submit(event.target.elements.title); }}>
-    <textarea class="textarea" name="title" rows="2" maxlength=${MAX_TITLE_CHARACTERS} placeholder="What is to be done?"
-      aria-label="Title of the new task in ${visible(status.name)}" enterkeyhint="done" @keydown=${(event) => {
-        if (event.isComposing) return;
-        if (event.key === "Enter" && !event.shiftKey) { event.preventDefault(); submit(event.target); }
-        if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); close(); }
-      }}></textarea>
-    <div class="bottom"><button class="btn btn-primary btn-s">Create</button><button type="button" class="btn btn-quiet btn-s" @click=${close}>Close</button></div></form>`;
 }
 
 /** The board while it loads for longer than a moment. */

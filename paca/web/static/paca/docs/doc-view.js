@@ -10,6 +10,13 @@ import { visible } from "../core/terminal.js";
 import { Discussion } from "../talk/discussion.js";
 import { threadsOf } from "../talk/threads.js";
 
+const MAX_ATTEMPTS = 4;
+
+/** What an edit is based on. */
+function baseOf({ title, text, updated_at: updatedAt }) {
+  return { title, text, updated_at: updatedAt };
+}
+
 export class DocView {
   doc = null;
   #host;
@@ -44,8 +51,8 @@ export class DocView {
   }
 
   get #draft() {
-    const { title, text, updated_at: base } = this.doc;
-    return load(this.#draftKey, { title, text, base });
+    const { title, text } = this.doc;
+    return load(this.#draftKey, { title, text, base: baseOf(this.doc) });
   }
 
   #keep(change) {
@@ -60,19 +67,51 @@ export class DocView {
   }
 
   async #save() {
-    const { title, text, base } = this.#draft;
+    const draft = this.#draft;
+    const body = { title: draft.title.trim(), text: draft.text };
     this.#busy = true;
     this.#host.update();
-    try {
-      this.doc = await call("PATCH", this.#url, { title: title.trim(), text }, { ifMatch: this.#conflict?.updated_at ?? base });
-      this.#close();
+    await this.#host.attempt(async () => {
+      if (!(await this.#store(body, this.#conflict ?? draft.base))) return;
+      this.#saved(draft);
       await this.#host.load();
-    } catch (error) {
-      if (error.status === 412) this.#conflict = await call("GET", this.#url);
-      else this.#host.show(error);
-    }
+    });
     this.#busy = false;
     this.#host.update();
+  }
+
+  /** Store title and text, unless others changed them since `base`: gives whether. A move of the doc does not matter. */
+  async #store(body, base) {
+    let known = base.updated_at;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        this.doc = await call("PATCH", this.#url, body, { ifMatch: known });
+        return true;
+      } catch (error) {
+        if (error.status !== 412 || attempt === MAX_ATTEMPTS) throw error;
+      }
+      const present = await call("GET", this.#url);
+      if (present.title === body.title && present.text === body.text) {
+        this.doc = present; // an earlier attempt was stored, and its answer was lost
+        return true;
+      }
+      if (present.title !== base.title || present.text !== base.text) {
+        this.#conflict = present;
+        return false;
+      }
+      known = present.updated_at;
+    }
+  }
+
+  // Words that were typed while the text was stored are not stored yet.
+  #saved(sent) {
+    const later = this.#draft;
+    if (later.title === sent.title && later.text === sent.text) {
+      this.#close();
+      return;
+    }
+    this.#conflict = null;
+    save(this.#draftKey, { ...later, base: baseOf(this.doc) });
   }
 
   async #loadVersions() {

@@ -10,7 +10,7 @@ import { icon } from "../core/icons.js";
 import { ProjectSocket } from "../core/project-socket.js";
 import { load, save } from "../core/tab-storage.js";
 import { visible } from "../core/terminal.js";
-import { everyPage } from "../talk/discussion.js";
+import { everyPage, showAddressed } from "../talk/discussion.js";
 import { DocView } from "./doc-view.js";
 import { pathOf, treeRows } from "./doc-tree.js";
 
@@ -48,6 +48,7 @@ export class PacaDocs extends PacaElement {
       this.#loaded = true;
       if (this.page.doc && !this.doc) await this.#show(this.page.doc);
       else await this.doc?.load();
+      showAddressed(this);
     }, () => this.load());
   }
 

@@ -2,7 +2,9 @@
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { live } from "../../vendor/lit-html/directives/live.js";
+import { newClientId } from "../core/api.js";
 import { avatar } from "../core/icons.js";
+import { GrowingMarkdown } from "../core/markdown.js";
 import { load, save } from "../core/tab-storage.js";
 import { visible } from "../core/terminal.js";
 import { candidates, completed, mentionAt } from "./mentions.js";
@@ -10,18 +12,24 @@ import { candidates, completed, mentionAt } from "./mentions.js";
 export class CommentBox {
   busy = false;
   error = "";
+  other = ""; // the text as it was saved elsewhere meanwhile
   #host;
   #key;
   #text;
+  #action = newClientId(); // the same for each attempt to send the same words, so that they are stored once
   #mention = null; // {start, query, found, index}
   #send;
 
-  /** `place` names the field for its draft; `send(text)` stores the comment and may throw ApiError. */
-  constructor(host, { place, text = "", send, label = "Comment", cancel = null, submit = "Comment" }) {
+  /**
+   * `place` names the field for its draft; `send(text, action)` stores the comment with this idempotency key and may
+   * throw ApiError; `conflict(present)` is told of the comment that was saved elsewhere meanwhile.
+   */
+  constructor(host, { place, text = "", send, conflict = () => {}, label = "Comment", cancel = null, submit = "Comment" }) {
     this.#host = host;
     this.#key = `comment:${place}`;
     this.#text = load(this.#key, text);
     this.#send = send;
+    this.conflict = conflict;
     this.label = label;
     this.cancel = cancel;
     this.submit = submit;
@@ -40,18 +48,38 @@ export class CommentBox {
     this.error = "";
     this.#host.update();
     try {
-      await this.#send(text);
-      this.clear();
+      await this.#send(text, this.#action);
+      this.#sent(text);
     } catch (error) {
       if (!error.status && error.code !== "offline") throw error;
-      this.error = error.message; // the words stay
+      if (error.status && error.status < 500) this.#action = newClientId();
+      this.#refused(error); // the words stay
     } finally {
       this.busy = false;
       this.#host.update();
     }
   }
 
+  // What was typed while the words were sent is not sent yet.
+  #sent(text) {
+    this.#action = newClientId();
+    this.other = "";
+    const now = this.#text.trim();
+    const later = now.startsWith(text) ? now.slice(text.length).trim() : now;
+    this.#text = later;
+    save(this.#key, later || null);
+  }
+
+  #refused(error) {
+    this.error = error.message;
+    if (error.status !== 412 || !error.present) return;
+    this.error = "This comment was changed meanwhile. Your version is kept; save again to replace the present one.";
+    this.other = error.present.text;
+    this.conflict(error.present);
+  }
+
   #typed(field) {
+    if (!this.busy) this.#action = newClientId(); // other words are another comment
     this.#text = field.value;
     save(this.#key, this.#text || null);
     this.#suggest(field);
@@ -111,6 +139,7 @@ export class CommentBox {
       <textarea rows="2" dir="auto" aria-label=${this.label} placeholder="Comment, or mention an agent with @" .value=${live(this.#text)}
         role="combobox" aria-expanded=${list ? "true" : "false"} aria-autocomplete="list" aria-controls=${list ? `${id}-list` : nothing} aria-activedescendant=${list ? `${id}-${list.index}` : nothing}
         @input=${({ target }) => this.#typed(target)} @keydown=${(event) => this.#pressed(event)} @blur=${() => { this.#mention = null; this.#host.update(); }}></textarea>
+      ${this.other ? html`<div class="conflict-one"><h3 class="small muted">The present version</h3><div class="prose">${new GrowingMarkdown().update(this.other, true)}</div></div>` : nothing}
       ${this.error ? html`<p class="field-error">${this.error}</p>` : nothing}
       <div class="composer-foot"><span class="grow"></span>${this.cancel ? html`<button type="button" class="btn btn-quiet btn-s" @click=${this.cancel}>Cancel</button>` : nothing}
         <button class="btn btn-primary btn-s" ?disabled=${this.busy || !this.#text.trim()}>${this.busy ? "Saving…" : this.submit}<kbd>Ctrl ↵</kbd></button></div></form>`;

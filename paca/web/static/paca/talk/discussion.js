@@ -1,12 +1,13 @@
 // The comments on a task or a doc: threads, with fields to write, answer and edit.
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
-import { call, newClientId } from "../core/api.js";
+import { call } from "../core/api.js";
 import { ask } from "../core/dialog.js";
 import { avatar, icon, iconButton } from "../core/icons.js";
 import { GrowingMarkdown } from "../core/markdown.js";
 import { visible } from "../core/terminal.js";
 import { CommentBox } from "./comment-box.js";
+import { setOffMentions } from "./mentions-in-text.js";
 
 const MAX_PAGES = 20;
 
@@ -20,6 +21,18 @@ export async function everyPage(url) {
     next = found.next;
   }
   return rows.sort((one, other) => (at(one) < at(other) ? -1 : 1));
+}
+
+/** Bring the comment that the address names into view, once it is there. */
+export function showAddressed(host) {
+  if (!location.hash.startsWith("#comment-")) return;
+  host.flush();
+  const comment = document.getElementById(location.hash.slice(1));
+  if (!comment || comment.dataset.shown) return;
+  comment.dataset.shown = "";
+  comment.tabIndex = -1;
+  comment.scrollIntoView({ block: "center" });
+  comment.focus({ preventScroll: true });
 }
 
 function at(row) {
@@ -48,8 +61,8 @@ export class Discussion {
 
   // --- writing ------------------------------------------------------------------------------------
 
-  async #add(text, parent) {
-    const made = await call("POST", this.#url, { text, parent }, { idempotencyKey: newClientId() });
+  async #add(text, parent, action) {
+    const made = await call("POST", this.#url, { text, parent }, { idempotencyKey: action });
     if (!this.comments.some(({ id }) => id === made.id)) this.comments = [...this.comments, made];
   }
 
@@ -78,24 +91,26 @@ export class Discussion {
 
   /** The field for a new comment. */
   newComment() {
-    return this.#box("new", { send: (text) => this.#add(text, null) }).template();
+    return this.#box("new", { send: (text, action) => this.#add(text, null, action) }).template();
   }
 
   #answerBox(comment) {
     return this.#box(`answer:${comment.id}`, {
       label: "Answer", submit: "Answer", cancel: () => this.#answer(null),
-      send: async (text) => {
-        await this.#add(text, comment.id);
+      send: async (text, action) => {
+        await this.#add(text, comment.id, action);
         this.#answering = "";
       },
     });
   }
 
   #editBox(comment) {
+    let base = comment;
     return this.#box(`edit:${comment.id}`, {
+      conflict: (present) => { base = present; },
       label: "Edit the comment", submit: "Save", text: comment.text, cancel: () => this.#closeEdit(comment),
       send: async (text) => {
-        await this.#edit(comment, text);
+        await this.#edit(base, text);
         this.#closeEdit(comment);
       },
     });
@@ -153,6 +168,7 @@ export class Discussion {
     const known = this.#markdown.get(id);
     if (known?.text === text) return known.nodes;
     const nodes = new GrowingMarkdown().update(text, true);
+    setOffMentions(nodes, this.#host.page.members);
     this.#markdown.set(id, { text, nodes });
     return nodes;
   }

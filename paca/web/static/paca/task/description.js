@@ -12,9 +12,9 @@ export class Description {
   #host;
   #data;
   #draftKey;
-  #base = ""; // updated_at of the task that the draft is based on
+  #base = null; // {before, since}: the description and updated_at of the task that the draft is based on
   #conflict = null; // the task as somebody else has changed it meanwhile
-  #before = null; // the description before a suggestion was kept, for Undo
+  #kept = null; // {before, text}: the description before a suggestion was kept, and the suggestion, for Undo
   #shown = new GrowingMarkdown();
   #suggested = new GrowingMarkdown();
   #choosing = false;
@@ -28,7 +28,7 @@ export class Description {
     const draft = load(this.#draftKey, null);
     if (draft) {
       this.editing = true;
-      this.#base = draft.base;
+      this.#base = typeof draft.base === "string" ? { before: null, since: draft.base } : draft.base;
     }
   }
 
@@ -38,9 +38,14 @@ export class Description {
 
   edit() {
     this.editing = true;
-    this.#base = this.#data.task.updated_at;
+    this.#base = this.#present();
     this.#host.flush();
     this.#host.querySelector(".editor textarea")?.focus();
+  }
+
+  #present() {
+    const { description: before, updated_at: since } = this.#data.task;
+    return { before, since };
   }
 
   #close() {
@@ -54,19 +59,26 @@ export class Description {
     this.#busy = true;
     this.#host.update();
     try {
-      await this.#data.change({ description: text }, base);
-      this.#close();
+      if (await this.#data.changeText("description", text, base)) this.#saved(text);
+      else this.#conflict = this.#present();
     } catch (error) {
-      if (error.status === 412) await this.#showConflict();
-      else this.#host.show(error);
+      this.#host.show(error);
     }
     this.#busy = false;
     this.#host.update();
   }
 
-  async #showConflict() {
-    await this.#data.loadTask();
-    this.#conflict = this.#data.task;
+  // Words that were typed while the text was stored are not stored yet.
+  #saved(text) {
+    this.#host.notice = null;
+    const later = load(this.#draftKey, null);
+    if (!later || later.text === text) {
+      this.#close();
+      return;
+    }
+    this.#base = this.#present();
+    this.#conflict = null;
+    save(this.#draftKey, { text: later.text, base: this.#base });
   }
 
   template() {
@@ -78,7 +90,7 @@ export class Description {
       ${this.#suggestion()}
       ${mayWrite ? html`<div class="task-acts"><button type="button" class="btn btn-quiet btn-s" @click=${() => this.edit()}>${icon("pencil")}Edit</button>
         ${this.#writeWithAi()}
-        ${this.#before === null ? nothing : html`<button type="button" class="btn btn-quiet btn-s" @click=${() => this.#undo()}>${icon("rotate-ccw")}Undo the suggestion</button>`}</div>` : nothing}`;
+        ${this.#kept?.text !== task.description ? nothing : html`<button type="button" class="btn btn-quiet btn-s" @click=${() => this.#undo()}>${icon("rotate-ccw")}Undo the suggestion</button>`}</div>` : nothing}`;
   }
 
   #editor() {
@@ -86,14 +98,14 @@ export class Description {
     return html`<div class="editor"><label class="sr" for="description">Description</label>
       <textarea class="textarea" id="description" dir="auto" .value=${this.#draft} @input=${({ target }) => save(this.#draftKey, { text: target.value, base: this.#base })}
         @keydown=${(event) => {
-          if (event.key === "s" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); this.#save(event.target.value, this.#base); }
+          if (event.key === "s" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); this.#save(event.target.value, this.#conflict ?? this.#base); }
           if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); event.target.blur(); }
         }}></textarea>
       ${conflict ? html`<div class="notice is-wait">${icon("circle-alert")}<div><b>This task was changed meanwhile.</b> Your version is kept above. Compare it with the present one, then save again.</div></div>
         <div class="conflict"><div><h3>Your version</h3><div class="prose">${new GrowingMarkdown().update(this.#draft, true)}</div></div>
-          <div><h3>The present version</h3><div class="prose">${new GrowingMarkdown().update(conflict.description, true)}</div></div></div>` : nothing}
+          <div><h3>The present version</h3><div class="prose">${new GrowingMarkdown().update(conflict.before, true)}</div></div></div>` : nothing}
       <div class="row"><button type="button" class="btn btn-primary btn-s" ?disabled=${this.#busy}
-          @click=${() => this.#save(this.#draft, conflict ? conflict.updated_at : this.#base)}>${this.#busy ? "Saving…" : conflict ? "Save my version" : "Save"}</button>
+          @click=${() => this.#save(this.#draft, conflict ?? this.#base)}>${this.#busy ? "Saving…" : conflict ? "Save my version" : "Save"}</button>
         ${conflict ? html`<button type="button" class="btn btn-s" @click=${() => this.#close()}>Take the present version</button>` : html`<button type="button" class="btn btn-quiet btn-s" @click=${() => this.#close()}>Cancel</button>`}</div></div>`;
   }
 
@@ -177,10 +189,10 @@ export class Description {
   }
 
   async #keep() {
-    const before = this.#data.task.description;
+    const kept = { before: this.#data.task.description, text: this.#data.suggestion.text };
     try {
       await this.#data.keepSuggestion();
-      this.#before = before;
+      this.#kept = kept;
     } catch (error) {
       if (error.status === 412) await this.#host.attempt(() => this.#data.loadTask());
       this.#host.show(error);
@@ -197,11 +209,12 @@ export class Description {
     this.#host.update();
   }
 
-  // One step back: the text as it was before the suggestion.
+  // One step back: the text as it was before the suggestion, unless somebody has changed it since.
   async #undo() {
     try {
-      await this.#data.change({ description: this.#before }, this.#data.task.updated_at);
-      this.#before = null;
+      const { before, text } = this.#kept;
+      await this.#data.changeText("description", before, { before: text, since: this.#data.task.updated_at });
+      this.#kept = null;
     } catch (error) {
       this.#host.show(error);
     }

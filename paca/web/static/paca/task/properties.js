@@ -48,13 +48,13 @@ function assignees(host) {
   const { page } = host;
   const ids = task.assignees.map(({ id }) => id);
   const others = page.members.filter(({ id }) => !ids.includes(id));
-  const set = (next) => host.change({ assignee_ids: next });
+  const remove = (gone) => host.changeList(({ assignees: present }) => ({ assignee_ids: present.map(({ id }) => id).filter((id) => id !== gone.id) }));
   return html`${task.assignees.map((member) => html`<span class="row chip">${avatar(member, "avatar-s")}<bdi>${visible(member.name)}</bdi>
-      ${page.mayWrite ? html`<button type="button" class="btn btn-icon btn-quiet btn-s" aria-label="Unassign ${visible(member.name)}" title="Unassign" @click=${() => set(ids.filter((id) => id !== member.id))}>${icon("x")}</button>` : nothing}</span>`)}
+      ${page.mayWrite ? html`<button type="button" class="btn btn-icon btn-quiet btn-s" aria-label="Unassign ${visible(member.name)}" title="Unassign" @click=${() => remove(member)}>${icon("x")}</button>` : nothing}</span>`)}
     ${page.mayWrite && others.length ? html`<span class="select-wrap prop"><select class="select input-s" aria-label="Assign a member" @change=${({ target }) => {
       const { value } = target;
       target.value = "";
-      if (value) host.assign([...ids, value], others.find(({ id }) => id === value));
+      if (value) host.assign(others.find(({ id }) => id === value));
     }}><option value="">${ids.length ? "Add" : "Assign"}</option>
       ${others.map(({ id, name, kind }) => html`<option value=${id}>${visible(name)}${kind === "agent" ? " (agent)" : ""}</option>`)}</select>${icon("chevron-down", "icon-s")}</span>` : nothing}
     ${!page.mayWrite && !ids.length ? html`<span class="muted">None</span>` : nothing}`;
@@ -66,10 +66,10 @@ function labels(host) {
   const add = (field) => {
     const name = field.value.trim();
     field.value = "";
-    if (name && !task.labels.includes(name)) host.change({ labels: [...task.labels, name] });
+    if (name && !task.labels.includes(name)) host.changeList(({ labels: present }) => ({ labels: [...present.filter((each) => each !== name), name] }));
   };
   return html`${task.labels.map((name) => html`<span class="badge badge-line"><bdi>${visible(name)}</bdi>${page.mayWrite ? html`<button type="button" class="badge-x" aria-label="Remove the label ${visible(name)}"
-      @click=${() => host.change({ labels: task.labels.filter((each) => each !== name) })}>${icon("x", "icon-s")}</button>` : nothing}</span>`)}
+      @click=${() => host.changeList(({ labels: present }) => ({ labels: present.filter((each) => each !== name) }))}>${icon("x", "icon-s")}</button>` : nothing}</span>`)}
     ${page.mayWrite ? html`<input class="input input-s prop" list="labels" maxlength="50" aria-label="Add a label" placeholder="Add"
       @change=${({ target }) => add(target)}><datalist id="labels">${page.labels.map((name) => html`<option value=${name}></option>`)}</datalist>`
       : task.labels.length ? nothing : html`<span class="muted">None</span>`}`;

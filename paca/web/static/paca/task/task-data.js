@@ -3,6 +3,9 @@
 import { ApiError, call, newClientId } from "../core/api.js";
 import { everyPage } from "../talk/discussion.js";
 
+const MAX_ATTEMPTS = 4;
+const CHANGED_MEANWHILE = 412;
+
 export class TaskData {
   task = null;
   activity = [];
@@ -72,7 +75,42 @@ export class TaskData {
    */
   async change(fields, unlessChangedSince) {
     this.task = await call("PATCH", this.#urls.one, fields, { ifMatch: unlessChangedSince });
-    await this.loadActivity();
+    try {
+      await this.loadActivity();
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error; // the change is stored; the timeline follows with the next news
+    }
+  }
+
+  /**
+   * Change one text. A change that others made to it since the person saw `before` is not overwritten: gives
+   * whether it was stored, and `task` is the present one. Changes of other fields, such as the status that an
+   * agent sets while it works, do not matter. Throws ApiError.
+   */
+  async changeText(field, text, { before, since }) {
+    return this.#repeatedly(since, () => ({ [field]: text }), (task) => task[field] === before, (task) => task[field] === text);
+  }
+
+  /** Change a list as `changed(task)` gives it from the present one, so that what others add stays. Throws ApiError. */
+  async changeList(changed) {
+    return this.#repeatedly(this.task.updated_at, changed, () => true, () => false);
+  }
+
+  // Of two that change the task at once, the server refuses the later one, which looks at the task again.
+  async #repeatedly(since, fields, mayRepeat, isStored) {
+    let known = since;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await this.change(fields(this.task), known);
+        return true;
+      } catch (error) {
+        if (error.status !== CHANGED_MEANWHILE || attempt === MAX_ATTEMPTS) throw error;
+      }
+      await this.loadTask();
+      if (isStored(this.task)) return true; // an earlier attempt was stored, and its answer was lost
+      if (!mayRepeat(this.task)) return false;
+      known = this.task.updated_at;
+    }
   }
 
   async remove() {

@@ -8,7 +8,7 @@ import { PacaElement, jsonAttribute } from "../core/element.js";
 import { icon } from "../core/icons.js";
 import { ProjectSocket } from "../core/project-socket.js";
 import { visible } from "../core/terminal.js";
-import { Discussion } from "../talk/discussion.js";
+import { Discussion, showAddressed } from "../talk/discussion.js";
 import { threadsOf } from "../talk/threads.js";
 import { attachments } from "./attachments.js";
 import { Description } from "./description.js";
@@ -16,13 +16,13 @@ import { properties } from "./properties.js";
 import { rowOf } from "./rows.js";
 import { TaskData } from "./task-data.js";
 import { timelineRows } from "./timeline.js";
+import { Title } from "./title.js";
 
 const VIEWS = [["all", "All"], ["comments", "Comments"], ["runs", "Runs"]];
 
 export class PacaTask extends PacaElement {
   notice = null; // {text, retry}
   shown = "all";
-  #editingTitle = false;
   #loaded = false;
   #socket;
 
@@ -31,6 +31,7 @@ export class PacaTask extends PacaElement {
     this.data = new TaskData(this.page);
     this.discussion = new Discussion(this, this.page.urls.comments);
     this.description = new Description(this);
+    this.titleField = new Title(this);
     this.announcer = pageAnnouncer();
     this.#socket = new ProjectSocket(this.page.urls.socket, {
       onChanges: (changes) => this.#changed(changes),
@@ -52,6 +53,7 @@ export class PacaTask extends PacaElement {
       if (!this.#loaded) this.replaceChildren();
       this.#loaded = true;
       this.description.resume();
+      showAddressed(this);
     }, () => this.load());
   }
 
@@ -81,9 +83,14 @@ export class PacaTask extends PacaElement {
     return this.attempt(() => this.data.change(fields, undefined), () => this.change(fields));
   }
 
-  /** Assign members; an agent starts at once, which the page says. */
-  async assign(ids, member) {
-    const stored = await this.change({ assignee_ids: ids });
+  /** Change lists from what they are now: `changed(task)` gives their fields. */
+  changeList(changed) {
+    return this.attempt(() => this.data.changeList(changed), () => this.changeList(changed));
+  }
+
+  /** Assign a member; an agent starts at once, which the page says. */
+  async assign(member) {
+    const stored = await this.changeList(({ assignees }) => ({ assignee_ids: [...assignees.map(({ id }) => id).filter((id) => id !== member.id), member.id] }));
     if (stored && member.kind === "agent") this.announcer.say(`${member.name} starts at once`);
     if (stored) await this.attempt(() => this.data.loadRuns());
   }
@@ -121,7 +128,7 @@ export class PacaTask extends PacaElement {
     if (!this.#loaded) return nothing;
     const { activity, runs } = this.data;
     const rows = timelineRows({ activity, runs, threads: threadsOf(this.discussion.comments) }, this.shown);
-    return html`<div class="task"><div class="task-main"><div class="task-in">${this.#noticeTemplate()}${this.#title(task)}${this.description.template()}
+    return html`<div class="task"><div class="task-main"><div class="task-in">${this.#noticeTemplate()}${this.titleField.template()}${this.description.template()}
       ${attachments(this)}${this.#subtasks(task)}
       <div class="section-h"><h2>Activity</h2><div class="segmented" role="group" aria-label="Show">${VIEWS.map(([view, label]) => html`<button type="button"
         aria-pressed=${this.shown === view ? "true" : "false"} @click=${() => { this.shown = view; this.update(); }}>${label}${view === "runs" && this.data.runs.length ? html`<span class="n num">${this.data.runs.length}</span>` : nothing}</button>`)}</div></div>
@@ -135,32 +142,6 @@ export class PacaTask extends PacaElement {
     return html`<div class="notice is-bad">${icon("circle-alert")}<div>${this.notice.text}</div>
       ${this.notice.retry ? html`<button type="button" class="btn btn-s" @click=${this.notice.retry}>Try again</button>` : nothing}
       <button type="button" class="btn btn-s btn-quiet" @click=${() => { this.notice = null; this.update(); }}>Close</button></div>`;
-  }
-
-  #title(task) {
-    if (!this.#editingTitle) {
-      return html`<h1 class="task-title"><bdi>${visible(task.title)}</bdi>${this.page.mayWrite ? html` <button type="button" class="btn btn-icon btn-quiet btn-s" aria-label="Rename" title="Rename"
-        @click=${() => this.#renameTitle()}>${icon("pencil")}</button>` : nothing}</h1>`;
-    }
-    return html`<form class="row" @submit=${(event) => { event.preventDefault(); this.#saveTitle(event.target.elements.title.value); }}>
-      <input class="input" name="title" maxlength="200" aria-label="Title" .value=${task.title} @keydown=${(event) => {
-        if (event.key === "Escape") { event.stopPropagation(); this.#editingTitle = false; this.update(); }
-      }}><button class="btn btn-primary">Save</button></form>`;
-  }
-
-  #renameTitle() {
-    this.#editingTitle = true;
-    this.flush();
-    this.querySelector("input[name=title]").select();
-  }
-
-  async #saveTitle(title) {
-    const known = this.data.task.updated_at;
-    const stored = await this.attempt(() => this.data.change({ title: title.trim() }, known));
-    if (!stored) return;
-    this.#editingTitle = false;
-    document.title = `${this.page.key} ${title.trim()} · Paca`;
-    this.update();
   }
 
   #subtasks({ subtasks = [] }) {
