@@ -233,3 +233,34 @@ def test_description_whose_answer_is_lost_is_no_conflict(task: Page, watched) ->
     expect(task.locator(".task-in > .prose")).to_have_text("Stored, but not told")
     watched.leave_out(412)
     watched.leave_out("ERR_FAILED")
+
+
+def test_settings_of_an_agent_that_two_people_change_show_both_values(
+    board: Page, open_browser: Open, watched
+) -> None:
+    board.locator("[data-go=a]").click()
+    board.get_by_role("link", name="Settings of Guide").click()
+    other = open_browser().new_page()
+    other.goto(board.url)
+    for page, text in ((board, "Mine"), (other, "Theirs")):
+        page.get_by_label("What it is good for").fill(text)
+    with other.expect_navigation():
+        other.get_by_role("button", name="Save changes").click()
+    board.get_by_role("button", name="Save changes").click()
+    expect(board.locator("#general")).to_contain_text("It is now: Theirs")
+    expect(board.get_by_label("What it is good for")).to_have_value("Mine")
+    with board.expect_navigation():
+        board.get_by_role("button", name="Save changes").click()
+    expect(board.get_by_label("What it is good for")).to_have_value("Mine")
+    watched.leave_out(412)
+
+
+def test_leaving_a_form_for_something_new_asks_first(board: Page) -> None:
+    board.locator("[data-go=a]").click()
+    board.get_by_role("link", name="Add an agent").click()
+    board.get_by_label("Name", exact=True).fill("Half an agent")
+    asked = []
+    board.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+    board.locator("[data-go=t]").click()
+    board.wait_for_url("**/team/")
+    assert asked == ["beforeunload"]

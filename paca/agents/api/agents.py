@@ -74,7 +74,7 @@ class AgentDetail(ProjectView):
         given: dict[str, Any] = AgentInput.read(request, partial=True)
         with transaction.atomic(), _api_field_names():
             agent = selectors.get(self.project, agent_id, for_update=True)
-            require_unchanged(request, agent)
+            require_unchanged(request, agent, present=lambda: AgentSerializer(agent).data)
             if (role_id := given.pop("role_id", None)) is not None:
                 given["role"] = projects.get_role(self.project, role_id)
                 self.require_may_grant(given["role"])

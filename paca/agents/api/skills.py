@@ -92,7 +92,7 @@ class SkillDetail(ProjectView):
         given = SkillChanges.read(request, partial=True)
         with transaction.atomic():
             skill = selectors.get_skill(self.project, agent_id, skill_id, for_update=True)
-            require_unchanged(request, skill)
+            require_unchanged(request, skill, present=lambda: SkillSerializer(skill).data)
             skills.change(skill, by=self.member, **given)
         return Response(SkillSerializer(skill).data)
 

@@ -27,6 +27,17 @@ function isChanged(field) {
   return field.value !== field.defaultValue;
 }
 
+// The value with which the server rendered the field.
+function renderedValueOf(field) {
+  const chosen = field.tagName === "SELECT" ? [...field.options].find((option) => option.defaultSelected) ?? field.options[0] : null;
+  const rendered = { value: chosen ? chosen.value : field.defaultValue, checked: field.defaultChecked };
+  return (READERS.get(field.dataset.read ?? field.type) ?? ((each) => each.value))(rendered);
+}
+
+function valueAt(object, name) {
+  return name.split(".").reduce((inner, part) => inner?.[part], object);
+}
+
 /** The fields of a form as a nested object; only the changed ones for a PATCH. Throws SyntaxError for bad JSON. */
 export function bodyOf(form, onlyChanged) {
   const body = {};
@@ -66,7 +77,7 @@ class ApiForm {
       this.#clear();
       this.#showChanges();
     }));
-    if (method(form) === "PATCH") addEventListener("beforeunload", this.#leaving);
+    addEventListener("beforeunload", this.#leaving);
   }
 
   get #changed() {
@@ -102,7 +113,8 @@ class ApiForm {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (error.status && error.status < 500) this.#key = newClientId();
-      this.#show(error.fields, error.status === 412 ? "Somebody changed this meanwhile. Load the page again; your words are still in the fields until then." : error.message);
+      if (error.status === 412) this.#showPresent(error.present);
+      else this.#show(error.fields, error.message);
     }
     this.#busy(false);
   }
@@ -115,6 +127,20 @@ class ApiForm {
   #clear() {
     for (const each of this.#form.querySelectorAll(".field-error[data-said], .form-error")) each.remove();
     for (const field of this.#form.querySelectorAll("[aria-invalid]")) field.removeAttribute("aria-invalid");
+  }
+
+  // Both values are shown: the person's in the field, the present one beside it. Saving again replaces it.
+  #showPresent(present) {
+    const detail = present
+      ? "Somebody changed this meanwhile. Your values are kept. Compare them with the present ones, then save again."
+      : "Somebody changed this meanwhile. Load the page again; your words are still in the fields until then.";
+    if (present) this.#form.dataset.match = present.updated_at;
+    for (const field of present ? this.#changed : []) {
+      const now = valueAt(present, field.name);
+      if (now === undefined || JSON.stringify(now) === JSON.stringify(renderedValueOf(field))) continue;
+      field.closest(".field, .set-row, label, div").append(errorLine(`It is now: ${typeof now === "string" ? now : JSON.stringify(now)}`));
+    }
+    this.#show({}, detail);
   }
 
   /** Show each error beside its field, and those without one at the end of the form. */
