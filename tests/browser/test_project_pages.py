@@ -149,6 +149,8 @@ def test_palette_finds_a_task_and_goes_to_pages(project: Page) -> None:
     open_new_task(project, "Palette finds me")
     there = project.url
     go(project, "h")
+    # Its scripts listen once it is loaded.
+    project.wait_for_url(re.compile(r"/projects/[0-9a-f-]+/$"))
     project.keyboard.press("Control+k")
     project.get_by_role("combobox", name="Search").fill("palette finds")
     expect(project.locator("#palette-list [aria-selected=true]")).to_contain_text(
