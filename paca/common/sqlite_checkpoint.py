@@ -3,6 +3,7 @@
 from django.db import connection
 
 PASSES = 2
+LAST_WAIT_MILLISECONDS = 2000
 
 
 def checkpoint() -> bool:
@@ -21,3 +22,19 @@ def checkpoint() -> bool:
             if not is_blocked and pages == copied:
                 return True
     return False
+
+
+def empty_log() -> None:
+    """Copy the whole log and empty it, at the end of the process; closes the connection of this thread.
+
+    SQLite does so when the last connection closes, but a thread that ends with the process closes none,
+    and neither does a program that reads the database. People copy the database file of a stopped
+    server, so it has to be whole. Raises ``OperationalError`` on a full disk; then the log stays, and
+    nothing is lost.
+    """
+    if connection.vendor != "sqlite":
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(f"PRAGMA busy_timeout={LAST_WAIT_MILLISECONDS}")
+        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()

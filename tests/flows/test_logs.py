@@ -6,6 +6,7 @@ import logging
 import pytest
 
 from paca.common.logs import JsonFormatter, LogContextFilter
+from tests.support.flow import wait_until
 from tests.support.model_script import says
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
@@ -43,7 +44,11 @@ def test_log_entries_of_a_run_name_conversation_turn_and_call(flow, log):
     assert retried["conversation"] == str(conversation.id)
     assert retried["turn"] == 1
     assert retried["call"] == conversation.event_data("model.retried")[0]["call_id"]
-    ended = log.entries("turn ended")
+    # A worker writes this entry after the commit by which the conversation is idle.
+    ended = wait_until(
+        lambda: entries if len(entries := log.entries("turn ended")) > 1 else None,
+        describe=lambda: "\n".join(log.lines),
+    )
     assert [entry["turn"] for entry in ended] == [1, 2]
     assert {entry["conversation"] for entry in ended} == {str(conversation.id)}
     assert {entry["status"] for entry in ended} == {"finished"}

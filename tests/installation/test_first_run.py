@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import sqlite3
 import stat
 from contextlib import closing, suppress
@@ -252,6 +253,17 @@ def test_server_ends_in_order_on_sigterm(stopped_installation: Installation):
     assert "Traceback" not in running.output
     with closing(sqlite3.connect(stopped_installation.data / "paca.sqlite3")) as database:
         assert database.execute("SELECT count(*) FROM conversations_worker").fetchone() == (0,)
+
+
+def test_database_file_of_a_stopped_server_is_whole_although_another_program_has_it_open(
+    installation: Installation, tmp_path: Path
+):
+    running = installation.up()
+    with closing(sqlite3.connect(installation.data / "paca.sqlite3")) as reader:
+        assert reader.execute("SELECT count(*) FROM projects_task").fetchone() == (3,)
+        assert running.stop() == 0, running.output
+        shutil.copy(installation.data / "paca.sqlite3", tmp_path)  # without the write-ahead log
+    assert counted(tmp_path) == CREATED
 
 
 def test_readyz_names_the_part_that_is_not_ready(stopped_installation: Installation):

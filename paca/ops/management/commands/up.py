@@ -8,7 +8,8 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
-from paca.common import process_tuning
+from paca.common import process_tuning, sqlite_checkpoint
+from paca.common.best_effort import tolerated
 from paca.common.errors import ConfigurationError
 from paca.ops import (
     advice,
@@ -190,6 +191,8 @@ class Command(StatusLines):
             on_ready=lambda: self.print_line(f"\nPaca runs at {address} (Ctrl+C ends it)"),
             before_stop=before_stop,
         )
+        with tolerated("checkpoint at the end"):
+            sqlite_checkpoint.empty_log()
 
 
 def _host_name(bind: str) -> str:
