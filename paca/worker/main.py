@@ -276,14 +276,16 @@ class Worker:
         """Find without hints what there is to do: the bus may lose any hint."""
         while not self._draining.is_set():
             self.last_sweep_at = clock.monotonic()
+            delivered = 0
             with tolerated("worker sweep"):
                 await self._end_leases_of_dead_workers()
             with tolerated("delivery of assignments and mentions"):
-                await self._database.call(sweep_projects)
+                delivered = await self._database.call(sweep_projects)
             await self._deliver_control_commands()
             self._work_available.set()
             try:
-                async with asyncio.timeout(SWEEP_SECONDS):
+                # After a full batch more are due.
+                async with asyncio.timeout(0 if delivered == delivery.BATCH else SWEEP_SECONDS):
                     await self._draining.wait()
             except TimeoutError:
                 continue
@@ -319,10 +321,14 @@ class Worker:
             await asyncio.gather(*late, return_exceptions=True)
 
 
-def sweep_projects() -> None:
-    """Deliver the assignments and mentions that were left, and stop work on what is deleted."""
-    delivery.deliver_due()
+def sweep_projects() -> int:
+    """Deliver assignments and mentions that wait, and stop work on what is deleted.
+
+    Gives the number of the deliveries, at most ``delivery.BATCH``.
+    """
+    delivered = delivery.deliver_due()
     services.stop_conversations_of_deleted()
+    return delivered
 
 
 def has_disk_space() -> bool:

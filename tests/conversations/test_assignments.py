@@ -330,3 +330,43 @@ def test_agents_cannot_call_agents_if_the_setting_forbids_it(team, settings):
     assert not Conversation.objects.filter(agent=bo.agent).exists()
     team.comment("@bo help")
     assert Conversation.objects.filter(agent=bo.agent).count() == 1
+
+
+# --- many at once -----------------------------------------------------------------------------------
+
+
+def assign_many(team: Team, count: int) -> None:
+    """Assign this many tasks to the agent with one request."""
+    numbers = [team.add_task(f"Task {number}").number for number in range(count)]
+    body = {"numbers": numbers, "changes": {"add_assignee_ids": [str(team.rosa.pk)]}}
+    url = f"/projects/{team.world.project.pk}/tasks/bulk/"
+    assert team.api.patch(url, body).status_code == 200
+
+
+@pytest.mark.django_db(transaction=True)
+def test_request_that_assigns_many_tasks_leaves_most_deliveries_to_a_worker(team):
+    count = delivery.MAX_AT_ONCE + 5
+    assign_many(team, count)
+    assert Conversation.objects.count() == delivery.MAX_AT_ONCE
+    assert PendingTrigger.objects.count() == 5
+    assert delivery.deliver_due() == 5
+    assert delivery.deliver_due() == 0
+    assert Conversation.objects.count() == Trigger.objects.count() == count
+
+
+def test_many_assignments_of_a_process_that_dies_are_delivered_once(team, monkeypatch):
+    """The callbacks after the commit do not run in a test's transaction, as after the death of a process."""
+    monkeypatch.setattr(delivery, "BATCH", 6)
+    count = delivery.MAX_AT_ONCE + 5
+    assign_many(team, count)
+    assert PendingTrigger.objects.count() == count
+    make_due()
+    assert [delivery.deliver_due() for _ in range(4)] == [6, 6, 3, 0]
+    assert Conversation.objects.count() == Trigger.objects.count() == count
+
+
+def test_agent_whose_triggers_wait_does_not_hold_up_another_one(team):
+    bo = team.hire("Bo")
+    assign_many(team, delivery.MAX_AT_ONCE)
+    tasks.assign(team.task, to=bo, by=team.ada)
+    assert PendingTrigger.objects.get(agent=bo.agent).due_at > timezone.now()

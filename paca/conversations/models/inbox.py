@@ -92,7 +92,7 @@ class PendingTrigger(BaseModel):
 
     It is stored in the transaction of its cause, which holds locks on tasks. After the commit it is
     delivered in a transaction of its own, which locks the agent and its conversation, and deletes this
-    row. A worker delivers those that were left. ``by`` is None for the system.
+    row. A worker delivers those that were left, and those of an agent that many wait for. ``by`` is None for the system.
     """
 
     kind = models.CharField(max_length=20, choices=TriggerType.choices)

@@ -25,7 +25,9 @@ logger = logging.getLogger(__name__)
 # The process of the cause delivers at once. After this time a worker does.
 FIRST_WAIT_SECONDS = 2.0
 MAX_WAIT_SECONDS = 300.0
-BATCH = 50
+BATCH = 20
+# A request does not wait for more deliveries to one agent than this; a worker makes the others.
+MAX_AT_ONCE = 10
 
 
 def request(
@@ -36,7 +38,12 @@ def request(
     by: Member | None,
     comment: Comment | None = None,
 ) -> None:
-    """Store a trigger for the agent in the transaction of its cause, and deliver it after the commit."""
+    """Store a trigger for the agent in the transaction of its cause, and deliver it after the commit.
+
+    Behind ``MAX_AT_ONCE`` triggers that wait for the same agent it is left to the workers.
+    """
+    is_left = PendingTrigger.objects.filter(agent=agent)[:MAX_AT_ONCE].count() == MAX_AT_ONCE
+    wait = timedelta(seconds=0 if is_left else FIRST_WAIT_SECONDS)
     pending = PendingTrigger.objects.create(
         kind=kind,
         agent=agent,
@@ -45,15 +52,20 @@ def request(
         comment=comment,
         by=by,
         hops=hops.count(by, comment=comment),
-        due_at=timezone.now() + timedelta(seconds=FIRST_WAIT_SECONDS),
+        due_at=timezone.now() + wait,
     )
+    if is_left:
+        return
     # Robust: a fault here must not answer a request with an error whose work is committed. A function
     # of its own: Django's log names it.
     transaction.on_commit(lambda: deliver(pending.pk), robust=True)
 
 
 def deliver_due() -> int:
-    """Deliver the triggers that their process has left; gives their number. Workers ask every second."""
+    """Deliver the triggers that were left to the workers or by a process that died, up to ``BATCH``.
+
+    Gives their number. Workers ask every second, and at once after a full batch.
+    """
     due = PendingTrigger.objects.filter(due_at__lte=timezone.now()).order_by("due_at")
     found = list(due[:BATCH])
     for pending in found:

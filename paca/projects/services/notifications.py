@@ -64,6 +64,8 @@ def tell(
 
 def tell_assigned(task: Task, *, member: Member, by: Member | None) -> Notification | None:
     """Notify a person that a task was assigned to them; once for each assignment."""
+    if member.user_id is None:
+        return None  # an agent gets a trigger instead
     assignment = TaskAssignee.objects.filter(task=task, member=member).first()
     if assignment is None:
         return None
