@@ -135,6 +135,36 @@ def test_next_answer_of_the_conversation_replaces_the_suggestion_and_opens_it(de
     assert (shown["text"], shown["state"]) == ("Short.", "open")
 
 
+@pytest.mark.parametrize("act", ["keep", "discard"])
+def test_newer_suggestion_than_the_one_that_a_person_has_seen_is_not_decided(desk, act):
+    started = desk.write()
+    desk.team.run_turn("Long.")
+    seen = desk.team.api.get(f"{desk.task_url}suggestion/").data
+    services.send(started, text="Shorter, please", by=desk.team.ada)
+    desk.team.run_turn("Short.")
+    shown = {"id": seen["id"], "turn": seen["turn"]}
+    refused = desk.post(f"{desk.task_url}suggestion/{act}/", shown)
+    assert (refused.status_code, refused.data["code"]) == (412, "changed_meanwhile")
+    present = refused.data["present"]
+    assert (present["text"], present["turn"]) == ("Short.", seen["turn"] + 1)
+    assert desk.description == "It fails with umlauts."
+    assert Suggestion.objects.get().state == "open"
+    shown = {"id": present["id"], "turn": present["turn"]}
+    assert desk.post(f"{desk.task_url}suggestion/{act}/", shown).status_code == 200
+    assert desk.post(f"{desk.task_url}suggestion/{act}/", shown).status_code == 200
+
+
+def test_suggestion_of_another_conversation_than_the_one_seen_is_not_kept(desk):
+    desk.write()
+    desk.team.run_turn("First.")
+    seen = desk.team.api.get(f"{desk.task_url}suggestion/").data
+    desk.write()
+    desk.team.run_turn("Second.")
+    shown = {"id": seen["id"], "turn": seen["turn"]}
+    refused = desk.post(f"{desk.task_url}suggestion/keep/", shown)
+    assert (refused.status_code, refused.data["present"]["text"]) == (412, "Second.")
+
+
 def test_suggestion_of_a_deleted_conversation_is_gone(desk):
     started = desk.write()
     desk.team.run_turn("Secret.")

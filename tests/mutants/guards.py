@@ -181,6 +181,13 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "suggestion-that-was-seen",
+        never,
+        (
+            "tests/conversations/test_instructions.py::test_newer_suggestion_than_the_one_that_a_person_has_seen_is_not_decided",
+        ),
+    ),
+    Mutant(
         "trigger-of-a-task-starts-one-turn",
         without_keyword("idempotency_key"),
         (

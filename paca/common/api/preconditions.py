@@ -16,9 +16,9 @@ class ChangedMeanwhile(PacaError):
     code = "changed_meanwhile"
     status = 412
 
-    def __init__(self, *, present: Any = None) -> None:
+    def __init__(self, detail: str = "", *, present: Any = None) -> None:
         """``present`` is the object as it is now; the answer has it, so that a page can show both texts."""
-        super().__init__()
+        super().__init__(detail)
         self.present = present
 
 

@@ -10,14 +10,16 @@ from rest_framework.response import Response
 from paca.accounts.api.idempotency import idempotent
 from paca.agents import selectors as agents
 from paca.conversations import selectors, services
-from paca.conversations.api.serializers import (
-    ChatClearedSerializer,
-    ChatSessionSerializer,
-    ChatStartedSerializer,
+from paca.conversations.api.inputs import (
     EmptyInput,
     FollowUpInput,
     ListQuery,
     MessageInput,
+)
+from paca.conversations.api.serializers import (
+    ChatClearedSerializer,
+    ChatSessionSerializer,
+    ChatStartedSerializer,
     MessageReceiptSerializer,
     RecentActivityPagination,
 )

@@ -11,17 +11,19 @@ from rest_framework.response import Response
 from paca.accounts.api.idempotency import idempotent
 from paca.common.api.preconditions import require_unchanged
 from paca.conversations import deletion, sandbox_queries, selectors, services
+from paca.conversations.api.inputs import (
+    ConversationsQuery,
+    EmptyInput,
+    FollowUpInput,
+    TextInput,
+    TitleInput,
+)
 from paca.conversations.api.serializers import (
     NO_WORKSPACE,
     ConversationSerializer,
-    ConversationsQuery,
     ConversationWorkspaceSerializer,
-    EmptyInput,
-    FollowUpInput,
     MessageReceiptSerializer,
     RecentActivityPagination,
-    TextInput,
-    TitleInput,
     conversation_object,
 )
 from paca.projects.api.base import ProjectView

@@ -1,5 +1,6 @@
 """Instructions to agents outside a chat over the API: execute, write a description, and its suggestion."""
 
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -9,19 +10,22 @@ from rest_framework.response import Response
 
 from paca.accounts.api.idempotency import idempotent
 from paca.agents import selectors as agents
-from paca.common.api.preconditions import require_unchanged
-from paca.conversations.api.serializers import (
-    ConversationStartedSerializer,
-    EmptyInput,
+from paca.common.api.preconditions import ChangedMeanwhile, require_unchanged
+from paca.conversations.api.inputs import (
+    DecisionInput,
     ExecuteInput,
     KeepInput,
-    SuggestionSerializer,
     WriteInput,
+)
+from paca.conversations.api.serializers import (
+    ConversationStartedSerializer,
+    SuggestionSerializer,
     conversation_object,
 )
 from paca.conversations.models import Conversation, Suggestion
 from paca.conversations.services import instructions, suggestions
 from paca.projects.api.base import ProjectView
+from paca.projects.models import Task
 from paca.projects.selectors import get_task
 from paca.projects.services import tasks
 
@@ -85,12 +89,15 @@ class KeepSuggestion(ProjectView):
     @idempotent
     def post(self, request: Request, number: int) -> Response:
         """Make it the description of the task, or ``text`` if you have changed it. ``If-Match`` with the
-        ``updated_at`` of the task refuses it if somebody has changed the task meanwhile (412)."""
+        ``updated_at`` of the task refuses it if somebody has changed the task meanwhile (412). ``id`` and
+        ``turn`` of the suggestion that you have seen refuse a newer one: the answer 412 has it as ``present``."""
         data = KeepInput.read(request)
+        shown = _pop_shown(data)
         with transaction.atomic():
             task = get_task(self.project, number)
             tasks.lock(task)
             require_unchanged(request, task)
+            _require_newest(task, shown)
             return _described(suggestions.keep(task, by=self.member, **data))
 
 
@@ -99,18 +106,39 @@ class DiscardSuggestion(ProjectView):
 
     required_permission = "tasks:write"
 
-    @extend_schema(request=EmptyInput, responses=SuggestionSerializer, tags=["tasks"])
+    @extend_schema(request=DecisionInput, responses=SuggestionSerializer, tags=["tasks"])
     @idempotent
     def post(self, request: Request, number: int) -> Response:
-        """Leave the description as it is."""
-        EmptyInput.read(request)
-        return _described(suggestions.discard(get_task(self.project, number), by=self.member))
+        """Leave the description as it is. ``id`` and ``turn`` are as for keeping it."""
+        shown = _pop_shown(DecisionInput.read(request))
+        with transaction.atomic():
+            task = get_task(self.project, number)
+            _require_newest(task, shown)
+            return _described(suggestions.discard(task, by=self.member))
 
 
 def _started(conversation: Conversation) -> Response:
     conversation.refresh_from_db()
     body = {"conversation": conversation_object(conversation)}
     return Response(body, status=201)
+
+
+def _pop_shown(data: dict[str, Any]) -> dict[str, Any]:
+    """Take what names the suggestion that the person has seen out of the input."""
+    return {name: data.pop(name) for name in ("id", "turn") if name in data}
+
+
+def _require_newest(task: Task, shown: dict[str, Any]) -> None:
+    """Raises ``ChangedMeanwhile`` if the newest suggestion, locked from now on, is not the one named."""
+    if not shown:
+        return
+    newest = suggestions.lock_newest(task)
+    # guard: suggestion-that-was-seen
+    if any(getattr(newest, name) != value for name, value in shown.items()):
+        raise ChangedMeanwhile(
+            "An agent has written another suggestion meanwhile. Read it, then keep or discard it.",
+            present=SuggestionSerializer(newest).data,
+        )
 
 
 def _described(suggestion: Suggestion) -> Response:

@@ -13,12 +13,8 @@ from rest_framework.request import Request
 from paca.common.api.downloads import download
 from paca.common.errors import NotFound
 from paca.conversations import event_log, export, full_outputs, selectors
-from paca.conversations.api.serializers import (
-    EventsQuery,
-    ExportQuery,
-    LogPageSerializer,
-    conversation_object,
-)
+from paca.conversations.api.inputs import EventsQuery, ExportQuery
+from paca.conversations.api.serializers import LogPageSerializer, conversation_object
 from paca.projects.api.base import ProjectView
 
 

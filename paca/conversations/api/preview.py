@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from paca.agents import selectors as agents
 from paca.conversations import context_preview
-from paca.conversations.api.serializers import QuerySerializer
+from paca.conversations.api.inputs import QuerySerializer
 from paca.engine.context import trigger_prompts
 from paca.projects import selectors as projects
 from paca.projects.api.base import ProjectView

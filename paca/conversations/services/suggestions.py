@@ -41,6 +41,12 @@ def newest(task: Task) -> Suggestion:
     return suggestion
 
 
+def lock_newest(task: Task) -> Suggestion:
+    """The newest suggestion for the task, locked until the commit. Raises ``NotFound`` if there is none."""
+    rows = Suggestion.objects.select_for_update(of=("self",), no_key=True)
+    return rows.select_related("conversation__agent").get(pk=newest(task).pk)
+
+
 @transaction.atomic
 def keep(task: Task, *, by: Member, text: str | None = None) -> Suggestion:
     """Make the newest suggestion, or the ``text`` that a person made of it, the description of the task.
@@ -71,8 +77,7 @@ def discard(task: Task, *, by: Member) -> Suggestion:
 
 def _decide(task: Task, state: SuggestionState, *, by: Member) -> Suggestion | None:
     """Move the newest suggestion to this state; None if it has it already."""
-    rows = Suggestion.objects.select_for_update(of=("self",), no_key=True)
-    suggestion = rows.select_related("conversation__agent").get(pk=newest(task).pk)
+    suggestion = lock_newest(task)
     if suggestion.state == state:
         return None
     # guard: suggestion-decided-once

@@ -194,17 +194,21 @@ export class Description {
       await this.#data.keepSuggestion();
       this.#kept = kept;
     } catch (error) {
-      if (error.status === 412) await this.#host.attempt(() => this.#data.loadTask());
-      this.#host.show(error);
+      await this.#refused(error);
     }
     this.#host.update();
+  }
+
+  async #refused(error) {
+    if (error.status === 412) await this.#host.attempt(() => Promise.all([this.#data.loadTask(), this.#data.loadSuggestion()]));
+    this.#host.show(error);
   }
 
   async #discard() {
     try {
       await this.#data.discardSuggestion();
     } catch (error) {
-      this.#host.show(error);
+      await this.#refused(error);
     }
     this.#host.update();
   }

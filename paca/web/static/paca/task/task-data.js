@@ -123,15 +123,18 @@ export class TaskData {
     return conversation;
   }
 
-  /** Make the suggestion the description, unless the task was changed meanwhile. Throws ApiError. */
+  /** Make the suggestion the description, unless the task or the suggestion was changed meanwhile. Throws ApiError. */
   async keepSuggestion() {
-    await call("POST", `${this.#urls.suggestion}keep/`, {}, { ifMatch: this.task.updated_at, idempotencyKey: newClientId() });
+    const { id, turn } = this.suggestion;
+    await call("POST", `${this.#urls.suggestion}keep/`, { id, turn }, { ifMatch: this.task.updated_at, idempotencyKey: newClientId() });
     this.suggestion = null;
     await Promise.all([this.loadTask(), this.loadActivity()]);
   }
 
+  /** Leave the description as it is, unless the suggestion was changed meanwhile. Throws ApiError. */
   async discardSuggestion() {
-    await call("POST", `${this.#urls.suggestion}discard/`, {}, { idempotencyKey: newClientId() });
+    const { id, turn } = this.suggestion;
+    await call("POST", `${this.#urls.suggestion}discard/`, { id, turn }, { idempotencyKey: newClientId() });
     this.suggestion = null;
   }
 
