@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import UUID
 
-from django.db.models import BigIntegerField, QuerySet, UUIDField
+from django.db.models import BigIntegerField, OuterRef, QuerySet, Subquery, UUIDField
 
 from paca import events
 from paca.common.frames import StoredEvent
@@ -15,6 +15,7 @@ from paca.common.prepared_queries import Parameter, Select
 from paca.conversations.models import Conversation, Event
 
 PAGE_EVENTS = 200
+LAST_WORDS_EVENTS = 500  # how far back from the end of a log the last words are looked for
 MESSAGES_OF_PEOPLE = (
     events.MessageReceived.type,
     events.MessageEdited.type,
@@ -141,6 +142,28 @@ def final_answer(conversation_id: UUID, turn: int) -> str:
             break
         parts.append(event.text)
     return "".join(reversed(parts)).strip()
+
+
+def last_words(conversation_ids: Collection[UUID]) -> dict[UUID, str]:
+    """What the agent said last in each of these conversations, by their ids, in one query.
+
+    There is no entry for one in whose last 500 events the agent says nothing.
+    """
+    if not conversation_ids:
+        return {}
+    spoken = Event.objects.filter(
+        conversation=OuterRef("pk"),
+        seq__gte=OuterRef("next_seq") - LAST_WORDS_EVENTS,
+        type=events.MessageSpoken.type,
+    ).order_by("-seq")
+    newest = (
+        Conversation.objects.filter(pk__in=conversation_ids)
+        .annotate(newest=Subquery(spoken.values("pk")[:1]))
+        .values("newest")
+    )
+    rows = Event.objects.filter(pk__in=newest).values_list("conversation_id", *_COLUMNS)
+    loaded = ((pk, _stored(tuple(row)).load()) for pk, *row in rows)
+    return {pk: event.text for pk, event in loaded if isinstance(event, events.MessageSpoken)}
 
 
 def last_stopped_turn(conversation_id: UUID) -> int:

@@ -110,6 +110,7 @@ def test_agent_that_is_assigned_works_and_answers_on_the_timeline(task: Page) ->
     task.get_by_label("Assign a member").select_option(label="Guide (agent)")
     expect(task.locator(".run")).to_be_visible()
     expect(task.locator(".comment").filter(has_text="Agent")).to_be_visible(timeout=60_000)
+    expect(task.locator(".run-said")).to_contain_text("Guide said last: ")
 
 
 def test_file_is_attached_downloaded_and_removed(task: Page) -> None:

@@ -67,6 +67,45 @@ def test_states_of_many_tasks_take_one_query(team):
     assert selectors.agent_states([]) == {}
 
 
+# --- last words -------------------------------------------------------------------------------------
+
+
+def listed(team: Team, query: str = "last_words=true") -> list[dict[str, Any]]:
+    path = f"/projects/{team.world.project.pk}/conversations/?task={team.task.number}&{query}"
+    answer = team.api.get(path)
+    assert answer.status_code == 200, answer.data
+    rows: list[dict[str, Any]] = answer.data["results"]
+    return rows
+
+
+def test_list_has_the_last_words_of_the_agent_when_they_are_asked_for(team):
+    team.assign()
+    assert [row["last_words"] for row in listed(team)] == [""]
+    team.run_turn("All is **done**.", events.MessageSpoken(text="First I look around."))
+    assert [row["last_words"] for row in listed(team)] == ["All is **done**."]
+    assert [row["last_words"] for row in listed(team, "last_words=false")] == [None]
+
+
+def test_last_words_are_cut_and_read_from_beside_the_log_too(team):
+    team.assign()
+    team.run_turn("x" * 100_000)
+    assert [row["last_words"] for row in listed(team)] == ["x" * 400]
+
+
+def test_last_words_cost_one_query_however_many_agents_work(team):
+    counts = []
+    for number in range(30):
+        team.hire(f"A{number}")
+        team.comment(f"@a{number} Look.")
+        team.run_turn(f"Words {number}")
+        if number in (2, 29):
+            with CaptureQueriesContext(connection) as asked:
+                words = [row["last_words"] for row in listed(team)]
+            assert words == [f"Words {each}" for each in range(number, -1, -1)]
+            counts.append(len(asked))
+    assert counts[0] == counts[1]
+
+
 def shown_frames(team: Team, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """The frames that the project's sockets get from now on."""
     frames: list[dict[str, Any]] = []

@@ -1,6 +1,7 @@
 """The conversations of a project over the API: list, show, rename, delete, write and control."""
 
 from collections.abc import Callable
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -10,7 +11,7 @@ from rest_framework.response import Response
 
 from paca.accounts.api.idempotency import idempotent
 from paca.common.api.preconditions import require_unchanged
-from paca.conversations import deletion, sandbox_queries, selectors, services
+from paca.conversations import deletion, event_log, sandbox_queries, selectors, services
 from paca.conversations.api.inputs import (
     ConversationsQuery,
     EmptyInput,
@@ -22,6 +23,7 @@ from paca.conversations.api.serializers import (
     NO_WORKSPACE,
     ConversationSerializer,
     ConversationWorkspaceSerializer,
+    ListedConversationSerializer,
     MessageReceiptSerializer,
     RecentActivityPagination,
     conversation_object,
@@ -37,7 +39,7 @@ class Conversations(ProjectView):
 
     @extend_schema(
         parameters=[ConversationsQuery],
-        responses=ConversationSerializer(many=True),
+        responses=ListedConversationSerializer(many=True),
         tags=["conversations"],
     )
     def get(self, request: Request) -> Response:
@@ -50,7 +52,13 @@ class Conversations(ProjectView):
             agent=query.get("agent"),
             task=query.get("task"),
         )
-        return RecentActivityPagination.page_response(found, self, ConversationSerializer)
+        paginator = RecentActivityPagination()
+        rows: Any = paginator.paginate_queryset(found, request, view=self)
+        context: dict[str, Any] = {}
+        if query.get("last_words"):
+            context["last_words"] = event_log.last_words([each.pk for each in rows])
+        shown = ListedConversationSerializer(rows, many=True, context=context)
+        return paginator.get_paginated_response(shown.data)
 
 
 class OneConversation(ProjectView):

@@ -138,6 +138,9 @@ class ConversationsQuery(ListQuery):
         max_length=200,
         help_text="Words; each of them is in the title or in a message.",
     )
+    last_words = serializers.BooleanField(
+        required=False, help_text="Each conversation with what its agent said last."
+    )
 
 
 class EventsQuery(QuerySerializer):

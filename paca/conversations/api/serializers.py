@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from rest_framework import serializers
 
@@ -16,6 +17,8 @@ from paca.conversations.models import (
     TriggerType,
 )
 from paca.conversations.services import MessageReceipt
+
+LAST_WORDS_CHARACTERS = 400
 
 
 class RecentActivityPagination(NewestFirstPagination):
@@ -90,6 +93,21 @@ _conversation_serializer = ConversationSerializer()
 def conversation_object(conversation: Conversation) -> dict[str, Any]:
     """The conversation as an object of the API."""
     return dict(_conversation_serializer.to_representation(conversation))
+
+
+class ListedConversationSerializer(ConversationSerializer):
+    """A conversation in a list. The context has ``last_words`` by their ids, if they were asked for."""
+
+    last_words = serializers.SerializerMethodField(
+        help_text=(
+            f"The first {LAST_WORDS_CHARACTERS} characters of what the agent said last, as Markdown;"
+            " null unless the query asks for it with `last_words=true`."
+        )
+    )
+
+    def get_last_words(self, conversation: Conversation) -> str | None:
+        found: dict[UUID, str] | None = self.context.get("last_words")
+        return None if found is None else found.get(conversation.pk, "")[:LAST_WORDS_CHARACTERS]
 
 
 class ConversationStartedSerializer(serializers.Serializer[Any]):

@@ -21,6 +21,12 @@ const ALLOWED = {
   RETURN_DOM_FRAGMENT: true,
 };
 
+/** Markdown as one line of plain text, for where there is no place for more. */
+export function plainText(source) {
+  const nodes = blocksOf(readableProse(source)).flatMap((token) => [...purify.sanitize(markupOf(token), ALLOWED).childNodes]);
+  return nodes.map((node) => node.textContent.trim().replace(/\s+/g, " ")).filter(Boolean).join(" ");
+}
+
 /** The nodes of one block of Markdown, finished or growing. */
 function nodesOf(token) {
   const fragment = purify.sanitize(markupOf(token), ALLOWED);

@@ -1,7 +1,9 @@
 // Templates of the rows of a task's timeline: activity and the runs of agents.
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { guard } from "../../vendor/lit-html/directives/guard.js";
 import { avatar, icon } from "../core/icons.js";
+import { plainText } from "../core/markdown.js";
 import { visible } from "../core/terminal.js";
 import { goesOnByItself, stateOf } from "../conversation/labels.js";
 import { ACTIVITIES } from "../conversation/status-labels.js";
@@ -24,6 +26,12 @@ function phrase({ verb, from, to }) {
 
 // --- runs -----------------------------------------------------------------------------------------
 
+/** What the agent said last, shortened by the style sheet; the conversation has all of it. */
+function lastWords({ last_words: words, agent }) {
+  if (!words) return nothing;
+  return html`<p class="run-said" dir="auto"><span class="sr">${visible(agent.name)} said last: </span>${guard([words], () => plainText(words))}</p>`;
+}
+
 function runRow(run, host) {
   const { label, icon: name, tone, reason } = stateOf({ status: run.status, reason: run.reason, waitsFor: run.waits_for });
   const live = goesOnByItself(run) || run.status === "waiting";
@@ -33,6 +41,7 @@ function runRow(run, host) {
       ${run.status === "running" && run.started_at ? html`<span class="num muted"><paca-since at=${run.started_at}></paca-since></span>` : html`<time><paca-when at=${run.updated_at}></paca-when></time>`}
       <span class="push row">${live && host.page.mayChat ? html`<button type="button" class="btn btn-s" @click=${() => host.stop(run)}>${icon("square")}Stop</button>` : nothing}
         <a class="btn btn-s" href=${host.conversationUrl(run.id)}>${live ? "Watch" : "Open"}${icon("arrow-right")}</a></span></div>
+    ${lastWords(run)}
     ${reason || words ? html`<div class="run-words">${[reason, visible(words)].filter(Boolean).join(": ")}</div>` : nothing}
     ${run.status === "failed" && run.detail ? html`<div class="run-words"><bdi>${visible(run.detail)}</bdi></div>` : nothing}</section></div>`;
 }

@@ -53,7 +53,7 @@ export class TaskData {
 
   async loadRuns() {
     if (!this.#mayReadConversations) return;
-    const { results } = await call("GET", `${this.#urls.conversations}?task=${this.#number}`);
+    const { results } = await call("GET", `${this.#urls.conversations}?task=${this.#number}&last_words=true`);
     this.runs = results;
   }
 
