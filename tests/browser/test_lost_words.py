@@ -227,7 +227,7 @@ def test_description_whose_answer_is_lost_is_no_conflict(task: Page, watched) ->
     describe(task, "Stored, but not told")
     lost = lose_answer(task, "PATCH")
     task.keyboard.press("Control+s")
-    expect(task.locator(".notice.is-bad")).to_contain_text("does not answer")
+    expect(task.locator(".notice-bad")).to_contain_text("does not answer")
     assert lost.is_set()
     task.keyboard.press("Control+s")
     expect(task.locator(".task-in > .prose")).to_have_text("Stored, but not told")

@@ -126,6 +126,50 @@ def test_file_is_attached_downloaded_and_removed(task: Page) -> None:
     expect(link).to_be_hidden()
 
 
+def test_parent_and_blockers_are_found_by_key_or_title_and_a_circle_is_refused(
+    task: Page, watched
+) -> None:
+    here, key = task.url, task.locator(".crumbs .num").inner_text()
+    task.locator("[data-go=b]").click()
+    open_new_task(task, "Below the totals")
+    below = task.locator(".crumbs .num").inner_text()
+    side = task.locator(".task-side")
+    task.get_by_role("combobox", name="Set the parent").fill(key.lower())
+    expect(task.locator(".picker-list [role=option]")).to_have_count(1)
+    task.keyboard.press("Enter")
+    expect(side.get_by_role("link", name=key)).to_be_visible()
+    task.get_by_role("combobox", name="Add a task that blocks").fill("totals right")
+    task.locator(".picker-list [role=option]").filter(has_text=key).click()
+    expect(side.get_by_role("link", name=key)).to_have_count(2)
+    task.get_by_role("button", name=f"No longer below {key}").click()
+    expect(task.get_by_role("combobox", name="Set the parent")).to_be_focused()
+    expect(side.get_by_role("link", name=key)).to_have_count(1)
+    task.goto(here)
+    field = task.get_by_role("combobox", name="Add a task that blocks")
+    field.fill(below)
+    task.locator(".picker-list [role=option]").click()
+    expect(side.locator(".field-error")).to_contain_text(f"{below} waits for this task itself")
+    expect(field).to_have_attribute("aria-invalid", "true")
+    watched.leave_out(400)
+
+
+def test_deleted_task_is_restored_on_the_board(task: Page) -> None:
+    expect(task.get_by_role("heading", name="Activity")).to_be_visible()
+    title = task.get_by_role("heading", level=1).inner_text()
+    task.get_by_role("button", name="More").click()
+    task.get_by_role("menuitem", name="Delete").click()
+    expect(task.get_by_role("dialog")).to_contain_text("is never used again")
+    task.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    task.wait_for_url("**/board/")
+    expect(task.locator(".board-notice")).to_contain_text(title)
+    expect(task.locator(".kcard").filter(has_text=title)).to_have_count(0)
+    task.get_by_role("button", name="Undo").click()
+    expect(task.locator(".kcard").filter(has_text=title)).to_be_focused()
+    task.reload()
+    expect(task.locator(".kcard").filter(has_text=title)).to_be_visible()
+    expect(task.locator(".board-notice")).to_have_count(0)
+
+
 @pytest.mark.parametrize("name", LOOKS)
 def test_task_fits_every_screen(
     open_browser: Callable[..., BrowserContext], name: str, pictures

@@ -11,6 +11,7 @@ import { Store } from "../core/store.js";
 import { BoardData } from "./board-data.js";
 import { boardReducer, cardOf, emptyBoard, find } from "./board-state.js";
 import { CardMoves } from "./card-moves.js";
+import { DeletedTask } from "./deleted-task.js";
 import { column, noTasks, skeleton } from "./column.js";
 import { PointerDrag } from "./drag.js";
 import { readFilters, writeFilters } from "./filters.js";
@@ -44,6 +45,7 @@ export class PacaBoard extends PacaElement {
     this.creating = this.newTask.status;
     this.list = new TaskList(this);
     this.announcer = pageAnnouncer();
+    this.deleted = new DeletedTask(this);
     this.#socket = new ProjectSocket(this.page.urls.socket, {
       onChanges: (changes) => this.#changed(changes),
       onMissed: () => this.load(),
@@ -151,12 +153,12 @@ export class PacaBoard extends PacaElement {
   }
 
   template() {
-    return html`${toolbar(this)}${this.#noticeTemplate()}${this.view === "list" ? this.list.template() : this.#board()}`;
+    return html`${toolbar(this)}${this.#noticeTemplate()}${this.deleted.template()}${this.view === "list" ? this.list.template() : this.#board()}`;
   }
 
   #noticeTemplate() {
     if (!this.notice) return nothing;
-    return html`<div class="notice is-bad board-notice">${icon("circle-alert")}<div>${this.notice.text}</div>
+    return html`<div class="notice notice-bad board-notice">${icon("circle-alert")}<div>${this.notice.text}</div>
       ${this.notice.retry ? html`<button type="button" class="btn btn-s" @click=${this.notice.retry}>Try again</button>` : nothing}
       <button type="button" class="btn btn-s btn-quiet" @click=${() => { this.notice = null; this.update(); }}>Close</button></div>`;
   }

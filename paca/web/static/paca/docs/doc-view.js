@@ -178,7 +178,7 @@ export class DocView {
         if (event.key === "s" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); this.#save(); }
       }}><input class="input" name="title" aria-label="Title" maxlength="200" .value=${title} @input=${({ target }) => this.#keep({ title: target.value })}>
       <textarea class="textarea doc-text" aria-label="Text" dir="auto" .value=${text} @input=${({ target }) => this.#keep({ text: target.value })}></textarea>
-      ${conflict ? html`<div class="notice is-wait">${icon("circle-alert")}<div><b><bdi>${visible(conflict.updated_by.name)}</bdi> changed this doc meanwhile.</b> Your version is kept above. Compare, then save again.</div></div>
+      ${conflict ? html`<div class="notice notice-wait">${icon("circle-alert")}<div><b><bdi>${visible(conflict.updated_by.name)}</bdi> changed this doc meanwhile.</b> Your version is kept above. Compare, then save again.</div></div>
         <div class="conflict"><div><h3>Your version</h3><div class="prose">${new GrowingMarkdown().update(text, true)}</div></div><div><h3>The present version</h3><div class="prose">${new GrowingMarkdown().update(conflict.text, true)}</div></div></div>` : nothing}
       <div class="row"><button class="btn btn-primary btn-s" ?disabled=${this.#busy}>${this.#busy ? "Saving…" : conflict ? "Save my version" : "Save"}</button>
         <button type="button" class="btn btn-quiet btn-s" @click=${() => { if (conflict) this.doc = conflict; this.#close(); }}>${conflict ? "Take the present version" : "Cancel"}</button></div></form>`;

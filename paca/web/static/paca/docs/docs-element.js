@@ -165,7 +165,7 @@ export class PacaDocs extends PacaElement {
 
   #noticeTemplate() {
     if (!this.notice) return nothing;
-    return html`<div class="notice is-bad board-notice">${icon("circle-alert")}<div>${this.notice.text}</div>
+    return html`<div class="notice notice-bad board-notice">${icon("circle-alert")}<div>${this.notice.text}</div>
       ${this.notice.retry ? html`<button type="button" class="btn btn-s" @click=${this.notice.retry}>Try again</button>` : nothing}
       <button type="button" class="btn btn-s btn-quiet" @click=${() => { this.notice = null; this.update(); }}>Close</button></div>`;
   }

@@ -66,7 +66,7 @@ export class PacaInbox extends PacaElement {
   }
 
   template() {
-    if (this.#error) return html`<div class="notice is-bad">${icon("circle-alert")}<div>${this.#error}</div><button type="button" class="btn btn-s" @click=${() => this.load()}>Try again</button></div>`;
+    if (this.#error) return html`<div class="notice notice-bad">${icon("circle-alert")}<div>${this.#error}</div><button type="button" class="btn btn-s" @click=${() => this.load()}>Try again</button></div>`;
     if (!this.#rows) return html`<div aria-busy="true"><span class="sr">Loading</span></div>`;
     if (!this.#rows.length) return html`<div class="card empty"><h2>Nothing needs you</h2><p>You are told here when somebody assigns or mentions you, in any project.</p></div>`;
     const unread = this.#rows.some(({ read_at: read }) => !read);

@@ -6,6 +6,10 @@ import "../task/task-element.js";
 
 const task = () => document.querySelector("paca-task");
 
+document.addEventListener("click", ({ target }) => {
+  if (target.closest("[data-delete-task]") && task().data.task) task().remove();
+});
+
 keys("Task", [
   ["e", "Edit the description", () => {
     if (!task().page.mayWrite || task().description.editing) return false;

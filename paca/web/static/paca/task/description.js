@@ -101,7 +101,7 @@ export class Description {
           if (event.key === "s" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); this.#save(event.target.value, this.#conflict ?? this.#base); }
           if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); event.target.blur(); }
         }}></textarea>
-      ${conflict ? html`<div class="notice is-wait">${icon("circle-alert")}<div><b>This task was changed meanwhile.</b> Your version is kept above. Compare it with the present one, then save again.</div></div>
+      ${conflict ? html`<div class="notice notice-wait">${icon("circle-alert")}<div><b>This task was changed meanwhile.</b> Your version is kept above. Compare it with the present one, then save again.</div></div>
         <div class="conflict"><div><h3>Your version</h3><div class="prose">${new GrowingMarkdown().update(this.#draft, true)}</div></div>
           <div><h3>The present version</h3><div class="prose">${new GrowingMarkdown().update(conflict.before, true)}</div></div></div>` : nothing}
       <div class="row"><button type="button" class="btn btn-primary btn-s" ?disabled=${this.#busy}

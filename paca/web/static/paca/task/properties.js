@@ -22,18 +22,33 @@ export function properties(host) {
     ${row("Points", number(page, task.story_points, (points) => change({ story_points: points })))}
     ${row("Start", date(page, "Start date", task.start_date, (value) => change({ start_date: value })))}
     ${row("Due", date(page, "Due date", task.due_date, (value) => change({ due_date: value })))}
-    ${task.parent ? row("Parent", link(page, task.parent)) : nothing}
-    ${task.blocked_by.length ? row("Blocked by", task.blocked_by.map((each) => link(page, each))) : nothing}</dl></aside>`;
+    ${row("Parent", parent(host))}
+    ${row("Blocked by", blockers(host))}</dl></aside>`;
 }
 
 function row(label, value) {
   return html`<dt>${label}</dt><dd>${value}</dd>`;
 }
 
-function link(page, task) {
-  const taskNumber = typeof task === "object" ? task.number : task;
-  const prefix = page.key.split("-")[0];
-  return html`<a class="link num" href=${page.urls.task.replace("TASK", taskNumber)}>${prefix}-${taskNumber}</a>`;
+function parent(host) {
+  const { parent: present } = host.data.task;
+  const clear = () => host.data.change({ parent: null });
+  return links(host, present === null ? [] : [present], host.parentPicker, clear, "No longer below");
+}
+
+function blockers(host) {
+  const remove = (number) => host.data.changeList(({ blocked_by: present }) => ({ blocked_by: present.filter((each) => each !== number) }));
+  return links(host, host.data.task.blocked_by, host.blockerPicker, remove, "No longer blocked by");
+}
+
+/** Tasks by their numbers, each with a button that removes it, and the field to add one. */
+function links({ page }, numbers, picker, remove, label) {
+  const prefix = page.key.slice(0, page.key.lastIndexOf("-"));
+  const shown = numbers.map((number) => html`<span class="row chip"><a class="link num" href=${page.urls.task.replace("TASK", number)}>${prefix}-${number}</a>
+    ${page.mayWrite ? html`<button type="button" class="btn btn-icon btn-quiet btn-s" aria-label="${label} ${prefix}-${number}" title="Remove"
+      @click=${async () => { if (await picker.attempt(() => remove(number))) picker.focus(); }}>${icon("x")}</button>` : nothing}</span>`);
+  if (page.mayWrite) return html`${shown}${picker.template()}`;
+  return numbers.length ? shown : html`<span class="muted">None</span>`;
 }
 
 function select(page, value, options, change, label, mark = nothing) {

@@ -5,6 +5,7 @@ import { everyPage } from "../talk/discussion.js";
 
 const MAX_ATTEMPTS = 4;
 const CHANGED_MEANWHILE = 412;
+const NOT_FOUND = 404;
 
 export class TaskData {
   task = null;
@@ -65,7 +66,7 @@ export class TaskData {
       const newest = await call("GET", this.#urls.suggestion);
       this.suggestion = newest.state === "open" ? newest : null;
     } catch (error) {
-      if (!(error instanceof ApiError) || error.status !== 404) throw error;
+      if (!(error instanceof ApiError) || error.status !== NOT_FOUND) throw error;
     }
   }
 
@@ -113,8 +114,13 @@ export class TaskData {
     }
   }
 
+  /** Delete the task; one that is deleted already is no error. Throws ApiError. */
   async remove() {
-    await call("DELETE", this.#urls.one);
+    try {
+      await call("DELETE", this.#urls.one);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== NOT_FOUND) throw error;
+    }
   }
 
   /** Let an agent write the description; gives the conversation. Throws ApiError. */

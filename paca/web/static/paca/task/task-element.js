@@ -2,8 +2,10 @@
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
+import { noteDeleted } from "../board/deleted-task.js";
 import { pageAnnouncer } from "../core/announce.js";
 import { ApiError } from "../core/api.js";
+import { ask } from "../core/dialog.js";
 import { PacaElement, jsonAttribute } from "../core/element.js";
 import { icon } from "../core/icons.js";
 import { ProjectSocket } from "../core/project-socket.js";
@@ -15,6 +17,7 @@ import { Description } from "./description.js";
 import { properties } from "./properties.js";
 import { rowOf } from "./rows.js";
 import { TaskData } from "./task-data.js";
+import { TaskPicker } from "./task-picker.js";
 import { timelineRows } from "./timeline.js";
 import { Title } from "./title.js";
 
@@ -33,6 +36,11 @@ export class PacaTask extends PacaElement {
     this.description = new Description(this);
     this.titleField = new Title(this);
     this.announcer = pageAnnouncer();
+    this.parentPicker = new TaskPicker(this, { field: "parent", label: "Set the parent", take: ({ number }) => this.data.change({ parent: number }) });
+    this.blockerPicker = new TaskPicker(this, {
+      field: "blocked_by", label: "Add a task that blocks this one",
+      take: ({ number }) => this.data.changeList(({ blocked_by: present }) => ({ blocked_by: [...new Set([...present, number])] })),
+    });
     this.#socket = new ProjectSocket(this.page.urls.socket, {
       onChanges: (changes) => this.#changed(changes),
       onMissed: () => this.load(),
@@ -95,6 +103,18 @@ export class PacaTask extends PacaElement {
     if (stored) await this.attempt(() => this.data.loadRuns());
   }
 
+  /** Delete the task after a question, and go back to the board, which can restore it. */
+  async remove() {
+    const { task } = this.data;
+    const sure = await ask({
+      title: `Delete ${task.key}?`, yes: "Delete",
+      text: `It leaves the board for everybody. The key ${task.key} is never used again. The board offers to restore the task with all that it has.`,
+    });
+    if (!sure || !(await this.attempt(() => this.data.remove(), () => this.remove()))) return;
+    noteDeleted(this.page, task);
+    location.assign(this.page.urls.board);
+  }
+
   conversationUrl(id) {
     return this.page.urls.conversation.replace("CONVERSATION", id);
   }
@@ -139,7 +159,7 @@ export class PacaTask extends PacaElement {
 
   #noticeTemplate() {
     if (!this.notice) return nothing;
-    return html`<div class="notice is-bad">${icon("circle-alert")}<div>${this.notice.text}</div>
+    return html`<div class="notice notice-bad">${icon("circle-alert")}<div>${this.notice.text}</div>
       ${this.notice.retry ? html`<button type="button" class="btn btn-s" @click=${this.notice.retry}>Try again</button>` : nothing}
       <button type="button" class="btn btn-s btn-quiet" @click=${() => { this.notice = null; this.update(); }}>Close</button></div>`;
   }

@@ -75,7 +75,7 @@ export class Title {
         if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); this.#close(); }
       }}><button class="btn btn-primary" ?disabled=${this.#busy}>${this.#busy ? "Saving…" : conflict ? "Save my version" : "Save"}</button>
       <button type="button" class="btn btn-quiet" @click=${() => this.#close()}>${conflict ? "Take the present version" : "Cancel"}</button></div>
-      ${conflict ? html`<div class="notice is-wait">${icon("circle-alert")}<div><b>The title was changed meanwhile.</b> It is now “<bdi>${visible(conflict.before)}</bdi>”. Your version is kept above.</div></div>` : nothing}</form>`;
+      ${conflict ? html`<div class="notice notice-wait">${icon("circle-alert")}<div><b>The title was changed meanwhile.</b> It is now “<bdi>${visible(conflict.before)}</bdi>”. Your version is kept above.</div></div>` : nothing}</form>`;
   }
 
   #heading() {
