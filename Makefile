@@ -1,8 +1,8 @@
 # Paca's commands. `make run` starts the product; `make test` runs its tests.
 PY := .venv/bin/python
 PYTEST := $(PY) -m pytest
-# Most tests wait for a process or a clock rather than compute: three at a time fit on two cores.
-TESTERS ?= 3
+# Many tests wait for a process or a clock rather than compute: four at a time fill two cores.
+TESTERS ?= 4
 LOCK := uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header
 
 # Also under `make -j`: targets share .venv and the cores, so two suites at once would disturb each other.

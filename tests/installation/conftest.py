@@ -1,5 +1,6 @@
 """Real installations in temporary folders, used from the command line."""
 
+import fcntl
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,11 +27,33 @@ def first_start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Inst
 
 
 @pytest.fixture(scope="session")
-def first_start_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    installation = Installation(tmp_path_factory.mktemp("template") / "data")
-    assert installation.up().stop() == 0
+def first_start_data(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """The data folder of an installation after its first start, for tests to copy.
+
+    The test processes of one run share it: a first start applies every migration.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    shared = folder if worker_id == "master" else folder.parent
+    data = shared / "first-start" / "data"
+    with (shared / "first-start.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # released by the end of the block
+        if not data.exists():
+            installation = Installation(shared / "first-start-unfinished" / "data")
+            assert installation.up().stop() == 0
+            installation.end()
+            installation.data.parent.rename(data.parent)
+    return data
+
+
+@pytest.fixture(scope="module")
+def running_installation(
+    first_start_data: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Installation, Running]]:
+    """A running installation that was started before. Tests of one module share it."""
+    installation = Installation(tmp_path_factory.mktemp("running") / "data")
+    shutil.copytree(first_start_data, installation.data)
+    yield installation, installation.up()
     installation.end()
-    return installation.data
 
 
 @pytest.fixture

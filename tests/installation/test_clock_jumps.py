@@ -16,17 +16,19 @@ PATIENCE = 60
 
 @pytest.mark.skipif(not LIBRARY.exists(), reason="needs faketime")
 @pytest.mark.parametrize("jump", ["+1h", "-1h"])
-def test_run_goes_on_when_the_clock_is_set(installation: Installation, tmp_path: Path, jump: str):
+def test_run_goes_on_when_the_clock_is_set(
+    stopped_installation: Installation, tmp_path: Path, jump: str
+):
     clock = tmp_path / "clock"
     clock.write_text("+0\n")
-    running = installation.up(
+    running = stopped_installation.up(
         LD_PRELOAD=str(LIBRARY),
         FAKETIME_TIMESTAMP_FILE=str(clock),
         FAKETIME_CACHE_DURATION="1",
         FAKETIME_DONT_FAKE_MONOTONIC="1",
         WORKER_LEASE_SECONDS="3",
     )
-    client = ApiClient(installation, running)
+    client = ApiClient(stopped_installation, running)
     conversation = client.begin(WORK).json()["conversation"]
     wait_until(lambda: client.has(conversation, "tool.called"), PATIENCE)
     clock.write_text(f"{jump}\n")

@@ -1,5 +1,6 @@
 """What a stranger can send to a running server before signing in: limits of time, size and number."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,7 +16,7 @@ LIMITED = ("sh", "-c", f'ulimit -n {OPEN_FILES}; exec "$@"', "sh")
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def running(first_start_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A server with a small limit of open files, and with short limits of time."""
     installation = Installation(
         tmp_path_factory.mktemp("limits") / "data",
@@ -26,6 +27,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
             "WEB_IDLE_TIMEOUT_SECONDS": "2",
         },
     )
+    shutil.copytree(first_start_data, installation.data)
     yield installation.up(before=LIMITED)
     installation.end()
 

@@ -67,8 +67,8 @@ def test_doctor_names_a_proxy_whose_headers_are_ignored(stopped_installation: In
     assert "limit of open files: " in found["connections"]["meaning"]
 
 
-def test_doctor_sees_the_running_server_and_its_worker(first_start):
-    installation, running = first_start
+def test_doctor_sees_the_running_server_and_its_worker(running_installation):
+    installation, running = running_installation
     parts = parts_of(installation.run("doctor", "--json").stdout)
     assert parts["server"]["state"] == parts["workers"]["state"] == parts["queue"]["state"] == "ok"
     assert f"process {running.process.pid}" in parts["server"]["meaning"]

@@ -1,6 +1,7 @@
 """A disk that fills up: new work is refused in time, no run is lost, and free space ends it."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,8 +25,9 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 
 @pytest.fixture
-def installation(disk: Disk) -> Iterator[Installation]:
+def installation(disk: Disk, first_start_data: Path) -> Iterator[Installation]:
     installation = Installation(disk.place / "data")
+    shutil.copytree(first_start_data, installation.data)
     yield installation
     installation.end()
 

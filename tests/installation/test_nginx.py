@@ -71,7 +71,7 @@ class Proxied:
 
 @pytest.fixture(scope="module")
 def site(
-    first_start: tuple[Installation, Running], tmp_path_factory: pytest.TempPathFactory
+    running_installation: tuple[Installation, Running], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Proxied]:
     nginx = shutil.which("nginx", path="/usr/sbin:/usr/bin:/sbin:/bin")
     if nginx is None:
@@ -79,7 +79,7 @@ def site(
     folder, port = tmp_path_factory.mktemp("nginx"), ports.free()
     make_certificate(folder / "certificate.pem", folder / "key.pem")
     mapping, location = documented_block()
-    location = location.replace("127.0.0.1:8000", f"127.0.0.1:{first_start[1].port}")
+    location = location.replace("127.0.0.1:8000", f"127.0.0.1:{running_installation[1].port}")
     facts = {"folder": folder, "port": port, "mapping": mapping, "location": location}
     (folder / "nginx.conf").write_text(AROUND.format(**facts))
     # As its own user: the folder of a test is for the user of the test alone.
@@ -102,8 +102,8 @@ def answers(site: Proxied) -> bool:
         return False
 
 
-def test_pages_behind_nginx_are_reached_by_https_with_secure_cookies(site, first_start):
-    installation, _ = first_start
+def test_pages_behind_nginx_are_reached_by_https_with_secure_cookies(site, running_installation):
+    installation, _ = running_installation
     link = installation.run("sign_in_link", "admin").stdout.strip().splitlines()[-1]
     path = urllib.parse.urlsplit(link.split()[-1]).path
     page = site.ask("GET", path)
@@ -131,8 +131,8 @@ def test_pages_behind_nginx_are_reached_by_https_with_secure_cookies(site, first
     assert site.ask("GET", script[1].decode()).status == 200
 
 
-def test_socket_behind_nginx_follows_a_conversation(site, first_start):
-    client = ApiClient(*first_start)
+def test_socket_behind_nginx_follows_a_conversation(site, running_installation):
+    client = ApiClient(*running_installation)
     begun = client.begin("Hello").json()["conversation"]
     address = f"wss://127.0.0.1:{site.port}/ws/conversations/{begun}/?after=0"
     token = {"Authorization": f"Bearer {client._token}"}
@@ -142,8 +142,8 @@ def test_socket_behind_nginx_follows_a_conversation(site, first_start):
 
 
 @pytest.mark.parametrize(("size", "by"), [(3 * MIB, "Paca"), (12 * MIB, "nginx")])
-def test_body_over_the_limit_is_refused_behind_nginx(site, first_start, size, by):
-    client = ApiClient(*first_start)
+def test_body_over_the_limit_is_refused_behind_nginx(site, running_installation, size, by):
+    client = ApiClient(*running_installation)
     token = {"Authorization": f"Bearer {client._token}"}
     for _ in range(5):
         answer = site.ask("POST", f"{client.project}tasks/", b"x" * size, **token)

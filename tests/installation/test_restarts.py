@@ -15,11 +15,11 @@ def digest(log: list[dict]) -> str:
 
 
 def test_restart_keeps_conversations_and_files_and_continues_a_run(
-    installation: Installation,
+    stopped_installation: Installation,
 ):
     """T-03."""
-    running = installation.up()
-    client = ApiClient(installation, running)
+    running = stopped_installation.up()
+    client = ApiClient(stopped_installation, running)
     done = [client.begin(text).json()["conversation"] for text in (WORK, LOOK)]
     wait_until(lambda: all(map(client.is_finished, done)), PATIENCE)
     before = {each: digest(client.log(each)) for each in done}
@@ -27,7 +27,7 @@ def test_restart_keeps_conversations_and_files_and_continues_a_run(
     wait_until(lambda: client.has(under_way, "tool.called"), PATIENCE)
     listed = [each["id"] for each in client.conversations()]
     running.kill()
-    client = ApiClient(installation, installation.up())
+    client = ApiClient(stopped_installation, stopped_installation.up())
     assert sorted(each["id"] for each in client.conversations()) == sorted(listed)
     assert {each: digest(client.log(each)) for each in done} == before
     wait_until(lambda: client.is_finished(under_way), PATIENCE)
