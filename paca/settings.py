@@ -331,6 +331,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "ActivityKind": "paca.projects.models.ActivityKind",
         "AgentStatus": "paca.agents.models.AgentStatus",
+        "ConversationStatus": "paca.conversations.models.ConversationStatus",
         "MemberKind": "paca.projects.models.Member.Kind",
         "SprintStatus": "paca.projects.models.SprintStatus",
     },

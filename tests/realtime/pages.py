@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -115,6 +116,7 @@ class Page:
     headers: dict[str, str]
     frames: list[dict[str, Any]] = field(default_factory=list)
     closed_with: int | None = None
+    _passed_over: deque[dict[str, Any]] = field(default_factory=deque)
 
     def __enter__(self) -> "Page":
         self._open = contextlib.ExitStack()
@@ -134,6 +136,8 @@ class Page:
 
     def next(self, seconds: float = 5) -> dict[str, Any]:
         """The next frame. Raises ``EOFError`` if the server closes the socket; see ``closed_with``."""
+        if self._passed_over:
+            return self._passed_over.popleft()
         try:
             text = self.socket.recv(timeout=seconds)
         except ConnectionClosed as closed:
@@ -154,9 +158,16 @@ class Page:
             self.socket.send(json.dumps({"type": type, **fields}))
 
     def ask(self, type: str, **fields: Any) -> dict[str, Any]:
-        """Send a command and read up to its answer."""
+        """Send a command and read up to its answer.
+
+        Events before the answer are read by the next ``until``: a short turn may end before its ack comes.
+        """
         self.send(type, **fields)
-        return self.until(lambda frame: frame["type"] in {"ack", "error", "pong"})
+        events = []
+        while (frame := self.next(10))["type"] not in {"ack", "error", "pong"}:
+            events.append(frame)
+        self._passed_over.extendleft(reversed(events))
+        return frame
 
     def close_code(self, seconds: float = 5) -> int | None:
         """Read to the end and give the code with which the server closed the socket."""
