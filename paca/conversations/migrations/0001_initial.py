@@ -144,16 +144,39 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddField(
-            model_name="chatsession",
-            name="conversation",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="+",
-                to="conversations.conversation",
-            ),
+            options={
+                "indexes": [
+                    models.Index(fields=["project", "-last_activity_at"], name="conversation_list"),
+                    models.Index(
+                        condition=models.Q(("status__in", ["queued", "running", "waiting"])),
+                        fields=["status", "lease_until"],
+                        name="conversation_claim",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "status__in",
+                                [
+                                    "queued",
+                                    "running",
+                                    "waiting",
+                                    "paused",
+                                    "finished",
+                                    "failed",
+                                    "stopped",
+                                ],
+                            )
+                        ),
+                        name="conversation_status_is_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("next_seq__gte", 1)),
+                        name="conversation_seq_starts_at_one",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Event",
@@ -185,6 +208,16 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("conversation", "seq"), name="event_seq_is_unique_in_conversation"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("seq__gte", 1)), name="event_seq_starts_at_one"
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="ModelCall",
@@ -321,6 +354,22 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state", "new")),
+                        fields=["conversation", "control"],
+                        name="trigger_new",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("idempotency_key", ""), _negated=True),
+                        fields=("conversation", "source", "kind", "idempotency_key"),
+                        name="trigger_key_starts_one_turn",
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Turn",
@@ -348,77 +397,28 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("conversation", "number"),
+                        name="turn_number_is_unique_in_conversation",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("status", "running")),
+                        fields=("conversation",),
+                        name="conversation_has_one_running_turn",
+                    ),
+                ],
+            },
         ),
-        migrations.AddIndex(
-            model_name="conversation",
-            index=models.Index(fields=["project", "-last_activity_at"], name="conversation_list"),
-        ),
-        migrations.AddIndex(
-            model_name="conversation",
-            index=models.Index(
-                condition=models.Q(("status__in", ["queued", "running", "waiting"])),
-                fields=["status", "lease_until"],
-                name="conversation_claim",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="conversation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "status__in",
-                        ["queued", "running", "waiting", "paused", "finished", "failed", "stopped"],
-                    )
-                ),
-                name="conversation_status_is_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="conversation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("next_seq__gte", 1)), name="conversation_seq_starts_at_one"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="event",
-            constraint=models.UniqueConstraint(
-                fields=("conversation", "seq"), name="event_seq_is_unique_in_conversation"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="event",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("seq__gte", 1)), name="event_seq_starts_at_one"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="trigger",
-            index=models.Index(
-                condition=models.Q(("state", "new")),
-                fields=["conversation", "control"],
-                name="trigger_new",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="trigger",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("idempotency_key", ""), _negated=True),
-                fields=("conversation", "source", "kind", "idempotency_key"),
-                name="trigger_key_starts_one_turn",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="turn",
-            constraint=models.UniqueConstraint(
-                fields=("conversation", "number"), name="turn_number_is_unique_in_conversation"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="turn",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("status", "running")),
-                fields=("conversation",),
-                name="conversation_has_one_running_turn",
+        migrations.AddField(
+            model_name="chatsession",
+            name="conversation",
+            field=models.ForeignKey(
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="+",
+                to="conversations.conversation",
             ),
         ),
     ]

@@ -14,8 +14,29 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.AddField(
+            model_name="project",
+            name="last_task_number",
+            field=models.PositiveIntegerField(default=0, editable=False),
+        ),
+        migrations.AddField(
+            model_name="project",
+            name="prefix",
+            field=models.CharField(
+                default="P",
+                help_text="The beginning of the keys of its tasks: PACA gives PACA-1, PACA-2.",
+                max_length=10,
+                validators=[
+                    django.core.validators.RegexValidator(
+                        "^[A-Z][A-Z0-9]{0,9}\\Z",
+                        "Use 1 to 10 capital letters and digits; begin with a letter.",
+                    )
+                ],
+            ),
+            preserve_default=False,
+        ),
         migrations.CreateModel(
-            name="Activity",
+            name="DocFolder",
             fields=[
                 (
                     "id",
@@ -25,103 +46,50 @@ class Migration(migrations.Migration):
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("updated_at", models.DateTimeField(auto_now=True)),
+                ("name", models.CharField(max_length=100)),
+                ("position", models.FloatField(default=0)),
                 (
-                    "kind",
-                    models.CharField(
-                        choices=[
-                            ("task.created", "Task Created"),
-                            ("task.updated", "Task Updated"),
-                            ("task.deleted", "Task Deleted"),
-                            ("task.restored", "Task Restored"),
-                            ("task.attachment.added", "Attachment Added"),
-                            ("task.attachment.removed", "Attachment Removed"),
-                            ("doc.created", "Doc Created"),
-                            ("doc.updated", "Doc Updated"),
-                            ("doc.deleted", "Doc Deleted"),
-                            ("doc.restored", "Doc Restored"),
-                            ("agent.session.started", "Agent Session Started"),
-                        ],
-                        max_length=30,
+                    "parent",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="folders",
+                        to="projects.docfolder",
                     ),
                 ),
-                ("changes", models.JSONField(default=list)),
-                ("conversation_id", models.UUIDField(null=True)),
-            ],
-            options={
-                "verbose_name_plural": "activities",
-                "ordering": ["created_at", "id"],
-            },
-        ),
-        migrations.CreateModel(
-            name="Attachment",
-            fields=[
                 (
-                    "id",
-                    models.UUIDField(
-                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="doc_folders",
+                        to="projects.project",
                     ),
                 ),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("updated_at", models.DateTimeField(auto_now=True)),
-                ("name", models.CharField(max_length=200)),
-                ("content_type", models.CharField(max_length=100)),
-                ("size_bytes", models.PositiveIntegerField()),
-                ("sha256", models.CharField(max_length=64)),
             ],
             options={
-                "ordering": ["created_at", "id"],
-            },
-        ),
-        migrations.CreateModel(
-            name="AttachmentPart",
-            fields=[
-                ("id", models.BigAutoField(primary_key=True, serialize=False)),
-                ("number", models.PositiveIntegerField()),
-                ("data", models.BinaryField()),
-            ],
-            options={
-                "ordering": ["number"],
-            },
-        ),
-        migrations.CreateModel(
-            name="Comment",
-            fields=[
-                (
-                    "id",
-                    models.UUIDField(
-                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                "ordering": ["position", "name", "id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("parent", "name"),
+                        name="folder_name_is_unique_in_its_folder",
+                        violation_error_message="There is a folder of this name here.",
                     ),
-                ),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("updated_at", models.DateTimeField(auto_now=True)),
-                (
-                    "text",
-                    models.TextField(validators=[django.core.validators.MaxLengthValidator(50000)]),
-                ),
-                ("conversation_id", models.UUIDField(blank=True, editable=False, null=True)),
-                ("edited_at", models.DateTimeField(blank=True, editable=False, null=True)),
-                ("deleted_at", models.DateTimeField(blank=True, editable=False, null=True)),
-            ],
-            options={
-                "ordering": ["created_at", "id"],
-            },
-        ),
-        migrations.CreateModel(
-            name="CommentVersion",
-            fields=[
-                (
-                    "id",
-                    models.UUIDField(
-                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                    models.UniqueConstraint(
+                        condition=models.Q(("parent__isnull", True)),
+                        fields=("project", "name"),
+                        name="folder_name_is_unique_at_the_top",
+                        violation_error_message="There is a folder of this name here.",
                     ),
-                ),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("updated_at", models.DateTimeField(auto_now=True)),
-                ("number", models.PositiveIntegerField()),
-                ("text", models.TextField()),
-            ],
-            options={
-                "ordering": ["number"],
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("parent__isnull", True),
+                            models.Q(("parent", models.F("id")), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="folder_is_not_in_itself",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -145,76 +113,39 @@ class Migration(migrations.Migration):
                 ("position", models.FloatField(default=0)),
                 ("version", models.PositiveIntegerField(default=1)),
                 ("deleted_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="docs",
+                        to="projects.project",
+                    ),
+                ),
+                (
+                    "updated_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="projects.member",
+                    ),
+                ),
+                (
+                    "folder",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="docs",
+                        to="projects.docfolder",
+                    ),
+                ),
             ],
             options={
                 "ordering": ["position", "title", "id"],
+                "indexes": [
+                    models.Index(fields=["project", "-updated_at"], name="doc_last_changed")
+                ],
             },
-        ),
-        migrations.CreateModel(
-            name="DocFolder",
-            fields=[
-                (
-                    "id",
-                    models.UUIDField(
-                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
-                    ),
-                ),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("updated_at", models.DateTimeField(auto_now=True)),
-                ("name", models.CharField(max_length=100)),
-                ("position", models.FloatField(default=0)),
-            ],
-            options={
-                "ordering": ["position", "name", "id"],
-            },
-        ),
-        migrations.CreateModel(
-            name="DocVersion",
-            fields=[
-                (
-                    "id",
-                    models.UUIDField(
-                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
-                    ),
-                ),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("updated_at", models.DateTimeField(auto_now=True)),
-                ("number", models.PositiveIntegerField()),
-                ("title", models.CharField(max_length=200)),
-                ("text", models.TextField(blank=True)),
-            ],
-            options={
-                "ordering": ["-number"],
-            },
-        ),
-        migrations.CreateModel(
-            name="Invitation",
-            fields=[
-                (
-                    "id",
-                    models.UUIDField(
-                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
-                    ),
-                ),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("updated_at", models.DateTimeField(auto_now=True)),
-                ("secret_sha256", models.CharField(editable=False, max_length=64, unique=True)),
-                ("note", models.CharField(blank=True, max_length=200)),
-                ("expires_at", models.DateTimeField()),
-                ("accepted_at", models.DateTimeField(null=True)),
-                ("revoked_at", models.DateTimeField(null=True)),
-            ],
-            options={
-                "ordering": ["-created_at", "-id"],
-            },
-        ),
-        migrations.CreateModel(
-            name="KeyedWrite",
-            fields=[
-                ("key", models.CharField(max_length=200, primary_key=True, serialize=False)),
-                ("result", models.TextField()),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-            ],
         ),
         migrations.CreateModel(
             name="Label",
@@ -228,82 +159,25 @@ class Migration(migrations.Migration):
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("updated_at", models.DateTimeField(auto_now=True)),
                 ("name", models.CharField(max_length=50)),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="labels",
+                        to="projects.project",
+                    ),
+                ),
             ],
             options={
                 "ordering": ["name", "id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("project", "name"),
+                        name="label_name_is_unique_in_its_project",
+                        violation_error_message="The project has a label of this name.",
+                    )
+                ],
             },
-        ),
-        migrations.CreateModel(
-            name="Mention",
-            fields=[
-                (
-                    "id",
-                    models.UUIDField(
-                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
-                    ),
-                ),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("updated_at", models.DateTimeField(auto_now=True)),
-            ],
-            options={
-                "ordering": ["created_at", "id"],
-            },
-        ),
-        migrations.CreateModel(
-            name="Notification",
-            fields=[
-                (
-                    "id",
-                    models.UUIDField(
-                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
-                    ),
-                ),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("updated_at", models.DateTimeField(auto_now=True)),
-                (
-                    "kind",
-                    models.CharField(
-                        choices=[
-                            ("assigned", "Assigned"),
-                            ("mentioned", "Mentioned"),
-                            ("approval", "Approval"),
-                            ("question", "Question"),
-                            ("finished", "Finished"),
-                            ("failed", "Failed"),
-                        ],
-                        max_length=20,
-                    ),
-                ),
-                ("conversation_id", models.UUIDField(null=True)),
-                ("key", models.CharField(max_length=200)),
-                ("read_at", models.DateTimeField(null=True)),
-            ],
-            options={
-                "ordering": ["-created_at", "-id"],
-            },
-        ),
-        migrations.CreateModel(
-            name="SearchEntry",
-            fields=[
-                ("id", models.BigAutoField(primary_key=True, serialize=False)),
-                (
-                    "kind",
-                    models.CharField(
-                        choices=[
-                            ("task", "Task"),
-                            ("doc", "Doc"),
-                            ("comment", "Comment"),
-                            ("conversation", "Conversation"),
-                        ],
-                        max_length=20,
-                    ),
-                ),
-                ("object_id", models.UUIDField()),
-                ("place", models.CharField(max_length=50)),
-                ("title", models.CharField(blank=True, max_length=300)),
-                ("text", models.TextField(blank=True)),
-                ("updated_at", models.DateTimeField(auto_now=True)),
-            ],
         ),
         migrations.CreateModel(
             name="Sprint",
@@ -338,9 +212,133 @@ class Migration(migrations.Migration):
                 ("start_date", models.DateField(blank=True, null=True)),
                 ("end_date", models.DateField(blank=True, null=True)),
                 ("completed_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="sprints",
+                        to="projects.project",
+                    ),
+                ),
             ],
             options={
                 "ordering": ["created_at", "id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("project", "name"),
+                        name="sprint_name_is_unique_in_its_project",
+                        violation_error_message="The project has a sprint of this name.",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("status__in", ["planned", "active", "completed"])),
+                        name="sprint_status_is_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("start_date__isnull", True),
+                            ("end_date__isnull", True),
+                            ("end_date__gte", models.F("start_date")),
+                            _connector="OR",
+                        ),
+                        name="sprint_ends_after_it_starts",
+                        violation_error_message="A sprint ends on or after the day it starts.",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("completed_at__isnull", False), ("status", "completed")),
+                            models.Q(
+                                models.Q(("status", "completed"), _negated=True),
+                                ("completed_at__isnull", True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="completed_sprint_has_its_time",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="TaskStatus",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                ("name", models.CharField(max_length=50)),
+                (
+                    "category",
+                    models.CharField(
+                        choices=[
+                            ("backlog", "Backlog"),
+                            ("todo", "Todo"),
+                            ("in_progress", "In Progress"),
+                            ("done", "Done"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("position", models.PositiveIntegerField(default=0)),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="statuses",
+                        to="projects.project",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["position", "id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("project", "name"),
+                        name="status_name_is_unique_in_its_project",
+                        violation_error_message="The project has a status of this name.",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("category__in", ["backlog", "todo", "in_progress", "done"])
+                        ),
+                        name="status_category_is_known",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="TaskType",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                ("name", models.CharField(max_length=50)),
+                ("position", models.PositiveIntegerField(default=0)),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="task_types",
+                        to="projects.project",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["position", "id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("project", "name"),
+                        name="task_type_name_is_unique_in_its_project",
+                        violation_error_message="The project has a task type of this name.",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -387,9 +385,708 @@ class Migration(migrations.Migration):
                 ("start_date", models.DateField(blank=True, null=True)),
                 ("due_date", models.DateField(blank=True, null=True)),
                 ("deleted_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "labels",
+                    models.ManyToManyField(blank=True, related_name="tasks", to="projects.label"),
+                ),
+                (
+                    "parent",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="subtasks",
+                        to="projects.task",
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="tasks",
+                        to="projects.project",
+                    ),
+                ),
+                (
+                    "reporter",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="reported_tasks",
+                        to="projects.member",
+                    ),
+                ),
+                (
+                    "sprint",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="tasks",
+                        to="projects.sprint",
+                    ),
+                ),
+                (
+                    "status",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="tasks",
+                        to="projects.taskstatus",
+                    ),
+                ),
+                (
+                    "type",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="tasks",
+                        to="projects.tasktype",
+                    ),
+                ),
             ],
             options={
                 "ordering": ["-number"],
+                "indexes": [
+                    models.Index(fields=["project", "status", "position"], name="task_board"),
+                    models.Index(fields=["project", "-updated_at"], name="task_last_changed"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("project", "number"), name="task_number_is_unique_in_its_project"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("priority__in", [0, 1, 2, 3, 4])),
+                        name="task_priority_is_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("parent__isnull", True),
+                            models.Q(("parent", models.F("id")), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="task_is_not_its_own_parent",
+                        violation_error_message="A task cannot be its own parent.",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("start_date__isnull", True),
+                            ("due_date__isnull", True),
+                            ("due_date__gte", models.F("start_date")),
+                            _connector="OR",
+                        ),
+                        name="task_is_due_after_it_starts",
+                        violation_error_message="A task is due on or after the day it starts.",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Activity",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("task.created", "Task Created"),
+                            ("task.updated", "Task Updated"),
+                            ("task.deleted", "Task Deleted"),
+                            ("task.restored", "Task Restored"),
+                            ("task.attachment.added", "Attachment Added"),
+                            ("task.attachment.removed", "Attachment Removed"),
+                            ("doc.created", "Doc Created"),
+                            ("doc.updated", "Doc Updated"),
+                            ("doc.deleted", "Doc Deleted"),
+                            ("doc.restored", "Doc Restored"),
+                            ("agent.session.started", "Agent Session Started"),
+                        ],
+                        max_length=30,
+                    ),
+                ),
+                ("changes", models.JSONField(default=list)),
+                ("conversation_id", models.UUIDField(null=True)),
+                (
+                    "actor",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="projects.member",
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="activities",
+                        to="projects.project",
+                    ),
+                ),
+                (
+                    "doc",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="activities",
+                        to="projects.doc",
+                    ),
+                ),
+                (
+                    "task",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="activities",
+                        to="projects.task",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name_plural": "activities",
+                "ordering": ["created_at", "id"],
+                "indexes": [models.Index(fields=["task", "created_at"], name="activity_of_task")],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("doc__isnull", True), ("task__isnull", False)),
+                            models.Q(("doc__isnull", False), ("task__isnull", True)),
+                            _connector="OR",
+                        ),
+                        name="activity_is_of_one_task_or_one_doc",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "kind__in",
+                                [
+                                    "task.created",
+                                    "task.updated",
+                                    "task.deleted",
+                                    "task.restored",
+                                    "task.attachment.added",
+                                    "task.attachment.removed",
+                                    "doc.created",
+                                    "doc.updated",
+                                    "doc.deleted",
+                                    "doc.restored",
+                                    "agent.session.started",
+                                ],
+                            )
+                        ),
+                        name="activity_kind_is_known",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Attachment",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                ("name", models.CharField(max_length=200)),
+                ("content_type", models.CharField(max_length=100)),
+                ("size_bytes", models.PositiveIntegerField()),
+                ("sha256", models.CharField(max_length=64)),
+                (
+                    "by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="projects.member",
+                    ),
+                ),
+                (
+                    "task",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="attachments",
+                        to="projects.task",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["created_at", "id"],
+            },
+        ),
+        migrations.CreateModel(
+            name="AttachmentPart",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("number", models.PositiveIntegerField()),
+                ("data", models.BinaryField()),
+                (
+                    "attachment",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="parts",
+                        to="projects.attachment",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["number"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("attachment", "number"), name="attachment_part_number_is_unique"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Comment",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                (
+                    "text",
+                    models.TextField(validators=[django.core.validators.MaxLengthValidator(50000)]),
+                ),
+                ("conversation_id", models.UUIDField(blank=True, editable=False, null=True)),
+                ("edited_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("deleted_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "author",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="comments",
+                        to="projects.member",
+                    ),
+                ),
+                (
+                    "parent",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="answers",
+                        to="projects.comment",
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="comments",
+                        to="projects.project",
+                    ),
+                ),
+                (
+                    "doc",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="comments",
+                        to="projects.doc",
+                    ),
+                ),
+                (
+                    "task",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="comments",
+                        to="projects.task",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["created_at", "id"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("doc__isnull", True), ("task__isnull", False)),
+                            models.Q(("doc__isnull", False), ("task__isnull", True)),
+                            _connector="OR",
+                        ),
+                        name="comment_is_on_one_task_or_one_doc",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="CommentVersion",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                ("number", models.PositiveIntegerField()),
+                ("text", models.TextField()),
+                (
+                    "comment",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="versions",
+                        to="projects.comment",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["number"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("comment", "number"), name="comment_version_is_numbered_once"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="DocVersion",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                ("number", models.PositiveIntegerField()),
+                ("title", models.CharField(max_length=200)),
+                ("text", models.TextField(blank=True)),
+                (
+                    "by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="projects.member",
+                    ),
+                ),
+                (
+                    "doc",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="versions",
+                        to="projects.doc",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-number"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("doc", "number"), name="doc_version_is_numbered_once"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Invitation",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                ("secret_sha256", models.CharField(editable=False, max_length=64, unique=True)),
+                ("note", models.CharField(blank=True, max_length=200)),
+                ("expires_at", models.DateTimeField()),
+                ("accepted_at", models.DateTimeField(null=True)),
+                ("revoked_at", models.DateTimeField(null=True)),
+                (
+                    "accepted_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="invitations",
+                        to="projects.project",
+                    ),
+                ),
+                (
+                    "role",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="projects.role",
+                    ),
+                ),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="invitations",
+                        to="projects.workspace",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-created_at", "-id"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("project__isnull", True), ("role__isnull", True)),
+                            models.Q(("project__isnull", False), ("role__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="invitation_names_a_project_with_a_role",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="KeyedWrite",
+            fields=[
+                ("key", models.CharField(max_length=200, primary_key=True, serialize=False)),
+                ("result", models.TextField()),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="projects.project",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="Mention",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                (
+                    "comment",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="mentions",
+                        to="projects.comment",
+                    ),
+                ),
+                (
+                    "member",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="mentions",
+                        to="projects.member",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["created_at", "id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("comment", "member"), name="comment_mentions_a_member_once"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Notification",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("assigned", "Assigned"),
+                            ("mentioned", "Mentioned"),
+                            ("approval", "Approval"),
+                            ("question", "Question"),
+                            ("finished", "Finished"),
+                            ("failed", "Failed"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("conversation_id", models.UUIDField(null=True)),
+                ("key", models.CharField(max_length=200)),
+                ("read_at", models.DateTimeField(null=True)),
+                (
+                    "actor",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="projects.member",
+                    ),
+                ),
+                (
+                    "comment",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="projects.comment",
+                    ),
+                ),
+                (
+                    "doc",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="projects.doc",
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="notifications",
+                        to="projects.project",
+                    ),
+                ),
+                (
+                    "recipient",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="notifications",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "task",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="projects.task",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-created_at", "-id"],
+                "indexes": [
+                    models.Index(fields=["recipient", "-created_at"], name="notification_list"),
+                    models.Index(
+                        condition=models.Q(("read_at__isnull", True)),
+                        fields=["recipient"],
+                        name="notification_unread",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("recipient", "key"), name="notification_is_told_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "kind__in",
+                                [
+                                    "assigned",
+                                    "mentioned",
+                                    "approval",
+                                    "question",
+                                    "finished",
+                                    "failed",
+                                ],
+                            )
+                        ),
+                        name="notification_kind_is_known",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="SearchEntry",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("task", "Task"),
+                            ("doc", "Doc"),
+                            ("comment", "Comment"),
+                            ("conversation", "Conversation"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("object_id", models.UUIDField()),
+                ("place", models.CharField(max_length=50)),
+                ("title", models.CharField(blank=True, max_length=300)),
+                ("text", models.TextField(blank=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                (
+                    "project",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="projects.project",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(fields=["project", "kind"], name="search_entry_of_project")
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("kind", "object_id"), name="search_entry_is_one_a_thing"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("kind__in", ["task", "doc", "comment", "conversation"])
+                        ),
+                        name="search_kind_is_known",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -403,9 +1100,30 @@ class Migration(migrations.Migration):
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("updated_at", models.DateTimeField(auto_now=True)),
+                (
+                    "member",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="assignments",
+                        to="projects.member",
+                    ),
+                ),
+                (
+                    "task",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="assignments",
+                        to="projects.task",
+                    ),
+                ),
             ],
             options={
                 "ordering": ["created_at", "id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("task", "member"), name="task_is_assigned_once_to_a_member"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -419,492 +1137,34 @@ class Migration(migrations.Migration):
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("updated_at", models.DateTimeField(auto_now=True)),
-            ],
-        ),
-        migrations.CreateModel(
-            name="TaskStatus",
-            fields=[
                 (
-                    "id",
-                    models.UUIDField(
-                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                    "blocked_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="blocks",
+                        to="projects.task",
                     ),
                 ),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("updated_at", models.DateTimeField(auto_now=True)),
-                ("name", models.CharField(max_length=50)),
                 (
-                    "category",
-                    models.CharField(
-                        choices=[
-                            ("backlog", "Backlog"),
-                            ("todo", "Todo"),
-                            ("in_progress", "In Progress"),
-                            ("done", "Done"),
-                        ],
-                        max_length=20,
+                    "task",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="dependencies",
+                        to="projects.task",
                     ),
                 ),
-                ("position", models.PositiveIntegerField(default=0)),
             ],
             options={
-                "ordering": ["position", "id"],
-            },
-        ),
-        migrations.CreateModel(
-            name="TaskType",
-            fields=[
-                (
-                    "id",
-                    models.UUIDField(
-                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("task", "blocked_by"), name="dependency_is_named_once"
                     ),
-                ),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("updated_at", models.DateTimeField(auto_now=True)),
-                ("name", models.CharField(max_length=50)),
-                ("position", models.PositiveIntegerField(default=0)),
-            ],
-            options={
-                "ordering": ["position", "id"],
-            },
-        ),
-        migrations.AddField(
-            model_name="project",
-            name="last_task_number",
-            field=models.PositiveIntegerField(default=0, editable=False),
-        ),
-        migrations.AddField(
-            model_name="project",
-            name="prefix",
-            field=models.CharField(
-                default="P",
-                help_text="The beginning of the keys of its tasks: PACA gives PACA-1, PACA-2.",
-                max_length=10,
-                validators=[
-                    django.core.validators.RegexValidator(
-                        "^[A-Z][A-Z0-9]{0,9}\\Z",
-                        "Use 1 to 10 capital letters and digits; begin with a letter.",
-                    )
+                    models.CheckConstraint(
+                        condition=models.Q(("task", models.F("blocked_by")), _negated=True),
+                        name="task_does_not_block_itself",
+                    ),
                 ],
-            ),
-            preserve_default=False,
-        ),
-        migrations.AddField(
-            model_name="activity",
-            name="actor",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to="projects.member",
-            ),
-        ),
-        migrations.AddField(
-            model_name="activity",
-            name="project",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="activities",
-                to="projects.project",
-            ),
-        ),
-        migrations.AddField(
-            model_name="attachment",
-            name="by",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT, related_name="+", to="projects.member"
-            ),
-        ),
-        migrations.AddField(
-            model_name="attachmentpart",
-            name="attachment",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="parts",
-                to="projects.attachment",
-            ),
-        ),
-        migrations.AddField(
-            model_name="comment",
-            name="author",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="comments",
-                to="projects.member",
-            ),
-        ),
-        migrations.AddField(
-            model_name="comment",
-            name="parent",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="answers",
-                to="projects.comment",
-            ),
-        ),
-        migrations.AddField(
-            model_name="comment",
-            name="project",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="comments",
-                to="projects.project",
-            ),
-        ),
-        migrations.AddField(
-            model_name="commentversion",
-            name="comment",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="versions",
-                to="projects.comment",
-            ),
-        ),
-        migrations.AddField(
-            model_name="doc",
-            name="project",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="docs",
-                to="projects.project",
-            ),
-        ),
-        migrations.AddField(
-            model_name="doc",
-            name="updated_by",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT, related_name="+", to="projects.member"
-            ),
-        ),
-        migrations.AddField(
-            model_name="comment",
-            name="doc",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="comments",
-                to="projects.doc",
-            ),
-        ),
-        migrations.AddField(
-            model_name="activity",
-            name="doc",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="activities",
-                to="projects.doc",
-            ),
-        ),
-        migrations.AddField(
-            model_name="docfolder",
-            name="parent",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="folders",
-                to="projects.docfolder",
-            ),
-        ),
-        migrations.AddField(
-            model_name="docfolder",
-            name="project",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="doc_folders",
-                to="projects.project",
-            ),
-        ),
-        migrations.AddField(
-            model_name="doc",
-            name="folder",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="docs",
-                to="projects.docfolder",
-            ),
-        ),
-        migrations.AddField(
-            model_name="docversion",
-            name="by",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT, related_name="+", to="projects.member"
-            ),
-        ),
-        migrations.AddField(
-            model_name="docversion",
-            name="doc",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="versions",
-                to="projects.doc",
-            ),
-        ),
-        migrations.AddField(
-            model_name="invitation",
-            name="accepted_by",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="+",
-                to=settings.AUTH_USER_MODEL,
-            ),
-        ),
-        migrations.AddField(
-            model_name="invitation",
-            name="by",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="+",
-                to=settings.AUTH_USER_MODEL,
-            ),
-        ),
-        migrations.AddField(
-            model_name="invitation",
-            name="project",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="invitations",
-                to="projects.project",
-            ),
-        ),
-        migrations.AddField(
-            model_name="invitation",
-            name="role",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="+",
-                to="projects.role",
-            ),
-        ),
-        migrations.AddField(
-            model_name="invitation",
-            name="workspace",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="invitations",
-                to="projects.workspace",
-            ),
-        ),
-        migrations.AddField(
-            model_name="keyedwrite",
-            name="project",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE, related_name="+", to="projects.project"
-            ),
-        ),
-        migrations.AddField(
-            model_name="label",
-            name="project",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="labels",
-                to="projects.project",
-            ),
-        ),
-        migrations.AddField(
-            model_name="mention",
-            name="comment",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="mentions",
-                to="projects.comment",
-            ),
-        ),
-        migrations.AddField(
-            model_name="mention",
-            name="member",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="mentions",
-                to="projects.member",
-            ),
-        ),
-        migrations.AddField(
-            model_name="notification",
-            name="actor",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="+",
-                to="projects.member",
-            ),
-        ),
-        migrations.AddField(
-            model_name="notification",
-            name="comment",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="+",
-                to="projects.comment",
-            ),
-        ),
-        migrations.AddField(
-            model_name="notification",
-            name="doc",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="+",
-                to="projects.doc",
-            ),
-        ),
-        migrations.AddField(
-            model_name="notification",
-            name="project",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="notifications",
-                to="projects.project",
-            ),
-        ),
-        migrations.AddField(
-            model_name="notification",
-            name="recipient",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="notifications",
-                to=settings.AUTH_USER_MODEL,
-            ),
-        ),
-        migrations.AddField(
-            model_name="searchentry",
-            name="project",
-            field=models.ForeignKey(
-                db_index=False,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="+",
-                to="projects.project",
-            ),
-        ),
-        migrations.AddField(
-            model_name="sprint",
-            name="project",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="sprints",
-                to="projects.project",
-            ),
-        ),
-        migrations.AddField(
-            model_name="task",
-            name="labels",
-            field=models.ManyToManyField(blank=True, related_name="tasks", to="projects.label"),
-        ),
-        migrations.AddField(
-            model_name="task",
-            name="parent",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="subtasks",
-                to="projects.task",
-            ),
-        ),
-        migrations.AddField(
-            model_name="task",
-            name="project",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="tasks",
-                to="projects.project",
-            ),
-        ),
-        migrations.AddField(
-            model_name="task",
-            name="reporter",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="reported_tasks",
-                to="projects.member",
-            ),
-        ),
-        migrations.AddField(
-            model_name="task",
-            name="sprint",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="tasks",
-                to="projects.sprint",
-            ),
-        ),
-        migrations.AddField(
-            model_name="notification",
-            name="task",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="+",
-                to="projects.task",
-            ),
-        ),
-        migrations.AddField(
-            model_name="comment",
-            name="task",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="comments",
-                to="projects.task",
-            ),
-        ),
-        migrations.AddField(
-            model_name="attachment",
-            name="task",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="attachments",
-                to="projects.task",
-            ),
-        ),
-        migrations.AddField(
-            model_name="activity",
-            name="task",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="activities",
-                to="projects.task",
-            ),
-        ),
-        migrations.AddField(
-            model_name="taskassignee",
-            name="member",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="assignments",
-                to="projects.member",
-            ),
-        ),
-        migrations.AddField(
-            model_name="taskassignee",
-            name="task",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="assignments",
-                to="projects.task",
-            ),
+            },
         ),
         migrations.AddField(
             model_name="task",
@@ -914,361 +1174,6 @@ class Migration(migrations.Migration):
                 related_name="assigned_tasks",
                 through="projects.TaskAssignee",
                 to="projects.member",
-            ),
-        ),
-        migrations.AddField(
-            model_name="taskdependency",
-            name="blocked_by",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="blocks",
-                to="projects.task",
-            ),
-        ),
-        migrations.AddField(
-            model_name="taskdependency",
-            name="task",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="dependencies",
-                to="projects.task",
-            ),
-        ),
-        migrations.AddField(
-            model_name="taskstatus",
-            name="project",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="statuses",
-                to="projects.project",
-            ),
-        ),
-        migrations.AddField(
-            model_name="task",
-            name="status",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="tasks",
-                to="projects.taskstatus",
-            ),
-        ),
-        migrations.AddField(
-            model_name="tasktype",
-            name="project",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="task_types",
-                to="projects.project",
-            ),
-        ),
-        migrations.AddField(
-            model_name="task",
-            name="type",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="tasks",
-                to="projects.tasktype",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="attachmentpart",
-            constraint=models.UniqueConstraint(
-                fields=("attachment", "number"), name="attachment_part_number_is_unique"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="commentversion",
-            constraint=models.UniqueConstraint(
-                fields=("comment", "number"), name="comment_version_is_numbered_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="docfolder",
-            constraint=models.UniqueConstraint(
-                fields=("parent", "name"),
-                name="folder_name_is_unique_in_its_folder",
-                violation_error_message="There is a folder of this name here.",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="docfolder",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("parent__isnull", True)),
-                fields=("project", "name"),
-                name="folder_name_is_unique_at_the_top",
-                violation_error_message="There is a folder of this name here.",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="docfolder",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("parent__isnull", True),
-                    models.Q(("parent", models.F("id")), _negated=True),
-                    _connector="OR",
-                ),
-                name="folder_is_not_in_itself",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="doc",
-            index=models.Index(fields=["project", "-updated_at"], name="doc_last_changed"),
-        ),
-        migrations.AddConstraint(
-            model_name="docversion",
-            constraint=models.UniqueConstraint(
-                fields=("doc", "number"), name="doc_version_is_numbered_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="invitation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("project__isnull", True), ("role__isnull", True)),
-                    models.Q(("project__isnull", False), ("role__isnull", False)),
-                    _connector="OR",
-                ),
-                name="invitation_names_a_project_with_a_role",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="label",
-            constraint=models.UniqueConstraint(
-                fields=("project", "name"),
-                name="label_name_is_unique_in_its_project",
-                violation_error_message="The project has a label of this name.",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="mention",
-            constraint=models.UniqueConstraint(
-                fields=("comment", "member"), name="comment_mentions_a_member_once"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="searchentry",
-            index=models.Index(fields=["project", "kind"], name="search_entry_of_project"),
-        ),
-        migrations.AddConstraint(
-            model_name="searchentry",
-            constraint=models.UniqueConstraint(
-                fields=("kind", "object_id"), name="search_entry_is_one_a_thing"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="searchentry",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("kind__in", ["task", "doc", "comment", "conversation"])),
-                name="search_kind_is_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="sprint",
-            constraint=models.UniqueConstraint(
-                fields=("project", "name"),
-                name="sprint_name_is_unique_in_its_project",
-                violation_error_message="The project has a sprint of this name.",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="sprint",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("status__in", ["planned", "active", "completed"])),
-                name="sprint_status_is_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="sprint",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("start_date__isnull", True),
-                    ("end_date__isnull", True),
-                    ("end_date__gte", models.F("start_date")),
-                    _connector="OR",
-                ),
-                name="sprint_ends_after_it_starts",
-                violation_error_message="A sprint ends on or after the day it starts.",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="sprint",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("completed_at__isnull", False), ("status", "completed")),
-                    models.Q(
-                        models.Q(("status", "completed"), _negated=True),
-                        ("completed_at__isnull", True),
-                    ),
-                    _connector="OR",
-                ),
-                name="completed_sprint_has_its_time",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="notification",
-            index=models.Index(fields=["recipient", "-created_at"], name="notification_list"),
-        ),
-        migrations.AddIndex(
-            model_name="notification",
-            index=models.Index(
-                condition=models.Q(("read_at__isnull", True)),
-                fields=["recipient"],
-                name="notification_unread",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="notification",
-            constraint=models.UniqueConstraint(
-                fields=("recipient", "key"), name="notification_is_told_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="notification",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "kind__in",
-                        ["assigned", "mentioned", "approval", "question", "finished", "failed"],
-                    )
-                ),
-                name="notification_kind_is_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="comment",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("doc__isnull", True), ("task__isnull", False)),
-                    models.Q(("doc__isnull", False), ("task__isnull", True)),
-                    _connector="OR",
-                ),
-                name="comment_is_on_one_task_or_one_doc",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="activity",
-            index=models.Index(fields=["task", "created_at"], name="activity_of_task"),
-        ),
-        migrations.AddConstraint(
-            model_name="activity",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("doc__isnull", True), ("task__isnull", False)),
-                    models.Q(("doc__isnull", False), ("task__isnull", True)),
-                    _connector="OR",
-                ),
-                name="activity_is_of_one_task_or_one_doc",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="activity",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "kind__in",
-                        [
-                            "task.created",
-                            "task.updated",
-                            "task.deleted",
-                            "task.restored",
-                            "task.attachment.added",
-                            "task.attachment.removed",
-                            "doc.created",
-                            "doc.updated",
-                            "doc.deleted",
-                            "doc.restored",
-                            "agent.session.started",
-                        ],
-                    )
-                ),
-                name="activity_kind_is_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="taskassignee",
-            constraint=models.UniqueConstraint(
-                fields=("task", "member"), name="task_is_assigned_once_to_a_member"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="taskdependency",
-            constraint=models.UniqueConstraint(
-                fields=("task", "blocked_by"), name="dependency_is_named_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="taskdependency",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("task", models.F("blocked_by")), _negated=True),
-                name="task_does_not_block_itself",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="taskstatus",
-            constraint=models.UniqueConstraint(
-                fields=("project", "name"),
-                name="status_name_is_unique_in_its_project",
-                violation_error_message="The project has a status of this name.",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="taskstatus",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("category__in", ["backlog", "todo", "in_progress", "done"])),
-                name="status_category_is_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="tasktype",
-            constraint=models.UniqueConstraint(
-                fields=("project", "name"),
-                name="task_type_name_is_unique_in_its_project",
-                violation_error_message="The project has a task type of this name.",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="task",
-            index=models.Index(fields=["project", "status", "position"], name="task_board"),
-        ),
-        migrations.AddIndex(
-            model_name="task",
-            index=models.Index(fields=["project", "-updated_at"], name="task_last_changed"),
-        ),
-        migrations.AddConstraint(
-            model_name="task",
-            constraint=models.UniqueConstraint(
-                fields=("project", "number"), name="task_number_is_unique_in_its_project"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="task",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("priority__in", [0, 1, 2, 3, 4])), name="task_priority_is_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="task",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("parent__isnull", True),
-                    models.Q(("parent", models.F("id")), _negated=True),
-                    _connector="OR",
-                ),
-                name="task_is_not_its_own_parent",
-                violation_error_message="A task cannot be its own parent.",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="task",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("start_date__isnull", True),
-                    ("due_date__isnull", True),
-                    ("due_date__gte", models.F("start_date")),
-                    _connector="OR",
-                ),
-                name="task_is_due_after_it_starts",
-                violation_error_message="A task is due on or after the day it starts.",
             ),
         ),
     ]
