@@ -194,7 +194,8 @@ LANGUAGE_CODE = "en"
 
 INSTALLED_APPS = [
     "unfold",
-    "django.contrib.admin",
+    # paca/urls.py finds the pages of the admin: workers and most commands need none of them.
+    "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -15,6 +15,7 @@ class AnyTextConverter(StringConverter):
 
 
 register_converter(AnyTextConverter, "any_text")
+admin.autodiscover()
 
 api = [
     path("", include("paca.accounts.api.urls")),

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 
 
-@register()
+@register("paca")
 def check_secrets_are_stored(app_configs: Any, **options: Any) -> list[CheckMessage]:
     """Refuse secrets that exist only in this process: nothing else could read what it encrypts."""
     if not settings.PACA_KEYS.unsaved:
@@ -22,7 +22,7 @@ def check_secrets_are_stored(app_configs: Any, **options: Any) -> list[CheckMess
     ]
 
 
-@register()
+@register("paca")
 def check_a_worker_can_run(app_configs: Any, **options: Any) -> list[CheckMessage]:
     """Say that ``runserver`` is not all of Paca, to people who expect it."""
     if "runserver" not in sys.argv:

@@ -1,8 +1,10 @@
 """The admin: access, and that each page works and saves through the services."""
 
+from importlib import import_module
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib import admin as django_admin
 from django.contrib.messages import get_messages
 from django.test import Client
@@ -16,7 +18,9 @@ from tests.support.api import Api
 from tests.support.world import World, make_world
 
 pytestmark = pytest.mark.django_db
+import_module(settings.ROOT_URLCONF)  # registers the pages of the admin
 MODELS = [model._meta for model in django_admin.site._registry]
+assert MODELS
 LISTS = [f"/admin/{m.app_label}/{m.model_name}/" for m in MODELS]
 
 

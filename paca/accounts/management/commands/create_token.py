@@ -14,6 +14,8 @@ from paca.common.errors import Invalid
 
 class Command(BaseCommand):
     help = "Make an API token for a person. It is shown once and stored only as a hash."
+    # Only our own: the others import every page.
+    requires_system_checks = ("paca",)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("user", help="the person's username")
