@@ -10,7 +10,7 @@ import pytest
 from paca.conversations.models import Conversation
 from paca.sandbox.bubblewrap.backend import Bubblewrap
 from tests.support import runners
-from tests.support.flow import Flow, assert_replay_matches, wait_until
+from tests.support.flow import UNTIL_ALLOWED, Flow, assert_replay_matches, wait_until
 from tests.support.model_script import calls, fails, says
 from tests.support.worker_process import WorkerProcess
 
@@ -28,19 +28,20 @@ def killable(flow):
 def test_command_of_a_killed_worker_is_attached_to_and_never_run_again(killable):
     """T-19, with a command that outlives the lease."""
     flow, process = killable
-    command = "echo x >> once.txt; sleep 5; echo whole"
+    command = f"echo x >> once.txt; {UNTIL_ALLOWED}; echo whole"
     conversation = flow.begin(
         "Go", [calls(bash=command), calls(bash="cat once.txt"), says("Once.")]
     )
     flow.wait_until_written(conversation, "once.txt")
     process.kill()
     process.start()
+    wait_until(lambda: conversation.has_event("conversation.resumed"))
+    flow.let_command_end(conversation)
     flow.wait_until_idle(conversation)
     assert conversation.answers == ["Once."]
     assert "whole" in conversation.outputs[0]
     assert conversation.outputs[1].splitlines()[0] == "x"
     assert conversation.outputs[1].splitlines()[1].startswith("[exit 0")
-    assert conversation.has_event("conversation.resumed")
     assert flow.model.violations == []
     assert_replay_matches(conversation)
 
@@ -63,12 +64,12 @@ def test_message_that_is_written_while_no_worker_lives_is_answered_by_the_turn_t
 ):
     """In a command: the next worker carries the turn on, and no second turn says "Go on."."""
     flow, process = killable
-    command = "echo x > begun; until [ -e go-on ]; do sleep 0.05; done"
+    command = f"echo x > begun; {UNTIL_ALLOWED}"
     conversation = flow.begin("Go", [calls(bash=command), says("Both done."), says("Again.")])
     flow.wait_until_written(conversation, "begun")
     process.kill()
     flow.send(conversation, "And also this")
-    flow.file_of(conversation, "go-on").touch()
+    flow.let_command_end(conversation)
     process.start()
     flow.wait_until_idle(conversation)
     assert conversation.answers == ["Both done."]

@@ -5,7 +5,7 @@ import pytest
 from paca.asgi import application
 from tests.realtime.pages import conversation_page, session_headers
 from tests.support import postgres_sessions
-from tests.support.flow import Flow, assert_replay_matches, wait_until
+from tests.support.flow import UNTIL_ALLOWED, Flow, assert_replay_matches, wait_until
 from tests.support.live_server import running
 from tests.support.model_script import calls, says
 
@@ -17,7 +17,7 @@ pytestmark = [
 
 
 def test_turn_is_carried_on_after_every_database_connection_was_cut(flow: Flow):
-    command = "echo x >> once.txt; sleep 4; echo whole"
+    command = f"echo x >> once.txt; {UNTIL_ALLOWED}; echo whole"
     conversation = flow.begin(
         "Go", [calls(bash=command), calls(bash="cat once.txt"), says("Once.")]
     )
@@ -25,6 +25,7 @@ def test_turn_is_carried_on_after_every_database_connection_was_cut(flow: Flow):
     for _ in range(6):
         postgres_sessions.end_sessions()
         wait_until(postgres_sessions.sessions)  # the worker has connected again
+    flow.let_command_end(conversation)
     flow.wait_until_idle(conversation)
     assert conversation.status == "finished/answered"
     assert conversation.answers == ["Once."]

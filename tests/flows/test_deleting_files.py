@@ -9,7 +9,13 @@ from paca.conversations import deletion
 from paca.conversations.models import Conversation, Sandbox
 from tests.flows.test_sweeper import set_last_use, sweep
 from tests.support import docker_backend
-from tests.support.flow import Flow, ObservedConversation, assert_replay_matches, wait_until
+from tests.support.flow import (
+    UNTIL_ALLOWED,
+    Flow,
+    ObservedConversation,
+    assert_replay_matches,
+    wait_until,
+)
 from tests.support.model_script import calls, says
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
@@ -71,7 +77,7 @@ def test_message_before_the_sweep_finds_an_empty_workspace(flow):
 
 def test_deleting_files_is_refused_while_commands_run(flow):
     conversation = flow.begin(
-        "Go", [calls(bash="echo x > note.txt; sleep 3; cat note.txt"), says("x")]
+        "Go", [calls(bash=f"echo x > note.txt; {UNTIL_ALLOWED}; cat note.txt"), says("x")]
     )
     wait_until(lambda: conversation.has_event("tool.started"))
     with pytest.raises(deletion.ConversationRunning):
@@ -79,5 +85,6 @@ def test_deleting_files_is_refused_while_commands_run(flow):
     backend = flow.sandbox
     wait_until(lambda: Sandbox.objects.filter(conversation=conversation.id).exists())
     assert asyncio.run(flow.sandboxes().remove_files(conversation.id, backend)) is False
+    flow.let_command_end(conversation)
     flow.wait_until_idle(conversation)
     assert conversation.outputs[0].startswith("x")

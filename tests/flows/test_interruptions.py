@@ -6,12 +6,11 @@ import pytest
 
 from paca.conversations import services
 from paca.conversations.services import ConversationBusy
-from tests.support.flow import BOTH_DIALECTS, assert_replay_matches, wait_until
+from tests.support.flow import BOTH_DIALECTS, UNTIL_ALLOWED, assert_replay_matches, wait_until
 from tests.support.model_script import calls, fails, says
 from tests.support.promises import END_COMMAND_SECONDS, STOP_SECONDS, kept
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
-WAIT_FOR_FILE = "until [ -e go-on ]; do sleep 0.05; done"
 
 
 @pytest.mark.parametrize("fault", ["hang", "stall"])
@@ -70,12 +69,12 @@ def test_message_after_a_stop_reaches_the_model_with_what_people_saw_of_its_answ
 
 
 def test_limit_that_is_changed_during_a_turn_counts_from_the_next_call_on(flow):
-    replies = [calls(bash=WAIT_FOR_FILE), says("So far.")]
+    replies = [calls(bash=UNTIL_ALLOWED), says("So far.")]
     conversation = flow.begin("Go", replies)
     wait_until(lambda: conversation.has_event("tool.started"))
     flow.world.agent.limit_steps = 1
     flow.world.agent.save()
-    flow.file_of(conversation, "go-on").touch()
+    flow.let_command_end(conversation)
     flow.wait_until_idle(conversation)
     assert conversation.status == "paused/step_limit"
     assert conversation.event_data("conversation.paused")[0]["limit"] == 1
@@ -100,11 +99,11 @@ def test_message_after_a_stop_starts_a_turn_however_long_the_stop_takes(flow):
 
 @BOTH_DIALECTS
 def test_message_during_a_turn_is_read_at_the_next_step(flow):
-    conversation = flow.begin("Go", [calls(bash=WAIT_FOR_FILE), says("Both done.")])
+    conversation = flow.begin("Go", [calls(bash=UNTIL_ALLOWED), says("Both done.")])
     wait_until(lambda: conversation.has_event("tool.started"))
     sent = flow.send(conversation, "And also this")
     assert sent.turn is None
-    flow.file_of(conversation, "go-on").touch()
+    flow.let_command_end(conversation)
     flow.wait_until_idle(conversation)
     assert conversation.answers == ["Both done."]
     assert "And also this" in flow.model.requests[-1].texts[-1][1]
@@ -149,23 +148,23 @@ def test_interrupt_ends_the_turn_and_starts_the_next(flow):
 
 
 def test_message_refused_by_a_busy_conversation_is_not_stored(flow):
-    conversation = flow.begin("Go", [calls(bash=WAIT_FOR_FILE), says("done")])
+    conversation = flow.begin("Go", [calls(bash=UNTIL_ALLOWED), says("done")])
     wait_until(lambda: conversation.has_event("tool.started"))
     with pytest.raises(ConversationBusy):
         flow.send(conversation, "Now", on_busy="reject")
-    flow.file_of(conversation, "go-on").touch()
+    flow.let_command_end(conversation)
     flow.wait_until_idle(conversation)
     assert len(conversation.event_data("message.received")) == 1
 
 
 def test_pause_lets_the_step_end_and_resume_goes_on(flow):
-    command = f"{WAIT_FOR_FILE}; echo kept"
+    command = f"{UNTIL_ALLOWED}; echo kept"
     conversation = flow.begin("Go", [calls(bash=command), says("done")])
     wait_until(lambda: conversation.has_event("tool.started"))
     services.pause(conversation.row, by=flow.world.owner)
     run = flow.worker._worker._runs[conversation.id]
     wait_until(lambda: run._active_turn.pause_asked_by)
-    flow.file_of(conversation, "go-on").touch()
+    flow.let_command_end(conversation)
     flow.wait_until_idle(conversation)
     assert conversation.status == "paused/by_person"
     assert "kept" in conversation.outputs[0]

@@ -6,7 +6,6 @@ import functools
 import os
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -19,7 +18,6 @@ from paca.conversations import event_log, services
 from paca.conversations.models import Conversation, Event, Worker
 from paca.conversations.services import MessageReceipt
 from paca.engine.context.history import History, advance
-from paca.sandbox.bubblewrap.backend import Bubblewrap
 from paca.sandbox.manager import DockerAddress, SandboxManager
 from paca.worker.main import WorkerSettings
 from paca.worker.thread import WorkerThread
@@ -32,6 +30,9 @@ from tests.support.world import MODEL, make_world
 # The model server's dialect of flows that do not choose one: ``MODEL_DIALECT=openai pytest tests/flows``.
 DIALECT = os.environ.get("MODEL_DIALECT", "anthropic")
 BOTH_DIALECTS = pytest.mark.parametrize("flow", ["anthropic", "openai"], indirect=True)
+# Shell words that wait for ``let_command_end``: a fault comes while the command runs, also on a slow machine.
+ALLOWED = "go-on"
+UNTIL_ALLOWED = f"until [ -e {ALLOWED} ]; do sleep 0.05; done"
 IDLE_STATUSES = ("finished", "paused", "failed", "stopped")
 
 
@@ -181,17 +182,13 @@ class Flow:
     # --- files, as this machine sees them ---------------------------------------------------------
 
     def file_of(self, conversation: ObservedConversation, name: str) -> Path:
-        """The path on this machine of a file in the workspace of a bubblewrap sandbox.
+        """The path on this machine of a file in the workspace; in Docker only while the sandbox runs."""
+        docker = self.sandbox == "docker"
+        return runners.workspace_file(self.folder, conversation.id, name, docker=docker)
 
-        While the sandbox runs, its workspace may be mounted for it alone: the path then leads through its
-        process 1.
-        """
-        with suppress(OSError, ValueError):
-            pid = runners.pid(Bubblewrap(self.folder, "any"), conversation.id)
-            root = Path("/proc", str(pid), "root", "workspace")
-            if root.exists():
-                return root / name
-        return self.folder / "workspaces" / str(conversation.id) / name
+    def let_command_end(self, conversation: ObservedConversation) -> None:
+        """Let a command that contains ``UNTIL_ALLOWED`` go on."""
+        self.file_of(conversation, ALLOWED).touch()
 
     def wait_until_written(self, conversation: ObservedConversation, name: str) -> None:
         """Wait until a command has written this file. The start of its call is too early a sign."""

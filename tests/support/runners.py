@@ -4,13 +4,15 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from uuid import UUID
 
 import psutil
 
 from paca.sandbox.base import Backend
 from paca.sandbox.bubblewrap import host_process
+from paca.sandbox.bubblewrap.backend import Bubblewrap
 from paca.sandbox.bubblewrap.sandbox_directory import SandboxDirectory, short_folder_path
 from paca.sandbox.runner import proc
 from tests.support import docker_backend
@@ -26,6 +28,23 @@ def pid(backend: Backend, conversation_id: UUID) -> int:
     if backend.name == "docker":
         return docker_backend.runner_pid(backend, conversation_id)
     return host_process.read_record(sandbox_directory(backend, conversation_id).folder).pid
+
+
+def workspace_file(
+    data_folder: Path, conversation_id: UUID, name: str, *, docker: bool = False
+) -> Path:
+    """The path on this machine of a file in the workspace of a sandbox.
+
+    While the sandbox runs, its workspace may be mounted for it alone: the path then leads through its
+    process 1.
+    """
+    with suppress(OSError, ValueError):
+        backend = docker_backend.make(data_folder) if docker else Bubblewrap(data_folder, "any")
+        runner = pid(backend, conversation_id)
+        root = Path("/proc", str(runner), "root", "workspace")
+        if root.exists():
+            return root / name
+    return data_folder / "workspaces" / str(conversation_id) / name
 
 
 def commands(backend: Backend, conversation_id: UUID) -> list[psutil.Process]:

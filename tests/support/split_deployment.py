@@ -12,7 +12,8 @@ from uuid import UUID, uuid4
 
 from tests.installation.manage_process import Installation, Running
 from tests.realtime.pages import Page
-from tests.support.flow import wait_until
+from tests.support import runners
+from tests.support.flow import ALLOWED, wait_until
 from tests.support.model_server import ModelServer
 from tests.support.postgres_server import PostgresServer
 from tests.support.world import MODEL
@@ -92,6 +93,11 @@ class SplitDeployment:
 
         found: Running = wait_until(held, 15)
         return found
+
+    def let_command_end(self, conversation: str) -> None:
+        """Let a command that contains ``UNTIL_ALLOWED`` go on."""
+        workers = self._folder / "workers"
+        runners.workspace_file(workers, UUID(conversation), ALLOWED).touch()
 
     def end(self) -> None:
         for installation in self._installations:

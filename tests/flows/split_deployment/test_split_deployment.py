@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.flow import wait_until
+from tests.support.flow import UNTIL_ALLOWED, wait_until
 from tests.support.model_script import calls, says
 from tests.support.promises import DRAIN_SECONDS, END_COMMAND_SECONDS, kept
 from tests.support.split_deployment import end
@@ -46,12 +46,13 @@ def test_stop_reaches_a_worker_in_another_process_at_once(deployment, agent, mod
 @in_both_dialects
 def test_conversations_of_a_killed_worker_go_on_in_the_other_one(deployment, agent, model):
     both = deployment.workers(2)
-    command = "echo x >> once.txt; echo begun; sleep 4; echo whole"
+    command = f"echo x >> once.txt; echo begun; {UNTIL_ALLOWED}; echo whole"
     model.script([calls(bash=command), calls(bash="cat once.txt"), says("Once.")])
     conversation = agent.start_conversation("Go")
     with conversation.page() as page:
         page.until("agent.tool.progressed", PATIENCE)
     deployment.owner_of(conversation.id, both).kill()
+    deployment.let_command_end(conversation.id)
     assert conversation.wait_until_idle() == "finished/answered"
     assert conversation.answers == ["Once."]
     first, second = (each["output"] for each in conversation.event_data("tool.returned"))
