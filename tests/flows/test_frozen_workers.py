@@ -11,7 +11,13 @@ import pytest
 from paca.conversations.models import Event, Worker
 from tests.flows.test_docker import docker_flow
 from tests.support import docker_backend
-from tests.support.flow import Flow, ObservedConversation, assert_replay_matches, wait_until
+from tests.support.flow import (
+    UNTIL_ALLOWED,
+    Flow,
+    ObservedConversation,
+    assert_replay_matches,
+    wait_until,
+)
 from tests.support.model_script import calls, says
 from tests.support.worker_process import WorkerProcess
 
@@ -22,7 +28,7 @@ pytestmark = [
 ]
 # The first model call of a process loads a provider's library, which is slow on a busy machine.
 SLOW = 90
-COMMAND = "echo x >> once.txt; echo begun; sleep 6; echo ended"
+COMMAND = f"echo x >> once.txt; echo begun; {UNTIL_ALLOWED}; echo ended"
 LARGE_OUTPUTS = [("bash", {"command": "head -c 60000 /dev/zero | tr '\\0' x"})] * 24
 
 
@@ -52,6 +58,7 @@ def begin_and_freeze(flow: Flow, process: WorkerProcess) -> ObservedConversation
     wait_until(lambda: mine.get().heartbeat_at > last)
     time.sleep(0.1)
     process.freeze()
+    flow.let_command_end(conversation)
     return conversation
 
 
