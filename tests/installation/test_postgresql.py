@@ -38,7 +38,12 @@ def database(postgres: PostgresServer, request: pytest.FixtureRequest) -> str:
     return name
 
 
-def sessions(postgres: PostgresServer, database: str) -> int:
+def assert_no_session_is_left(postgres: PostgresServer, database: str) -> None:
+    """The server's process of a session ends a moment after its client."""
+    wait_until(lambda: _sessions(postgres, database) == 0, 20)
+
+
+def _sessions(postgres: PostgresServer, database: str) -> int:
     found = postgres.execute(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = %s", database, database="postgres"
     )
@@ -55,7 +60,7 @@ def test_start_fills_an_empty_postgresql_database_and_reuses_it(
     assert first_start.get("/healthz").status == 200
     wait_until(lambda: first_start.get("/readyz").status == 200)
     assert first_start.stop() == 0
-    assert sessions(postgres, database) == 0
+    assert_no_session_is_left(postgres, database)
     again = installation.up(DATABASE_URL=url)
     assert "up to date" in again.output
     assert "sign in as" not in again.output
@@ -346,7 +351,7 @@ def test_start_refuses_a_postgresql_database_that_cannot_be_used_and_says_the_ne
     assert "hush" not in said
     assert postgres.password not in said
     assert "\n" not in said
-    assert sessions(postgres, new) == 0
+    assert_no_session_is_left(postgres, new)
 
 
 def test_start_on_a_refused_postgresql_database_creates_nothing(
