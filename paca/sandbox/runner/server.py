@@ -95,7 +95,8 @@ class RunnerServer:
             for fd, _ in self._poll.poll(wait):
                 self._handle_ready_fd(fd)
             self._flush()  # the answer to an attach goes first: the next step may load modules
-            wait = self._tick()
+            # A runner that ends because it can open nothing more could not check its limits either.
+            wait = 0.0 if self._ending else self._tick()
             self._flush()
             if self._flush_at:
                 wait = min(wait, COALESCE_SECONDS)
