@@ -150,6 +150,12 @@ def volume_of(conversation_id: UUID) -> str | None:
     return next(iter(of_conversation(conversation_id).values_list("volume", flat=True)), None)
 
 
+def owners_of_volumes() -> dict[str, UUID]:
+    """The conversations by their volume, where its name does not follow from the conversation."""
+    rows = Sandbox.objects.exclude(volume="")
+    return {row.volume: row.conversation_id for row in rows.only("volume", "conversation_id")}
+
+
 def recorded_volumes(volumes: Iterable[str]) -> set[str]:
     """Of these volumes, those that belong to the warm pool or to a conversation."""
     asked = [volume for volume in volumes if volume]

@@ -233,7 +233,10 @@ class Backend(Protocol):
         ...
 
     def remove_leftovers(self) -> int:
-        """Remove what ended processes left half-made; gives the number of things."""
+        """Remove what ended processes left half-made; gives the number of things.
+
+        Raises ``SandboxUnavailable``.
+        """
         ...
 
     async def remove_files(self, conversation_id: UUID, volume: str = "") -> bool:

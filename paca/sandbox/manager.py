@@ -219,7 +219,11 @@ class SandboxManager:
 
     def remove_leftovers(self) -> int:
         """Remove what ended processes left half-made; gives the number of things."""
-        return sum(backend.remove_leftovers() for backend in self.backends)
+        removed = 0
+        for backend in self.backends:
+            with suppress(SandboxUnavailable):  # the next sweep asks it again
+                removed += backend.remove_leftovers()
+        return removed
 
     async def pause(self, conversation_id: UUID, backend_name: str) -> bool:
         """Pause a conversation's sandbox; False if that is not possible now."""

@@ -8,16 +8,20 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from io import StringIO
 from pathlib import Path
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
+from channels.db import database_sync_to_async
+from django.core.management import call_command
 from django.db.models.functions import Now
 
-from paca.conversations import deletion
+from paca.conversations import deletion, services
 from paca.conversations.models import ReadySandbox, Sandbox
-from paca.ops import dashboard
-from paca.sandbox.base import IdlePolicy, SandboxSpec
+from paca.ops import dashboard, sandbox_factory
+from paca.sandbox.base import IdlePolicy, SandboxFile, SandboxSpec
+from paca.sandbox.docker import container
 from paca.sandbox.docker.backend import Docker
 from paca.sandbox.docker.warm_sandboxes import WarmSandboxes
 from paca.sandbox.manager import DockerAddress
@@ -28,6 +32,7 @@ from tests.support.docker_proxy import DockerProxy
 from tests.support.flow import Flow, ObservedConversation, assert_replay_matches, wait_until
 from tests.support.model_script import calls, says
 from tests.support.warm_pool_process import WarmPoolProcess
+from tests.support.world import make_world
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -106,6 +111,59 @@ def sweep(flow: Flow, *, idle: float = 60) -> SweepResult:
         return asyncio.run(sweeper.sweep(set()))
     finally:
         database.close()
+
+
+# --- the end of an installation -------------------------------------------------------------------
+
+
+async def leave_one_of_each(backend: Docker, conversation: UUID) -> None:
+    """What a killed worker leaves: a warm sandbox, a conversation in one, a volume of skills alone."""
+    warm = WarmSandboxes(backend)
+    taken = await warm.create(SandboxSpec(UUID(int=0)), warm.new_volume(), owner="dead")
+    assert await warm.assign(taken, conversation)
+    await database_sync_to_async(Sandbox.objects.create)(
+        conversation_id=conversation, backend="docker", volume=taken.volume, last_used_at=Now()
+    )
+    left = await warm.create(SandboxSpec(UUID(int=0)), warm.new_volume(), owner="dead")
+    left.attachment.close()
+
+    async def read_files() -> tuple[SandboxFile, ...]:
+        return (SandboxFile("a/SKILL.md", b"x"),)
+
+    with_skills = SandboxSpec(uuid4(), read_files=read_files)
+    sandbox = await backend.open(with_skills, epoch=1)
+    await sandbox.detach()
+    name = container.container_name(backend.inventory.install_id, with_skills.conversation_id)
+    await backend.engine.call(lambda client: client.remove_container(name, force=True))
+
+
+def test_reap_sandboxes_leaves_nothing_of_an_installation_on_docker(
+    transactional_db, tmp_path, backend, settings, monkeypatch
+):
+    monkeypatch.setattr(sandbox_factory, "install_id", lambda: backend.inventory.install_id)
+    settings.PACA_DATA_DIR, settings.PACA_SANDBOX = tmp_path, "docker"
+    settings.AGENT_SANDBOX_IMAGE = docker_backend.IMAGE
+    here = make_world()
+    started = services.start_chat(here.agent, text="Go", by=here.owner)
+    asyncio.run(leave_one_of_each(backend, started.conversation_id))
+    filters = {"label": f"{container.INSTALL_LABEL}={backend.inventory.install_id}"}
+
+    def labelled() -> list[str]:
+        found = backend.engine.call_sync(lambda client: client.volumes(filters=filters))
+        return [each["Name"] for each in found["Volumes"] or ()]
+
+    def reap(*options: str) -> str:
+        output = StringIO()
+        call_command("reap_sandboxes", "--all", *options, stdout=output)
+        return output.getvalue()
+
+    try:
+        assert len(labelled()) == 4
+        assert "3 sandboxes with their files" in reap()
+        assert "3 sandboxes were removed" in reap("--yes")
+        assert (labelled(), containers(backend)) == ([], [])
+    finally:
+        asyncio.run(_remove_all(backend))
 
 
 # --- a conversation takes one -----------------------------------------------------------------------------------------

@@ -164,8 +164,11 @@ class Docker:
         return self.inventory.list_volumes()
 
     def remove_leftovers(self) -> int:
-        """Remove nothing: unfinished containers and volumes have labels, so a sweep finds them."""
-        return 0
+        """Remove volumes of skills whose container is gone. A sweep finds all else by its labels.
+
+        Raises ``SandboxUnavailable``.
+        """
+        return self.inventory.remove_volumes_without_container()
 
     async def pause(self, conversation_id: UUID) -> bool:
         """Freeze the container's control group; False if it does not run. Raises ``SandboxUnavailable``."""

@@ -3,6 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -55,6 +57,23 @@ class Inventory:
             if not is_probe_id(conversation_id)
             or container.is_old(container.parse_time(listed["CreatedAt"]))
         }
+
+    def remove_volumes_without_container(self) -> int:
+        """Remove volumes without a name whose container is gone, and give their number.
+
+        Docker keeps them if others than Paca remove a container. Named volumes hold files of conversations:
+        they stay. Raises ``SandboxUnavailable``.
+        """
+        filters = {"label": self._label_filter, "dangling": "true"}
+        found = self._engine.call_sync(lambda client: client.volumes(filters=filters))
+        removed = 0
+        for listed in found["Volumes"] or ():
+            name = listed["Name"]
+            if container.conversation_from_volume(name) is None:
+                with suppress(DockerRefused):  # another process has just removed it
+                    self._engine.call_sync(partial(_remove_volume, name))
+                    removed += 1
+        return removed
 
     def list_containers(self) -> list[dict[str, Any]]:
         """All containers as Docker lists them, also ended ones. Raises ``SandboxUnavailable``."""
@@ -157,3 +176,7 @@ class Inventory:
                 if refusal.http_status != CONFLICT or clock.monotonic() > deadline:
                     raise
             await asyncio.sleep(0.01)
+
+
+def _remove_volume(name: str, client: Any) -> None:
+    client.remove_volume(name)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Container
 from dataclasses import dataclass
 from uuid import UUID
 
+from paca.conversations import sandbox_queries
 from paca.engine.workspace import SandboxUnavailable
 from paca.sandbox.manager import SandboxManager
 
@@ -31,11 +33,25 @@ class AllSandboxes:
 
 def find_all(manager: SandboxManager) -> AllSandboxes:
     """Every sandbox of this installation that the backends on this host know, running or not."""
-    files, started = manager.list_workspaces(), manager.list_started()
+    files, started, warm = manager.list_workspaces(), manager.list_started(), manager.list_warm()
     answered = files.keys() & started.keys()
-    workspaces = {name: dict.fromkeys(started[name], "") | files[name] for name in sorted(answered)}
+    workspaces = {
+        name: dict.fromkeys(started[name], "") | _by_conversation(files[name], without=warm)
+        for name in sorted(answered)
+    }
     unreachable = tuple(each.name for each in manager.backends if each.name not in answered)
-    return AllSandboxes(workspaces, tuple(manager.list_warm()), unreachable)
+    return AllSandboxes(workspaces, tuple(warm), unreachable)
+
+
+def _by_conversation(volumes: dict[UUID, str], *, without: Container[str]) -> dict[UUID, str]:
+    """The volumes, except those of warm sandboxes. One that was warm once is not named after its conversation."""
+    owners = sandbox_queries.owners_of_volumes()
+    kept = {named: volume for named, volume in volumes.items() if volume not in without}
+    found = {named: volume for named, volume in kept.items() if volume not in owners}
+    for named, volume in kept.items():
+        if volume in owners:
+            found[named if owners[volume] in found else owners[volume]] = volume
+    return found
 
 
 async def remove_all(manager: SandboxManager, found: AllSandboxes) -> int:
