@@ -2,8 +2,8 @@
 
 # Each stores about ``mib`` MiB, slowly enough that the sandbox can notice, says so, and keeps it for a while.
 PROGRAM = """
-import array, mmap, os, socket, sys, time
-way, mib, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+import array, ctypes, os, signal, socket, sys, time
+way, mib, seconds, fifo = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4:]
 PIECE, kept = b"x" * (4 << 20), []
 
 def write(fd):
@@ -11,6 +11,13 @@ def write(fd):
     while view:
         view = view[os.write(fd, view):]
     time.sleep(0.03)
+
+def map_only(fd):
+    libc = ctypes.CDLL(None)  # Python's own maps keep their file open
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    assert libc.mmap(None, 4096, 1, 1, fd, 0) != ctypes.c_void_p(-1).value
+    os.close(fd)
 
 def unlinked(number):
     fd = os.open(f"u{number}", os.O_RDWR | os.O_CREAT)
@@ -47,9 +54,7 @@ def deep_and_closed(number):
     os.close(fd)
 
 def mapped(number):
-    fd = unlinked(number)
-    kept.append(mmap.mmap(fd, 4096))
-    os.close(fd)
+    map_only(unlinked(number))
 
 def sent(number):
     fd = unlinked(number)
@@ -65,6 +70,24 @@ def allocated(number):
     kept.append(fd)
     time.sleep(0.03)
 
+def allocated_and_mapped(number):
+    allocated(number)
+    map_only(kept.pop())
+
+def mapped_by_parent(number):
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so the kernel forgets what each child has written
+    fd = os.open(f"p{number}", os.O_RDWR | os.O_CREAT)
+    os.unlink(f"p{number}")
+    if os.fork() == 0:
+        write(fd)
+        os._exit(0)
+    try:
+        os.wait()
+    except ChildProcessError:
+        pass
+    assert os.fstat(fd).st_size == len(PIECE), "no space"
+    map_only(fd)
+
 def hidden(number):
     if number == 0:
         import ctypes
@@ -73,10 +96,13 @@ def hidden(number):
 
 ways = {"unlinked": unlinked, "closed folder": closed_folder, "deep": deep,
         "deep and closed": deep_and_closed, "mapped": mapped,
-        "sent": sent, "allocated": allocated, "hidden": hidden}
+        "sent": sent, "allocated": allocated, "allocated and mapped": allocated_and_mapped,
+        "mapped by parent": mapped_by_parent, "hidden": hidden}
 for number in range(mib // 4):
     ways[way](number)
 print("stored", flush=True)
+for path in fifo:
+    open(path).read()
 time.sleep(seconds)
 """
 WAYS = [
@@ -87,6 +113,8 @@ WAYS = [
     "mapped",
     "sent",
     "allocated",
+    "allocated and mapped",
+    "mapped by parent",
     "hidden",
 ]
 # A program that nobody may read hides its open files as well.
@@ -98,6 +126,6 @@ UNREADABLE = (
 EMPTY_FILES = "mkdir -p many && cd many && for i in $(seq {}); do : > $i || exit; done; echo stored"
 
 
-def line(way: str, mib: int, seconds: float = 0) -> str:
-    """The command line that stores ``mib`` MiB in this way and then waits."""
-    return f"python3 - '{way}' {mib} {seconds} <<'END'\n{PROGRAM}\nEND"
+def line(way: str, mib: int, seconds: float = 0, fifo: str = "") -> str:
+    """The command line that stores ``mib`` MiB in this way, then waits: for an end of ``fifo``, and in time."""
+    return f"python3 - '{way}' {mib} {seconds} {fifo} <<'END'\n{PROGRAM}\nEND"

@@ -92,6 +92,32 @@ async def test_a_workspace_takes_what_its_limit_allows(disk_limiter, open_sandbo
 
 
 @with_each_disk_limiter
+@pytest.mark.parametrize("way", ["mapped", "sent"])
+async def test_a_workspace_is_not_charged_with_what_others_store_meanwhile(
+    disk_limiter, open_sandbox, way
+):
+    """Files out of sight could be as large as what the disk has lost, if others did not write to it too."""
+    handle, other = await open_sandbox(workspace_mib=LIMIT_MIB), await open_sandbox()
+    await handle.bash("mkfifo go")
+    await handle.sandbox.usage()  # the count begins while nothing is out of sight
+    stored = asyncio.Event()
+    storing_line = storing.line(way, 16, fifo="go")
+    running = asyncio.create_task(
+        handle.bash(storing_line, seconds=60, on_output=lambda _: stored.set())
+    )
+    async with asyncio.timeout(60):
+        await stored.wait()
+    await handle.sandbox.usage()
+    written = await other.bash("head -c 150M /dev/zero > big && echo written", seconds=60)
+    assert written.output == "written\n"
+    for _ in range(2):
+        assert (await handle.sandbox.usage()).size < LIMIT_MIB << 20
+    await handle.bash(": > go")
+    outcome = await running
+    assert (outcome.output, outcome.cause, outcome.exit_code) == ("stored\n", "", 0)
+
+
+@with_each_disk_limiter
 async def test_a_process_that_nobody_may_look_at_stores_no_more(disk_limiter, open_sandbox):
     handle = await open_sandbox(workspace_mib=LIMIT_MIB)
     outcome = await handle.bash(storing.UNREADABLE, seconds=60)

@@ -93,7 +93,7 @@ def test_the_seccomp_filter_is_absent_on_an_unknown_processor(monkeypatch):
 @pytest.mark.parametrize("pinned", [True, False])
 def test_the_filter_of_commands_refuses_what_acts_on_the_runner(machine, column, pinned):
     arch = bpf.ARCHITECTURES[machine][1]
-    program = runner_protection.program(column, arch, pinned=pinned)
+    program = runner_protection.program(column, arch, pinned=pinned, counted=not pinned)
     for name, numbers in runner_protection.ACTING_ON_A_PROCESS.items():
         others = bpf.EPERM if pinned and name == "sched_setaffinity" else bpf.ALLOW
         for pid, expected in ((1, bpf.EPERM), (0x500000001, bpf.EPERM), (0, others), (7, others)):
@@ -108,3 +108,27 @@ def test_the_filter_of_commands_refuses_what_acts_on_the_runner(machine, column,
     assert verdict(program, prctl, 4, 1, arch=arch) == bpf.ALLOW
     assert verdict(program, prctl, 15, 0, arch=arch) == bpf.ALLOW
     assert verdict(program, 1, arch=arch) == bpf.ALLOW
+
+
+@MACHINES
+@pytest.mark.parametrize("counted", [True, False])
+def test_the_filter_of_commands_refuses_space_that_cannot_be_counted(machine, column, counted):
+    arch = bpf.ARCHITECTURES[machine][1]
+    program = runner_protection.program(column, arch, pinned=False, counted=counted)
+    expected = bpf.EOPNOTSUPP if counted else bpf.ALLOW
+    fallocate, ioctl = runner_protection.FALLOCATE[column], runner_protection.IOCTL[column]
+    for mode in (
+        0x00,
+        0x01,
+        0x10,
+        0x40,
+    ):  # take space, also without a longer file, as zeros, as a copy
+        assert verdict(program, fallocate, 3, mode, arch=arch) == expected, mode
+    for mode in (0x03, 0x08):  # give space back
+        assert verdict(program, fallocate, 3, mode, arch=arch) == bpf.ALLOW, mode
+    for request in runner_protection.TAKING_IOCTLS:
+        assert verdict(program, ioctl, 3, request, arch=arch) == expected
+        assert verdict(program, ioctl, 3, (5 << 32) | request, arch=arch) == expected
+    assert verdict(program, ioctl, 1, 0x5401, arch=arch) == bpf.ALLOW  # TCGETS
+    for name, numbers in runner_protection.SETTING_ATTRIBUTES.items():
+        assert verdict(program, numbers[column], arch=arch) == expected, name

@@ -7,6 +7,7 @@ import os
 
 LOAD, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_SET, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 ALLOW, ERROR, EPERM, ENOSYS = 0x7FFF0000, 0x00050000, 0x00050001, 0x00050026
+EOPNOTSUPP = ERROR | 95
 NUMBER, ARCHITECTURE = 0, 4
 ARGUMENTS = (16, 24, 32)  # of the lower half of each argument, which is all that these calls read
 # By machine: the column of its call numbers in tables, and its name in a filter.

@@ -9,6 +9,8 @@ from collections import deque
 from paca.sandbox.runner import open_files, processes
 from paca.sandbox.runner.safe_path import keep_usable
 from paca.sandbox.runner.signals import SIGKILL
+from paca.sandbox.runner.unseen_space import UnseenSpace
+from paca.sandbox.runner.written_bytes import WriteCounters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,11 +24,15 @@ FOLDER_FLAGS = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Usage:
-    """What is stored: ``size`` in bytes, and the number of ``files``, folders included."""
+    """What is stored: ``size`` in bytes, and the number of ``files``, folders included.
 
-    def __init__(self, size: int, files: int) -> None:
+    ``proved``: the part of ``size`` that the sandbox has stored for certain.
+    """
+
+    def __init__(self, size: int, files: int, proved: int | None = None) -> None:
         self.size = size
         self.files = files
+        self.proved = size if proved is None else proved
 
 
 class QuotaUsage:
@@ -58,8 +64,8 @@ class CountedUsage:
     """The usage of a workspace on a file system that others use too.
 
     Files are counted as they are: in folders that their owner may not read, however deep, and without a
-    name as long as a process holds them open. Where a process holds a file that cannot be looked at, the
-    space counts that the whole file system has lost since.
+    name as long as a process holds them open. Where a process holds a file that cannot be looked at, see
+    ``UnseenSpace``.
     """
 
     enforced = False
@@ -71,16 +77,14 @@ class CountedUsage:
         self._device = os.stat(root).st_dev  # noqa: PTH116 - pathlib is slow to import
         self._last = Usage(0, 0)
         self._free_at_last = self._free()
-        self._clear: tuple[int, int] | None = (
-            None  # free space and size when all could be looked at
-        )
+        self._unseen = UnseenSpace()
         self._hidden_before: set[int] = set()
         self._linked: set[int] = set()
         self._immeasurable = False
 
     def is_full(self) -> bool:
         """Whether the limit was passed at the last measurement."""
-        return self._last.size >= self._limit.size or self._last.files >= self._limit.files
+        return self._last.proved >= self._limit.size or self._last.files >= self._limit.files
 
     def is_urgent(self) -> bool:
         """Whether as much may have been written since the last measurement as there was room for.
@@ -103,31 +107,35 @@ class CountedUsage:
         """Count everything. Gives None after each step, so that the caller can pause, then the usage."""
         self._linked.clear()
         self._immeasurable = False
-        free = self._free()
-        total = Usage(0, 0)
+        before, free = WriteCounters(), self._free()
+        files = others = count = 0
         for found in self._walk():
-            if found is not None:
-                total.size += found.st_blocks * 512
-                total.files += 1
+            if stat.S_ISREG(found.st_mode):
+                files += found.st_blocks * 512
+            else:
+                others += found.st_blocks * 512
+            count += 1
             yield None
         held = open_files.collect(processes.command_pids(), self._device)
         for inode, size in held.nameless.items():
             if inode not in self._linked:
-                total.size += size
-                total.files += 1
+                files += size
+                count += 1
+        others += sum(held.folders.values())
         self.holders = held.holders
         self._end_hidden(held.hidden)
-        if held.out_of_sight or held.hidden or self._immeasurable:
-            total.size += self._lost_space(free.size, total.size)
-        else:
-            self._clear = (free.size, total.size)
-        self._last, self._free_at_last = total, free
-        yield total
-
-    def _lost_space(self, free: int, size: int) -> int:
-        """The bytes that the file system has lost since all could be looked at, and that are not found."""
-        free_then, size_then = self._clear or (free, size)
-        return max(0, (free_then - free) - (size - size_then))
+        self._unseen.update(
+            files=files,
+            others=others,
+            free=free.size,
+            before=before,
+            everything_seen=not (held.out_of_sight or held.hidden or self._immeasurable),
+        )
+        self._last = Usage(
+            self._unseen.possible + others, count, proved=self._unseen.proved + others
+        )
+        self._free_at_last = free
+        yield self._last
 
     def _end_hidden(self, hidden: set[int]) -> None:
         """End processes that keep their open files from being looked at, unless it is their first time."""
@@ -136,7 +144,7 @@ class CountedUsage:
 
     # --- walking ----------------------------------------------------------------------------------
 
-    def _walk(self) -> Iterator[os.stat_result | None]:
+    def _walk(self) -> Iterator[os.stat_result]:
         """The status of each entry below the workspace.
 
         Each folder is opened from the one above it: so no path becomes too long. At some depth a folder
@@ -152,7 +160,7 @@ class CountedUsage:
             for level in waiting:
                 level.close()
 
-    def _walk_below(self, top: _Level, waiting: deque[_Level]) -> Iterator[os.stat_result | None]:
+    def _walk_below(self, top: _Level, waiting: deque[_Level]) -> Iterator[os.stat_result]:
         levels = [top]
         try:
             while levels:

@@ -18,14 +18,15 @@ DELETED = b" (deleted)"
 class HeldFiles:
     """What processes hold open.
 
-    ``nameless``: files of the wanted device without a name, by inode, with their bytes. ``elsewhere``:
-    the same for all other devices, by device and inode. ``holders``: by process, the bytes of all these
+    ``nameless``: files of the wanted device without a name, by inode, with their bytes. ``folders``: the
+    same for folders. ``elsewhere``: files on all other devices, by device and inode. ``holders``: by process, the bytes of all these
     files. ``out_of_sight``: a file is only mapped or on its
     way through a socket, so that it cannot be looked at. ``hidden``: processes that may not be looked at.
     """
 
     def __init__(self) -> None:
         self.nameless: dict[int, int] = {}
+        self.folders: dict[int, int] = {}
         self.elsewhere: dict[tuple[int, int], int] = {}
         self.holders: dict[int, int] = {}
         self.hidden: set[int] = set()
@@ -47,20 +48,25 @@ def collect(pids: Iterable[int], device: int | None = None) -> HeldFiles:
         except OSError:  # it has ended
             continue
         for descriptor in descriptors:
-            _look_at(held, pid, descriptor, device)
+            _look_at(held, pid, f"fd/{descriptor}", device)
+        _look_at(held, pid, "cwd", device)
         if device is not None:
             mapped |= _mapped_nameless(pid, device)
     held.out_of_sight = held.out_of_sight or bool(mapped - set(held.nameless))
     return held
 
 
-def _look_at(held: HeldFiles, pid: int, descriptor: str, device: int | None) -> None:
+def _look_at(held: HeldFiles, pid: int, link: str, device: int | None) -> None:
     try:
-        found = os.stat(f"/proc/{pid}/fd/{descriptor}")  # noqa: PTH116 - pathlib is slow to import
+        found = os.stat(f"/proc/{pid}/{link}")  # noqa: PTH116 - pathlib is slow to import
     except OSError:
         return
     if stat.S_ISSOCK(found.st_mode):
-        held.out_of_sight = held.out_of_sight or _carries_files(pid, descriptor)
+        held.out_of_sight = held.out_of_sight or _carries_files(pid, link.removeprefix("fd/"))
+    elif stat.S_ISDIR(found.st_mode):
+        # A folder keeps the space of its entries after they and it were removed.
+        if found.st_nlink == 0 and found.st_dev == device:
+            held.folders[found.st_ino] = found.st_blocks * 512
     elif stat.S_ISREG(found.st_mode) and found.st_nlink == 0:
         size = found.st_blocks * 512
         if found.st_dev == device:

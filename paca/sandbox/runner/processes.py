@@ -65,12 +65,12 @@ def proportional_memory(pid: int) -> int:
     return private_memory(pid)
 
 
-def bytes_written(pid: int) -> int:
-    """The bytes that a process has written towards a disk."""
+def bytes_written(pid: int) -> int | None:
+    """The bytes that a process and the children it has waited for have written towards a disk; None if hidden."""
     for line in proc.read_file(f"/proc/{pid}/io", 1024).splitlines():
         if line.startswith(b"write_bytes:"):
             return int(line.split()[1])
-    return 0
+    return None
 
 
 def cpu_ticks(pid: int) -> int:

@@ -55,13 +55,13 @@ class RequestHandler:
     ) -> None:
         set_own_limits(settings)
         forbid_tracing()
-        protect_runner(pinned=not settings["cgroup"])
+        disk_fd: int | None = settings.get("disk_fd")
+        protect_runner(pinned=not settings["cgroup"], counted=disk_fd is None)
         self._settings = settings
         self._environment = _encode_all(environment(settings))
         self._null: int = settings["null"]
         self._send_update = send_update
         self._files = WorkspaceFiles(WORKSPACE)
-        disk_fd: int | None = settings.get("disk_fd")
         disk = (CountedUsage if disk_fd is None else QuotaUsage)(WORKSPACE, settings)
         self._calls = CallTable(
             poll=poll,
@@ -272,7 +272,7 @@ class RequestHandler:
     def _usage(self, message: dict[str, Any], reply: Reply) -> None:
         limit = self._settings["workspace_mib"] << 20
         self._watchdog.request_usage(
-            lambda usage: reply({"size": usage.size, "files": usage.files, "limit": limit})
+            lambda usage: reply({"size": usage.proved, "files": usage.files, "limit": limit})
         )
 
     def _with_form(self, answer: dict[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,20 @@
-"""Keeps commands from acting on the runner: they have its user, so only a filter of system calls can."""
+"""Keeps commands from acting on the runner, and from what it could not count: with a filter of system calls."""
 
 from __future__ import annotations
 
 from paca.sandbox.runner import bpf
-from paca.sandbox.runner.bpf import ALLOW, EPERM, ERROR, JUMP_EQUAL, LOAD, RETURN, line, on_call
+from paca.sandbox.runner.bpf import (
+    ALLOW,
+    EOPNOTSUPP,
+    EPERM,
+    ERROR,
+    JUMP_EQUAL,
+    JUMP_SET,
+    LOAD,
+    RETURN,
+    line,
+    on_call,
+)
 
 RUNNER_PID = 1
 PR_SET_DUMPABLE = 4
@@ -23,20 +34,36 @@ ACTING_ON_A_PROCESS = {
     "sched_setparam": (142, 118),
     "sched_setscheduler": (144, 119),
 }
+# Calls that take space without writing, so that no counter shows it. Programs know the answer: many file
+# systems cannot do this either. What gives space back is allowed.
+FALLOCATE, IOCTL = (285, 47), (16, 29)
+GIVING_BACK = 0x02 | 0x08  # FALLOC_FL_PUNCH_HOLE and FALLOC_FL_COLLAPSE_RANGE
+TAKING_IOCTLS = (
+    *(0x4030580A, 0x40305824),  # XFS_IOC_ALLOCSP, XFS_IOC_ALLOCSP64
+    *(0x40305828, 0x4030582A, 0x40305839),  # FS_IOC_RESVSP, FS_IOC_RESVSP64, FS_IOC_ZERO_RANGE
+    0x401C5820,  # FS_IOC_FSSETXATTR: it can make each write take much more than is written
+)
+SETTING_ATTRIBUTES = {
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "setxattrat": (463, 463),
+}
 
 
-def protect_runner(*, pinned: bool) -> None:
+def protect_runner(*, pinned: bool, counted: bool) -> None:
     """Refuse system calls on process 1, and those that hide a process from the runner, from now on.
 
     ``pinned``: the sandbox is limited to some cores by its affinity alone, so no command may change it.
+    ``counted``: the runner counts what is stored in the workspace, so nothing may be stored uncounted.
     Raises ``OSError``.
     """
     found = bpf.machine()
     if found is not None:
-        bpf.apply(program(*found, pinned=pinned))
+        bpf.apply(program(*found, pinned=pinned, counted=counted))
 
 
-def program(column: int, architecture: int, *, pinned: bool) -> bytes:
+def program(column: int, architecture: int, *, pinned: bool, counted: bool) -> bytes:
     """The filter in the kernel's format."""
     lines = [
         line(LOAD, bpf.ARCHITECTURE),
@@ -55,8 +82,25 @@ def program(column: int, architecture: int, *, pinned: bool) -> bytes:
     # protect themselves so are told that it worked.
     pretend = [*_require(0, PR_SET_DUMPABLE, ALLOW), *_require(1, 0, ALLOW), line(RETURN, ERROR)]
     lines += on_call(PRCTL[column], pretend)
+    if counted:
+        lines += _refuse_uncounted_space(column)
     lines.append(line(RETURN, ALLOW))
     return b"".join(lines)
+
+
+def _refuse_uncounted_space(column: int) -> list[bytes]:
+    refuse = line(RETURN, EOPNOTSUPP)
+    given_back = [
+        line(LOAD, bpf.ARGUMENTS[1]),
+        line(JUMP_SET, GIVING_BACK, 0, 1),
+        line(RETURN, ALLOW),
+    ]
+    lines = on_call(FALLOCATE[column], [*given_back, refuse])
+    requests = [part for value in TAKING_IOCTLS for part in (line(JUMP_EQUAL, value, 0, 1), refuse)]
+    lines += on_call(IOCTL[column], [line(LOAD, bpf.ARGUMENTS[1]), *requests, line(RETURN, ALLOW)])
+    for numbers in SETTING_ATTRIBUTES.values():
+        lines += on_call(numbers[column], [refuse])
+    return lines
 
 
 def _refuse_if_runner(argument: int) -> list[bytes]:

@@ -7,6 +7,7 @@ import time
 
 from paca.sandbox.runner import processes
 from paca.sandbox.runner.call_table import CallTable
+from paca.sandbox.runner.disk_limit import GROWTH_SLACK_BYTES, DiskLimit
 from paca.sandbox.runner.disk_usage import CountedUsage, QuotaUsage
 from paca.sandbox.runner.memory_usage import MemoryUsage
 from paca.sandbox.runner.ownership import find_owners
@@ -24,8 +25,6 @@ IDLE_SECONDS = 1.0
 SLICE_SECONDS = 0.005  # the runner's time for one slice of a measurement of the workspace
 MAX_CROWDED_CHECKS = 10  # many processes for a moment (make -j) are no fork bomb
 MAX_FULL_CHECKS = 3  # a command may notice a full workspace itself, and clean up
-GROWTH_SLACK_BYTES = 1 << 20
-GROWTH_SLACK_FILES = 256
 MIN_FREE_BYTES = 256 << 20
 
 
@@ -48,8 +47,7 @@ class Watchdog:
         self._calls = calls
         self._memory_limit = limits["memory_mib"] << 20
         self._processes = limits["processes"]
-        self._disk_limit = limits["workspace_mib"] << 20
-        self._files_limit = limits["workspace_files"]
+        self._disk_limit = DiskLimit(limits["workspace_mib"] << 20, limits["workspace_files"])
         self._disk = disk
         self._disk_fd = disk_fd
         self._memory = memory
@@ -60,7 +58,6 @@ class Watchdog:
         self._measuring: Iterator[Usage | None] | None = None
         self._measuring_since = 0.0
         self._measure_due = 0.0
-        self._last_usage: Usage | None = None
         self._ticks_before: dict[int, int] = {}
         self._asked: list[Callable[[Usage], None]] = []  # for the next measurement
         self._answering: list[Callable[[Usage], None]] = []  # when the running one is complete
@@ -161,22 +158,12 @@ class Watchdog:
         self._full_checks = self._full_checks + 1 if self._disk.is_full() else 0
         too_large = self._full_checks >= MAX_FULL_CHECKS
         if not self._disk.enforced:
-            too_large = self._passes_limit(usage)
-        self._last_usage = usage
+            too_large = self._disk_limit.is_passed(usage, time.monotonic())
         active = self._active_processes()
         if self._is_settling:  # what was stored until a call was ended is no fault of the others
             self._is_settling = False
         elif too_large or self._free_bytes() < MIN_FREE_BYTES:
-            self._is_settling = self._end_writer(active)
-
-    def _passes_limit(self, usage: Usage) -> bool:
-        """Whether more is stored than allowed. Only growth counts: deleting files must stay possible."""
-        before = self._last_usage
-        if usage.size > self._disk_limit:
-            return before is None or usage.size > before.size + GROWTH_SLACK_BYTES
-        if usage.files > self._files_limit:
-            return before is None or usage.files > before.files + GROWTH_SLACK_FILES
-        return False
+            self._is_settling = self._end_writer(active, certain=too_large)
 
     def _active_processes(self) -> dict[int, int]:
         """The processes that have run since the last measurement, with the processor time of each."""
@@ -185,18 +172,19 @@ class Watchdog:
         spent = {pid: ticks - before.get(pid, 0) for pid, ticks in self._ticks_before.items()}
         return {pid: ticks for pid, ticks in spent.items() if ticks > 0}
 
-    def _end_writer(self, active: dict[int, int]) -> bool:
+    def _end_writer(self, active: dict[int, int], *, certain: bool) -> bool:
         """End the call that has written or holds most; gives whether one was ended.
 
-        If none has, one of the active processes makes files or space in another way.
+        If none has and it is ``certain`` that one stores too much, one of the active processes makes files
+        or space in another way. Others on the machine may have filled its disk.
         """
         held = self._disk.holders
         written = {
-            pid: processes.bytes_written(pid) + held.get(pid, 0)
+            pid: (processes.bytes_written(pid) or 0) + held.get(pid, 0)
             for pid in {*active, *held} or self._ticks_before
         }
         if max(written.values(), default=0) <= GROWTH_SLACK_BYTES:
-            if self._disk.enforced:
+            if self._disk.enforced or not certain:
                 return False
             written = active or dict.fromkeys(self._ticks_before, 1)
         self._end_largest(written, "disk_full")
