@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import allauth.account.admin  # noqa: F401 - it registers what is taken out below
 from allauth.account.decorators import secure_admin_login
 from allauth.account.models import EmailAddress
 from django.contrib import admin
