@@ -128,8 +128,9 @@ class ConversationFailed(Event):
 
 @event("agent.conversation.stopped")
 class ConversationStopped(Event):
-    """A person stopped the conversation, or its agent, project, task or doc was removed: ``reason`` is
-    by_person, agent_removed, project_deleted, task_deleted or doc_deleted."""
+    """A person stopped the conversation or unassigned its agent from the task, or its agent, project, task
+    or doc was removed: ``reason`` is by_person, unassigned, agent_removed, project_deleted, task_deleted
+    or doc_deleted."""
 
     reason: str = "by_person"
     by: str = ""

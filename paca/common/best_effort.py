@@ -10,8 +10,10 @@ failures: Counter[str] = Counter()
 
 
 @contextmanager
-def tolerated(part: str) -> Iterator[None]:
+def tolerated(part: str, **facts: str) -> Iterator[None]:
     """Run the block. If it raises an exception, log and count it under ``part`` and go on.
+
+    ``facts`` are fields of the log record.
 
     Cancellation is not caught: ``asyncio.CancelledError`` is not an ``Exception``.
     """
@@ -19,4 +21,4 @@ def tolerated(part: str) -> Iterator[None]:
         yield
     except Exception:  # an optional part never fails a run, whatever it raises
         failures[part] += 1
-        logger.exception("an optional part failed", extra={"part": part})
+        logger.exception("an optional part failed", extra={"part": part, **facts})

@@ -10,7 +10,7 @@ from django.dispatch import receiver
 from paca.bus import get_bus
 from paca.bus.base import project_topic
 from paca.conversations import selectors, services
-from paca.conversations.models import StopReason, TriggerType
+from paca.conversations.models import PendingKind, StopReason
 from paca.conversations.services import delivery
 from paca.projects.models import Comment, Member, Task
 from paca.projects.signals import (
@@ -19,6 +19,7 @@ from paca.projects.signals import (
     members_changed,
     project_changed,
     task_assigned,
+    task_unassigned,
 )
 
 
@@ -51,7 +52,14 @@ def on_project_changed(
 def on_task_assigned(task: Task, member: Member, by: Member | None, **_: Any) -> None:
     """Let an agent start on the task that it was assigned. An agent that takes a task itself is at it."""
     if member.agent is not None and not _is_same(member, by):
-        delivery.request(TriggerType.TASK_ASSIGNED, member.agent, task, by=by)
+        delivery.request(PendingKind.TASK_ASSIGNED, member.agent, task, by=by)
+
+
+@receiver(task_unassigned)
+def on_task_unassigned(task: Task, member: Member, by: Member | None, **_: Any) -> None:
+    """Stop the work of an agent on a task that it was unassigned from. One that leaves a task itself ends its turn."""
+    if member.agent is not None and not _is_same(member, by):
+        delivery.request(PendingKind.TASK_UNASSIGNED, member.agent, task, by=by)
 
 
 @receiver(member_mentioned)
@@ -59,7 +67,7 @@ def on_member_mentioned(comment: Comment, member: Member, by: Member | None, **_
     """Let an agent answer the comment that mentions it. One that mentions itself would never end."""
     subject = comment.task or comment.doc
     if member.agent is not None and subject is not None and not _is_same(member, by):
-        delivery.request(TriggerType.COMMENT_MENTION, member.agent, subject, by=by, comment=comment)
+        delivery.request(PendingKind.COMMENT_MENTION, member.agent, subject, by=by, comment=comment)
 
 
 def _is_same(member: Member, by: Member | None) -> bool:

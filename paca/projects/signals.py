@@ -16,6 +16,10 @@ members_changed = Signal()
 # agents in a row have called one another.
 task_assigned = Signal()
 
+# A member is no longer assigned to a task.
+# Arguments: task, member, by (the member who unassigned it, None for the system).
+task_unassigned = Signal()
+
 # A comment mentions a member for the first time.
 # Arguments: comment, member (the mentioned one), by (the author). As above, by.acting_in is the
 # conversation of an agent that wrote it.

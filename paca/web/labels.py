@@ -57,6 +57,7 @@ REASONS = {
     "project_deleted": "project deleted",
     "task_deleted": "task deleted",
     "doc_deleted": "doc deleted",
+    "unassigned": "unassigned",
 }
 STATUSES_WITH_REASON = ("queued", "waiting", "paused", "failed", "stopped")
 # What a queued conversation waits for.

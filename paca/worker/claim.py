@@ -13,6 +13,7 @@ from django.db.models import (
     CharField,
     Count,
     DurationField,
+    Exists,
     F,
     IntegerField,
     OuterRef,
@@ -33,6 +34,8 @@ from paca.conversations.models import (
     ConversationStatus,
     ModelCall,
     ModelCallStatus,
+    PendingKind,
+    PendingTrigger,
     Trigger,
     TriggerState,
     Turn,
@@ -117,8 +120,18 @@ def claimable() -> QuerySet[Conversation]:
     waits = Q(status=ConversationStatus.QUEUED, agent__limit_concurrent__gt=Coalesce(busy, 0)) & ~Q(
         agent__status=Agent.Status.PAUSED
     )
-    found = Conversation.objects.claimable().filter(waits | Q(status__in=ACTIVE_STATUSES))
+    found = _claimable().filter(waits | Q(status__in=ACTIVE_STATUSES))
     return found.order_by("updated_at")
+
+
+def _claimable() -> QuerySet[Conversation]:
+    """Conversations without a worker. The work on a task that the agent was unassigned from is about to be
+    stopped, so it is not begun."""
+    unassigned = PendingTrigger.objects.filter(
+        kind=PendingKind.TASK_UNASSIGNED, agent=OuterRef("agent"), task=OuterRef("task")
+    )
+    # guard: unassigned-work-is-not-begun
+    return Conversation.objects.claimable().filter(~Exists(unassigned.order_by()))
 
 
 class ClaimCandidate(NamedTuple):
@@ -152,7 +165,7 @@ _RUNNING_COUNT = Select(
     )
 )
 _CLAIM = Update(
-    lambda: Conversation.objects.claimable().filter(
+    lambda: _claimable().filter(
         pk=Parameter("id", UUIDField()),
         lease_epoch=Parameter("epoch", IntegerField()),
         status=Parameter("status", CharField()),

@@ -132,6 +132,33 @@ def test_mention_of_a_comment_that_is_deleted_at_once_starts_nothing(team):
     assert not Conversation.objects.exists()
 
 
+def test_mention_that_is_edited_away_before_its_delivery_starts_nothing(team):
+    comment = comments.add(team.task, text="@rosa go", by=team.ada)
+    comments.edit(comment, text="Never mind.", by=team.ada)
+    team.deliver()
+    assert not Conversation.objects.exists()
+    assert not PendingTrigger.objects.exists()
+
+
+def test_mention_that_comes_back_by_an_edit_starts_the_agent_once(team):
+    comment = comments.add(team.task, text="@rosa go", by=team.ada)
+    comments.edit(comment, text="Never mind.", by=team.ada)
+    team.deliver()
+    for text in ("After all, @rosa.", "Well.", "@rosa, please."):
+        comments.edit(comment, text=text, by=team.ada)
+        team.deliver()
+    (message,) = team.messages()
+    assert "After all, @rosa." in message
+
+
+def test_mention_that_was_only_reworded_before_its_delivery_starts_the_agent_once(team):
+    comment = comments.add(team.task, text="@rosa go", by=team.ada)
+    comments.edit(comment, text="@rosa, please go", by=team.ada)
+    team.deliver()
+    (message,) = team.messages()
+    assert "@rosa, please go" in message
+
+
 def test_trigger_that_its_process_left_is_delivered_by_a_worker(team):
     tasks.assign(team.task, to=team.rosa, by=team.ada)
     assert delivery.deliver_due() == 0

@@ -88,3 +88,13 @@ def test_deleted_task_stops_the_work_on_it(flow: Flow) -> None:
     tasks.delete(task, by=flow.world.owner)
     assert flow.wait_until_idle(conversation) == "stopped/task_deleted"
     assert answers_on(task) == []
+
+
+def test_unassigned_agent_is_stopped(flow: Flow) -> None:
+    flow.model.script([calls(bash="sleep 300")])
+    task = assign(flow)
+    conversation = the_conversation()
+    wait_until(lambda: conversation.has_event("tool.started"))
+    tasks.change(task, by=flow.world.owner, assignees=[])
+    assert flow.wait_until_idle(conversation) == "stopped/unassigned"
+    assert answers_on(task) == []

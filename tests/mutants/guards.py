@@ -181,6 +181,18 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "mention-that-was-edited-away",
+        value("pending.comment is not None"),
+        (f"{ASSIGNMENTS}::test_mention_that_is_edited_away_before_its_delivery_starts_nothing",),
+    ),
+    Mutant(
+        "unassigned-work-is-not-begun",
+        value("Conversation.objects.claimable()"),
+        (
+            "tests/conversations/test_unassignment.py::test_unassigned_work_is_not_begun_before_the_stop_is_delivered",
+        ),
+    ),
+    Mutant(
         "suggestion-that-was-seen",
         never,
         (

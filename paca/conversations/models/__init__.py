@@ -9,7 +9,7 @@ from paca.conversations.models.conversation import (
     Turn,
 )
 from paca.conversations.models.full_outputs import FullOutput, FullOutputPart
-from paca.conversations.models.inbox import ControlCommand, PendingTrigger, Trigger
+from paca.conversations.models.inbox import ControlCommand, PendingKind, PendingTrigger, Trigger
 from paca.conversations.models.log import Blob, Event
 from paca.conversations.models.sandboxes import ReadySandbox, Sandbox
 from paca.conversations.models.statuses import (
@@ -36,6 +36,7 @@ __all__ = [
     "FullOutputPart",
     "ModelCall",
     "ModelCallStatus",
+    "PendingKind",
     "PendingTrigger",
     "ReadySandbox",
     "Sandbox",

@@ -87,15 +87,23 @@ class Trigger(BaseModel):
         return f"{self.kind} {self.state}"
 
 
+class PendingKind(models.TextChoices):
+    """What has happened: the first two give work to an agent, the third takes it back."""
+
+    TASK_ASSIGNED = TriggerType.TASK_ASSIGNED.value
+    COMMENT_MENTION = TriggerType.COMMENT_MENTION.value
+    TASK_UNASSIGNED = "task_unassigned"
+
+
 class PendingTrigger(BaseModel):
-    """An assignment or a mention that has not reached a conversation of the agent yet.
+    """An assignment, a mention or the end of an assignment that has not reached a conversation of the agent yet.
 
     It is stored in the transaction of its cause, which holds locks on tasks. After the commit it is
     delivered in a transaction of its own, which locks the agent and its conversation, and deletes this
     row. A worker delivers those that were left, and those of an agent that many wait for. ``by`` is None for the system.
     """
 
-    kind = models.CharField(max_length=20, choices=TriggerType.choices)
+    kind = models.CharField(max_length=20, choices=PendingKind.choices)
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="+")
     task = models.ForeignKey(Task, on_delete=models.CASCADE, null=True, related_name="+")
     doc = models.ForeignKey(Doc, on_delete=models.CASCADE, null=True, related_name="+")

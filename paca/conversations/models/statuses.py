@@ -71,6 +71,7 @@ class StopReason(models.TextChoices):
     PROJECT_DELETED = "project_deleted"
     TASK_DELETED = "task_deleted"
     DOC_DELETED = "doc_deleted"
+    UNASSIGNED = "unassigned"
 
 
 class TriggerState(models.TextChoices):

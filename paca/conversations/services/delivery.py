@@ -1,4 +1,4 @@
-"""Brings assignments and mentions to the conversations of agents, after the commit of their cause."""
+"""Brings assignments, mentions and ends of assignments to the conversations of agents, after their commit."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from paca.agents.models import Agent
 from paca.common import disk_space
 from paca.common.best_effort import tolerated
 from paca.common.errors import PacaError
-from paca.conversations.models import PendingTrigger, TriggerType
-from paca.conversations.services import assignments, hops, refusals
+from paca.conversations.models import PendingKind, PendingTrigger, TriggerType
+from paca.conversations.services import assignments, hops, lifecycle, refusals
 from paca.conversations.services.assignments import Cause
 from paca.projects.models import Comment, Doc, Member, Task
+from paca.projects.services import comments
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +32,7 @@ MAX_AT_ONCE = 10
 
 
 def request(
-    kind: TriggerType,
+    kind: PendingKind,
     agent: Agent,
     subject: Task | Doc,
     *,
@@ -101,7 +102,9 @@ def _deliver(pending_id: UUID) -> None:
     pending = rows.select_related(*related).filter(pk=pending_id).first()
     if pending is None:
         return  # another process delivers it
-    pending.delete()
+    PendingTrigger.objects.filter(
+        pk=pending_id
+    ).delete()  # the key of its message stays in ``pending``
     assignments.lock_agent(pending.agent)
     agent = Agent.objects.get(pk=pending.agent_id)
     member = Member.objects.live().with_names().filter(agent=agent).first()
@@ -109,6 +112,15 @@ def _deliver(pending_id: UUID) -> None:
     assert subject is not None
     if member is None or not _is_wanted(pending, subject, member):
         return
+    if pending.kind == PendingKind.TASK_UNASSIGNED:
+        assert pending.task is not None
+        lifecycle.stop_unassigned(agent, pending.task, by=pending.by)
+    else:
+        _give(pending, agent, subject, member)
+
+
+def _give(pending: PendingTrigger, agent: Agent, subject: Task | Doc, member: Member) -> None:
+    """Give the agent its work, or let it say why it does not start."""
     if refusal := refusals.find(agent, subject, hops=pending.hops):
         refusals.say(refusal, subject, member=member, comment=pending.comment)
         return
@@ -118,18 +130,21 @@ def _deliver(pending_id: UUID) -> None:
         by=pending.by,
         comment=pending.comment,
         text=pending.comment.text if pending.comment else "",
-        key=str(pending_id),
+        key=str(pending.pk),
         hops=pending.hops,
     )
     assignments.begin_or_continue(agent, subject, cause)
 
 
 def _is_wanted(pending: PendingTrigger, subject: Task | Doc, member: Member) -> bool:
-    """Whether the cause still stands: nothing was deleted, and the task is still assigned."""
+    """Whether the cause still stands: nothing is deleted, the task is still assigned or still not, and the
+    comment still mentions the agent."""
     if member.agent is None or member.agent.deleted_at is not None:
         return False
     if subject.deleted_at is not None or subject.project.deleted_at is not None:
         return False
-    if pending.kind == TriggerType.TASK_ASSIGNED:
-        return pending.task is not None and pending.task.assignees.filter(pk=member.pk).exists()
-    return pending.comment is not None and pending.comment.deleted_at is None
+    if pending.task is not None and pending.kind != PendingKind.COMMENT_MENTION:
+        is_assigned = pending.task.assignees.filter(pk=member.pk).exists()
+        return is_assigned == (pending.kind == PendingKind.TASK_ASSIGNED)
+    # guard: mention-that-was-edited-away
+    return pending.comment is not None and comments.confirm_mention(pending.comment, member)

@@ -9,9 +9,12 @@ from django.db import transaction
 from django.db.models import Q
 
 from paca import events
+from paca.agents.models import Agent
+from paca.common.best_effort import tolerated
 from paca.common.errors import Conflict
 from paca.conversations import store
 from paca.conversations.models import (
+    COMMENTED_TYPES,
     ControlCommand,
     Conversation,
     ConversationStatus,
@@ -31,7 +34,8 @@ from paca.conversations.services.inbox import (
     discard_new_triggers,
     lock,
 )
-from paca.projects.models import Doc, Member
+from paca.projects.models import ActivityKind, Doc, Member, Task
+from paca.projects.services import timeline
 
 
 @transaction.atomic
@@ -58,18 +62,42 @@ def stop_agent_conversations(
         _stop(conversation, reason=reason, by=by)
 
 
+@transaction.atomic
+def stop_unassigned(agent: Agent, task: Task, *, by: Member | None) -> None:
+    """Stop the agent's work on a task that it is no longer assigned to; the timeline of the task tells it.
+
+    ``by``: the member who unassigned it, None for the system. The caller has locked the agent.
+    """
+    unfinished = Conversation.objects.filter(
+        agent=agent,
+        task=task,
+        trigger_type__in=COMMENTED_TYPES,
+        status__in=UNFINISHED_STATUSES,
+        deleted_at=None,
+    )
+    for current in unfinished.select_related("agent").for_update():
+        _stop(current, reason=StopReason.UNASSIGNED, by=by.name if by else "")
+        kind = ActivityKind.AGENT_SESSION_STOPPED
+        timeline.record(task, kind, actor=by, conversation_id=current.pk)
+
+
 def stop_conversations_of_deleted() -> int:
     """Stop the conversations whose task, doc or project is deleted; gives their number.
 
     A worker asks every second. The rows of tasks and docs tell it, so that a process that dies after
-    a deletion loses nothing, and so that a deletion does not wait for a turn that ends.
+    a deletion loses nothing, and so that a deletion does not wait for a turn that ends. A conversation
+    that cannot be stopped is logged, and does not keep the others from being stopped.
     """
     deleted = Q(task__deleted_at__isnull=False) | Q(doc__deleted_at__isnull=False)
     deleted |= Q(project__deleted_at__isnull=False)
     unfinished = Conversation.objects.filter(
         deleted, status__in=UNFINISHED_STATUSES, deleted_at=None
     )
-    return sum(_stop_of_deleted(found) for found in list(unfinished.values_list("pk", flat=True)))
+    stopped = 0
+    for found in list(unfinished.values_list("pk", flat=True)):
+        with tolerated("stop of a conversation of what is deleted", conversation=str(found)):
+            stopped += _stop_of_deleted(found)
+    return stopped
 
 
 @transaction.atomic

@@ -24,6 +24,8 @@ class ActivityKind(models.TextChoices):
     DOC_DELETED = "doc.deleted"
     DOC_RESTORED = "doc.restored"
     AGENT_SESSION_STARTED = "agent.session.started"
+    # The agent works on in its conversation no more, because the actor has unassigned it.
+    AGENT_SESSION_STOPPED = "agent.session.stopped"
     # The agent's role does not allow a comment. The answer or refusal is in ``changes``.
     AGENT_COMMENT_WITHHELD = "agent.comment.withheld"
 

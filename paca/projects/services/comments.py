@@ -100,6 +100,23 @@ def delete(comment: Comment, *, by: Member) -> None:
     _publish(current)
 
 
+@transaction.atomic
+def confirm_mention(comment: Comment, member: Member) -> bool:
+    """Whether the present text still mentions the agent, before it starts; False if the comment is deleted.
+
+    A mention that was edited away is forgotten, so that one in a later text counts. The comment is
+    locked until the commit, so that no edit is missed.
+    """
+    try:
+        current = _lock(comment)
+    except NotFound:
+        return False
+    if member in _mentioned_members(current):
+        return True
+    current.mentions.filter(member=member).delete()
+    return False
+
+
 def _lock(comment: Comment) -> Comment:
     found = (
         Comment.objects.live()

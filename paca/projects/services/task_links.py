@@ -1,7 +1,7 @@
 """The rows around a task: its assignees, labels and dependencies, and the checks of what it names."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from paca.common import validation
@@ -44,8 +44,18 @@ def check_places(task: Task, fields: Mapping[str, Any]) -> None:
         raise Invalid(fields={"sprint": [f"{sprint.name} is completed and takes no more tasks."]})
 
 
-def set_assignees(task: Task, members: Iterable[Member]) -> tuple[list[Member], list[Change]]:
-    """Make these members the assignees. Gives the newly assigned ones, and the change in words.
+class Reassignment(NamedTuple):
+    """The members that a change has assigned and unassigned."""
+
+    added: Sequence[Member] = ()
+    gone: Sequence[Member] = ()
+
+
+NO_REASSIGNMENT = Reassignment()
+
+
+def set_assignees(task: Task, members: Iterable[Member]) -> tuple[Reassignment, list[Change]]:
+    """Make these members the assignees. Gives who has come and gone, and the change in words.
 
     Raises ``Invalid`` if one is new and is no member of the project, or if there are too many.
     """
@@ -61,7 +71,7 @@ def set_assignees(task: Task, members: Iterable[Member]) -> tuple[list[Member], 
     gone = [each for each in present if each not in wanted]
     if gone:
         task.assignments.filter(member__in=gone).delete()
-    return added, _change("assignees", present, wanted, lambda each: each.name)
+    return Reassignment(added, gone), _change("assignees", present, wanted, lambda each: each.name)
 
 
 def set_labels(task: Task, names: Iterable[str]) -> list[Change]:

@@ -21,6 +21,7 @@ from paca.projects.models import (
     TaskType,
 )
 from paca.projects.services import notifications, task_links, task_positions, timeline
+from paca.projects.services.task_links import NO_REASSIGNMENT, Reassignment
 from paca.projects.services.timeline import Change, change_of
 
 Row = TypeVar("Row", TaskStatus, TaskType)
@@ -66,10 +67,10 @@ def create(project: Project, *, title: str, by: Member | None, **fields: Any) ->
     _check(task)
     task.position = _place(task, fields)
     task.save(force_insert=True)
-    added, _ = _set_links(task, fields)
+    reassigned, _ = _set_links(task, fields)
     timeline.record(task, ActivityKind.TASK_CREATED, actor=by)
     search.index(task)
-    _tell(task, added, by=by)
+    _tell(task, reassigned, by=by)
     return task
 
 
@@ -103,7 +104,7 @@ def change_locked(task: Task, *, by: Member | None, **fields: Any) -> Task:
         _check(task)
     if is_moved:
         task.position = _place(task, fields)
-    added, told = _set_links(task, fields)
+    reassigned, told = _set_links(task, fields)
     if changes + told:
         task.save()
         timeline.record(task, ActivityKind.TASK_UPDATED, actor=by, changes=changes + told)
@@ -113,7 +114,7 @@ def change_locked(task: Task, *, by: Member | None, **fields: Any) -> Task:
     if any(each["field"] in ("title", "description") for each in changes):
         search.index(task)
     if changes or told or is_moved:
-        _tell(task, added, by=by)
+        _tell(task, reassigned, by=by)
     return task
 
 
@@ -135,7 +136,7 @@ def delete(task: Task, *, by: Member | None) -> None:
     task.save(update_fields=["deleted_at", "updated_at"])
     timeline.record(task, ActivityKind.TASK_DELETED, actor=by)
     search.remove(task)
-    _tell(task, [], by=by)
+    _tell(task, by=by)
 
 
 @transaction.atomic
@@ -147,7 +148,7 @@ def restore(task: Task, *, by: Member | None) -> Task:
         task.save(update_fields=["deleted_at", "updated_at"])
         timeline.record(task, ActivityKind.TASK_RESTORED, actor=by)
         search.index(task, with_comments=True)
-        _tell(task, [], by=by)
+        _tell(task, by=by)
     return task
 
 
@@ -238,21 +239,23 @@ def _place(task: Task, fields: dict[str, Any]) -> float:
     return task_positions.beside(task, before=fields.get("before"), after=fields.get("after"))
 
 
-def _set_links(task: Task, fields: dict[str, Any]) -> tuple[list[Member], list[Change]]:
-    added: list[Member] = []
+def _set_links(task: Task, fields: dict[str, Any]) -> tuple[Reassignment, list[Change]]:
+    reassigned = NO_REASSIGNMENT
     changes: list[Change] = []
     if "assignees" in fields:
-        added, changes = task_links.set_assignees(task, fields["assignees"])
+        reassigned, changes = task_links.set_assignees(task, fields["assignees"])
     if "labels" in fields:
         changes = changes + task_links.set_labels(task, fields["labels"])
     if "blocked_by" in fields:
         changes = changes + task_links.set_blockers(task, fields["blocked_by"])
-    return added, changes
+    return reassigned, changes
 
 
-def _tell(task: Task, added: list[Member], *, by: Member | None) -> None:
-    """Tell the newly assigned members, and the open pages."""
-    for member in added:
+def _tell(task: Task, reassigned: Reassignment = NO_REASSIGNMENT, *, by: Member | None) -> None:
+    """Tell the newly assigned members, the receivers of the signals, and the open pages."""
+    for member in reassigned.gone:
+        signals.task_unassigned.send(sender=Task, task=task, member=member, by=by)
+    for member in reassigned.added:
         notifications.tell_assigned(task, member=member, by=by)
         signals.task_assigned.send(sender=Task, task=task, member=member, by=by)
     signals.project_changed.send(

@@ -53,7 +53,8 @@ export const REASONS = new Map(Object.entries({
   "project_paused": "project paused",
   "project_deleted": "project deleted",
   "task_deleted": "task deleted",
-  "doc_deleted": "doc deleted"
+  "doc_deleted": "doc deleted",
+  "unassigned": "unassigned"
 }));
 
 export const STATUSES_WITH_REASON = [

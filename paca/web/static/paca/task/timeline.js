@@ -46,6 +46,7 @@ const KINDS = new Map(Object.entries({
   "doc.deleted": "deleted the doc",
   "doc.restored": "restored an earlier version",
   "agent.session.started": "started to work",
+  "agent.session.stopped": "stopped the agent’s work",
 }));
 
 const FIELDS = new Map(Object.entries({
