@@ -24,6 +24,7 @@ MODULES = {
     "STOP": "stopping",
     "RACE": "racing",
     "TOOLS": "project_writes",
+    "ANSWERS": "answers",
 }
 
 

@@ -1,17 +1,20 @@
-"""Variants of a Paca process: it knows no earlier call or write, or it seems to be on another host."""
+"""Variants of a Paca process: it knows no earlier call or write, posts answers late, or seems to be on another host."""
 
 import dataclasses
 import os
 import uuid
 from typing import Any
 
+from django.db import transaction
+
 from paca.engine.workspace import Command
 from paca.projects.tools import access
 from paca.sandbox.runner_workspace import RunnerWorkspace
-from paca.worker import worker_registry
+from paca.worker import turn_end, worker_registry
 
 VARIABLE = "PACA_VARIANT"
 NO_CALL_TABLE, NO_WRITE_KEYS, ELSEWHERE = "no-call-table", "no-write-keys", "elsewhere"
+ANSWERS_AFTER_THE_COMMIT = "answers-after-the-commit"
 
 
 def apply(variant: str) -> None:
@@ -19,6 +22,7 @@ def apply(variant: str) -> None:
     {
         NO_CALL_TABLE: _renew_call_ids,
         NO_WRITE_KEYS: _renew_write_keys,
+        ANSWERS_AFTER_THE_COMMIT: _publish_after_the_commit,
         ELSEWHERE: _hide_from_other_workers,
     }[variant]()
 
@@ -37,6 +41,16 @@ def _renew_call_ids() -> None:
 def _renew_write_keys() -> None:
     """Give each write on a project a new key. A worker that continues a turn then writes again."""
     access._key = lambda _agent, _call_id: uuid.uuid4().hex
+
+
+def _publish_after_the_commit() -> None:
+    """Post the answer of a turn after the transaction that ends the turn, not in it."""
+    original = turn_end.publish
+
+    def publish(*given: Any, **named: Any) -> None:
+        transaction.on_commit(lambda: original(*given, **named))
+
+    turn_end.publish = publish
 
 
 def _hide_from_other_workers() -> None:
