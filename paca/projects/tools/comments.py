@@ -20,6 +20,8 @@ MAX_COMMENTS = 30
 # Shares of a tool's output, in bytes.
 SHOWN_BYTES = 8_000
 ONE_COMMENT_BYTES = 4_000
+WHOLE_BYTES = 19_000
+MAX_LINES = 2000
 
 
 def newest(subject: Task | Doc, *, before: str | None = None) -> str:
@@ -46,8 +48,17 @@ def newest(subject: Task | Doc, *, before: str | None = None) -> str:
     return "\n\n".join(reversed(shown))
 
 
+def whole(subject: Task | Doc, comment_id: str, *, first_line: int) -> str:
+    """The comment with this id from the line ``first_line`` on; a long one comes in parts.
+
+    Raises ``NotFound`` if there is no such comment.
+    """
+    found = lookup.comment(subject, comment_id)
+    return text.comment_lines(found, first=first_line, count=MAX_LINES, limit=WHOLE_BYTES)
+
+
 class AddComment(ProjectTool["AddComment.Arguments"]):
-    """Comment on a task or on a doc. Name either task or doc.
+    """Comment on a task or a doc.
 
     Write @handle to call a member: a person is notified, an agent begins to work.
     """
@@ -57,16 +68,12 @@ class AddComment(ProjectTool["AddComment.Arguments"]):
     permission = "tasks:write"
 
     class Arguments(ToolArguments):
-        task: TaskKeyText | None = Field(
-            default=None, description="The key of the task, such as PACA-4."
-        )
+        task: TaskKeyText | None = Field(default=None, description="The task, such as PACA-4.")
         doc: Name | None = Field(default=None, description="The id or title of the doc.")
         text: NonEmptyText = Field(
             max_length=MAX_COMMENT_CHARACTERS, description="The comment, in Markdown."
         )
-        answer_to: Name | None = Field(
-            default=None, description="The id of the comment that this one answers."
-        )
+        answer_to: Name | None = Field(default=None, description="The id of a comment to answer.")
 
     def permission_for(self, arguments: Arguments) -> str:
         return "docs:write" if arguments.doc else "tasks:write"

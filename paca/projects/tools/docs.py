@@ -66,12 +66,15 @@ class ReadDoc(ProjectTool["ReadDoc.Arguments"]):
 
     class Arguments(ToolArguments):
         doc: Name = Field(description="The id or title of the doc.")
-        first_line: int = Field(default=1, ge=1, description="The first line to show.")
+        first_line: int = Field(default=1, ge=1, description="The line to begin with.")
         line_count: int = Field(
             default=MAX_LINES, ge=1, le=MAX_LINES, description="How many lines at most."
         )
         before_comment: Name | None = Field(
             default=None, description="The id of a comment, to read those before it."
+        )
+        comment: Name | None = Field(
+            default=None, description="The id of a comment, to read it whole."
         )
 
     def subject(self, arguments: Arguments) -> str:
@@ -79,6 +82,8 @@ class ReadDoc(ProjectTool["ReadDoc.Arguments"]):
 
     def act_on(self, caller: Caller, arguments: Arguments, context: ToolContext) -> str:
         doc = lookup.doc(caller.project, arguments.doc)
+        if arguments.comment is not None:
+            return comments.whole(doc, arguments.comment, first_line=arguments.first_line)
         told = comments.newest(doc, before=arguments.before_comment)
         if arguments.before_comment is not None:
             return told or "There are no older comments."

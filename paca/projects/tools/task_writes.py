@@ -15,11 +15,13 @@ from paca.projects.models.task import MAX_DESCRIPTION_CHARACTERS
 from paca.projects.services import tasks
 from paca.projects.tools import lookup, text
 from paca.projects.tools.arguments import (
+    NO_POINTS,
     Date,
     Keys,
     Name,
     Names,
     NonEmptyText,
+    Points,
     StorableText,
     TaskKey,
 )
@@ -37,19 +39,20 @@ class _TaskFields(ToolArguments):
         max_length=MAX_DESCRIPTION_CHARACTERS,
         description="The whole text, in Markdown.",
     )
-    status: Name | None = Field(default=None, description="The name of a status, such as Done.")
-    type: Name | None = Field(default=None, description="The name of a task type, such as Bug.")
-    priority: PriorityName | None = Field(default=None, description="How urgent it is.")
+    status: Name | None = Field(default=None, description="A status, such as Done.")
+    type: Name | None = Field(default=None, description="A task type, such as Bug.")
+    priority: PriorityName | None = Field(default=None, description="The urgency.")
     assignees: Names | None = Field(
-        default=None, description="The handles of all assignees. An agent begins to work at once."
+        default=None, description="The handles of all. An agent begins to work at once."
     )
-    labels: Names | None = Field(default=None, description="The names of all labels.")
-    sprint: Name | None = Field(default=None, description="The name of a sprint; empty for none.")
-    parent: Name | None = Field(default=None, description="The key of a task; empty for none.")
-    blocked_by: Keys | None = Field(
-        default=None, description="The keys of all tasks that must be done before."
+    labels: Names | None = Field(default=None, description="All labels.")
+    sprint: Name | None = Field(default=None, description="A sprint; empty for none.")
+    parent: Name | None = Field(default=None, description="A task; empty for none.")
+    blocked_by: Keys | None = Field(default=None, description="All tasks that must be done before.")
+    story_points: Points | None = Field(
+        default=None,
+        description=f"The estimated size; {NO_POINTS} for none.",
     )
-    story_points: int | None = Field(default=None, ge=0, le=1000, description="The estimated size.")
     start_date: Date | None = Field(default=None, description="YYYY-MM-DD; empty for none.")
     due_date: Date | None = Field(default=None, description="YYYY-MM-DD; empty for none.")
 
@@ -65,9 +68,7 @@ class CreateTask(ProjectTool["CreateTask.Arguments"]):
     permission = "tasks:write"
 
     class Arguments(_TaskFields):
-        title: NonEmptyText = Field(
-            max_length=200, description="What is to be done, in a few words."
-        )
+        title: NonEmptyText = Field(max_length=200, description="What to do, in a few words.")
 
     def subject(self, arguments: Arguments) -> str:
         return to_one_line(arguments.title)
@@ -126,6 +127,8 @@ def _named_fields(project: Project, arguments: _TaskFields) -> dict[str, Any]:
     for name, value in given.items():
         if name in ("start_date", "due_date"):
             given[name] = lookup.day(value, field=name)
+        elif name == "story_points":
+            given[name] = None if value == NO_POINTS else value
         elif finds := _FINDERS.get(name):
             given[name] = finds(project, value)
     return given

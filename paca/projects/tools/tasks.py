@@ -35,20 +35,18 @@ class ListTasks(ProjectTool["ListTasks.Arguments"]):
     permission = "tasks:read"
 
     class Arguments(ToolArguments):
-        status: Name | None = Field(default=None, description="The name of a status.")
+        status: Name | None = Field(default=None, description="A status.")
         state: Literal["open", "done", "all"] = Field(
             default="open", description="open: not done yet. Ignored if status is given."
         )
         assignee: Name | None = Field(
             default=None, description='A handle, "me", or "none" for unassigned tasks.'
         )
-        label: Name | None = Field(default=None, description="The name of a label.")
-        sprint: Name | None = Field(default=None, description="The name of a sprint.")
-        parent: Name | None = Field(
-            default=None, description="The key of a task, to list its subtasks."
-        )
+        label: Name | None = Field(default=None, description="A label.")
+        sprint: Name | None = Field(default=None, description="A sprint.")
+        parent: Name | None = Field(default=None, description="A task, to list its subtasks.")
         before: int | None = Field(
-            default=None, ge=1, description="Only tasks with a lower number, to go on with a list."
+            default=None, ge=1, description="Only lower numbers, to go on with a list."
         )
         limit: int = Field(default=30, ge=1, le=MAX_TASKS, description="How many at most.")
 
@@ -121,10 +119,15 @@ class ReadTask(ProjectTool["ReadTask.Arguments"]):
     class Arguments(ToolArguments):
         task: TaskKey
         first_line: int = Field(
-            default=1, ge=1, description="The line of the description to begin with."
+            default=1,
+            ge=1,
+            description="The line to begin with.",
         )
         before_comment: Name | None = Field(
             default=None, description="The id of a comment, to read those before it."
+        )
+        comment: Name | None = Field(
+            default=None, description="The id of a comment, to read it whole."
         )
 
     def subject(self, arguments: Arguments) -> str:
@@ -132,6 +135,8 @@ class ReadTask(ProjectTool["ReadTask.Arguments"]):
 
     def act_on(self, caller: Caller, arguments: Arguments, context: ToolContext) -> str:
         task = lookup.task(caller.project, arguments.task)
+        if arguments.comment is not None:
+            return comments.whole(task, arguments.comment, first_line=arguments.first_line)
         told = comments.newest(task, before=arguments.before_comment)
         if arguments.before_comment is not None:
             return told or "There are no older comments."

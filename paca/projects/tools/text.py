@@ -6,7 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from paca.common.text import to_utf8, truncate_utf8
-from paca.engine.tools.formatting import MAX_OUTPUT_BYTES, to_one_line, truncate_line
+from paca.engine.tools.formatting import (
+    MAX_LINE_CHARACTERS,
+    MAX_OUTPUT_BYTES,
+    to_one_line,
+    truncate_line,
+)
 from paca.projects.models import Activity, Comment, Member, Priority, Task
 from paca.projects.tools.lookup import SHORT_ID
 
@@ -44,14 +49,36 @@ def task_line(task: Task) -> str:
 
 def comment_text(comment: Comment, limit: int) -> str:
     """A comment with its id, author and time; its text is cut after ``limit`` bytes."""
+    words = truncate_utf8(comment.text, limit)
+    left_out = len(comment.text) - len(words)
+    short_id = str(comment.pk)[:SHORT_ID]
+    cut = (
+        f" [... {left_out:,} characters of this comment left out; comment={short_id} reads all]"
+        if left_out
+        else ""
+    )
+    return f"{_comment_head(comment)}\n{words}{cut}"
+
+
+def comment_lines(comment: Comment, *, first: int, count: int, limit: int) -> str:
+    """A comment with its id, author and time, and some lines of its text as ``numbered_lines`` gives them.
+
+    A line that is longer than lines are shown counts as several, so that all of it can be read.
+    """
+    lines = [
+        line[start : start + MAX_LINE_CHARACTERS]
+        for line in comment.text.split("\n")
+        for start in range(0, max(len(line), 1), MAX_LINE_CHARACTERS)
+    ]
+    part = numbered_lines("\n".join(lines), first=first, count=count, limit=limit)
+    return f"{_comment_head(comment)}\n{part}"
+
+
+def _comment_head(comment: Comment) -> str:
     edited = ", edited" if comment.edited_at else ""
     answers = f", answers {str(comment.parent_id)[:SHORT_ID]}" if comment.parent_id else ""
     short_id, author = str(comment.pk)[:SHORT_ID], comment.author.handle
-    head = f"({short_id}) @{author}, {moment(comment.created_at)}{edited}{answers}:"
-    words = truncate_utf8(comment.text, limit)
-    left_out = len(comment.text) - len(words)
-    cut = f" [... {left_out:,} characters of this comment left out]" if left_out else ""
-    return f"{head}\n{words}{cut}"
+    return f"({short_id}) @{author}, {moment(comment.created_at)}{edited}{answers}:"
 
 
 def activity_line(entry: Activity) -> str:

@@ -11,7 +11,7 @@ from tests.projects.tools.test_rights import CALLS, task, written
 __all__ = ["task"]
 
 TEXT = ([], "expected text"), ("a\0b", "without NUL characters")
-DAY = ("tomorrow", "expected text that matches"), ("2026-02-30", "2026-02-30 is no day")
+DAY = ("tomorrow", "expected a day as YYYY-MM-DD"), ("2026-02-30", "2026-02-30 is no day")
 NO_TASK = ("QUAY-99", "There is no task 'QUAY-99' in this project")
 NO_DOC = ("Nothing", "There is no doc 'Nothing'. Docs: Guide.")
 NO_COMMENT = ("Nothing", "There is no comment 'Nothing' there.")
@@ -28,6 +28,7 @@ WRONG: dict[str, tuple[tuple[Any, str], ...]] = {
     "before": (("x", "expected a whole number"),),
     "before_comment": (*TEXT, NO_COMMENT),
     "blocked_by": (({}, "expected a list"), (["QUAY-99"], NO_TASK[1])),
+    "comment": (*TEXT, NO_COMMENT),
     "description": TEXT,
     "doc": (*TEXT, NO_DOC),
     "due_date": DAY,
@@ -47,7 +48,7 @@ WRONG: dict[str, tuple[tuple[Any, str], ...]] = {
     "start_date": DAY,
     "state": CHOICE,
     "status": (*TEXT, ("Sealed", "The project has no status 'Sealed'. They are:")),
-    "story_points": (("x", "expected a whole number"), (1001, "from 0 to 1000")),
+    "story_points": (("x", "expected a whole number"), (1001, "from -1 to 1000")),
     "task": (*TEXT, NO_TASK),
     "text": TEXT,
     "title": (*TEXT, ("", "not empty")),

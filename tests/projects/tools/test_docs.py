@@ -74,6 +74,13 @@ def test_agent_reads_a_long_doc_in_parts_with_its_comments(agent: AgentAtWork, d
     assert "row 2\nrow 3\n[lines 3 to 4 of 9,000; go on with first_line=5]" in window
 
 
+def test_agent_reads_a_long_comment_on_a_doc(agent: AgentAtWork, doc: Doc) -> None:
+    said = comments.add(doc, text="sea " * 3_000, by=agent.world.owner)
+    part = agent.does("read_doc", doc="House", comment=str(said.pk))
+    assert part.count("sea ") >= 2_999
+    assert "Guide" not in part
+
+
 def test_agent_changes_a_doc_in_three_ways(agent: AgentAtWork, doc: Doc) -> None:
     told = agent.does("update_doc", doc="House", old="the window", new="two windows")
     assert told == "Changed House; it has version 2 now."

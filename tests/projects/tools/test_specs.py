@@ -18,7 +18,7 @@ TOOLBOX = make_toolbox()
 SPECS = [spec for spec in TOOLBOX.specs() if spec.name in {tool.name for tool in project_tools()}]
 FIELDS = sorted({name for spec in SPECS for name in spec.arguments["properties"]})
 # They are part of each request. Four characters are about one token.
-MAX_CHARACTERS = 11_000
+MAX_CHARACTERS = 10_000
 
 
 def as_json(spec: ToolSpec) -> str:

@@ -168,6 +168,59 @@ def test_agent_changes_a_task_and_is_told_each_change(agent: AgentAtWork, task: 
     assert {entry.conversation_id for entry in written} == {agent.access.agent.conversation_id}
 
 
+@pytest.mark.parametrize("none", ["", -1])
+def test_agent_takes_every_optional_field_of_a_task_away(
+    agent: AgentAtWork, task: Task, none: Any
+) -> None:
+    sprints.create(agent.world.project, name="Autumn", by=agent.world.owner)
+    agent.does(
+        "create_task",
+        title="Write",
+        sprint="Autumn",
+        parent=task.key,
+        story_points=3,
+        start_date="2026-11-01",
+        due_date="2026-11-30",
+        blocked_by=[1],
+        labels=["docs"],
+        assignees=["ada-harbor"],
+    )
+    empty: dict[str, Any] = dict.fromkeys(("sprint", "parent", "start_date", "due_date"), "")
+    empty |= {"story_points": none, "blocked_by": [], "labels": [], "assignees": []}
+    text = agent.does("update_task", task=2, **empty)
+    made = Task.objects.get(number=2)
+    assert (made.sprint, made.parent, made.story_points) == (None, None, None)
+    assert (made.start_date, made.due_date) == (None, None)
+    assert "story_points: 3 -> none" in text
+    assert not made.assignees.exists()
+    assert not made.labels.exists()
+    assert not made.dependencies.exists()
+    agent.does("update_task", task=2, story_points=0)
+    made.refresh_from_db()
+    assert made.story_points == 0
+    unchanged = agent.does("update_task", task=2, story_points=None, title="Read")
+    assert unchanged == "Changed HARB-2. title: Write -> Read"
+
+
+@pytest.mark.parametrize("text", ["\n".join(f"row {i}" for i in range(5000)), "sea " * 12_000])
+def test_agent_reads_a_long_comment_in_parts(agent: AgentAtWork, task: Task, text: str) -> None:
+    long_comment = comments.add(task, text=text, by=agent.world.owner)
+    comments.add(task, text="Short.", by=agent.world.owner)
+    hint = agent.does("read_task", task=1).partition("left out; ")[2]
+    assert hint.startswith(f"comment={str(long_comment.pk)[:8]} reads all]")
+    found, line = "", 1
+    while line:
+        part = agent.does("read_task", task=1, comment=str(long_comment.pk)[:8], first_line=line)
+        assert len(part.encode()) < 30 * 1024
+        head, _, body = part.partition("\n")
+        assert head.startswith(f"({str(long_comment.pk)[:8]}) @ada-harbor, ")
+        lines, _, remark = body.rpartition("\n[lines ")
+        found += lines + "\n"
+        line = int(remark.partition("first_line=")[2].rstrip("]") or 0)
+    assert found.replace("\n", "") == long_comment.text.replace("\n", "")
+    assert "Short." not in part
+
+
 @pytest.mark.parametrize(
     ("field", "given", "told"),
     [
@@ -229,10 +282,10 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("create_task", {"title": "x", "assignees": ["rosa", 5]}, "assignees: expected a list"),
     ("create_task", {"title": "x", "labels": True}, "labels: expected a list"),
     ("create_task", {"title": "x", "assignees": ["ros"]}, "No member has the handle 'ros'. Handles: ada-harbor, rosa."),
-    ("create_task", {"title": "x", "due_date": "tomorrow"}, "due_date: expected text that matches"),
+    ("create_task", {"title": "x", "due_date": "tomorrow"}, "due_date: expected a day as YYYY-MM-DD"),
     ("create_task", {"title": "x", "due_date": "2026-02-30"}, "- due_date: 2026-02-30 is no day"),
     ("create_task", {"title": "x", "start_date": "2026-03-02", "due_date": "2026-03-01"}, "- due_date: This is before the start date."),
-    ("create_task", {"title": "x", "story_points": 1001}, "from 0 to 1000"),
+    ("create_task", {"title": "x", "story_points": 1001}, "from -1 to 1000"),
     ("create_task", {"title": "x", "labels": [""]}, "labels"),
     ("create_task", {"title": "x", "labels": ["y" * 60]}, "labels"),
     ("create_task", {"title": "x", "description": "y" * 100_001}, "of at most 100000 characters"),
