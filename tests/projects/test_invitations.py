@@ -10,7 +10,7 @@ from django.utils import timezone
 from paca.accounts.models import AuditEntry, User
 from paca.common import logs
 from paca.projects.models import Invitation, Member, Role, WorkspaceMember
-from paca.projects.services import members, workspaces
+from paca.projects.services import invitations, members, workspaces
 from tests.support.api import Api
 from tests.support.world import World, make_world
 
@@ -135,6 +135,12 @@ def test_link_gives_nothing_that_its_inviter_could_not_give_now(world: World, wa
         members.change_role(member, role=world.role("member"), by=world.user)
     else:
         Role.objects.filter(pk=body["role_id"]).update(permissions=["*"])
+    [listed] = Api(world.user).get(f"/projects/{world.project.pk}/invitations/").json()["results"]
+    assert listed["valid"] is False
+    owner = Client()
+    owner.force_login(world.user)
+    team = owner.get(f"/projects/{world.project.pk}/team/").content.decode()
+    assert "Its link does not work: mei may not invite to this role any more." in team
     browser = Client()
     browser.force_login(mei)
     assert browser.get(link).status_code == browser.post(link).status_code == 404
@@ -147,7 +153,11 @@ def test_workspace_link_ends_with_the_ownership_of_its_inviter(world: World) -> 
     entry = workspaces.add_person(workspace, user=mei, role=WorkspaceMember.Role.OWNER)
     made = Api(mei).post(f"/workspaces/{workspace.pk}/invitations/", {})
     link = made.json()["link"].partition("testserver")[2]
+    listed = Api(world.user).get(f"/workspaces/{workspace.pk}/invitations/")
+    assert [each["valid"] for each in listed.json()["results"]] == [True]
     workspaces.remove_person(entry, by=world.user)
+    listed = Api(world.user).get(f"/workspaces/{workspace.pk}/invitations/")
+    assert [each["valid"] for each in listed.json()["results"]] == [False]
     browser = Client()
     browser.force_login(mei)
     assert browser.post(link).status_code == 404
@@ -181,10 +191,25 @@ def test_list_shows_usable_invitations_and_no_secret(world: World) -> None:
     )
     assert (older["note"], older["role"]) == ("for Grace", "Member")
     assert "link" not in older
+    assert older["valid"]
+    assert newer["valid"]
     secret = link.split("/")[2]
     assert not Invitation.objects.filter(secret_sha256__contains=secret).exists()
     assert secret not in str(list(AuditEntry.objects.values_list("facts", flat=True)))
     assert newer["expires_at"] > older["expires_at"]
+
+
+def test_list_takes_as_many_queries_for_30_invitations_as_for_3(
+    world: World, django_assert_num_queries: Any
+) -> None:
+    role = world.role("member")
+    for number in range(30):
+        person = User.objects.create_user(f"inviter{number}", password=PASSWORD)
+        invitations.create(world.project.workspace, by=person, role=role)
+        if number in (2, 29):
+            with django_assert_num_queries(6):
+                shown = Api(world.user).get(f"/projects/{world.project.pk}/invitations/").json()
+            assert {each["valid"] for each in shown["results"]} == {False}
 
 
 @pytest.mark.parametrize("days", [0, 31, -1, "soon"])

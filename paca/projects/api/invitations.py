@@ -21,14 +21,28 @@ from paca.projects.models import Invitation, Workspace
 from paca.projects.services import invitations
 
 
-class InvitationSerializer(serializers.ModelSerializer[Invitation]):
-    """An invitation that can still be used. Its link is shown only once, when it is made."""
+class InvitationListSerializer(serializers.ListSerializer[Any]):
+    """A page of invitations, whose validity is asked for all of them at once."""
 
+    def to_representation(self, data: Any) -> list[Any]:
+        found = list(data)
+        for invitation, valid in zip(found, invitations.are_valid(found), strict=True):
+            invitation.valid = valid
+        return super().to_representation(found)
+
+
+class InvitationSerializer(serializers.ModelSerializer[Invitation]):
+    """An open invitation. Its link is shown only once, when it is made."""
+
+    valid = serializers.BooleanField(
+        help_text="False if its link does not work, because who made it may not invite to this any more."
+    )
     role = serializers.CharField(source="role.name", default="")
     by = serializers.CharField(source="by.username")
 
     class Meta:
         model = Invitation
+        list_serializer_class = InvitationListSerializer
         fields: tuple[str, ...] = (
             "id",
             "project_id",
@@ -36,6 +50,7 @@ class InvitationSerializer(serializers.ModelSerializer[Invitation]):
             "role",
             "note",
             "by",
+            "valid",
             "created_at",
             "expires_at",
         )
@@ -65,12 +80,13 @@ class ProjectInvitationInput(InvitationInput):
     role_id = serializers.UUIDField()
 
 
-def _usable(found: QuerySet[Invitation]) -> QuerySet[Invitation]:
+def _open(found: QuerySet[Invitation]) -> QuerySet[Invitation]:
     fresh = found.filter(accepted_at=None, revoked_at=None, expires_at__gt=timezone.now())
     return fresh.select_related("role", "by")
 
 
 def _answer(request: Request, invitation: Invitation, secret: str) -> Response:
+    invitation.valid = True  # type: ignore[attr-defined]
     invitation.link = reverse("join", args=[secret], request=request)  # type: ignore[attr-defined]
     return Response(NewInvitationSerializer(invitation).data, status=201)
 
@@ -82,8 +98,8 @@ class ProjectInvitationList(ProjectView):
 
     @extend_schema(responses=InvitationSerializer(many=True), tags=["members"])
     def get(self, request: Request) -> Response:
-        """List the invitations that can still be used."""
-        found = _usable(self.project.invitations.all())
+        """List the invitations that are not used, revoked or too old."""
+        found = _open(self.project.invitations.all())
         return NewestFirstPagination.page_response(found, self, InvitationSerializer)
 
     # Not idempotent by key: an answer is kept for that, and this one has a secret.
@@ -108,7 +124,7 @@ class ProjectInvitationDetail(ProjectView):
     def delete(self, request: Request, invitation_id: UUID) -> Response:
         """Revoke an invitation; its link stops working."""
         invitations.revoke(
-            _get(_usable(self.project.invitations.all()), invitation_id), by=self.person
+            _get(_open(self.project.invitations.all()), invitation_id), by=self.person
         )
         return self.no_content()
 
@@ -131,8 +147,8 @@ class WorkspaceInvitationList(WorkspaceOwnerView):
 
     @extend_schema(responses=InvitationSerializer(many=True), tags=["members"])
     def get(self, request: Request, workspace_id: UUID) -> Response:
-        """List the invitations that can still be used."""
-        found = _usable(self.get_workspace(workspace_id).invitations.all())
+        """List the invitations that are not used, revoked or too old."""
+        found = _open(self.get_workspace(workspace_id).invitations.all())
         return NewestFirstPagination.page_response(found, self, InvitationSerializer)
 
     @extend_schema(
@@ -153,7 +169,7 @@ class WorkspaceInvitationDetail(WorkspaceOwnerView):
     @extend_schema(responses={204: None}, tags=["members"])
     def delete(self, request: Request, workspace_id: UUID, invitation_id: UUID) -> Response:
         """Revoke an invitation; its link stops working."""
-        found = _usable(self.get_workspace(workspace_id).invitations.all())
+        found = _open(self.get_workspace(workspace_id).invitations.all())
         invitations.revoke(_get(found, invitation_id), by=self.person)
         return Response(status=204)
 

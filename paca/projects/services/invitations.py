@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 
@@ -11,8 +12,15 @@ from django.utils import timezone
 from paca.accounts import audit
 from paca.accounts.models import User
 from paca.common.errors import Invalid, NotFound
-from paca.projects import permissions, selectors
-from paca.projects.models import Invitation, Member, Project, Role, Workspace
+from paca.projects import permissions
+from paca.projects.models import (
+    Invitation,
+    Member,
+    Project,
+    Role,
+    Workspace,
+    WorkspaceMember,
+)
 from paca.projects.services import members, workspaces
 
 MAX_DAYS = 30
@@ -74,25 +82,42 @@ def get_usable(secret: str) -> Invitation:
         .first()
     )
     # guard: invitation-needs-the-rights-of-its-inviter
-    if found is None or not _may_invite(found):
+    if found is None or not all(are_valid([found])):
         raise InvitationNotUsable
     return found
 
 
-def _may_invite(invitation: Invitation) -> bool:
-    """Whether the inviter could make this invitation now.
+def are_valid(found: Sequence[Invitation]) -> list[bool]:
+    """Whether the inviter of each could make this invitation now; its link works only then. Asks two queries.
 
-    Asked when the link is used: an owner who was removed would otherwise come back by a link of their
+    Asked when a link is used: an owner who was removed would otherwise come back by a link of their
     own, and a link to a role would give what the role was allowed later.
     """
-    if invitation.project is None or invitation.role is None:
-        return selectors.is_workspace_owner(invitation.by, invitation.workspace)
-    try:
-        inviter = selectors.get_membership(invitation.by, invitation.project.pk)
-    except NotFound:
+    people = {each.by_id for each in found}
+    owners = WorkspaceMember.objects.filter(
+        user__in=people, user__is_active=True, role=WorkspaceMember.Role.OWNER
+    )
+    owned = set(owners.values_list("user_id", "workspace_id"))
+    live = Member.objects.live().filter(
+        user__in=people, user__is_active=True, project__in={each.project_id for each in found}
+    )
+    inviters = {
+        (member.user_id, member.project_id): member
+        for member in live.filter(project__deleted_at=None).select_related("role")
+    }
+    return [
+        (each.by_id, each.workspace_id) in owned
+        if each.project_id is None or each.role is None
+        else _may_give(inviters.get((each.by_id, each.project_id)), each.role)
+        for each in found
+    ]
+
+
+def _may_give(inviter: Member | None, role: Role) -> bool:
+    if inviter is None:
         return False
     may = partial(permissions.allows, inviter)
-    return may("members:write") and permissions.may_grant(may, invitation.role.permissions)
+    return may("members:write") and permissions.may_grant(may, role.permissions)
 
 
 @transaction.atomic

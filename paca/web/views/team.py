@@ -9,6 +9,7 @@ from django.utils import timezone
 from paca.accounts import permission_patterns
 from paca.projects import permissions
 from paca.projects.models import Member, Role
+from paca.projects.services import invitations
 from paca.web.selectors import members_of
 from paca.web.views.decorators import project_page
 from paca.web.views.pages import page_context
@@ -49,10 +50,14 @@ def _role_row(member: Member, role: Role) -> dict[str, Any]:
 
 
 def _open_invitations(member: Member) -> list[Any]:
+    """The invitations that are not used, revoked or too old, each with ``valid``: whether its link works."""
     fresh = member.project.invitations.filter(
         accepted_at=None, revoked_at=None, expires_at__gt=timezone.now()
     )
-    return list(fresh.select_related("role", "by"))
+    found = list(fresh.select_related("role", "by"))
+    for invitation, valid in zip(found, invitations.are_valid(found), strict=True):
+        invitation.valid = valid  # type: ignore[attr-defined]
+    return found
 
 
 def _permission_groups() -> list[tuple[str, list[str]]]:
