@@ -22,7 +22,7 @@ from paca.conversations.models import (
 )
 from paca.conversations.models.statuses import ACTIVE_STATUSES, ENDED_STATUSES
 from paca.conversations.services import answers
-from paca.projects import search
+from paca.projects import search_entries
 from paca.projects.models import Member
 from paca.projects.services import notifications
 from paca.projects.tools import access as tool_access
@@ -54,7 +54,7 @@ def delete(
     _delete_log(current)
     tool_access.forget(current.pk)
     answers.forget(current.pk)
-    search.remove_conversation(current.pk)
+    search_entries.remove_conversation(current.pk)
     notifications.take_back_of_conversation(current.pk)
     audit.record("conversation.deleted", current, by=by, project_id=current.project_id)
     changed = {"type": "conversation.changed", "id": str(current.pk), "version": current.last_seq}

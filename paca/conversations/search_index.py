@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from paca import events
 from paca.conversations import event_log
 from paca.conversations.models import Conversation, Event
-from paca.projects import search
+from paca.projects import search_entries
 from paca.projects.models import SearchEntry, SearchKind
 
 MESSAGES = (
@@ -64,14 +64,14 @@ def _last_turn_end(conversation_id: UUID) -> int:
 
 def _extend(conversation_id: UUID, text: str) -> None:
     if (place := _place_of(conversation_id)) is not None:
-        search.extend_conversation(place[0], conversation_id, title=place[1], text=text)
+        search_entries.extend_conversation(place[0], conversation_id, title=place[1], text=text)
 
 
 def _index_all(conversation_id: UUID) -> None:
     """Index the present title and all messages of a conversation."""
     if (place := _place_of(conversation_id)) is not None:
         text = _words_of(event_log.of_types(conversation_id, MESSAGES))
-        search.index_conversation(place[0], conversation_id, title=place[1], text=text)
+        search_entries.put_conversation(place[0], conversation_id, title=place[1], text=text)
 
 
 def _place_of(conversation_id: UUID) -> tuple[UUID, str] | None:

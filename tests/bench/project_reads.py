@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
-from paca.projects import search
+from paca.projects import search_entries
 from paca.projects.models import Project, Task, TaskAssignee
 from tests.bench.figures import Figure, percentile
 from tests.support.api import Api
@@ -106,6 +106,6 @@ def _filled(name: str, count: int) -> World:
     entries = ENTRIES * count // TASKS
     with connection.cursor() as cursor:
         cursor.execute(TIMELINES, [entries, project.pk, min(TIMELINE, entries), count])
-        search.rebuild()
+        search_entries.rebuild()
         cursor.execute("ANALYZE")
     return world

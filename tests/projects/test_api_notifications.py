@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from paca.projects import search
+from paca.projects import search_entries
 from paca.projects.models import Member, NotificationKind
 from paca.projects.services import comments, docs, members, notifications, roles, tasks
 from tests.projects.support import make_member
@@ -44,7 +44,7 @@ def test_notification_names_its_subject_and_the_page_that_shows_it(
     doc = docs.create(world.project, title="Plan", by=world.owner)
     comment = comments.add(doc, text="@bob look", by=world.owner)
     talk = uuid4()
-    search.index_conversation(world.project.pk, talk, title="Colors")
+    search_entries.put_conversation(world.project.pk, talk, title="Colors")
     notifications.tell(bob, NotificationKind.FINISHED, key="f", conversation_id=talk)
     pages = f"/projects/{world.project.pk}"
     answer = api.get(PATH).json()

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
-from paca.projects import search, search_words
+from paca.projects import search, search_entries, search_words
 from paca.projects.models import SearchEntry, SearchKind, Task
 from paca.projects.search import Hit
 from paca.projects.services import comments, docs, tasks
@@ -47,7 +47,7 @@ def test_search_finds_tasks_docs_comments_and_conversations(world: World) -> Non
     doc = docs.create(world.project, title="Colors", text="All blue ones.", by=world.owner)
     comments.add(task, text="which blue?", by=world.owner)
     comments.add(doc, text="blue is best", by=world.owner)
-    search.index_conversation(world.project.pk, world.project.pk, title="Talk about blue")
+    search_entries.put_conversation(world.project.pk, world.project.pk, title="Talk about blue")
     assert set(titles(find(world, "blue"))) == {
         "task Paint the boat",
         "doc Colors",
@@ -111,7 +111,7 @@ def test_reader_finds_only_what_they_may_read(world: World) -> None:
     doc = docs.create(world.project, title="blue plan", by=world.owner)
     comments.add(task, text="blue", by=world.owner)
     comments.add(doc, text="blue", by=world.owner)
-    search.index_conversation(world.project.pk, world.project.pk, title="blue talk")
+    search_entries.put_conversation(world.project.pk, world.project.pk, title="blue talk")
     found = {
         permission: {hit.about for hit in find(world, "blue", may=permission.__eq__)}
         for permission in ("tasks:read", "docs:read", "conversations:read", "members:read")
@@ -196,10 +196,10 @@ def test_odd_input_is_searched_like_any_other(words: str, world: World) -> None:
 @given(st.text(max_size=40))
 def test_any_text_is_indexed_and_found_by_its_own_words(world: World, text: str) -> None:
     task = Task(project=world.project, number=7, title="t", description=text)
-    search.index(task)
+    search_entries.put(task)
     if search_words.parse(text):
         assert "7" in {hit.place for hit in find(world, text)} or len(text) > 40
-    search.remove(task)
+    search_entries.remove(task)
 
 
 def test_search_takes_the_same_queries_for_few_and_many_hits(
@@ -238,6 +238,6 @@ def test_rebuild_makes_the_same_entries_and_deletes_the_others(world: World) -> 
     Task.objects.filter(pk=gone.pk).update(deleted_at=task.created_at)
     before = titles(find(world, "boat"))
     SearchEntry.objects.filter(kind=SearchKind.DOC).delete()
-    assert search.rebuild() == 3
+    assert search_entries.rebuild() == 3
     assert sorted(titles(find(world, "boat"))) == sorted(set(before) - {"task sunk boat"})
     assert len(find(world, "green")) == 1

@@ -16,7 +16,7 @@ class SearchKind(models.TextChoices):
 
 
 class SearchEntry(models.Model):
-    """The words of one task, doc, comment or conversation, kept by ``projects/search.py``.
+    """The words of one task, doc, comment or conversation, kept by ``projects/search_entries.py``.
 
     The database keeps its index of those words itself: FTS5 on SQLite, ``tsvector`` on PostgreSQL.
     A hit opens the thing that it is ``about``, a task, doc or conversation; ``place`` is its number or

@@ -11,7 +11,7 @@ from django.utils import timezone
 from paca.common import validation
 from paca.common.errors import Invalid, NotAllowed, NotFound
 from paca.common.text import to_storable
-from paca.projects import search, signals
+from paca.projects import search_entries, signals
 from paca.projects.mentions import find_handles
 from paca.projects.models import Comment, CommentVersion, Doc, Member, Mention, Task
 from paca.projects.services import notifications
@@ -171,7 +171,7 @@ def _mentioned_members(comment: Comment) -> list[Member]:
 
 def _publish(comment: Comment) -> None:
     """Bring the search index up to date and tell open pages."""
-    search.index(comment)
+    search_entries.put(comment)
     about: dict[str, Any] = (
         {"task": comment.task.number} if comment.task else {"doc": str(comment.doc_id)}
     )

@@ -9,7 +9,7 @@ from django.utils import timezone
 from paca.common import validation
 from paca.common.errors import Invalid, NotFound
 from paca.common.text import to_storable
-from paca.projects import search, signals
+from paca.projects import search_entries, signals
 from paca.projects.models import (
     ActivityKind,
     Doc,
@@ -156,5 +156,5 @@ def _add_version(doc: Doc, by: Member) -> None:
 
 def _publish(doc: Doc, *, with_comments: bool = False) -> None:
     """Bring the search index up to date and tell open pages."""
-    search.index(doc, with_comments=with_comments)
+    search_entries.put(doc, with_comments=with_comments)
     signals.project_changed.send(sender=Doc, project_id=doc.project_id, noun="doc", id=doc.pk)

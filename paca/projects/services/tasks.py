@@ -10,7 +10,7 @@ from django.utils import timezone
 from paca.common import validation
 from paca.common.errors import Invalid, NotFound
 from paca.common.text import to_storable
-from paca.projects import search, signals
+from paca.projects import search_entries, signals
 from paca.projects.models import (
     ActivityKind,
     Member,
@@ -69,7 +69,7 @@ def create(project: Project, *, title: str, by: Member | None, **fields: Any) ->
     task.save(force_insert=True)
     reassigned, _ = _set_links(task, fields)
     timeline.record(task, ActivityKind.TASK_CREATED, actor=by)
-    search.index(task)
+    search_entries.put(task)
     _tell(task, reassigned, by=by)
     return task
 
@@ -112,7 +112,7 @@ def change_locked(task: Task, *, by: Member | None, **fields: Any) -> Task:
         # A place is no content: somebody who edits the text meanwhile may save it.
         task.save(update_fields=["position"])
     if any(each["field"] in ("title", "description") for each in changes):
-        search.index(task)
+        search_entries.put(task)
     if changes or told or is_moved:
         _tell(task, reassigned, by=by)
     return task
@@ -135,7 +135,7 @@ def delete(task: Task, *, by: Member | None) -> None:
     task.deleted_at = timezone.now()
     task.save(update_fields=["deleted_at", "updated_at"])
     timeline.record(task, ActivityKind.TASK_DELETED, actor=by)
-    search.remove(task)
+    search_entries.remove(task)
     _tell(task, by=by)
 
 
@@ -147,7 +147,7 @@ def restore(task: Task, *, by: Member | None) -> Task:
         task.deleted_at = None
         task.save(update_fields=["deleted_at", "updated_at"])
         timeline.record(task, ActivityKind.TASK_RESTORED, actor=by)
-        search.index(task, with_comments=True)
+        search_entries.put(task, with_comments=True)
         _tell(task, by=by)
     return task
 

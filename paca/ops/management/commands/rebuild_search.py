@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from paca.conversations import search_index
-from paca.projects import search
+from paca.projects import search_entries
 
 
 class Command(BaseCommand):
@@ -14,7 +14,7 @@ class Command(BaseCommand):
     help = "Make the search index of tasks, docs, comments and conversations again."
 
     def handle(self, **options: Any) -> None:
-        things, conversations = search.rebuild(), search_index.rebuild()
+        things, conversations = search_entries.rebuild(), search_index.rebuild()
         self.stdout.write(
             f"{things} tasks, docs and comments and {conversations} conversations can be searched."
         )
