@@ -14,6 +14,7 @@ from paca.agents.toolbox import make_toolbox
 from paca.engine.context.trimming import CHARACTERS_PER_TOKEN
 from paca.engine.context_window import known_window
 from paca.engine.llm import own_parameters
+from paca.engine.llm.base import ToolSpec
 from paca.engine.llm.text_tool_calls.adapter import describe_tools
 
 
@@ -58,6 +59,11 @@ class ContextPreview:
         return sum(part.tokens for part in self.parts) + sum(tool.tokens for tool in self.tools)
 
 
+def all_tools() -> tuple[ContextTool, ...]:
+    """Every tool that an agent can have, as a model is told of it."""
+    return _described(make_toolbox().specs())
+
+
 def preview(
     agent: Agent, *, project: str, trigger_type: str, messages: Sequence[ContextPart] = ()
 ) -> ContextPreview:
@@ -69,7 +75,7 @@ def preview(
     skills = prompts.read_skills(agent.pk)
     assembled = prompts.assemble(agent, project=project, trigger_type=trigger_type, skills=skills)
     parts = [ContextPart(part.name, part.text) for part in assembled]
-    specs = make_toolbox(library=SkillLibrary(skills)).specs()
+    specs = make_toolbox(library=SkillLibrary(skills), chosen=agent.tools).specs()
     if agent.text_tool_calls:
         parts.append(ContextPart("tools", describe_tools(specs)))
         specs = ()
@@ -77,8 +83,11 @@ def preview(
     window = known_window(
         agent.model, agent.base_url, agent.parameters.get(own_parameters.CONTEXT_WINDOW)
     )
-    tools = tuple(ContextTool(spec.name, spec.description, spec.arguments) for spec in specs)
-    return ContextPreview(tuple(parts), tools, window)
+    return ContextPreview(tuple(parts), _described(specs), window)
+
+
+def _described(specs: Sequence[ToolSpec]) -> tuple[ContextTool, ...]:
+    return tuple(ContextTool(spec.name, spec.description, spec.arguments) for spec in specs)
 
 
 def _tokens(text: str) -> int:

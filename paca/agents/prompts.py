@@ -13,6 +13,8 @@ from paca.engine.context import trigger_prompts
 from paca.engine.context.prompt import AgentIdentity, PromptPart, assemble_system_prompt
 from paca.engine.context.skills import SkillSummary
 
+READ_SKILL = "read_skill"
+
 
 def assemble(
     agent: Agent, *, project: str, trigger_type: str, skills: Sequence[SkillSummary]
@@ -22,6 +24,9 @@ def assemble(
     ``project`` is the project's name, ``skills`` are those of ``read_skills``.
     """
     own = agent.prompt_of(trigger_type)
+    if agent.tools is not None and READ_SKILL not in agent.tools:
+        # The index would tell it to open a skill with a tool that it does not have.
+        skills = [skill for skill in skills if skill.content]
     return assemble_system_prompt(
         AgentIdentity(agent.name, agent.handle, project, agent.description),
         system=agent.system_prompt,

@@ -1,5 +1,8 @@
 """The tools of an agent."""
 
+import functools
+from collections.abc import Collection
+
 from paca.agents.skill_tools import SkillLibrary, skill_tools
 from paca.engine.tools.registry import Toolbox, workspace_tools
 from paca.projects.tools.all_tools import project_tools
@@ -7,13 +10,25 @@ from paca.projects.tools.base import ProjectAccess
 
 
 def make_toolbox(
-    access: ProjectAccess | None = None, library: SkillLibrary | None = None
+    access: ProjectAccess | None = None,
+    library: SkillLibrary | None = None,
+    *,
+    chosen: Collection[str] | None = None,
 ) -> Toolbox:
     """The toolbox of an agent that reaches its project by ``access`` and has the skills of ``library``.
 
-    Without them it has every tool, to describe only.
+    Without them it has every tool, to describe only. ``chosen`` are the names of the tools that are
+    switched on; None for all.
 
     Name, description and arguments of the tools are the same in every run, so that requests begin with
     the same bytes.
     """
-    return Toolbox([*workspace_tools(), *project_tools(access), *skill_tools(library)])
+    tools = (*workspace_tools(), *project_tools(access), *skill_tools(library))
+    off = () if chosen is None else {tool.name for tool in tools}.difference(chosen)
+    return Toolbox(tools, off=off)
+
+
+@functools.cache
+def tool_names() -> tuple[str, ...]:
+    """The names of all tools that an agent can have, in the order of the toolbox."""
+    return tuple(spec.name for spec in make_toolbox().specs())

@@ -61,6 +61,7 @@ class AssembledTurn:
     sandbox: SandboxSpec
     sandbox_boot_id: str
     skills: tuple[SkillSummary, ...] = ()
+    tools: Sequence[str] | None = None  # those that are switched on; None for all
 
     @property
     def api_key(self) -> str:
@@ -86,6 +87,7 @@ _AGENT_COLUMNS = _columns(
     Agent,
     *("id", "name", "handle", "description", "git_name", "git_email"),
     *("model", "base_url", "encrypted_key", "key_last4", "parameters", "text_tool_calls"),
+    "tools",
     *("system_prompt", "task_assigned_prompt", "comment_mention_prompt"),
     *("chat_message_prompt", "description_write_prompt", "execute_prompt"),
     *("sandbox_memory_mib", "sandbox_cpus"),
@@ -159,6 +161,7 @@ def assemble_turn(
         if sandbox and sandbox.state in LIVING_SANDBOX_STATES
         else "",
         skills=skills,
+        tools=agent.tools,
     )
 
 

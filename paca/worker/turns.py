@@ -205,7 +205,11 @@ class ConversationRun:
         with logs.log_context(turn=self._turn_number):
             active = self._active_turn = ActiveTurn(
                 turn.profile,
-                make_toolbox(self._project_access, SkillLibrary(turn.skills, self._skill_access)),
+                make_toolbox(
+                    self._project_access,
+                    SkillLibrary(turn.skills, self._skill_access),
+                    chosen=turn.tools,
+                ),
                 started_at=clock.monotonic()
                 - (timezone.now() - turn.turn_started_at).total_seconds(),
                 seen_files=log.seen_files,

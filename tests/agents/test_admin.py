@@ -45,6 +45,7 @@ def form_data(world: World, agent: Agent | None = None, **changes: Any) -> dict[
         data |= {"limit_concurrent": 5, "git_name": "Bo", "git_email": "bo@boats.example"}
         data |= {"project": world.project.pk, "sandbox_life": "ephemeral"}
     data |= {"parameters": "{}", "role": world.role("agent").pk, "new_llm_key": ""}
+    data["tools"] = (agent.tools if agent else None) or []
     return {**data, **changes}
 
 
@@ -198,3 +199,12 @@ def test_admin_policy_allows_eval_for_its_templates_and_no_inline_script(
     assert [tag for tag in inline if b"application/json" not in tag and b"text/" not in tag] == []
     elsewhere = admin.get("/healthz").headers["Content-Security-Policy"]
     assert "unsafe" not in elsewhere
+
+
+def test_admin_chooses_the_tools_of_an_agent(world: World, admin: Client) -> None:
+    for given, kept in ((["read_task", "bash"], ["bash", "read_task"]), ([], None)):
+        answer = admin.post(change_page(world.agent), form_data(world, world.agent, tools=given))
+        assert answer.status_code == 302, answer.context["adminform"].form.errors
+        assert Agent.objects.get(pk=world.agent.pk).tools == kept
+    answer = admin.post(change_page(world.agent), form_data(world, world.agent, tools=["fly"]))
+    assert "fly is not one of the available choices" in answer.content.decode()

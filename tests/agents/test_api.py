@@ -24,6 +24,7 @@ ALL_FIELDS = {
     "base_url": "http://models:8080/v1",
     "llm_api_key": KEY,
     "parameters": {"temperature": 0.5, "max_tokens": 4096, "effort": "high"},
+    "tools": ["add_comment", "read_task"],
     "prompts": {
         "system": "You build boats.\n",
         "task_assigned": "Build it.",
@@ -81,6 +82,7 @@ def test_agent_can_be_made_from_the_required_fields_with_the_alias_of_role_id(
     assert (shown["role_id"], shown["is_demo"], shown["status"]) == (role, True, "active")
     assert shown["key"] == {"set": False, "last4": ""}
     assert shown["limits"]["concurrent"] == 5
+    assert shown["tools"] is None
 
 
 def test_agent_patch_keeps_the_fields_that_are_not_given(world: World, api: Api) -> None:
@@ -89,6 +91,39 @@ def test_agent_patch_keeps_the_fields_that_are_not_given(world: World, api: Api)
     before["limits"]["steps"] = None
     before["updated_at"] = after["updated_at"]
     assert after == before
+
+
+def test_agent_has_the_tools_that_were_chosen_in_the_order_of_the_toolbox(
+    world: World, api: Api
+) -> None:
+    agent = path(world, make_agent(world, api)["id"])
+    every = [tool["name"] for tool in api.get("/tools/").json()["results"]]
+    for given, kept in (
+        (["read_task", "bash", "read_task"], ["bash", "read_task"]),
+        ([], []),
+        (every[::-1], None),
+        (None, None),
+    ):
+        changed = api.patch(agent, {"tools": given})
+        assert (changed.status_code, changed.json()["tools"]) == (200, kept)
+        shown = api.get(f"{agent}preview/?trigger_type=chat_message").json()["tools"]
+        wanted = every if kept is None else kept
+        without_skills = [name for name in wanted if not name.endswith(("_skill", "_skills"))]
+        assert [tool["name"] for tool in shown] == without_skills
+
+
+@pytest.mark.parametrize("given", [["bash", "fly"], "bash", [7], {"bash": True}, [["bash"]]])
+def test_tools_that_there_are_not_are_refused_with_the_list(
+    world: World, api: Api, given: Any
+) -> None:
+    agent = path(world, make_agent(world, api)["id"])
+    refused = api.patch(agent, {"tools": given})
+    assert (refused.status_code, refused.json()["code"]) == (400, "invalid")
+    assert "tools" in refused.json()["fields"]
+    if given == ["bash", "fly"]:
+        (text,) = refused.json()["fields"]["tools"]
+        assert text.startswith('There is no tool "fly". The tools are: add_comment, bash, ')
+    assert api.get(agent).json()["tools"] == ALL_FIELDS["tools"]
 
 
 def test_agent_as_shown_can_be_sent_back(world: World, api: Api) -> None:

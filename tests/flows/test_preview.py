@@ -10,7 +10,7 @@ from paca.agents.services import skills
 from paca.projects.services import tasks
 from tests.support.api import Api
 from tests.support.flow import Flow, wait_until
-from tests.support.model_script import says
+from tests.support.model_script import calls, says
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 
@@ -70,6 +70,24 @@ def test_preview_equals_the_request_of_a_run(flow: Flow, text_tool_calls: bool) 
     assert bool(shown["tools"]) is not text_tool_calls
     every = [*shown["parts"], *shown["tools"]]
     assert shown["tokens"] == sum(each["tokens"] for each in every)
+
+
+def test_switched_off_tools_are_neither_sent_nor_run(flow: Flow) -> None:
+    agent, by = flow.world.agent, flow.world.owner
+    agents.configure(agent, by=by, tools=["read_project", "list_tasks"])
+    skills.create_from_template(agent, "developer", by=by)
+    shown = preview(flow)
+    assert [tool["name"] for tool in shown["tools"]] == ["list_tasks", "read_project"]
+    assert "skill_index" not in {part["name"] for part in shown["parts"]}
+    run = flow.ask("Hello", [calls(bash="touch here"), says("I cannot.")])
+    request = flow.model.requests[0]
+    assert [name for name, _, _ in tools_of(request.body)] == ["list_tasks", "read_project"]
+    assert "\n\n".join(part["text"] for part in shown["parts"]) == system_of(request.body)
+    (returned,) = run.event_data("tool.returned")
+    assert (returned["failed"], returned["cause"]) == (True, "unknown_tool")
+    assert "bash did not run: it is switched off in your settings." in returned["output"]
+    assert "The tools are: list_tasks, read_project." in returned["output"]
+    assert not run.has_event("tool.started")
 
 
 def test_preview_on_a_task_equals_the_request_of_an_assignment(flow: Flow) -> None:

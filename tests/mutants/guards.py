@@ -193,6 +193,13 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "tool-that-is-switched-off",
+        never,
+        (
+            "tests/engine/tools/test_registry.py::test_tool_that_is_switched_off_is_refused_and_not_shown",
+        ),
+    ),
+    Mutant(
         "suggestion-that-was-seen",
         never,
         (

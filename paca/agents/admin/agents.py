@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from unfold.decorators import action, display
 from unfold.widgets import (
     UnfoldAdminPasswordWidget,
+    UnfoldAdminSelectMultipleWidget,
     UnfoldAdminSelectWidget,
     UnfoldBooleanSwitchWidget,
 )
@@ -20,6 +21,7 @@ from paca.agents import services as agents
 from paca.agents.model_parameters import NAMES
 from paca.agents.models import Agent
 from paca.agents.services.checks import MAX_KEY_CHARACTERS
+from paca.agents.toolbox import tool_names
 from paca.common.admin import ServiceAdmin, error_text
 from paca.common.errors import PacaError
 from paca.projects.models import Role
@@ -46,6 +48,12 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
         max_length=MAX_KEY_CHARACTERS,
         widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"}),
         help_text="Stored encrypted and never shown again. Empty: the stored key stays.",
+    )
+    tools = forms.MultipleChoiceField(
+        required=False,
+        choices=[(name, name) for name in tool_names()],
+        widget=UnfoldAdminSelectMultipleWidget,
+        help_text="None chosen: all of them, also those of later versions.",
     )
     forget_llm_key = forms.BooleanField(
         required=False, label="Delete the stored key", widget=UnfoldBooleanSwitchWidget
@@ -98,6 +106,9 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
     def clean_handle(self) -> str:
         return agents.normalize_handle(self.cleaned_data["handle"])
 
+    def clean_tools(self) -> list[str] | None:
+        return self.cleaned_data["tools"] or None
+
     def clean_parameters(self) -> Any:
         return self.cleaned_data["parameters"] or {}
 
@@ -145,6 +156,7 @@ class AgentAdmin(ServiceAdmin):
                     "forget_llm_key",
                     "parameters",
                     "text_tool_calls",
+                    "tools",
                 ),
             },
         ),

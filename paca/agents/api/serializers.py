@@ -62,6 +62,11 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
     is_demo = serializers.BooleanField()
     key = KeySerializer(source="*")
     parameters = serializers.DictField()
+    tools = serializers.ListField(
+        child=serializers.CharField(),
+        allow_null=True,
+        help_text="The names of the tools that it has, of `/tools/`; null for all.",
+    )
     prompts = PromptsSerializer(source="*")
     limits = LimitsSerializer(source="*")
     sandbox = SandboxSerializer(source="*")
@@ -83,6 +88,7 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
             "key",
             "parameters",
             "text_tool_calls",
+            "tools",
             "prompts",
             "limits",
             "sandbox",
@@ -186,6 +192,13 @@ class AgentInput(InputSerializer):
     text_tool_calls = serializers.BooleanField(
         required=False,
         help_text="For a model that cannot call tools: it writes its calls as text, and Paca runs them.",
+    )
+    tools = serializers.ListField(
+        child=serializers.CharField(max_length=100),
+        max_length=100,
+        required=False,
+        allow_null=True,
+        help_text="The names of the tools that it shall have, of `/tools/`; null for all, also those of later versions.",
     )
     prompts = PromptsInput(source="*", required=False)
     limits = LimitsInput(source="*", required=False)

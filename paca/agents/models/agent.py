@@ -115,6 +115,13 @@ class Agent(BaseModel):
         help_text="For a model that cannot call tools: it writes its calls as text, and Paca runs them.",
     )
 
+    tools = models.JSONField(
+        null=True,
+        blank=True,
+        default=None,
+        help_text="The names of the tools that it has. Empty: all of them, also those of later versions.",
+    )
+
     system_prompt = models.TextField(
         blank=True,
         validators=[MaxLengthValidator(50_000)],

@@ -6,7 +6,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from paca.accounts import audit
-from paca.agents import catalogue, encryption
+from paca.agents import catalogue, encryption, toolbox
 from paca.agents.models import Agent
 from paca.agents.services import checks, skills
 from paca.common.errors import Conflict, Invalid, NotFound
@@ -23,6 +23,7 @@ SETTINGS = frozenset(
         "base_url",
         "parameters",
         "text_tool_calls",
+        "tools",
         "system_prompt",
         "task_assigned_prompt",
         "comment_mention_prompt",
@@ -147,6 +148,17 @@ def _apply(agent: Agent, changes: dict[str, Any]) -> None:
     agent.handle = normalize_handle(agent.handle)
     agent.model = agent.model.strip()
     agent.base_url = agent.base_url.strip()
+    agent.tools = _chosen_tools(agent.tools)
+
+
+def _chosen_tools(given: Any) -> Any:
+    """The names in the order of the toolbox; None if all are chosen. ``checks`` refuses what is no list of names."""
+    if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
+        return given
+    known = toolbox.tool_names()
+    chosen = [name for name in known if name in given]
+    unknown = [name for name in given if name not in known]
+    return None if len(chosen) == len(known) and not unknown else chosen + unknown
 
 
 def _key_to_store(given: str | None) -> str | None:

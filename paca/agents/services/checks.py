@@ -1,14 +1,16 @@
 """Validates the settings of an agent, with an error message for each field."""
 
+from typing import Any
 from urllib.parse import urlsplit
 
-from paca.agents import model_parameters
+from paca.agents import model_parameters, toolbox
 from paca.agents.models import Agent
 from paca.common import validation
 from paca.common.errors import Invalid
 from paca.engine.llm import registry
 from paca.engine.llm.base import ModelMisconfigured
 from paca.engine.llm.credentials import Credentials
+from paca.engine.tools.schema import short_json
 from paca.projects.models import Member
 
 Errors = dict[str, list[str]]
@@ -22,6 +24,7 @@ def find_errors(agent: Agent, *, new_key: str | None = None) -> Errors:
     if found := model_parameters.find_errors(agent.parameters):
         errors["parameters"] = found
     for field, error in (
+        ("tools", _check_tools(agent.tools)),
         ("model", _check_model(agent)),
         ("handle", _check_handle(agent)),
         ("llm_api_key", _check_key(agent, new_key)),
@@ -41,6 +44,18 @@ def _check_model(agent: Agent) -> str:
         registry.open_llm(agent.model, base_url=agent.base_url, api_key="any")
     except ModelMisconfigured as error:
         return error.detail
+    return ""
+
+
+def _check_tools(chosen: Any) -> str:
+    if chosen is None:
+        return ""
+    known = ", ".join(toolbox.tool_names())
+    if not isinstance(chosen, list) or not all(isinstance(name, str) for name in chosen):
+        return f"Give a list of names, or null for all. The tools are: {known}."
+    unknown = [name for name in chosen if name not in toolbox.tool_names()]
+    if unknown:
+        return f"There is no tool {short_json(unknown[0])}. The tools are: {known}."
     return ""
 
 

@@ -5,7 +5,7 @@ import functools
 import inspect
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -64,14 +64,18 @@ class BadArguments(PacaError):
 class Toolbox:
     """A set of tools with distinct names."""
 
-    def __init__(self, tools: Iterable[AnyTool]) -> None:
-        """Raises ``ValueError`` if two tools have the same name."""
+    def __init__(self, tools: Iterable[AnyTool], *, off: Collection[str] = ()) -> None:
+        """``off`` names the tools that are switched off: the model neither sees nor calls them.
+
+        Raises ``ValueError`` if two tools have the same name.
+        """
         self._tools: dict[str, AnyTool] = {}
         for tool in sorted(tools, key=lambda tool: tool.name):
             if self._tools.setdefault(tool.name, tool) is not tool:
                 raise ValueError(f"two tools are named {tool.name!r}")
+        self._on = {name: tool for name, tool in self._tools.items() if name not in off}
         # The specs are part of every request's prefix. A fixed order keeps prompt caches valid.
-        self._specs = tuple(_spec(type(tool)) for tool in self._tools.values())
+        self._specs = tuple(_spec(type(tool)) for tool in self._on.values())
         self._schemas = {spec.name: spec.arguments for spec in self._specs}
 
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -79,10 +83,23 @@ class Toolbox:
         return self._specs
 
     def get(self, name: str) -> AnyTool:
-        """The tool of this name. Raises ``UnknownTool``, whose text lists the known names."""
+        """The tool of this name, also if it was switched off since it was called.
+
+        Raises ``UnknownTool``, whose text lists the known names.
+        """
         tool = self._tools.get(name)
         if tool is None:
             raise UnknownTool(self._unknown_tool_message(name))
+        return tool
+
+    def _callable(self, name: str) -> AnyTool:
+        tool = self.get(name)
+        # guard: tool-that-is-switched-off
+        if name not in self._on:
+            raise UnknownTool(
+                f"{name} did not run: it is switched off in your settings. Do not try again; do without"
+                f" it, or say what you would need it for. {self._list_of_tools()}"
+            )
         return tool
 
     def parse(self, tool_name: str, arguments: Any) -> AnyParsedCall:
@@ -90,7 +107,7 @@ class Toolbox:
 
         What can be meant in one way only is taken, with a note for the model. Raises ``UnknownTool`` or ``BadArguments``; their texts tell the model how to correct the call.
         """
-        tool = self.get(tool_name)
+        tool = self._callable(tool_name)
         if not isinstance(arguments, dict):
             raise BadArguments(
                 f"{tool_name} did not run: expected an object of arguments; got {short_json(arguments)}."
@@ -110,7 +127,7 @@ class Toolbox:
     def explain_unreadable(self, tool_name: str, problem: str) -> str:
         """The result of a call whose arguments could not be read, with the schema for the next try."""
         try:
-            self.get(tool_name)
+            self._callable(tool_name)
         except UnknownTool as error:
             return error.detail
         schema = json.dumps(self._schemas[tool_name])
@@ -129,17 +146,18 @@ class Toolbox:
                 "effect": str(tool.effect),
                 "timeout_seconds": tool.timeout_seconds,
             }
-            for spec, tool in zip(self._specs, self._tools.values(), strict=True)
+            for spec, tool in zip(self._specs, self._on.values(), strict=True)
         ]
 
     def _unknown_tool_message(self, name: str) -> str:
         asked = name.lower()
-        exact = [t for t in self._tools if t == asked or asked in ALIASES.get(t, "").split()]
-        close = exact or difflib.get_close_matches(asked, self._tools, n=2)
+        exact = [t for t in self._on if t == asked or asked in ALIASES.get(t, "").split()]
+        close = exact or difflib.get_close_matches(asked, self._on, n=2)
         hint = f" Did you mean {' or '.join(close)}?" if close else ""
-        return (
-            f"There is no tool {short_json(name)}.{hint} The tools are: {', '.join(self._tools)}."
-        )
+        return f"There is no tool {short_json(name)}.{hint} {self._list_of_tools()}"
+
+    def _list_of_tools(self) -> str:
+        return f"The tools are: {', '.join(self._on)}." if self._on else "You have no tools."
 
 
 def workspace_tools() -> tuple[AnyTool, ...]:

@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from paca.accounts.models import AuditEntry
-from paca.agents import catalogue
+from paca.agents import catalogue, context_preview
 from paca.agents import selectors as agents
 from paca.agents.model_parameters import NAMES
 from paca.agents.models import Agent, Skill, SkillFile
@@ -27,6 +27,7 @@ MAX_CHANGES_SHOWN = 50
 SECTIONS = (
     ("general", "General", "bot"),
     ("model", "Model", "brain"),
+    ("tools", "Tools", "terminal"),
     ("prompts", "Prompts", "message-square"),
     ("skills", "Skills", "file-text"),
     ("limits", "Limits", "gauge"),
@@ -71,6 +72,7 @@ def agent_settings(request: HttpRequest, member: Member, agent_id: UUID) -> Http
         "agents",
         agent=agent,
         sections=SECTIONS,
+        tools=context_preview.all_tools(),
         prompts=[_prompt_row(agent, name, label) for name, label in PROMPTS],
         models=llm_registry.known_models(),
         roles=_grantable(member),

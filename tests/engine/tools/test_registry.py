@@ -217,3 +217,23 @@ def test_toolbox_parses_or_explains_any_arguments(name: str, arguments: Any):
         text = error.detail
         parsed = None
     assert text.startswith(f"{name} did not run: ") if parsed is None else len(text) <= 120
+
+
+def test_tool_that_is_switched_off_is_refused_and_not_shown():
+    toolbox = Toolbox(workspace_tools(), off={"bash", "think"})
+    shown = [spec.name for spec in toolbox.specs()]
+    assert shown == [tool["name"] for tool in toolbox.catalogue()]
+    assert not {"bash", "think"} & {*shown}
+    with pytest.raises(UnknownTool, match="bash did not run: it is switched off") as refused:
+        toolbox.parse("bash", {"command": "ls"})
+    assert refused.value.detail.endswith(f"The tools are: {', '.join(shown)}.")
+    assert "switched off" in toolbox.explain_unreadable("bash", "Cut off.")
+    with pytest.raises(UnknownTool) as unknown:
+        toolbox.parse("shell", {})
+    assert "Did you mean" not in unknown.value.detail
+    assert toolbox.get("bash").name == "bash"  # a call of an earlier worker is resumed
+
+
+def test_toolbox_without_tools_says_so():
+    with pytest.raises(UnknownTool, match="You have no tools"):
+        Toolbox(workspace_tools(), off={tool.name for tool in workspace_tools()}).parse("bash", {})
