@@ -16,10 +16,12 @@ from paca.sandbox.bubblewrap.backend import Bubblewrap
 from paca.sandbox.bubblewrap.sandbox_directory import SandboxDirectory
 from paca.sandbox.runner import proc
 from tests.sandbox.conftest import SandboxHandle
+from tests.support.flow import wait_until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.service]
 
-# A worker that is killed at a point of its start: before or after bwrap has reported the runner's process.
+# A worker that is killed at a point of its start: before bwrap does anything, beside it, or after bwrap has
+# reported the runner's process.
 WORKER = """
 import asyncio, os, signal, sys, uuid
 from pathlib import Path
@@ -27,7 +29,11 @@ from paca.sandbox.base import SandboxSpec
 from paca.sandbox.bubblewrap import bwrap_process
 from paca.sandbox.bubblewrap.backend import Bubblewrap
 
-wait_for_runner, point = bwrap_process.wait_for_runner, sys.argv[3]
+spawn, wait_for_runner, point = bwrap_process.spawn, bwrap_process.wait_for_runner, sys.argv[3]
+HELD = f'echo $$ > {sys.argv[1]}/held; kill -STOP $$; exec "$@"'
+
+def spawn_held(argv, *others):
+    return spawn(["/bin/sh", "-c", HELD, "sh", *argv], *others)
 
 def die(*arguments):
     if point == "before the record":
@@ -35,6 +41,8 @@ def die(*arguments):
     os.kill(os.getpid(), signal.SIGKILL)
 
 bwrap_process.wait_for_runner = die
+if point == "before bwrap runs":
+    bwrap_process.spawn = spawn_held
 backend = Bubblewrap(Path(sys.argv[1]), "tests")
 asyncio.run(backend.open(SandboxSpec(uuid.UUID(sys.argv[2])), epoch=1))
 """
@@ -44,10 +52,17 @@ def kill_worker(data_dir: Path, conversation: uuid.UUID, point: str) -> SandboxD
     """Start a sandbox from a worker that is killed at this point; gives the sandbox's directory."""
     words = [sys.executable, "-c", WORKER, str(data_dir), str(conversation), point]
     assert subprocess.run(words, check=False, timeout=60).returncode == -signal.SIGKILL
+    if point == "before bwrap runs":
+        wait_until(lambda: (data_dir / "held").exists() and (data_dir / "held").read_text())
+        held = int((data_dir / "held").read_text())
+        wait_until(lambda: proc.state(held) == proc.STOPPED)
+        os.kill(held, signal.SIGCONT)
     return SandboxDirectory(data_dir, "tests", conversation)
 
 
-@pytest.mark.parametrize("point", ["before the record", "right after the start of bwrap"])
+@pytest.mark.parametrize(
+    "point", ["before bwrap runs", "right after the start of bwrap", "before the record"]
+)
 async def test_a_start_ends_the_runner_of_a_worker_that_was_killed_before_it_recorded_it(
     tmp_path, point
 ):

@@ -1,17 +1,19 @@
 """The process of bwrap: it is started, reports the process that becomes the runner, and is collected."""
 
-import json
 import os
 import select
 import subprocess
 from pathlib import Path
 
+from paca.common import clock
 from paca.engine.workspace import SandboxBroken, SandboxUnavailable
+from paca.sandbox.bubblewrap import start_status
 from paca.sandbox.bubblewrap.host_process import RunnerProcess
 from paca.sandbox.runner import proc
 
 # bwrap reports the process it has made within milliseconds; after this time it has failed.
 START_SECONDS = 20.0
+POLL_SECONDS = 0.0005
 START_HINT = "See docs/architecture.md, or set PACA_SANDBOX=none to work without commands."
 NAMESPACE_HINT = (
     "Allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, or "
@@ -20,8 +22,8 @@ NAMESPACE_HINT = (
 _children: set[int] = set()
 
 
-def spawn(argv: list[str], log: Path, passed: list[int]) -> None:
-    """Start bwrap in a session of its own, with these descriptors. Raises ``OSError``."""
+def spawn(argv: list[str], log: Path, passed: list[int]) -> int:
+    """Start bwrap in a session of its own, with these descriptors; gives a pidfd of it. Raises ``OSError``."""
     with log.open("wb") as output:
         child = subprocess.Popen(  # noqa: S603 - no word of the command line comes from outside
             argv,
@@ -33,20 +35,25 @@ def spawn(argv: list[str], log: Path, passed: list[int]) -> None:
             env={},
             cwd="/",
         )
-    _children.add(child.pid)
     child.returncode = 0  # Popen must not warn: sandboxes outlive this process by design
+    try:
+        return os.pidfd_open(child.pid)
+    finally:
+        _children.add(child.pid)  # from now on it may be collected
 
 
-def wait_for_runner(info: int, log: Path, epoch: int) -> RunnerProcess:
-    """Wait until bwrap has made the process that becomes the runner. Raises ``SandboxUnavailable``."""
-    output = b""
-    while not output.rstrip().endswith(b"}"):
-        ready, _, _ = select.select([info], [], [], START_SECONDS)
-        piece = os.read(info, 4096) if ready else b""
-        if not piece:
+def wait_for_runner(bwrap: int, status: Path, log: Path, epoch: int) -> RunnerProcess:
+    """Wait until bwrap has made the process that becomes the runner. Raises ``SandboxUnavailable``.
+
+    It reads the status file, and bwrap gets no pipe: if this process were killed first, a write to a
+    pipe without a reader would end bwrap, and leave a process behind that keeps the workspace mounted.
+    """
+    deadline = clock.monotonic() + START_SECONDS
+    has_ended = False
+    while (pid := start_status.runner_pid(status)) is None:
+        if has_ended or clock.monotonic() > deadline:
             raise start_error(log)
-        output += piece
-    pid = int(json.loads(output)["child-pid"])
+        has_ended = bool(select.select([bwrap], [], [], POLL_SECONDS)[0])
     return RunnerProcess(pid, proc.start_time(pid) or 0, epoch)
 
 

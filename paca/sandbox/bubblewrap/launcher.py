@@ -151,37 +151,34 @@ class Launcher:
             skills = {file.path: _memory_file(stack, "skill", file.data) for file in spec.files}
             program = seccomp.program()
             filter_fd = None if program is None else _memory_file(stack, "seccomp", program)
-            info_read, info_write = os.pipe()
-            stack.callback(os.close, info_read)
-            with os.fdopen(info_write, "wb"):
-                argv = [
-                    self._bwrap,
-                    *self._bwrap_arguments(directory, spec, files, skills, filter_fd),
-                    *("--info-fd", str(info_write), "--json-status-fd", str(status.fileno()), "--"),
-                    *self._runner_command(
-                        directory, spec, epoch, {**given, start_status.MARK_KEY: mark}
-                    ),
-                ]
-                passed = [
-                    *given.values(),
-                    *files.values(),
-                    *skills.values(),
-                    filter_fd,
-                    info_write,
-                    status.fileno(),
-                ]
+            argv = [
+                self._bwrap,
+                *self._bwrap_arguments(directory, spec, files, skills, filter_fd),
+                *("--json-status-fd", str(status.fileno()), "--"),
+                *self._runner_command(
+                    directory, spec, epoch, {**given, start_status.MARK_KEY: mark}
+                ),
+            ]
+            passed = [
+                *given.values(),
+                *files.values(),
+                *skills.values(),
+                filter_fd,
+                status.fileno(),
+            ]
 
-                def prepare_and_spawn() -> None:
-                    if has_image:
-                        _mount_workspace(directory, spec.limits, image)
-                    if grouped:
-                        directory.control_group.enter()
-                    bwrap_process.spawn(
-                        argv, directory.log, [fd for fd in passed if fd is not None]
-                    )
+            def prepare_and_spawn() -> int:
+                if has_image:
+                    _mount_workspace(directory, spec.limits, image)
+                if grouped:
+                    directory.control_group.enter()
+                return bwrap_process.spawn(
+                    argv, directory.log, [fd for fd in passed if fd is not None]
+                )
 
-                mounts.run_in_new_thread(prepare_and_spawn)
-            return bwrap_process.wait_for_runner(info_read, directory.log, epoch)
+            bwrap = mounts.run_in_new_thread(prepare_and_spawn)
+            stack.callback(os.close, bwrap)
+            return bwrap_process.wait_for_runner(bwrap, directory.status, directory.log, epoch)
 
     def _bwrap_arguments(
         self,

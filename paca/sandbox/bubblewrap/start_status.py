@@ -41,27 +41,43 @@ def exit_code(path: Path) -> int | None:
     return code if isinstance(code, int) else None
 
 
+def runner_pid(path: Path) -> int | None:
+    """The pid of the process that bwrap has made for the runner; None before."""
+    pid = _read(path).get("child-pid")
+    return pid if isinstance(pid, int) else None
+
+
 async def find_runner(path: Path) -> RunnerProcess:
     """The living runner of the start that wrote this file; one with pid 0 if none lives.
 
     Waits while bwrap has been started and has made no process yet. The caller holds the lock of the sandbox.
     """
     deadline = clock.monotonic() + SPAWN_SECONDS
-    while "child-pid" not in (found := _read(path)):
-        if not _is_open_elsewhere(path) or clock.monotonic() > deadline:
-            return RunnerProcess()
+    while clock.monotonic() < deadline:
+        found = _read(path)
+        if "child-pid" in found:
+            if (runner := _marked_process(found)) is not None:
+                return runner
+        elif not _is_open_elsewhere(path):
+            break
         await asyncio.sleep(POLL_SECONDS)
-    return _marked_process(found)
+    return RunnerProcess()
 
 
-def _marked_process(found: dict[str, Any]) -> RunnerProcess:
-    """The process that bwrap reported, if it is still that one: its arguments contain the mark."""
+def _marked_process(found: dict[str, Any]) -> RunnerProcess | None:
+    """The process that bwrap reported, if it is still that one: its arguments contain the mark.
+
+    None while that is not known: a process that changes its program has no arguments for a moment.
+    """
     pid, mark = found["child-pid"], found.get(MARK_KEY)
     if not isinstance(pid, int) or not isinstance(mark, str):
         return RunnerProcess()
     start_time = proc.start_time(pid)
     runner = RunnerProcess(pid, start_time or 0)
-    is_marked = mark.encode() in proc.read_whole(f"/proc/{pid}/cmdline", MAX_COMMAND_BYTES)
+    command = proc.read_whole(f"/proc/{pid}/cmdline", MAX_COMMAND_BYTES)
+    if not command and proc.start_time(pid) is not None:
+        return None
+    is_marked = mark.encode() in command
     # Alive after its arguments were read: so they were those of the process that started at this time.
     return runner if start_time and is_marked and runner.is_alive else RunnerProcess()
 
