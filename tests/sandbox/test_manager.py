@@ -1,5 +1,6 @@
 """The sandbox manager probes its backend before it uses it, and reports why it cannot be used."""
 
+import asyncio
 import os
 import uuid
 from pathlib import Path
@@ -104,6 +105,7 @@ def test_the_folder_of_an_interrupted_probe_is_removed_and_no_other_of_its_name(
     assert all((folder / "inside").exists() for folder in (precious, new))
 
 
+@pytest.mark.django_db(transaction=True)
 async def test_the_removal_of_an_installation_spares_others_that_share_its_data_folder(tmp_path):
     leaving, staying = (
         SandboxManager(kind="bubblewrap", data_dir=tmp_path, install_id=name)
@@ -113,7 +115,7 @@ async def test_the_removal_of_an_installation_spares_others_that_share_its_data_
     await leaving.open(own, epoch=1)
     sandbox = await staying.open(foreign, epoch=1)
     try:
-        found = removal.find_all(leaving)
+        found = await asyncio.to_thread(removal.find_all, leaving)
         assert found.workspaces == {"bubblewrap": {own.conversation_id: ""}}
         assert await removal.remove_all(leaving, found) == 0
         assert await leaving.sweep(set()) == []

@@ -95,8 +95,7 @@ class RunnerServer:
             for fd, _ in self._poll.poll(wait):
                 self._handle_ready_fd(fd)
             self._flush()  # the answer to an attach goes first: the next step may load modules
-            # A runner that ends because it can open nothing more could not check its limits either.
-            wait = 0.0 if self._ending else self._tick()
+            wait = self._tick()
             self._flush()
             if self._flush_at:
                 wait = min(wait, COALESCE_SECONDS)
@@ -114,6 +113,8 @@ class RunnerServer:
 
     def _tick(self) -> float:
         """Do what is due. Gives the seconds until something is due again; a negative number ends the runner."""
+        if self._ending:
+            return 0.0  # one that can open nothing more could not check its limits either
         now = time.monotonic()
         if self._current is not None and not self._current.shared:
             return self._request_handler.tick(now)
