@@ -239,6 +239,20 @@ def test_a_forbidden_docker_socket_is_reported_with_the_command_that_allows_it()
     assert "sudo usermod -aG docker" in done.stdout, done.stderr
 
 
+async def test_a_silent_daemon_is_reported_as_silent_whichever_deadline_ends_first(tmp_path):
+    """The one of the caller, or the one of the request that the SDK sends when it makes a client."""
+    held: list[asyncio.StreamWriter] = []
+    server = await asyncio.start_unix_server(
+        lambda _, writer: held.append(writer), tmp_path / "docker.sock"
+    )
+    engine = DockerEngine(f"unix://{tmp_path}/docker.sock")
+    with pytest.raises(SandboxUnreachable, match="did not answer within 0.2 seconds"):
+        await asyncio.to_thread(engine._run_in_thread, lambda client: client.ping(), 0.2)
+    server.close()
+    for writer in held:
+        writer.close()
+
+
 async def test_a_silent_daemon_blocks_no_caller_beyond_the_deadline(tmp_path):
     """Every call has a deadline, and its thread is free again soon after it."""
     held: list[asyncio.StreamWriter] = []
@@ -250,7 +264,7 @@ async def test_a_silent_daemon_blocks_no_caller_beyond_the_deadline(tmp_path):
         calls = [engine.call(lambda client: client.ping(), seconds=1) for _ in range(20)]
         ended = await asyncio.gather(*calls, return_exceptions=True)
     assert {type(end) for end in ended} == {SandboxUnreachable}
-    assert "did not answer within 1 second" in str(ended[0])
+    assert {"did not answer within 1 second" in str(end) for end in ended} == {True}
     # Making a client sends a request too, whose own deadline is a minute.
     async with asyncio.timeout(20):
         for _ in range(MAX_CONCURRENT_CALLS):

@@ -112,9 +112,10 @@ class DockerEngine:
         except docker.errors.APIError as error:
             status = error.response.status_code if error.response is not None else 500
             raise DockerRefused(status, str(error.explanation or error)[:500]) from error
-        except requests.exceptions.Timeout:
-            raise self.timeout_error(seconds) from None
         except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
+            # The SDK wraps the error of the request that it sends when a client is made.
+            if any(isinstance(cause, requests.exceptions.Timeout) for cause in _causes(error)):
+                raise self.timeout_error(seconds) from None
             raise self._unreachable_error(error) from error
         except OSError as error:
             raise self._unreachable_error(error) from error
