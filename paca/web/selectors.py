@@ -9,7 +9,8 @@ from django.db.models import Count, Q, QuerySet
 from paca.accounts.models import User
 from paca.agents.models import Agent
 from paca.conversations.models import Conversation
-from paca.projects.models import Member, Notification, Project
+from paca.projects import notification_lists
+from paca.projects.models import Member, Project
 from paca.web import labels
 
 SHOWN_STATUSES = ("running", "waiting", "queued")
@@ -68,8 +69,8 @@ def people(project: Project) -> QuerySet[Member]:
 
 
 def unread_count(member: Member) -> int:
-    """How many notifications the person has not read, over all projects."""
-    return Notification.objects.filter(recipient=member.user_id, read_at=None).count()
+    """How many notifications the person has not read, over all projects that they are in now."""
+    return notification_lists.count_unread(member.user)  # type: ignore[arg-type] # pages have people only
 
 
 def members_of(project: Project) -> QuerySet[Member]:

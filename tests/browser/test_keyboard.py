@@ -1,7 +1,7 @@
 """The pages by keyboard: send, open, move, stop, the list of shortcuts, and the focus afterwards."""
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser import actions
 
@@ -129,3 +129,74 @@ def test_words_typed_beside_the_composer_keep_their_first_letter(page: Page, wor
     page.locator(".thread-scroll").focus()
     page.keyboard.type(words)
     expect(page.get_by_role("textbox", name="Message")).to_have_value(words)
+
+
+HAS_RING = """() => {
+  const ring = (style) => style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
+  for (let element = document.activeElement, step = 0; element && step < 3; element = element.parentElement, step += 1) {
+    const style = getComputedStyle(element);
+    if (ring(style) || (step && style.boxShadow !== "none")) return true;
+  }
+  return document.activeElement === document.body;
+}"""
+
+
+def tab_to(page: Page, wanted: Locator, key: str = "Tab") -> None:
+    """Press Tab until the control has the focus. Each control on the way shows that it has it."""
+    for _ in range(80):
+        page.keyboard.press(key)
+        assert page.evaluate(HAS_RING), page.evaluate("document.activeElement.outerHTML")
+        if wanted.evaluate_all("found => found.includes(document.activeElement)"):
+            return
+    raise AssertionError(f"Tab does not reach {wanted}")
+
+
+def test_task_is_created_assigned_discussed_and_moved_by_keyboard_alone(page: Page) -> None:
+    page.goto("/")
+    page.goto(page.url + "board/")
+    expect(page.locator(".column").first).to_be_visible()
+    page.keyboard.press("n")
+    expect(page.get_by_role("textbox", name="Title of the new task in To do")).to_be_focused()
+    page.keyboard.type("No pointer was used")
+    page.keyboard.press("Enter")
+    card = page.locator(".kcard[data-number]").filter(has_text="No pointer was used")
+    expect(card).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Add a task to To do")).to_be_focused()
+    tab_to(page, card)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Activity")).to_be_visible()
+    tab_to(page, page.get_by_label("Assign a member"))
+    page.keyboard.type("a")
+    unassign = page.get_by_role("button", name="Unassign admin")
+    expect(unassign).to_be_visible()
+    tab_to(page, page.get_by_role("combobox", name="Comment"), "Shift+Tab")
+    page.keyboard.type("Done by keys.")
+    page.keyboard.press("Control+Enter")
+    comment = page.locator(".comment").filter(has_text="Done by keys.")
+    expect(comment).to_be_visible()
+    tab_to(page, comment.get_by_role("button", name="Edit"), "Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("combobox", name="Edit the comment")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(comment.get_by_role("button", name="Answer")).to_be_focused()
+    tab_to(page, page.locator(".crumbs a"), "Shift+Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/board/")
+    expect(card).to_be_visible()
+    tab_to(page, card)
+    for key in ("Space", "ArrowRight"):
+        page.keyboard.press(key)
+    with page.expect_response(lambda answer: answer.request.method == "PATCH") as stored:
+        page.keyboard.press("Space")
+    assert stored.value.ok
+    expect(page.locator(".column[aria-label='In progress']")).to_contain_text("No pointer was used")
+    expect(card).to_be_focused()
+
+
+@pytest.mark.parametrize("place", ["docs/", "team/", "settings/", "board/?view=list"])
+def test_focus_is_seen_on_every_control_of_a_page(page: Page, place: str) -> None:
+    page.goto("/")
+    page.goto(page.url + place)
+    page.wait_for_load_state("networkidle")
+    tab_to(page, page.locator("#main :is(a[href], button, input, select, summary):visible").last)

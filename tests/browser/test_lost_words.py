@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, Route, expect
@@ -233,6 +234,50 @@ def test_description_whose_answer_is_lost_is_no_conflict(task: Page, watched) ->
     expect(task.locator(".task-in > .prose")).to_have_text("Stored, but not told")
     watched.leave_out(412)
     watched.leave_out("ERR_FAILED")
+
+
+def test_doc_whose_answer_is_lost_is_made_once(board: Page, watched) -> None:
+    board.locator("[data-go=d]").click()
+    board.get_by_role("textbox", name="New folder").fill("Made once")
+    board.get_by_role("button", name="Add the folder").click()
+    new = board.get_by_role("button", name="New doc in Made once")
+    expect(new).to_be_visible()
+    lost = lose_answer(board, "POST")
+    new.click()
+    expect(board.locator(".board-notice")).to_contain_text("does not answer")
+    assert lost.is_set()
+    new.click()
+    expect(board.get_by_role("textbox", name="Title")).to_have_value("Untitled")
+    listed = board.request.get(
+        board.url.split("/docs/")[0].replace("/projects/", "/api/v1/projects/") + "/docs/"
+    )
+    folder = listed.json()["results"][0]["folder"]
+    assert [doc["folder"] for doc in listed.json()["results"]].count(folder) == 1
+    watched.leave_out("ERR_FAILED")
+
+
+def test_file_and_work_of_an_agent_whose_answers_are_lost_are_stored_once(
+    task: Page, watched, tmp_path: Path
+) -> None:
+    file = tmp_path / "once.txt"
+    file.write_text("once")
+    expect(task.get_by_role("heading", name="Activity")).to_be_visible()
+    lose_answer(task, "POST")
+    task.locator("input[type=file]").set_input_files(file)
+    expect(task.locator(".notice-bad")).to_contain_text("does not answer")
+    task.locator("input[type=file]").set_input_files(file)
+    expect(task.get_by_role("link", name="once.txt")).to_have_count(1)
+    lose_answer(task, "POST")
+    task.get_by_role("button", name="Write with AI").click()
+    task.get_by_role("button", name="Write", exact=True).click()
+    expect(task.locator(".notice-bad")).to_contain_text("does not answer")
+    task.get_by_role("button", name="Write", exact=True).click()
+    expect(task.get_by_role("region", name="Suggestion of Guide")).to_be_visible()
+    task.reload()
+    expect(task.get_by_role("link", name="once.txt")).to_have_count(1)
+    expect(task.locator(".run")).to_have_count(1)
+    watched.leave_out("ERR_FAILED")
+    watched.leave_out(404)  # there is no suggestion yet
 
 
 def test_settings_of_an_agent_that_two_people_change_show_both_values(

@@ -99,6 +99,7 @@ LISTS = (
     "/api/v1/projects/{project}/members/",
     "/api/v1/projects/{project}/roles/",
     "/",
+    "/workspaces/{workspace_id}/",
     "/projects/{project}/",
     "/projects/{project}/agents/",
     "/projects/{project}/conversations/",

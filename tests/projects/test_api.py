@@ -1,5 +1,7 @@
 """The API of workspaces, projects, members and roles."""
 
+from typing import Any
+
 import pytest
 
 from paca.accounts import permission_patterns
@@ -186,6 +188,28 @@ def test_project_patch_of_an_outdated_version_is_refused(world: World) -> None:
     assert api.get(path).json()["description"] == "mine"
     assert api.patch(path, {"description": "any"}, If_Match="*").status_code == 200
     assert api.patch(path, {"description": "x"}, If_Match="yesterday").status_code == 400
+
+
+def test_refusal_of_an_outdated_change_has_the_present_object(world: World) -> None:
+    api = Api(world.user)
+    project, workspace = (
+        f"/projects/{world.project.pk}/",
+        f"/workspaces/{world.project.workspace_id}/",
+    )
+    (entry,) = api.get(f"{workspace}members/").json()["results"]
+    changes: dict[str, dict[str, Any]] = {
+        project: {"name": "New"},
+        workspace: {"name": "New"},
+        f"{workspace}members/{entry['id']}/": {"role": "owner"},
+        f"{project}roles/{world.role('viewer').pk}/": {"name": "New"},
+        f"{project}members/{world.owner.pk}/": {"role_id": str(world.owner.role_id)},
+    }
+    for path, change in changes.items():
+        refused = api.patch(path, change, If_Match="2001-01-01T00:00:00Z")
+        assert (refused.status_code, refused.json()["code"]) == (412, "changed_meanwhile"), path
+        assert set(refused.json()["present"]) >= {"id", "updated_at"}, path
+        seen = refused.json()["present"]["updated_at"]
+        assert api.patch(path, change, If_Match=seen).status_code == 200, path
 
 
 def test_last_owner_error_says_what_to_do_first(world: World) -> None:

@@ -17,7 +17,7 @@ from paca.conversations import services as conversations
 from paca.conversations.models import Conversation
 from paca.engine.llm.demo import scripted_model
 from paca.projects import permissions
-from paca.projects.services import members, projects, tasks
+from paca.projects.services import members, projects, tasks, workspaces
 from paca.worker import claim
 from tests.support.world import World, make_world
 
@@ -67,6 +67,37 @@ def test_sidebar_switches_to_the_other_projects_of_the_person(ada: Client, harbo
     text = body(ada, page(harbor))
     assert f'role="menuitem" href="/projects/{mine.pk}/"' in text
     assert "Elsewhere" not in text
+
+
+def test_notifications_of_a_project_that_the_person_has_left_are_not_counted(
+    ada: Client, harbor: World
+) -> None:
+    other = make_world("Elsewhere")
+    workspaces.add_person(other.project.workspace, user=harbor.user)
+    member = members.add_person(
+        other.project, user=harbor.user, role=other.role("member"), by=other.owner
+    )
+    tasks.create(other.project, title="Paint", assignees=[member], by=other.owner)
+    assert 'aria-label="1 unread"' in body(ada, page(harbor))
+    members.remove(member, by=other.owner)
+    assert 'aria-label="0 unread"' in body(ada, page(harbor))
+
+
+def test_people_of_a_workspace_see_its_page_and_owners_its_forms(
+    ada: Client, harbor: World
+) -> None:
+    path = f"/workspaces/{harbor.project.workspace_id}/"
+    assert f'href="{path}"' in body(ada, page(harbor))
+    assert f'href="{path}"' in body(ada, "/projects/")
+    own = body(ada, path)
+    assert "Nobody else is here yet" in own
+    assert "No invitation is open" in own
+    user = User.objects.create_user("mei", name="Mei")
+    workspaces.add_person(harbor.project.workspace, user=user)
+    mei = Client()
+    mei.force_login(user)
+    assert "data-api" not in body(mei, path)
+    assert 'aria-label="Role of mei"' in body(ada, path)
 
 
 def test_overview_has_a_composer_for_the_agent(ada: Client, harbor: World) -> None:

@@ -59,12 +59,12 @@ class MemberDetail(ProjectView):
 
     @extend_schema(request=MemberRoleInput, responses=MemberSerializer, tags=["members"])
     def patch(self, request: Request, member_id: UUID) -> Response:
-        """Change the role of a member."""
+        """Change the role of a member. The answer 412 to `If-Match` has the present member as `present`."""
         given = MemberRoleInput.read(request)
         with transaction.atomic():
             member = selectors.get_member(self.project, member_id)
             role = selectors.get_role(self.project, given["role_id"])
-            require_unchanged(request, member)
+            require_unchanged(request, member, present=lambda: MemberSerializer(member).data)
             self.require_may_grant(member.role)
             self.require_may_grant(role)
             members.change_role(member, role=role, by=self.member)

@@ -79,11 +79,12 @@ class ProjectDetail(ProjectView):
 
     @extend_schema(request=ProjectInput, responses=ProjectSerializer, tags=["projects"])
     def patch(self, request: Request) -> Response:
-        """Change the name or the description of the project."""
+        """Change the name, the prefix or the description of the project. The answer 412 to `If-Match` has
+        the present project as `present`."""
         given = ProjectInput.read(request, partial=True)
         with transaction.atomic():
             project = Project.objects.select_for_update(no_key=True).get(pk=self.project.pk)
-            require_unchanged(request, project)
+            require_unchanged(request, project, present=lambda: ProjectSerializer(project).data)
             projects.change(project, by=self.member, **given)
         return Response(ProjectSerializer(project).data)
 

@@ -55,11 +55,12 @@ class RoleDetail(ProjectView):
 
     @extend_schema(request=RoleInput, responses=RoleSerializer, tags=["roles"])
     def patch(self, request: Request, role_id: UUID) -> Response:
-        """Change the name or the permissions of a role."""
+        """Change the name or the permissions of a role. The answer 412 to `If-Match` has the present role
+        as `present`."""
         given = RoleInput.read(request, partial=True)
         with transaction.atomic():
             role = selectors.get_role(self.project, role_id)
-            require_unchanged(request, role)
+            require_unchanged(request, role, present=lambda: RoleSerializer(role).data)
             self.require_may_grant(role)
             self.require_may_grant_all(given.get("permissions", []))
             roles.change(role, by=self.member, **given)

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 
 from paca.accounts.api.base import ApiView
 from paca.common.api.pagination import NewestFirstPagination
+from paca.common.api.preconditions import require_unchanged
 from paca.common.api.serializers import InputSerializer
 from paca.common.errors import NotFound
 from paca.projects import selectors
@@ -27,7 +28,7 @@ class WorkspacePersonSerializer(serializers.ModelSerializer[WorkspaceMember]):
 
     class Meta:
         model = WorkspaceMember
-        fields = ("id", "username", "name", "role", "created_at")
+        fields = ("id", "username", "name", "role", "created_at", "updated_at")
 
 
 class WorkspaceRoleInput(InputSerializer):
@@ -54,16 +55,17 @@ class WorkspacePerson(WorkspaceOwnerView):
     """Changes and removes a person of a workspace."""
 
     required_permission = {"PATCH": "members:write", "DELETE": "members:write"}
-    takes_if_match = False
 
     @extend_schema(
         request=WorkspaceRoleInput, responses=WorkspacePersonSerializer, tags=["members"]
     )
     def patch(self, request: Request, workspace_id: UUID, entry_id: UUID) -> Response:
-        """Make a person an owner of the workspace, or a plain member."""
+        """Make a person an owner of the workspace, or a plain member. The answer 412 to `If-Match` has the
+        present entry as `present`."""
         given: dict[str, Any] = WorkspaceRoleInput.read(request)
         with transaction.atomic():
             entry = _get(self.get_workspace(workspace_id), entry_id)
+            require_unchanged(request, entry, present=lambda: WorkspacePersonSerializer(entry).data)
             workspaces.change_role(entry, role=given["role"], by=self.person)
         return Response(WorkspacePersonSerializer(entry).data)
 

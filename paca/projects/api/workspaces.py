@@ -46,12 +46,15 @@ class WorkspaceDetail(ApiView):
 
     @extend_schema(request=WorkspaceInput, responses=WorkspaceSerializer, tags=["projects"])
     def patch(self, request: Request, workspace_id: UUID) -> Response:
-        """Rename a workspace. Only its owners may."""
+        """Rename a workspace. Only its owners may. The answer 412 to `If-Match` has the present workspace
+        as `present`."""
         with transaction.atomic():
             workspace = selectors.get_workspace(self.person, workspace_id)
             if not selectors.is_workspace_owner(self.person, workspace):
                 raise NotAllowed("Only an owner of the workspace may rename it.")
             given = WorkspaceInput.read(request)
-            require_unchanged(request, workspace)
+            require_unchanged(
+                request, workspace, present=lambda: WorkspaceSerializer(workspace).data
+            )
             workspaces.rename(workspace, by=self.person, **given)
         return Response(WorkspaceSerializer(workspace).data)

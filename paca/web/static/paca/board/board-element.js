@@ -2,10 +2,9 @@
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
-import { pageAnnouncer } from "../core/announce.js";
 import { ApiError } from "../core/api.js";
-import { PacaElement, jsonAttribute } from "../core/element.js";
-import { icon } from "../core/icons.js";
+import { ApiElement } from "../core/api-element.js";
+import { jsonAttribute } from "../core/element.js";
 import { ProjectSocket } from "../core/project-socket.js";
 import { Store } from "../core/store.js";
 import { BoardData } from "./board-data.js";
@@ -23,12 +22,12 @@ const WHOLE_BOARD = new Set(["board", "status", "task_type", "sprint", "project"
 const ACTIVE = new Set(["queued", "running", "waiting", "paused"]);
 const MAX_REFRESHED = 20;
 
-export class PacaBoard extends PacaElement {
+export class PacaBoard extends ApiElement {
   creating = ""; // the id of the status in whose column a task is being written
-  notice = null; // {text, retry}: what could not be loaded or saved
   lifted = 0; // the number of the task that the keyboard moves
   focused = 0; // the number of the task that gets the focus back after a move: its card is made anew
   failed = false;
+  #wantsField = false; // the field of the new task gets the focus as soon as its column is there
   #drag;
   #socket;
 
@@ -44,7 +43,7 @@ export class PacaBoard extends PacaElement {
     this.newTask = new NewTask(this.page);
     this.creating = this.newTask.status;
     this.list = new TaskList(this);
-    this.announcer = pageAnnouncer();
+    this.loaded = true; // it shows what it has at once
     this.deleted = new DeletedTask(this);
     this.#socket = new ProjectSocket(this.page.urls.socket, {
       onChanges: (changes) => this.#changed(changes),
@@ -135,8 +134,8 @@ export class PacaBoard extends PacaElement {
     const { statuses } = this.page;
     this.creating = status || (statuses.find(({ category }) => category === "todo") ?? statuses[0]).id;
     if (this.view === "list") this.setView("board");
+    this.#wantsField = true;
     this.flush();
-    this.querySelector(".quick-create textarea")?.focus();
   }
 
   async create(title, status, action) {
@@ -144,23 +143,8 @@ export class PacaBoard extends PacaElement {
     this.announcer.say(`${task.key} created in ${task.status.name}`);
   }
 
-  /** Show an error until the next success; a failed action can be tried again. */
-  show(error, retry = null) {
-    if (!(error instanceof ApiError)) throw error;
-    this.notice = { text: error.message, retry };
-    this.announcer.alert(error.message);
-    this.update();
-  }
-
   template() {
-    return html`${toolbar(this)}${this.#noticeTemplate()}${this.deleted.template()}${this.view === "list" ? this.list.template() : this.#board()}`;
-  }
-
-  #noticeTemplate() {
-    if (!this.notice) return nothing;
-    return html`<div class="notice notice-bad board-notice">${icon("circle-alert")}<div>${this.notice.text}</div>
-      ${this.notice.retry ? html`<button type="button" class="btn btn-s" @click=${this.notice.retry}>Try again</button>` : nothing}
-      <button type="button" class="btn btn-s btn-quiet" @click=${() => { this.notice = null; this.update(); }}>Close</button></div>`;
+    return html`${toolbar(this)}${this.noticeTemplate("board-notice")}${this.deleted.template()}${this.view === "list" ? this.list.template() : this.#board()}`;
   }
 
   #board() {
@@ -173,6 +157,11 @@ export class PacaBoard extends PacaElement {
   }
 
   rendered() {
+    const field = this.#wantsField && this.querySelector(".quick-create textarea");
+    if (field) {
+      this.#wantsField = false;
+      field.focus();
+    }
     const root = this.querySelector(".board:not([aria-busy])");
     if (root && root !== this.#drag?.root) {
       this.#drag?.disconnect();

@@ -44,7 +44,8 @@ export function quickCreate(board, status) {
   const close = () => {
     board.creating = "";
     newTask.keep(status.id, "");
-    board.update();
+    board.flush();
+    board.querySelector(`[data-status="${status.id}"] .column-head button`)?.focus();
   };
   return html`<form class="kcard quick-create" @submit=${(event) => { event.preventDefault(); submit(board, status, event.target.elements.title); }}>
     <textarea class="textarea" name="title" rows="2" maxlength=${MAX_TITLE_CHARACTERS} placeholder="What is to be done?" .value=${live(newTask.title)}

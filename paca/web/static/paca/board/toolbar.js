@@ -39,7 +39,13 @@ function filterMenu(board) {
     ["type", "Type", types.map(({ id, name }) => [id, name])],
     ["priority", "Priority", PRIORITIES.map((name) => [name, name[0].toUpperCase() + name.slice(1)])],
   ];
-  return html`<details class="filter-menu"><summary class="btn btn-quiet btn-s">${icon("filter")}Filter</summary>
+  return html`<details class="filter-menu" @keydown=${(event) => {
+      if (event.key !== "Escape" || !event.currentTarget.open) return;
+      event.preventDefault();
+      event.stopPropagation();
+      event.currentTarget.open = false;
+      event.currentTarget.querySelector("summary").focus();
+    }}><summary class="btn btn-quiet btn-s">${icon("filter")}Filter</summary>
     <div class="popup filter-fields">${rows.filter(([, , options]) => options.length).map(([name, label, options]) => html`<label class="field"><span class="label">${label}</span>
       <span class="select-wrap"><select class="select input-s" @change=${({ target }) => board.setFilter(name, target.value)}>
         <option value="" ?selected=${!board.filters.has(name)}>Any</option>

@@ -8,6 +8,7 @@
 
 import { ApiError, call, newClientId } from "./api.js";
 import { ask } from "./dialog.js";
+import { noteFocus, refocus } from "./refocus.js";
 
 const READERS = new Map([
   ["optional", (field) => field.value.trim() || undefined], // an empty field is not sent
@@ -34,8 +35,35 @@ function renderedValueOf(field) {
   return (READERS.get(field.dataset.read ?? field.type) ?? ((each) => each.value))(rendered);
 }
 
+// The present value of a field: of "limits.steps" that of the inner object, of "role_id" the id of the role.
 function valueAt(object, name) {
-  return name.split(".").reduce((inner, part) => inner?.[part], object);
+  const found = name.split(".").reduce((inner, part) => inner?.[part], object);
+  return found === undefined && name.endsWith("_id") ? object[name.slice(0, -3)]?.id : found;
+}
+
+/** A value as people read it on the page. */
+function inWords(field, value) {
+  if (field.tagName === "SELECT") return [...field.options].find((option) => option.value === String(value))?.textContent ?? String(value);
+  if (Array.isArray(value)) return value.join(", ") || "none";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+// From now on a field counts as changed if it differs from the present value. What the person chose stays.
+function rebase(field, now) {
+  const { value, checked } = field;
+  if (field.tagName === "SELECT") for (const option of field.options) option.defaultSelected = option.value === String(now);
+  else if (field.dataset.list !== undefined) field.defaultChecked = now.includes(field.value);
+  else if (field.type === "checkbox") field.defaultChecked = now;
+  else if (field.dataset.read === "lines") field.defaultValue = now.join("\n");
+  else if (field.dataset.read === "json") field.defaultValue = JSON.stringify(now, null, 2);
+  else if (field.type !== "radio") field.defaultValue = now ?? "";
+  if (field.type === "checkbox") field.checked = checked;
+  else field.value = value;
+}
+
+function isSame(one, other) {
+  const [first, second] = [one, other].map((value) => (Array.isArray(value) ? [...value].sort() : value));
+  return JSON.stringify(first) === JSON.stringify(second);
 }
 
 /** The fields of a form as a nested object; only the changed ones for a PATCH. Throws SyntaxError for bad JSON. */
@@ -108,8 +136,7 @@ class ApiForm {
     this.#busy(true);
     try {
       const answer = await send(this.#form, body, { idempotencyKey: patch ? undefined : this.#key });
-      removeEventListener("beforeunload", this.#leaving);
-      done(this.#form, answer);
+      this.#stored(answer);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (error.status && error.status < 500) this.#key = newClientId();
@@ -129,18 +156,41 @@ class ApiForm {
     for (const field of this.#form.querySelectorAll("[aria-invalid]")) field.removeAttribute("aria-invalid");
   }
 
+  // The fields that the person has changed, with the values of the page, of the person and of the server now.
+  #differences(present) {
+    const names = [...new Set(this.#changed.map(({ name }) => name))];
+    const mine = bodyOf(this.#form, true);
+    return names.map((name) => {
+      const fields = [...this.#form.elements].filter((field) => field.name === name);
+      const boxes = fields[0].dataset.list !== undefined;
+      const before = boxes ? fields.filter((field) => field.defaultChecked).map(({ value }) => value) : renderedValueOf(fields[0]);
+      return { field: fields[0], before, mine: valueAt(mine, name), now: valueAt(present, name) };
+    });
+  }
+
   // Both values are shown: the person's in the field, the present one beside it. Saving again replaces it.
   #showPresent(present) {
-    const detail = present
-      ? "Somebody changed this meanwhile. Your values are kept. Compare them with the present ones, then save again."
-      : "Somebody changed this meanwhile. Load the page again; your words are still in the fields until then.";
-    if (present) this.#form.dataset.match = present.updated_at;
-    for (const field of present ? this.#changed : []) {
-      const now = valueAt(present, field.name);
-      if (now === undefined || JSON.stringify(now) === JSON.stringify(renderedValueOf(field))) continue;
-      field.closest(".field, .set-row, label, div").append(errorLine(`It is now: ${typeof now === "string" ? now : JSON.stringify(now)}`));
+    if (!present) {
+      this.#show({}, "Somebody changed this meanwhile. Load the page again; your words are still in the fields until then.");
+      return;
     }
-    this.#show({}, detail);
+    const found = this.#differences(present);
+    if (found.every(({ mine, now }) => isSame(mine, now))) {
+      this.#stored(present); // by an earlier attempt, whose answer was lost
+      return;
+    }
+    this.#form.dataset.match = present.updated_at;
+    for (const { field, before, now } of found) {
+      if (now === undefined || isSame(now, before)) continue;
+      field.closest("fieldset, .field, .set-row, label, div").append(errorLine(`It is now: ${inWords(field, now)}`));
+      for (const each of [...this.#form.elements].filter(({ name }) => name === field.name)) rebase(each, now);
+    }
+    this.#show({}, "Somebody changed this meanwhile. Your values are kept. Compare them with the present ones, then save again.");
+  }
+
+  #stored(answer) {
+    removeEventListener("beforeunload", this.#leaving);
+    done(this.#form, answer);
   }
 
   /** Show each error beside its field, and those without one at the end of the form. */
@@ -199,7 +249,12 @@ function done(element, answer) {
   if (!element.dispatchEvent(event)) return; // the page shows the answer itself
   const next = element.dataset.next?.replace("ID", answer?.id ?? "");
   if (next) location.assign(next);
-  else location.reload();
+  else reload();
+}
+
+function reload() {
+  noteFocus();
+  location.reload();
 }
 
 async function act(element, body) {
@@ -207,13 +262,30 @@ async function act(element, body) {
     done(element, await send(element, body));
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    await ask({ title: "That did not work", text: error.message, yes: "Close", no: "Back", danger: false });
-    location.reload();
+    if (error.status === 412 && error.present) await decide(element, error.present);
+    else {
+      await ask({ title: "That did not work", text: error.message, yes: "Close", no: "Back", danger: false });
+      reload();
+    }
   }
+}
+
+// A choice is stored at once, so the person decides between both values in a question.
+async function decide(select, present) {
+  const value = valueAt(present, select.name);
+  const [mine, now] = [select.value, value].map((each) => inWords(select, each));
+  select.dataset.match = present.updated_at;
+  const replaces = value !== select.value && await ask({
+    title: "Somebody changed this meanwhile", text: `It is now “${now}”. You chose “${mine}”.`,
+    yes: `Replace it with ${mine}`, no: `Keep ${now}`, danger: false,
+  });
+  if (replaces) await act(select, { [select.name]: select.value });
+  else reload();
 }
 
 /** Give all marked elements of the page their effect. */
 export function listenToApiForms() {
+  refocus();
   for (const form of document.querySelectorAll("form[data-api]")) new ApiForm(form);
   for (const select of document.querySelectorAll("select[data-api]")) {
     select.addEventListener("change", () => act(select, { [select.name]: select.value }));

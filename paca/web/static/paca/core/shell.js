@@ -27,6 +27,7 @@ function drawer(open) {
   if (!sidebar || sidebar.classList.contains("is-open") === open) return false;
   sidebar.classList.toggle("is-open", open);
   if (open) sidebar.querySelector("a, button").focus();
+  else if (sidebar.contains(document.activeElement)) document.querySelector("[data-menu]")?.focus();
   return true;
 }
 

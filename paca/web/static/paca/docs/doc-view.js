@@ -176,6 +176,7 @@ export class DocView {
     const conflict = this.#conflict;
     return html`<form class="editor" @submit=${(event) => { event.preventDefault(); this.#save(); }} @keydown=${(event) => {
         if (event.key === "s" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); this.#save(); }
+        if (event.key === "Escape" && !load(this.#draftKey, null)) { event.preventDefault(); event.stopPropagation(); this.#close(); }
       }}><input class="input" name="title" aria-label="Title" maxlength="200" .value=${title} @input=${({ target }) => this.#keep({ title: target.value })}>
       <textarea class="textarea doc-text" aria-label="Text" dir="auto" .value=${text} @input=${({ target }) => this.#keep({ text: target.value })}></textarea>
       ${conflict ? html`<div class="notice notice-wait">${icon("circle-alert")}<div><b><bdi>${visible(conflict.updated_by.name)}</bdi> changed this doc meanwhile.</b> Your version is kept above. Compare, then save again.</div></div>

@@ -2,10 +2,10 @@
 
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
-import { pageAnnouncer } from "../core/announce.js";
-import { ApiError, call, newClientId } from "../core/api.js";
+import { call } from "../core/api.js";
+import { ApiElement } from "../core/api-element.js";
 import { ask } from "../core/dialog.js";
-import { PacaElement, jsonAttribute } from "../core/element.js";
+import { jsonAttribute } from "../core/element.js";
 import { icon } from "../core/icons.js";
 import { ProjectSocket } from "../core/project-socket.js";
 import { load, save } from "../core/tab-storage.js";
@@ -14,19 +14,16 @@ import { everyPage, showAddressed } from "../talk/discussion.js";
 import { DocView } from "./doc-view.js";
 import { pathOf, treeRows } from "./doc-tree.js";
 
-export class PacaDocs extends PacaElement {
-  notice = null; // {text, retry}
+export class PacaDocs extends ApiElement {
   doc = null; // the DocView of the open doc
   #folders = [];
   #docs = [];
-  #loaded = false;
   #opened;
   #socket;
 
   connectedCallback() {
     this.page = jsonAttribute(this, "page");
     this.#opened = new Set(load(`folders:${this.page.urls.docs}`, []));
-    this.announcer = pageAnnouncer();
     this.#socket = new ProjectSocket(this.page.urls.socket, {
       onChanges: (changes) => this.#changed(changes),
       onMissed: () => this.load(),
@@ -44,33 +41,12 @@ export class PacaDocs extends PacaElement {
   async load() {
     await this.attempt(async () => {
       [this.#folders, this.#docs] = await Promise.all([everyPage(this.page.urls.folders), everyPage(`${this.page.urls.docs}?text=false`)]);
-      if (!this.#loaded) this.replaceChildren();
-      this.#loaded = true;
+      if (!this.loaded) this.replaceChildren();
+      this.loaded = true;
       if (this.page.doc && !this.doc) await this.#show(this.page.doc);
       else await this.doc?.load();
       showAddressed(this);
     }, () => this.load());
-  }
-
-  /** Run an action; its ApiError is shown, with a way to try again. Gives whether it succeeded. */
-  async attempt(action, retry = null) {
-    try {
-      await action();
-      this.notice = null;
-      return true;
-    } catch (error) {
-      this.show(error, retry);
-      return false;
-    } finally {
-      if (this.#loaded) this.update();
-    }
-  }
-
-  show(error, retry = null) {
-    if (!(error instanceof ApiError)) throw error;
-    this.notice = { text: error.message, retry };
-    this.announcer.alert(error.message);
-    if (this.#loaded) this.update();
   }
 
   async #show(id) {
@@ -106,8 +82,8 @@ export class PacaDocs extends PacaElement {
 
   async newDoc(folder = null) {
     await this.attempt(async () => {
-      const made = await call("POST", this.page.urls.docs, { title: "Untitled", text: "", folder }, { idempotencyKey: newClientId() });
-      this.#docs = [...this.#docs, made];
+      const made = await this.intents.run(`doc in ${folder}`, (key) => call("POST", this.page.urls.docs, { title: "Untitled", text: "", folder }, { idempotencyKey: key }));
+      this.#docs = [...this.#docs.filter(({ id }) => id !== made.id), made];
       history.pushState(null, "", this.page.urls.doc.replace("DOC", made.id));
       await this.#show(made.id);
       this.doc.edit();
@@ -118,8 +94,8 @@ export class PacaDocs extends PacaElement {
     const name = this.querySelector("input[name=folder]").value.trim();
     if (!name) return;
     await this.attempt(async () => {
-      const made = await call("POST", this.page.urls.folders, { name, parent: null }, { idempotencyKey: newClientId() });
-      this.#folders = [...this.#folders, made];
+      const made = await this.intents.run(`folder ${name}`, (key) => call("POST", this.page.urls.folders, { name, parent: null }, { idempotencyKey: key }));
+      this.#folders = [...this.#folders.filter(({ id }) => id !== made.id), made];
       this.querySelector("input[name=folder]").value = "";
     });
   }
@@ -134,8 +110,8 @@ export class PacaDocs extends PacaElement {
   }
 
   template() {
-    if (!this.#loaded) return nothing;
-    return html`<div class="docs ${this.doc ? "has-doc" : ""}">${this.#tree()}<div class="doc-main">${this.#noticeTemplate()}
+    if (!this.loaded) return nothing;
+    return html`<div class="docs ${this.doc ? "has-doc" : ""}">${this.#tree()}<div class="doc-main">${this.noticeTemplate("board-notice")}
       ${this.doc ? this.doc.template() : this.#none()}</div></div>`;
   }
 
@@ -161,13 +137,6 @@ export class PacaDocs extends PacaElement {
     if (this.#docs.length) return html`<div class="card empty doc-empty"><h2>Choose a doc</h2><p>Or search everything with Ctrl K.</p></div>`;
     return html`<div class="card empty doc-empty"><h2>No docs yet</h2><p>Docs hold what the project knows: decisions, how-tos, agreements. Agents read them before they work.</p>
       ${this.page.mayWrite ? html`<div class="row"><button type="button" class="btn btn-primary" @click=${() => this.newDoc()}>${icon("plus")}New doc</button></div>` : nothing}</div>`;
-  }
-
-  #noticeTemplate() {
-    if (!this.notice) return nothing;
-    return html`<div class="notice notice-bad board-notice">${icon("circle-alert")}<div>${this.notice.text}</div>
-      ${this.notice.retry ? html`<button type="button" class="btn btn-s" @click=${this.notice.retry}>Try again</button>` : nothing}
-      <button type="button" class="btn btn-s btn-quiet" @click=${() => { this.notice = null; this.update(); }}>Close</button></div>`;
   }
 
   /** Close the open doc after it was deleted. */

@@ -7,6 +7,8 @@ import { load, save } from "../core/tab-storage.js";
 import { visible } from "../core/terminal.js";
 import { LiveWriting } from "./live-writing.js";
 
+const FIRST_SERVER_ERROR = 500;
+
 export class Description {
   editing = false;
   #host;
@@ -19,6 +21,7 @@ export class Description {
   #suggested = new GrowingMarkdown();
   #choosing = false;
   #busy = false;
+  #unanswered = null; // {text, base}: a save that had no answer
   #writing = null; // {agent, live, problem}: an agent that writes the description now
 
   constructor(host) {
@@ -48,24 +51,38 @@ export class Description {
     return { before, since };
   }
 
+  // Words that are not saved stay in the open field.
+  #leave(field) {
+    if (load(this.#draftKey, null)) field.blur();
+    else this.#close();
+  }
+
   #close() {
     save(this.#draftKey, null);
     this.editing = false;
     this.#conflict = null;
+    this.#unanswered = null;
     this.#host.update();
   }
 
   async #save(text, base) {
     this.#busy = true;
+    this.#unanswered = null;
     this.#host.update();
     try {
       if (await this.#data.changeText("description", text, base)) this.#saved(text);
       else this.#conflict = this.#present();
     } catch (error) {
       this.#host.show(error);
+      if (!error.status || error.status >= FIRST_SERVER_ERROR) this.#unanswered = { text, base };
     }
     this.#busy = false;
     this.#host.update();
+  }
+
+  /** Save again what a lost or restarting server has not confirmed; the page calls it when the server is back. */
+  async saveAgain() {
+    if (this.#unanswered && !this.#busy) await this.#save(this.#unanswered.text, this.#unanswered.base);
   }
 
   // Words that were typed while the text was stored are not stored yet.
@@ -99,7 +116,7 @@ export class Description {
       <textarea class="textarea" id="description" dir="auto" .value=${this.#draft} @input=${({ target }) => save(this.#draftKey, { text: target.value, base: this.#base })}
         @keydown=${(event) => {
           if (event.key === "s" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); this.#save(event.target.value, this.#conflict ?? this.#base); }
-          if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); event.target.blur(); }
+          if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); this.#leave(event.target); }
         }}></textarea>
       ${conflict ? html`<div class="notice notice-wait">${icon("circle-alert")}<div><b>This task was changed meanwhile.</b> Your version is kept above. Compare it with the present one, then save again.</div></div>
         <div class="conflict"><div><h3>Your version</h3><div class="prose">${new GrowingMarkdown().update(this.#draft, true)}</div></div>
@@ -116,7 +133,9 @@ export class Description {
     const agents = page.members.filter(({ kind }) => kind === "agent");
     if (!page.mayChat || !agents.length || this.#data.suggestion || this.#writing) return nothing;
     if (!this.#choosing) return html`<button type="button" class="btn btn-quiet btn-s" @click=${() => this.#choose(true)}>${icon("sparkles")}Write with AI</button>`;
-    return html`<form class="row row-wrap" @submit=${(event) => { event.preventDefault(); this.#write(event.target); }}>
+    return html`<form class="row row-wrap" data-write @submit=${(event) => { event.preventDefault(); this.#write(event.target); }} @keydown=${(event) => {
+        if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); this.#choose(false); }
+      }}>
       <span class="select-wrap"><select class="select input-s" name="agent" aria-label="Agent">${agents.map(({ agent_id: id, name }) => html`<option value=${id}>${visible(name)}</option>`)}</select>${icon("chevron-down", "icon-s")}</span>
       <input class="input input-s" name="instruction" aria-label="Instruction" placeholder="What should it say? (optional)">
       <button class="btn btn-primary btn-s" ?disabled=${this.#busy}>Write</button>
@@ -125,7 +144,8 @@ export class Description {
 
   #choose(on) {
     this.#choosing = on;
-    this.#host.update();
+    this.#host.flush();
+    if (on) this.#host.querySelector("[data-write] select").focus();
   }
 
   async #write(form) {

@@ -46,7 +46,7 @@ function links({ page }, numbers, picker, remove, label) {
   const prefix = page.key.slice(0, page.key.lastIndexOf("-"));
   const shown = numbers.map((number) => html`<span class="row chip"><a class="link num" href=${page.urls.task.replace("TASK", number)}>${prefix}-${number}</a>
     ${page.mayWrite ? html`<button type="button" class="btn btn-icon btn-quiet btn-s" aria-label="${label} ${prefix}-${number}" title="Remove"
-      @click=${async () => { if (await picker.attempt(() => remove(number))) picker.focus(); }}>${icon("x")}</button>` : nothing}</span>`);
+      @click=${() => picker.attempt(() => remove(number))}>${icon("x")}</button>` : nothing}</span>`);
   if (page.mayWrite) return html`${shown}${picker.template()}`;
   return numbers.length ? shown : html`<span class="muted">None</span>`;
 }

@@ -16,9 +16,11 @@ export class TaskData {
   #urls;
   #number;
   #mayReadConversations;
+  #intents;
 
-  /** `page` is the object that the server wrote into the element. */
-  constructor(page) {
+  /** `page` is the object that the server wrote into the element; `intents` have the keys of its actions. */
+  constructor(page, intents) {
+    this.#intents = intents;
     this.#urls = page.urls;
     this.#number = page.number;
     this.#mayReadConversations = page.mayReadConversations;
@@ -43,7 +45,9 @@ export class TaskData {
 
   /** Upload a file. Throws ApiError. */
   async attach(file) {
-    await call("POST", `${this.#urls.attachments}?name=${encodeURIComponent(file.name)}`, file, { idempotencyKey: newClientId() });
+    const intent = `file ${file.name} ${file.size} ${file.lastModified}`;
+    const url = `${this.#urls.attachments}?name=${encodeURIComponent(file.name)}`;
+    await this.#intents.run(intent, (key) => call("POST", url, file, { idempotencyKey: key }));
     await Promise.all([this.loadAttachments(), this.loadActivity()]);
   }
 
@@ -124,8 +128,9 @@ export class TaskData {
   }
 
   /** Let an agent write the description; gives the conversation. Throws ApiError. */
-  async writeWithAi(agentId, instruction, key = newClientId()) {
-    const { conversation } = await call("POST", this.#urls.write, { agent_id: agentId, instruction }, { idempotencyKey: key });
+  async writeWithAi(agentId, instruction) {
+    const body = { agent_id: agentId, instruction };
+    const { conversation } = await this.#intents.run(`write ${JSON.stringify(body)}`, (key) => call("POST", this.#urls.write, body, { idempotencyKey: key }));
     return conversation;
   }
 

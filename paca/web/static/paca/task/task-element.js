@@ -3,11 +3,9 @@
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
 import { noteDeleted } from "../board/deleted-task.js";
-import { pageAnnouncer } from "../core/announce.js";
-import { ApiError } from "../core/api.js";
+import { ApiElement } from "../core/api-element.js";
 import { ask } from "../core/dialog.js";
-import { PacaElement, jsonAttribute } from "../core/element.js";
-import { icon } from "../core/icons.js";
+import { jsonAttribute } from "../core/element.js";
 import { ProjectSocket } from "../core/project-socket.js";
 import { visible } from "../core/terminal.js";
 import { Discussion, showAddressed } from "../talk/discussion.js";
@@ -23,19 +21,16 @@ import { Title } from "./title.js";
 
 const VIEWS = [["all", "All"], ["comments", "Comments"], ["runs", "Runs"]];
 
-export class PacaTask extends PacaElement {
-  notice = null; // {text, retry}
+export class PacaTask extends ApiElement {
   shown = "all";
-  #loaded = false;
   #socket;
 
   connectedCallback() {
     this.page = jsonAttribute(this, "page");
-    this.data = new TaskData(this.page);
+    this.data = new TaskData(this.page, this.intents);
     this.discussion = new Discussion(this, this.page.urls.comments);
     this.description = new Description(this);
     this.titleField = new Title(this);
-    this.announcer = pageAnnouncer();
     this.parentPicker = new TaskPicker(this, { field: "parent", label: "Set the parent", take: ({ number }) => this.data.change({ parent: number }) });
     this.blockerPicker = new TaskPicker(this, {
       field: "blocked_by", label: "Add a task that blocks this one",
@@ -43,7 +38,7 @@ export class PacaTask extends PacaElement {
     });
     this.#socket = new ProjectSocket(this.page.urls.socket, {
       onChanges: (changes) => this.#changed(changes),
-      onMissed: () => this.load(),
+      onMissed: () => this.#cameBack(),
     });
     this.#socket.open();
     this.load();
@@ -58,32 +53,11 @@ export class PacaTask extends PacaElement {
     await this.attempt(async () => {
       await Promise.all([this.data.load(), this.discussion.load()]);
       await this.data.loadSuggestion();
-      if (!this.#loaded) this.replaceChildren();
-      this.#loaded = true;
+      if (!this.loaded) this.replaceChildren();
+      this.loaded = true;
       this.description.resume();
       showAddressed(this);
     }, () => this.load());
-  }
-
-  /** Run an action; its ApiError is shown with a way to try again. Gives whether it succeeded. */
-  async attempt(action, retry = null) {
-    try {
-      await action();
-      this.notice = null;
-      return true;
-    } catch (error) {
-      this.show(error, retry);
-      return false;
-    } finally {
-      if (this.#loaded) this.update();
-    }
-  }
-
-  show(error, retry = null) {
-    if (!(error instanceof ApiError)) throw error;
-    this.notice = { text: error.message, retry };
-    this.announcer.alert(error.message);
-    if (this.#loaded) this.update();
   }
 
   /** Change fields of the task as it is now. */
@@ -126,6 +100,11 @@ export class PacaTask extends PacaElement {
     });
   }
 
+  async #cameBack() {
+    await this.load();
+    await this.description.saveAgain();
+  }
+
   async #changed(changes) {
     const { number } = this.page;
     const mine = changes.some(({ noun, id }) => noun === "task" && Number(id) === number);
@@ -145,23 +124,16 @@ export class PacaTask extends PacaElement {
 
   template() {
     const { task } = this.data;
-    if (!this.#loaded) return nothing;
+    if (!this.loaded) return nothing;
     const { activity, runs } = this.data;
     const rows = timelineRows({ activity, runs, threads: threadsOf(this.discussion.comments) }, this.shown);
-    return html`<div class="task"><div class="task-main"><div class="task-in">${this.#noticeTemplate()}${this.titleField.template()}${this.description.template()}
+    return html`<div class="task"><div class="task-main"><div class="task-in">${this.noticeTemplate()}${this.titleField.template()}${this.description.template()}
       ${attachments(this)}${this.#subtasks(task)}
       <div class="section-h"><h2>Activity</h2><div class="segmented" role="group" aria-label="Show">${VIEWS.map(([view, label]) => html`<button type="button"
         aria-pressed=${this.shown === view ? "true" : "false"} @click=${() => { this.shown = view; this.update(); }}>${label}${view === "runs" && this.data.runs.length ? html`<span class="n num">${this.data.runs.length}</span>` : nothing}</button>`)}</div></div>
       <div class="timeline">${repeat(rows, (row) => row.key ?? row.comment?.id ?? row.run?.id, (row) => rowOf(row, this))}</div>
       ${this.discussion.foot()}
       </div></div>${properties(this)}</div>`;
-  }
-
-  #noticeTemplate() {
-    if (!this.notice) return nothing;
-    return html`<div class="notice notice-bad">${icon("circle-alert")}<div>${this.notice.text}</div>
-      ${this.notice.retry ? html`<button type="button" class="btn btn-s" @click=${this.notice.retry}>Try again</button>` : nothing}
-      <button type="button" class="btn btn-s btn-quiet" @click=${() => { this.notice = null; this.update(); }}>Close</button></div>`;
   }
 
   #subtasks({ subtasks = [] }) {

@@ -43,12 +43,6 @@ export class TaskPicker {
     return !this.#error;
   }
 
-  /** Give the focus to the field, for example when the button that had it is gone. */
-  focus() {
-    this.#host.flush();
-    this.#host.querySelector(`#pick-${this.#field}`)?.focus();
-  }
-
   #typed(words) {
     this.#words = words;
     this.#error = "";
