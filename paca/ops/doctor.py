@@ -1,45 +1,28 @@
 """Checks every part of an installation and reports its state, the reason and the next step."""
 
 import stat
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
 
 from django.conf import settings
-from django.db import DatabaseError
 
 from paca.common import disk_space
-from paca.common.errors import ConfigurationError, PacaError
 from paca.common.trusted_proxies import TrustedProxies
-from paca.conversations import refused_entries
 from paca.engine.llm import proxies
 from paca.ops import (
     advice,
     database_check,
     database_state,
     proxy_check,
-    redis_check,
     sandbox_factory,
     sandbox_limits,
     startup_checks,
     storage,
     worker_status,
 )
+from paca.ops.bus_checks import check_bus
+from paca.ops.check_result import CheckResult, passed, run_check
 from paca.ops.connections import limits
 
-State = Literal["ok", "todo", "broken"]
-
 MIN_CONNECTIONS = 256  # fewer are used up by a team with a few open pages each
-
-
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """The state of one part. ``todo`` is a recommendation; only ``broken`` stops Paca from working."""
-
-    part: str
-    state: State
-    meaning: str
-    next_step: str = ""
 
 
 def check_installation(*, with_limits: bool = False) -> list[CheckResult]:
@@ -48,28 +31,28 @@ def check_installation(*, with_limits: bool = False) -> list[CheckResult]:
     ``with_limits``: the limits of a sandbox are tried too, which takes some seconds.
     """
     results = [
-        _run_check("Python", lambda: _passed("Python", startup_checks.check_python())),
-        _run_check("Data", _data),
-        _run_check("Secrets", _secrets),
+        run_check("Python", lambda: passed("Python", startup_checks.check_python())),
+        run_check("Data", _data),
+        run_check("Secrets", _secrets),
     ]
-    database = _run_check("Database", _database)
+    database = run_check("Database", _database)
     results.append(database)
     if database.state == "ok" and database_state.read_migration_state().is_current:
         results += [
-            _run_check("Encryption", _encryption),
-            _run_check("Access", _access),
-            _run_check("Model", _model),
-            _run_check("Workers", _workers),
-            _run_check("Queue", _queue),
-            _run_check("Storage", _storage),
+            run_check("Encryption", _encryption),
+            run_check("Access", _access),
+            run_check("Model", _model),
+            run_check("Workers", _workers),
+            run_check("Queue", _queue),
+            run_check("Storage", _storage),
         ]
     results += [
-        *_bus_and_its_entries(),
-        _run_check("Sandbox", _sandbox),
-        *([_run_check("Limits", _sandbox_limits)] if with_limits else []),
-        _run_check("Server", _server),
-        _run_check("Connections", _connections),
-        _run_check("Proxy", _proxy),
+        *check_bus(),
+        run_check("Sandbox", _sandbox),
+        *([run_check("Limits", _sandbox_limits)] if with_limits else []),
+        run_check("Server", _server),
+        run_check("Connections", _connections),
+        run_check("Proxy", _proxy),
     ]
     return results
 
@@ -80,31 +63,16 @@ def check_running_installation() -> list[CheckResult]:
     The database is reported as ok: the request could not have come this far without it.
     """
     return [
-        _passed(
+        passed(
             "Database", f"{database_check.engine_and_version()}, {database_check.display_name()}"
         ),
-        *_bus_and_its_entries(),
-        _run_check("Workers", _workers),
-        _run_check("Queue", _queue),
-        _run_check("Sandbox", _sandbox_of_workers),
-        _run_check("Data", _data),
-        _run_check("Storage", _storage),
+        *check_bus(),
+        run_check("Workers", _workers),
+        run_check("Queue", _queue),
+        run_check("Sandbox", _sandbox_of_workers),
+        run_check("Data", _data),
+        run_check("Storage", _storage),
     ]
-
-
-def _run_check(part: str, check: Callable[[], CheckResult]) -> CheckResult:
-    try:
-        return check()
-    except ConfigurationError as error:
-        return CheckResult(part, "broken", error.detail, str(error.facts.get("next_step", "")))
-    except DatabaseError:
-        return CheckResult(
-            part, "broken", "the database does not answer", "repair the database first"
-        )
-
-
-def _passed(part: str, meaning: str) -> CheckResult:
-    return CheckResult(part, "ok", meaning)
 
 
 def _data() -> CheckResult:
@@ -124,7 +92,7 @@ def _data() -> CheckResult:
             f"only {free} MiB are free on the disk of {folder}",
             "free some disk space",
         )
-    return _passed("Data", f"{meaning}, {free / 1024:.0f} GiB free")
+    return passed("Data", f"{meaning}, {free / 1024:.0f} GiB free")
 
 
 def _secrets() -> CheckResult:
@@ -132,7 +100,7 @@ def _secrets() -> CheckResult:
     if settings.PACA_KEYS.unsaved:
         names = " and ".join(sorted(settings.PACA_KEYS.unsaved))
         return CheckResult("Secrets", "todo", f"{names} do not exist yet", advice.start_command())
-    return _passed("Secrets", "stored, readable by this account only")
+    return passed("Secrets", "stored, readable by this account only")
 
 
 def _database() -> CheckResult:
@@ -151,14 +119,14 @@ def _database() -> CheckResult:
             f"{state.pending} migrations are not applied",
             advice.start_command(),
         )
-    return _passed(
+    return passed(
         "Database", f"{database_check.engine_and_version()}, {database_check.display_name()}"
     )
 
 
 def _encryption() -> CheckResult:
     database_state.check_encryption_key()
-    return _passed("Encryption", "every stored secret can be decrypted")
+    return passed("Encryption", "every stored secret can be decrypted")
 
 
 def _access() -> CheckResult:
@@ -171,7 +139,7 @@ def _access() -> CheckResult:
             f"{meaning}; no administrator has a password",
             advice.manage_command("sign_in_link admin"),
         )
-    return _passed("Access", meaning)
+    return passed("Access", meaning)
 
 
 def _model() -> CheckResult:
@@ -185,7 +153,7 @@ def _model() -> CheckResult:
         )
     used = proxies.in_use()
     by_proxy = f", public servers through the proxy {' and '.join(used)}" if used else ""
-    return _passed("Model", f"{real} agent{'s' if real > 1 else ''} with a real model{by_proxy}")
+    return passed("Model", f"{real} agent{'s' if real > 1 else ''} with a real model{by_proxy}")
 
 
 def _sandbox() -> CheckResult:
@@ -199,18 +167,18 @@ def _sandbox() -> CheckResult:
         and not database_check.is_sqlite()
         and (backends := worker_status.available_backends())
     ):
-        return _passed(
+        return passed(
             "Sandbox", f"{', '.join(backends)}, on the workers; not on this host: {reason}"
         )
     if reason:
         return CheckResult("Sandbox", "broken", reason)
-    return _passed("Sandbox", sandbox_factory.summary())
+    return passed("Sandbox", sandbox_factory.summary())
 
 
 def _sandbox_limits() -> CheckResult:
     hold, meaning = sandbox_limits.try_limits()
     if hold:
-        return _passed("Limits", meaning)
+        return passed("Limits", meaning)
     advice = "see Limits of a sandbox in docs/deployment.md"
     return CheckResult("Limits", "todo", meaning, advice)
 
@@ -220,7 +188,7 @@ def _sandbox_of_workers() -> CheckResult:
     if faults := worker_status.sandbox_faults():
         return CheckResult("Sandbox", "broken", " ".join(faults))
     if backends := worker_status.available_backends():
-        return _passed("Sandbox", f"{' and '.join(backends)}, on the workers")
+        return passed("Sandbox", f"{' and '.join(backends)}, on the workers")
     if settings.PACA_SANDBOX == "none":
         return CheckResult(
             "Sandbox", "todo", "none, as configured: commands are refused", "unset PACA_SANDBOX"
@@ -234,7 +202,7 @@ def _server() -> CheckResult:
         return CheckResult(
             "Server", "todo", "not running on this data folder", advice.start_command()
         )
-    return _passed("Server", f"running (process {process})")
+    return passed("Server", f"running (process {process})")
 
 
 def _connections() -> CheckResult:
@@ -252,7 +220,7 @@ def _connections() -> CheckResult:
         return CheckResult(
             "Connections", "todo", meaning, "raise it: ulimit -n 4096 (systemd: LimitNOFILE=4096)"
         )
-    return _passed("Connections", meaning)
+    return passed("Connections", meaning)
 
 
 def _proxy() -> CheckResult:
@@ -267,7 +235,7 @@ def _proxy() -> CheckResult:
             "people share one limit of sign-ins",
             f"set FORWARDED_ALLOW_IPS={ignored}",
         )
-    return _passed("Proxy", meaning)
+    return passed("Proxy", meaning)
 
 
 def _workers() -> CheckResult:
@@ -284,7 +252,7 @@ def _workers() -> CheckResult:
         meaning += f"; {counts.draining} draining"
     if problem := worker_status.placement_problem():
         return CheckResult("Workers", "todo", meaning, problem)
-    return _passed("Workers", meaning)
+    return passed("Workers", meaning)
 
 
 def _queue() -> CheckResult:
@@ -292,54 +260,9 @@ def _queue() -> CheckResult:
     if fault := worker_status.queue_fault(queue, worker_status.count_workers()):
         return CheckResult("Queue", "broken", fault, "read the log of the workers")
     if not queue.waiting:
-        return _passed("Queue", "no conversation waits for a worker")
-    return _passed("Queue", f"{queue.waiting} waiting, the oldest for {queue.oldest_seconds:.0f} s")
-
-
-def _bus_and_its_entries() -> list[CheckResult]:
-    """The bus, and with a Redis that answers the entries that other programs have put there."""
-    bus = _run_check("Bus", _bus)
-    if not settings.REDIS_URL or "does not answer" in bus.meaning:
-        return [bus]
-    return [bus, _run_check("Triggers", _refused_entries)]
+        return passed("Queue", "no conversation waits for a worker")
+    return passed("Queue", f"{queue.waiting} waiting, the oldest for {queue.oldest_seconds:.0f} s")
 
 
 def _storage() -> CheckResult:
-    return _passed("Storage", storage.summary())
-
-
-def _bus() -> CheckResult:
-    if not settings.REDIS_URL:
-        return _passed("Bus", "in memory: one process")
-    if fault := redis_check.find_fault():
-        return CheckResult(
-            "Bus",
-            "broken",
-            f"Redis {fault.meaning}: text is not streamed, and answers appear up to 2 s late",
-            fault.next_step,
-        )
-    if risks := redis_check.find_risks():
-        meanings, next_steps = zip(*risks, strict=True)
-        return CheckResult(
-            "Bus", "todo", f"Redis answers, but {'; '.join(meanings)}", "; ".join(next_steps)
-        )
-    return _passed("Bus", "Redis answers and accepts entries")
-
-
-def _refused_entries() -> CheckResult:
-    """Entries of other programs that no worker could take."""
-    try:
-        latest = refused_entries.newest(1)
-        count = refused_entries.count()
-    except PacaError:
-        return CheckResult("Triggers", "todo", "not known: Redis does not tell", "repair the bus")
-    if not latest:
-        return _passed("Triggers", "no entry of another program is refused")
-    return CheckResult(
-        "Triggers",
-        "todo",
-        f"{count} entr{'y' if count == 1 else 'ies'} of other programs refused; the newest: "
-        f"{latest[0].reason or 'without a reason'}",
-        "read the reasons, and retry or drop them: Admin, Triggers, Refused entries "
-        "(/admin/conversations/trigger/refused/)",
-    )
+    return passed("Storage", storage.summary())

@@ -5,6 +5,7 @@ import pytest
 from paca.bus.redis import names
 from paca.common.errors import ConfigurationError
 from paca.ops import doctor, redis_check, split_deployment
+from paca.ops.check_result import CheckResult
 from tests.ops.test_metrics import TOKEN, figures
 from tests.support.valkey_server import running
 
@@ -29,7 +30,7 @@ def program(server, settings):
         client.config_set("requirepass", "")
 
 
-def part(name: str) -> doctor.CheckResult:
+def part(name: str) -> CheckResult:
     return next(each for each in doctor.check_running_installation() if each.part == name)
 
 

@@ -10,6 +10,7 @@ from binascii import a2b_base64, b2a_base64
 from paca.sandbox.runner import HOME, PROTOCOL_KEY, SHARED_MEMORY, TMP, WORKSPACE
 from paca.sandbox.runner.call import Call
 from paca.sandbox.runner.call_table import EXHAUSTED, CallTable
+from paca.sandbox.runner.command_line import argv_of, encode_all
 from paca.sandbox.runner.disk_usage import CountedUsage, QuotaUsage
 from paca.sandbox.runner.errors import RequestError, RunnerExhausted
 from paca.sandbox.runner.files import WorkspaceFiles
@@ -17,10 +18,6 @@ from paca.sandbox.runner.memory_usage import MemoryUsage
 from paca.sandbox.runner.output import CallOutput
 from paca.sandbox.runner.runner_protection import protect_runner
 from paca.sandbox.runner.spawn import (
-    MAX_ARGUMENT_BYTES,
-    MAX_SCRIPT_BYTES,
-    READ_SCRIPT,
-    SHELL,
     environment,
     forbid_tracing,
     open_script,
@@ -58,7 +55,7 @@ class RequestHandler:
         disk_fd: int | None = settings.get("disk_fd")
         protect_runner(pinned=not settings["cgroup"], counted=disk_fd is None)
         self._settings = settings
-        self._environment = _encode_all(environment(settings))
+        self._environment = encode_all(environment(settings))
         self._null: int = settings["null"]
         self._send_update = send_update
         self._files = WorkspaceFiles(WORKSPACE)
@@ -140,8 +137,8 @@ class RequestHandler:
         if call_id in self._calls.all:
             self._follow(message, reply)
             return
-        argv, script = _argv(message)
-        encoded = self._environment | _encode_all({**message["env"], "PACA_CALL": call_id})
+        argv, script = argv_of(message)
+        encoded = self._environment | encode_all({**message["env"], "PACA_CALL": call_id})
         timeout = min(float(message["timeout"]), MAX_TIMEOUT_SECONDS)
         output = CallOutput(lambda: self._files.create_output_file(call_id))
         opened: list[int] = []
@@ -280,31 +277,3 @@ class RequestHandler:
         if self._settings.get(PROTOCOL_KEY, 1) >= 3:
             return answer
         return {key: answer[key] for key in answer if key not in FORM_FIELDS}
-
-
-def _encode(text: str) -> bytes:
-    if "\0" in text:
-        raise RequestError("workspace_error", "A command cannot contain NUL.")
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _encode_all(variables: dict[str, str]) -> dict[bytes, bytes]:
-    return {_encode(name): _encode(value) for name, value in variables.items()}
-
-
-def _argv(message: dict[str, Any]) -> tuple[list[bytes], bytes | None]:
-    """The argument vector, and the script that it reads from ``SCRIPT_FD`` if the command is a long one."""
-    shell, argv = message.get("shell"), message.get("argv")
-    script = None
-    if shell is not None and len(encoded := _encode(shell)) > MAX_ARGUMENT_BYTES:
-        script, shell = encoded, READ_SCRIPT
-    found = [_encode(word) for word in ([SHELL, "-c", shell] if shell is not None else argv or ())]
-    if not found:
-        raise RequestError("workspace_error", "The command is empty.")
-    if max(len(word) for word in found) > MAX_ARGUMENT_BYTES:
-        raise RequestError("workspace_error", "An argument of the command is longer than 128 KiB.")
-    if script is not None and len(script) > MAX_SCRIPT_BYTES:
-        raise RequestError(
-            "workspace_error", "The command is longer than 1 MiB; write it to a file and run that."
-        )
-    return found, script

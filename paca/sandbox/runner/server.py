@@ -116,6 +116,8 @@ class RunnerServer:
         if self._ending:
             return 0.0  # one that can open nothing more could not check its limits either
         now = time.monotonic()
+        if self._ending:  # perhaps because it can open nothing more, as the checks would have to
+            return 0.0
         if self._current is not None and not self._current.shared:
             return self._request_handler.tick(now)
         if self._handler is not None and self._handler.busy:

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from paca.ops import doctor
+from paca.ops.check_result import CheckResult
 
 
 class Command(BaseCommand):
@@ -34,7 +35,7 @@ class Command(BaseCommand):
         if broken:
             raise SystemExit(1)
 
-    def _print_result(self, result: doctor.CheckResult) -> None:
+    def _print_result(self, result: CheckResult) -> None:
         style = {"ok": self.style.SUCCESS, "todo": self.style.WARNING, "broken": self.style.ERROR}
         self.stdout.write(
             f"{style[result.state](result.state.ljust(6))}  {result.part:<11} {result.meaning}"
@@ -43,7 +44,7 @@ class Command(BaseCommand):
             self.stdout.write(f"{'':<20}Next step: {result.next_step}")
 
 
-def _as_json(result: doctor.CheckResult) -> dict[str, str]:
+def _as_json(result: CheckResult) -> dict[str, str]:
     fields = dataclasses.asdict(result)
     del fields["part"]
     return fields
