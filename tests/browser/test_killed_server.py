@@ -3,10 +3,11 @@
 import os
 import re
 import signal
+import threading
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.test_task_page import describe
 from tests.installation.manage_process import Installation, Running
@@ -57,6 +58,27 @@ def test_words_of_a_save_that_never_began_are_stored_once(server: Server, task: 
         task.keyboard.press("Control+s")
     server.kill()
     _comes_back(server, task, "Never begun.", changes=1)
+
+
+def test_words_of_a_save_whose_answer_was_lost_are_stored_once(server: Server, task: Page) -> None:
+    describe(task, "Stored, not told.")
+    died = threading.Event()
+
+    def store_and_die(route: Route) -> None:
+        if route.request.method != "PATCH" or died.is_set():
+            route.continue_()
+            return
+        answer = route.fetch()
+        if not answer.ok:  # the page looks at the task again, and repeats its change
+            route.fulfill(response=answer)
+            return
+        died.set()
+        server.kill()
+        route.abort()
+
+    task.route("**/api/**", store_and_die)
+    task.keyboard.press("Control+s")
+    _comes_back(server, task, "Stored, not told.", changes=2)
 
 
 def _comes_back(server: Server, task: Page, words: str, *, changes: int) -> None:
