@@ -69,7 +69,7 @@ MAY_CROSS = {
     "paca/ops/sandbox_factory.py": "a page or the doctor asks whether sandboxes can be had",
     "paca/ops/management/commands/reap_sandboxes.py": "a command sweeps once",
     "paca/agents/connection_check.py": "a page waits for one word of a model",
-    "paca/engine/llm/anthropic/client.py": "the import of the SDK takes seconds",
+    "paca/engine/llm/anthropic/sdk_headers.py": "the import of the SDK takes seconds",
     "paca/engine/llm/litellm/library.py": "the import of the library takes seconds",
     "paca/common/api/downloads.py": "reads the file of a download",
     "paca/sandbox/manager.py": "asks the Docker daemon or reads /proc",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
@@ -26,6 +26,7 @@ from django.db.models.functions import Coalesce, Now
 
 from paca import events
 from paca.agents.models import Agent
+from paca.common.best_effort import tolerated
 from paca.common.errors import PacaError
 from paca.common.prepared_queries import Parameter, Select, Update
 from paca.conversations import store
@@ -51,6 +52,7 @@ from paca.conversations.services.inbox import queue_for_waiting_messages
 from paca.conversations.store import Lease
 from paca.engine.turn import TurnOutcome
 from paca.worker import assembly, turn_totals
+from paca.worker.run_log import CachedHistory, HistoryCache
 from paca.worker.turn_end import (
     end_stopped_messages,
     give_back,
@@ -75,13 +77,31 @@ PARKED_DETAIL = (
 class Claimed:
     """A conversation that this worker has claimed, its rows after the claim, and the start of its turn.
 
-    Every message up to the event ``claimed_seq`` has a turn.
+    Every message up to the event ``claimed_seq`` has a turn. ``turn`` is what the turn needs; None if it is
+    still to be read.
     """
 
     lease: Lease
     rows: assembly.ConversationRows
     turn_started_at: datetime
     claimed_seq: int = 0
+    turn: assembly.AssembledTurn | None = None
+
+
+def claim_with_turns(
+    owner: str, *, lease_seconds: float, limit: int, histories: HistoryCache
+) -> list[Claimed]:
+    """Claim like ``claim``, and read what the turns need with the same visit of a database thread."""
+    claimed = claim(owner, lease_seconds=lease_seconds, limit=limit)
+    return [_with_turn(one, histories.pop(one.lease.conversation_id)) for one in claimed]
+
+
+def _with_turn(claimed: Claimed, cached: CachedHistory) -> Claimed:
+    """The claim with its turn. If that cannot be read, the run tries it again and reports the error."""
+    with tolerated("reading of a turn at its claim"):
+        turn = assembly.assemble_turn(claimed.rows, claimed.turn_started_at, cached)
+        return replace(claimed, turn=turn)
+    return claimed
 
 
 def claim(owner: str, *, lease_seconds: float, limit: int) -> list[Claimed]:

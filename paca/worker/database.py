@@ -33,7 +33,7 @@ class Database:
         # Log records of the thread get the fields of the caller, such as the conversation.
         context = copy_context()
         job = functools.partial(_with_usable_connection, function, *args, **kwargs)
-        return await run_to_end(_awaited(loop.run_in_executor(self._executor, context.run, job)))
+        return await run_to_end(loop.run_in_executor(self._executor, context.run, job))
 
     def submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Like ``call``, for a thread without an event loop. Raises ``RuntimeError`` after ``close``."""
@@ -63,25 +63,21 @@ def _with_usable_connection(function: Callable[..., T], *args: Any, **kwargs: An
         raise
 
 
-async def _awaited(future: asyncio.Future[T]) -> T:
-    return await future
-
-
-async def run_to_end(work: Coroutine[Any, Any, T]) -> T:
+async def run_to_end(work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
     """Wait for the end of ``work`` even if the caller is cancelled. Gives its result.
 
     A thread cannot be cancelled, and the task that started a transaction must learn how it ended. After
     a cancellation it raises the error of ``work`` if there is one, and ``CancelledError`` otherwise.
     """
-    task = asyncio.ensure_future(work)
+    future = asyncio.ensure_future(work)
     try:
-        return await asyncio.shield(task)
+        return await asyncio.shield(future)
     except asyncio.CancelledError:
-        while not task.done():
+        while not future.done():
             try:
-                await asyncio.wait({task})
+                await asyncio.wait({future})
             except asyncio.CancelledError:
                 continue
-        if not task.cancelled() and (error := task.exception()) is not None:
+        if not future.cancelled() and (error := future.exception()) is not None:
             raise error from error.__cause__  # the cause tells whether the disk is full
         raise

@@ -29,7 +29,7 @@ from paca.sandbox.manager import SandboxManager
 from paca.worker import checkpoints, old_data
 from paca.worker import lease as leases
 from paca.worker.assembly import default_sandbox_spec
-from paca.worker.claim import claim
+from paca.worker.claim import claim_with_turns
 from paca.worker.control_protocol import pending_requests
 from paca.worker.database import Database
 from paca.worker.external_triggers import ExternalTriggerHandler
@@ -195,7 +195,11 @@ class Worker:
         if slots <= 0 or disk_space.database_is_full():
             return
         claims = await self._database.call(
-            claim, self.id, lease_seconds=self._settings.lease_seconds, limit=slots
+            claim_with_turns,
+            self.id,
+            lease_seconds=self._settings.lease_seconds,
+            limit=slots,
+            histories=self._resources.history_cache,
         )
         for claimed in claims:
             slot = self._slots.take()

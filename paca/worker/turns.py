@@ -162,10 +162,7 @@ class ConversationRun:
 
     async def _run_turns(self) -> None:
         database = self._resources.database
-        cached = self._resources.history_cache.pop(self.conversation_id)
-        turn = await database.call(
-            assemble_turn, self._claimed.rows, self._claimed.turn_started_at, cached
-        )
+        turn = self._claimed.turn or await self._read_first_turn()
         log = self._log = RunLog(
             self.lease,
             turn.cached,
@@ -190,6 +187,12 @@ class ConversationRun:
             self._resources.history_cache.put(self.conversation_id, log.cached_history)
         finally:
             await sandbox.detach()
+
+    async def _read_first_turn(self) -> AssembledTurn:
+        cached = self._resources.history_cache.pop(self.conversation_id)
+        return await self._resources.database.call(
+            assemble_turn, self._claimed.rows, self._claimed.turn_started_at, cached
+        )
 
     def _with_skill_files(self, turn: AssembledTurn) -> SandboxSpec:
         has_files = any(skill.has_files for skill in turn.skills)
@@ -330,9 +333,9 @@ async def _cancel_open_calls(
 
 def _open_llm(turn: AssembledTurn) -> LLM:
     """The client of the agent's model, wrapped if its tool calls are written as text."""
-    profile = turn.profile
+    profile, api_key = turn.profile, turn.api_key
     llm = open_llm(
-        profile.model, base_url=profile.base_url, api_key=turn.api_key, limits=profile.time_limits
+        profile.model, base_url=profile.base_url, api_key=api_key, limits=profile.time_limits
     )
-    llm = masked(llm, turn.api_key)
+    llm = masked(llm, api_key)
     return TextCallingLLM(llm) if profile.text_tool_calls else llm

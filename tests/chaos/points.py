@@ -64,7 +64,7 @@ STORED, HALF_STORED = (store, "append"), (projections, "apply")
 
 # In the order of a turn.
 POINTS: dict[str, Point] = {
-    "claimed": Point(main, "claim", "after"),
+    "claimed": Point(main, "claim_with_turns", "after"),
     "question-stored": Point(*STORED, "after", _holds(ModelCallStarted)),
     "answer-streams": Point(
         stream_buffer.StreamBuffer, "add", "after", _shows(events.TextStreamed)

@@ -21,8 +21,8 @@ MAX_BATCH = 500
 MAX_BATCH_BYTES = 1024 * 1024  # the mirror is trimmed after each batch
 IDLE_SECONDS = 1.0
 # What a commit announces waits so long for more. Sent at once, it would take the interpreter from the run
-# that has just committed, and a commit of a run announces several things.
-LINGER_SECONDS = 0.002
+# that has just committed and now asks its model, and a commit of a run announces several things.
+LINGER_SECONDS = 0.003
 MIRRORED = ("XADD", names.EVENTS)  # the first parts of a command that adds to the mirror
 
 

@@ -20,8 +20,8 @@ from paca.common import clock
 
 MAX_BATCH = 10
 BUSY_SECONDS = 0.1
-# After a hint, its worker gets the interpreter of the process first.
-HANDOVER_SECONDS = 0.001
+# After a hint, its worker gets the interpreter of the process first: so long a run takes to ask its model.
+HANDOVER_SECONDS = 0.003
 RETRY_SECONDS = 0.5
 TRIM_SECONDS = 5.0
 MAX_DELIVERIES = 5

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from paca.engine.llm import cloud_openers, providers, server_words
-from paca.engine.llm.anthropic.client import AnthropicLLM, import_sdk
+from paca.engine.llm.anthropic.client import AnthropicLLM
+from paca.engine.llm.anthropic.sdk_headers import import_sdk
 from paca.engine.llm.base import LLM, ModelMisconfigured
 from paca.engine.llm.demo import scripted_model
 from paca.engine.llm.http_pool import TimeLimits

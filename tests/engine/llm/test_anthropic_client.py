@@ -8,6 +8,7 @@ from contextlib import aclosing
 import pytest
 
 from paca.engine.llm import provider_errors
+from paca.engine.llm.anthropic import sdk_headers
 from paca.engine.llm.anthropic.client import AnthropicLLM
 from paca.engine.llm.base import (
     ContextExceeded,
@@ -81,6 +82,7 @@ async def test_anthropic_adapter_sends_the_given_key_and_no_other(server, llm, m
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "platform-token")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", "x-platform-secret: hidden")
+    monkeypatch.setattr(sdk_headers, "_template", {})  # the SDK is asked again
     await reply_of(llm, request_with("Hi"))
     headers = str(server.requests[0].headers)
     assert "sk-test-key" in headers

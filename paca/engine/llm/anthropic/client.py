@@ -1,13 +1,12 @@
 """The adapter for Claude. Its headers are those of the anthropic SDK, which the first stream imports."""
 
-import asyncio
 import functools
-import importlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from paca.engine.llm import plain_history
+from paca.engine.llm.anthropic import sdk_headers
 from paca.engine.llm.anthropic.encoder import Encoder
 from paca.engine.llm.anthropic.stream import ReplyAssembler
 from paca.engine.llm.base import (
@@ -26,7 +25,6 @@ from paca.engine.llm.strict_parsing import EventReader
 if TYPE_CHECKING:
     import httpx2
 
-HOST = "https://api.anthropic.com"
 NO_API = "There is no Messages API at this base URL (HTTP 404)."
 
 
@@ -46,16 +44,15 @@ class AnthropicLLM:
     ) -> None:
         """``http`` is a pool that the caller closes; the default is the pool of the event loop."""
         self._key = api_key
-        self._base_url = _without_version(base_url or HOST)
+        self._base_url = _without_version(base_url or sdk_headers.HOST)
         self._limits = limits or TimeLimits()
         self._http = http
-        self._sdk_headers: dict[str, str] | None = None
         self._encoder = Encoder()
 
     async def stream(self, request: Request) -> AsyncIterator[Chunk]:
         """Yield the chunks of one attempt, as ``LLM`` describes. Raises ``ModelError``; its
         kind ``StreamBroken`` if the stream ends early."""
-        await import_sdk()
+        await sdk_headers.import_sdk()
         budget = AttemptBudget(self._limits)
         response = await self._open(request, budget)
         try:
@@ -90,35 +87,12 @@ class AnthropicLLM:
     async def _post(self, request: Request, budget: AttemptBudget) -> "httpx2.Response":
         """Send the request; returns when the headers of a successful response are there."""
         content = self._encoder.encode(request)
-        sent = HttpRequest(f"{self._base_url}/v1/messages", self._headers(), content)
+        headers = sdk_headers.with_key(self._key, self._http or pool())
+        sent = HttpRequest(f"{self._base_url}/v1/messages", headers, content)
         sender = Sender(
             self._limits, self._http, NO_API, functools.partial(without_key, key=self._key)
         )
         return await sender.send(sent, budget)
-
-    def _headers(self) -> dict[str, str]:
-        """The headers by which the SDK authenticates a request and names the version of the API.
-
-        The SDK itself sends no request: that took it half a millisecond each time.
-        """
-        if self._sdk_headers is None:
-            import anthropic
-
-            # Everything is passed explicitly, or the SDK would take it from the environment.
-            client = anthropic.AsyncAnthropic(
-                api_key=self._key,
-                base_url=HOST,  # no request is sent to it
-                webhook_key="",
-                http_client=self._http or pool(),
-                open_telemetry=False,
-            )
-            # There is no argument for these headers, which the SDK takes from the environment.
-            client._custom_headers = {}
-            given = client.default_headers
-            self._sdk_headers = {
-                name: value for name, value in given.items() if isinstance(value, str)
-            }
-        return self._sdk_headers
 
 
 async def _read(response: "httpx2.Response", budget: AttemptBudget) -> AsyncGenerator[Chunk, None]:
@@ -138,17 +112,6 @@ async def _read(response: "httpx2.Response", budget: AttemptBudget) -> AsyncGene
     if assembler.reply is None:
         raise StreamBroken("The model's answer ended without its end mark.")
     yield assembler.reply
-
-
-_sdk_is_imported = False
-
-
-async def import_sdk() -> None:
-    """Import the SDK in a thread: it takes seconds, and other runs go on meanwhile."""
-    global _sdk_is_imported
-    if not _sdk_is_imported:
-        await asyncio.to_thread(importlib.import_module, "anthropic")
-        _sdk_is_imported = True
 
 
 def _without_version(base_url: str) -> str:

@@ -1,12 +1,10 @@
 """Encodes requests for Anthropic's Messages API. The bytes of the prefix never change, for its cache."""
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from paca.common.text import to_utf8
 from paca.engine.llm.base import (
     Block,
     Message,
@@ -18,6 +16,7 @@ from paca.engine.llm.base import (
     ToolSpec,
     ToolUse,
 )
+from paca.engine.llm.encoded_tools import ToolsEncoder, object_to_json, to_json
 
 CACHE_CONTROL = {"type": "ephemeral"}
 RESERVED_PARAMETERS = frozenset({"model", "messages", "system", "tools", "tool_choice", "stream"})
@@ -55,9 +54,9 @@ class Encoder:
         return True
 
     def _head_bytes(self, request: Request) -> bytes:
-        """The head as JSON. The tools are its longest part, and stay the same for the whole run."""
+        """The head as JSON, which stays the same for the whole run."""
         if self._encoded_head is None or not request.has_head_of(self._encoded_head[0]):
-            self._encoded_head = replace(request, messages=()), _dumps(self._head(request))
+            self._encoded_head = replace(request, messages=()), object_to_json(self._head(request))
         return self._encoded_head[1]
 
     def _head(self, request: Request) -> dict[str, Any]:
@@ -65,7 +64,7 @@ class Encoder:
         name = request.model.partition("/")[2] or request.model
         head: dict[str, Any] = {"model": name, "max_tokens": request.max_tokens, "stream": True}
         if request.tools:
-            head["tools"] = _tools(request.tools)
+            head["tools"] = TOOLS.encode(request.tools)
             if not request.may_call:
                 head["tool_choice"] = {"type": "none"}
         if request.system:
@@ -83,13 +82,13 @@ class Encoder:
         skip = self._first_with_thinking(messages)
         for number, message in enumerate(messages):
             if number in marked:
-                yield _dumps(_message(message, mark=True, thinking=number >= skip))
+                yield to_json(_message(message, mark=True, thinking=number >= skip))
                 continue
             known = self._encoded[number] if number < len(self._encoded) else None
             if known is None or known[0] is not message:
                 # The marks move with the end of the history, so the messages before them do not change.
                 del self._encoded[number:]
-                known = (message, _dumps(_message(message, mark=False, thinking=number >= skip)))
+                known = (message, to_json(_message(message, mark=False, thinking=number >= skip)))
                 if number == len(self._encoded):
                     self._encoded.append(known)
             yield known[1]
@@ -108,6 +107,9 @@ def _tools(tools: tuple[ToolSpec, ...]) -> list[dict[str, Any]]:
     ]
     specs[-1]["cache_control"] = CACHE_CONTROL
     return specs
+
+
+TOOLS = ToolsEncoder(_tools)
 
 
 def _parameters(given: dict[str, Any], max_tokens: int) -> dict[str, Any]:
@@ -163,7 +165,3 @@ def _thinking(block: Thinking) -> dict[str, Any] | None:
 
 def _has_thinking(message: Message) -> bool:
     return any(isinstance(block, Thinking) for block in message.blocks)
-
-
-def _dumps(value: Any) -> bytes:
-    return to_utf8(json.dumps(value, ensure_ascii=False, separators=(",", ":")))

@@ -17,6 +17,7 @@ from paca.engine.llm.base import (
     UsageSeen,
 )
 from paca.engine.llm.http_pool import TimeLimits, pool
+from paca.engine.llm.http_request import HttpRequest, build
 from paca.engine.llm.openai import attachments, errors, server_form
 from paca.engine.llm.openai.encoder import Encoder
 from paca.engine.llm.openai.stream import ReplyAssembler
@@ -121,12 +122,10 @@ class OpenAILLM:
         content = self._encoder.encode(request, self._form)
         http = self._http or pool()
         try:
-            sent = http.build_request(
-                "POST",
-                self._url,
-                content=content,
-                headers=self._headers,
-                timeout=httpx2.Timeout(None, connect=self._limits.connect),
+            sent = build(
+                HttpRequest(self._url, self._headers, content),
+                http,
+                connect_seconds=self._limits.connect,
             )
             async with asyncio.timeout(budget.seconds_left()):
                 response = await http.send(sent, stream=True)

@@ -1,11 +1,9 @@
 """Encodes requests in OpenAI's dialect. The bytes of the prefix never change, for the provider's cache."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from paca.common.text import to_utf8
 from paca.engine.llm.base import (
     Message,
     Request,
@@ -15,6 +13,7 @@ from paca.engine.llm.base import (
     ToolSpec,
     ToolUse,
 )
+from paca.engine.llm.encoded_tools import ToolsEncoder, object_to_json, to_json
 from paca.engine.llm.openai import parameters
 from paca.engine.llm.openai.attachments import TEXT_FIELD
 from paca.engine.llm.openai.server_form import ServerForm
@@ -48,9 +47,10 @@ class Encoder:
         return head[:-1] + b',"messages":[' + messages + b"]}"
 
     def _head_bytes(self, request: Request, form: ServerForm) -> bytes:
-        """The head of this form as JSON. The tools are its longest part, and stay the same for the whole run."""
+        """The head of this form as JSON, which stays the same for the whole run."""
         if self._encoded_head is None or not request.has_head_of(self._encoded_head[0]):
-            self._encoded_head = replace(request, messages=()), _dumps(self._head(request, form))
+            head = object_to_json(self._head(request, form))
+            self._encoded_head = replace(request, messages=()), head
         return self._encoded_head[1]
 
     def _head(self, request: Request, form: ServerForm) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class Encoder:
         if form.asks_usage:
             head["stream_options"] = {"include_usage": True}
         if request.tools:
-            head["tools"] = [_tool(spec) for spec in request.tools]
+            head["tools"] = TOOLS.encode(request.tools)
             if not request.may_call:
                 head["tool_choice"] = "none"
         return head | parameters.encode(
@@ -73,14 +73,14 @@ class Encoder:
     def _messages(self, request: Request, form: ServerForm) -> Iterator[bytes]:
         """Each message as JSON. Those that were encoded for the request before are not encoded again."""
         if request.system:
-            yield _dumps({"role": "system", "content": request.system})
+            yield to_json({"role": "system", "content": request.system})
         for number, message in enumerate(request.messages):
             known = self._encoded[number] if number < len(self._encoded) else None
             if known is None or known[0] is not message:
                 del self._encoded[number:]
                 known = (
                     message,
-                    b",".join(_dumps(one) for one in _message(message, form, self._family)),
+                    b",".join(to_json(one) for one in _message(message, form, self._family)),
                 )
                 self._encoded.append(known)
             if known[1]:
@@ -90,6 +90,9 @@ class Encoder:
 def _tool(spec: ToolSpec) -> dict[str, Any]:
     facts = {"name": spec.name, "description": spec.description, "parameters": spec.arguments}
     return {"type": "function", "function": facts}
+
+
+TOOLS = ToolsEncoder(lambda tools: [_tool(spec) for spec in tools])
 
 
 def _message(message: Message, form: ServerForm, family: str) -> Iterator[dict[str, Any]]:
@@ -135,10 +138,6 @@ def _attached_to_reply(block: Thinking, family: str, *, has_calls: bool) -> dict
 def _call(use: ToolUse, form: ServerForm, family: str) -> dict[str, Any]:
     fields = dict(use.attached.get(family, {}))
     inner = fields.pop("function", {})
-    function = {**inner, "name": use.tool, "arguments": _dumps(use.arguments).decode()}
+    function = {**inner, "name": use.tool, "arguments": to_json(use.arguments).decode()}
     call_id = use.call_id[: form.call_id_length]
     return {**fields, "id": call_id, "type": "function", "function": function}
-
-
-def _dumps(value: Any) -> bytes:
-    return to_utf8(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
