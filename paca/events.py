@@ -284,12 +284,15 @@ class ModelRetried(Event):
 @event("agent.model.noticed")
 class ModelNoticed(Event):
     """A remark on a model's answer for people, such as ``unknown_stop`` (it stopped for a reason that is
-    not known), ``request_read_in_part`` (the server did not read all of the request) or ``only_reasoning``
-    (its reasoning is shown in place of an answer)."""
+    not known), ``request_read_in_part`` (the server did not read all of the request), ``only_reasoning``
+    (its reasoning is shown in place of an answer) or ``history_form`` (the ``server``, a digest of its address and
+    the model, takes the history as text alone until ``until``, in seconds since 1970; 0: no longer)."""
 
     code: str
     text: str
     call_id: str = ""
+    server: str = ""
+    until: float = 0.0
 
 
 @event("agent.usage.recorded")

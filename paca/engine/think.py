@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 import uuid
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,9 +11,10 @@ from typing import Any
 from paca import events
 from paca.common.errors import PacaError
 from paca.engine import limits
-from paca.engine.context.history import History
+from paca.engine.context.history import HISTORY_FORM, History
 from paca.engine.llm import retrying
 from paca.engine.llm.base import (
+    HistoryForm,
     ModelError,
     Notice,
     Reply,
@@ -38,6 +40,15 @@ from paca.engine.turn import (
 logger = logging.getLogger(__name__)
 
 MAX_CONTINUATIONS = 3
+# A server that has been improved since then gets the usual form again.
+AS_TEXT_SECONDS = 24 * 3600.0
+AS_TEXT = (
+    "The model's server refused the history of this conversation, so it gets it as plain text: without reasoning,"
+    " and with tool calls in words. In a day it is asked in the usual form again."
+)
+AS_USUAL = (
+    "The model's server refused the history as plain text, so it gets it in the usual form again."
+)
 ONLY_REASONING = "The model wrote no answer after its reasoning, also when it was asked for one. This is its reasoning."
 
 
@@ -74,6 +85,8 @@ async def think(
                 match step:
                     case retrying.Streamed(delta=delta):
                         services.log.show_live(call.live_event(delta))
+                    case HistoryForm():
+                        call.record_form(step)
                     case retrying.AttemptFailed(attempt=attempt, error=error):
                         call.record_usage(attempt)
                         call.record_discarded(attempt, error)
@@ -99,6 +112,7 @@ def _request(turn: ActiveTurn, history: History, *, may_call: bool) -> Request:
         max_tokens=turn.profile.max_tokens,
         parameters=turn.profile.parameters,
         may_call=may_call,
+        as_text_for=history.text_form.server if history.text_form.until > time.time() else "",
     )
 
 
@@ -134,6 +148,14 @@ class _ModelCall:
             return events.TextStreamed(call_id=self.id, offset=offset, text=delta.text)
         offset, self.thought_length = self.thought_length, self.thought_length + len(delta.text)
         return events.ThoughtStreamed(call_id=self.id, offset=offset, text=delta.text)
+
+    def record_form(self, form: HistoryForm) -> None:
+        """Add the form of histories that the server was found to take, for this worker and the next ones."""
+        text, until = (AS_TEXT, time.time() + AS_TEXT_SECONDS) if form.as_text else (AS_USUAL, 0.0)
+        noticed = events.ModelNoticed(
+            code=HISTORY_FORM, text=text, call_id=self.id, server=form.server, until=until
+        )
+        self.services.log.add(noticed)
 
     def record_usage(self, attempt: retrying.Attempt) -> None:
         """Add the usage of the attempt, however it ended."""

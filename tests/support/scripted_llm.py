@@ -38,7 +38,7 @@ class ScriptedLLM:
     A reply of ``fails(kind)`` raises the error of that kind, ``hang`` never starts and ``stall``
     never ends. If ``hold`` is given, each stream waits for that event after its first chunk.
 
-    ``closed`` counts the streams that were closed before their end.
+    ``closed`` counts the streams that were closed before their end. ``form`` is what each stream learns.
     """
 
     def __init__(self, replies: Iterable[Item], *, hold: asyncio.Event | None = None) -> None:
@@ -46,6 +46,7 @@ class ScriptedLLM:
         self.requests: list[base.Request] = []
         self.streaming = asyncio.Event()
         self.closed = 0
+        self.form: base.HistoryForm | None = None
         self._hold = hold
 
     async def stream(self, request: base.Request) -> AsyncIterator[base.Chunk]:
@@ -55,6 +56,8 @@ class ScriptedLLM:
         usage = base.Usage(input=10, output=5)
         finished = False
         try:
+            if self.form is not None:
+                yield self.form
             yield base.UsageSeen(usage)
             await self._hang_if(scripted.fault == "hang")
             for chunk in _pieces(scripted):

@@ -27,6 +27,7 @@ OWN_WORDS = ("invalid", "unknown_tool", "refused")  # causes of results that no 
 # What these tools give is no data from outside: the agent's thought, and the texts of its skills.
 TRUSTED_TOOLS = ("think", "list_skills", "read_skill")
 STOPPED = "[A person stopped you here.]"
+HISTORY_FORM = "history_form"  # the code of a ``ModelNoticed``
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,14 @@ class CutOffReply:
 
 
 @dataclass(frozen=True, slots=True)
+class TextForm:
+    """The server that takes this history as text only, and until when, in seconds since 1970."""
+
+    server: str = ""
+    until: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class OpenCall:
     """A tool call without a result. ``boot_id`` names the runner that it was started in, else None."""
 
@@ -61,7 +70,7 @@ class History:
     ``results`` of its calls and the boot ids of the ``started`` ones. ``pending`` are texts of
     people and limits that came after the last request. ``cut_off`` is the text of a cancelled reply, as far
     as people saw it; it becomes part of the history if the turn ends there. ``instructions`` is the text of
-    the workspace's file for agents that was shown last.
+    the workspace's file for agents that was shown last. ``text_form`` is what a server has refused.
     """
 
     seq: int = 0
@@ -74,6 +83,7 @@ class History:
     pending: tuple[PendingText, ...] = ()
     cut_off: CutOffReply | None = None
     instructions: str = ""
+    text_form: TextForm = TextForm()
 
     def messages(self) -> tuple[Message, ...]:
         """The messages of the next request."""
@@ -117,9 +127,18 @@ def advance(history: History, event: Event, seq: int) -> History:
             return _add_reply_event(history, event)
         case events.ToolStarted() | events.ToolReturned() | events.ToolOutcomeUnknown():
             return _add_call_event(history, event)
-        case events.ContextTrimmed(results=count):
-            return replace(history, closed=trimming.leave_out(history.closed, count))
+        case events.ModelNoticed() | events.ContextTrimmed():
+            return _change_form(history, event)
     return history
+
+
+def _change_form(history: History, event: events.ModelNoticed | events.ContextTrimmed) -> History:
+    """Note in which form, or without which results, the model's server takes the history."""
+    if isinstance(event, events.ContextTrimmed):
+        return replace(history, closed=trimming.leave_out(history.closed, event.results))
+    if event.code != HISTORY_FORM:
+        return history
+    return replace(history, text_form=TextForm(event.server, event.until))
 
 
 def _add_text_of_platform(history: History, event: Event) -> History:

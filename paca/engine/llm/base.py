@@ -107,7 +107,8 @@ class Request:
     """Everything that one model call needs.
 
     The prefix (system, tools, messages) only grows from call to call, so that providers can cache
-    it. ``may_call=False`` forbids tool calls in this reply; the tools stay in the prefix.
+    it. ``may_call=False`` forbids tool calls in this reply; the tools stay in the prefix. ``as_text_for`` is the
+    ``HistoryForm.server`` that is known to take this history as text only.
     """
 
     model: str
@@ -117,6 +118,7 @@ class Request:
     max_tokens: int = 8192
     parameters: dict[str, Any] = field(default_factory=dict)
     may_call: bool = True
+    as_text_for: str = ""
 
     def has_head_of(self, other: Self) -> bool:
         """Whether both requests are equal but for their messages."""
@@ -175,6 +177,16 @@ class UsageSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class HistoryForm:
+    """The form in which a server takes the history of this conversation, learned from a refusal: ``as_text``, or
+    in the usual form again. ``server`` is a digest of its address and the model.
+    """
+
+    server: str
+    as_text: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """A remark on a reply for people, such as an unknown stop reason. ``code`` is for programs."""
 
@@ -212,7 +224,7 @@ class Reply:
         return tuple(block for block in self.blocks if isinstance(block, ToolUse))
 
 
-Chunk = TextDelta | ThinkingDelta | UsageSeen | Reply
+Chunk = TextDelta | ThinkingDelta | UsageSeen | HistoryForm | Reply
 
 
 class LLM(Protocol):

@@ -1,19 +1,22 @@
 """The strictest form of a history: texts alone, with roles that alternate. Every server accepts it.
 
 A server may refuse a history for reasons that nobody can list: an order of roles, a missing field, a tool
-call of another model. The adapter then asks once more in this form, before anything fails, and keeps
-to it in this conversation until the process ends or the server refuses this form.
+call of another model. The adapter then asks once more in this form, before anything fails. What it learned
+stands in the log of the conversation for a day, so that each worker keeps to it, and a server that has been
+improved gets the usual form again.
 """
 
 import hashlib
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
 from paca.engine.llm.base import (
     Block,
+    HistoryForm,
     Message,
     ModelError,
     Request,
@@ -24,52 +27,43 @@ from paca.engine.llm.base import (
     ToolUse,
 )
 
-MAX_REMEMBERED = 1000
 # A refusal that names one of these is about a setting of the agent, and not about its history.
 PARAMETER = re.compile(
     r"temperature|top_p|top_k|max_tokens|max_completion_tokens|reasoning_effort|stream_options|"
     r"budget_tokens|output_config"
 )
-_remembered: dict[str, None] = {}
-
 
 T = TypeVar("T")
 
 
-async def send(request: Request, *, address: str, post: Callable[[Request], Awaitable[T]]) -> T:
+async def send(
+    request: Request, *, address: str, post: Callable[[Request], Awaitable[T]]
+) -> tuple[T, HistoryForm | None]:
     """Send the request by ``post``, and a history that is refused once more in the other form.
 
-    Raises the ``ModelError`` of ``post``; that of the usual form if both forms are refused.
+    Gives what ``post`` gave, and the form that was learned if there is a new one. Raises the ``ModelError``
+    of ``post``; that of the usual form if both forms are refused.
     """
-    key = _key(address, request)
-    if key in _remembered:
-        try:
-            return await post(strictest(request))
-        except RequestRefused:
-            # guard: engine-strictest-form-is-left
-            _remembered.pop(key, None)
-        return await post(request)
+    server = _server(address, request.model)
+    if request.as_text_for == server:
+        with suppress(RequestRefused):
+            return await post(strictest(request)), None
+        # guard: engine-strictest-form-is-left
+        return await post(request), HistoryForm(server, as_text=False)
     try:
-        return await post(request)
+        return await post(request), None
     except ModelError as refusal:
         if not _may_help(refusal, request):
             raise
         first = refusal
     try:
-        sent = await post(strictest(request))
+        return await post(strictest(request)), HistoryForm(server, as_text=True)
     except RequestRefused:
         raise first from None
-    if len(_remembered) >= MAX_REMEMBERED:
-        _remembered.pop(next(iter(_remembered)))
-    _remembered[key] = None
-    return sent
 
 
-def _key(address: str, request: Request) -> str:
-    """The key of a conversation with a model at this address: the model and the first message."""
-    first = request.messages[0] if request.messages else None
-    text = "".join(b.text for b in first.blocks if isinstance(b, Text)) if first else ""
-    return hashlib.sha256(f"{address} {request.model} {text}".encode(errors="replace")).hexdigest()
+def _server(address: str, model: str) -> str:
+    return hashlib.sha256(f"{address} {model}".encode(errors="replace")).hexdigest()[:16]
 
 
 def _may_help(refusal: ModelError, request: Request) -> bool:

@@ -4,6 +4,7 @@
         async for step in stream:
             match step:
                 case Streamed(attempt=number, delta=delta): ...
+                case HistoryForm(): ...  # keep it for the next requests
                 case AttemptFailed(attempt=attempt): ...  # record its usage; discard its text
                 case Retrying(wait_seconds=wait, cause=cause): ...  # comes before the wait
                 case Answered(reply=reply, attempt=attempt): ...  # the last step
@@ -25,6 +26,7 @@ from paca.engine.llm.base import (
     LLM,
     Chunk,
     EmptyReply,
+    HistoryForm,
     ModelError,
     Reply,
     Request,
@@ -102,7 +104,7 @@ class Answered:
     reply: Reply
 
 
-AttemptStep = Streamed | AttemptFailed | Retrying | Answered
+AttemptStep = Streamed | HistoryForm | AttemptFailed | Retrying | Answered
 Sleep = Callable[[float], Awaitable[None]]
 
 
@@ -175,6 +177,8 @@ class RetryingStream:
                     yield Streamed(attempt.number, chunk)
                 elif isinstance(chunk, UsageSeen):
                     attempt.usage = chunk.usage
+                elif isinstance(chunk, HistoryForm):
+                    yield chunk
                 else:
                     attempt.usage = chunk.usage
                     # guard: engine-empty-reply

@@ -1,12 +1,14 @@
 """A refusal of the history is not final: it is sent once more in the strictest form."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from paca.engine.llm import registry
 from paca.engine.llm.base import (
     ContextExceeded,
+    HistoryForm,
     KeyRefused,
     RequestRefused,
     Thinking,
@@ -16,6 +18,7 @@ from paca.engine.llm.base import (
 from paca.engine.llm.http_pool import new_pool
 from tests.engine.llm.request_builders import (
     assistant_message,
+    chunks_of,
     reply_of,
     request_with,
     user_message,
@@ -72,24 +75,32 @@ async def test_refused_history_is_sent_once_more_as_alternating_texts(server, ll
     assert len(server.requests) == 2
 
 
-async def test_refused_history_stays_in_the_strictest_form_in_its_conversation(
+async def form_of(llm, request):
+    """What was learned with a request that is answered."""
+    forms = [chunk for chunk in await chunks_of(llm, request) if isinstance(chunk, HistoryForm)]
+    return forms[0] if forms else None
+
+
+async def test_server_that_is_known_to_refuse_a_history_gets_it_in_the_strictest_form_at_once(
     server, llm, dialect
 ):
     server.script(wants_alternating_texts(dialect))
-    for _ in range(3):
-        await reply_of(llm, history("Two."))
-    assert len(server.requests) == 4
-    await reply_of(llm, history("Another conversation."))
-    assert len(server.requests) == 6
+    learned = await form_of(llm, history("Two."))
+    assert learned.as_text
+    known = replace(history("Two."), as_text_for=learned.server)
+    assert await form_of(llm, known) is None
+    assert len(server.requests) == 3
+    assert await form_of(llm, replace(known, as_text_for="another")) == learned
+    assert len(server.requests) == 5
 
 
 async def test_strictest_form_that_a_server_refuses_later_is_left(server, llm, dialect):
-    server.script([refusal(dialect, "odd one"), says("One."), refusal(dialect, "odd two"), says("Two."), says("Three.")])  # fmt: skip
-    assert (await reply_of(llm, history("Left."))).text == "One."
-    assert (await reply_of(llm, history("Left."))).text == "Two."
-    assert (await reply_of(llm, history("Left."))).text == "Three."
+    server.script([refusal(dialect, "odd one"), says("One."), refusal(dialect, "odd two"), says("Two.")])  # fmt: skip
+    learned = await form_of(llm, history("Left."))
+    known = replace(history("Left."), as_text_for=learned.server)
+    assert await form_of(llm, known) == HistoryForm(learned.server, as_text=False)
     usual = [json.dumps(each.body["messages"]) for each in server.requests]
-    assert usual[0] == usual[3] == usual[4] != usual[1] == usual[2]
+    assert usual[0] == usual[3] != usual[1] == usual[2]
 
 
 async def test_history_that_is_refused_in_every_form_fails_in_the_words_of_the_first_refusal(

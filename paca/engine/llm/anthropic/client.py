@@ -11,6 +11,7 @@ from paca.engine.llm.anthropic.encoder import Encoder
 from paca.engine.llm.anthropic.stream import ReplyAssembler
 from paca.engine.llm.base import (
     Chunk,
+    HistoryForm,
     ModelError,
     Request,
     RequestRefused,
@@ -54,8 +55,10 @@ class AnthropicLLM:
         kind ``StreamBroken`` if the stream ends early."""
         await sdk_headers.import_sdk()
         budget = AttemptBudget(self._limits)
-        response = await self._open(request, budget)
+        response, form = await self._open(request, budget)
         try:
+            if form is not None:
+                yield form
             async with aclosing(_read(response, budget)) as chunks:
                 async for chunk in chunks:
                     yield chunk
@@ -64,9 +67,12 @@ class AnthropicLLM:
         finally:
             await response.aclose()
 
-    async def _open(self, request: Request, budget: AttemptBudget) -> "httpx2.Response":
-        """The response to the request; sent again without thinking if its thinking is refused, and in
-        the strictest form if its history is."""
+    async def _open(
+        self, request: Request, budget: AttemptBudget
+    ) -> tuple["httpx2.Response", HistoryForm | None]:
+        """The response to the request, and a form that was learned. It is sent again without thinking if its
+        thinking is refused, and in the strictest form if its history is.
+        """
         return await plain_history.send(
             request,
             address=self._base_url,

@@ -75,12 +75,14 @@ class LiteLLM:
         """Yield the chunks of one attempt, as ``LLM`` describes. Raises ``ModelError``."""
         await library.load()
         budget = AttemptBudget(self._limits)
-        response, request_length = await plain_history.send(
-            request, address=self._dialect.address, post=lambda form: self._post(form, budget)
+        (response, request_length), form = await plain_history.send(
+            request, address=self._dialect.address, post=lambda each: self._post(each, budget)
         )
         assembler = ReplyAssembler(request_length, family=self._dialect.family)
         reply = None
         try:
+            if form is not None:
+                yield form
             yield UsageSeen(assembler.usage)
             events = self._dialect.events()
             async with aclosing(_read(response, events, assembler, budget)) as chunks:

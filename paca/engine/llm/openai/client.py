@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from paca.engine.llm import plain_history
 from paca.engine.llm.base import (
     Chunk,
+    HistoryForm,
     ModelError,
     ModelMisconfigured,
     Reply,
@@ -70,10 +71,12 @@ class OpenAILLM:
     async def stream(self, request: Request) -> AsyncIterator[Chunk]:
         """Yield the chunks of one attempt, as ``LLM`` describes. Raises ``ModelError``."""
         budget = AttemptBudget(self._limits)
-        response, request_length = await self._open(request, budget)
+        (response, request_length), form = await self._open(request, budget)
         assembler = ReplyAssembler(request_length, family=self._family)
         reply = None
         try:
+            if form is not None:
+                yield form
             yield UsageSeen(assembler.usage)
             async with aclosing(_read(response, assembler, budget)) as chunks:
                 async for chunk in chunks:
@@ -89,8 +92,10 @@ class OpenAILLM:
         assert reply is not None
         yield reply
 
-    async def _open(self, request: Request, budget: AttemptBudget) -> tuple[httpx2.Response, int]:
-        """The successful response, and the length of the request in bytes.
+    async def _open(
+        self, request: Request, budget: AttemptBudget
+    ) -> tuple[tuple[httpx2.Response, int], HistoryForm | None]:
+        """The successful response with the length of the request in bytes, and a form that was learned.
 
         A request whose fields the server refuses by name is sent once more without them, and a history
         that it refuses once more in the strictest form.
