@@ -5,7 +5,7 @@ from __future__ import annotations
 from paca import events
 from paca.engine.context import trimming
 from paca.engine.llm import providers
-from paca.engine.llm.base import ContextExceeded
+from paca.engine.llm.model_errors import ContextExceeded
 from paca.engine.think import RecordedReply, think
 from paca.engine.turn import ActiveTurn, TurnServices
 

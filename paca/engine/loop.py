@@ -11,7 +11,8 @@ from paca import events
 from paca.engine import acting, limits
 from paca.engine.context.history import OpenCall
 from paca.engine.context_window import think_within_window
-from paca.engine.llm.base import ModelError, StopReason, Usage
+from paca.engine.llm.base import StopReason, Usage
+from paca.engine.llm.model_errors import ModelError
 from paca.engine.llm.prices import cost_usd
 from paca.engine.llm.text_tool_calls.parser import ends_with_unreadable_call, trailing_call
 from paca.engine.loop_guard import GUARD

@@ -15,7 +15,6 @@ from paca.engine.context.history import HISTORY_FORM, History
 from paca.engine.llm import retrying
 from paca.engine.llm.base import (
     HistoryForm,
-    ModelError,
     Notice,
     Reply,
     Request,
@@ -27,6 +26,7 @@ from paca.engine.llm.base import (
     ToolUse,
     Usage,
 )
+from paca.engine.llm.model_errors import ModelError
 from paca.engine.llm.prices import cost_usd
 from paca.engine.tools.base import Effect
 from paca.engine.turn import (

@@ -11,8 +11,9 @@ from typing import Any, Protocol
 from paca.common import clock
 from paca.engine.context.history import History
 from paca.engine.limits import ReachedLimit, TurnLimits, TurnProgress, reached_limit
-from paca.engine.llm.base import (
-    LLM,
+from paca.engine.llm.base import LLM
+from paca.engine.llm.http_pool import TimeLimits
+from paca.engine.llm.model_errors import (
     ContextExceeded,
     KeyRefused,
     ModelError,
@@ -22,7 +23,6 @@ from paca.engine.llm.base import (
     TimedOut,
     ToolsUnsupported,
 )
-from paca.engine.llm.http_pool import TimeLimits
 from paca.engine.tools.registry import Toolbox
 from paca.engine.workspace import SandboxWorkspace
 from paca.events import Event

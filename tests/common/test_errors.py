@@ -3,7 +3,7 @@
 import pytest
 
 from paca.common.errors import Invalid, PacaError
-from paca.engine.llm.base import RequestRefused
+from paca.engine.llm.model_errors import RequestRefused
 
 
 @pytest.mark.parametrize("error", [PacaError, Invalid, RequestRefused])

@@ -4,7 +4,8 @@ import pytest
 
 from paca import events
 from paca.engine.context import trimming
-from paca.engine.llm.base import ContextExceeded, Message, Text, ToolResult, ToolUse
+from paca.engine.llm.base import Message, Text, ToolResult, ToolUse
+from paca.engine.llm.model_errors import ContextExceeded
 from tests.engine.world import World
 from tests.support.model_script import calls, says
 

@@ -7,7 +7,8 @@ import pytest
 from paca import events
 from paca.engine.limits import TurnLimits
 from paca.engine.llm import retrying
-from paca.engine.llm.base import RateLimited, Request
+from paca.engine.llm.base import Request
+from paca.engine.llm.model_errors import RateLimited
 from paca.engine.workspace import Command, CommandOutcome, SandboxUnavailable
 from tests.engine.world import World, any_command, tool_steps
 from tests.support.fake_sandbox_workspace import RunningCommand

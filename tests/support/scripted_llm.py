@@ -5,22 +5,26 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any
 
-from paca.engine.llm import base
+from paca.engine.llm import base, model_errors
 from paca.engine.llm.strict_parsing import arguments_or_problem
 from tests.support.model_script import Call, Scripted, Thought
 
-Item = Scripted | base.ModelError | Callable[[base.Request], "Scripted | base.ModelError"]
+Item = (
+    Scripted
+    | model_errors.ModelError
+    | Callable[[base.Request], "Scripted | model_errors.ModelError"]
+)
 # The errors of faults that come before the first chunk. Other faults break the stream after its chunks.
-ERRORS: dict[str, type[base.ModelError]] = {
-    "429": base.RateLimited,
-    "529": base.Overloaded,
-    "500": base.Overloaded,
-    "503": base.Overloaded,
-    "401": base.KeyRefused,
-    "403": base.KeyRefused,
-    "nocredit": base.NoCredit,
-    "badrequest": base.RequestRefused,
-    "ctx": base.ContextExceeded,
+ERRORS: dict[str, type[model_errors.ModelError]] = {
+    "429": model_errors.RateLimited,
+    "529": model_errors.Overloaded,
+    "500": model_errors.Overloaded,
+    "503": model_errors.Overloaded,
+    "401": model_errors.KeyRefused,
+    "403": model_errors.KeyRefused,
+    "nocredit": model_errors.NoCredit,
+    "badrequest": model_errors.RequestRefused,
+    "ctx": model_errors.ContextExceeded,
 }
 STOPS = {
     "": base.StopReason.END,
@@ -68,7 +72,7 @@ class ScriptedLLM:
                     await self._hold.wait()
             await self._hang_if(scripted.fault == "stall")
             if scripted.fault:
-                raise base.StreamBroken
+                raise model_errors.StreamBroken
             finished = True
             yield reply(scripted, usage)
         finally:
@@ -81,7 +85,7 @@ class ScriptedLLM:
             raise AssertionError("the model got a request after the end of its script")
         item = self.replies.pop(0)
         scripted = item(request) if callable(item) else item
-        if isinstance(scripted, base.ModelError):
+        if isinstance(scripted, model_errors.ModelError):
             raise scripted
         if scripted.fault in ERRORS:
             after = float(scripted.retry_after) if scripted.retry_after else None

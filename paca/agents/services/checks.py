@@ -8,8 +8,8 @@ from paca.agents.models import Agent
 from paca.common import validation
 from paca.common.errors import Invalid
 from paca.engine.llm import registry
-from paca.engine.llm.base import ModelMisconfigured
 from paca.engine.llm.credentials import Credentials
+from paca.engine.llm.model_errors import ModelMisconfigured
 from paca.engine.tools.schema import short_json
 from paca.projects.models import Member
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from paca.engine.llm.base import LLM, ModelMisconfigured
+from paca.engine.llm.base import LLM
 from paca.engine.llm.clouds import claude, openai_shape
 from paca.engine.llm.http_pool import TimeLimits
 from paca.engine.llm.litellm.bedrock import BedrockDialect
 from paca.engine.llm.litellm.client import LiteLLM
 from paca.engine.llm.litellm.cohere import CohereDialect
 from paca.engine.llm.litellm.replicate import ReplicateLLM
+from paca.engine.llm.model_errors import ModelMisconfigured
 from paca.engine.llm.providers import Provider
 
 if TYPE_CHECKING:

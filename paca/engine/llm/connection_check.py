@@ -13,19 +13,15 @@ from typing import TYPE_CHECKING, Any
 from paca.common import clock
 from paca.common.text import to_storable
 from paca.engine.llm import http_pool, own_parameters, providers, server_words
-from paca.engine.llm.base import (
-    Message,
+from paca.engine.llm.base import Message, Reply, Request, Text, ToolSpec
+from paca.engine.llm.demo import scripted_model
+from paca.engine.llm.http_pool import TimeLimits
+from paca.engine.llm.model_errors import (
     ModelError,
     ModelMisconfigured,
-    Reply,
-    Request,
-    Text,
-    ToolSpec,
     ToolsUnsupported,
     Unreachable,
 )
-from paca.engine.llm.demo import scripted_model
-from paca.engine.llm.http_pool import TimeLimits
 from paca.engine.llm.provider_errors import from_transport, without_key, without_key_text
 from paca.engine.llm.registry import PROVIDERS, is_own_server, open_llm
 

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass, field
 
-from paca.engine.llm.base import ModelError, ModelMisconfigured
+from paca.engine.llm.model_errors import ModelError, ModelMisconfigured
 from paca.engine.llm.provider_errors import without_key
 
 PLAIN = "api_key"

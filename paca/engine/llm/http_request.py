@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from paca.engine.llm import provider_errors
-from paca.engine.llm.base import ModelError, ModelMisconfigured
 from paca.engine.llm.http_pool import TimeLimits, pool
+from paca.engine.llm.model_errors import ModelError, ModelMisconfigured
 from paca.engine.llm.response_body import AttemptBudget, connection_errors
 
 if TYPE_CHECKING:

@@ -18,14 +18,13 @@ from paca.engine.llm.base import (
     Block,
     HistoryForm,
     Message,
-    ModelError,
     Request,
-    RequestRefused,
     Text,
     Thinking,
     ToolResult,
     ToolUse,
 )
+from paca.engine.llm.model_errors import ModelError, RequestRefused
 
 # A refusal that names one of these is about a setting of the agent, and not about its history.
 PARAMETER = re.compile(

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from paca.engine.llm.address_check import AddressRefused
-from paca.engine.llm.base import (
+from paca.engine.llm.model_errors import (
     ContextExceeded,
     KeyRefused,
     ModelError,

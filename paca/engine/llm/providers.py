@@ -11,7 +11,7 @@ from importlib import resources
 from typing import Any
 from urllib.parse import urlsplit
 
-from paca.engine.llm.base import ModelMisconfigured
+from paca.engine.llm.model_errors import ModelMisconfigured
 
 # Model servers that people run themselves, by their usual names.
 OLLAMA = "http://127.0.0.1:11434/v1"

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Protocol
 from paca.engine.llm import cloud_openers, providers, server_words
 from paca.engine.llm.anthropic.client import AnthropicLLM
 from paca.engine.llm.anthropic.sdk_headers import import_sdk
-from paca.engine.llm.base import LLM, ModelMisconfigured
+from paca.engine.llm.base import LLM
 from paca.engine.llm.demo import scripted_model
 from paca.engine.llm.http_pool import TimeLimits
 from paca.engine.llm.litellm import library
+from paca.engine.llm.model_errors import ModelMisconfigured
 from paca.engine.llm.openai.client import OpenAILLM
 from paca.engine.llm.prices import TARIFFS
 

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 
 from paca.common import clock
-from paca.engine.llm.base import (
+from paca.engine.llm.http_pool import TimeLimits
+from paca.engine.llm.model_errors import (
     ModelError,
     ModelLoading,
     Overloaded,
@@ -14,7 +15,6 @@ from paca.engine.llm.base import (
     TimedOut,
     Unreachable,
 )
-from paca.engine.llm.http_pool import TimeLimits
 
 # After its last event a stream should end at once. Its connection can then be used again.
 DRAIN_SECONDS = 0.5

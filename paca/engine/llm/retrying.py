@@ -25,18 +25,16 @@ from paca.common import clock
 from paca.engine.llm.base import (
     LLM,
     Chunk,
-    EmptyReply,
     HistoryForm,
-    ModelError,
     Reply,
     Request,
     StopReason,
-    StreamBroken,
     TextDelta,
     ThinkingDelta,
     Usage,
     UsageSeen,
 )
+from paca.engine.llm.model_errors import EmptyReply, ModelError, StreamBroken
 
 FIRST_WAIT_SECONDS = 1.0
 MAX_WAIT_SECONDS = 30.0

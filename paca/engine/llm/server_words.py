@@ -13,7 +13,8 @@ from typing import cast
 from urllib.parse import urlsplit
 
 from paca.engine.llm import http_pool, providers
-from paca.engine.llm.base import LLM, Chunk, ModelError, ModelMisconfigured, Request
+from paca.engine.llm.base import LLM, Chunk, Request
+from paca.engine.llm.model_errors import ModelError, ModelMisconfigured
 
 HIDDEN = (
     "The words of the server are hidden. The operator can let people read them: "

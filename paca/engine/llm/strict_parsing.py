@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from paca.common.text import to_storable
-from paca.engine.llm.base import StreamBroken
+from paca.engine.llm.model_errors import StreamBroken
 
 MAX_EVENT_BYTES = 8 * 1024 * 1024
 MAX_QUOTE_BYTES = 300

@@ -10,17 +10,9 @@ from contextlib import aclosing
 import pytest
 
 from paca.engine.llm import registry
-from paca.engine.llm.base import (
-    ModelError,
-    Reply,
-    StopReason,
-    StreamBroken,
-    Text,
-    TextDelta,
-    ToolResult,
-    UsageSeen,
-)
+from paca.engine.llm.base import Reply, StopReason, Text, TextDelta, ToolResult, UsageSeen
 from paca.engine.llm.http_pool import new_pool
+from paca.engine.llm.model_errors import ModelError, StreamBroken
 from tests.engine.llm.conftest import SHORT
 from tests.engine.llm.request_builders import (
     assistant_message,

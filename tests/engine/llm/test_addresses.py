@@ -7,8 +7,8 @@ import pytest
 
 from paca.engine.llm import http_pool, proxies, registry, transport
 from paca.engine.llm.address_check import AddressRefused, AllowedServers
-from paca.engine.llm.base import ModelMisconfigured, Unreachable
 from paca.engine.llm.http_pool import new_pool
+from paca.engine.llm.model_errors import ModelMisconfigured, Unreachable
 from tests.engine.llm.request_builders import chunks_of, reply_of, request_with
 from tests.support.model_script import says
 from tests.support.tls_proxy import TlsProxy

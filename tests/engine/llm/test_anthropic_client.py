@@ -11,6 +11,15 @@ from paca.engine.llm import provider_errors
 from paca.engine.llm.anthropic import sdk_headers
 from paca.engine.llm.anthropic.client import AnthropicLLM
 from paca.engine.llm.base import (
+    StopReason,
+    TextDelta,
+    Thinking,
+    ThinkingDelta,
+    ToolResult,
+    UsageSeen,
+)
+from paca.engine.llm.http_pool import TimeLimits
+from paca.engine.llm.model_errors import (
     ContextExceeded,
     KeyRefused,
     ModelError,
@@ -19,17 +28,10 @@ from paca.engine.llm.base import (
     Overloaded,
     RateLimited,
     RequestRefused,
-    StopReason,
     StreamBroken,
-    TextDelta,
-    Thinking,
-    ThinkingDelta,
     TimedOut,
-    ToolResult,
     Unreachable,
-    UsageSeen,
 )
-from paca.engine.llm.http_pool import TimeLimits
 from tests.engine.llm.request_builders import (
     assistant_message,
     chunks_of,

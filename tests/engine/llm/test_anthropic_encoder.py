@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from paca.engine.llm.anthropic.encoder import Encoder
-from paca.engine.llm.base import ModelMisconfigured, Request, Thinking, ToolResult, ToolUse
+from paca.engine.llm.base import Request, Thinking, ToolResult, ToolUse
+from paca.engine.llm.model_errors import ModelMisconfigured
 from tests.engine.llm.request_builders import (
     assistant_message,
     request_with,

@@ -7,18 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paca.engine.llm.anthropic.stream import ReplyAssembler
-from paca.engine.llm.base import (
+from paca.engine.llm.base import Reply, StopReason, Text, Thinking, Usage, UsageSeen
+from paca.engine.llm.model_errors import (
     ContextExceeded,
     ModelError,
     Overloaded,
     RateLimited,
-    Reply,
-    StopReason,
     StreamBroken,
-    Text,
-    Thinking,
-    Usage,
-    UsageSeen,
 )
 from paca.engine.llm.strict_parsing import EventReader
 from tests.support import anthropic_dialect as dialect

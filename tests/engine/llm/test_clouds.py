@@ -10,17 +10,15 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from paca.engine.llm import connection_check, registry
-from paca.engine.llm.base import (
+from paca.engine.llm.base import Text, ToolResult, ToolUse
+from paca.engine.llm.http_pool import TimeLimits, new_pool
+from paca.engine.llm.model_errors import (
     KeyRefused,
     ModelMisconfigured,
     RequestRefused,
     StreamBroken,
-    Text,
-    ToolResult,
     ToolsUnsupported,
-    ToolUse,
 )
-from paca.engine.llm.http_pool import TimeLimits, new_pool
 from tests.engine.llm.conftest import SHORT
 from tests.engine.llm.request_builders import (
     BASH,

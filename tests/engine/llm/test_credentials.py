@@ -5,11 +5,11 @@ import json
 import pytest
 
 from paca.agents.services.checks import MAX_KEY_CHARACTERS
-from paca.engine.llm.base import ModelMisconfigured, RequestRefused, StreamBroken
 from paca.engine.llm.clouds import access_token
 from paca.engine.llm.credentials import Credentials, secrets_of
 from paca.engine.llm.http_pool import TimeLimits
 from paca.engine.llm.litellm import library
+from paca.engine.llm.model_errors import ModelMisconfigured, RequestRefused, StreamBroken
 
 NESTED = '{"a":' * (MAX_KEY_CHARACTERS // 6) + "1" + "}" * (MAX_KEY_CHARACTERS // 6)
 

@@ -5,7 +5,9 @@ from contextlib import aclosing
 import pytest
 
 from paca.engine.llm import registry
-from paca.engine.llm.base import (
+from paca.engine.llm.base import StopReason, TextDelta, ThinkingDelta, ToolResult, Usage, UsageSeen
+from paca.engine.llm.http_pool import TimeLimits, close_connections, new_pool
+from paca.engine.llm.model_errors import (
     ContextExceeded,
     KeyRefused,
     ModelError,
@@ -14,17 +16,10 @@ from paca.engine.llm.base import (
     Overloaded,
     RateLimited,
     RequestRefused,
-    StopReason,
     StreamBroken,
-    TextDelta,
-    ThinkingDelta,
     TimedOut,
-    ToolResult,
     Unreachable,
-    Usage,
-    UsageSeen,
 )
-from paca.engine.llm.http_pool import TimeLimits, close_connections, new_pool
 from tests.engine.llm.conftest import SHORT
 from tests.engine.llm.request_builders import (
     assistant_message,

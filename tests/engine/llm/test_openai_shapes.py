@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from paca.engine.llm import registry
-from paca.engine.llm.base import ModelError, StopReason
+from paca.engine.llm.base import StopReason
 from paca.engine.llm.http_pool import new_pool
+from paca.engine.llm.model_errors import ModelError
 from tests.engine.llm.request_builders import reply_of, request_with
 from tests.support.model_script import Raw
 

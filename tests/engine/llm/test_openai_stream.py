@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paca.engine.llm.base import ModelError, Reply, StopReason
+from paca.engine.llm.base import Reply, StopReason
+from paca.engine.llm.model_errors import ModelError
 from paca.engine.llm.openai.errors import from_status
 from paca.engine.llm.openai.stream import ReplyAssembler
 from paca.engine.llm.strict_parsing import EventReader

@@ -6,16 +6,9 @@ from dataclasses import replace
 import pytest
 
 from paca.engine.llm import registry
-from paca.engine.llm.base import (
-    ContextExceeded,
-    HistoryForm,
-    KeyRefused,
-    RequestRefused,
-    Thinking,
-    ToolResult,
-    ToolUse,
-)
+from paca.engine.llm.base import HistoryForm, Thinking, ToolResult, ToolUse
 from paca.engine.llm.http_pool import new_pool
+from paca.engine.llm.model_errors import ContextExceeded, KeyRefused, RequestRefused
 from tests.engine.llm.request_builders import (
     assistant_message,
     chunks_of,

@@ -10,9 +10,9 @@ import pytest
 
 from paca.engine.llm import connection_check, http_pool, registry
 from paca.engine.llm.anthropic.client import AnthropicLLM
-from paca.engine.llm.base import ModelMisconfigured
 from paca.engine.llm.demo import scripted_model
 from paca.engine.llm.http_pool import close_connections
+from paca.engine.llm.model_errors import ModelMisconfigured
 from tests.engine.llm.request_builders import reply_of, request_with
 from tests.support import openai_dialect
 from tests.support.model_script import Raw, fails, says

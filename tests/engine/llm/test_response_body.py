@@ -3,7 +3,8 @@
 import pytest
 
 from paca.engine.llm import own_parameters, registry
-from paca.engine.llm.base import (
+from paca.engine.llm.http_pool import TimeLimits, new_pool
+from paca.engine.llm.model_errors import (
     ModelLoading,
     Overloaded,
     RateLimited,
@@ -11,7 +12,6 @@ from paca.engine.llm.base import (
     TimedOut,
     Unreachable,
 )
-from paca.engine.llm.http_pool import TimeLimits, new_pool
 from paca.engine.llm.response_body import AttemptBudget
 from tests.engine.llm.request_builders import chunks_of, request_with
 from tests.support.fake_clock import FakeClock

@@ -6,17 +6,15 @@ from dataclasses import replace
 import pytest
 
 from paca.engine.llm import retrying
-from paca.engine.llm.base import (
+from paca.engine.llm.base import Reply, StopReason, Usage
+from paca.engine.llm.model_errors import (
     EmptyReply,
     KeyRefused,
     ModelError,
     ModelLoading,
     Overloaded,
     RateLimited,
-    Reply,
-    StopReason,
     StreamBroken,
-    Usage,
 )
 from paca.engine.llm.retrying import Answered, AttemptFailed, Retrying, Streamed
 from tests.engine.llm.request_builders import request_with

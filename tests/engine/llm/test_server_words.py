@@ -4,8 +4,8 @@ import pytest
 
 from paca.engine.llm import address_check, connection_check, http_pool, registry
 from paca.engine.llm.address_check import AllowedServers
-from paca.engine.llm.base import ContextExceeded, ModelError
 from paca.engine.llm.http_pool import close_connections
+from paca.engine.llm.model_errors import ContextExceeded, ModelError
 from tests.engine.llm.request_builders import reply_of, request_with
 from tests.support import openai_dialect
 from tests.support.model_script import Raw, fails, says

@@ -9,16 +9,10 @@ from paca.engine.llm import plain_history
 from paca.engine.llm.anthropic import sdk_headers
 from paca.engine.llm.anthropic.encoder import Encoder
 from paca.engine.llm.anthropic.stream import ReplyAssembler
-from paca.engine.llm.base import (
-    Chunk,
-    HistoryForm,
-    ModelError,
-    Request,
-    RequestRefused,
-    StreamBroken,
-)
+from paca.engine.llm.base import Chunk, HistoryForm, Request
 from paca.engine.llm.http_pool import TimeLimits, pool
 from paca.engine.llm.http_request import HttpRequest, Sender
+from paca.engine.llm.model_errors import ModelError, RequestRefused, StreamBroken
 from paca.engine.llm.provider_errors import without_key
 from paca.engine.llm.response_body import AttemptBudget, drain, read
 from paca.engine.llm.strict_parsing import EventReader

@@ -8,7 +8,6 @@ from typing import Any
 from paca.engine.llm.base import (
     Block,
     Message,
-    ModelMisconfigured,
     Request,
     Text,
     Thinking,
@@ -17,6 +16,7 @@ from paca.engine.llm.base import (
     ToolUse,
 )
 from paca.engine.llm.encoded_tools import ToolsEncoder, object_to_json, to_json
+from paca.engine.llm.model_errors import ModelMisconfigured
 
 CACHE_CONTROL = {"type": "ephemeral"}
 RESERVED_PARAMETERS = frozenset({"model", "messages", "system", "tools", "tool_choice", "stream"})

@@ -9,11 +9,9 @@ from paca.common.text import to_encodable
 from paca.engine.llm import strict_parsing
 from paca.engine.llm.base import (
     Chunk,
-    ContextExceeded,
     Notice,
     Reply,
     StopReason,
-    StreamBroken,
     Text,
     TextDelta,
     Thinking,
@@ -22,6 +20,7 @@ from paca.engine.llm.base import (
     Usage,
     UsageSeen,
 )
+from paca.engine.llm.model_errors import ContextExceeded, StreamBroken
 from paca.engine.llm.provider_errors import from_event
 
 STOPS = {

@@ -11,9 +11,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from paca.common import clock
-from paca.engine.llm.base import KeyRefused, ModelMisconfigured, StreamBroken
 from paca.engine.llm.credentials import Credentials
 from paca.engine.llm.http_request import HttpRequest, Sender, read_at_most
+from paca.engine.llm.model_errors import KeyRefused, ModelMisconfigured, StreamBroken
 from paca.engine.llm.response_body import AttemptBudget
 
 MAX_REMEMBERED = 200

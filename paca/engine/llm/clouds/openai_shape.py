@@ -8,11 +8,12 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qs, quote, urlsplit
 
-from paca.engine.llm.base import Chunk, ModelMisconfigured, Request
+from paca.engine.llm.base import Chunk, Request
 from paca.engine.llm.clouds import access_token, vertex
 from paca.engine.llm.credentials import PLAIN, Credentials
 from paca.engine.llm.http_pool import TimeLimits
 from paca.engine.llm.http_request import Sender
+from paca.engine.llm.model_errors import ModelMisconfigured
 from paca.engine.llm.openai.client import OpenAILLM
 from paca.engine.llm.openai.encoder import Encoder
 from paca.engine.llm.openai.server_form import ServerForm

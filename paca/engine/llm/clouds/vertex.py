@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
-from paca.engine.llm.base import ModelMisconfigured
 from paca.engine.llm.clouds import access_token
 from paca.engine.llm.credentials import Credentials
 from paca.engine.llm.http_request import Sender
+from paca.engine.llm.model_errors import ModelMisconfigured
 
 LOCATION = re.compile(r"[a-z]+(-[a-z]+\d+)?")
 EXAMPLE = "the service account's JSON key file, with a location such as us-central1 added"

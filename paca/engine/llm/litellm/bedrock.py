@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
-from paca.engine.llm.base import ModelError, ModelMisconfigured, Request, StreamBroken
+from paca.engine.llm.base import Request
 from paca.engine.llm.credentials import PLAIN, Credentials
 from paca.engine.llm.http_request import HttpRequest
 from paca.engine.llm.litellm import translation
+from paca.engine.llm.model_errors import ModelError, ModelMisconfigured, StreamBroken
 from paca.engine.llm.openai import attachments
 from paca.engine.llm.provider_errors import from_event
 

@@ -11,10 +11,11 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Protocol
 
 from paca.engine.llm import plain_history
-from paca.engine.llm.base import Chunk, ModelError, Reply, Request, UsageSeen
+from paca.engine.llm.base import Chunk, Reply, Request, UsageSeen
 from paca.engine.llm.http_pool import TimeLimits
 from paca.engine.llm.http_request import HttpRequest, Sender
 from paca.engine.llm.litellm import library
+from paca.engine.llm.model_errors import ModelError
 from paca.engine.llm.openai.stream import ReplyAssembler
 from paca.engine.llm.response_body import AttemptBudget, drain, read
 

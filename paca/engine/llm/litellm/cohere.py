@@ -7,10 +7,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from paca.engine.llm.base import ModelError, ModelMisconfigured, Request
+from paca.engine.llm.base import Request
 from paca.engine.llm.credentials import PLAIN, Credentials
 from paca.engine.llm.http_request import HttpRequest
 from paca.engine.llm.litellm import translation
+from paca.engine.llm.model_errors import ModelError, ModelMisconfigured
 from paca.engine.llm.openai import attachments
 from paca.engine.llm.openai.errors import reports_error
 from paca.engine.llm.provider_errors import from_event

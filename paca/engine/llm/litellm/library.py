@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from paca.engine.llm.base import ModelError, RequestRefused
+from paca.engine.llm.model_errors import ModelError, RequestRefused
 
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 UNTRANSLATABLE = (

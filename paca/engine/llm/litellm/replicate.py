@@ -12,19 +12,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from paca.common import clock
-from paca.engine.llm.base import (
-    Chunk,
-    ModelError,
-    Request,
-    StreamBroken,
-    Text,
-    ToolsUnsupported,
-    UsageSeen,
-)
+from paca.engine.llm.base import Chunk, Request, Text, UsageSeen
 from paca.engine.llm.credentials import PLAIN, Credentials
 from paca.engine.llm.http_pool import TimeLimits
 from paca.engine.llm.http_request import HttpRequest, Sender
 from paca.engine.llm.litellm import library, translation
+from paca.engine.llm.model_errors import ModelError, StreamBroken, ToolsUnsupported
 from paca.engine.llm.openai.stream import ReplyAssembler
 from paca.engine.llm.provider_errors import from_event
 from paca.engine.llm.response_body import AttemptBudget, read

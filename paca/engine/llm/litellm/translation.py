@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from paca.engine.llm import plain_history
-from paca.engine.llm.base import ModelMisconfigured, Request, StreamBroken, ToolsUnsupported
+from paca.engine.llm.base import Request
+from paca.engine.llm.model_errors import ModelMisconfigured, StreamBroken, ToolsUnsupported
 from paca.engine.llm.openai.encoder import Encoder
 from paca.engine.llm.openai.server_form import ServerForm
 from paca.engine.llm.providers import Provider

@@ -8,17 +8,10 @@ from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING
 
 from paca.engine.llm import plain_history
-from paca.engine.llm.base import (
-    Chunk,
-    HistoryForm,
-    ModelError,
-    ModelMisconfigured,
-    Reply,
-    Request,
-    UsageSeen,
-)
+from paca.engine.llm.base import Chunk, HistoryForm, Reply, Request, UsageSeen
 from paca.engine.llm.http_pool import TimeLimits, pool
 from paca.engine.llm.http_request import HttpRequest, build
+from paca.engine.llm.model_errors import ModelError, ModelMisconfigured
 from paca.engine.llm.openai import attachments, errors, server_form
 from paca.engine.llm.openai.encoder import Encoder
 from paca.engine.llm.openai.stream import ReplyAssembler

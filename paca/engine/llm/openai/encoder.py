@@ -4,15 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from paca.engine.llm.base import (
-    Message,
-    Request,
-    Text,
-    Thinking,
-    ToolResult,
-    ToolSpec,
-    ToolUse,
-)
+from paca.engine.llm.base import Message, Request, Text, Thinking, ToolResult, ToolSpec, ToolUse
 from paca.engine.llm.encoded_tools import ToolsEncoder, object_to_json, to_json
 from paca.engine.llm.openai import parameters
 from paca.engine.llm.openai.attachments import TEXT_FIELD

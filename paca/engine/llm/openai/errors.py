@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from paca.engine.llm import provider_errors
-from paca.engine.llm.base import ModelError
+from paca.engine.llm.model_errors import ModelError
 
 NO_API = "There is no chat completions API at this base URL (HTTP 404). Most servers want /v1 at its end."
 

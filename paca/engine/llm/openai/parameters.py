@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from paca.engine.llm.base import ModelMisconfigured
+from paca.engine.llm.model_errors import ModelMisconfigured
 
 SAME_NAME = ("temperature", "top_p", "top_k")
 KNOWN = frozenset({*SAME_NAME, "max_tokens", "thinking_budget", "effort"})

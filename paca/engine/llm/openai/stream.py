@@ -11,10 +11,8 @@ from paca.engine.llm import strict_parsing
 from paca.engine.llm.base import (
     Chunk,
     Notice,
-    Overloaded,
     Reply,
     StopReason,
-    StreamBroken,
     Text,
     TextDelta,
     Thinking,
@@ -23,6 +21,7 @@ from paca.engine.llm.base import (
     Usage,
     UsageSeen,
 )
+from paca.engine.llm.model_errors import Overloaded, StreamBroken
 from paca.engine.llm.openai import attachments
 from paca.engine.llm.openai.errors import reports_error
 from paca.engine.llm.openai.reasoning_tags import Piece, ReasoningTags

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from paca.engine.llm import strict_parsing
-from paca.engine.llm.base import StreamBroken, ToolUse
+from paca.engine.llm.base import ToolUse
+from paca.engine.llm.model_errors import StreamBroken
 from paca.engine.llm.openai import attachments
 
 

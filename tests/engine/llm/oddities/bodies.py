@@ -1,6 +1,6 @@
 """What the body is: its label, its first bytes, and whole answers where a stream was asked for."""
 
-from paca.engine.llm.base import StreamBroken
+from paca.engine.llm.model_errors import StreamBroken
 from tests.engine.llm.oddities.shape import (
     LS,
     Shape,

@@ -1,6 +1,6 @@
 """How streams end."""
 
-from paca.engine.llm.base import Overloaded, StreamBroken
+from paca.engine.llm.model_errors import Overloaded, StreamBroken
 from tests.engine.llm.oddities.shape import (
     BEGIN,
     DONE,

@@ -1,6 +1,6 @@
 """Errors in every form, under every status. ``retried`` says whether another attempt can help."""
 
-from paca.engine.llm.base import (
+from paca.engine.llm.model_errors import (
     ContextExceeded,
     KeyRefused,
     ModelLoading,

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from paca.engine.llm.base import ModelError
+from paca.engine.llm.model_errors import ModelError
 
 DONE = b"data: [DONE]\n\n"
 LS = {"command": "ls"}

@@ -3,8 +3,9 @@
 import pytest
 
 from paca.engine.llm import registry
-from paca.engine.llm.base import ModelError, Reply, TextDelta, Thinking
+from paca.engine.llm.base import Reply, TextDelta, Thinking
 from paca.engine.llm.http_pool import new_pool
+from paca.engine.llm.model_errors import ModelError
 from tests.engine.llm.oddities import arguments, bodies, ends, errors, reasoning
 from tests.engine.llm.oddities.shape import Shape
 from tests.engine.llm.request_builders import chunks_of, request_with
