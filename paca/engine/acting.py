@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from paca import events
 from paca.common import clock
 from paca.common.errors import PacaError
+from paca.engine import tool_results
 from paca.engine.context.history import OpenCall
 from paca.engine.tools.base import AnyParsedCall, AnyTool, Effect, ToolContext, ToolOutput, perform
-from paca.engine.tools.formatting import strip_terminal_codes, truncate_middle
 from paca.engine.tools.registry import UnknownTool
-from paca.engine.turn import ActiveTurn, ToolServices, TurnServices
+from paca.engine.turn import ActiveTurn, TurnServices
 from paca.engine.workspace import (
     CallUnknown,
     SandboxBroken,
@@ -27,13 +27,6 @@ from paca.engine.workspace import (
 )
 
 logger = logging.getLogger(__name__)
-
-STOP_SECONDS = 2.0
-REATTACH_SECONDS = 10.0  # for a sandbox that another worker has left
-UNKNOWN_OUTCOME = (
-    "Outcome unknown: the sandbox was lost while this ran. {cause}It was not run again. "
-    "Check the state before you repeat it."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +66,13 @@ def _parse(call: OpenCall, turn: ActiveTurn, services: TurnServices) -> Runnable
     # guard: engine-unreadable-arguments
     if call.call.problem:
         text = turn.toolbox.explain_unreadable(call.call.tool, call.call.problem)
-        services.log.add(_failed_result(call.call.call_id, text, cause="invalid"))
+        services.log.add(tool_results.failed(call.call.call_id, text, cause="invalid"))
         return None
     try:
         parsed = turn.toolbox.parse(call.call.tool, call.call.arguments)
     except PacaError as error:
         cause = "unknown_tool" if isinstance(error, UnknownTool) else "invalid"
-        services.log.add(_failed_result(call.call.call_id, error.detail, cause=cause))
+        services.log.add(tool_results.failed(call.call.call_id, error.detail, cause=cause))
         return None
     return RunnableCall(call, parsed)
 
@@ -112,10 +105,10 @@ async def _start(
     started = []
     for call in batch:
         if unavailable and call.tool.uses_workspace and call.open.boot_id is None:
-            services.log.add(_failed_result(call.id, unavailable, cause="refused"))
+            services.log.add(tool_results.failed(call.id, unavailable, cause="refused"))
         elif _outcome_is_unknown(call, boot_id):
             cause = await services.sandbox.exit_sentence(call.open.boot_id or "")
-            services.log.add(_unknown_result(call.id, cause))
+            services.log.add(tool_results.unknown(call.id, cause))
         else:
             started.append(call)
     intents = [
@@ -195,13 +188,15 @@ async def _run_call(
         cause = await services.sandbox.exit_sentence(boot_id)
         if call.tool.effect is Effect.READ_ONLY:
             text = f"{error.detail} {cause}".rstrip()
-            return _failed_result(call.id, text, cause="sandbox_lost")
-        return _unknown_result(call.id, cause)
+            return tool_results.failed(call.id, text, cause="sandbox_lost")
+        return tool_results.unknown(call.id, cause)
     except ends_run:
         raise
     except Exception as error:  # a tool's failure is a result for the model, never the turn's end
         logger.exception("tool failed", extra={"call": call.id, "tool": call.tool.name})
-        return _failed_result(call.id, f"The tool failed: {type(error).__name__}.", cause="failed")
+        return tool_results.failed(
+            call.id, f"The tool failed: {type(error).__name__}.", cause="failed"
+        )
     seconds = clock.monotonic() - started_at
     full_output_bytes = 0
     if output.file:
@@ -211,7 +206,9 @@ async def _run_call(
     if call.parsed.notes:
         noted = f"{output.output}\n[{' '.join(call.parsed.notes)}]".lstrip()
         output = replace(output, output=noted)
-    return _result(call.id, output, seconds=seconds, full_output_bytes=full_output_bytes)
+    return tool_results.returned(
+        call.id, output, seconds=seconds, full_output_bytes=full_output_bytes
+    )
 
 
 async def _perform_or_reattach(
@@ -240,83 +237,6 @@ async def _is_still_running(boot_id: str, services: TurnServices) -> bool:
         return (await services.sandbox.workspace()).boot_id == boot_id
     except WorkspaceError:
         return False
-
-
-async def cancel(
-    calls: Sequence[OpenCall], turn: ActiveTurn, services: ToolServices, *, why: str
-) -> None:
-    """Kill the open calls that run and add a result for each open call; ``why`` begins its text.
-
-    A call that is known to have taken effect gets its own result. This takes two seconds at most, or ten
-    if the sandbox must be attached to first.
-    """
-    calls = [call for call in calls if not await _add_found_result(call, turn, services)]
-    started = [call for call in calls if call.boot_id is not None]
-    killed = await asyncio.gather(*(_kill(call, turn, services) for call in started))
-    outputs = dict(zip((call.call.call_id for call in started), killed, strict=True))
-    for call in calls:
-        call_id = call.call.call_id
-        text = f"{why} {outputs[call_id]}".rstrip() if call_id in outputs else f"Not run. {why}"
-        services.log.add(_failed_result(call_id, text, cause="cancelled"))
-
-
-async def _add_found_result(call: OpenCall, turn: ActiveTurn, services: ToolServices) -> bool:
-    """Add the result of a call whose worker died between its write and its outcome, if there is one."""
-    if call.boot_id is None:
-        return False
-    try:
-        output = await turn.toolbox.get(call.call.tool).find_result(call.call.call_id)
-    except UnknownTool:
-        return False
-    if output is None:
-        return False
-    services.log.add(_result(call.call.call_id, output, seconds=0, full_output_bytes=0))
-    return True
-
-
-async def _kill(call: OpenCall, turn: ActiveTurn, services: ToolServices) -> str:
-    """Kill the process tree of one call; returns its output so far, in a sentence."""
-    if not call.boot_id or not services.sandbox.may_be_running(call.boot_id):
-        return ""
-    limit = STOP_SECONDS if services.sandbox.is_attached else REATTACH_SECONDS
-    try:
-        if not turn.toolbox.get(call.call.tool).reattachable:
-            return ""
-        async with asyncio.timeout(limit):
-            workspace = await services.sandbox.workspace()
-            if workspace.boot_id != call.boot_id:
-                return ""
-            await workspace.kill(call.call.call_id)
-            outcome = await workspace.attach(call.call.call_id)
-    except (PacaError, TimeoutError):
-        return ""
-    output, _ = truncate_middle(strip_terminal_codes(outcome.output))
-    return f"Output until then:\n{output}" if output.strip() else ""
-
-
-def _result(
-    call_id: str, output: ToolOutput, *, seconds: float, full_output_bytes: int
-) -> events.ToolReturned:
-    return events.ToolReturned(
-        call_id=call_id,
-        output=output.output,
-        failed=output.failed,
-        exit_code=output.exit_code,
-        seconds=round(seconds, 3),
-        truncated=output.truncated,
-        file=output.file,
-        cause=output.cause,
-        full_output_bytes=full_output_bytes,
-    )
-
-
-def _failed_result(call_id: str, text: str, *, cause: str) -> events.ToolReturned:
-    return events.ToolReturned(call_id=call_id, output=text, failed=True, cause=cause)
-
-
-def _unknown_result(call_id: str, exit_sentence: str) -> events.ToolOutcomeUnknown:
-    text = UNKNOWN_OUTCOME.format(cause=f"{exit_sentence} " if exit_sentence else "")
-    return events.ToolOutcomeUnknown(call_id=call_id, output=text, reason="sandbox_lost")
 
 
 class _LiveOutput:

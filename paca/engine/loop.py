@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from paca import events
-from paca.engine import acting, limits
+from paca.engine import acting, call_cancellation, limits
 from paca.engine.context.history import OpenCall
 from paca.engine.context_window import think_within_window
 from paca.engine.llm.base import StopReason, Usage
@@ -183,7 +183,7 @@ async def _end_at_limit(
     if limit.reason == "time_limit":
         await services.log.commit()
         why = f"Stopped at the time limit of {limit.amount}."
-        await acting.cancel(services.log.history.open_calls(), turn, services, why=why)
+        await call_cancellation.cancel(services.log.history.open_calls(), turn, services, why=why)
     services.log.add(events.LimitReached(which=limit.reason, limit=limit.limit))
     # guard: engine-step-limit-summary
     if limit.reason == "step_limit" and not services.log.progress.summarising:

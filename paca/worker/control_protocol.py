@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from paca.conversations.models import ControlCommand, StopReason, Trigger, TriggerState
+from paca.engine import call_cancellation
+from paca.engine.turn import ActiveTurn, ToolServices
 
 
 class Phase(enum.Enum):
@@ -114,3 +116,17 @@ def _request(trigger: Trigger) -> ControlRequest:
     is_message = trigger.control == ControlCommand.INTERRUPT
     seq = trigger.event_seq - is_message
     return ControlRequest(Action(trigger.control), trigger.id, trigger.by, reason, seq)
+
+
+async def cancel_open_calls(
+    request: ControlRequest, active: ActiveTurn, services: ToolServices
+) -> None:
+    """Store the pending entries of the engine, then end each open tool call with a result.
+
+    Raises the errors of ``EventLog.commit``.
+    """
+    await services.log.commit()
+    verb = "Stopped" if request.action is Action.STOP else "Interrupted"
+    why = f"{verb} by {request.by or 'a person'}."
+    open_calls = services.log.history.open_calls()
+    await call_cancellation.cancel(open_calls, active, services, why=why)

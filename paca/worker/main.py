@@ -6,9 +6,6 @@ import asyncio
 import functools
 import logging
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Self
 from uuid import UUID
 
 from django.conf import settings
@@ -33,40 +30,18 @@ from paca.worker.claim import claim_with_turns
 from paca.worker.control_protocol import pending_requests
 from paca.worker.database import Database
 from paca.worker.external_triggers import ExternalTriggerHandler
-from paca.worker.sandboxes import sweeper
+from paca.worker.sandboxes import availability, sweeper
 from paca.worker.sandboxes.warm_pool import WarmPool
 from paca.worker.slots import Slot, Slots
 from paca.worker.turns import ConversationRun, WorkerResources
 from paca.worker.worker_registry import WorkerRegistration
+from paca.worker.worker_settings import WorkerSettings
 
 logger = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 1.0
 COMMANDS_AFTER_CLAIM_SECONDS = 0.05
 DRAIN_SECONDS = 20.0
-SANDBOX_CHECK_SECONDS = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerSettings:
-    """How many conversations a worker runs at once, and its times in seconds."""
-
-    concurrency: int
-    lease_seconds: float
-    sandbox_idle_seconds: float
-    sandbox_paused_seconds: float = 3600
-    pool_size: int = 0
-
-    @classmethod
-    def from_settings(cls, concurrency: int) -> Self:
-        """The settings of the installation, with the concurrency of this worker."""
-        return cls(
-            concurrency=concurrency,
-            lease_seconds=settings.WORKER_LEASE_SECONDS,
-            sandbox_idle_seconds=settings.SANDBOX_IDLE_SECONDS,
-            sandbox_paused_seconds=settings.SANDBOX_PAUSED_SECONDS,
-            pool_size=settings.SANDBOX_POOL_SIZE,
-        )
 
 
 class Worker:
@@ -126,7 +101,14 @@ class Worker:
         async with asyncio.TaskGroup() as group:
             managers = self._resources.sandbox_manager.per_backend()
             background = [
-                group.create_task(self._report_sandbox_availability()),
+                group.create_task(
+                    availability.report_repeatedly(
+                        self._resources.sandbox_manager,
+                        self._registration,
+                        self._database,
+                        self._draining,
+                    )
+                ),
                 group.create_task(self._warm_pool.keep_filled()),
                 group.create_task(
                     old_data.remove_repeatedly(self._database, self._draining.is_set)
@@ -298,22 +280,6 @@ class Worker:
         freed = await self._database.call(leases.end_leases_of_dead_workers, self.id)
         if freed:
             logger.warning("taking over from a dead worker", extra={"conversations": freed})
-
-    async def _report_sandbox_availability(self) -> None:
-        """Write into the worker registry whether commands can run here. A later check costs little."""
-        manager = self._resources.sandbox_manager
-        reported = None
-        # Ends with the drain, not only when cancelled: ``tolerated`` hides an error of the cleanup.
-        while not self._draining.is_set():
-            with tolerated("check of the sandbox backend"):
-                fault = await manager.unavailable_reason() or ""
-                if fault != reported:
-                    facts = {"sandbox": manager.active_backend_name, "sandbox_fault": fault}
-                    await self._database.call(self._registration.update, **facts)
-                    reported = fault
-            with suppress(TimeoutError):
-                async with asyncio.timeout(SANDBOX_CHECK_SECONDS):
-                    await self._draining.wait()
 
     async def _release_runs(self) -> None:
         for run in list(self._runs.values()):

@@ -9,7 +9,8 @@ from contextlib import suppress
 
 from paca.common import clock
 from paca.sandbox.manager import SandboxManager
-from paca.worker.main import DRAIN_SECONDS, Worker, WorkerSettings
+from paca.worker.main import DRAIN_SECONDS, Worker
+from paca.worker.worker_settings import WorkerSettings
 
 logger = logging.getLogger(__name__)
 RESTART_SECONDS = 2.0

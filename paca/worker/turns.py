@@ -17,19 +17,14 @@ from paca.agents.toolbox import make_toolbox
 from paca.bus import get_bus
 from paca.common import clock, database_errors, disk_space, logs
 from paca.common.errors import PacaError
-from paca.conversations.models.statuses import IllegalStatusMove
 from paca.conversations.store import Fenced, Lease
-from paca.engine import acting
-from paca.engine.llm.base import LLM
-from paca.engine.llm.key_mask import masked
-from paca.engine.llm.registry import open_llm
-from paca.engine.llm.text_tool_calls.adapter import TextCallingLLM
 from paca.engine.loop import run_until_done
 from paca.engine.turn import ActiveTurn, LendSlot, ToolServices, TurnOutcome, TurnServices
 from paca.engine.workspace import SandboxBroken, Superseded
 from paca.sandbox.base import SandboxSpec
 from paca.sandbox.manager import SandboxManager
-from paca.worker import claim, turn_end
+from paca.worker import claim, run_errors, turn_end
+from paca.worker.agent_model import open_llm_of
 from paca.worker.assembly import AssembledTurn, assemble_next_turn, assemble_turn, read_limits
 from paca.worker.control_protocol import (
     EFFECTS,
@@ -38,6 +33,7 @@ from paca.worker.control_protocol import (
     ControlRequest,
     Effect,
     Phase,
+    cancel_open_calls,
     stronger,
 )
 from paca.worker.database import Database
@@ -50,13 +46,6 @@ from paca.worker.skill_access import RunSkillAccess
 from paca.worker.stream_buffer import StreamBuffer
 
 logger = logging.getLogger(__name__)
-
-INTERNAL = TurnOutcome(
-    "failed",
-    "internal",
-    "This server failed while it worked on the conversation. Everything up to here is kept.",
-    "Press Continue. If it fails again, look into the server's log.",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +207,7 @@ class ConversationRun:
                 seen_files=log.seen_files,
             )
             outcome = await self._run_engine(active, turn, log, sandbox)
-            if self._request is RELEASE and outcome is INTERNAL:
+            if self._request is RELEASE and outcome is run_errors.INTERNAL:
                 await log.commit()  # known results, and the usage of the cancelled call
                 await self._release_claim()
                 return False
@@ -233,7 +222,7 @@ class ConversationRun:
             services = TurnServices(
                 log,
                 sandbox,
-                _open_llm(turn),
+                open_llm_of(turn),
                 FullOutputStore(database),
                 functools.partial(database.call, read_limits, agent_id),
                 self._lend_slot,
@@ -249,13 +238,13 @@ class ConversationRun:
         except (Fenced, Superseded, *database_errors.UNAVAILABLE_ERRORS):
             raise
         except (SandboxBroken, PacaError) as error:
-            return _failed_outcome(error)
+            return run_errors.outcome_of(error)
         except Exception:  # the top of a run: people see that it failed
             logger.exception("run failed")
         finally:
             self._engine = None
             self._turn_is_ending = True
-        return INTERNAL
+        return run_errors.INTERNAL
 
     async def _cancel_engine(self) -> None:
         if self._engine is not None:
@@ -269,7 +258,7 @@ class ConversationRun:
         by, command_seq = active.pause_asked_by, None
         if (request := self._request) is not None and request is not RELEASE:
             self._request = None
-            await _cancel_open_calls(request, active, log, sandbox)
+            await cancel_open_calls(request, active, ToolServices(log, sandbox))
             stopped = request.action is Action.STOP
             outcome = TurnOutcome("stopped", request.reason if stopped else "interrupted")
             by, command_seq = request.by, request.seq
@@ -308,34 +297,3 @@ class ConversationRun:
             )
         except DatabaseError:
             logger.warning("lease could not be released; it will run out")
-
-
-def _failed_outcome(error: SandboxBroken | PacaError) -> TurnOutcome:
-    if isinstance(error, IllegalStatusMove):  # a fault of this server: no person can correct it
-        logger.error("run failed at an illegal status move", exc_info=error)
-        return INTERNAL
-    if isinstance(error, SandboxBroken):
-        logger.warning("sandbox does not start")
-        return TurnOutcome("failed", "sandbox_error", error.detail, "Repair it, then try again.")
-    logger.warning("run failed")
-    return TurnOutcome("failed", "configuration", error.detail, "Correct it, then try again.")
-
-
-async def _cancel_open_calls(
-    request: ControlRequest, active: ActiveTurn, log: RunLog, sandbox: RunSandbox
-) -> None:
-    """Store the pending entries of the engine, then end each open tool call with a result."""
-    await log.commit()
-    verb = "Stopped" if request.action is Action.STOP else "Interrupted"
-    why = f"{verb} by {request.by or 'a person'}."
-    await acting.cancel(log.history.open_calls(), active, ToolServices(log, sandbox), why=why)
-
-
-def _open_llm(turn: AssembledTurn) -> LLM:
-    """The client of the agent's model, wrapped if its tool calls are written as text."""
-    profile, api_key = turn.profile, turn.api_key
-    llm = open_llm(
-        profile.model, base_url=profile.base_url, api_key=api_key, limits=profile.time_limits
-    )
-    llm = masked(llm, api_key)
-    return TextCallingLLM(llm) if profile.text_tool_calls else llm

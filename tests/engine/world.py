@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from paca import events
-from paca.engine import acting
+from paca.engine import call_cancellation
 from paca.engine.context.history import History, advance
 from paca.engine.limits import TurnLimits
 from paca.engine.llm.base import Text
@@ -207,7 +207,7 @@ class World:
         verb = "Stopped" if outcome.reason == "by_person" else "Interrupted"
         open_calls = self.log.history.open_calls()
         tools = ToolServices(self.log, self.sandbox)
-        await acting.cancel(open_calls, turn, tools, why=f"{verb} by Ada.")
+        await call_cancellation.cancel(open_calls, turn, tools, why=f"{verb} by Ada.")
         return outcome
 
     async def _read_limits(self) -> TurnLimits:

@@ -47,7 +47,7 @@ def flow(
     transactional_db: None, tmp_path: Path, daemon: DockerDaemon, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Flow]:
     monkeypatch.setattr("paca.worker.sandboxes.run_sandbox.MAX_RETRY_SECONDS", 1)
-    monkeypatch.setattr("paca.worker.main.SANDBOX_CHECK_SECONDS", 0.2)
+    monkeypatch.setattr("paca.worker.sandboxes.availability.CHECK_SECONDS", 0.2)
     with Flow(tmp_path, sandbox="docker", docker=DockerAddress(host=daemon.address)) as flow:
         wait_until(lambda: flow.sandbox_is_available, SLOW)
         yield flow

@@ -19,8 +19,8 @@ from paca.conversations.models import Conversation, Event, Worker
 from paca.conversations.services import MessageReceipt
 from paca.engine.context.history import History, advance
 from paca.sandbox.manager import DockerAddress, SandboxManager
-from paca.worker.main import WorkerSettings
 from paca.worker.thread import WorkerThread
+from paca.worker.worker_settings import WorkerSettings
 from tests.support import docker_backend, runners
 from tests.support.frames import frames_of
 from tests.support.model_script import Scripted

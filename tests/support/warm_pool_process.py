@@ -85,8 +85,8 @@ def main(database: str, folder: str, size: str, point: str) -> None:
 
     django.setup()
     from paca.sandbox.manager import SandboxManager
-    from paca.worker.main import WorkerSettings
     from paca.worker.thread import WorkerThread
+    from paca.worker.worker_settings import WorkerSettings
     from tests.support import docker_backend
 
     _print_made_volumes()

@@ -99,8 +99,8 @@ def main(database: str, folder: str, lease_seconds: str, concurrency: str, fault
 
     django.setup()
     from paca.sandbox.manager import SandboxManager
-    from paca.worker.main import WorkerSettings
     from paca.worker.thread import WorkerThread
+    from paca.worker.worker_settings import WorkerSettings
     from tests.support import docker_backend
 
     if fault:

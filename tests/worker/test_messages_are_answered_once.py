@@ -242,6 +242,6 @@ def test_each_message_is_answered_by_one_turn_in_any_interleaving(here, tmp_path
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
         Conversation.objects.update(deleted_at=timezone.now())  # that of an example before
         story = Interleaving(here, steps, list(replies), tmp_path)
-        patch.setattr(turns, "_open_llm", lambda turn: story)
+        patch.setattr(turns, "open_llm_of", lambda turn: story)
         asyncio.run(story.drive())
         story.check()

@@ -8,8 +8,8 @@ from django.db import connection
 from paca.conversations.models import Worker
 from paca.sandbox.manager import DockerAddress, SandboxManager
 from paca.worker import thread as threads
-from paca.worker.main import WorkerSettings
 from paca.worker.thread import WorkerThread
+from paca.worker.worker_settings import WorkerSettings
 from tests.support.flow import wait_until
 
 

@@ -9,24 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from paca import events
-from paca.engine.context import trimming
-from paca.engine.context.instructions import format_instructions
-from paca.engine.context.skills import format_loaded
+from paca.engine.context import message_rules, platform_texts, trimming
 from paca.engine.llm.base import Block, Message, Text, Thinking, ToolResult, ToolUse
 from paca.events import Event
 
-BEGINNING = "(The conversation begins here.)"
-GO_ON = "Go on."
-GO_ON_EXACTLY = "Your answer was cut at the output limit. Go on exactly where it stopped."
-CUT_TO_NOTHING = (
-    "[Your reply was cut at the output limit; a cut tool call is not run. Write less at once.]"
-)
-NO_RESULT = "No result was recorded for this call; its outcome is unknown. Check before repeating."
-NO_OUTPUT = "(no output)"
 OWN_WORDS = ("invalid", "unknown_tool", "refused")  # causes of results that no tool has written
 # What these tools give is no data from outside: the agent's thought, and the texts of its skills.
 TRUSTED_TOOLS = ("think", "list_skills", "read_skill")
-STOPPED = "[A person stopped you here.]"
 HISTORY_FORM = "history_form"  # the code of a ``ModelNoticed``
 
 
@@ -143,15 +132,9 @@ def _change_form(history: History, event: events.ModelNoticed | events.ContextTr
 
 def _add_text_of_platform(history: History, event: Event) -> History:
     """Add a text that no person has written as a message, where the event stands in the log."""
-    match event:
-        case events.SkillLoaded():
-            text = format_loaded(event.skill, event.text, event.keyword, event.files)
-        case events.InstructionsRead():
-            history = replace(history, instructions=event.text)
-            text = format_instructions(event.path, event.text, truncated=event.truncated)
-        case _:
-            text = _notice(event)
-    return _add_text(history, text)
+    if isinstance(event, events.InstructionsRead):
+        history = replace(history, instructions=event.text)
+    return _add_text(history, platform_texts.text_of(event))
 
 
 def _add_call_event(
@@ -168,9 +151,9 @@ def _end_turn(history: History, event: Event) -> History:
         case events.MessageDiscarded(cause="cancelled", text=text) if text.strip():
             return replace(history, cut_off=CutOffReply(event.call_id, text.rstrip()))
         case events.ConversationInterrupted() | events.TurnFinished():
-            return _add_notice_of_end(_keep_cut_off_reply(history), _notice(event))
+            return _add_notice_of_end(_keep_cut_off_reply(history), platform_texts.notice_of(event))
         case events.ConversationQueued(trigger="continue") if _was_stopped(history):
-            return _add_text(history, GO_ON)
+            return _add_text(history, platform_texts.GO_ON)
     return history
 
 
@@ -190,7 +173,7 @@ def _add_notice_of_end(history: History, notice: str) -> History:
 
 
 def _was_stopped(history: History) -> bool:
-    return any(note.text == STOPPED for note in history.pending)
+    return any(note.text == platform_texts.STOPPED for note in history.pending)
 
 
 def _add_reply_event(
@@ -205,7 +188,7 @@ def _add_reply_event(
             history = _add_block(history, event.call_id, Text(text))
             return replace(history, truncated=event.truncated)
         case events.MessageSpoken(truncated=True):
-            return _add_text(history, CUT_TO_NOTHING)
+            return _add_text(history, platform_texts.CUT_TO_NOTHING)
         case events.ToolCalled():
             use = ToolUse(event.call_id, event.tool, event.arguments, event.problem, event.attached)
             return _add_block(history, event.model_call_id, use)
@@ -233,12 +216,7 @@ def _change_pending(
     """Replace or remove a message that no request contained yet. Of an older one the model is told."""
     text = event.text if isinstance(event, events.MessageEdited) else ""
     if not any(note.seq == event.event_seq for note in history.pending):
-        change = (
-            f"changed an earlier message. It is now:]\n{text}"
-            if text
-            else "took back an earlier message.]"
-        )
-        return _add_text(history, f"[{event.by or 'The author'} {change}")
+        return _add_text(history, platform_texts.change_of(event))
     changed = (
         replace(note, text=text) if note.seq == event.event_seq else note
         for note in history.pending
@@ -246,33 +224,13 @@ def _change_pending(
     return replace(history, pending=tuple(note for note in changed if note.text))
 
 
-def _notice(event: Event) -> str:
-    """The text in brackets by which the platform tells the model about an event."""
-    match event:
-        case events.LimitNeared(which="step_limit", left=left):
-            return (
-                f"[{left:.0f} steps are left in this turn. Finish what matters most,"
-                " then answer with a summary.]"
-            )
-        case events.LimitReached(which="step_limit"):
-            return (
-                "[The step limit of this turn is reached. Do not call tools. Say briefly what is"
-                " done, what is not, and what the next step would be.]"
-            )
-        case events.GuardNoticed(note=note):
-            return f"[{note}]"
-        case events.ConversationInterrupted(by=by):
-            return f"[{by or 'A person'} interrupted you here. What they say next comes first.]"
-        case events.TurnFinished(status="stopped", reason=reason) if reason != "interrupted":
-            return STOPPED
-        case events.TurnFinished(reason="time_limit"):
-            return "[The time limit of the turn was reached here.]"
-    return ""
-
-
 def _add_block(history: History, reply_id: str, block: Text | Thinking | ToolUse) -> History:
     """Add a block of a reply. The first block of a reply closes the messages before it."""
-    begins = reply_id != history.reply_id if history.reply else _needs_user_message(history.closed)
+    begins = (
+        reply_id != history.reply_id
+        if history.reply
+        else message_rules.needs_user_message(history.closed)
+    )
     if begins:
         history = _close(history, history.seq)
     return replace(history, reply=(*history.reply, block), reply_id=reply_id)
@@ -295,7 +253,7 @@ def _add_result(
     if not found:
         return history
     failed = isinstance(event, events.ToolOutcomeUnknown) or event.failed
-    output = event.output if event.output.strip() else NO_OUTPUT
+    output = event.output if event.output.strip() else platform_texts.NO_OUTPUT
     result = ToolResult(event.call_id, output, failed, _source(event, found[0]))
     return replace(history, results=(*history.results, result))
 
@@ -307,23 +265,19 @@ def _source(event: events.ToolReturned | events.ToolOutcomeUnknown, call: ToolUs
     return "" if event.cause in OWN_WORDS or call.tool in TRUSTED_TOOLS else call.tool
 
 
-def _needs_user_message(messages: tuple[Message, ...]) -> bool:
-    return not messages or messages[-1].role == "assistant"
-
-
 def _close(history: History, seen: int) -> History:
     """Close the reply and the pending texts up to ``seen``, as the request at that point held them."""
     closed = history.closed
-    reply = _without_lone_thoughts(history.reply)
+    reply = message_rules.without_lone_thoughts(history.reply)
     if reply:
         closed = (*closed, Message("assistant", reply))
-    blocks: tuple[Block, ...] = _results(reply, history.results)
+    blocks: tuple[Block, ...] = message_rules.results_of(reply, history.results)
     # guard: history-messages-until-seen
     blocks += tuple(Text(note.text) for note in history.pending if note.seq <= seen)
-    if not blocks and _needs_user_message(closed):
+    if not blocks and message_rules.needs_user_message(closed):
         blocks = (Text(_continue_text(history, closed)),)
     if blocks:
-        closed = _append_user(closed, blocks)
+        closed = message_rules.append_user(closed, blocks)
     return replace(
         history,
         closed=closed,
@@ -337,28 +291,7 @@ def _close(history: History, seen: int) -> History:
     )
 
 
-def _without_lone_thoughts(reply: tuple[Block, ...]) -> tuple[Block, ...]:
-    """The reply, or nothing if it has only thoughts: providers refuse a message without text or calls."""
-    return () if all(isinstance(block, Thinking) for block in reply) else reply
-
-
-def _results(reply: tuple[Block, ...], results: tuple[ToolResult, ...]) -> tuple[Block, ...]:
-    known = {result.call_id: result for result in results}
-    # guard: history-each-call-has-a-result
-    return tuple(
-        known.get(block.call_id, ToolResult(block.call_id, NO_RESULT, failed=True))
-        for block in reply
-        if isinstance(block, ToolUse)
-    )
-
-
 def _continue_text(history: History, closed: tuple[Message, ...]) -> str:
     if not closed:
-        return BEGINNING
-    return GO_ON_EXACTLY if history.truncated else GO_ON
-
-
-def _append_user(closed: tuple[Message, ...], blocks: tuple[Block, ...]) -> tuple[Message, ...]:
-    if _needs_user_message(closed):
-        return (*closed, Message("user", blocks))
-    return (*closed[:-1], Message("user", (*closed[-1].blocks, *blocks)))
+        return platform_texts.BEGINNING
+    return platform_texts.GO_ON_EXACTLY if history.truncated else platform_texts.GO_ON

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 
 from paca import events
-from paca.engine.context.history import GO_ON_EXACTLY, NO_RESULT, STOPPED, History, advance
+from paca.engine.context.history import History, advance
+from paca.engine.context.platform_texts import GO_ON_EXACTLY, NO_RESULT, STOPPED
 from paca.engine.llm import base
 from paca.engine.llm.base import Message, Text, ToolResult, ToolUse
 from paca.events import Event

@@ -23,8 +23,8 @@ from paca.ops import (
     worker_status,
 )
 from paca.ops.management.status_lines import StatusLines
-from paca.worker.main import WorkerSettings
 from paca.worker.thread import WorkerThread
+from paca.worker.worker_settings import WorkerSettings
 
 DATABASE_POLL_SECONDS = 1.0
 HEARTBEAT_SECONDS = 5.0

@@ -166,8 +166,8 @@ class Command(StatusLines):
     def _start_worker(self) -> Callable[[], None]:
         """Start a worker in a thread of its own; gives the function that drains it."""
         from paca.ops import sandbox_factory
-        from paca.worker.main import WorkerSettings
         from paca.worker.thread import WorkerThread
+        from paca.worker.worker_settings import WorkerSettings
 
         worker = WorkerThread(
             WorkerSettings.from_settings(settings.WORKER_CONCURRENCY), sandbox_factory.new_manager()

@@ -1,0 +1,64 @@
+"""The texts by which the platform itself speaks to the model in the history."""
+
+from __future__ import annotations
+
+from paca import events
+from paca.engine.context.instructions import format_instructions
+from paca.engine.context.skills import format_loaded
+from paca.events import Event
+
+BEGINNING = "(The conversation begins here.)"
+GO_ON = "Go on."
+GO_ON_EXACTLY = "Your answer was cut at the output limit. Go on exactly where it stopped."
+CUT_TO_NOTHING = (
+    "[Your reply was cut at the output limit; a cut tool call is not run. Write less at once.]"
+)
+NO_RESULT = "No result was recorded for this call; its outcome is unknown. Check before repeating."
+NO_OUTPUT = "(no output)"
+STOPPED = "[A person stopped you here.]"
+
+
+def text_of(event: Event) -> str:
+    """The text of an event that stands in the history like a message."""
+    match event:
+        case events.SkillLoaded():
+            return format_loaded(event.skill, event.text, event.keyword, event.files)
+        case events.InstructionsRead():
+            return format_instructions(event.path, event.text, truncated=event.truncated)
+        case _:
+            return notice_of(event)
+
+
+def change_of(event: events.MessageEdited | events.MessageWithdrawn) -> str:
+    """What the model is told of a change to a message that it has read."""
+    text = event.text if isinstance(event, events.MessageEdited) else ""
+    change = (
+        f"changed an earlier message. It is now:]\n{text}"
+        if text
+        else "took back an earlier message.]"
+    )
+    return f"[{event.by or 'The author'} {change}"
+
+
+def notice_of(event: Event) -> str:
+    """The text in brackets by which the platform tells the model about an event."""
+    match event:
+        case events.LimitNeared(which="step_limit", left=left):
+            return (
+                f"[{left:.0f} steps are left in this turn. Finish what matters most,"
+                " then answer with a summary.]"
+            )
+        case events.LimitReached(which="step_limit"):
+            return (
+                "[The step limit of this turn is reached. Do not call tools. Say briefly what is"
+                " done, what is not, and what the next step would be.]"
+            )
+        case events.GuardNoticed(note=note):
+            return f"[{note}]"
+        case events.ConversationInterrupted(by=by):
+            return f"[{by or 'A person'} interrupted you here. What they say next comes first.]"
+        case events.TurnFinished(status="stopped", reason=reason) if reason != "interrupted":
+            return STOPPED
+        case events.TurnFinished(reason="time_limit"):
+            return "[The time limit of the turn was reached here.]"
+    return ""
