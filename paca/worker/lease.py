@@ -135,10 +135,17 @@ def end_leases_of_dead_workers(own_id: str) -> int:
         for worker in others.filter(pid_namespace=worker_registry.pid_namespace_id())
         if worker_registry.process_has_ended(worker.pid, worker.process_started)
     ]
+    freed = _end_leases(dead) if dead else 0
+    silent = others.filter(heartbeat_at__lt=Now() - timedelta(seconds=FORGET_WORKER_SECONDS))
+    if silent.exists():  # asked first: a deletion locks the whole of SQLite, each second
+        silent.delete()
+    return freed
+
+
+def _end_leases(dead: list[str]) -> int:
     leased = Conversation.objects.filter(lease_owner__in=dead, lease_until__isnull=False)
     with transaction.atomic():
-        found = list(leased.for_update().values_list("pk", flat=True)) if dead else []
+        found = list(leased.for_update().values_list("pk", flat=True))
         freed = leased.filter(pk__in=found).update(lease_until=None)
     Worker.objects.filter(id__in=dead).delete()
-    others.filter(heartbeat_at__lt=Now() - timedelta(seconds=FORGET_WORKER_SECONDS)).delete()
     return freed
