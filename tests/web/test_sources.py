@@ -55,6 +55,17 @@ def test_templates_escape_everything(path: Path) -> None:
     assert "autoescape off" not in text
 
 
+@pytest.mark.parametrize("path", TEMPLATES, ids=name)
+def test_forms_send_nothing_in_the_address_before_their_scripts_listen(path: Path) -> None:
+    """A form without a method would put what was typed, such as an API key, into the address.
+
+    The words of a search belong there.
+    """
+    forms = re.findall(r"<form\b[^>]*>", path.read_text())
+    safe = re.compile(r'method="(post|dialog)"|method="get"[^>]* role="search"')
+    assert [each for each in forms if not safe.search(each)] == []
+
+
 @pytest.mark.parametrize("path", SHEETS, ids=name)
 def test_style_sheets_fetch_nothing_and_use_colours_by_name_only(path: Path) -> None:
     text = without_comments(path)

@@ -107,4 +107,6 @@ defineMenu();
 defineActiveConversations();
 defineUnread();
 listen();
+// From now on the scripts of the page listen, too. components.css lets no button be pressed before.
+document.addEventListener("DOMContentLoaded", () => { document.documentElement.dataset.ready = ""; });
 if (location.hash === "#search") focusSearch();
