@@ -187,7 +187,7 @@ def test_conversations_are_found_by_title_and_by_message(ada: Client, harbor: Wo
     chat(harbor, "Write a poem")
     found = body(ada, page(harbor, "conversations/"), data={"q": "rounding"})
     assert "Find the bug" in found
-    assert "Write a poem" not in found.split('<form class="searchbox')[1]
+    assert "Write a poem" not in found.split('class="searchbox')[1]
     assert "Nothing found for" in body(ada, page(harbor, "conversations/"), data={"q": "nowhere"})
 
 
@@ -205,8 +205,8 @@ def test_conversations_page_accepts_any_page_number(
 def test_conversations_page_splits_long_lists(ada: Client, harbor: World) -> None:
     for number in range(32):
         chat(harbor, f"Task {number:02}")
-    first = body(ada, page(harbor, "conversations/")).split('<form class="searchbox')[1]
-    second = body(ada, page(harbor, "conversations/?page=2")).split('<form class="searchbox')[1]
+    first = body(ada, page(harbor, "conversations/")).split('class="searchbox')[1]
+    second = body(ada, page(harbor, "conversations/?page=2")).split('class="searchbox')[1]
     on_first = set(re.findall(r"Task \d\d", first))
     on_second = set(re.findall(r"Task \d\d", second))
     assert len(on_first) == 30
