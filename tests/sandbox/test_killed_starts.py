@@ -1,7 +1,9 @@
 """Workers that are killed while they start a sandbox: the next start goes on at once."""
 
 import asyncio
+import fcntl
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -10,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from paca.engine.workspace import SandboxBroken
 from paca.sandbox.base import SandboxSpec
-from paca.sandbox.bubblewrap import host_process, start_status
+from paca.sandbox.bubblewrap import bwrap_process, host_process, start_status
 from paca.sandbox.bubblewrap.backend import Bubblewrap
 from paca.sandbox.bubblewrap.sandbox_directory import SandboxDirectory
 from paca.sandbox.runner import proc
@@ -135,3 +138,20 @@ async def test_a_start_waits_for_no_bwrap_that_is_gone(tmp_path):
     path.write_text('{"child-pid": 1}\n{"exit-code": 0}\n')  # as an older version wrote it
     assert (await start_status.find_runner(path)).pid == 0
     assert start_status.exit_code(path) == 0
+
+
+def test_a_start_of_bwrap_is_watched_by_a_worker_with_many_open_files(tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 2048:
+        pytest.skip("needs a limit of 2048 open files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+    log = tmp_path / "log"
+    bwrap = bwrap_process.spawn(["/bin/sh", "-c", "echo refused >&2; exit 1"], log, [])
+    high = fcntl.fcntl(bwrap, fcntl.F_DUPFD_CLOEXEC, 1500)
+    try:
+        with pytest.raises(SandboxBroken, match="refused"):
+            bwrap_process.wait_for_runner(high, tmp_path / "status", log, epoch=1)
+    finally:
+        os.close(high)
+        os.close(bwrap)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

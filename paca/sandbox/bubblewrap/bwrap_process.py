@@ -13,7 +13,7 @@ from paca.sandbox.runner import proc
 
 # bwrap reports the process it has made within milliseconds; after this time it has failed.
 START_SECONDS = 20.0
-POLL_SECONDS = 0.0005
+POLL_MILLISECONDS = 0.5
 START_HINT = "See docs/architecture.md, or set PACA_SANDBOX=none to work without commands."
 NAMESPACE_HINT = (
     "Allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, or "
@@ -49,11 +49,13 @@ def wait_for_runner(bwrap: int, status: Path, log: Path, epoch: int) -> RunnerPr
     pipe without a reader would end bwrap, and leave a process behind that keeps the workspace mounted.
     """
     deadline = clock.monotonic() + START_SECONDS
+    ended = select.poll()  # select() takes no descriptor above 1023, and a busy worker has more
+    ended.register(bwrap, select.POLLIN)
     has_ended = False
     while (pid := start_status.runner_pid(status)) is None:
         if has_ended or clock.monotonic() > deadline:
             raise start_error(log)
-        has_ended = bool(select.select([bwrap], [], [], POLL_SECONDS)[0])
+        has_ended = bool(ended.poll(POLL_MILLISECONDS))
     return RunnerProcess(pid, proc.start_time(pid) or 0, epoch)
 
 
