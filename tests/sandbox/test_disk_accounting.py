@@ -45,10 +45,21 @@ def test_count_of_written_bytes_says_whether_it_is_complete(after, expected):
     assert written_between(counters(), after) == expected
 
 
+def test_count_of_written_bytes_has_those_of_an_ended_child_once():
+    """Its parent, who has waited for it, has them from then on."""
+    before = counters({7: 0, 8: 500})
+    assert written_between(before, counters({7: 500})) == (0, False)
+    assert written_between(before, counters({7: 530})) == (30, False)
+
+
+def test_count_of_written_bytes_excludes_what_a_process_has_written_while_it_was_hidden():
+    assert written_between(counters({7: None}), counters({7: 500})) == (0, False)
+
+
 @pytest.fixture
 def measure(monkeypatch):
     """Takes measurements of one workspace: MiB of visible files, of free space and written, by one process."""
-    unseen, last = UnseenSpace(), counters()
+    unseen, last = UnseenSpace(counts_writes=True), counters()
 
     def one(*, files, free, written=0, born=100, seen=False, others=0):
         nonlocal last
@@ -77,6 +88,24 @@ def test_unseen_space_excludes_what_others_have_stored(measure):
     assert measure(files=10, free=1000, seen=True) == (10, 10)
     assert measure(files=0, free=500, written=3) == (13, 13)
     assert measure(files=0, free=100, written=3) == (13, 13)
+
+
+def test_unseen_space_does_not_shrink_when_others_give_back_what_they_have_stored(measure):
+    measure(files=0, free=1000, seen=True)
+    assert measure(files=0, free=950, written=50) == (50, 50)
+    for _ in range(3):
+        assert measure(files=0, free=450, written=50)[1] == 50
+        assert measure(files=0, free=950, written=50)[1] == 50
+    assert measure(files=0, free=900, written=100)[1] == 100
+    assert (
+        measure(files=0, free=970, written=100)[1] == 30
+    )  # no other has stored as much: it is its own
+
+
+def test_unseen_space_shrinks_with_visible_files_although_others_have_stored(measure):
+    measure(files=10, free=1000, seen=True)
+    assert measure(files=60, free=550, written=50) == (60, 60)  # others have stored 400
+    assert measure(files=0, free=610, written=50) == (0, 0)
 
 
 def test_unseen_space_without_a_complete_count_may_be_all_that_has_disappeared(measure):

@@ -6,19 +6,22 @@ import os
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import uuid
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from paca.engine.workspace import SandboxUnavailable
-from paca.sandbox.base import SandboxLimits
+from paca.sandbox.base import SandboxLimits, SandboxSpec
 from paca.sandbox.bubblewrap import file_tree, mounts, workspace_image
+from paca.sandbox.bubblewrap.backend import Bubblewrap
 from paca.sandbox.bubblewrap.launcher import Launcher
 from tests.sandbox import storing
-from tests.sandbox.conftest import only_bubblewrap
+from tests.sandbox.conftest import SandboxHandle, only_bubblewrap
 from tests.support import runners, waiting
 
 pytestmark = [pytest.mark.service, pytest.mark.anyio]
@@ -115,6 +118,31 @@ async def test_a_workspace_is_not_charged_with_what_others_store_meanwhile(
     await handle.bash(": > go")
     outcome = await running
     assert (outcome.output, outcome.cause, outcome.exit_code) == ("stored\n", "", 0)
+
+
+@pytest.fixture
+def folder_in_memory() -> Iterator[Path]:
+    """A folder on a file system that counts no writes."""
+    if not os.access("/dev/shm", os.W_OK):
+        pytest.skip("needs /dev/shm")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        yield Path(folder)
+
+
+@pytest.mark.parametrize("disk_limiter", ["runner"], indirect=True)
+async def test_a_workspace_limit_holds_where_the_kernel_counts_no_writes(
+    disk_limiter, folder_in_memory
+):
+    backend = Bubblewrap(folder_in_memory, "tests")
+    spec = SandboxSpec(uuid.uuid4(), limits=SandboxLimits(workspace_mib=LIMIT_MIB))
+    sandbox = await backend.open(spec, epoch=1)
+    try:
+        outcome = await SandboxHandle(sandbox, spec).bash(
+            storing.line("mapped", 300, 40), seconds=60
+        )
+        assert outcome.cause == "disk_full", outcome
+    finally:
+        await sandbox.end(keep_files=False)
 
 
 @with_each_disk_limiter

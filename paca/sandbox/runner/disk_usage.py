@@ -10,7 +10,7 @@ from paca.sandbox.runner import open_files, processes
 from paca.sandbox.runner.safe_path import keep_usable
 from paca.sandbox.runner.signals import SIGKILL
 from paca.sandbox.runner.unseen_space import UnseenSpace
-from paca.sandbox.runner.written_bytes import WriteCounters
+from paca.sandbox.runner.written_bytes import WriteCounters, counts_writes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ class CountedUsage:
         self._device = os.stat(root).st_dev  # noqa: PTH116 - pathlib is slow to import
         self._last = Usage(0, 0)
         self._free_at_last = self._free()
-        self._unseen = UnseenSpace()
+        keep_usable(root)
+        self._unseen = UnseenSpace(counts_writes=counts_writes(root))
         self._hidden_before: set[int] = set()
         self._linked: set[int] = set()
         self._immeasurable = False

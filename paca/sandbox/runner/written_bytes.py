@@ -8,6 +8,7 @@ import resource
 from paca.sandbox.runner import proc, processes
 
 OBLOCK_BYTES = 512  # the unit of ``ru_oublock``
+TRIAL_BYTES = 4096
 DEFAULT_MAX_PID = 1 << 15
 
 
@@ -21,7 +22,7 @@ class WriteCounters:
 
     def __init__(self) -> None:
         self.first_born, self.forks = _newest_id(), _machine_forks()
-        self.runner = resource.getrusage(resource.RUSAGE_SELF).ru_oublock * OBLOCK_BYTES
+        self.runner = _own_count()
         self.tasks: set[int] = set()
         self.written: dict[int, int | None] = {}
         for pid in processes.command_pids():
@@ -34,18 +35,39 @@ def written_between(before: WriteCounters, after: WriteCounters) -> tuple[int, b
     """The bytes that the sandbox has written, and whether these are certainly all.
 
     They are not if a process has ended, because nobody may have asked the kernel for its counter; or if a
-    thread was started that is gone; or if a process may not be looked at.
+    thread was started that is gone; or if a process may not be looked at. The count of an ended process
+    is subtracted: it is part of that of its parent now, if any has waited for it.
     """
-    total, complete = after.runner - before.runner, True
-    for pid, count in before.written.items():
-        complete = complete and count is not None and after.written.get(pid) is not None
-    for pid, count in after.written.items():
-        total += max(0, (count or 0) - (before.written.get(pid) or 0))
-        complete = complete and count is not None
+    counts = (before.written, after.written)
+    hidden = {pid for each in counts for pid, count in each.items() if count is None}
+    then, now = (
+        sum(count or 0 for pid, count in each.items() if pid not in hidden) for each in counts
+    )
+    total = after.runner - before.runner + max(0, now - then)
+    complete = not hidden and before.written.keys() <= after.written.keys()
     born = after.last_born - before.first_born
     if min(before.forks, before.first_born) < 0 or after.forks - before.forks >= _max_pid():
         return total, False  # the kernel tells no ids, or they may have begun again
     return total, complete and 0 <= born <= len(after.tasks - before.tasks)
+
+
+def counts_writes(folder: str) -> bool:
+    """Whether the kernel counts what is written below the folder. It does not in memory, or over a network."""
+    try:
+        file = os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return False
+    try:
+        before = _own_count()
+        return os.write(file, bytes(TRIAL_BYTES)) <= _own_count() - before
+    except OSError:
+        return False
+    finally:
+        os.close(file)
+
+
+def _own_count() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_oublock * OBLOCK_BYTES
 
 
 def _newest_id() -> int:
