@@ -11,6 +11,7 @@ from paca.accounts.models import AuditEntry, User
 from paca.agents import encryption
 from paca.agents import services as agents
 from paca.agents.models import Agent
+from paca.agents.toolbox import tool_names
 from tests.support.world import MODEL, World, make_world
 
 pytestmark = pytest.mark.django_db
@@ -45,7 +46,7 @@ def form_data(world: World, agent: Agent | None = None, **changes: Any) -> dict[
         data |= {"limit_concurrent": 5, "git_name": "Bo", "git_email": "bo@boats.example"}
         data |= {"project": world.project.pk, "sandbox_life": "ephemeral"}
     data |= {"parameters": "{}", "role": world.role("agent").pk, "new_llm_key": ""}
-    data["tools"] = (agent.tools if agent else None) or []
+    data["tools"] = tool_names() if agent is None or agent.tools is None else agent.tools
     return {**data, **changes}
 
 
@@ -202,9 +203,25 @@ def test_admin_policy_allows_eval_for_its_templates_and_no_inline_script(
 
 
 def test_admin_chooses_the_tools_of_an_agent(world: World, admin: Client) -> None:
-    for given, kept in ((["read_task", "bash"], ["bash", "read_task"]), ([], None)):
+    some = ["bash", "read_task"]
+    for given, kept in ((some[::-1], some), ([], []), (tool_names(), None)):
         answer = admin.post(change_page(world.agent), form_data(world, world.agent, tools=given))
         assert answer.status_code == 302, answer.context["adminform"].form.errors
         assert Agent.objects.get(pk=world.agent.pk).tools == kept
     answer = admin.post(change_page(world.agent), form_data(world, world.agent, tools=["fly"]))
     assert "fly is not one of the available choices" in answer.content.decode()
+
+
+@pytest.mark.parametrize("tools", [None, [], ["bash"]])
+def test_admin_who_changes_something_else_leaves_the_tools(
+    world: World, admin: Client, tools: list[str] | None
+) -> None:
+    agents.configure(world.agent, by=world.owner, tools=tools)
+    form = admin.get(change_page(world.agent)).context["adminform"].form
+    shown = form["tools"].value()
+    answer = admin.post(
+        change_page(world.agent), form_data(world, world.agent, tools=shown, description="New")
+    )
+    assert answer.status_code == 302, answer.context["adminform"].form.errors
+    saved = Agent.objects.get(pk=world.agent.pk)
+    assert (saved.description, saved.tools) == ("New", tools)

@@ -9,7 +9,7 @@ from django.utils import timezone
 from paca.agents import services as agents
 from paca.conversations import deletion
 from paca.conversations.models import Conversation, PendingTrigger, Trigger, TriggerType
-from paca.conversations.services import delivery
+from paca.conversations.services import assignments, delivery
 from paca.projects.models import Activity, Notification
 from paca.projects.services import comments, tasks
 from tests.conversations.team import Team
@@ -157,6 +157,22 @@ def test_mention_that_was_only_reworded_before_its_delivery_starts_the_agent_onc
     team.deliver()
     (message,) = team.messages()
     assert "@rosa, please go" in message
+
+
+def test_mention_that_is_reworded_while_its_delivery_waits_for_the_agent_has_the_new_words(
+    team, monkeypatch
+):
+    comment = comments.add(team.task, text="@rosa delete it", by=team.ada)
+    lock = assignments.lock_agent
+
+    def lock_after_an_edit(agent):
+        comments.edit(comment, text="@rosa delete nothing", by=team.ada)
+        lock(agent)
+
+    monkeypatch.setattr(assignments, "lock_agent", lock_after_an_edit)
+    team.deliver()
+    (message,) = team.messages()
+    assert "@rosa delete nothing" in message
 
 
 def test_trigger_that_its_process_left_is_delivered_by_a_worker(team):

@@ -7,6 +7,7 @@ import pytest
 from paca.agents import services as agents
 from paca.conversations import deletion, services
 from paca.conversations.models import Conversation, Suggestion
+from paca.conversations.services import suggestions
 from paca.projects.models import Task
 from paca.projects.services import tasks
 from tests.conversations.team import Team
@@ -163,6 +164,29 @@ def test_suggestion_of_another_conversation_than_the_one_seen_is_not_kept(desk):
     shown = {"id": seen["id"], "turn": seen["turn"]}
     refused = desk.post(f"{desk.task_url}suggestion/keep/", shown)
     assert (refused.status_code, refused.data["present"]["text"]) == (412, "Second.")
+
+
+@pytest.mark.parametrize(("act", "state"), [("keep", "kept"), ("discard", "discarded")])
+def test_suggestion_that_is_stored_just_after_the_check_is_not_decided(
+    desk, monkeypatch, act, state
+):
+    desk.write()
+    desk.team.run_turn("First.")
+    first = Suggestion.objects.get()
+    other = desk.write()
+    lock = suggestions.lock_newest
+
+    def lock_before_another_is_stored(task):
+        found = lock(task)
+        suggestions.store(other, task, "Second.", turn=1)
+        return found
+
+    monkeypatch.setattr(suggestions, "lock_newest", lock_before_another_is_stored)
+    shown = {"id": str(first.pk), "turn": first.turn}
+    decided = desk.post(f"{desk.task_url}suggestion/{act}/", shown)
+    assert (decided.status_code, decided.data["text"]) == (200, "First.")
+    states = dict(Suggestion.objects.values_list("text", "state"))
+    assert states == {"First.": state, "Second.": "open"}
 
 
 def test_suggestion_of_a_deleted_conversation_is_gone(desk):

@@ -12,7 +12,7 @@ from paca.conversations.models import Conversation, PendingTrigger, StopReason, 
 from paca.conversations.services import delivery, instructions
 from paca.engine.turn import TurnOutcome
 from paca.projects.models import Activity, Member
-from paca.projects.services import tasks
+from paca.projects.services import comments, tasks
 from paca.worker import claim, turn_end
 from tests.conversations.team import Team
 from tests.database.concurrency import run_concurrently
@@ -127,6 +127,20 @@ def test_other_agents_and_other_conversations_on_the_task_go_on(team):
     assert Conversation.objects.get(pk=asked.pk).status == "queued"
     mine = Conversation.objects.get(agent=team.world.agent, trigger_type="task_assigned")
     assert mine.status == "stopped"
+
+
+def test_mention_after_the_unassignment_is_not_lost_if_it_is_delivered_first(team):
+    team.assign()
+    unassign(team)
+    comments.add(team.task, text="@rosa only the log, please", by=team.ada)
+    stop, mention = PendingTrigger.objects.all()
+    delivery.deliver(mention.pk)
+    delivery.deliver(stop.pk)
+    assert status(team) == ("stopped", "unassigned")
+    delivery.deliver(mention.pk)
+    assert status(team)[0] == "queued"
+    assert "only the log" in team.messages()[-1]
+    assert team.run_turn("Done.").status == "finished"
 
 
 def test_stopped_agent_goes_on_when_it_is_assigned_again(team):

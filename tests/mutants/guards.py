@@ -186,6 +186,13 @@ MUTANTS = (
         (f"{ASSIGNMENTS}::test_mention_that_is_edited_away_before_its_delivery_starts_nothing",),
     ),
     Mutant(
+        "mention-comes-after-the-stop",
+        value("False"),
+        (
+            "tests/conversations/test_unassignment.py::test_mention_after_the_unassignment_is_not_lost_if_it_is_delivered_first",
+        ),
+    ),
+    Mutant(
         "unassigned-work-is-not-begun",
         value("Conversation.objects.claimable()"),
         (

@@ -53,7 +53,7 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
         required=False,
         choices=[(name, name) for name in tool_names()],
         widget=UnfoldAdminSelectMultipleWidget,
-        help_text="None chosen: all of them, also those of later versions.",
+        help_text="All chosen: also those of later versions. None chosen: it has no tools.",
     )
     forget_llm_key = forms.BooleanField(
         required=False, label="Delete the stored key", widget=UnfoldBooleanSwitchWidget
@@ -96,6 +96,8 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
             same_project = Role.objects.filter(project_id=self.instance.project_id)
             role.queryset = same_project.select_related("project")
             self.initial["role"] = self.instance.member.role_id
+        if self.instance.tools is None:
+            self.initial["tools"] = list(tool_names())
 
     @property
     def new_key(self) -> str | None:
@@ -105,9 +107,6 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg] # not generic at run
 
     def clean_handle(self) -> str:
         return agents.normalize_handle(self.cleaned_data["handle"])
-
-    def clean_tools(self) -> list[str] | None:
-        return self.cleaned_data["tools"] or None
 
     def clean_parameters(self) -> Any:
         return self.cleaned_data["parameters"] or {}

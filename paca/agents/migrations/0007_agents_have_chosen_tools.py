@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
             models.JSONField(
                 blank=True,
                 default=None,
-                help_text="The names of the tools that it has. Empty: all of them, also those of later versions.",
+                help_text="The names of the tools that it has. Null: all of them, also those of later versions.",
                 null=True,
             ),
         )

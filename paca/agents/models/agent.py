@@ -119,7 +119,7 @@ class Agent(BaseModel):
         null=True,
         blank=True,
         default=None,
-        help_text="The names of the tools that it has. Empty: all of them, also those of later versions.",
+        help_text="The names of the tools that it has. Null: all of them, also those of later versions.",
     )
 
     system_prompt = models.TextField(

@@ -97,8 +97,8 @@ class KeepSuggestion(ProjectView):
             task = get_task(self.project, number)
             tasks.lock(task)
             require_unchanged(request, task)
-            _require_newest(task, shown)
-            return _described(suggestions.keep(task, by=self.member, **data))
+            seen = _require_newest(task, shown)
+            return _described(suggestions.keep(task, by=self.member, seen=seen, **data))
 
 
 class DiscardSuggestion(ProjectView):
@@ -113,8 +113,8 @@ class DiscardSuggestion(ProjectView):
         shown = _pop_shown(DecisionInput.read(request))
         with transaction.atomic():
             task = get_task(self.project, number)
-            _require_newest(task, shown)
-            return _described(suggestions.discard(task, by=self.member))
+            seen = _require_newest(task, shown)
+            return _described(suggestions.discard(task, by=self.member, seen=seen))
 
 
 def _started(conversation: Conversation) -> Response:
@@ -128,10 +128,13 @@ def _pop_shown(data: dict[str, Any]) -> dict[str, Any]:
     return {name: data.pop(name) for name in ("id", "turn") if name in data}
 
 
-def _require_newest(task: Task, shown: dict[str, Any]) -> None:
-    """Raises ``ChangedMeanwhile`` if the newest suggestion, locked from now on, is not the one named."""
+def _require_newest(task: Task, shown: dict[str, Any]) -> Suggestion | None:
+    """The newest suggestion, locked from now on; None if none is named.
+
+    Raises ``ChangedMeanwhile`` if it is not the one named.
+    """
     if not shown:
-        return
+        return None
     newest = suggestions.lock_newest(task)
     # guard: suggestion-that-was-seen
     if any(getattr(newest, name) != value for name, value in shown.items()):
@@ -139,6 +142,7 @@ def _require_newest(task: Task, shown: dict[str, Any]) -> None:
             "An agent has written another suggestion meanwhile. Read it, then keep or discard it.",
             present=SuggestionSerializer(newest).data,
         )
+    return newest
 
 
 def _described(suggestion: Suggestion) -> Response:

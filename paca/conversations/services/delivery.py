@@ -102,10 +102,11 @@ def _deliver(pending_id: UUID) -> None:
     pending = rows.select_related(*related).filter(pk=pending_id).first()
     if pending is None:
         return  # another process delivers it
-    PendingTrigger.objects.filter(
-        pk=pending_id
-    ).delete()  # the key of its message stays in ``pending``
     assignments.lock_agent(pending.agent)
+    if _has_to_wait(pending):
+        return
+    # Not ``pending.delete()``: the key of its message stays in ``pending``.
+    PendingTrigger.objects.filter(pk=pending_id).delete()
     agent = Agent.objects.get(pk=pending.agent_id)
     member = Member.objects.live().with_names().filter(agent=agent).first()
     subject = pending.task or pending.doc
@@ -117,6 +118,18 @@ def _deliver(pending_id: UUID) -> None:
         lifecycle.stop_unassigned(agent, pending.task, by=pending.by)
     else:
         _give(pending, agent, subject, member)
+
+
+def _has_to_wait(pending: PendingTrigger) -> bool:
+    """Whether an earlier end of the agent's assignment has to come first: its stop would discard the mention."""
+    earlier = PendingTrigger.objects.filter(
+        kind=PendingKind.TASK_UNASSIGNED,
+        agent=pending.agent_id,
+        task=pending.task_id,
+        created_at__lt=pending.created_at,
+    )
+    # guard: mention-comes-after-the-stop
+    return pending.kind == PendingKind.COMMENT_MENTION and earlier.exists()
 
 
 def _give(pending: PendingTrigger, agent: Agent, subject: Task | Doc, member: Member) -> None:

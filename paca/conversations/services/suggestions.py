@@ -48,44 +48,43 @@ def lock_newest(task: Task) -> Suggestion:
 
 
 @transaction.atomic
-def keep(task: Task, *, by: Member, text: str | None = None) -> Suggestion:
+def keep(
+    task: Task, *, by: Member, text: str | None = None, seen: Suggestion | None = None
+) -> Suggestion:
     """Make the newest suggestion, or the ``text`` that a person made of it, the description of the task.
 
-    To keep it again changes nothing. Raises ``NotFound`` if there is none, ``SuggestionDecided`` if it
+    ``seen``: the suggestion of ``lock_newest`` that is meant, also if a newer one is stored meanwhile. To keep it again changes nothing. Raises ``NotFound`` if there is none, ``SuggestionDecided`` if it
     is discarded, and ``Invalid`` if the text is too long.
     """
-    suggestion = _decide(task, SuggestionState.KEPT, by=by)
-    if suggestion is None:
-        return newest(task)
-    tasks.change(task, by=by, description=suggestion.text if text is None else text)
-    _tell_pages(task)
+    suggestion = seen or lock_newest(task)
+    if _decide(suggestion, SuggestionState.KEPT, by=by):
+        tasks.change(task, by=by, description=suggestion.text if text is None else text)
+        _tell_pages(task)
     return suggestion
 
 
 @transaction.atomic
-def discard(task: Task, *, by: Member) -> Suggestion:
-    """Leave the description as it is. To discard again changes nothing.
+def discard(task: Task, *, by: Member, seen: Suggestion | None = None) -> Suggestion:
+    """Leave the description as it is. To discard again changes nothing. ``seen`` is as for ``keep``.
 
     Raises ``NotFound`` if there is no suggestion, and ``SuggestionDecided`` if it is kept.
     """
-    suggestion = _decide(task, SuggestionState.DISCARDED, by=by)
-    if suggestion is None:
-        return newest(task)
-    _tell_pages(task)
+    suggestion = seen or lock_newest(task)
+    if _decide(suggestion, SuggestionState.DISCARDED, by=by):
+        _tell_pages(task)
     return suggestion
 
 
-def _decide(task: Task, state: SuggestionState, *, by: Member) -> Suggestion | None:
-    """Move the newest suggestion to this state; None if it has it already."""
-    suggestion = lock_newest(task)
+def _decide(suggestion: Suggestion, state: SuggestionState, *, by: Member) -> bool:
+    """Move a locked suggestion to this state; False if it has it already."""
     if suggestion.state == state:
-        return None
+        return False
     # guard: suggestion-decided-once
     if suggestion.state != SuggestionState.OPEN:
         raise SuggestionDecided(f"This suggestion is {suggestion.state} already.")
     suggestion.state, suggestion.decided_by = state, by
     suggestion.save(update_fields=["state", "decided_by", "updated_at"])
-    return suggestion
+    return True
 
 
 def _tell_pages(task: Task) -> None:

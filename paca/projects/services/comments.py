@@ -104,13 +104,14 @@ def delete(comment: Comment, *, by: Member) -> None:
 def confirm_mention(comment: Comment, member: Member) -> bool:
     """Whether the present text still mentions the agent, before it starts; False if the comment is deleted.
 
-    A mention that was edited away is forgotten, so that one in a later text counts. The comment is
-    locked until the commit, so that no edit is missed.
+    ``comment`` gets the present text. A mention that was edited away is forgotten, so that one in a later
+    text counts. The comment is locked until the commit, so that no edit is missed.
     """
     try:
         current = _lock(comment)
     except NotFound:
         return False
+    comment.text = current.text
     if member in _mentioned_members(current):
         return True
     current.mentions.filter(member=member).delete()
